@@ -1,0 +1,1 @@
+"""What a Python client does: fork, pace, send, receive, keep the ledger."""

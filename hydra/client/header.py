@@ -1,0 +1,44 @@
+"""The 24 bytes at the start of every data message.
+
+Epoch u32, publisher u32, sequence u64, time u64 (ns), little endian.
+A probe has epoch 0 and carries in ``sequence`` the epoch that its publisher was last configured for.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from hydra.model import HEADER_BYTES
+
+HEADER: Final = struct.Struct("<IIQQ")
+DTYPE: Final = np.dtype([("epoch", "<u4"), ("publisher", "<u4"), ("sequence", "<u8"), ("time_ns", "<u8")])
+
+
+def pack(epoch: int, publisher: int, sequence: int, time_ns: int, message_size: int = HEADER_BYTES) -> bytes:
+    """One message of ``message_size`` bytes, zero padded."""
+    return HEADER.pack(epoch, publisher, sequence, time_ns).ljust(message_size, b"\0")
+
+
+def pack_batch(
+    epoch: int, publisher: int, first_sequence: int, times_ns: npt.NDArray[np.uint64], message_size: int
+) -> list[bytes]:
+    """``len(times_ns)`` consecutive messages of ``message_size`` bytes each, one per time."""
+    n = len(times_ns)
+    headers = np.empty(n, DTYPE)
+    headers["epoch"] = epoch
+    headers["publisher"] = publisher
+    headers["sequence"] = np.arange(first_sequence, first_sequence + n, dtype=np.uint64)
+    headers["time_ns"] = times_ns
+    raw = headers.tobytes()
+    padding = bytes(message_size - HEADER_BYTES)
+    return [raw[i : i + HEADER_BYTES] + padding for i in range(0, n * HEADER_BYTES, HEADER_BYTES)]
+
+
+def unpack_batch(messages: Sequence[bytes]) -> npt.NDArray[np.void]:
+    """The headers of a batch as an array of ``DTYPE``; shorter messages than a header are left out."""
+    return np.frombuffer(b"".join([m[:HEADER_BYTES] for m in messages if len(m) >= HEADER_BYTES]), DTYPE)

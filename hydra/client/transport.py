@@ -1,0 +1,109 @@
+"""What a Python client needs of its system: the two interfaces that every transport implements.
+
+A transport owns one data connection. It is made after the fork, in the client's own process, and is used by one
+thread. Sequences and times are the business of the publisher and subscriber loops, not of a transport.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from hydra.control.client import ControlClient
+from hydra.control.protocol import Configure
+from hydra.model import Role, SequenceRange
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What became of the messages sent since the last ``configure``.
+
+    ``last_ack_ns`` is on CLOCK_MONOTONIC (0: none yet); ``pending`` counts messages without an answer so far;
+    ``unacknowledged`` are the sequence ranges of failed and pending messages.
+    """
+
+    acknowledged: int
+    failed: int
+    pending: int
+    last_ack_ns: int
+    unacknowledged: list[SequenceRange] = field(default_factory=list)
+
+
+class PublisherTransport(Protocol):
+    """The sending side of a system."""
+
+    def configure(self, command: Configure) -> str:
+        """Takes the settings of the next step, rebuilding the connection only where the library demands it.
+
+        Returns the data endpoint that subscribers connect to, "" where the system has none. Forgets the deliveries
+        of the last step. Raises OSError or ValueError with a text for the user.
+        """
+
+    def probe(self, message: bytes) -> None:
+        """Sends one probe, best effort; probes are not part of ``delivery``."""
+
+    def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
+        """Hands consecutive messages to the library, in order, without waiting long (at most some 10 ms).
+
+        Returns how many it accepted, from the front; fewer than all means that its queue is full: the caller looks
+        at the control channel and offers the rest again.
+        """
+
+    def poll(self) -> None:
+        """Lets the library deliver acknowledgements; returns at once."""
+
+    def flush(self, timeout_s: float) -> bool:
+        """Waits at most ``timeout_s`` for outstanding answers; True when none is left."""
+
+    def delivery(self) -> Delivery | None:
+        """Acknowledgements so far; None where the system has none (zmq; Kafka with acks 0)."""
+
+    @property
+    def batch_bytes(self) -> int:
+        """The batch size handed to the producer in bytes (Kafka), 0 otherwise."""
+
+    def close(self) -> None:
+        """Drops the connection at once, without waiting for anything; may be called twice."""
+
+
+class SubscriberTransport(Protocol):
+    """The receiving side of a system."""
+
+    def configure(self, command: Configure) -> None:
+        """Takes the settings, connects to the publishers or seeks to the start offsets. Errors as for publishers."""
+
+    def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
+        """One drained batch: waits at most ``timeout_s`` for a message, then takes what is there, up to ``limit``.
+
+        May return nothing early, when the control channel has something to say. With a timeout of 0 it never waits.
+        """
+
+    def reconnect(self) -> tuple[int, int]:
+        """Closes the connection and opens a new one; the interval without one, ns on CLOCK_MONOTONIC."""
+
+    def undrained(self, end_offsets: Mapping[int, int]) -> int:
+        """Messages known to be waiting: the sum of end offset − position (Kafka); 0 where nobody can know."""
+
+    def lag(self) -> int | None:
+        """Messages between the position and the last end offset that the broker told, None where unknown."""
+
+    def close(self) -> None:
+        """Drops the connection at once; may be called twice."""
+
+
+Transport = PublisherTransport | SubscriberTransport
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of client that a program offers, e.g. ``zmq-sub``.
+
+    ``open`` makes its transport in the client's process; ``versions`` names the libraries for ``hello``. Everything
+    heavy is imported before the fork by whoever builds the Kind.
+    """
+
+    role: Role
+    implementation: str
+    versions: Callable[[], dict[str, str]]
+    open: Callable[[int, ControlClient], Transport]

@@ -1,0 +1,1 @@
+"""Where clients run: placement and the engines behind one interface."""

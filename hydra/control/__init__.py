@@ -1,0 +1,1 @@
+"""How clients are told: the control channel's messages, keys and sockets."""

@@ -1,0 +1,71 @@
+"""Every exception that Hydra raises on purpose, each with its exit code and its remedy."""
+
+from __future__ import annotations
+
+EXIT_GOOD = 0
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INCOMPLETE = 3
+EXIT_INTERRUPTED = 130
+
+
+class HydraError(Exception):
+    """Something the user has to know.
+
+    ``what`` says what is wrong and where; ``remedy`` says what to try. The command line prints both on
+    one line and exits with ``exit_code``.
+    """
+
+    exit_code = EXIT_FAILED
+
+    def __init__(self, what: str, remedy: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.what}; {self.remedy}" if self.remedy else self.what
+
+
+class UsageError(HydraError):
+    """A flag, a file or a value that the user gave cannot be used."""
+
+    exit_code = EXIT_USAGE
+
+
+class ConfigError(UsageError):
+    """A configuration or scenario file is missing, malformed or impossible."""
+
+
+class PlacementError(UsageError):
+    """Some group of the scenario fits on no agent; the text names the constraint or the resource."""
+
+
+class MissingDependencyError(UsageError):
+    """A program or package that this command needs is not installed."""
+
+
+class ClusterError(HydraError):
+    """The cluster could not launch, or lost, what was asked of it."""
+
+
+class BrokerError(HydraError):
+    """The Kafka broker did not come up, went away, or refused."""
+
+
+class ReadinessError(HydraError):
+    """Clients did not become ready before the deadline; the text names who is missing."""
+
+
+class RunDirectoryError(UsageError):
+    """The run directory cannot be used: it exists, is not writable, or holds no run."""
+
+
+class StepError(HydraError):
+    """One step cannot be measured; its row is kept with this reason and the run goes on."""
+
+
+class InterruptedRunError(HydraError):
+    """Ctrl-C: everything measured so far is kept."""
+
+    exit_code = EXIT_INTERRUPTED

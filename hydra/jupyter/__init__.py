@@ -1,0 +1,1 @@
+"""The report notebook and its rendering; reads run directories only."""

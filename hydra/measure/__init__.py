@@ -1,0 +1,1 @@
+"""From raw reports to figures; pure."""

@@ -1,0 +1,485 @@
+"""The nouns of Hydra as frozen dataclasses. Standard library only.
+
+Invariants live in ``__post_init__`` and raise ``ValueError`` with a text that says what would be right, so
+that whoever builds a noun (the configuration loader, a test, a sweep) gets the same refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+HEADER_BYTES: Final = 24
+"""Size of the header at the start of every data message."""
+
+LATENCY_LOWEST_US: Final = 1
+LATENCY_HIGHEST_US: Final = 3_600_000_000
+LATENCY_DIGITS: Final = 3
+"""The range (µs) and precision of every latency histogram: HDR, 1 µs to 1 h, 3 significant digits."""
+
+System = Literal["zmq", "kafka"]
+Role = Literal["publisher", "subscriber"]
+Rate = float | Literal["max"]
+"""Messages per second, or ``"max"``: as fast as the library takes them."""
+
+CohortKind = Literal["none", "slow", "reconnecting"]
+Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+Acks = Literal["0", "1", "all"]
+Figure = int | float | str | bool | None
+"""One cell of a result row."""
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ValueError(message)
+
+
+# --- what a step is set to -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What can change between two steps without a new process; sent to every client with ``configure``.
+
+    Sizes are in bytes, rates in messages (or reconnections) per second, times as their suffix says. A high-water
+    mark of 0 is unbounded. ``batch_bytes`` None derives it from ``msg_batch`` and ``message_size``
+    (see ``kafkatest/batching.py``). ``properties`` are passed on to the Kafka library by their own names.
+    """
+
+    rate: Rate = "max"
+    msg_batch: int = 100
+    message_size: int = HEADER_BYTES
+    # zmq
+    sndhwm: int = 1000
+    rcvhwm: int = 1000
+    nodrop: bool = False
+    # kafka
+    linger_ms: float = 0.0
+    batch_bytes: int | None = None
+    compression: Compression = "none"
+    acks: Acks = "1"
+    # subscribers of a cohort
+    receive_rate: float | None = None
+    reconnect_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        _require(self.rate == "max" or self.rate > 0, f"rate must be above 0 or 'max', not {self.rate!r}")
+        _require(self.msg_batch >= 1, f"msg_batch must be at least 1 message, not {self.msg_batch}")
+        _require(
+            HEADER_BYTES <= self.message_size <= 64 * 1024 * 1024,
+            f"message_size must be {HEADER_BYTES} (the header) to 67108864 bytes, not {self.message_size}",
+        )
+        _require(self.sndhwm >= 0, f"sndhwm must be 0 (unbounded) or more messages, not {self.sndhwm}")
+        _require(self.rcvhwm >= 0, f"rcvhwm must be 0 (unbounded) or more messages, not {self.rcvhwm}")
+        _require(0 <= self.linger_ms <= 900_000, f"linger_ms must be 0 to 900000, not {self.linger_ms}")
+        _require(
+            self.batch_bytes is None or 1 <= self.batch_bytes <= 2**31 - 1,
+            f"batch_bytes must be 1 to 2147483647, not {self.batch_bytes}",
+        )
+        _require(
+            self.receive_rate is None or self.receive_rate > 0,
+            f"receive_rate must be above 0 messages/s, not {self.receive_rate}",
+        )
+        _require(
+            self.reconnect_rate is None or 0 < self.reconnect_rate <= 100,
+            f"reconnect_rate must be above 0 and at most 100 a second, not {self.reconnect_rate}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """A part of the subscribers that behaves differently in a step.
+
+    ``fraction`` of the subscribers, drawn with ``seed``; ``rate`` is messages/s read by a slow one, reconnections/s
+    of a reconnecting one.
+    """
+
+    kind: CohortKind = "none"
+    fraction: float = 0.0
+    rate: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _require(0 <= self.fraction < 1, f"fraction of a cohort must be 0 to below 1, not {self.fraction}")
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlan:
+    """One point that a sweep asks for.
+
+    ``series`` names the search or grid that the point belongs to (``"grid"``, ``"max_rate"``, ``"loss"``, ``"slow"``,
+    ``"reconnecting"``); ``confirm`` marks a fresh step that confirms a search's answer.
+    """
+
+    clients: int
+    settings: Settings
+    duration_s: float
+    series: str = "grid"
+    cohort: Cohort = Cohort()
+    confirm: bool = False
+
+    def __post_init__(self) -> None:
+        _require(self.clients >= 1, f"clients must be at least 1, not {self.clients}")
+        _require(0 < self.duration_s <= 86_400, f"duration_s must be above 0 and at most 86400, not {self.duration_s}")
+
+
+StepStatus = Literal["ok", "failed", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What came of a step: its figures by column name, or why there are none."""
+
+    epoch: int
+    plan: StepPlan
+    status: StepStatus
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    reason: str = ""
+
+
+# --- what clients say ----------------------------------------------------------------------------------------------
+
+SequenceRange = tuple[int, int]
+"""First and last sequence, both included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """HDR counts, sparse: ``counts`` alternates bucket index and count; indexes rise.
+
+    The index of a value is HdrHistogram's counts index for 1 µs to 1 h at 3 digits (formula in
+    docs/control-protocol.md).
+    """
+
+    counts: list[int] = field(default_factory=list)
+    min_us: int = 0
+    max_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerCounts:
+    """A subscriber's exact account of one (publisher, epoch).
+
+    Attributes:
+        received: distinct expected sequences received, drain included.
+        in_window: of those, received no later than the end of the step.
+        missing: expected sequences that never came.
+        missing_ranges: the first of them, at most the number that the protocol page allows.
+        truncated: whether there were more ranges than that.
+        duplicates: messages whose sequence had been received already.
+        reordered: messages that came after a later sequence.
+        extra: distinct sequences received that were not expected (sent but never acknowledged).
+    """
+
+    publisher: int
+    received: int
+    in_window: int
+    missing: int
+    missing_ranges: list[SequenceRange] = field(default_factory=list)
+    truncated: bool = False
+    duplicates: int = 0
+    reordered: int = 0
+    extra: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessUsage:
+    """getrusage over the step: CPU seconds spent in it, peak resident memory (bytes) of the process so far."""
+
+    cpu_user_s: float = 0.0
+    cpu_system_s: float = 0.0
+    max_rss_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriberReport:
+    """What one subscriber got in one epoch.
+
+    ``first_ns``/``last_ns`` are the arrival times of the first and last batch (ns, the step's clock), 0 if none;
+    ``first_batch`` the number of messages in the first; ``stale`` counts messages of other epochs; ``undrained`` is
+    what is known to be waiting (Kafka: end offset − position); ``absent`` lists the intervals (ns) in which a
+    reconnecting client had no connection; ``backlog_s`` is how far behind its schedule a slow reader ended.
+    ``lag_slope`` is the least-squares slope of the lag in messages/s with its standard error, None where unknown.
+    """
+
+    ledgers: list[LedgerCounts]
+    batches: int
+    first_batch: int
+    first_ns: int
+    last_ns: int
+    bytes: int
+    stale: int
+    latency: Histogram
+    usage: ProcessUsage
+    undrained: int = 0
+    absent: list[tuple[int, int]] = field(default_factory=list)
+    reconnects: int = 0
+    felt: bool = True
+    drain: Literal["complete", "quiet", "deadline"] = "complete"
+    lag_slope: float | None = None
+    lag_slope_error: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PublisherReport:
+    """What one publisher sent in one epoch; sequences run from 0 to ``sent`` − 1.
+
+    Attributes:
+        sent: messages that the library accepted.
+        acknowledged: of those, acknowledged by the broker (zmq: equal to ``sent``).
+        failed: messages for which the broker or the library reported an error.
+        unacknowledged: ranges of sequences that are failed or without an answer.
+        first_ns, last_ns: first send; last send (zmq) or last acknowledgement (kafka); ns on the step's clock.
+        lag: histogram of send time − due time (µs); empty at rate ``max``.
+        blocked_ns: time spent waiting for a full queue.
+        batch_bytes: the batch size handed to the producer (kafka), 0 otherwise.
+        stopped_early: why it stopped before the end of the step, or "".
+    """
+
+    sent: int
+    acknowledged: int
+    failed: int
+    first_ns: int
+    last_ns: int
+    bytes: int
+    lag: Histogram
+    usage: ProcessUsage
+    unacknowledged: list[SequenceRange] = field(default_factory=list)
+    blocked_ns: int = 0
+    batch_bytes: int = 0
+    stopped_early: str = ""
+
+
+# --- the cluster ---------------------------------------------------------------------------------------------------
+
+Operator = Literal["UNIQUE", "CLUSTER", "GROUP_BY", "LIKE", "UNLIKE", "MAX_PER"]
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One of Marathon's placement constraints on an attribute or on ``hostname``; ``value`` as its operator needs."""
+
+    field: str
+    operator: Operator
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """An amount of an agent's resources: CPUs, memory and disk in MB, and port ranges (first, last included)."""
+
+    cpus: float = 0.0
+    mem: float = 0.0
+    disk: float = 0.0
+    ports: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A host that runs processes, with the resources that are free on it now."""
+
+    id: str
+    hostname: str
+    attributes: Mapping[str, str]
+    resources: Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a group needs: ``base`` once and ``per_client`` for each client; ``ports`` is a number of ports."""
+
+    base_cpus: float = 0.0
+    base_mem: float = 0.0
+    cpus_per_client: float = 0.0
+    mem_per_client: float = 0.0
+    ports: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What the scheduler launches on an agent: one task whose parent process forks ``count`` clients of one kind.
+
+    ``role`` is the name under which constraints count ("publisher", "subscriber", "broker"). ``command`` is the
+    program with its arguments, ``environment`` what it needs to dial in (it may hold the run's key; it is never
+    logged).
+    """
+
+    id: str
+    role: str
+    first_client: int
+    count: int
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    demand: Demand
+    constraints: tuple[Constraint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A group placed on an agent, with the ports it may bind."""
+
+    group: Group
+    agent: Agent
+    ports: tuple[int, ...] = ()
+
+
+GroupState = Literal["starting", "running", "finished", "failed", "killed", "lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEvent:
+    """A change of a launched group's state; ``detail`` is for the user (exit status, the end of its stderr)."""
+
+    group: str
+    state: GroupState
+    agent: str
+    detail: str = ""
+
+
+# --- scenarios -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RoleSpec:
+    """Where one role of a scenario may run and what it needs there."""
+
+    constraints: tuple[Constraint, ...] = ()
+    demand: Demand = Demand()
+
+
+SearchSeries = Literal["max_rate", "loss", "slow", "reconnecting"]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSpec:
+    """How rates are searched for each client count (DESIGN section 4, "a rate passes").
+
+    Rates in messages/s. ``loss_target`` is a fraction. A search for the highest rate stops when
+    ``stall_doublings`` doublings in a row each gain less than ``gain_target``; a bisection when hi/lo ≤ ``ratio``;
+    ``confirmations`` fresh steps confirm the answer. Cohorts are ``cohort_fraction`` of the clients: slow ones read
+    ``slow_share`` of the first figure, reconnecting ones do so ``reconnect_rate`` times a second.
+    """
+
+    start_rate: float = 1000.0
+    floor_rate: float = 1.0
+    loss_target: float = 0.005
+    gain_target: float = 0.05
+    stall_doublings: int = 2
+    max_doublings: int = 12
+    ratio: float = 1.05
+    confirmations: int = 3
+    cohort_fraction: float = 0.1
+    slow_share: float = 0.5
+    reconnect_rate: float = 2.0
+    series: tuple[SearchSeries, ...] = ("max_rate", "loss", "slow", "reconnecting")
+
+    def __post_init__(self) -> None:
+        _require(self.start_rate > 0, f"start_rate must be above 0 messages/s, not {self.start_rate}")
+        _require(0 < self.floor_rate <= self.start_rate, "floor_rate must be above 0 and at most start_rate")
+        _require(0 <= self.loss_target < 1, f"loss_target is a fraction from 0 to below 1, not {self.loss_target}")
+        _require(self.ratio > 1, f"ratio must be above 1, not {self.ratio}")
+        _require(self.max_doublings >= 1, f"max_doublings must be at least 1, not {self.max_doublings}")
+        _require(self.stall_doublings >= 1, f"stall_doublings must be at least 1, not {self.stall_doublings}")
+        _require(self.confirmations >= 0, f"confirmations must be 0 or more, not {self.confirmations}")
+        _require(0 < self.cohort_fraction < 1, f"cohort_fraction must lie between 0 and 1, not {self.cohort_fraction}")
+        _require(0 < self.slow_share < 1, f"slow_share must lie between 0 and 1, not {self.slow_share}")
+        _require(len(self.series) > 0, "series must name at least one search")
+        _require(
+            "max_rate" in self.series or "slow" not in self.series,
+            "the series 'slow' needs 'max_rate': slow clients read a share of that figure",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SweepSpec:
+    """What a scenario varies: client counts, and either a grid of settings or a search.
+
+    ``vary`` maps a field of ``Settings`` to the values it takes; the client count is the outer loop.
+    """
+
+    clients: tuple[int, ...]
+    duration_s: float
+    vary: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
+    search: SearchSpec | None = None
+
+    def __post_init__(self) -> None:
+        _require(len(self.clients) > 0, "clients must name at least one client count")
+        _require(all(c >= 1 for c in self.clients), f"every client count must be at least 1, not {list(self.clients)}")
+        _require(len(set(self.clients)) == len(self.clients), f"a client count stands twice in {list(self.clients)}")
+        _require(0 < self.duration_s <= 86_400, f"duration_s must be above 0 and at most 86400, not {self.duration_s}")
+        _require(not (self.vary and self.search), "a sweep has either vary (a grid) or search, not both")
+        _require(all(len(v) > 0 for v in self.vary.values()), "every list under vary needs at least one value")
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSpec:
+    """The Kafka side of a scenario. ``bootstrap`` "" starts the embedded broker.
+
+    ``properties`` are librdkafka/Java client property names and may hold secrets: they travel under CURVE only and
+    are never stored.
+    """
+
+    bootstrap: str = ""
+    partitions: int = 1
+    replication_factor: int = 1
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _require(self.partitions >= 1, f"partitions must be at least 1, not {self.partitions}")
+        _require(self.replication_factor >= 1, f"replication_factor must be at least 1, not {self.replication_factor}")
+
+
+TableKind = Literal["zmqrate", "fixed", "batch"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What to deploy, what to vary, for how long, and which table comes out.
+
+    ``warmup_s`` is sent before the first step of a deployment and is never part of a figure; ``drain_max_s`` None
+    means the step's length + 5 s; ``ready_timeout_s`` bounds the wait for clients to be proven ready.
+    """
+
+    name: str
+    system: System
+    client: str
+    table: TableKind
+    sweep: SweepSpec
+    settings: Settings = Settings()
+    publishers: int = 1
+    publisher: RoleSpec = RoleSpec()
+    subscriber: RoleSpec = RoleSpec()
+    kafka: KafkaSpec = KafkaSpec()
+    warmup_s: float = 1.0
+    drain_max_s: float | None = None
+    ready_timeout_s: float = 120.0
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        _require(self.publishers >= 1, f"publishers must be at least 1, not {self.publishers}")
+        _require(self.warmup_s >= 0, f"warmup_s must be 0 or more, not {self.warmup_s}")
+        _require(self.drain_max_s is None or self.drain_max_s > 0, "drain_max_s must be above 0")
+        _require(self.ready_timeout_s > 0, f"ready_timeout_s must be above 0, not {self.ready_timeout_s}")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpec:
+    """The cluster that ``conf/hydra.toml`` declares.
+
+    ``agents`` belong to the embedded engine. ``max_group`` bounds the clients of one group; ``fork_window`` how
+    many forked clients of a group may be unanswered at a time; ``respawns`` how often one client is replaced.
+    """
+
+    agents: tuple[Agent, ...]
+    max_group: int = 1000
+    fork_window: int = 128
+    respawns: int = 3
+
+    def __post_init__(self) -> None:
+        _require(len(self.agents) > 0, "the cluster needs at least one agent")
+        ids = [a.id for a in self.agents]
+        _require(len(set(ids)) == len(ids), f"two agents have the same id: {sorted(ids)}")
+        _require(self.max_group >= 1, f"max_group must be at least 1, not {self.max_group}")
+        _require(self.fork_window >= 1, f"fork_window must be at least 1, not {self.fork_window}")
+        _require(self.respawns >= 0, f"respawns must be 0 or more, not {self.respawns}")

@@ -1,0 +1,1 @@
+"""Which step comes next, given the steps so far; pure."""

@@ -1,0 +1,1 @@
+"""Raw ZMQ PUB/SUB as a system under test: its clients' transports."""
