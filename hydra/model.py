@@ -140,6 +140,9 @@ class StepResult:
 
 # --- what clients say ----------------------------------------------------------------------------------------------
 
+DrainEnd = Literal["complete", "quiet", "deadline"]
+"""Why a subscriber stopped draining: it had all, nothing came any more, or it had taken too long."""
+
 SequenceRange = tuple[int, int]
 """First and last sequence, both included."""
 
@@ -216,7 +219,7 @@ class SubscriberReport:
     absent: list[tuple[int, int]] = field(default_factory=list)
     reconnects: int = 0
     felt: bool = True
-    drain: Literal["complete", "quiet", "deadline"] = "complete"
+    drain: DrainEnd = "complete"
     lag_slope: float | None = None
     lag_slope_error: float | None = None
 

@@ -1,0 +1,256 @@
+"""The program of a group: a parent that forks clients, and a warden that tells the controller of their deaths.
+
+The parent stays single-threaded and without sockets, so that it can fork at any time. It forks the next client when an
+earlier one has been welcomed, a window at a time, because thousands dialling in at once overflow the listen queue. When
+its lifeline (a pipe from whoever launched it) closes, it takes all its processes with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, NoReturn
+
+import numpy as np
+
+from hydra.client.member import EXIT_DISMISSED, EXIT_STRANDED, client_main, warden_main
+from hydra.client.processes import die_with_parent, thread_count
+from hydra.client.transport import Kind
+from hydra.control import curve
+
+EXIT_USAGE: Final = 2
+EXIT_WARDEN_DIED: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOptions:
+    """The command line of a group."""
+
+    kind: str
+    group: str
+    first_id: int
+    count: int
+    fork_window: int
+    respawns: int
+
+
+class _OneLineParser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_USAGE, f"{self.prog}: {message}; see --help\n")
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or int(text) < least or int(text) >= 2**32:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least}")
+        return int(text)
+
+    return parse
+
+
+def parse(arguments: Sequence[str], kinds: Sequence[str]) -> GroupOptions:
+    """The options in a command line; exits with 2 and one line where they make no sense."""
+    parser = _OneLineParser(description="A group of Hydra clients; started by hydra on an agent.", allow_abbrev=False)
+    parser.add_argument("kind", choices=kinds)
+    parser.add_argument("--group", required=True, help="the group's id")
+    parser.add_argument("--first-id", required=True, type=_whole(0), help="id of its first client")
+    parser.add_argument("--count", required=True, type=_whole(1), help="clients to fork")
+    parser.add_argument("--fork-window", type=_whole(1), default=128, help="clients forked and not yet welcomed")
+    parser.add_argument("--respawns", type=_whole(0), default=3, help="how often one client is replaced")
+    return GroupOptions(**vars(parser.parse_args(arguments)))
+
+
+def main(kinds: Mapping[str, Kind], arguments: Sequence[str] | None = None) -> int:
+    """Runs a group until its clients have been dismissed or its lifeline closes; returns the exit code."""
+    options = parse(sys.argv[1:] if arguments is None else arguments, sorted(kinds))
+    try:
+        credentials = curve.credentials(os.environ)
+        lifeline = int(os.environ["HYDRA_LIFELINE"]) if os.environ.get("HYDRA_LIFELINE") else None
+    except ValueError as e:
+        sys.stderr.write(f"hydra group {options.group}: {e}\n")
+        return EXIT_USAGE
+    if lifeline is not None:
+        die_with_parent(os.getppid())
+    # What exists now is shared by all clients; taking it out of the collector's sight keeps its pages shared.
+    gc.collect()
+    gc.freeze()
+    return _Parent(options, kinds[options.kind], credentials, lifeline).run()
+
+
+class _Parent:
+    """The group's parent process."""
+
+    def __init__(self, options: GroupOptions, kind: Kind, credentials: curve.Credentials, lifeline: int | None) -> None:
+        self._options = options
+        self._kind = kind
+        self._credentials = credentials
+        self._lifeline = lifeline
+        self._clients: dict[int, int] = {}
+        self._incarnations: dict[int, int] = {}
+        self._unwelcomed: set[int] = set()
+        self._waiting = list(reversed(range(options.first_id, options.first_id + options.count)))
+        self._warden = 0
+        self._ending = False
+
+    def run(self) -> int:
+        self._welcomes, self._welcome_pipe = os.pipe()
+        self._warden_pipe_read, self._warden_pipe = os.pipe()
+        self._kills, self._kill_pipe = os.pipe()
+        self._wakeups, wakeup_pipe = os.pipe()
+        for fd in (self._wakeups, wakeup_pipe, self._welcomes):
+            os.set_blocking(fd, False)
+        signal.set_wakeup_fd(wakeup_pipe, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _ignore)
+        signal.signal(signal.SIGTERM, self._terminate)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._warden = self._fork(self._run_warden)
+        os.close(self._warden_pipe_read)
+        os.close(self._kill_pipe)
+        poller = select.poll()
+        for fd in (self._welcomes, self._wakeups, self._kills, *(() if self._lifeline is None else (self._lifeline,))):
+            poller.register(fd, select.POLLIN)
+        while True:
+            self._fork_waiting()
+            if not self._clients and not self._waiting:
+                return self._end()
+            for fd, _ in poller.poll():
+                if fd == self._welcomes:
+                    self._take_welcomes()
+                elif fd == self._wakeups:
+                    os.read(self._wakeups, 4096)
+                elif fd == self._kills:
+                    self._kill_clients()
+                else:
+                    self._kill_all()
+                    return 0
+            if self._ending:
+                self._kill_all()
+                return 0
+            if not self._reap():
+                self._kill_all()
+                return EXIT_WARDEN_DIED
+
+    # --- forking ---------------------------------------------------------------------------------------------------
+
+    def _fork_waiting(self) -> None:
+        while self._waiting and len(self._unwelcomed) < self._options.fork_window:
+            client = self._waiting.pop()
+            incarnation = self._incarnations.get(client, -1) + 1
+            self._incarnations[client] = incarnation
+            pid = self._fork(partial(self._run_client, client, incarnation))
+            self._clients[pid] = client
+            self._unwelcomed.add(client)
+
+    def _fork(self, child: Callable[[], int]) -> int:
+        if thread_count() != 1:
+            raise RuntimeError("a group's parent must have one thread when it forks")
+        parent = os.getpid()
+        pid = os.fork()
+        if pid:
+            return pid
+        code = 1
+        try:
+            die_with_parent(parent)
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.close(self._welcomes)
+            code = child()
+        finally:
+            # Never back into the parent's code, whatever the child raised.
+            with contextlib.suppress(OSError):
+                if sys.exc_info()[0] is not None:
+                    traceback.print_exc()
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(code)
+
+    def _run_client(self, client: int, incarnation: int) -> int:
+        os.close(self._warden_pipe)
+        os.close(self._kills)
+        return client_main(
+            self._kind,
+            self._credentials,
+            self._options.group,
+            client,
+            incarnation,
+            lambda: os.write(self._welcome_pipe, f"{client}\n".encode()),
+        )
+
+    def _run_warden(self) -> int:
+        os.close(self._warden_pipe)
+        os.close(self._welcome_pipe)
+        os.close(self._kills)
+        ids = range(self._options.first_id, self._options.first_id + self._options.count)
+        pipes = (self._warden_pipe_read, self._kill_pipe)
+        return warden_main(self._kind, self._credentials, self._options.group, ids, *pipes)
+
+    # --- what happened ---------------------------------------------------------------------------------------------
+
+    def _take_welcomes(self) -> None:
+        # A line is far below PIPE_BUF, so lines are never torn, and a read of many lines ends at a line's end
+        # unless it is full; the rest of such a line comes with the next read.
+        data = os.read(self._welcomes, 65536)
+        while not data.endswith(b"\n"):
+            data += os.read(self._welcomes, 64)
+        self._unwelcomed.difference_update(int(line) for line in data.split())
+
+    def _reap(self) -> bool:
+        """Takes note of every child that ended; False when it was the warden."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return True
+            if pid == 0:
+                return True
+            if pid == self._warden:
+                return False
+            self._client_ended(pid, os.waitstatus_to_exitcode(status))
+
+    def _client_ended(self, pid: int, code: int) -> None:
+        client = self._clients.pop(pid)
+        self._unwelcomed.discard(client)
+        if code in (EXIT_DISMISSED, EXIT_STRANDED):
+            return
+        replaced = self._incarnations[client] < self._options.respawns
+        line = json.dumps({"id": client, "pid": pid, "status": code, "replaced": replaced})
+        os.write(self._warden_pipe, line.encode() + b"\n")
+        if replaced:
+            self._waiting.append(client)
+
+    def _kill_clients(self) -> None:
+        """The warden was told to end these clients; they count as dead and are replaced."""
+        named = set(np.frombuffer(os.read(self._kills, 65536), np.uint32).tolist())
+        for pid, client in self._clients.items():
+            if client in named:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def _terminate(self, *_: object) -> None:
+        self._ending = True
+
+    def _kill_all(self) -> None:
+        for pid in (*self._clients, self._warden):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def _end(self) -> int:
+        """All clients are gone: closing its pipe tells the warden, which delivers what it has and exits."""
+        os.close(self._warden_pipe)
+        os.waitpid(self._warden, 0)
+        return 0
+
+
+def _ignore(*_: object) -> None:
+    """SIGCHLD needs a handler of Python's for the wakeup pipe to be written."""

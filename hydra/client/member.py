@@ -1,0 +1,116 @@
+"""What runs in the forked processes of a group: one client, or the warden."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, cast
+
+import zmq
+
+from hydra.client.publisher import Publisher
+from hydra.client.subscriber import Subscriber
+from hydra.client.transport import Kind, PublisherTransport, SubscriberTransport
+from hydra.control.client import ControlClient, Identity
+from hydra.control.curve import Credentials
+from hydra.control.protocol import ChildExit, Error, Quit, Welcome
+
+EXIT_DISMISSED: Final = 0
+EXIT_STRANDED: Final = 4
+"""The controller could not be reached, or has been silent for too long."""
+_WELCOME_WITHIN_S: Final = 60.0
+
+
+def _identity(kind: Kind, group: str, ids: Sequence[int], incarnation: int, *, warden: bool) -> Identity:
+    return Identity(
+        ids=ids,
+        role=kind.role,
+        group=group,
+        warden=warden,
+        incarnation=incarnation,
+        implementation=kind.implementation,
+        versions=kind.versions(),
+        agent=os.environ.get("HYDRA_AGENT", ""),
+    )
+
+
+def _await_welcome(control: ControlClient, endpoint: str) -> bool:
+    deadline = time.monotonic() + _WELCOME_WITHIN_S
+    while (left := deadline - time.monotonic()) > 0:
+        message = control.receive(left)
+        if isinstance(message, Welcome):
+            return True
+        if isinstance(message, Quit):
+            return False
+    sys.stderr.write(f"no welcome from the controller at {endpoint} within {_WELCOME_WITHIN_S:.0f} s\n")
+    return False
+
+
+def client_main(
+    kind: Kind,
+    credentials: Credentials,
+    group: str,
+    client: int,
+    incarnation: int,
+    welcomed: Callable[[], object],
+) -> int:
+    """The life of one client process; returns its exit code."""
+    control = ControlClient(credentials, _identity(kind, group, [client], incarnation, warden=False))
+    try:
+        if not _await_welcome(control, credentials.endpoint):
+            return EXIT_STRANDED
+        welcomed()
+        transport = kind.open(client, control)
+        try:
+            loop: Publisher | Subscriber
+            if kind.role == "publisher":
+                loop = Publisher(client, control, cast(PublisherTransport, transport))
+            else:
+                loop = Subscriber(client, control, cast(SubscriberTransport, transport))
+            dismissed = loop.run()
+        except Exception as e:
+            control.send(Error(ids=[client], seq=1, epoch=0, message=f"{type(e).__name__}: {e}"[:4000], fatal=True))
+            raise
+        finally:
+            transport.close()
+        return EXIT_DISMISSED if dismissed else EXIT_STRANDED
+    finally:
+        control.close()
+
+
+def warden_main(kind: Kind, credentials: Credentials, group: str, ids: Sequence[int], deaths: int, kills: int) -> int:
+    """Reports the deaths that the parent writes to the pipe ``deaths``, a JSON line each, until that closes.
+
+    A ``quit`` that names clients is handed to the parent through the pipe ``kills``, u32 each: it is how the
+    controller gets rid of a client that no longer answers.
+    """
+    control = ControlClient(credentials, _identity(kind, group, ids, 0, warden=True))
+    poller = zmq.Poller()
+    poller.register(control.socket, zmq.POLLIN)
+    poller.register(deaths, zmq.POLLIN)
+    buffer = b""
+    while True:
+        ready = dict(poller.poll(1000))
+        while (message := control.receive(0)) is not None:
+            if isinstance(message, Quit) and message.ids:
+                os.write(kills, b"".join(client.to_bytes(4, "little") for client in message.ids))
+        if deaths in ready:
+            data = os.read(deaths, 65536)
+            if not data:
+                control.close()
+                return EXIT_DISMISSED
+            *lines, buffer = (buffer + data).split(b"\n")
+            for line in lines:
+                death = json.loads(line)
+                control.send(
+                    ChildExit(
+                        ids=[death["id"]],
+                        seq=1,
+                        pid=death["pid"],
+                        status=death["status"],
+                        replaced=death["replaced"],
+                    )
+                )

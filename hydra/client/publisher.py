@@ -1,0 +1,211 @@
+"""A publisher: told by the control channel, paced by the schedule, and exact about what it sent."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from hydra.client.clock import StepClock
+from hydra.client.header import pack, pack_batch
+from hydra.client.histogram import LatencyRecorder
+from hydra.client.pacing import Pacer
+from hydra.client.transport import Delivery, PublisherTransport
+from hydra.client.usage import UsageMeter
+from hydra.control.client import ControlClient
+from hydra.control.protocol import (
+    PROBE_EPOCH,
+    Configure,
+    Error,
+    FromController,
+    Progress,
+    Quit,
+    Ready,
+    Report,
+    Start,
+    Stop,
+)
+from hydra.model import PublisherReport
+
+PROBE_EVERY_S: Final = 0.05
+FLUSH_AT_MOST_S: Final = 10.0
+"""How long a publisher waits for outstanding acknowledgements after the end of the window."""
+_IDLE_S: Final = 5.0
+_FINE_WAIT_S: Final = 0.001
+
+
+class Publisher:
+    """The loop of one publisher; :meth:`run` returns when it is dismissed."""
+
+    def __init__(self, client: int, control: ControlClient, transport: PublisherTransport) -> None:
+        self._id = client
+        self._control = control
+        self._transport = transport
+        self._command: Configure | None = None
+        self._probing = False
+        self._step: _Sending | None = None
+        self._report: Report | None = None
+
+    def run(self) -> bool:
+        """Obeys until told to quit (True) or the controller is gone (False)."""
+        while True:
+            message = self._control.receive(self._work())
+            while message is not None:
+                if isinstance(message, Quit):
+                    return True
+                self._obey(message)
+                message = self._control.receive(0)
+            if self._control.silent():
+                return False
+
+    def _work(self) -> float:
+        """Does what is due now; how long the loop may wait for a command, in seconds."""
+        step = self._step
+        if step is not None and not step.finished:
+            wait_s = step.work()
+            if step.progress_due():
+                self._control.send(
+                    Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.sent, time_ns=step.clock.now_ns())
+                )
+            if 0 < wait_s < _FINE_WAIT_S:
+                # The channel's poll counts in whole milliseconds.
+                time.sleep(wait_s)
+                return 0
+            return wait_s
+        if self._probing and self._command is not None:
+            self._transport.probe(pack(PROBE_EPOCH, self._id, self._command.epoch, time.time_ns()))
+            self._transport.poll()
+            return PROBE_EVERY_S
+        return _IDLE_S
+
+    def _obey(self, message: FromController) -> None:
+        match message:
+            case Configure():
+                self._configure(message)
+            case Start():
+                self._start(message)
+            case Stop():
+                self._stop(message)
+            case _:
+                pass
+
+    def _configure(self, command: Configure) -> None:
+        current = self._command
+        if current is not None and command.epoch < current.epoch:
+            return
+        if current is None or command.epoch > current.epoch:
+            try:
+                self._endpoint = self._transport.configure(command)
+            except (OSError, ValueError) as e:
+                self._control.send(Error(ids=[self._id], seq=1, epoch=command.epoch, message=str(e)[:4000]))
+                return
+            self._command, self._step, self._report = command, None, None
+            self._probing = command.probe
+        self._control.acknowledge(command.epoch, "configure")
+        self._control.send(Ready(ids=[self._id], seq=1, epoch=command.epoch, endpoint=self._endpoint))
+
+    def _start(self, command: Start) -> None:
+        if self._command is None or command.epoch != self._command.epoch:
+            return
+        if self._step is None:
+            self._probing = False
+            self._step = _Sending(self._id, self._command, command, self._transport)
+        self._control.acknowledge(command.epoch, "start")
+
+    def _stop(self, command: Stop) -> None:
+        if self._command is None or command.epoch != self._command.epoch or self._step is None:
+            return
+        if self._report is None:
+            self._step.stop(command.stop_at_ns)
+            self._report = Report(ids=[self._id], seq=1, epoch=command.epoch, publisher=self._step.report())
+        self._control.send(self._report)
+
+
+class _Sending:
+    """One step of a publisher."""
+
+    def __init__(self, client: int, command: Configure, start: Start, transport: PublisherTransport) -> None:
+        self.epoch = command.epoch
+        self.clock = StepClock(start)
+        self.finished = False
+        self._id = client
+        self._size = command.settings.message_size
+        self._transport = transport
+        self._pacer = Pacer(command.settings.rate, start.start_at_ns, start.stop_at_ns, command.settings.msg_batch)
+        self._paced = command.settings.rate != "max"
+        self._lag = LatencyRecorder()
+        self._usage = UsageMeter()
+        self._refused: list[bytes] = []
+        self._blocked_ns = 0
+        self._first_ns = 0
+        self._last_ns = 0
+        self._progress_ns = int(command.progress_s * 1e9)
+        self._next_progress_ns = start.start_at_ns + self._progress_ns
+
+    @property
+    def sent(self) -> int:
+        """Messages that the library has accepted so far."""
+        return self._pacer.sent
+
+    def progress_due(self) -> bool:
+        """Whether it is time to tell how far the step is."""
+        if not self._progress_ns or self.clock.now_ns() < self._next_progress_ns:
+            return False
+        self._next_progress_ns = self.clock.now_ns() + self._progress_ns
+        return True
+
+    def work(self) -> float:
+        """Sends at most one chunk; seconds until there is more to do, 0 for at once."""
+        now_ns = self.clock.now_ns()
+        pacer = self._pacer
+        self._transport.poll()
+        if pacer.done(now_ns):
+            self.finished = True
+            return 0
+        count = pacer.due(now_ns)
+        if not count:
+            next_ns = pacer.next_due_ns
+            wait_ns = (pacer.start_ns if next_ns is None else next_ns) - now_ns
+            return max(wait_ns, 0) / 1e9
+        messages = self._refused
+        if not messages:
+            messages = pack_batch(self.epoch, self._id, pacer.sent, pacer.times(count, now_ns), self._size)
+        if self._paced:
+            self._lag.record_us(pacer.lag_ns(now_ns) // 1000)
+        accepted = self._transport.send(messages, pacer.sent)
+        after_ns = self.clock.now_ns()
+        if accepted < len(messages):
+            self._refused = messages[accepted:]
+            self._blocked_ns += after_ns - now_ns
+        else:
+            self._refused = []
+        if accepted:
+            if not self._first_ns:
+                self._first_ns = now_ns
+            self._last_ns = after_ns
+            pacer.advance(accepted)
+        return 0
+
+    def stop(self, stop_at_ns: int) -> None:
+        """Ends the step, perhaps before its time."""
+        self._pacer.stop_at(stop_at_ns)
+        self.finished = True
+
+    def report(self) -> PublisherReport:
+        """What was sent, once outstanding answers are in or have been waited for long enough."""
+        self._transport.flush(FLUSH_AT_MOST_S)
+        sent = self._pacer.sent
+        delivery = self._transport.delivery() or Delivery(sent, 0, 0, 0)
+        last_ns = self.clock.at_ns(delivery.last_ack_ns) if delivery.last_ack_ns else self._last_ns
+        return PublisherReport(
+            sent=sent,
+            acknowledged=delivery.acknowledged,
+            failed=delivery.failed,
+            first_ns=self._first_ns,
+            last_ns=last_ns,
+            bytes=sent * self._size,
+            lag=self._lag.histogram(),
+            usage=self._usage.read(),
+            unacknowledged=delivery.unacknowledged,
+            blocked_ns=self._blocked_ns,
+            batch_bytes=self._transport.batch_bytes,
+        )

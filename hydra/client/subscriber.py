@@ -1,0 +1,283 @@
+"""A subscriber: told by the control channel, and exact about what it got."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from hydra.client.clock import StepClock
+from hydra.client.header import unpack_batch
+from hydra.client.histogram import LatencyRecorder
+from hydra.client.ledger import Ledger
+from hydra.client.transport import SubscriberTransport
+from hydra.client.usage import UsageMeter
+from hydra.control.client import ControlClient
+from hydra.control.protocol import (
+    Configure,
+    Error,
+    Finish,
+    FromController,
+    Progress,
+    Quit,
+    Ready,
+    Report,
+    Start,
+    Stop,
+)
+from hydra.model import DrainEnd, Settings, SubscriberReport
+
+BATCH_LIMIT: Final = 2000
+"""Most messages taken before the control channel is looked at again."""
+MAX_ABSENT: Final = 1024
+"""Absent intervals that are listed; ``reconnects`` counts them all."""
+_WAIT_S: Final = 1.0
+_DRAIN_WAIT_S: Final = 0.1
+_IDLE_S: Final = 5.0
+_NEVER_NS: Final = 2**63 - 1
+
+
+class Subscriber:
+    """The loop of one subscriber; :meth:`run` returns when it is dismissed."""
+
+    def __init__(self, client: int, control: ControlClient, transport: SubscriberTransport) -> None:
+        self._id = client
+        self._control = control
+        self._transport = transport
+        self._step: _Receiving | None = None
+        self._report: Report | None = None
+
+    def run(self) -> bool:
+        """Obeys until told to quit (True) or the controller is gone (False)."""
+        while True:
+            message = self._control.receive(self._work())
+            while message is not None:
+                if isinstance(message, Quit):
+                    return True
+                self._obey(message)
+                message = self._control.receive(0)
+            if self._control.silent():
+                return False
+
+    def _work(self) -> float:
+        """Takes what has arrived; how long the loop may wait for a command, in seconds."""
+        step = self._step
+        if step is None or self._report is not None:
+            return _IDLE_S
+        wait_s = step.work()
+        if step.newly_ready():
+            self._control.send(Ready(ids=[self._id], seq=1, epoch=step.epoch))
+        if step.progress_due():
+            self._control.send(
+                Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.messages, time_ns=time.time_ns())
+            )
+        if step.drained():
+            self._report = Report(ids=[self._id], seq=1, epoch=step.epoch, subscriber=step.report())
+            self._control.send(self._report)
+            return _IDLE_S
+        return wait_s
+
+    def _obey(self, message: FromController) -> None:
+        if isinstance(message, Configure):
+            self._configure(message)
+            return
+        step = self._step
+        if step is None or not isinstance(message, Start | Stop | Finish) or message.epoch != step.epoch:
+            return
+        if isinstance(message, Start):
+            step.start(message)
+            self._control.acknowledge(message.epoch, "start")
+        elif isinstance(message, Stop):
+            step.stop(message.stop_at_ns)
+            self._control.acknowledge(message.epoch, "stop")
+        elif self._report is not None:
+            self._control.send(self._report)
+        else:
+            step.finish(message)
+
+    def _configure(self, command: Configure) -> None:
+        current = self._step
+        if current is not None and command.epoch < current.epoch:
+            return
+        if current is None or command.epoch > current.epoch:
+            try:
+                self._transport.configure(command)
+            except (OSError, ValueError) as e:
+                self._control.send(Error(ids=[self._id], seq=1, epoch=command.epoch, message=str(e)[:4000]))
+                return
+            self._step = _Receiving(command, self._transport)
+            self._report = None
+        elif current.ready:
+            self._control.send(Ready(ids=[self._id], seq=1, epoch=command.epoch))
+        self._control.acknowledge(command.epoch, "configure")
+
+
+class _Receiving:
+    """One step of a subscriber."""
+
+    def __init__(self, command: Configure, transport: SubscriberTransport) -> None:
+        self.epoch = command.epoch
+        self.ready = not command.probe
+        self._settings: Settings = command.settings
+        self._transport = transport
+        self._ledger = Ledger()
+        self._publishers = {p.publisher for p in command.publishers}
+        self._ledger.begin(command.epoch, self._publishers)
+        self._latency = LatencyRecorder()
+        self._usage = UsageMeter()
+        self._clock: StepClock | None = None
+        self._start_ns = _NEVER_NS
+        self._stop_ns = _NEVER_NS
+        self._batches = 0
+        self._first_batch = 0
+        self._first_ns = 0
+        self._last_ns = 0
+        self._heard_ns = 0
+        self._bytes = 0
+        self._absent: list[tuple[int, int]] = []
+        self._absent_since_ns = 0
+        self._reconnects = 0
+        self._finish: Finish | None = None
+        self._ended: DrainEnd | None = None
+        self._deadline_ns = 0
+        self._progress_ns = int(command.progress_s * 1e9)
+        self._next_progress_ns = 0
+
+    @property
+    def messages(self) -> int:
+        """Messages of this epoch so far."""
+        return self._ledger.messages
+
+    def newly_ready(self) -> bool:
+        """True once, when a probe of every publisher has come."""
+        if self.ready or any(self._ledger.probes.get(p, -1) < self.epoch for p in self._publishers):
+            return False
+        self.ready = True
+        return True
+
+    def progress_due(self) -> bool:
+        """Whether it is time to tell how far the step is."""
+        if not self._progress_ns or self._clock is None or self._finish is not None:
+            return False
+        now_ns = self._clock.now_ns()
+        if now_ns < self._next_progress_ns:
+            return False
+        self._next_progress_ns = now_ns + self._progress_ns
+        return True
+
+    def start(self, command: Start) -> None:
+        """Takes the window of the step; a repeated start changes nothing."""
+        if self._clock is None:
+            self._clock = StepClock(command)
+            self._start_ns = command.start_at_ns
+            self._stop_ns = command.stop_at_ns
+            self._next_progress_ns = command.start_at_ns + self._progress_ns
+            self._usage = UsageMeter()
+
+    def stop(self, stop_at_ns: int) -> None:
+        """The window ends, perhaps before its time."""
+        self._stop_ns = min(self._stop_ns, stop_at_ns)
+
+    def finish(self, command: Finish) -> None:
+        """Learns what to expect; from now on the step is drained."""
+        if self._finish is None:
+            self._finish = command
+            now_ns = time.monotonic_ns()
+            self._heard_ns = now_ns
+            self._deadline_ns = now_ns + int(command.drain_max_s * 1e9)
+
+    def work(self) -> float:
+        """Takes at most one batch; seconds until there may be more to do, 0 for at once."""
+        limit, wait_s = BATCH_LIMIT, _WAIT_S if self._finish is None else _DRAIN_WAIT_S
+        running = self._clock is not None and self._finish is None
+        if running and self._clock is not None:
+            now_ns = self._clock.now_ns()
+            if self._settings.reconnect_rate is not None:
+                wait_s = self._reconnect(now_ns, self._settings.reconnect_rate)
+            if self._settings.receive_rate is not None:
+                limit, wait_s = self._allowance(now_ns, self._settings.receive_rate)
+                if not limit:
+                    return wait_s
+        messages = self._transport.receive(wait_s, limit)
+        if messages:
+            self._take(messages)
+        return 0
+
+    def _allowance(self, now_ns: int, rate: float) -> tuple[int, float]:
+        """How many messages a slow reader may take now, and how long it waits otherwise."""
+        allowed = int(max(now_ns - self._start_ns, 0) * rate / 1e9) + 1 - self.messages
+        if allowed > 0:
+            return min(allowed, BATCH_LIMIT), _WAIT_S
+        return 0, min((1 - allowed) / rate, _WAIT_S)
+
+    def _reconnect(self, now_ns: int, rate: float) -> float:
+        """Reconnects when that is due; seconds until the next time."""
+        due_ns = self._start_ns + int((self._reconnects + 1) / rate * 1e9)
+        if self._start_ns <= due_ns <= now_ns < self._stop_ns and self._clock is not None:
+            begin, _ = self._transport.reconnect()
+            self._reconnects += 1
+            self._absent_since_ns = self._absent_since_ns or self._clock.at_ns(begin)
+            return 0
+        return min(max(due_ns - now_ns, 0) / 1e9, _WAIT_S)
+
+    def _take(self, messages: Sequence[bytes]) -> None:
+        headers = unpack_batch(messages)
+        # Data before the start command can only come when the command was late; the plain clock serves for that.
+        now_ns = self._clock.now_ns() if self._clock is not None else time.time_ns()
+        ours = self._ledger.record(headers, now_ns, self._stop_ns)
+        count = len(ours)
+        if not count:
+            return
+        self._heard_ns = time.monotonic_ns()
+        if self._absent_since_ns:
+            self._end_absence(now_ns)
+        self._latency.record(ours["time_ns"], now_ns)
+        if not self._batches:
+            self._first_batch, self._first_ns = count, now_ns
+        self._batches += 1
+        self._last_ns = now_ns
+        self._bytes += sum(map(len, messages)) if count == len(messages) else count * len(messages[0])
+
+    def _end_absence(self, now_ns: int) -> None:
+        """A reconnecting client is back when data flows again: only then has its subscription taken effect."""
+        if len(self._absent) < MAX_ABSENT:
+            self._absent.append((self._absent_since_ns, now_ns))
+        self._absent_since_ns = 0
+
+    # --- drain -----------------------------------------------------------------------------------------------------
+
+    def drained(self) -> bool:
+        """Whether everything expected is here, nothing came for a while, or it has taken too long."""
+        finish = self._finish
+        if finish is None:
+            return False
+        now_ns = time.monotonic_ns()
+        if self._ledger.has_last(finish.publishers):
+            self._ended = "complete"
+        elif now_ns > self._deadline_ns:
+            self._ended = "deadline"
+        elif now_ns - self._heard_ns > finish.quiet_s * 1e9 and not self._transport.undrained(finish.end_offsets):
+            self._ended = "quiet"
+        return self._ended is not None
+
+    def report(self) -> SubscriberReport:
+        """The account of the step; only after :meth:`drained`."""
+        if self._finish is None or self._ended is None:
+            raise RuntimeError("a step is reported after it was drained")
+        if self._absent_since_ns:
+            self._end_absence(self._stop_ns)
+        return SubscriberReport(
+            ledgers=self._ledger.close(self._finish.publishers),
+            batches=self._batches,
+            first_batch=self._first_batch,
+            first_ns=self._first_ns,
+            last_ns=self._last_ns,
+            bytes=self._bytes,
+            stale=self._ledger.stale,
+            latency=self._latency.histogram(),
+            usage=self._usage.read(),
+            undrained=self._transport.undrained(self._finish.end_offsets),
+            absent=self._absent,
+            reconnects=self._reconnects,
+            drain=self._ended,
+        )

@@ -1,0 +1,23 @@
+"""What a process used of its host, by getrusage."""
+
+from __future__ import annotations
+
+import resource
+
+from hydra.model import ProcessUsage
+
+
+class UsageMeter:
+    """CPU since it was made; memory is the process's peak."""
+
+    def __init__(self) -> None:
+        self._begin = resource.getrusage(resource.RUSAGE_SELF)
+
+    def read(self) -> ProcessUsage:
+        """The usage since the meter was made."""
+        now = resource.getrusage(resource.RUSAGE_SELF)
+        return ProcessUsage(
+            cpu_user_s=now.ru_utime - self._begin.ru_utime,
+            cpu_system_s=now.ru_stime - self._begin.ru_stime,
+            max_rss_bytes=now.ru_maxrss * 1024,
+        )

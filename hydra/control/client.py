@@ -1,0 +1,134 @@
+"""A client's end of the channel: one DEALER socket for all clients that the process carries."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import zmq
+
+from hydra.control.curve import Credentials
+from hydra.control.protocol import (
+    MAX_MESSAGE_BYTES,
+    Ack,
+    FromClient,
+    FromController,
+    Hello,
+    Ping,
+    ProtocolError,
+    Welcome,
+    decode_from_controller,
+    encode,
+)
+from hydra.model import Role
+
+_HOST_FACT: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+def boot_id() -> str:
+    """What identifies this boot of this host: processes with the same one share CLOCK_MONOTONIC."""
+    return _HOST_FACT.read_text().strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a connection says of itself in ``hello``."""
+
+    ids: Sequence[int]
+    role: Role
+    group: str
+    warden: bool
+    incarnation: int
+    implementation: str
+    versions: dict[str, str]
+    agent: str
+
+
+class ControlClient:
+    """Dials the controller and exchanges messages with it.
+
+    Attributes:
+        socket: for polling beside a data socket; ``POLLIN`` means that :meth:`receive` may have something.
+        context: the process's only ZeroMQ context.
+        rejected: frames from the controller that were no messages of this protocol.
+    """
+
+    def __init__(self, credentials: Credentials, identity: Identity) -> None:
+        self.identity = identity
+        self.rejected = 0
+        self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
+        self.socket = self.context.socket(zmq.DEALER)
+        self.socket.routing_id = os.urandom(8).hex().encode()
+        self.socket.curve_serverkey = credentials.server_public.encode()
+        self.socket.curve_publickey = credentials.client_public.encode()
+        self.socket.curve_secretkey = credentials.client_secret.encode()
+        self.socket.maxmsgsize = 2 * MAX_MESSAGE_BYTES
+        self.socket.linger = 1000
+        self.socket.connect(credentials.endpoint)
+        self._seq = 0
+        self._silence_ns = 0
+        self._heard_ns = time.monotonic_ns()
+        self.send(
+            Hello(
+                ids=list(identity.ids),
+                seq=1,
+                role=identity.role,
+                group=identity.group,
+                warden=identity.warden,
+                incarnation=identity.incarnation,
+                implementation=identity.implementation,
+                versions=identity.versions,
+                agent=identity.agent,
+                host=socket.gethostname(),
+                boot_id=boot_id(),
+                pid=os.getpid(),
+            )
+        )
+
+    def send(self, message: FromClient) -> None:
+        """Sends a message; its ``seq`` is set here."""
+        self._seq += 1
+        self.socket.send(encode(msgspec.structs.replace(message, seq=self._seq)))
+
+    def receive(self, timeout_s: float) -> FromController | None:
+        """The next message, waiting at most ``timeout_s`` for it; None if there is none.
+
+        Pings are answered and a welcome is taken note of before it is handed on.
+        """
+        if timeout_s > 0 and not self.socket.poll(max(1, round(timeout_s * 1000))):
+            return None
+        try:
+            frame = self.socket.recv(zmq.NOBLOCK)
+        except zmq.Again:
+            return None
+        self._heard_ns = time.monotonic_ns()
+        try:
+            message = decode_from_controller(frame)
+        except ProtocolError:
+            self.rejected += 1
+            return None
+        if isinstance(message, Welcome):
+            self._silence_ns = int(message.silence_s * 1e9)
+        elif isinstance(message, Ping) and message.reply:
+            self.acknowledge(0, "ping", echo=message.time_ns)
+        return message
+
+    def acknowledge(self, epoch: int, command: str, ids: Sequence[int] = (), *, echo: int = 0) -> None:
+        """Says that a command took effect, for these clients or all that this connection carries."""
+        named = list(ids or self.identity.ids)
+        self.send(Ack(ids=named, seq=1, epoch=epoch, command=command, time_ns=time.monotonic_ns(), echo=echo))
+
+    def silent(self) -> bool:
+        """Whether the controller has been silent for longer than it said it ever would be."""
+        return self._silence_ns > 0 and time.monotonic_ns() - self._heard_ns > self._silence_ns
+
+    def close(self) -> None:
+        """Closes the channel; what was sent is given a second to leave."""
+        self.socket.close()
+        self.context.term()

@@ -1,0 +1,156 @@
+"""The controller's end of the channel: one ROUTER socket, served by whoever waits for something."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import msgspec
+import zmq
+import zmq.utils.monitor
+
+from hydra.control import curve
+from hydra.control.protocol import MAX_MESSAGE_BYTES, FromController, Ping, Quit, Welcome, encode
+from hydra.control.roster import Roster
+from hydra.control.zap import Gatekeeper
+
+_PING_EVERY_NS: Final = 5_000_000_000
+_DRAIN_AT_MOST: Final = 2000
+_BACKLOG: Final = 4096
+_REFUSED_HANDSHAKES: Final = (
+    zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+)
+
+
+class Controller:
+    """Talks to every client of a run.
+
+    It has no thread: the sockets are served inside :meth:`poll` and :meth:`wait_until`, which the runner calls
+    all the time.
+
+    Attributes:
+        roster: who is there and what they answered.
+        environment: what a group needs in its environment to dial in (holds the run's client key).
+        undeliverable: messages that the socket could not take (peer gone, its queue full).
+    """
+
+    def __init__(self, run: str, *, host: str = "127.0.0.1", silence_s: float = 30.0) -> None:
+        self.roster = Roster()
+        self.undeliverable = 0
+        self._run = run
+        self._silence_s = silence_s
+        self._keys = curve.generate()
+        self._context = zmq.Context(io_threads=1)
+        self._gatekeeper = Gatekeeper(self._context, {self._keys.client_public})
+        self._socket = self._context.socket(zmq.ROUTER)
+        self._socket.curve_server = True
+        self._socket.curve_publickey = self._keys.server_public.encode()
+        self._socket.curve_secretkey = self._keys.server_secret.encode()
+        self._socket.backlog = _BACKLOG
+        self._socket.router_mandatory = 1
+        self._socket.router_handover = 1
+        self._socket.sndhwm = 1000
+        # Twice the protocol's limit, so that a message somewhat too long is refused by name rather than by a hang-up.
+        self._socket.maxmsgsize = 2 * MAX_MESSAGE_BYTES
+        self._socket.linger = 1000
+        self._monitor = self._socket.get_monitor_socket(_REFUSED_HANDSHAKES)
+        self._handshakes_refused = 0
+        self._socket.bind(f"tcp://{host}:*")
+        self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        self.environment = curve.environment(self._keys, self.endpoint)
+        self._next_ping_ns = time.monotonic_ns() + _PING_EVERY_NS
+        self._poller = zmq.Poller()
+        for socket in (self._socket, self._gatekeeper.socket, self._monitor):
+            self._poller.register(socket, zmq.POLLIN)
+
+    def refused(self) -> Counter[str]:
+        """Peers and messages that were refused so far, by reason."""
+        counts = Counter(self.roster.refused)
+        if self._handshakes_refused:
+            counts["handshake"] = self._handshakes_refused
+        if self._gatekeeper.denied:
+            counts["wrong_key"] = self._gatekeeper.denied
+        return counts
+
+    def poll(self, timeout_s: float) -> None:
+        """Serves what has arrived, waiting at most ``timeout_s`` for something; pings when that is due."""
+        ready = dict(self._poller.poll(max(0, round(timeout_s * 1000))))
+        if self._gatekeeper.socket in ready:
+            self._gatekeeper.serve()
+        if self._monitor in ready:
+            self._count_refused_handshakes()
+        if self._socket in ready:
+            self._receive()
+        if time.monotonic_ns() >= self._next_ping_ns:
+            self._next_ping_ns = time.monotonic_ns() + _PING_EVERY_NS
+            self.broadcast(Ping(time_ns=time.monotonic_ns()))
+
+    def wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
+        """Serves the channel until ``condition()`` holds; False if it does not within ``timeout_s``."""
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            self.poll(min(left, 0.05))
+        return True
+
+    def tell(self, ids: Iterable[int], message: FromController) -> None:
+        """Sends a command to these clients, encoded once for all connections that carry nobody else."""
+        everyone = encode(message)
+        for identity, carried in list(self.roster.identities(ids)):
+            if self.roster.carries_only(identity, carried):
+                self._send(identity, everyone)
+            else:
+                self._send(identity, encode(msgspec.structs.replace(message, ids=carried)))
+
+    def broadcast(self, message: FromController) -> None:
+        """Sends a command to every connection, wardens included."""
+        frame = encode(message)
+        for identity in self.roster.everyone():
+            self._send(identity, frame)
+
+    def quit(self, ids: Sequence[int] | None = None) -> None:
+        """Tells these clients, or everyone, to exit."""
+        if ids is None:
+            self.broadcast(Quit())
+        else:
+            self.tell(ids, Quit())
+
+    def close(self) -> None:
+        """Closes the channel; what was sent is given a second to leave."""
+        if self._socket.closed:
+            return
+        self._socket.disable_monitor()
+        self._socket.close()
+        self._gatekeeper.close()
+        self._context.term()
+
+    def _send(self, identity: bytes, frame: bytes) -> None:
+        try:
+            self._socket.send_multipart((identity, frame), zmq.NOBLOCK)
+        except zmq.ZMQError as e:
+            if e.errno not in (zmq.EHOSTUNREACH, zmq.EAGAIN):
+                raise
+            self.undeliverable += 1
+
+    def _receive(self) -> None:
+        # Bounded, so that a flood of messages cannot keep handshakes and pings waiting.
+        for _ in range(_DRAIN_AT_MOST):
+            try:
+                frames = self._socket.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            if len(frames) != 2:
+                self.roster.refused["malformed"] += 1
+                continue
+            hello = self.roster.receive(frames[0], frames[1])
+            if hello is not None:
+                self._send(frames[0], encode(Welcome(ids=hello.ids, run=self._run, silence_s=self._silence_s)))
+
+    def _count_refused_handshakes(self) -> None:
+        while self._monitor.poll(0):
+            zmq.utils.monitor.recv_monitor_message(self._monitor)
+            self._handshakes_refused += 1

@@ -1,0 +1,66 @@
+"""The keys of a run: CURVE pairs made for it and worth nothing after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import zmq
+
+ENDPOINT: Final = "HYDRA_CONTROL"
+SERVER_KEY: Final = "HYDRA_CONTROL_SERVER_KEY"
+CLIENT_KEY: Final = "HYDRA_CONTROL_CLIENT_KEY"
+CLIENT_SECRET: Final = "HYDRA_CONTROL_CLIENT_SECRET"  # noqa: S105  # a variable's name
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Both pairs of a run, Z85 text of 40 characters each; only the controller has the server's secret."""
+
+    server_public: str
+    server_secret: str = field(repr=False)
+    client_public: str
+    client_secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a client needs to dial in."""
+
+    endpoint: str
+    server_public: str
+    client_public: str
+    client_secret: str = field(repr=False)
+
+
+def generate() -> Keys:
+    """Fresh keys for a run."""
+    server_public, server_secret = zmq.curve_keypair()
+    client_public, client_secret = zmq.curve_keypair()
+    return Keys(server_public.decode(), server_secret.decode(), client_public.decode(), client_secret.decode())
+
+
+def environment(keys: Keys, endpoint: str) -> dict[str, str]:
+    """The environment that a group's task is given; holds the client's secret, so it is never logged."""
+    return {
+        ENDPOINT: endpoint,
+        SERVER_KEY: keys.server_public,
+        CLIENT_KEY: keys.client_public,
+        CLIENT_SECRET: keys.client_secret,
+    }
+
+
+def credentials(env: Mapping[str, str]) -> Credentials:
+    """The credentials in an environment.
+
+    Raises:
+        ValueError: a variable is missing or no Z85 key; the text names it.
+    """
+    for name in (ENDPOINT, SERVER_KEY, CLIENT_KEY, CLIENT_SECRET):
+        if not env.get(name):
+            raise ValueError(f"the environment variable {name} is not set: groups are started by hydra, not by hand")
+    for name in (SERVER_KEY, CLIENT_KEY, CLIENT_SECRET):
+        if len(env[name]) != 40:
+            raise ValueError(f"the environment variable {name} is no CURVE key (40 characters of Z85)")
+    return Credentials(env[ENDPOINT], env[SERVER_KEY], env[CLIENT_KEY], env[CLIENT_SECRET])

@@ -1,0 +1,234 @@
+"""Who is on the control channel and what each client has answered in the current epoch. No sockets, no clock.
+
+Every frame that changes anything passes :meth:`Roster.receive`; a frame that may not is refused, counted by reason
+and forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass, field
+
+from hydra.control.protocol import (
+    Ack,
+    ChildExit,
+    Error,
+    FromClient,
+    Hello,
+    Progress,
+    ProtocolError,
+    Ready,
+    Report,
+    decode_from_client,
+)
+from hydra.model import PublisherReport, SubscriberReport
+
+
+@dataclass(slots=True)
+class Connection:
+    """One peer of the channel: its routing identity and the clients that it may speak for."""
+
+    identity: bytes
+    hello: Hello
+    ids: frozenset[int]
+    last_seq: int
+
+
+@dataclass(slots=True)
+class EpochAnswers:
+    """What came in about one epoch."""
+
+    epoch: int
+    acks: dict[str, set[int]] = field(default_factory=dict)
+    ready: dict[int, str] = field(default_factory=dict)
+    publisher_reports: dict[int, PublisherReport] = field(default_factory=dict)
+    subscriber_reports: dict[int, SubscriberReport] = field(default_factory=dict)
+    progress: dict[int, Progress] = field(default_factory=dict)
+    errors: dict[int, str] = field(default_factory=dict)
+
+    def acked(self, command: str) -> Set[int]:
+        """The clients that acknowledged this command."""
+        return self.acks.get(command, set())
+
+    def reported(self) -> Set[int]:
+        """The clients whose report is in."""
+        return self.publisher_reports.keys() | self.subscriber_reports.keys()
+
+
+class Roster:
+    """The controller's knowledge of its clients.
+
+    Attributes:
+        answers: of the current epoch; :meth:`begin` starts a new one.
+        refused: frames that changed nothing, by reason.
+        exits: deaths that wardens reported and nobody took yet (:meth:`take_exits`).
+    """
+
+    def __init__(self) -> None:
+        self.answers = EpochAnswers(0)
+        self.refused: Counter[str] = Counter()
+        self.round_trips: list[tuple[int, int, int]] = []
+        self._expected: dict[int, str] = {}
+        self._connections: dict[bytes, Connection] = {}
+        self._clients: dict[int, Connection] = {}
+        self._wardens: dict[str, Connection] = {}
+        self._exits: list[ChildExit] = []
+
+    # --- what the runner says --------------------------------------------------------------------------------------
+
+    def expect(self, group: str, ids: Iterable[int]) -> None:
+        """Admits clients with these ids; a hello of any other id, or from another group, is refused."""
+        for client in ids:
+            self._expected[client] = group
+
+    def forget(self, ids: Iterable[int]) -> None:
+        """These clients are gone for good; their connections are no longer addressed."""
+        touched = set()
+        for client in ids:
+            touched.add(self._expected.pop(client, ""))
+            connection = self._clients.pop(client, None)
+            if connection is not None and not any(c in self._clients for c in connection.ids):
+                self._connections.pop(connection.identity, None)
+        for group in touched - set(self._expected.values()):
+            warden = self._wardens.pop(group, None)
+            if warden is not None:
+                self._connections.pop(warden.identity, None)
+
+    def begin(self, epoch: int) -> None:
+        """Starts a new epoch; answers of older ones are refused from now on."""
+        self.answers = EpochAnswers(epoch)
+
+    def take_exits(self) -> list[ChildExit]:
+        """The deaths reported since the last call."""
+        exits, self._exits = self._exits, []
+        return exits
+
+    # --- what the runner asks --------------------------------------------------------------------------------------
+
+    def present(self) -> Set[int]:
+        """Clients that have said hello and are not known to be dead."""
+        return self._clients.keys()
+
+    def wardens(self) -> Set[str]:
+        """Groups whose warden has said hello."""
+        return self._wardens.keys()
+
+    def hello(self, client: int) -> Hello:
+        """What this client said of itself; KeyError if it has not."""
+        return self._clients[client].hello
+
+    def identities(self, ids: Iterable[int]) -> Iterator[tuple[bytes, list[int]]]:
+        """Each connection that carries some of these clients, with those that it carries."""
+        carried: dict[bytes, list[int]] = {}
+        for client in ids:
+            connection = self._clients.get(client)
+            if connection is not None:
+                carried.setdefault(connection.identity, []).append(client)
+        yield from carried.items()
+
+    def carries_only(self, identity: bytes, ids: list[int]) -> bool:
+        """Whether these are all clients of that connection."""
+        return len(self._connections[identity].ids) == len(ids)
+
+    def everyone(self) -> list[bytes]:
+        """The identity of every connection, wardens included."""
+        return list(self._connections)
+
+    # --- what the peers say ----------------------------------------------------------------------------------------
+
+    def receive(self, identity: bytes, frame: bytes) -> Hello | None:
+        """Takes one frame from a peer; returns a hello that was accepted, so that it can be welcomed."""
+        try:
+            message = decode_from_client(frame)
+        except ProtocolError:
+            self.refused["malformed"] += 1
+            return None
+        if isinstance(message, Hello):
+            return self._hello(identity, message)
+        connection = self._connections.get(identity)
+        if connection is None:
+            self.refused["unannounced"] += 1
+        elif message.seq <= connection.last_seq:
+            self.refused["replayed"] += 1
+        elif not message.ids or not connection.ids.issuperset(message.ids):
+            self.refused["foreign_id"] += 1
+        else:
+            connection.last_seq = message.seq
+            self._take(connection, message)
+        return None
+
+    def _hello(self, identity: bytes, hello: Hello) -> Hello | None:
+        if not hello.ids or any(self._expected.get(c) != hello.group for c in hello.ids):
+            self.refused["unexpected_hello"] += 1
+            return None
+        known = self._connections.get(identity)
+        if known is not None:
+            self.refused["repeated_hello"] += 1
+            return None
+        connection = Connection(identity, hello, frozenset(hello.ids), hello.seq)
+        if hello.warden:
+            if hello.group in self._wardens:
+                self.refused["duplicate_hello"] += 1
+                return None
+            self._wardens[hello.group] = connection
+        else:
+            holders = [self._clients[c] for c in hello.ids if c in self._clients]
+            if any(h.hello.incarnation >= hello.incarnation for h in holders):
+                self.refused["duplicate_hello"] += 1
+                return None
+            for holder in holders:
+                self._connections.pop(holder.identity, None)
+            for client in hello.ids:
+                self._clients[client] = connection
+        self._connections[identity] = connection
+        return hello
+
+    def _take(self, connection: Connection, message: FromClient) -> None:
+        if isinstance(message, ChildExit):
+            self._child_exit(connection, message)
+        elif connection.hello.warden and not isinstance(message, Ack | Error):
+            self.refused["not_for_a_warden"] += 1
+        elif isinstance(message, Ack) and message.command == "ping":
+            self.round_trips.append((message.ids[0], message.echo, message.time_ns))
+        elif isinstance(message, Error) and message.epoch != self.answers.epoch:
+            # An error may concern no epoch at all (0: before the first configure); it is kept for the user.
+            self.answers.errors.update(dict.fromkeys(message.ids, message.message))
+        elif message.epoch != self.answers.epoch:  # type: ignore[union-attr]  # a Hello never comes here
+            self.refused["out_of_epoch"] += 1
+        else:
+            self._answer(message)
+
+    def _answer(self, message: FromClient) -> None:
+        answers = self.answers
+        match message:
+            case Ack():
+                answers.acks.setdefault(message.command, set()).update(message.ids)
+            case Ready():
+                answers.ready.update(dict.fromkeys(message.ids, message.endpoint))
+            case Progress():
+                answers.progress.update(dict.fromkeys(message.ids, message))
+            case Error():
+                answers.errors.update(dict.fromkeys(message.ids, message.message))
+            case Report():
+                self._report(message)
+
+    def _report(self, message: Report) -> None:
+        if len(message.ids) != 1 or message.ids[0] in self.answers.reported():
+            self.refused["repeated_report"] += 1
+        elif message.publisher is not None:
+            self.answers.publisher_reports[message.ids[0]] = message.publisher
+        elif message.subscriber is not None:
+            self.answers.subscriber_reports[message.ids[0]] = message.subscriber
+
+    def _child_exit(self, connection: Connection, message: ChildExit) -> None:
+        if not connection.hello.warden:
+            self.refused["not_a_warden"] += 1
+            return
+        for client in message.ids:
+            holder = self._clients.get(client)
+            # The replacement may have said hello before its forerunner's death was told.
+            if holder is not None and holder.hello.pid == message.pid:
+                del self._clients[client]
+                self._connections.pop(holder.identity, None)
+        self._exits.append(message)

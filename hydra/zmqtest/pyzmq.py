@@ -1,0 +1,197 @@
+"""The Python client of raw ZMQ PUB/SUB, on pyzmq."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Final
+
+import zmq
+import zmq.backend
+
+from hydra.client import group
+from hydra.client.transport import Delivery, Kind, Transport
+from hydra.control.client import ControlClient
+from hydra.control.protocol import Configure
+
+_BACKLOG: Final = 4096
+_SEND_TIMEOUT_MS: Final = 10
+"""XPUB_NODROP: how long one send waits before the control channel is looked at again. On XPUB, POLLOUT is always
+true while a send may still return EAGAIN, so there is nothing better to wait for."""
+
+
+class ZmqPublisher:
+    """A bound PUB socket that drops at its high-water mark, or an XPUB socket that waits (``nodrop``)."""
+
+    batch_bytes = 0
+
+    def __init__(self, control: ControlClient) -> None:
+        self._context = control.context
+        self._host = os.environ.get("HYDRA_DATA_HOST", "127.0.0.1")
+        self._port = os.environ.get("HYDRA_PORTS", "").split(",")[0] or "*"
+        self._socket: zmq.Socket[bytes] | None = None
+        self._built_for: tuple[int, bool] | None = None
+        self._endpoint = ""
+        self._flags = zmq.NOBLOCK
+
+    def configure(self, command: Configure) -> str:
+        """A new socket where the high-water mark or ``nodrop`` changed; the data endpoint."""
+        wanted = (command.settings.sndhwm, command.settings.nodrop)
+        if wanted != self._built_for:
+            self.close()
+            nodrop = command.settings.nodrop
+            self._socket = self._context.socket(zmq.XPUB if nodrop else zmq.PUB)
+            self._socket.linger = 0
+            self._socket.backlog = _BACKLOG
+            self._socket.sndhwm = command.settings.sndhwm
+            if nodrop:
+                self._socket.setsockopt(zmq.XPUB_NODROP, 1)
+                self._socket.sndtimeo = _SEND_TIMEOUT_MS
+            # PUB never blocks; XPUB_NODROP waits at most its SNDTIMEO.
+            self._flags = zmq.Flag(0) if nodrop else zmq.NOBLOCK
+            self._socket.bind(f"tcp://{self._host}:{self._port}")
+            self._endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+            self._built_for = wanted
+        return self._endpoint
+
+    def probe(self, message: bytes) -> None:
+        """Sends it to whoever is subscribed by now."""
+        self.send([message], 0)
+
+    def send(self, messages: Sequence[bytes], first_sequence: int) -> int:  # noqa: ARG002  # zmq needs no sequence
+        """Sends until the queue is full (``nodrop``), or all of them."""
+        if self._socket is None:
+            return 0
+        # The backend's own send saves the convenience layer's cost for every message.
+        send, socket, flags = zmq.backend.Socket.send, self._socket, self._flags
+        accepted = 0
+        try:
+            for message in messages:
+                send(socket, message, flags)
+                accepted += 1
+        except zmq.Again:
+            pass
+        return accepted
+
+    def poll(self) -> None:
+        """Throws away the subscription messages that XPUB collects."""
+        if self._socket is not None and self._socket.socket_type == zmq.XPUB:
+            try:
+                while True:
+                    self._socket.recv(zmq.NOBLOCK)
+            except zmq.Again:
+                pass
+
+    def flush(self, timeout_s: float) -> bool:  # noqa: ARG002  # nothing is ever outstanding
+        """There is nothing to wait for."""
+        return True
+
+    def delivery(self) -> Delivery | None:
+        """Nobody acknowledges."""
+        return None
+
+    def close(self) -> None:
+        """Drops the socket and all that is queued in it."""
+        if self._socket is not None:
+            self._socket.close(0)
+            self._socket, self._built_for = None, None
+
+
+class ZmqSubscriber:
+    """A SUB socket connected to every publisher."""
+
+    def __init__(self, control: ControlClient) -> None:
+        self._context = control.context
+        self._control = control.socket
+        self._socket: zmq.Socket[bytes] | None = None
+        self._built_for: tuple[int, tuple[str, ...]] | None = None
+
+    def configure(self, command: Configure) -> None:
+        """A new socket where the publishers or the high-water mark changed."""
+        wanted = (command.settings.rcvhwm, tuple(p.endpoint for p in command.publishers))
+        if wanted != self._built_for:
+            self._built_for = wanted
+            self._connect()
+
+    def _connect(self) -> None:
+        if self._socket is not None:
+            self._socket.close(0)
+        if self._built_for is None:
+            raise ValueError("a subscriber is configured before it connects")
+        rcvhwm, endpoints = self._built_for
+        self._socket = self._context.socket(zmq.SUB)
+        self._socket.linger = 0
+        self._socket.rcvhwm = rcvhwm
+        self._socket.subscribe(b"")
+        for endpoint in endpoints:
+            self._socket.connect(endpoint)
+
+    def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
+        """One drained batch; returns early when the control channel has something."""
+        socket = self._socket
+        if socket is None:
+            return ()
+        receive = zmq.backend.Socket.recv
+        messages: list[bytes] = []
+        take = messages.append
+        try:
+            take(receive(socket, zmq.NOBLOCK))
+        except zmq.Again:
+            if timeout_s <= 0:
+                return ()
+            ready = zmq.zmq_poll([(socket, zmq.POLLIN), (self._control, zmq.POLLIN)], max(1, round(timeout_s * 1000)))
+            if not any(s is socket for s, _ in ready):
+                return ()
+        try:
+            while len(messages) < limit:
+                take(receive(socket, zmq.NOBLOCK))
+        except zmq.Again:
+            pass
+        return messages
+
+    def reconnect(self) -> tuple[int, int]:
+        """A new socket in the place of the old one; what was queued in the old one is lost, as it would be."""
+        begin_ns = time.monotonic_ns()
+        self._connect()
+        return begin_ns, time.monotonic_ns()
+
+    def undrained(self, end_offsets: Mapping[int, int]) -> int:  # noqa: ARG002  # zmq has no offsets
+        """Nobody can know what a publisher still has for us."""
+        return 0
+
+    def lag(self) -> int | None:
+        """Unknown."""
+        return None
+
+    def close(self) -> None:
+        """Drops the socket and all that is queued in it."""
+        if self._socket is not None:
+            self._socket.close(0)
+            self._socket = None
+
+
+def _versions() -> dict[str, str]:
+    return {"libzmq": zmq.zmq_version(), "pyzmq": version("pyzmq"), "python": sys.version.split()[0]}
+
+
+def _publisher(client: int, control: ControlClient) -> Transport:  # noqa: ARG001  # an id means nothing to zmq
+    return ZmqPublisher(control)
+
+
+def _subscriber(client: int, control: ControlClient) -> Transport:  # noqa: ARG001
+    return ZmqSubscriber(control)
+
+
+def kinds() -> Mapping[str, Kind]:
+    """The clients that this program offers."""
+    return {
+        "zmq-pub": Kind("publisher", "pyzmq", _versions, _publisher),
+        "zmq-sub": Kind("subscriber", "pyzmq", _versions, _subscriber),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(group.main(kinds()))
