@@ -1,0 +1,323 @@
+"""TOML to model, and one line for everything that is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hydra import config
+from hydra.cluster.placement import place
+from hydra.cluster.splitting import split
+from hydra.config import CLIENTS, conf_dir, load_cluster, load_scenario, parse_set, scenarios
+from hydra.errors import EXIT_USAGE, ConfigError
+from hydra.model import Agent, Constraint, Demand, Group, Resources, Scenario, SearchSpec
+
+MINIMAL = """
+system = "zmq"
+client = "pyzmq"
+table = "fixed"
+[sweep]
+clients = [3]
+duration_s = 1
+"""
+
+
+def one_line(error: ConfigError) -> str:
+    text = str(error)
+    assert "\n" not in text
+    assert error.exit_code == EXIT_USAGE
+    return text
+
+
+def scenario_file(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    return path
+
+
+# --- the files that come with Hydra --------------------------------------------------------------------------------
+
+
+def test_the_default_cluster_is_the_one_of_the_original() -> None:
+    cluster = load_cluster()
+    assert [a.id for a in cluster.agents] == ["agent-pub", "agent-sub-1", "agent-sub-2", "agent-sub-3"]
+    assert [a.attributes["group"] for a in cluster.agents] == ["cpu4-mem16", *["cpu16-mem60"] * 3]
+    assert cluster.agents[0] == Agent(
+        "agent-pub", "agent-pub", {"group": "cpu4-mem16"}, Resources(4, 15000, 0, ((31000, 32000),))
+    )
+
+
+@pytest.mark.parametrize("name", scenarios())
+def test_every_scenario_loads_and_its_largest_row_fits_the_default_cluster(name: str) -> None:
+    scenario, cluster = load_scenario(name), load_cluster()
+    assert scenario.name == name
+    assert scenario.client == CLIENTS[scenario.system][0]
+    groups = [
+        Group(f"{role}-{n}", role, 0, size, (), {}, spec.demand, spec.constraints)
+        for role, count, spec in (
+            ("publisher", scenario.publishers, scenario.publisher),
+            ("subscriber", max(scenario.sweep.clients), scenario.subscriber),
+        )
+        for n, size in enumerate(split(count, cluster.agents, spec, cluster.max_group, role=role))
+    ]
+    launches, unplaced = place(cluster.agents, groups)
+    assert unplaced == []
+    assert {x.agent.id for x in launches if x.group.role == "publisher"} == {"agent-pub"}
+    assert len({x.agent.id for x in launches if x.group.role == "subscriber"}) == 3
+
+
+@pytest.mark.parametrize("name", scenarios())
+def test_every_scenario_names_a_published_table_that_exists(name: str) -> None:
+    text = (conf_dir() / "scenarios" / f"{name}.toml").read_text()
+    tables = [word.strip("(),.;") for word in text.split() if "conf/reference/" in word]
+    assert tables
+    assert all((conf_dir() / "reference" / Path(table).name).is_file() for table in tables)
+
+
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [
+        ("zmqrate", lambda s: s.sweep.clients == (30, 60, 120, 240, 480, 960, 1920, 3840, 7680)),
+        ("zmqrate", lambda s: (s.sweep.duration_s, s.settings.msg_batch, s.settings.message_size) == (60, 100, 24)),
+        ("zmqrate", lambda s: s.sweep.search == SearchSpec()),
+        ("zmqfixed", lambda s: (s.settings.rate, s.sweep.duration_s, s.table) == (10000, 10, "fixed")),
+        ("kafka-batch", lambda s: s.sweep.vary == {"msg_batch": (100, 200, 500, 1000, 2000, 5000)}),
+        ("kafka-batch", lambda s: (s.settings.rate, s.settings.acks, s.settings.linger_ms) == (30000, "1", 0)),
+        ("kafka-fixed", lambda s: (s.settings.rate, s.settings.msg_batch, s.settings.linger_ms) == (10000, 1000, 10)),
+    ],
+)
+def test_a_default_is_the_published_experiments_value(name: str, check: object) -> None:
+    assert callable(check)
+    assert check(load_scenario(name))
+
+
+def test_an_installed_conf_is_found_before_the_repositorys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "hydra"
+    (package / "conf").mkdir(parents=True)
+    monkeypatch.setattr(config, "__file__", str(package / "config.py"))
+    assert conf_dir() == tmp_path / "conf"
+    (package / "conf" / "hydra.toml").touch()
+    assert conf_dir() == package / "conf"
+
+
+# --- scenarios -----------------------------------------------------------------------------------------------------
+
+
+def test_a_small_file_is_a_scenario_named_after_it(tmp_path: Path) -> None:
+    scenario = load_scenario(scenario_file(tmp_path, MINIMAL))
+    assert isinstance(scenario, Scenario)
+    assert (scenario.name, scenario.sweep.clients, scenario.sweep.duration_s) == ("mine", (3,), 1.0)
+
+
+def test_constraints_are_written_as_marathon_writes_them(tmp_path: Path) -> None:
+    text = MINIMAL + '[subscriber]\nconstraints = [["group", "CLUSTER", "a"], ["hostname", "UNIQUE"]]\n'
+    text += "[subscriber.demand]\nbase_cpus = 1\n"
+    spec = load_scenario(scenario_file(tmp_path, text)).subscriber
+    assert spec.constraints == (Constraint("group", "CLUSTER", "a"), Constraint("hostname", "UNIQUE"))
+    assert spec.demand == Demand(base_cpus=1.0)
+
+
+def test_overrides_replace_add_and_remove() -> None:
+    scenario = load_scenario(
+        "zmqrate",
+        {
+            "sweep.clients": (30, 60),
+            "sweep.search": None,
+            "table": "fixed",
+            "settings.rate": 5,
+            "sweep.vary.message_size": [24, 100],
+            "subscriber.demand.mem_per_client": 1,
+        },
+    )
+    assert scenario.sweep.clients == (30, 60)
+    assert scenario.sweep.vary == {"message_size": (24, 100)}
+    assert scenario.settings.rate == 5.0
+    assert scenario.subscriber.demand.mem_per_client == 1.0
+
+
+@pytest.mark.parametrize("how", ["file", "override"])
+def test_kafka_properties_keep_their_dots_and_become_text(tmp_path: Path, how: str) -> None:
+    written = {"security.protocol": "SSL", "fetch.min.bytes": 65536, "check.crcs": True}
+    if how == "file":
+        text = MINIMAL.replace('"zmq"', '"kafka"').replace("pyzmq", "kafka-python")
+        text += '[kafka.properties]\nsecurity.protocol = "SSL"\n"fetch.min.bytes" = 65536\ncheck.crcs = true\n'
+        scenario = load_scenario(scenario_file(tmp_path, text))
+    else:
+        scenario = load_scenario("kafka-batch", {f"kafka.properties.{k}": v for k, v in written.items()})
+    assert scenario.kafka.properties == {
+        "security.protocol": "SSL",
+        "fetch.min.bytes": "65536",
+        "check.crcs": "true",
+    }
+
+
+def test_a_secret_is_not_repeated_in_an_error() -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_scenario("kafka-batch", {"kafka.properties.sasl.password": ["hunter2"]})
+    text = one_line(caught.value)
+    assert "kafka.properties.sasl.password: must be a valid string" in text
+    assert "hunter2" not in text
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        ({"sweep.clints": [1]}, "sweep.clints: unknown key; did you mean clients?"),
+        ({"settings.msg_bach": 1}, "settings.msg_bach: unknown key; did you mean msg_batch?"),
+        ({"rate": 3}, "rate: unknown key; it belongs into [settings]"),
+        ({"settings.clients": [3]}, "settings.clients: unknown key; it belongs into [sweep]"),
+        ({"kafka.xyzzy": 3}, "kafka.xyzzy: unknown key; known here: bootstrap, partitions"),
+        ({"sweep.duration_s": None}, "sweep.duration_s: is missing; add it"),
+        ({"sweep": None}, "sweep: is missing; add it"),
+        ({"system": "amqp"}, "system: must be 'zmq' or 'kafka', not 'amqp'"),
+        ({"client": "pyzmq"}, "client: 'pyzmq' is no client of system kafka; use kafka-python or confluent-kafka"),
+        ({"settings.rate": "fast"}, "settings.rate: must be a valid number or 'max', not 'fast'"),
+        ({"settings.rate": 0}, "settings: rate must be above 0 or 'max', not 0"),
+        ({"settings.msg_batch": 1.5}, "settings.msg_batch: must be a valid integer, not 1.5"),
+        ({"settings.msg_batch": "1"}, "settings.msg_batch: must be a valid integer, not '1'"),
+        ({"settings.linger_ms": float("nan")}, "settings.linger_ms: must be a finite number"),
+        ({"settings.acks": 1}, "settings.acks: must be '0', '1' or 'all', not 1"),
+        ({"settings": 3}, "settings: must be a table; write [settings]"),
+        ({"settings.rate.x": 3}, "settings.rate: is a value and not a table"),
+        ({"publishers": True}, "publishers: must be a valid integer, not True"),
+        ({"sweep.clients": 30}, "sweep.clients: must be a valid array, not 30"),
+        ({"sweep.clients": [30, 30]}, "sweep: a client count stands twice"),
+        ({"sweep.vary.rat": [1]}, "sweep.vary.rat: unknown key; did you mean rate?"),
+        ({"sweep.vary.msg_batch": []}, "sweep: every list under vary needs at least one value"),
+        ({"sweep.vary.msg_batch": [1, 0]}, "sweep.vary.msg_batch.1: msg_batch must be at least 1 message, not 0"),
+        ({"sweep.vary.acks": ["1", "2"]}, "sweep.vary.acks.1: must be '0', '1' or 'all', not '2'"),
+        ({"sweep.vary": {}, "sweep.search": {}}, "table: batch has no search; remove [sweep.search]"),
+        ({"table": "zmqrate"}, "table: zmqrate is the table of a search; add [sweep.search]"),
+        ({"subscriber.demand.base_cpus": -1}, "subscriber.demand.base_cpus: must be 0 or more, not -1"),
+        ({"subscriber.constraints": "group"}, "subscriber.constraints: must be a list of constraints"),
+        ({"subscriber.constraints": ["group", "UNIQUE"]}, "subscriber.constraints.0: must be a list of strings"),
+        ({"subscriber.constraints": [["group", "IS"]]}, "subscriber.constraints.0: unknown operator 'IS'"),
+        ({"subscriber.constraints": [["hostname", "MAX_PER", "x"]]}, "MAX_PER needs a number of at least 1"),
+    ],
+)
+def test_a_wrong_key_or_value_is_named_with_its_remedy(overrides: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_scenario("kafka-batch", overrides)
+    text = one_line(caught.value)
+    assert says in text
+    assert "kafka-batch.toml" in text
+
+
+def test_a_misspelt_key_is_named_before_the_one_it_leaves_missing(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="duration: unknown key; did you mean duration_s"):
+        load_scenario(scenario_file(tmp_path, MINIMAL.replace("duration_s", "duration")))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("system = zmq", "not TOML: Invalid value (at line 1"),
+        ("a = 1\na = 2", "not TOML"),
+        ("", "is missing"),
+        (MINIMAL + "[kafka]\n", "kafka: system zmq has no broker; remove [kafka]"),
+    ],
+)
+def test_a_malformed_file_is_named(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_scenario(scenario_file(tmp_path, text))
+    assert says in one_line(caught.value)
+    assert "mine.toml" in str(caught.value)
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="not TOML"):
+        load_scenario(path)
+
+
+@pytest.mark.parametrize("name", ["zmqrat", "nowhere/x.toml", "x.toml"])
+def test_a_missing_scenario_lists_the_known_ones(name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_scenario(name)
+    assert all(known in one_line(caught.value) for known in scenarios())
+
+
+def test_a_misspelt_scenario_gets_the_nearest_name() -> None:
+    with pytest.raises(ConfigError, match="did you mean zmqrate"):
+        load_scenario("zmqrat")
+
+
+def test_a_folder_is_no_scenario(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        load_scenario(tmp_path)
+
+
+# --- the cluster ---------------------------------------------------------------------------------------------------
+
+
+def test_an_agents_hostname_is_its_id_unless_given(tmp_path: Path) -> None:
+    path = tmp_path / "hydra.toml"
+    path.write_text('[cluster]\nmax_group = 7\n[[agents]]\nid = "a"\n[[agents]]\nid = "b"\nhostname = "h"\n')
+    cluster = load_cluster(path)
+    assert [a.hostname for a in cluster.agents] == ["a", "h"]
+    assert cluster.max_group == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "the cluster needs at least one agent"),
+        ("agent = 1", "agent: unknown key; did you mean agents?"),
+        ("agents = 1", "agents: must be tables"),
+        ("agents = [1]", "agents.0: must be a table"),
+        ("cluster = 1", "cluster: must be a table"),
+        ("[cluster]\nmaxgroup = 1", "cluster.maxgroup: unknown key; did you mean max_group?"),
+        ('[cluster]\nmax_group = 0\n[[agents]]\nid = "a"', "max_group must be at least 1, not 0"),
+        ('[cluster]\nmax_group = "x"\n[[agents]]\nid = "a"', "cluster.max_group: must be a valid integer, not 'x'"),
+        ('[[agents]]\nid = "a"\n[[agents]]\nid = "a"', "two agents have the same id"),
+        ("[[agents]]\nhostname = 'x'", "agents.0.id: is missing"),
+        ("[[agents]]\nid = 3", "agents.0.id: must be a valid string, not 3"),
+        ("[[agents]]\nid = 'a'\nresource = 'cpus:1'", "agents.0.resource: unknown key; did you mean resources?"),
+        ("[[agents]]\nid = 'a'\nresources = 'cpus:x'", "agents.0.resources: resource cpus must be a number"),
+        ("[[agents]]\nid = 'a'\nresources = 4", "agents.0.resources: must be a string in Mesos' syntax"),
+        ("[[agents]]\nid = 'a'\nattributes = 'group'", "agents.0.attributes: 'group' is not an attribute"),
+    ],
+)
+def test_a_wrong_cluster_file_is_named_with_its_remedy(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "hydra.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_cluster(path)
+    assert says in one_line(caught.value)
+    assert "hydra.toml" in str(caught.value)
+
+
+def test_a_missing_cluster_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such file; name a file like"):
+        load_cluster(tmp_path / "none.toml")
+
+
+# --- --set ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("sweep.clients=[30,60]", "sweep.clients", [30, 60]),
+        ("settings.rate = 2.5", "settings.rate", 2.5),
+        ("settings.rate=max", "settings.rate", "max"),
+        ("settings.acks='1'", "settings.acks", "1"),
+        ("settings.nodrop=true", "settings.nodrop", True),
+        ("client=kafka-python", "client", "kafka-python"),
+        ("kafka.bootstrap=host:9092", "kafka.bootstrap", "host:9092"),
+        ("description=a=b", "description", "a=b"),
+        ("description=", "description", ""),
+        ("description=1\nx = 2", "description", "1\nx = 2"),
+    ],
+)
+def test_a_set_value_is_toml_or_a_bare_word(text: str, key: str, value: object) -> None:
+    assert parse_set(text) == (key, value)
+
+
+@pytest.mark.parametrize("text", ["sweep.clients", "=3", "a..b=3", "sweep.clients=[30", 'name="x'])
+def test_a_malformed_set_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="--set") as caught:
+        parse_set(text)
+    assert caught.value.remedy
