@@ -1,1 +1,15 @@
 """Which step comes next, given the steps so far; pure."""
+
+from __future__ import annotations
+
+from hydra.model import Scenario
+from hydra.sweep.grid import Grid
+from hydra.sweep.search import Search
+from hydra.sweep.sweep import Row, Sweep
+
+__all__ = ["Grid", "Row", "Search", "Sweep", "for_scenario"]
+
+
+def for_scenario(scenario: Scenario) -> Sweep:
+    """The sweep that a scenario asks for."""
+    return Search(scenario, scenario.sweep.search) if scenario.sweep.search else Grid(scenario)

@@ -1,0 +1,132 @@
+"""Latency counts of one client and one step: HDR buckets, 1 µs to 1 h, 3 significant digits. Pure.
+
+The index of a value is HdrHistogram's counts index (``HdrHistogram._counts_index_for`` of the hdrhistogram
+package), so that reports merge with any HDR implementation. With 2,048 sub-buckets it is, for a value v in µs::
+
+    bucket = max(bit_length(v) - 11, 0)
+    index  = bucket * 1024 + (v >> bucket)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from hydra.model import LATENCY_HIGHEST_US, Histogram
+
+SUB_BUCKET_BITS: Final = 11
+HALF_BITS: Final = SUB_BUCKET_BITS - 1
+BUCKETS: Final = 23_552
+"""Length of HdrHistogram's counts for 1 µs to 1 h at 3 digits."""
+SCALAR_LIMIT: Final = 32
+"""Batches up to this size are counted one by one: below it numpy's cost per call dominates (bench/ledger.py)."""
+
+
+def index_of(value_us: int) -> int:
+    """The bucket index of a value in µs; below 0 counts as 0, above 1 h as 1 h."""
+    value = min(max(value_us, 0), LATENCY_HIGHEST_US)
+    bucket = value.bit_length() - SUB_BUCKET_BITS
+    return value if bucket <= 0 else (bucket << HALF_BITS) + (value >> bucket)
+
+
+def lowest_of(index: int) -> int:
+    """The lowest value (µs) that is counted at ``index``: the inverse of :func:`index_of`."""
+    bucket = max((index >> HALF_BITS) - 1, 0)
+    return (index - (bucket << HALF_BITS)) << bucket
+
+
+def highest_of(index: int) -> int:
+    """The highest value (µs) that is counted at ``index``."""
+    return lowest_of(index) + (1 << max((index >> HALF_BITS) - 1, 0)) - 1
+
+
+class LatencyRecorder:
+    """Counts how long messages took, whole batches at a time.
+
+    A latency below 1 µs, also a negative one between two hosts' clocks, counts as 0; one above 1 h as 1 h. The
+    counts are allocated zeroed and untouched pages cost nothing, so an idle client stays small.
+    """
+
+    __slots__ = ("_cells", "_counts", "_high", "_low", "_max_us", "_min_us")
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(BUCKETS, np.int64)
+        # Item access through a memoryview is several times cheaper than through the array.
+        self._cells = memoryview(self._counts)  # type: ignore[arg-type]  # numpy's buffer, typed only from 3.12
+        self._forget()
+
+    def _forget(self) -> None:
+        self._low = BUCKETS
+        self._high = -1
+        self._min_us = LATENCY_HIGHEST_US
+        self._max_us = 0
+
+    def reset(self) -> None:
+        """Forgets everything; clears only what was touched."""
+        if self._high >= 0:
+            self._counts[self._low : self._high + 1] = 0
+        self._forget()
+
+    def record(self, times_ns: npt.NDArray[np.uint64], now_ns: int) -> None:
+        """Counts ``now_ns`` − t for each of a batch of due (or send) times t, in ns on the same clock."""
+        n = len(times_ns)
+        if n <= SCALAR_LIMIT:
+            cells, low, high = self._cells, LATENCY_HIGHEST_US, 0
+            for time_ns in times_ns.tolist():
+                value = (now_ns - time_ns) // 1000
+                if not 0 <= value <= LATENCY_HIGHEST_US:
+                    value = 0 if value < 0 else LATENCY_HIGHEST_US
+                if value < low:
+                    low = value
+                if value > high:
+                    high = value
+                bucket = value.bit_length() - SUB_BUCKET_BITS
+                cells[value if bucket <= 0 else (bucket << HALF_BITS) + (value >> bucket)] += 1
+            if n:
+                self._saw(low, high)
+            return
+        values = (now_ns - times_ns.view(np.int64)) // 1000
+        low, high = int(np.minimum.reduce(values)), int(np.maximum.reduce(values))
+        if low < 0 or high > LATENCY_HIGHEST_US:
+            np.clip(values, 0, LATENCY_HIGHEST_US, out=values)
+            low, high = int(np.minimum.reduce(values)), int(np.maximum.reduce(values))
+        if high >> SUB_BUCKET_BITS:
+            bits = high.bit_length()
+            if bits == low.bit_length():
+                shift = bits - SUB_BUCKET_BITS
+                values >>= shift
+                values += shift << HALF_BITS
+            else:
+                # frexp's exponent is the bit length, exactly so below 2**53.
+                bucket = np.maximum(np.frexp(values.astype(np.float64))[1] - SUB_BUCKET_BITS, 0)
+                values = (bucket.astype(np.int64) << HALF_BITS) + (values >> bucket)
+        np.add.at(self._counts, values, 1)
+        self._saw(low, high)
+
+    def record_us(self, value_us: int) -> None:
+        """Counts one value in µs."""
+        value = 0 if value_us < 0 else value_us if value_us < LATENCY_HIGHEST_US else LATENCY_HIGHEST_US
+        bucket = value.bit_length() - SUB_BUCKET_BITS
+        self._cells[value if bucket <= 0 else (bucket << HALF_BITS) + (value >> bucket)] += 1
+        self._saw(value, value)
+
+    def _saw(self, low_us: int, high_us: int) -> None:
+        if low_us < self._min_us or self._high < 0:
+            self._min_us = low_us
+            self._low = index_of(low_us)
+        if high_us > self._max_us or self._high < 0:
+            self._max_us = high_us
+            self._high = index_of(high_us)
+
+    def histogram(self) -> Histogram:
+        """The counts so far, sparse; empty when nothing was counted."""
+        if self._high < 0:
+            return Histogram()
+        part = self._counts[self._low : self._high + 1]
+        at = np.flatnonzero(part)
+        pairs = np.empty(2 * len(at), np.int64)
+        pairs[0::2] = at + self._low
+        pairs[1::2] = part[at]
+        return Histogram(pairs.tolist(), self._min_us, self._max_us)

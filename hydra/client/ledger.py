@@ -1,0 +1,301 @@
+"""A subscriber's exact account of what it got of each (publisher, epoch). Pure, time is passed in.
+
+Every message of an epoch is counted once: as the first arrival of its sequence (``reordered`` if a later sequence
+came before it) or as a duplicate. What is missing is kept as ranges, so a stream that arrives whole and in order
+costs the same however long it runs.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from hydra.control.protocol import MAX_MISSING_RANGES, PROBE_EPOCH, Sent
+from hydra.model import LedgerCounts, SequenceRange
+
+Headers = npt.NDArray[np.void]
+
+SCALAR_LIMIT: Final = 48
+"""Batches up to this size are compared as lists: below it numpy's cost per call dominates (bench/ledger.py)."""
+SEQUENCE_LIMIT: Final = 2**63
+"""Sequences are below this; anything else is no message of ours and counts as stale."""
+_COUNTING = np.arange(4096, dtype=np.uint64)
+
+
+class _Received:
+    """The set of sequences received from one publisher: everything below ``next`` outside the gaps.
+
+    ``low[i]`` to ``high[i]`` (both included) is a gap; gaps are sorted, disjoint, not adjacent and below ``next``.
+    """
+
+    __slots__ = ("duplicates", "high", "low", "next", "reordered")
+
+    def __init__(self) -> None:
+        self.next = 0
+        self.low = array("Q")
+        self.high = array("Q")
+        self.duplicates = 0
+        self.reordered = 0
+
+    def add(self, first: int, last: int) -> None:
+        """Takes an ascending run of messages ``first`` … ``last``."""
+        if first < self.next:
+            behind = min(last, self.next - 1)
+            filled = self._fill(first, behind)
+            self.reordered += filled
+            self.duplicates += behind - first + 1 - filled
+            if last < self.next:
+                return
+        elif first > self.next:
+            self.low.append(self.next)
+            self.high.append(first - 1)
+        self.next = last + 1
+
+    def _fill(self, first: int, last: int) -> int:
+        """Removes ``first`` … ``last`` from the gaps; how many of them were in one."""
+        i = j = bisect_left(self.high, first)
+        filled = 0
+        keep: list[SequenceRange] = []
+        while j < len(self.low) and self.low[j] <= last:
+            low, high = self.low[j], self.high[j]
+            filled += min(high, last) - max(low, first) + 1
+            if low < first:
+                keep.append((low, first - 1))
+            if high > last:
+                keep.append((last + 1, high))
+            j += 1
+        if filled:
+            self.low[i:j] = array("Q", [low for low, _ in keep])
+            self.high[i:j] = array("Q", [high for _, high in keep])
+        return filled
+
+    def holes(self) -> int:
+        """How many sequences below ``next`` were not received."""
+        if not self.low:
+            return 0
+        low, high = np.frombuffer(self.low, np.uint64), np.frombuffer(self.high, np.uint64)
+        return int((high - low).sum()) + len(low)
+
+    def copy(self) -> _Received:
+        """The same set, frozen for later."""
+        twin = _Received()
+        twin.next, twin.low, twin.high = self.next, self.low[:], self.high[:]
+        return twin
+
+
+@dataclass(frozen=True, slots=True)
+class _Missing:
+    """What of the expected sequences is not in a received set."""
+
+    count: int
+    ranges: list[SequenceRange]
+    truncated: bool
+
+
+def _expected_ranges(sent: Sent) -> list[SequenceRange]:
+    """0 … sent − 1 without what was never acknowledged, as sorted disjoint ranges."""
+    ranges: list[SequenceRange] = []
+    first = 0
+    for low, high in sorted(sent.unacknowledged):
+        if low > first:
+            ranges.append((first, min(low, sent.sent) - 1))
+        first = max(first, high + 1)
+        if first >= sent.sent:
+            break
+    if first < sent.sent:
+        ranges.append((first, sent.sent - 1))
+    return ranges
+
+
+def _size(ranges: Iterable[SequenceRange]) -> int:
+    return sum(high - low + 1 for low, high in ranges)
+
+
+def _missing(received: _Received, expected: Sequence[SequenceRange]) -> _Missing:
+    """Expected sequences that are not in ``received``, with the first ranges of them."""
+    count = 0
+    ranges: list[SequenceRange] = []
+    truncated = False
+    if len(expected) == 1 and expected[0][0] == 0 and received.next <= expected[0][1] + 1:
+        # The usual case by vectors: all that was sent is expected and nothing came that was not sent.
+        last = expected[0][1]
+        tail = last + 1 - received.next
+        count = received.holes() + tail
+        ranges = list(zip(received.low[:MAX_MISSING_RANGES], received.high[:MAX_MISSING_RANGES], strict=True))
+        truncated = len(received.low) > len(ranges)
+        if tail and len(ranges) < MAX_MISSING_RANGES:
+            ranges.append((received.next, last))
+        elif tail:
+            truncated = True
+        return _Missing(count, ranges, truncated)
+    for low, high in expected:
+        i = bisect_left(received.high, low)
+        while i < len(received.low) and received.low[i] <= high:
+            gap = (max(received.low[i], low), min(received.high[i], high))
+            count += gap[1] - gap[0] + 1
+            if len(ranges) < MAX_MISSING_RANGES:
+                ranges.append(gap)
+            else:
+                truncated = True
+            i += 1
+        if high >= received.next:
+            gap = (max(low, received.next), high)
+            count += gap[1] - gap[0] + 1
+            if len(ranges) < MAX_MISSING_RANGES:
+                ranges.append(gap)
+            else:
+                truncated = True
+    return _Missing(count, ranges, truncated)
+
+
+class Ledger:
+    """The account of one subscriber, one epoch at a time.
+
+    Probes (epoch 0) are no data: ``probes`` maps a publisher to the highest epoch that a probe of it named since
+    ``begin``. Messages of another epoch, or of a publisher that was not announced, count as ``stale``.
+    """
+
+    __slots__ = ("_at_end", "_by_key", "_received", "epoch", "messages", "probes", "stale")
+
+    def __init__(self) -> None:
+        self.begin(PROBE_EPOCH, ())
+
+    def begin(self, epoch: int, publishers: Iterable[int]) -> None:
+        """Closes the account and opens one for ``epoch`` of these ``publishers``."""
+        self.epoch = epoch
+        self.messages = 0
+        """Messages of this epoch, duplicates included."""
+        self.stale = 0
+        self.probes: dict[int, int] = {}
+        self._received = {p: _Received() for p in publishers}
+        # By the first eight bytes of a header; probes never belong to an account.
+        self._by_key = {p << 32 | epoch: r for p, r in self._received.items() if epoch != PROBE_EPOCH}
+        self._at_end: dict[int, _Received] | None = None
+
+    def record(self, headers: Headers, now_ns: int, window_end_ns: int) -> Headers:
+        """Takes a batch of headers that was read at ``now_ns``.
+
+        Args:
+            headers: the batch in the order of arrival, an array of ``header.DTYPE``.
+            now_ns: one reading of the clock for the whole batch.
+            window_end_ns: the end of the step; the first batch after it freezes what came inside the window.
+
+        Returns:
+            Those of the headers that belong to the account, the same array if all do: what latency is taken of.
+        """
+        if now_ns > window_end_ns and self._at_end is None:
+            self._at_end = {p: r.copy() for p, r in self._received.items()}
+        n = len(headers)
+        if not n:
+            return headers
+        words = headers.view(np.uint64)
+        if n <= SCALAR_LIMIT:
+            # One conversion to Python's own numbers, then comparisons that run in C.
+            numbers = words.tolist()
+            key, first = numbers[0], numbers[1]
+            run = n == 1 or (numbers[3::3] == [key] * (n - 1) and numbers[1::3] == list(range(first, first + n)))
+        else:
+            columns = words.reshape(n, 3)
+            key, first = columns[0, :2].tolist()
+            offsets = columns[:, 1] - (_COUNTING[:n] if n <= len(_COUNTING) else np.arange(n, dtype=np.uint64))
+            run = bool(np.logical_and.reduce(offsets == first) and np.logical_and.reduce(columns[:, 0] == key))
+        received = self._by_key.get(key) if run else None
+        if received is not None and first < SEQUENCE_LIMIT:
+            # One publisher, this epoch, ascending without a gap: the whole batch is one run.
+            if first == received.next:
+                received.next = first + n
+            else:
+                received.add(first, first + n - 1)
+            self.messages += n
+            return headers
+        return self._record_mixed(headers)
+
+    def _refuse(self, epoch: int, publisher: int, sequence: int) -> None:
+        if epoch == PROBE_EPOCH:
+            self.probes[publisher] = max(sequence, self.probes.get(publisher, 0))
+        else:
+            self.stale += 1
+
+    def _record_mixed(self, headers: Headers) -> Headers:
+        """A batch with gaps, several publishers, probes or strangers, as runs per publisher."""
+        publishers = headers["publisher"]
+        ours = np.zeros(len(headers), bool)
+        if self.epoch != PROBE_EPOCH:
+            current = (headers["epoch"] == self.epoch) & (headers["sequence"] < SEQUENCE_LIMIT)
+            for publisher, received in self._received.items():
+                mask = current & (publishers == publisher)
+                # Publishers do not touch each other's account, so each one's messages are taken by themselves.
+                sequences = headers["sequence"][mask]
+                if len(sequences):
+                    _add_runs(received, sequences)
+                    ours |= mask
+        count = int(ours.sum())
+        self.messages += count
+        if count == len(headers):
+            return headers
+        for epoch, publisher, sequence, _ in headers[~ours].tolist():
+            self._refuse(epoch, publisher, sequence)
+        return headers[ours]
+
+    def complete(self, expected: Iterable[Sent]) -> bool:
+        """Whether every expected sequence has come, so that waiting on is pointless."""
+        for sent in expected:
+            received = self._received.get(sent.publisher, _NOTHING)
+            if received.next >= sent.sent and not received.low:
+                continue
+            if _missing(received, _expected_ranges(sent)).count:
+                return False
+        return True
+
+    def has_last(self, expected: Iterable[Sent]) -> bool:
+        """Whether the last expected sequence of every publisher has come: all there is where order is kept."""
+        for sent in expected:
+            ranges = _expected_ranges(sent)
+            if ranges and self._received.get(sent.publisher, _NOTHING).next <= ranges[-1][1]:
+                return False
+        return True
+
+    def close(self, sent: Sequence[Sent]) -> list[LedgerCounts]:
+        """The account against what each publisher sent: one entry per publisher, in the order of ``sent``.
+
+        Expected are the sequences 0 … sent − 1 without the unacknowledged ones; whatever else came is ``extra``.
+        """
+        at_end = self._at_end if self._at_end is not None else self._received
+        return [_account(s, self._received.get(s.publisher, _NOTHING), at_end.get(s.publisher, _NOTHING)) for s in sent]
+
+
+_NOTHING: Final = _Received()
+"""Of a publisher that was never announced; nothing is ever added to it."""
+
+
+def _add_runs(received: _Received, sequences: npt.NDArray[np.uint64]) -> None:
+    """Takes sequences in the order of arrival, cut into ascending runs."""
+    cuts = np.flatnonzero(np.diff(sequences) != 1)
+    firsts = sequences[np.concatenate(([0], cuts + 1))].tolist()
+    lasts = sequences[np.concatenate((cuts, [len(sequences) - 1]))].tolist()
+    for first, last in zip(firsts, lasts, strict=True):
+        received.add(first, last)
+
+
+def _account(sent: Sent, received: _Received, at_end: _Received) -> LedgerCounts:
+    expected = _expected_ranges(sent)
+    size = _size(expected)
+    missing = _missing(received, expected)
+    arrived = size - missing.count
+    return LedgerCounts(
+        publisher=sent.publisher,
+        received=arrived,
+        in_window=arrived if at_end is received else size - _missing(at_end, expected).count,
+        missing=missing.count,
+        missing_ranges=missing.ranges,
+        truncated=missing.truncated,
+        duplicates=received.duplicates,
+        reordered=received.reordered,
+        extra=received.next - received.holes() - arrived,
+    )

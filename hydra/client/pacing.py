@@ -1,0 +1,122 @@
+"""When a publisher sends what: an open-loop schedule. Pure, time is passed in.
+
+Message n is due at start + n/rate whatever became of the messages before it (after vegeta's ``lib/pacer.go``), so a
+stalled publisher shows as latency instead of vanishing. All of it is integer arithmetic on the rate as a fraction:
+the schedule does not drift, however long it runs.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from hydra.model import Rate
+
+GRACE_NS: Final = 5_000_000
+"""A publisher that is less than this behind at the end of the window still sends what was due before the end."""
+SECOND_NS: Final = 1_000_000_000
+
+
+class Pacer:
+    """The schedule of one publisher and one step.
+
+    A message is part of the schedule if it is due in [start, stop): ceil(rate · duration) messages. From ``stop_ns``
+    on nothing is due, except that a publisher that kept up until then, to within ``GRACE_NS``, completes its
+    schedule; otherwise how exact the count is would hang on the last wake-up.
+
+    Args:
+        rate: messages/s, or ``"max"``, which has no due times.
+        start_ns: when message 0 is due.
+        stop_ns: the end of the window.
+        msg_batch: most messages that are handed out at a time.
+    """
+
+    __slots__ = ("_denominator", "_numerator", "msg_batch", "sent", "start_ns", "stop_ns", "total")
+
+    def __init__(self, rate: Rate, start_ns: int, stop_ns: int, msg_batch: int) -> None:
+        self.start_ns = start_ns
+        self.stop_ns = stop_ns
+        self.msg_batch = msg_batch
+        self.sent = 0
+        self.total: int | None = None
+        """Messages of the whole schedule; None at rate ``max``."""
+        # Message n is due numerator · n // denominator ns after the start; 0 stands for "max".
+        self._numerator = 0
+        self._denominator = 1
+        if rate != "max":
+            # A millionth is far below what a rate can be measured to, and keeps products within 64 bits.
+            exact = Fraction(rate)
+            per_second = exact.limit_denominator(1_000_000) or exact
+            period = SECOND_NS / per_second
+            self._numerator, self._denominator = period.numerator, period.denominator
+            self.total = self._count_by(stop_ns - 1)
+
+    def _count_by(self, now_ns: int) -> int:
+        """How many messages are due at or before ``now_ns``, the end of the window not considered."""
+        if now_ns < self.start_ns:
+            return 0
+        return ((now_ns - self.start_ns + 1) * self._denominator - 1) // self._numerator + 1
+
+    def due(self, now_ns: int) -> int:
+        """How many messages may be sent now, at most ``msg_batch``."""
+        if now_ns < self.start_ns or self.done(now_ns):
+            return 0
+        if self.total is None:
+            return self.msg_batch
+        waiting = min(self._count_by(now_ns), self.total) - self.sent
+        return waiting if waiting < self.msg_batch else self.msg_batch
+
+    def times(self, count: int, now_ns: int) -> npt.NDArray[np.uint64]:
+        """What the headers of the next ``count`` (at most ``msg_batch``) messages carry: due times, ns.
+
+        At rate ``max`` it is ``now_ns`` for all of them.
+        """
+        if self.total is None:
+            return np.full(count, now_ns, np.uint64)
+        whole, rest = divmod(self.sent * self._numerator, self._denominator)
+        first = self.start_ns + whole
+        if self._numerator * (count + 1) < 2**63:
+            # Only the remainder enters the vector: its products stay small for ever, so nothing drifts.
+            steps = np.arange(count, dtype=np.int64) * self._numerator + rest
+            return (steps // self._denominator + first).view(np.uint64)
+        return np.array(
+            [first + (rest + k * self._numerator) // self._denominator for k in range(count)], dtype=np.uint64
+        )
+
+    def advance(self, count: int) -> None:
+        """The library accepted the next ``count`` messages."""
+        self.sent += count
+
+    @property
+    def next_due_ns(self) -> int | None:
+        """When the next message is due; None when the schedule has no more, and at rate ``max``."""
+        if self.total is None or self.sent >= self.total:
+            return None
+        return self.start_ns + self.sent * self._numerator // self._denominator
+
+    def lag_ns(self, now_ns: int) -> int:
+        """How far the next message is behind its due time; 0 when it is not, and at rate ``max``."""
+        next_due_ns = self.next_due_ns
+        return 0 if next_due_ns is None else max(now_ns - next_due_ns, 0)
+
+    def done(self, now_ns: int) -> bool:
+        """Whether nothing will be due any more."""
+        if self.total is None:
+            return now_ns >= self.stop_ns
+        next_due_ns = self.next_due_ns
+        if next_due_ns is None:
+            return True
+        if now_ns < self.stop_ns:
+            return False
+        return now_ns >= self.stop_ns + GRACE_NS or next_due_ns < self.stop_ns - GRACE_NS
+
+    def stop_at(self, stop_ns: int) -> None:
+        """Ends the window at ``stop_ns`` if that is earlier; what was sent already stays sent."""
+        if stop_ns >= self.stop_ns:
+            return
+        self.stop_ns = stop_ns
+        if self.total is not None:
+            self.total = self._count_by(stop_ns - 1)

@@ -1,0 +1,91 @@
+"""Latency: sparse histograms merged over clients, and their percentiles. Pure.
+
+Percentiles are never averaged: counts are added, then asked once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+from hdrh.histogram import HdrHistogram
+
+from hydra.client.histogram import BUCKETS, highest_of, lowest_of
+from hydra.model import LATENCY_DIGITS, LATENCY_HIGHEST_US, LATENCY_LOWEST_US, Figure, Histogram, Rate
+
+PERCENTILES: Final = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
+"""Column suffix → percentile; the maximum comes beside them."""
+
+
+def merge(histograms: Iterable[Histogram]) -> Histogram:
+    """The sum of the counts; indexes outside the range of the buckets are a ``ValueError``."""
+    counts = np.zeros(BUCKETS, np.int64)
+    low, high = LATENCY_HIGHEST_US, 0
+    for h in histograms:
+        if not h.counts:
+            continue
+        pairs = np.array(h.counts, np.int64)
+        at = pairs[0::2]
+        if len(pairs) % 2 or int(at.min()) < 0 or int(at.max()) >= BUCKETS:
+            raise ValueError(f"a latency histogram has pairs of an index below {BUCKETS} and a count")
+        # An index stands once in a histogram, so a plain indexed addition is exact.
+        counts[at] += pairs[1::2]
+        low, high = min(low, h.min_us), max(high, h.max_us)
+    indexes = np.flatnonzero(counts)
+    if not len(indexes):
+        return Histogram()
+    return Histogram(np.column_stack((indexes, counts[indexes])).ravel().tolist(), low, high)
+
+
+def count(histogram: Histogram) -> int:
+    """How many values were counted."""
+    return sum(histogram.counts[1::2])
+
+
+def percentiles_us(histogram: Histogram, percents: Iterable[float]) -> list[int | None]:
+    """Values (µs) at these percentiles by HdrHistogram's definition, at most the maximum; None when empty.
+
+    It is the highest value that is equivalent to that of the smallest bucket up to which at least ``percent`` of all
+    values are counted (``HdrHistogram.get_value_at_percentile``).
+    """
+    total = count(histogram)
+    if not total:
+        return [None for _ in percents]
+    sums = np.cumsum(np.array(histogram.counts[1::2], np.int64))
+    # HdrHistogram rounds the rank to the nearest, with at least one.
+    ranks = [max(int(p * total / 100 + 0.5), 1) for p in percents]
+    at = np.searchsorted(sums, ranks)
+    return [min(highest_of(histogram.counts[2 * int(i)]), histogram.max_us) for i in at]
+
+
+def prefix_for(rate: Rate) -> str:
+    """What the figure is called: at rate ``max`` there is no due time, so it counts from the send."""
+    return "latency_from_send" if rate == "max" else "latency"
+
+
+def figures(histogram: Histogram, prefix: str) -> dict[str, Figure]:
+    """The percentile columns (µs) of a merged histogram."""
+    values = percentiles_us(histogram, PERCENTILES.values())
+    columns: dict[str, Figure] = {f"{prefix}_{name}_us": value for name, value in zip(PERCENTILES, values, strict=True)}
+    columns[f"{prefix}_max_us"] = histogram.max_us if histogram.counts else None
+    return columns
+
+
+def encode(histogram: Histogram) -> bytes:
+    """HdrHistogram's own compressed V2 encoding (base64), which any of its implementations reads."""
+    hdr = HdrHistogram(LATENCY_LOWEST_US, LATENCY_HIGHEST_US, LATENCY_DIGITS)
+    for index, n in zip(histogram.counts[0::2], histogram.counts[1::2], strict=True):
+        hdr.record_value(lowest_of(index), n)
+    encoded: bytes = hdr.encode()
+    return encoded
+
+
+def decode(encoded: bytes, min_us: int, max_us: int) -> Histogram:
+    """The histogram of :func:`encode`; its exact bounds are stored beside it, the encoding knows only buckets."""
+    hdr = HdrHistogram.decode(encoded)
+    counts: list[int] = []
+    for item in hdr.get_recorded_iterator():
+        # The private index formula is the same as ours: a test of client/histogram.py holds them together.
+        counts += [hdr._counts_index_for(item.value_iterated_to), item.count_at_value_iterated_to]
+    return Histogram(counts, min_us, max_us)

@@ -1,0 +1,64 @@
+"""What limited a point. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from hydra.model import System
+
+Verdict = Literal["publisher", "subscriber hosts", "broker", "network", "high-water mark", "requested rate"]
+
+BUSY_PUBLISHER_CORES: Final = 0.9
+"""A Python publisher cannot use more than one core for its own work; its library's threads come on top."""
+BUSY_HOST_PCT: Final = 92.0
+"""Mean use of all cores above which a host has no CPU left: the rest is what sampling and the kernel hide."""
+BUSY_NETWORK: Final = 0.9
+BLOCKED_SHARE: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a step.
+
+    Attributes:
+        system: which system was measured.
+        held: the publishers sent what was due; None at rate ``max``.
+        behind: subscribers lost messages, or got them later than the rule of a passing rate allows.
+        blocked_share: part of the window in which a publisher waited for a full queue.
+        publisher_cores: CPU that the busiest publisher used, in cores.
+        subscriber_host_pct: mean CPU use of the busiest host with subscribers; None when not sampled.
+        network_share: part of the slowest known link that was used; None when no link's speed is known.
+    """
+
+    system: System
+    held: bool | None
+    behind: bool
+    blocked_share: float = 0.0
+    publisher_cores: float = 0.0
+    subscriber_host_pct: float | None = None
+    network_share: float | None = None
+
+
+def verdict(evidence: Evidence) -> Verdict:
+    """The first cause, from the outside in, that the evidence supports."""
+    if evidence.held and not evidence.behind:
+        return "requested rate"
+    if evidence.network_share is not None and evidence.network_share >= BUSY_NETWORK:
+        return "network"
+    host_is_busy = evidence.subscriber_host_pct is not None and evidence.subscriber_host_pct >= BUSY_HOST_PCT
+    queue = _queue_of(evidence.system)
+    if evidence.blocked_share >= BLOCKED_SHARE:
+        # Its queue was full: whoever empties it was too slow.
+        return "subscriber hosts" if host_is_busy and evidence.system == "zmq" else queue
+    if evidence.behind:
+        return "subscriber hosts" if host_is_busy else queue
+    # Everything arrived, and the publisher sent less than it could have been asked for.
+    if host_is_busy and evidence.publisher_cores < BUSY_PUBLISHER_CORES:
+        return "subscriber hosts"
+    return "publisher"
+
+
+def _queue_of(system: System) -> Verdict:
+    """What stands between publisher and subscribers."""
+    return "broker" if system == "kafka" else "high-water mark"

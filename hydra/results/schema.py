@@ -1,0 +1,81 @@
+"""The tables of a run's database (DESIGN section 6)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+FORMAT: Final = 1
+"""``user_version`` of the database; a run of another format is refused."""
+
+SCHEMA: Final = """
+CREATE TABLE run (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL              -- JSON: scenario (redacted), versions, hosts, limits, command line, times
+) WITHOUT ROWID;
+CREATE TABLE steps (
+    epoch INTEGER PRIMARY KEY,
+    status TEXT NOT NULL CHECK (status IN ('ok', 'failed', 'skipped')),
+    reason TEXT NOT NULL,
+    plan TEXT NOT NULL,              -- JSON of model.StepPlan
+    figures TEXT NOT NULL,           -- JSON object, in the order of the columns
+    start_ns INTEGER NOT NULL,       -- the window, on the step's clock (wall time, ns)
+    stop_ns INTEGER NOT NULL
+);
+CREATE TABLE clients (               -- one row per client per step
+    epoch INTEGER NOT NULL REFERENCES steps (epoch),
+    client INTEGER NOT NULL,
+    role TEXT NOT NULL CHECK (role IN ('publisher', 'subscriber')),
+    state TEXT NOT NULL CHECK (state IN ('ok', 'dead', 'silent')),
+    cohort INTEGER NOT NULL,         -- 1: member of the step's cohort
+    messages INTEGER,                -- publisher: sent; subscriber: distinct expected ones received; NULL: no report
+    in_window INTEGER,               -- publisher: acknowledged; subscriber: received by the end of the step
+    missing INTEGER,                 -- publisher: failed; subscriber: expected and never received
+    duplicates INTEGER,
+    reordered INTEGER,
+    stale INTEGER,
+    extra INTEGER,
+    undrained INTEGER,
+    batches INTEGER,
+    first_batch INTEGER,
+    first_ns INTEGER,                -- offsets from the window's start: smaller than absolute times
+    last_ns INTEGER,
+    bytes INTEGER,
+    p50_us INTEGER,                  -- subscriber: latency; publisher: send time - due time
+    p99_us INTEGER,
+    max_us INTEGER,
+    cpu_user_s REAL,
+    cpu_system_s REAL,
+    max_rss_bytes INTEGER,
+    missing_ranges TEXT,             -- JSON {publisher: [[first, last], ...]}, capped; NULL: none
+    truncated INTEGER NOT NULL,      -- 1: there were more ranges than that
+    more TEXT,                       -- JSON of what only few clients have (absent, drain, ...); NULL: nothing
+    PRIMARY KEY (epoch, client)
+) WITHOUT ROWID;
+CREATE TABLE histograms (
+    epoch INTEGER NOT NULL REFERENCES steps (epoch),
+    name TEXT NOT NULL,              -- latency, cohort_latency, lag
+    min_us INTEGER NOT NULL,
+    max_us INTEGER NOT NULL,
+    hdr BLOB NOT NULL,               -- HdrHistogram V2, compressed
+    PRIMARY KEY (epoch, name)
+) WITHOUT ROWID;
+CREATE TABLE host_samples (
+    epoch INTEGER NOT NULL,
+    host TEXT NOT NULL,
+    time_ns INTEGER NOT NULL,
+    cpu_pct TEXT NOT NULL,           -- JSON array, one number per core
+    memory_used_bytes INTEGER NOT NULL,
+    memory_available_bytes INTEGER NOT NULL,
+    net_sent_bytes INTEGER NOT NULL,
+    net_received_bytes INTEGER NOT NULL,
+    context_switches INTEGER NOT NULL
+);
+CREATE INDEX host_samples_of_step ON host_samples (epoch, host, time_ns);
+CREATE TABLE events (
+    id INTEGER PRIMARY KEY,
+    time_ns INTEGER NOT NULL,        -- wall time
+    epoch INTEGER,                   -- the step in which it happened, NULL between steps
+    kind TEXT NOT NULL,
+    detail TEXT NOT NULL
+);
+"""

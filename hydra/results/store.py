@@ -1,0 +1,263 @@
+"""The run directory: one SQLite file with every raw fact, written step by step.
+
+A step and everything that belongs to it is one transaction, so a killed run has whole steps only. The database is in
+WAL mode with ``synchronous=NORMAL``: a committed step survives the death of the process at any moment (the data is
+with the kernel); a power cut may take the last steps, never the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import msgspec
+
+from hydra.errors import HydraError, RunDirectoryError
+from hydra.measure import latency
+from hydra.measure.figures import Merged, Observation, merged
+from hydra.measure.resources import HostSample
+from hydra.model import Histogram, StepPlan, StepResult
+from hydra.results.clients import COLUMNS, client_rows
+from hydra.results.schema import FORMAT, SCHEMA
+
+DATABASE: Final = "run.db"
+BUSY_S: Final = 10.0
+"""How long a reader (a report of a run that goes on) may be in the way before it is an error."""
+
+_HISTOGRAMS: Final = ("latency", "cohort_latency", "lag")
+
+
+class RunStore:
+    """A run that is written or read; made by :meth:`create` or :meth:`open`, closed as a context manager.
+
+    Every method raises HydraError when the disk is full or fails; what was committed before stays.
+    """
+
+    def __init__(self, directory: Path, connection: sqlite3.Connection) -> None:
+        self.directory = directory
+        self._db = connection
+
+    # --- opening -----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, directory: Path, facts: Mapping[str, object]) -> RunStore:
+        """Makes the run directory and its database.
+
+        Args:
+            directory: may exist, but must hold no run.
+            facts: what is known of the run (``scenario`` redacted: secrets are never stored; versions, hosts,
+                limits, command line), JSON values by key.
+
+        Raises:
+            RunDirectoryError: it holds a run already, or cannot be written.
+        """
+        path = directory / DATABASE
+        if path.exists():
+            raise RunDirectoryError(f"{directory} already holds a run", "choose another folder with --out")
+        # Under its final name only when it is whole: a run.db without tables would be no run and in the way.
+        draft = directory / f"{DATABASE}.new"
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            draft.unlink(missing_ok=True)
+            with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
+                db.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version={FORMAT};COMMIT;")
+            draft.rename(path)
+        except (OSError, sqlite3.Error) as e:
+            raise RunDirectoryError(
+                f"cannot write the run directory {directory}: {e}", "choose another with --out"
+            ) from e
+        store = cls(directory, _connect(path, writable=True))
+        for key, value in facts.items():
+            store.set_fact(key, value)
+        return store
+
+    @classmethod
+    def open(cls, directory: Path, writable: bool = False) -> RunStore:
+        """Opens a run that exists.
+
+        Raises:
+            RunDirectoryError: there is none, or it is of another format.
+        """
+        path = directory / DATABASE
+        if not path.is_file():
+            raise RunDirectoryError(
+                f"{directory} holds no run: there is no {DATABASE}", "see the runs with `hydra runs`"
+            )
+        return cls(directory, _connect(path, writable))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the file; may be called twice."""
+        self._db.close()
+
+    # --- writing -----------------------------------------------------------------------------------------------
+
+    def set_fact(self, key: str, value: object) -> None:
+        """Stores one fact of the run, in place of an older one."""
+        with self._transaction():
+            self._db.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (key, _to_json(value)))
+
+    def add_step(
+        self, result: StepResult, observation: Observation | None = None, histograms: Merged | None = None
+    ) -> None:
+        """Commits a step with all that belongs to it, as one transaction.
+
+        Args:
+            result: its plan, status and figures.
+            observation: the raw reports and samples; None for a step that was skipped or never ran.
+            histograms: what ``figures.merged`` gave for the observation, if it was asked already.
+        """
+        o = observation
+        start_ns, stop_ns = o.window_ns if o else (0, 0)
+        plan, figures = _to_json(result.plan), _to_json(dict(result.figures))
+        step = (result.epoch, result.status, result.reason, plan, figures, start_ns, stop_ns)
+        with self._transaction():
+            self._db.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", step)
+            if o is None:
+                return
+            marks = ",".join("?" * len(COLUMNS))
+            self._db.executemany(f"INSERT INTO clients VALUES ({marks})", client_rows(result.epoch, o))  # noqa: S608  # marks only
+            histograms = histograms or merged(o)
+            for name in _HISTOGRAMS:
+                h: Histogram = getattr(histograms, name)
+                if h.counts:
+                    row = (result.epoch, name, h.min_us, h.max_us, latency.encode(h))
+                    self._db.execute("INSERT INTO histograms VALUES (?, ?, ?, ?, ?)", row)
+            for host, samples in o.hosts.items():
+                rows = [_sample_row(result.epoch, host, s) for s in samples]
+                self._db.executemany("INSERT INTO host_samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def add_event(self, kind: str, detail: str, epoch: int | None = None) -> None:
+        """Notes that something happened now."""
+        with self._transaction():
+            self._db.execute(
+                "INSERT INTO events (time_ns, epoch, kind, detail) VALUES (?, ?, ?, ?)",
+                (time.time_ns(), epoch, kind, detail),
+            )
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """One transaction: all of it, or nothing and an error that says what to do."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                # A full disk may have rolled back already.
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+        except sqlite3.IntegrityError as e:
+            raise HydraError(f"{self.directory / DATABASE} has this step already: {e}") from e
+        except sqlite3.Error as e:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise HydraError(
+                f"cannot write {self.directory / DATABASE}: {e}",
+                "free some space or check the permissions; everything measured before is kept",
+            ) from e
+
+    # --- reading -----------------------------------------------------------------------------------------------
+
+    def fact(self, key: str, default: Any = None) -> Any:
+        """One fact of the run as it was stored."""
+        row = self._db.execute("SELECT value FROM run WHERE key = ?", (key,)).fetchone()
+        return default if row is None else json.loads(row[0])
+
+    def facts(self) -> dict[str, Any]:
+        """All facts of the run."""
+        return {key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM run")}
+
+    def results(self) -> list[StepResult]:
+        """Every committed step in order: what a sweep continues from."""
+        rows = self._db.execute("SELECT epoch, plan, status, figures, reason FROM steps ORDER BY epoch")
+        return [
+            StepResult(epoch, msgspec.json.decode(plan, type=StepPlan), status, json.loads(figures), reason)
+            for epoch, plan, status, figures, reason in rows
+        ]
+
+    def clients(self, epoch: int) -> list[dict[str, Any]]:
+        """The rows of a step's clients, by the names of ``clients.COLUMNS``; JSON columns decoded."""
+        rows = self._db.execute("SELECT * FROM clients WHERE epoch = ? ORDER BY client", (epoch,))
+        result = []
+        for values in rows:
+            row = dict(zip(COLUMNS, values, strict=True))
+            for name in ("missing_ranges", "more"):
+                row[name] = json.loads(row[name]) if row[name] else {}
+            result.append(row)
+        return result
+
+    def histogram(self, epoch: int, name: str = "latency") -> Histogram:
+        """A merged histogram of a step: ``latency``, ``cohort_latency`` or ``lag``; empty if nothing was counted."""
+        row = self._db.execute(
+            "SELECT hdr, min_us, max_us FROM histograms WHERE epoch = ? AND name = ?", (epoch, name)
+        ).fetchone()
+        return latency.decode(*row) if row else Histogram()
+
+    def host_samples(self, epoch: int) -> dict[str, list[HostSample]]:
+        """A step's samples by host, oldest first."""
+        samples: dict[str, list[HostSample]] = {}
+        rows = self._db.execute("SELECT * FROM host_samples WHERE epoch = ? ORDER BY host, time_ns", (epoch,))
+        for _, host, time_ns, cpu_pct, *rest in rows:
+            samples.setdefault(host, []).append(HostSample(time_ns, tuple(json.loads(cpu_pct)), *rest))
+        return samples
+
+    def events(self) -> list[tuple[int, int | None, str, str]]:
+        """(wall time ns, epoch, kind, detail), oldest first."""
+        return self._db.execute("SELECT time_ns, epoch, kind, detail FROM events ORDER BY id").fetchall()
+
+
+def _connect(path: Path, writable: bool) -> sqlite3.Connection:
+    """A connection to a run's database.
+
+    Raises:
+        RunDirectoryError: it is no run of this format, or cannot be opened.
+    """
+    db: sqlite3.Connection | None = None
+    try:
+        # A reader of WAL makes a file beside the database; where it may not, nobody writes it either.
+        fixed = not writable and not os.access(path.parent, os.W_OK)
+        name = f"{path.absolute().as_uri()}?{'immutable=1' if fixed else 'mode=rw'}"
+        db = sqlite3.connect(name, uri=True, timeout=BUSY_S, isolation_level=None)
+        if writable:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=NORMAL")
+        else:
+            db.execute("PRAGMA query_only=ON")
+        (found,) = db.execute("PRAGMA user_version").fetchone()
+    except sqlite3.Error as e:
+        if db:
+            db.close()
+        raise RunDirectoryError(f"cannot open {path}: {e}", "check that it is a run of Hydra and writable") from e
+    if found != FORMAT:
+        db.close()
+        raise RunDirectoryError(
+            f"{path} has format {found}, this Hydra reads format {FORMAT}", "use the Hydra that made it"
+        )
+    return db
+
+
+def _to_json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _sample_row(epoch: int, host: str, s: HostSample) -> Sequence[object]:
+    return (
+        epoch, host, s.time_ns, _to_json([round(c, 1) for c in s.cpu_pct]), s.memory_used_bytes,
+        s.memory_available_bytes, s.net_sent_bytes, s.net_received_bytes, s.context_switches,
+    )  # fmt: skip

@@ -1,0 +1,63 @@
+"""Names of result columns: the published ones first (``conf/reference/*.csv``), then what a sweep adds."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hydra.model import SearchSeries, SearchSpec
+
+CLIENTS: Final = "clients"
+STATUS: Final = "status"
+REASON: Final = "reason"
+AVG_RX: Final = "avg_rx_rate_pps"
+AGGREGATE: Final = "aggregate_pps"
+PASSED: Final = "passed"
+RATE_HELD: Final = "rate_held"
+VERDICT: Final = "verdict"
+MAX_RATE: Final = "max_rate_with_drop_pps"
+AGGREGATE_MAX: Final = "aggregate_max_pps"
+
+FIXED: Final = (
+    CLIENTS,
+    "avg_tx_rate_pps",
+    AVG_RX,
+    "client_loss_pct",
+    "failed_clients",
+    "total_tx",
+    "total_rx",
+)
+"""Columns of ``hydra_kafka_fixed_rate.csv``."""
+BATCH: Final = (CLIENTS, "msg_batch", *FIXED[1:])
+"""Columns of ``hydra_kafka_batch.csv``."""
+
+
+def _percent(fraction: float) -> str:
+    return f"{fraction * 100:.6g}".replace(".", "_")
+
+
+def search_column(series: SearchSeries, search: SearchSpec) -> str:
+    """The column of a search's figure.
+
+    With the published settings these are the columns of ``hydra_zmq_python.csv``; with others the name says so,
+    because the figures cannot be laid side by side.
+    """
+    if series == "max_rate":
+        return MAX_RATE
+    if series == "loss":
+        return f"max_rate_below_{_percent(search.loss_target)}pct_drop_pps"
+    cohort = f"max_rate_{_percent(search.cohort_fraction)}pct_clients"
+    if series == "slow":
+        share = "half" if search.slow_share == 0.5 else f"{_percent(search.slow_share)}pct"
+        return f"{cohort}_{share}_rate_pps"
+    times = "" if search.reconnect_rate == 2.0 else f"_{search.reconnect_rate:g}_per_s".replace(".", "_")
+    return f"{cohort}_reconnecting{times}_pps"
+
+
+def search_columns(search: SearchSpec) -> tuple[str, ...]:
+    """Columns of a search's table in their order."""
+    columns = [CLIENTS]
+    for series in search.series:
+        columns.append(search_column(series, search))
+        if series == "max_rate":
+            columns.append(AGGREGATE_MAX)
+    return tuple(columns)

@@ -1,0 +1,184 @@
+"""The ledger against a naive model of sets, and its edges by table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hydra.client import ledger as ledger_module
+from hydra.client.header import DTYPE
+from hydra.client.ledger import Headers, Ledger
+from hydra.control.protocol import MAX_MISSING_RANGES, Sent
+
+EPOCH = 7
+
+
+def batch(*rows: tuple[int, int, int]) -> Headers:
+    return np.array([(e, p, s, 0) for e, p, s in rows], DTYPE)
+
+
+def run(first: int, last: int, publisher: int = 1, epoch: int = EPOCH) -> Headers:
+    return batch(*[(epoch, publisher, s) for s in range(first, last + 1)])
+
+
+def opened(*publishers: int) -> Ledger:
+    ledger = Ledger()
+    ledger.begin(EPOCH, publishers or (1,))
+    return ledger
+
+
+@dataclass
+class Naive:
+    """What a ledger is, said with sets."""
+
+    received: set[int] = field(default_factory=set)
+    in_window: set[int] = field(default_factory=set)
+    duplicates: int = 0
+    reordered: int = 0
+
+    def take(self, sequence: int, inside: bool) -> None:
+        if sequence in self.received:
+            self.duplicates += 1
+            return
+        if self.received and sequence < max(self.received):
+            self.reordered += 1
+        self.received.add(sequence)
+        if inside:
+            self.in_window.add(sequence)
+
+
+@st.composite
+def deliveries(draw: st.DrawFn) -> list[list[tuple[int, int, int]]]:
+    """Batches of (epoch, publisher, sequence): runs that overlap, repeat, skip and interleave."""
+    rows: list[tuple[int, int, int]] = []
+    for _ in range(draw(st.integers(0, 12))):
+        first = draw(st.integers(0, 120))
+        epoch = draw(st.sampled_from([EPOCH] * 8 + [EPOCH - 1, 0]))
+        publisher = draw(st.sampled_from([1, 1, 2, 3]))
+        rows += [(epoch, publisher, s) for s in range(first, first + draw(st.integers(1, 40)))]
+    if draw(st.booleans()) and rows:
+        rows = draw(st.permutations(rows))
+    batches: list[list[tuple[int, int, int]]] = []
+    while rows:
+        n = draw(st.integers(1, 60))
+        batches.append(rows[:n])
+        rows = rows[n:]
+    return batches
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    batches=deliveries(),
+    sent=st.integers(0, 170),
+    unacknowledged=st.lists(st.tuples(st.integers(0, 170), st.integers(0, 5)), max_size=4),
+    late_from=st.integers(0, 30),
+)
+def test_a_ledger_equals_a_naive_model_of_sets(
+    batches: list[list[tuple[int, int, int]]], sent: int, unacknowledged: list[tuple[int, int]], late_from: int
+) -> None:
+    ledger = opened(1, 2)
+    naive = {1: Naive(), 2: Naive()}
+    stale = probes = 0
+    for i, rows in enumerate(batches):
+        inside = i < late_from
+        ours = ledger.record(batch(*rows), 100 if inside else 101, 100)
+        kept = [(e, p, s) for e, p, s in rows if e == EPOCH and p in naive]
+        assert [tuple(h)[:3] for h in ours.tolist()] == kept
+        for _, p, s in kept:
+            naive[p].take(s, inside)
+        probes += sum(e == 0 for e, _, _ in rows)
+        stale += len(rows) - len(kept) - sum(e == 0 for e, _, _ in rows)
+    gone = {s for low, length in unacknowledged for s in range(low, low + length + 1)}
+    ranges = [(low, low + length) for low, length in unacknowledged]
+    asked = [Sent(publisher=p, sent=sent, unacknowledged=ranges) for p in (1, 2)]
+    expected = set(range(sent)) - gone
+    for account in ledger.close(asked):
+        model = naive[account.publisher]
+        missing = expected - model.received
+        assert account.received == len(expected & model.received)
+        assert account.in_window == len(expected & model.in_window)
+        assert account.missing == len(missing)
+        assert {s for low, high in account.missing_ranges for s in range(low, high + 1)} == missing
+        assert account.extra == len(model.received - expected)
+        assert account.duplicates == model.duplicates
+        assert account.reordered == model.reordered
+        assert not account.truncated
+    assert ledger.stale == stale
+    assert bool(ledger.probes) == bool(probes)
+    assert ledger.complete(asked) == all(expected <= m.received for m in naive.values())
+    assert ledger.has_last(asked) == all(
+        not expected or max(m.received, default=-1) >= max(expected) for m in naive.values()
+    )
+
+
+@pytest.mark.parametrize("size", [1, 3, ledger_module.SCALAR_LIMIT, ledger_module.SCALAR_LIMIT + 1, 100, 5000])
+def test_every_batch_size_counts_a_whole_stream_exactly(size: int) -> None:
+    ledger = opened()
+    for first in range(0, 10_000, size):
+        ledger.record(run(first, min(first + size, 10_000) - 1), 0, 1)
+    (account,) = ledger.close([Sent(publisher=1, sent=10_000)])
+    assert (account.received, account.in_window, account.missing, account.missing_ranges) == (10_000, 10_000, 0, [])
+
+
+def test_the_ledger_names_exactly_what_was_dropped_duplicated_and_reordered() -> None:
+    stream = [s for s in range(1000) if s not in range(10, 20) and s not in (500, 998, 999)]
+    stream.remove(300)
+    stream.insert(400, 300)
+    stream.insert(50, stream[0])
+    ledger = opened()
+    ledger.record(batch(*[(EPOCH, 1, s) for s in stream]), 0, 1)
+    (account,) = ledger.close([Sent(publisher=1, sent=1000)])
+    assert account.missing_ranges == [(10, 19), (500, 500), (998, 999)]
+    assert (account.missing, account.duplicates, account.reordered) == (13, 1, 1)
+
+
+def test_missing_ranges_are_capped_and_say_so() -> None:
+    ledger = opened()
+    odd = 2 * (MAX_MISSING_RANGES + 10)
+    ledger.record(batch(*[(EPOCH, 1, s) for s in range(1, odd, 2)]), 0, 1)
+    (account,) = ledger.close([Sent(publisher=1, sent=odd)])
+    assert len(account.missing_ranges) == MAX_MISSING_RANGES
+    assert account.truncated
+    assert account.missing == MAX_MISSING_RANGES + 10
+
+
+def test_a_subscriber_that_heard_nothing_misses_everything() -> None:
+    (account,) = opened().close([Sent(publisher=1, sent=5)])
+    assert (account.received, account.missing, account.missing_ranges) == (0, 5, [(0, 4)])
+
+
+@pytest.mark.parametrize("size", [3, 40])
+def test_probes_are_reported_and_never_counted(size: int) -> None:
+    ledger = opened(1, 2)
+    probes = batch(*[(0, 2, EPOCH)] * size)
+    assert len(ledger.record(probes, 0, 1)) == 0
+    assert ledger.probes == {2: EPOCH}
+    assert (ledger.stale, ledger.messages) == (0, 0)
+
+
+@pytest.mark.parametrize("size", [3, 40])
+@pytest.mark.parametrize(("epoch", "publisher", "sequence"), [(6, 1, 0), (EPOCH, 9, 0), (EPOCH, 1, 2**63)])
+def test_strangers_are_stale(size: int, epoch: int, publisher: int, sequence: int) -> None:
+    ledger = opened()
+    ledger.record(batch(*[(epoch, publisher, sequence + i) for i in range(size)]), 0, 1)
+    assert (ledger.stale, ledger.messages) == (size, 0)
+
+
+def test_before_any_epoch_everything_but_probes_is_stale() -> None:
+    ledger = Ledger()
+    ledger.record(batch((0, 1, 3), (2, 1, 0)), 0, 1)
+    assert (ledger.stale, ledger.probes) == (1, {1: 3})
+
+
+def test_begin_forgets_the_last_epoch() -> None:
+    ledger = opened()
+    ledger.record(run(0, 99), 5, 1)
+    ledger.begin(EPOCH + 1, [1])
+    ledger.record(run(0, 9), 0, 1)
+    ledger.record(run(0, 19, epoch=EPOCH + 1), 0, 1)
+    (account,) = ledger.close([Sent(publisher=1, sent=20)])
+    assert (ledger.stale, account.received, account.in_window, account.duplicates) == (10, 20, 20, 0)

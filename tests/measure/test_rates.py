@@ -1,0 +1,45 @@
+"""Rates by the definitions of DESIGN section 4."""
+
+from __future__ import annotations
+
+import pytest
+
+from hydra.measure import rates
+from tests.measure.reports import START, STOP, published, received
+
+
+def test_tx_rate_is_the_mean_over_publishers_of_intervals_per_second() -> None:
+    assert rates.tx_rate_pps([published(1001, seconds=10), published(2001, seconds=10)]) == 150
+
+
+def test_tx_rate_counts_what_the_broker_acknowledged() -> None:
+    assert rates.tx_rate_pps([published(1001, acknowledged=501, seconds=10)]) == 50
+
+
+@pytest.mark.parametrize("report", [published(0), published(1), published(5, seconds=0)])
+def test_tx_rate_is_unknown_without_two_sends(report: object) -> None:
+    assert rates.tx_rate_pps([report]) is None  # type: ignore[list-item]
+
+
+def test_rx_rate_leaves_the_first_batch_out() -> None:
+    assert rates.rx_rates_pps([received(1000, first_batch=100, seconds=9)]) == [100]
+
+
+def test_rx_rate_is_only_of_subscribers_with_two_batches() -> None:
+    assert rates.rx_rates_pps([received(10, batches=1), received(0, batches=0, seconds=0)]) == []
+
+
+def test_aggregate_counts_only_the_window() -> None:
+    assert rates.aggregate_pps([received(1000, late=200), received(200)], (START, STOP)) == 100
+
+
+@pytest.mark.parametrize(
+    ("values", "index"), [([5, 5, 5], 1.0), ([9, 0, 0], 1 / 3), ([1, 2, 3], 36 / 42), ([0, 0], None), ([], None)]
+)
+def test_jain(values: list[float], index: float | None) -> None:
+    assert rates.jain(values) == pytest.approx(index)
+
+
+@pytest.mark.parametrize(("percent", "value"), [(0, 1), (1, 1), (50, 5), (51, 6), (99, 10), (100, 10)])
+def test_nearest_rank(percent: float, value: int) -> None:
+    assert rates.nearest_rank(list(range(10, 0, -1)), percent) == value

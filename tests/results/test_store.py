@@ -1,0 +1,212 @@
+"""The run's database: whole steps or nothing, and the same values back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
+from hydra.measure.figures import Observation, figures, merged
+from hydra.measure.resources import HostSample
+from hydra.model import Cohort, LedgerCounts, Settings, StepPlan, StepResult
+from hydra.results.store import DATABASE, RunStore
+from tests.measure.reports import START, STOP, published, received
+
+PLAN = StepPlan(3, Settings(rate="max"), 10.0, "slow", Cohort("slow", 0.1, 50.0, 7), confirm=True)
+
+
+def observed() -> Observation:
+    lossy = replace(
+        received(900, late=10, lost=100, absent=[(1, 2)], felt=False),
+        ledgers=[LedgerCounts(0, 900, 890, 100, [(5, 104)], duplicates=2, reordered=3, extra=4)],
+    )
+    return Observation(
+        system="zmq",
+        plan=PLAN,
+        publishers={0},
+        subscribers={1, 2, 3},
+        publisher_reports={0: published(1000, blocked_ns=5)},
+        subscriber_reports={1: received(1000), 2: lossy},
+        dead={3},
+        cohort={2},
+        window_ns=(START, STOP),
+        hosts={"h": [HostSample(START + 1, (1.0, 2.5), 3, 4, 5, 6, 7)]},
+    )
+
+
+def stored(store: RunStore, epoch: int = 1) -> StepResult:
+    o = observed()
+    result = StepResult(epoch, PLAN, "ok", figures(o))
+    store.add_step(result, o)
+    return result
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    return RunStore.create(tmp_path / "run", {"scenario": {"name": "x"}, "command_line": ["hydra", "run"]})
+
+
+def test_results_come_back_as_they_were_in_order(store: RunStore) -> None:
+    one = stored(store)
+    two = StepResult(2, PLAN, "skipped", {}, "needs 9 GB")
+    store.add_step(two)
+    assert store.results() == [one, two]
+    assert list(store.results()[0].figures) == list(one.figures)
+
+
+def test_facts_come_back_and_can_be_replaced(store: RunStore) -> None:
+    store.set_fact("ended", 5)
+    store.set_fact("ended", 6)
+    assert store.facts() == {"scenario": {"name": "x"}, "command_line": ["hydra", "run"], "ended": 6}
+    assert store.fact("nothing", "default") == "default"
+
+
+def test_every_asked_client_has_a_row(store: RunStore) -> None:
+    stored(store)
+    rows = store.clients(1)
+    assert [(r["client"], r["role"], r["state"], r["messages"]) for r in rows] == [
+        (0, "publisher", "ok", 1000),
+        (1, "subscriber", "ok", 1000),
+        (2, "subscriber", "ok", 900),
+        (3, "subscriber", "dead", None),
+    ]
+    assert rows[0]["more"] == {"blocked_ns": 5}
+    lossy = rows[2]
+    assert (lossy["cohort"], lossy["in_window"], lossy["missing"], lossy["p99_us"]) == (1, 890, 100, 50)
+    assert (lossy["duplicates"], lossy["reordered"], lossy["extra"]) == (2, 3, 4)
+    assert lossy["missing_ranges"] == {"0": [[5, 104]]}
+    assert lossy["more"] == {"absent": [[1, 2]], "felt": False}
+
+
+def test_ranges_beyond_what_is_stored_are_flagged(store: RunStore) -> None:
+    ranges = [(k * 10, k * 10) for k in range(100)]
+    many = replace(received(900, lost=100), ledgers=[LedgerCounts(0, 900, 900, 100, ranges)])
+    store.add_step(StepResult(1, PLAN, "ok"), replace(observed(), subscriber_reports={1: many}))
+    row = store.clients(1)[1]
+    assert (len(row["missing_ranges"]["0"]), row["truncated"], row["missing"]) == (32, 1, 100)
+
+
+def test_histograms_and_samples_come_back(store: RunStore) -> None:
+    stored(store)
+    expected = merged(observed())
+    assert store.histogram(1) == expected.latency
+    assert store.histogram(1, "lag") == expected.lag
+    assert store.histogram(1, "cohort_latency") == expected.cohort_latency
+    assert store.histogram(9).counts == []
+    assert store.host_samples(1) == observed().hosts
+
+
+def test_events_are_kept_in_order(store: RunStore) -> None:
+    store.add_event("broker", "started")
+    store.add_event("client_died", "12", epoch=3)
+    assert [(e, k, d) for _, e, k, d in store.events()] == [(None, "broker", "started"), (3, "client_died", "12")]
+
+
+def test_a_step_is_stored_whole_or_not_at_all(store: RunStore) -> None:
+    o = observed()
+    broken = replace(o, subscriber_reports={1: replace(received(5), bytes="x" * 10), 2: 7})  # type: ignore[dict-item,arg-type]
+    with pytest.raises(AttributeError):
+        store.add_step(StepResult(1, PLAN, "ok"), broken)
+    assert store.results() == []
+    assert store.clients(1) == []
+    stored(store)
+    assert len(store.results()) == 1
+
+
+def test_a_step_cannot_be_stored_twice(store: RunStore) -> None:
+    stored(store)
+    with pytest.raises(HydraError, match="already"):
+        stored(store)
+    assert len(store.clients(1)) == 4
+
+
+def test_a_second_run_in_the_same_directory_is_refused(store: RunStore) -> None:
+    with pytest.raises(RunDirectoryError, match=r"already holds a run.*--out") as e:
+        RunStore.create(store.directory, {})
+    assert e.value.exit_code == EXIT_USAGE
+
+
+def test_a_directory_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunDirectoryError, match="holds no run"):
+        RunStore.open(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"not a database at all" * 100, b""])
+def test_a_file_that_is_no_run_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / DATABASE).write_bytes(content)
+    with pytest.raises(RunDirectoryError, match=DATABASE):
+        RunStore.open(tmp_path)
+
+
+def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunDirectoryError, match="cannot write"):
+        RunStore.create(tmp_path / "file" / "run", {})
+
+
+def test_a_full_disk_is_a_clear_error_and_keeps_what_was_there(store: RunStore) -> None:
+    stored(store)
+    pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+    store._db.execute(f"PRAGMA max_page_count={pages}")
+    o = observed()
+    many = set(range(1, 3000))
+    with pytest.raises(HydraError, match=r"full.*everything measured before is kept"):
+        store.add_step(StepResult(2, PLAN, "ok"), replace(o, subscribers=many))
+    assert [r.epoch for r in store.results()] == [1]
+
+
+def test_a_reader_sees_committed_steps_while_the_run_goes_on(store: RunStore) -> None:
+    stored(store)
+    with RunStore.open(store.directory) as reader:
+        assert len(reader.results()) == 1
+        store.add_step(StepResult(2, PLAN, "failed", {}, "x"))
+        assert len(reader.results()) == 2
+        with pytest.raises(HydraError, match="cannot write"):
+            reader.add_event("x", "y")
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from hydra.model import StepResult
+from hydra.results.store import RunStore
+from tests.results.test_store import PLAN, observed, stored
+store = RunStore.create(Path(sys.argv[1]), {})
+for epoch in range(1, 10_000):
+    stored(store, epoch)
+    print(epoch, flush=True)
+"""
+
+
+def test_a_killed_writer_loses_no_committed_step(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "run")]
+    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        for line in writer.stdout:
+            if int(line) >= 20:
+                break
+        os.kill(writer.pid, signal.SIGKILL)
+        told = [20, *map(int, writer.stdout.read().split())]
+    with RunStore.open(tmp_path / "run", writable=True) as store:
+        found = [r.epoch for r in store.results()]
+        assert found == list(range(1, found[-1] + 1))
+        assert found[-1] >= told[-1]
+        assert all(len(store.clients(e)) == 4 for e in found)
+        stored(store, found[-1] + 1)
+    assert sqlite3.connect(tmp_path / "run" / DATABASE).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_storing_480_clients_takes_less_than_half_a_second(store: RunStore) -> None:
+    o = replace(observed(), subscribers=set(range(1, 481)), subscriber_reports=dict.fromkeys(range(1, 481), received()))
+    start = time.perf_counter()
+    store.add_step(StepResult(1, PLAN, "ok"), o)
+    assert time.perf_counter() - start < 0.5

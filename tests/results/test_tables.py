@@ -1,0 +1,147 @@
+"""The tables: published headings, and marks where a row is not what it seems."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from hydra.errors import HydraError
+from hydra.model import Scenario, SearchSpec, Settings, SweepSpec, TableKind
+from hydra.results import tables
+from hydra.results.notes import MARK
+from hydra.sweep import Row
+
+REFERENCE = Path(__file__).parents[2] / "conf" / "reference"
+GOOD: Row = {
+    "clients": 30,
+    "msg_batch": 100,
+    "avg_tx_rate_pps": 5780.5911,
+    "avg_rx_rate_pps": 3486.2949,
+    "client_loss_pct": 0.0,
+    "failed_clients": 0,
+    "total_tx": 57806,
+    "total_rx": 57806.0,
+    "aggregate_pps": 104588.8,
+    "rx_clients": 30,
+    "status": "ok",
+    "reason": "",
+}
+
+
+def grid(table: TableKind = "batch") -> Scenario:
+    vary = {"msg_batch": (100, 200)} if table == "batch" else {}
+    sweep = SweepSpec((30, 60), 10.0, vary)
+    return Scenario("kafka-batch", "kafka", "c", table, sweep, Settings(), description="What batching does.")
+
+
+def search(spec: SearchSpec | None = None) -> Scenario:
+    return Scenario("zmqrate", "zmq", "pyzmq", "zmqrate", SweepSpec((30,), 60.0, search=spec or SearchSpec()))
+
+
+def header(name: str) -> list[str]:
+    with (REFERENCE / name).open() as f:
+        return next(csv.reader(f))
+
+
+def heading_line(text: str) -> list[str]:
+    line = next(line for line in text.splitlines() if line.startswith("|"))
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+FIXED = ["Avrg Tx Rate", "Avrg Rx Rate", "Client Loss[%]", "Failed Clients", "Total pckts Tx", "Total pckts Rx"]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "reference", "headings"),
+    [
+        (grid(), "hydra_kafka_batch.csv", ["Client #", "Batch", *FIXED]),
+        (grid("fixed"), "hydra_kafka_fixed_rate.csv", ["Client #", *FIXED]),
+        (
+            search(),
+            "hydra_zmq_python.csv",
+            [
+                "Client Count",
+                "MaxRate at SUB With Drop",
+                "Aggregate Max pps",
+                "MaxRate at Sub (< 0.5% Drop)",
+                "10% of clients at Half Rate",
+                "10% of clients Reconnecting",
+            ],
+        ),
+    ],
+)
+def test_columns_and_headings_are_the_published_ones(scenario: Scenario, reference: str, headings: list[str]) -> None:
+    assert list(tables.published_columns(scenario)) == header(reference)
+    assert heading_line(tables.markdown(scenario, [{"clients": 30}])) == headings
+
+
+def test_further_columns_follow_the_published_ones(tmp_path: Path) -> None:
+    rows = list(csv.DictReader(tables.csv_text(grid(), [GOOD, {**GOOD, "verdict": "broker"}]).splitlines()))
+    columns = list(rows[0])
+    assert columns[:8] == header("hydra_kafka_batch.csv")
+    assert columns[8:] == ["aggregate_pps", "rx_clients", "verdict", "status", "reason"]
+    assert (rows[0]["avg_tx_rate_pps"], rows[0]["verdict"], rows[1]["verdict"]) == ("5780.5911", "", "broker")
+
+
+def test_a_good_row_reads_like_the_published_one() -> None:
+    line = tables.markdown(grid(), [GOOD]).splitlines()[-1]
+    assert [c.strip() for c in line.strip("|").split("|")] == [
+        "30", "100", "5780.59", "3486.29", "0", "0", "57806", "57806",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({**GOOD, "client_loss_pct": 2.457131}, "LOSS: 2.45713 %"),
+        ({"clients": 30, "msg_batch": 100, "status": "skipped", "reason": "needs 9 GB"}, "SKIPPED: needs 9 GB"),
+        ({"clients": 30, "msg_batch": 100, "status": "failed", "reason": "broker died"}, "FAILED: broker died"),
+        ({**GOOD, "rate_held": False, "requested_rate": 30_000.0}, "requested rate of 30,000/s, it reached 5,781/s"),
+        ({**GOOD, "failed_dead": 2, "failed_silent": 1}, "2 died, 1 never answered"),
+        ({**GOOD, "rx_clients": 12}, "of 12 subscribers only"),
+        ({**GOOD, "undrained": 7}, "7 messages were still waiting"),
+        ({**GOOD, "host_cpu_mean_pct": 99.2}, "no CPU left"),
+    ],
+)
+def test_a_row_that_is_not_what_it_seems_is_marked_and_explained(row: Row, said: str) -> None:
+    text = tables.markdown(grid(), [row])
+    assert f"30 {MARK}" in text
+    assert f"**30 clients, Batch 100**: {said}" in text or said in text
+
+
+def test_a_good_row_has_no_mark() -> None:
+    assert MARK not in tables.markdown(grid(), [GOOD])
+
+
+def test_a_search_says_what_its_figures_lack() -> None:
+    row: Row = {"clients": 30, "status": "partial", "loss_note": "no rate was confirmed", "slow_cohort_felt": False}
+    text = tables.markdown(search(), [row])
+    assert "not finished" in text
+    assert "loss: no rate was confirmed" in text
+    assert "not felt" in text
+
+
+def test_other_settings_change_the_headings_and_the_columns() -> None:
+    scenario = search(SearchSpec(loss_target=0.01, cohort_fraction=0.2))
+    assert heading_line(tables.markdown(scenario, []))[3:] == [
+        "MaxRate at Sub (< 1% Drop)",
+        "20% of clients at Half Rate",
+        "20% of clients Reconnecting",
+    ]
+
+
+def test_writing_leaves_the_three_files_and_nothing_else(tmp_path: Path) -> None:
+    tables.write(tmp_path, grid(), [GOOD])
+    tables.write(tmp_path, grid(), [GOOD, GOOD])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["rows.json", "table.csv", "table.md"]
+    loaded = json.loads((tmp_path / "rows.json").read_text())
+    assert loaded["scenario"] == "kafka-batch"
+    assert loaded["rows"][1] == GOOD
+
+
+def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(HydraError, match=r"cannot write .*run\.db"):
+        tables.write(tmp_path / "gone", grid(), [GOOD])
