@@ -1,0 +1,138 @@
+"""Which sequences of an epoch were acknowledged, which failed, and which have no answer yet. Pure.
+
+Answers come mostly in order and in long runs, so everything below ``_base`` is known to be answered and takes no
+memory; what is above has one byte each in a window as long as the messages in flight.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from hydra.model import SequenceRange
+
+Sequences = npt.NDArray[np.uint64] | npt.NDArray[np.int64]
+
+_ACKNOWLEDGED = 1
+_FAILED = 2
+_COMPACT_BYTES = 1 << 16
+
+
+class AckLedger:
+    """Exact account of one publisher's epoch; sequences run from 0. The first answer to a sequence counts."""
+
+    def __init__(self) -> None:
+        self._sent = 0
+        self._acknowledged = 0
+        self._failed: list[SequenceRange] = []  # those below _base
+        self._failures = 0
+        self._repeated = 0
+        self._base = 0
+        self._answers = np.zeros(0, np.uint8)  # of _base, _base + 1, …
+
+    @property
+    def sent(self) -> int:
+        """Messages that the library accepted."""
+        return self._sent
+
+    @property
+    def acknowledged(self) -> int:
+        """Messages that were acknowledged."""
+        return self._acknowledged
+
+    @property
+    def failed(self) -> int:
+        """Messages for which an error was reported."""
+        return self._failures
+
+    @property
+    def pending(self) -> int:
+        """Messages without an answer so far."""
+        return self._sent - self._acknowledged - self._failures
+
+    @property
+    def repeated(self) -> int:
+        """Answers to sequences that had been answered already; they change nothing."""
+        return self._repeated
+
+    def accept(self, count: int) -> None:
+        """The library accepted the next ``count`` messages."""
+        self._sent += count
+
+    def acknowledge(self, sequences: Sequences) -> None:
+        """These were acknowledged, in any order.
+
+        Raises:
+            ValueError: a sequence that was never accepted.
+        """
+        n = len(sequences)
+        if n == 0:
+            return
+        first, last = int(sequences[0]), int(sequences[-1])
+        # In order, without a gap, nothing answered beyond: the run only moves the base.
+        if (
+            first == self._base
+            and last - first == n - 1
+            and last < self._sent
+            and not self._answers.any()
+            and bool((sequences[1:] > sequences[:-1]).all())
+        ):
+            self._acknowledged += n
+            self._base += n
+            self._answers = self._answers[:0]
+            return
+        self._acknowledged += self._mark(sequences, _ACKNOWLEDGED)
+
+    def fail(self, sequences: Sequences) -> None:
+        """For these an error was reported. Errors as for ``acknowledge``."""
+        if len(sequences):
+            self._failures += self._mark(sequences, _FAILED)
+
+    def unacknowledged(self) -> list[SequenceRange]:
+        """Ranges of the failed and the pending, rising, never touching."""
+        above = np.ones(self._sent - self._base, np.bool_)
+        known = self._answers[: len(above)]
+        above[: len(known)] = known != _ACKNOWLEDGED
+        return _joined(self._failed + _ranges(above, self._base))
+
+    def _mark(self, sequences: Sequences, answer: int) -> int:
+        numbers = np.unique(sequences.astype(np.int64))
+        if int(numbers[0]) < 0 or int(numbers[-1]) >= self._sent:
+            raise ValueError(f"an answer to sequence {numbers[-1]} of {self._sent} sent")
+        places = numbers[np.searchsorted(numbers, self._base) :] - self._base
+        if len(places) and int(places[-1]) >= len(self._answers):
+            size = max(int(places[-1]) + 1, 2 * len(self._answers), 1024)
+            self._answers = np.concatenate([self._answers, np.zeros(size - len(self._answers), np.uint8)])
+        fresh = places[self._answers[places] == 0]
+        self._answers[fresh] = answer
+        self._repeated += len(sequences) - len(fresh)
+        self._move_base()
+        return len(fresh)
+
+    def _move_base(self) -> None:
+        if len(self._answers) == 0 or self._answers[0] == 0:
+            return
+        answered = self._answers != 0
+        done = len(answered) if answered.all() else int(np.argmin(answered))
+        # Moving costs a copy of the window: not for a handful of messages, unless the window is then empty.
+        if done >= _COMPACT_BYTES or (done > 0 and not answered[done:].any()):
+            self._failed = _joined(self._failed + _ranges(self._answers[:done] == _FAILED, self._base))
+            self._base += done
+            self._answers = self._answers[done:].copy() if answered[done:].any() else self._answers[:0]
+
+
+def _ranges(chosen: npt.NDArray[np.bool_], offset: int) -> list[SequenceRange]:
+    """Runs of True as (first, last), shifted by ``offset``."""
+    edges = np.flatnonzero(np.diff(chosen.astype(np.int8), prepend=0, append=0))
+    return [(int(a) + offset, int(b) - 1 + offset) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def _joined(ranges: list[SequenceRange]) -> list[SequenceRange]:
+    """Rising ranges with those joined that touch."""
+    joined: list[SequenceRange] = []
+    for first, last in ranges:
+        if joined and joined[-1][1] + 1 >= first:
+            joined[-1] = (joined[-1][0], last)
+        else:
+            joined.append((first, last))
+    return joined

@@ -1,0 +1,60 @@
+"""How many bytes a batch of messages takes in Kafka's record batch format, version 2. See docs/kafka-batching.md.
+
+Pure. Source of the format: Kafka's documentation, "Message Format"; https://kafka.apache.org/documentation/#recordbatch
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hydra.model import Settings
+
+BATCH_HEADER_BYTES: Final = 61
+"""baseOffset 8, batchLength 4, partitionLeaderEpoch 4, magic 1, crc 4, attributes 2, lastOffsetDelta 4,
+baseTimestamp 8, maxTimestamp 8, producerId 8, producerEpoch 2, baseSequence 4, record count 4."""
+FIXED_RECORD_BYTES: Final = 4
+"""attributes 1, timestamp delta 1 (batches filled within 63 ms), key length −1 as 1, number of headers 0 as 1."""
+LARGEST_BATCH_BYTES: Final = 2**31 - 1
+LIBRDKAFKA_SLACK_BYTES: Final = 512
+"""librdkafka counts the request's own header and an upper bound for the next record into ``batch.size``; with this
+slack its ``batch.num.messages`` is what ends a batch."""
+LIBRDKAFKA_MOST_MESSAGES: Final = 1_000_000
+LIBRDKAFKA_MOST_BYTES: Final = 1_000_000_000
+
+
+def varint_bytes(value: int) -> int:
+    """Length of a signed number as a zigzag varint: 7 bits a byte."""
+    zigzag = (value << 1) ^ (value >> 63)
+    return max(1, (zigzag.bit_length() + 6) // 7)
+
+
+def record_bytes(message_size: int, offset_delta: int) -> int:
+    """Length of one record with neither key nor headers, its own length field included."""
+    body = FIXED_RECORD_BYTES + varint_bytes(offset_delta) + varint_bytes(message_size) + message_size
+    return varint_bytes(body) + body
+
+
+def batch_bytes(msg_batch: int, message_size: int) -> int:
+    """Length of an uncompressed batch of ``msg_batch`` messages of ``message_size`` bytes, its header included.
+
+    A producer with this ``batch.size`` puts at most ``msg_batch`` messages into a batch.
+    """
+    # Offset deltas 0 … msg_batch − 1; those of one varint length make records of one length.
+    total, first = BATCH_HEADER_BYTES, 0
+    while first < msg_batch:
+        limit = 1 << (7 * varint_bytes(first) - 1)
+        last = min(limit, msg_batch)
+        total += (last - first) * record_bytes(message_size, first)
+        first = last
+    return min(total, LARGEST_BATCH_BYTES)
+
+
+def producer_batch_bytes(settings: Settings) -> int:
+    """The batch size in bytes of a step: as set, or derived from ``msg_batch`` and ``message_size``."""
+    return settings.batch_bytes or batch_bytes(settings.msg_batch, settings.message_size)
+
+
+def request_bytes(settings: Settings) -> int:
+    """The largest produce request that a step needs to be allowed to send: one batch, or one message, and its frame."""
+    largest = max(producer_batch_bytes(settings), batch_bytes(1, settings.message_size))
+    return max(1_000_000, largest + 2 * LIBRDKAFKA_SLACK_BYTES)

@@ -1,0 +1,159 @@
+"""The embedded broker: a real Apache Kafka on this machine that lives exactly as long as its owner wants it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from hydra.errors import BrokerError
+from hydra.kafkatest.guarded import Guarded
+from hydra.kafkatest.jars import conf_folder, fetch, find_java
+from hydra.kafkatest.template import accepts, copy_storage, fill, free_ports, java_command, prepare
+from hydra.kafkatest.topics import cluster_id
+from hydra.kafkatest.warmup import warm_up
+
+START_TIMEOUT_S: Final = 60.0
+PORT_ATTEMPTS: Final = 5
+LOG_LINES: Final = 8
+
+
+class EmbeddedBroker:
+    """One Kafka in KRaft mode; its data is thrown away with it.
+
+    Java runs under a guard process (guard.py): it dies within 2 s of its owner, even by SIGKILL, and the folder goes
+    with it.
+
+    Arguments:
+        folder: for data and settings; created, and removed on every exit path. Must not exist, or be empty.
+        conf: the folder with ``pom.xml``, ``server.properties`` and ``jvm.options``; None is the installed one.
+        log: where the broker's output goes; None is inside ``folder`` and goes with it.
+        host: the address to bind and to tell clients.
+        ports: picks a port for clients and one for the controller; another may be quicker to bind them.
+        warm: sends and receives some thousands of messages before ``start`` returns.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        conf: Path | None = None,
+        log: Path | None = None,
+        host: str = "127.0.0.1",
+        ports: Callable[[str, int], list[int]] = free_ports,
+        warm: bool = True,
+    ) -> None:
+        self._folder = folder.resolve()
+        self._conf = (conf or conf_folder()).resolve()
+        self._log = (log or self._folder / "broker.log").resolve()
+        self._host = host
+        self._ports = ports
+        self._warm = warm
+        self._running: Guarded | None = None
+        self._created = False
+        self._bootstrap = ""
+        self.version = ""
+        """The version of Kafka, once started."""
+
+    @property
+    def bootstrap(self) -> str:
+        """``host:port`` for clients.
+
+        Raises:
+            BrokerError: the broker is not started.
+        """
+        if not self._bootstrap:
+            raise BrokerError("the embedded broker is not started", "call start() first")
+        return self._bootstrap
+
+    @property
+    def pids(self) -> tuple[int, int] | None:
+        """Process ids of the guard and of Java, None when it does not run."""
+        return (self._running.pid, self._running.command_pid) if self._running else None
+
+    def start(self, timeout_s: float = START_TIMEOUT_S) -> str:
+        """Starts it, waits until it answers, warms it up; returns the bootstrap address.
+
+        Raises:
+            BrokerError: it did not come up in ``timeout_s``; holds the last lines of its log.
+            MissingDependencyError: Java or Maven is missing.
+        """
+        if self._running is not None:
+            raise BrokerError("the embedded broker is started already", "stop it first")
+        if self._folder.exists() and any(self._folder.iterdir()):
+            raise BrokerError(f"the broker's folder {self._folder} is not empty", "name a new one")
+        java, jars = find_java(), fetch(self._conf)
+        self.version = jars.version
+        template = prepare(java, jars, self._conf)
+        sharing = [f"-XX:SharedArchiveFile={template.archive}"] if template.archive else []
+        deadline = time.monotonic() + timeout_s
+        for _ in range(PORT_ATTEMPTS):
+            port, controller_port = self._ports(self._host, 2)
+            self._created = True
+            self._folder.mkdir(parents=True, exist_ok=True)
+            cluster = copy_storage(template.storage, self._folder / "data")
+            properties = self._folder / "server.properties"
+            values = {"host": self._host, "port": str(port), "controller_port": str(controller_port)}
+            properties.write_text(fill(self._conf, {**values, "data": str(self._folder / "data")}))
+            command = java_command(java, jars, self._conf, sharing, "kafka.Kafka", str(properties))
+            try:
+                self._running = Guarded(command, self._folder, self._log)
+                if self._wait_until_up(port, cluster, deadline):
+                    self._bootstrap = f"{self._host}:{port}"
+                    if self._warm:
+                        warm_up(self._bootstrap, max(1.0, deadline - time.monotonic()))
+                    return self._bootstrap
+                tail = self._tail()
+            except OSError as e:
+                self.stop()
+                raise BrokerError(f"the Kafka broker could not be started: {e}", "see conf/kafka/") from None
+            except BaseException:
+                # Ctrl-C as well: nothing may stay behind.
+                self.stop()
+                raise
+            self.stop()
+            if "in use" not in tail and "BindException" not in tail:
+                raise BrokerError(f"the Kafka broker ended while it came up: {tail}", "see conf/kafka/")
+        raise BrokerError(f"the Kafka broker found its ports taken {PORT_ATTEMPTS} times in a row", "try again")
+
+    def alive(self) -> bool:
+        """Whether the broker's process runs; costs one system call."""
+        return self._running is not None and not self._running.wait_for_end(0.0)
+
+    def detach(self) -> None:
+        """Lets the broker live on without this process; SIGTERM to the guard ends it."""
+        if self._running is not None:
+            self._running.detach()
+
+    def stop(self) -> None:
+        """Ends the broker and removes its folder; may be called twice, or without ``start``."""
+        running, self._running, self._bootstrap = self._running, None, ""
+        if running is not None:
+            running.stop()
+        if self._created:
+            self._created = False
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> EmbeddedBroker:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _wait_until_up(self, port: int, cluster: str, deadline: float) -> bool:
+        """True when it answers; False when its process ended."""
+        running = self._running
+        while running is not None and not running.wait_for_end(0.02):
+            # The cluster's id tells our broker from a stranger who was quicker to bind the port.
+            if accepts(self._host, port) and cluster_id(f"{self._host}:{port}", timeout_s=1.0) == cluster:
+                return True
+            if time.monotonic() > deadline:
+                raise BrokerError(f"the Kafka broker did not answer in time: {self._tail()}", "see conf/kafka/")
+        return False
+
+    def _tail(self) -> str:
+        lines = self._log.read_text(errors="replace").strip().splitlines() if self._log.is_file() else []
+        return " / ".join(lines[-LOG_LINES:]) or "its log is empty"

@@ -1,0 +1,379 @@
+"""confluent-kafka clients: ``kafka-pub`` and ``kafka-sub`` on librdkafka."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import confluent_kafka
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from hydra.client import group
+from hydra.client.acks import AckLedger
+from hydra.client.header import unpack_batch
+from hydra.client.transport import Delivery, Kind
+from hydra.control.protocol import Configure, KafkaTopic
+from hydra.errors import UsageError
+from hydra.kafkatest import batching
+from hydra.kafkatest.properties import confluent_config
+from hydra.model import Role, Settings
+
+if TYPE_CHECKING:
+    from hydra.control.client import ControlClient
+
+CONNECT_TIMEOUT_S: Final = 10.0
+QUEUE_MESSAGES: Final = 100_000
+FULL_WAIT_S: Final = 0.005
+PROBE_FLUSH_S: Final = 0.05
+RECONNECT_WAIT_S: Final = 1.0
+
+_C = TypeVar("_C", Producer, Consumer)
+
+_TRANSIENT: Final = frozenset(
+    {
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._RESOLVE,
+        KafkaError._TIMED_OUT,
+        KafkaError._TIMED_OUT_QUEUE,
+        KafkaError._WAIT_CACHE,
+        KafkaError._WAIT_COORD,
+        KafkaError._DESTROY_BROKER,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.REBOOTSTRAP_REQUIRED,
+    }
+)
+"""Errors that the library mends by itself."""
+
+
+class Publisher:
+    """Hands messages to a librdkafka producer; the sequences in the delivery reports make the account."""
+
+    def __init__(self, client: int) -> None:
+        self._client = client
+        self._producer: Producer | None = None
+        self._built_from: object = None
+        self._topic = ""
+        self._partitions: list[int] = []
+        self._epoch = 0
+        self._acks = "1"
+        self._batch_bytes = 0
+        self._ledger = AckLedger()
+        self._last_ack_ns = 0
+        self._delivered: list[bytes] = []
+        self._failed: list[bytes] = []
+
+    def configure(self, command: Configure) -> str:
+        """See transport.py. A change of properties, acks, linger, batch or compression makes a new producer."""
+        kafka, settings = _kafka(command), command.settings
+        config = _producer_config(self._client, kafka, settings)
+        if self._producer is None or config != self._built_from:
+            self.close()
+            self._producer = _made(Producer, config)
+            self._built_from = config
+        self._partitions = _partitions(self._producer, kafka.topic)
+        self._topic, self._epoch, self._acks = kafka.topic, command.epoch, settings.acks
+        self._batch_bytes = int(config["batch.size"])
+        self._ledger, self._last_ack_ns = AckLedger(), 0
+        self._delivered.clear()
+        self._failed.clear()
+        return ""
+
+    def probe(self, message: bytes) -> None:
+        """See transport.py. Goes to every partition, so that a probe proves all of them."""
+        producer = self._opened()
+        for partition in self._partitions:
+            with contextlib.suppress(BufferError):
+                producer.produce(self._topic, message, None, partition)
+        # A flush sends what would linger.
+        producer.flush(PROBE_FLUSH_S)
+
+    def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
+        """See transport.py. A message's partition is its sequence modulo the partitions."""
+        producer, topic, partitions = self._opened(), self._topic, self._partitions
+        produce, n, count = producer.produce, len(partitions), 0
+        reported = None if self._acks == "0" else self._on_delivery
+        try:
+            if n == 1:
+                partition = partitions[0]
+                for message in messages:
+                    produce(topic, message, None, partition, reported)
+                    count += 1
+            else:
+                for message in messages:
+                    produce(topic, message, None, partitions[(first_sequence + count) % n], reported)
+                    count += 1
+        except BufferError:
+            producer.poll(FULL_WAIT_S)
+        except KafkaException as e:
+            raise OSError(f"Kafka refuses a message for {topic}: {_text(e)}") from None
+        self._ledger.accept(count)
+        return count
+
+    def poll(self) -> None:
+        """See transport.py."""
+        if self._producer is not None:
+            self._producer.poll(0)
+            self._account()
+
+    def flush(self, timeout_s: float) -> bool:
+        """See transport.py."""
+        left = self._opened().flush(timeout_s)
+        self._account()
+        return left == 0
+
+    def delivery(self) -> Delivery | None:
+        """See transport.py."""
+        if self._acks == "0":
+            return None
+        ledger = self._ledger
+        return Delivery(ledger.acknowledged, ledger.failed, ledger.pending, self._last_ack_ns, ledger.unacknowledged())
+
+    @property
+    def batch_bytes(self) -> int:
+        """``batch.size`` as the producer got it."""
+        return self._batch_bytes
+
+    def close(self) -> None:
+        """See transport.py. What was not sent is thrown away."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.purge(in_queue=True, in_flight=True, blocking=False)
+            producer.poll(0)
+
+    def _opened(self) -> Producer:
+        if self._producer is None:
+            raise OSError("the publisher is not configured")
+        return self._producer
+
+    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
+        # Called once a message: only the payload is kept here, what is in it is looked at for many at once.
+        (self._delivered if error is None else self._failed).append(message.value())  # type: ignore[arg-type]
+
+    def _account(self) -> None:
+        if self._delivered:
+            now_ns = time.monotonic_ns()
+            headers = unpack_batch(self._delivered)
+            self._delivered.clear()
+            ours = headers["sequence"][headers["epoch"] == self._epoch]
+            if len(ours):
+                self._last_ack_ns = now_ns
+                self._ledger.acknowledge(ours)
+        if self._failed:
+            headers = unpack_batch(self._failed)
+            self._failed.clear()
+            self._ledger.fail(headers["sequence"][headers["epoch"] == self._epoch])
+
+
+class Subscriber:
+    """Takes batches from a librdkafka consumer that has every partition of the topic to itself."""
+
+    def __init__(self, client: int) -> None:
+        self._client = client
+        self._consumer: Consumer | None = None
+        self._built_from: object = None
+        self._config: dict[str, object] = {}
+        self._topic = ""
+        # Kept here: the library's own positions survive a new assignment until its first message.
+        self._positions: dict[int, int] = {}
+        self._trouble: KafkaError | None = None
+
+    def configure(self, command: Configure) -> None:
+        """See transport.py. The connection is kept unless the cluster or the properties changed."""
+        kafka = _kafka(command)
+        config = _consumer_config(self._client, kafka)
+        if self._consumer is None or config != self._built_from:
+            self.close()
+            self._built_from = config
+            self._config = {**config, "error_cb": self._on_error}
+            self._consumer = _made(Consumer, self._config)
+        elif kafka.topic == self._topic and self._positions == kafka.offsets:
+            return  # it stands there already, and an assignment would throw away what it has fetched
+        self._topic, self._positions, self._trouble = kafka.topic, dict(kafka.offsets), None
+        self._assign()
+
+    def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
+        """See transport.py."""
+        consumer = self._opened()
+        # consume() waits for the whole batch or the whole timeout; what is there is taken without a wait, and only
+        # an empty queue is waited for, by one message.
+        messages = consumer.consume(limit, 0)
+        if not messages and timeout_s > 0:
+            one = consumer.poll(timeout_s)
+            messages = [] if one is None else [one, *(consumer.consume(limit - 1, 0) if limit > 1 else [])]
+        values = [m.value() for m in messages if m.error() is None]
+        if len(values) < len(messages):
+            messages = self._without_errors(messages)
+        self._advance(messages)
+        if self._trouble is not None:
+            raise OSError(f"Kafka refuses to give {self._topic}: {self._trouble.str()}")
+        return values  # type: ignore[return-value]  # only a tombstone has no value, and nobody sends one
+
+    def reconnect(self) -> tuple[int, int]:
+        """See transport.py. The new connection goes on where the old one stood."""
+        began_ns = time.monotonic_ns()
+        self.close()
+        consumer = self._consumer = _made(Consumer, self._config)
+        self._assign()
+        with contextlib.suppress(KafkaException):  # a broker that is gone is what the step then shows
+            consumer.list_topics(self._topic, timeout=RECONNECT_WAIT_S)
+        return began_ns, time.monotonic_ns()
+
+    def undrained(self, end_offsets: Mapping[int, int]) -> int:
+        """See transport.py."""
+        return sum(max(0, end - self._positions.get(p, 0)) for p, end in end_offsets.items())
+
+    def lag(self) -> int | None:
+        """See transport.py."""
+        consumer, behind = self._opened(), 0
+        for partition, position in self._positions.items():
+            _, end = consumer.get_watermark_offsets(TopicPartition(self._topic, partition), cached=True)
+            if end < 0:
+                return None
+            behind += max(0, end - position)
+        return behind
+
+    def close(self) -> None:
+        """See transport.py."""
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            consumer.close()
+
+    def _opened(self) -> Consumer:
+        if self._consumer is None:
+            raise OSError("the subscriber is not configured")
+        return self._consumer
+
+    def _assign(self) -> None:
+        try:
+            self._opened().assign([TopicPartition(self._topic, p, offset) for p, offset in self._positions.items()])
+        except KafkaException as e:
+            raise OSError(f"Kafka refuses the partitions of {self._topic}: {_text(e)}") from None
+
+    def _advance(self, messages: Sequence[Message]) -> None:
+        """Notes where a batch ended. Offsets rise within a partition, so the last of each is enough."""
+        seen: set[int] = set()
+        for message in reversed(messages):
+            partition, offset = message.partition(), message.offset()
+            if partition is not None and offset is not None and partition not in seen:
+                self._positions[partition] = offset + 1
+                seen.add(partition)
+                if len(seen) == len(self._positions):
+                    return
+
+    def _without_errors(self, messages: Sequence[Message]) -> list[Message]:
+        good: list[Message] = []
+        for message in messages:
+            error = message.error()
+            if error is None:
+                good.append(message)
+            else:
+                self._on_error(error)
+        return good
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.fatal() or (error.code() not in _TRANSIENT and not error.retriable()):
+            self._trouble = error
+
+
+def _kafka(command: Configure) -> KafkaTopic:
+    if command.kafka is None:
+        raise ValueError("configure names no Kafka topic")
+    return command.kafka
+
+
+def _common_config(client: int, kafka: KafkaTopic, role: Role) -> dict[str, str | int | float]:
+    try:
+        given = confluent_config(kafka.properties, role)
+    except UsageError as e:
+        raise ValueError(str(e)) from None
+    return {
+        "log_level": 0,  # errors come as callbacks; lines on stderr would only fill the sandbox
+        **given,
+        "bootstrap.servers": kafka.bootstrap,
+        "client.id": f"hydra-{client}",
+    }
+
+
+def _producer_config(client: int, kafka: KafkaTopic, settings: Settings) -> dict[str, str | int | float]:
+    size = settings.batch_bytes or batching.batch_bytes(settings.msg_batch, settings.message_size)
+    slack = 0 if settings.batch_bytes else batching.LIBRDKAFKA_SLACK_BYTES
+    return {
+        "message.max.bytes": min(batching.request_bytes(settings), batching.LIBRDKAFKA_MOST_BYTES),
+        "queue.buffering.max.messages": max(QUEUE_MESSAGES, 4 * settings.msg_batch),
+        **_common_config(client, kafka, "publisher"),
+        "acks": settings.acks,
+        "linger.ms": settings.linger_ms,
+        "compression.type": settings.compression,
+        "batch.size": min(size + slack, batching.LARGEST_BATCH_BYTES),
+        "batch.num.messages": min(settings.msg_batch, batching.LIBRDKAFKA_MOST_MESSAGES),
+        "enable.idempotence": "false",
+    }
+
+
+def _consumer_config(client: int, kafka: KafkaTopic) -> dict[str, str | int | float]:
+    return {
+        **_common_config(client, kafka, "subscriber"),
+        # The library insists on a group; one of its own, never joined, keeps it apart from everybody.
+        "group.id": f"hydra-{client}-{os.getpid()}",
+        "auto.offset.reset": "error",
+        "enable.auto.commit": "false",
+        "enable.auto.offset.store": "false",
+    }
+
+
+def _made(kind: type[_C], config: Mapping[str, object]) -> _C:
+    try:
+        return kind(dict(config))
+    except KafkaException as e:
+        raise ValueError(f"Kafka's library refuses the configuration: {_text(e)}") from None
+
+
+def _partitions(producer: Producer, topic: str) -> list[int]:
+    """The topic's partitions; asking for them also opens the connection before the first message."""
+    try:
+        described = producer.list_topics(topic, timeout=CONNECT_TIMEOUT_S).topics[topic]
+    except KafkaException as e:
+        raise OSError(f"Kafka does not answer: {_text(e)}") from None
+    if described.error is not None:
+        raise OSError(f"Kafka does not know {topic}: {described.error.str()}")
+    return sorted(described.partitions)
+
+
+def _text(e: KafkaException) -> str:
+    error = e.args[0]
+    return error.str() if isinstance(error, KafkaError) else str(error)
+
+
+def _versions() -> dict[str, str]:
+    return {"confluent-kafka": str(confluent_kafka.__version__), "librdkafka": str(confluent_kafka.libversion()[0])}
+
+
+def kinds() -> Mapping[str, Kind]:
+    """The two kinds of client that this module offers."""
+
+    def publisher(client: int, _control: ControlClient) -> Publisher:
+        return Publisher(client)
+
+    def subscriber(client: int, _control: ControlClient) -> Subscriber:
+        return Subscriber(client)
+
+    return {
+        "kafka-pub": Kind("publisher", "confluent-kafka", _versions, publisher),
+        "kafka-sub": Kind("subscriber", "confluent-kafka", _versions, subscriber),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(group.main(kinds()))

@@ -1,0 +1,156 @@
+"""The jars of the embedded broker: fetched once with Maven into a cache, then only read."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from hydra.errors import MissingDependencyError
+
+JAVA_AT_LEAST: Final = 17
+JAVA_PACKAGE: Final = "openjdk-17-jre-headless"
+MAVEN_PACKAGE: Final = "maven"
+MAVEN_TIMEOUT_S: Final = 600.0
+_WITHOUT: Final = "or name a cluster of yours with --bootstrap; the ZMQ half of Hydra works without"
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that is new enough; ``version`` is its own word for it, e.g. ``17.0.15``."""
+
+    program: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Jars:
+    """Apache Kafka of one version, complete: ``folder`` holds the jars and nothing else."""
+
+    version: str
+    folder: Path
+
+    @property
+    def classpath(self) -> str:
+        """Every jar by its name in a fixed order; a wildcard would keep Java from using a class data archive."""
+        return os.pathsep.join(str(p) for p in sorted(self.folder.glob("*.jar")))
+
+
+def conf_folder() -> Path:
+    """Where ``conf/kafka`` is: inside the installed package, or beside it in a working copy.
+
+    Raises:
+        MissingDependencyError: it is in neither place.
+    """
+    package = Path(__file__).resolve().parents[1]
+    for candidate in (package / "conf" / "kafka", package.parent / "conf" / "kafka"):
+        if (candidate / "pom.xml").is_file():
+            return candidate
+    raise MissingDependencyError("conf/kafka/pom.xml is not installed", "install Hydra again from a complete copy")
+
+
+def cache_folder() -> Path:
+    """``$XDG_CACHE_HOME/hydra``, or ``~/.cache/hydra``."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hydra"
+
+
+def find_java() -> Java:
+    """The ``java`` on PATH.
+
+    Raises:
+        MissingDependencyError: there is none, or it is older than 17; names the Debian package.
+    """
+    remedy = f"apt install {JAVA_PACKAGE}, {_WITHOUT} Java"
+    program = shutil.which("java")
+    if program is None:
+        raise MissingDependencyError("the embedded Kafka broker needs Java 17, and no java is on PATH", remedy)
+    answer = subprocess.run([program, "-version"], capture_output=True, text=True, check=False, timeout=30)
+    found = re.search(r'version "([^"]+)"', answer.stderr + answer.stdout)
+    version = found.group(1) if found else "unknown"
+    major = re.match(r"(?:1\.)?(\d+)", version)
+    if major is None or int(major.group(1)) < JAVA_AT_LEAST:
+        raise MissingDependencyError(
+            f"the embedded Kafka broker needs Java {JAVA_AT_LEAST} or newer, and {program} is {version}", remedy
+        )
+    return Java(program, version)
+
+
+def fetch(conf: Path | None = None, cache: Path | None = None) -> Jars:
+    """The jars that ``conf/pom.xml`` names, from the cache; fetched with Maven if they are not there yet.
+
+    Two runs may call this together: one fetches, the other waits for it.
+
+    Raises:
+        MissingDependencyError: Maven is missing, or could not get the jars.
+    """
+    pom = (conf or conf_folder()) / "pom.xml"
+    text = pom.read_bytes()
+    found = re.search(rb"<kafka\.version>([^<]+)</kafka\.version>", text)
+    version = found.group(1).decode() if found else "unknown"
+    cache = cache or cache_folder()
+    folder = cache / f"kafka-{version}-{hashlib.sha256(text).hexdigest()[:12]}" / "jars"
+    if not folder.is_dir():
+        with locked(cache / f"{folder.parent.name}.lock"):
+            # Whoever held the lock before may have done the work.
+            if not folder.is_dir():
+                _fetch(pom, folder)
+    return Jars(version, folder)
+
+
+def _fetch(pom: Path, folder: Path) -> None:
+    remedy = f"apt install {MAVEN_PACKAGE}, {_WITHOUT} Maven"
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise MissingDependencyError("the embedded Kafka broker's jars come with Maven, and no mvn is on PATH", remedy)
+    with building(folder) as unfinished:
+        command = [
+            *(maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"),
+            *("-DincludeScope=runtime", f"-DoutputDirectory={unfinished}"),
+        ]
+        try:
+            answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=MAVEN_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise MissingDependencyError(
+                f"Maven did not get the jars of {pom} within {MAVEN_TIMEOUT_S:.0f} s", "look at the network, try again"
+            ) from None
+        if answer.returncode != 0:
+            lines = [line for line in (answer.stdout + answer.stderr).splitlines() if "ERROR" in line]
+            raise MissingDependencyError(
+                f"Maven could not get the jars of {pom}: {lines[0] if lines else f'exit {answer.returncode}'}",
+                f"look at the network and Maven's settings, {_WITHOUT} them",
+            )
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Holds an exclusive lock on a file, across processes, waiting for it; it goes with the process."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def building(folder: Path) -> Iterator[Path]:
+    """A temporary folder that becomes ``folder`` if the body succeeds, and vanishes if it does not.
+
+    To be called under the folder's lock: what a killed predecessor left is removed.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for abandoned in folder.parent.glob(f".{folder.name}-*"):
+        shutil.rmtree(abandoned, ignore_errors=True)
+    unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        yield unfinished
+        unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)

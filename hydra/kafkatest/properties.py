@@ -1,0 +1,207 @@
+"""The user's Kafka properties (``--kafka-prop key=value``) in librdkafka's names, for each client library."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from hydra.errors import UsageError
+from hydra.kafkatest.librdkafka_names import BOTH, CONSUMER, PRODUCER
+from hydra.model import Role
+
+JAVA_NAMES: Final = {
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "max.request.size": "message.max.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "ssl.truststore.certificates": "ssl.ca.pem",
+    "ssl.keystore.key": "ssl.key.pem",
+    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
+}
+"""The Java client's names where librdkafka has another one for the same thing."""
+
+_SETTING: Final = "it is a setting of the step: use --set"
+_OWN: Final = "Hydra sets it, its figures depend on it"
+CONTROLLED: Final = {
+    "bootstrap.servers": "use --bootstrap",
+    "metadata.broker.list": "use --bootstrap",
+    "acks": f"{_SETTING} settings.acks=…",
+    "request.required.acks": f"{_SETTING} settings.acks=…",
+    "linger.ms": f"{_SETTING} settings.linger_ms=…",
+    "queue.buffering.max.ms": f"{_SETTING} settings.linger_ms=…",
+    "batch.size": f"{_SETTING} settings.batch_bytes=…",
+    "batch.num.messages": f"{_SETTING} settings.msg_batch=…",
+    "compression.type": f"{_SETTING} settings.compression=…",
+    "compression.codec": f"{_SETTING} settings.compression=…",
+    "client.id": _OWN,
+    "group.id": f"{_OWN}: every subscriber gets every message",
+    "group.instance.id": f"{_OWN}: every subscriber gets every message",
+    "group.protocol": f"{_OWN}: every subscriber gets every message",
+    "partition.assignment.strategy": f"{_OWN}: every subscriber has all partitions",
+    "auto.offset.reset": f"{_OWN}: subscribers start at the offset they are told",
+    "enable.auto.commit": f"{_OWN}: nothing is committed",
+    "auto.commit.enable": f"{_OWN}: nothing is committed",
+    "enable.auto.offset.store": f"{_OWN}: nothing is committed",
+    "enable.partition.eof": _OWN,
+    "enable.idempotence": _OWN,
+    "enable.gapless.guarantee": _OWN,
+    "transactional.id": _OWN,
+    "delivery.report.only.error": f"{_OWN}: Tx counts acknowledgements",
+    "log.queue": _OWN,
+}
+"""Properties that a user may not set, each with what to do instead."""
+
+_SECRET: Final = re.compile(r"password|secret|passphrase|\.pem$|jaas|oauthbearer\.config|keystore\.key|assertion")
+HIDDEN: Final = "***"
+
+KafkaPythonValue = str | int | bool
+
+
+def _boolean(text: str) -> bool:
+    words = {"true": True, "1": True, "false": False, "0": False}
+    if text.lower() not in words:
+        raise ValueError("true or false")
+    return words[text.lower()]
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("a whole number") from None
+
+
+def _upper(text: str) -> str:
+    return text.upper()
+
+
+def _checks_hostname(text: str) -> bool:
+    if text.lower() not in {"https", "none", ""}:
+        raise ValueError("https or none")
+    return text.lower() == "https"
+
+
+_Translation = tuple[str, Callable[[str], KafkaPythonValue]]
+_PYTHON_BOTH: Final[dict[str, _Translation]] = {
+    "security.protocol": ("security_protocol", _upper),
+    "ssl.ca.location": ("ssl_cafile", str),
+    "ssl.certificate.location": ("ssl_certfile", str),
+    "ssl.key.location": ("ssl_keyfile", str),
+    "ssl.key.password": ("ssl_password", str),
+    "ssl.crl.location": ("ssl_crlfile", str),
+    "ssl.cipher.suites": ("ssl_ciphers", str),
+    "ssl.endpoint.identification.algorithm": ("ssl_check_hostname", _checks_hostname),
+    "sasl.mechanism": ("sasl_mechanism", _upper),
+    "sasl.mechanisms": ("sasl_mechanism", _upper),
+    "sasl.username": ("sasl_plain_username", str),
+    "sasl.password": ("sasl_plain_password", str),
+    "sasl.kerberos.service.name": ("sasl_kerberos_service_name", str),
+    "client.dns.lookup": ("client_dns_lookup", str),
+    "metadata.max.age.ms": ("metadata_max_age_ms", _number),
+    "connections.max.idle.ms": ("connections_max_idle_ms", _number),
+    "reconnect.backoff.ms": ("reconnect_backoff_ms", _number),
+    "reconnect.backoff.max.ms": ("reconnect_backoff_max_ms", _number),
+    "retry.backoff.ms": ("retry_backoff_ms", _number),
+    "socket.timeout.ms": ("request_timeout_ms", _number),
+    "socket.send.buffer.bytes": ("send_buffer_bytes", _number),
+    "socket.receive.buffer.bytes": ("receive_buffer_bytes", _number),
+    "receive.message.max.bytes": ("receive_message_max_bytes", _number),
+    "max.in.flight": ("max_in_flight_requests_per_connection", _number),
+    "max.in.flight.requests.per.connection": ("max_in_flight_requests_per_connection", _number),
+}
+_PYTHON_PRODUCER: Final[dict[str, _Translation]] = {
+    "message.max.bytes": ("max_request_size", _number),
+    "request.timeout.ms": ("request_timeout_ms", _number),
+    "delivery.timeout.ms": ("delivery_timeout_ms", _number),
+    "message.timeout.ms": ("delivery_timeout_ms", _number),
+    "retries": ("retries", _number),
+    "message.send.max.retries": ("retries", _number),
+}
+_PYTHON_CONSUMER: Final[dict[str, _Translation]] = {
+    "client.rack": ("client_rack", str),
+    "check.crcs": ("check_crcs", _boolean),
+    "isolation.level": ("isolation_level", str),
+    "fetch.min.bytes": ("fetch_min_bytes", _number),
+    "fetch.max.bytes": ("fetch_max_bytes", _number),
+    "fetch.wait.max.ms": ("fetch_max_wait_ms", _number),
+    "max.partition.fetch.bytes": ("max_partition_fetch_bytes", _number),
+    "fetch.message.max.bytes": ("max_partition_fetch_bytes", _number),
+}
+_PYTHON_ALL: Final = {**_PYTHON_BOTH, **_PYTHON_PRODUCER, **_PYTHON_CONSUMER}
+
+
+def parse(items: Iterable[str]) -> dict[str, str]:
+    """``key=value`` items as a mapping.
+
+    Raises:
+        UsageError: an item has no ``=``, or its key is not one that a user may set. The value is never shown.
+    """
+    found: dict[str, str] = {}
+    for item in items:
+        key, equals, value = item.partition("=")
+        if not equals or not key.strip():
+            raise UsageError("a --kafka-prop has no '='", "write --kafka-prop key=value")
+        found[_known(key.strip())] = value.strip()
+    return found
+
+
+def redact(properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties with every secret's value hidden: what may be printed and stored."""
+    return {k: HIDDEN if _SECRET.search(k) else v for k, v in properties.items()}
+
+
+def confluent_config(properties: Mapping[str, str], role: Role | None) -> dict[str, str]:
+    """The configuration for confluent-kafka: what the role's client reads, in librdkafka's names.
+
+    A publisher gets no consumer properties and the other way round; role None (the controller) gets neither.
+
+    Raises:
+        UsageError: a property is unknown, or Hydra's own.
+    """
+    wanted = BOTH | {"publisher": PRODUCER, "subscriber": CONSUMER, None: frozenset[str]()}[role]
+    named = {_known(k): v for k, v in properties.items()}
+    return {k: v for k, v in named.items() if k in wanted}
+
+
+def kafka_python_config(properties: Mapping[str, str], role: Role) -> dict[str, KafkaPythonValue]:
+    """The keyword arguments for kafka-python's ``KafkaProducer`` or ``KafkaConsumer``.
+
+    Raises:
+        UsageError: a property is unknown, Hydra's own, has no counterpart in kafka-python, or an impossible value.
+    """
+    wanted = {**_PYTHON_BOTH, **(_PYTHON_PRODUCER if role == "publisher" else _PYTHON_CONSUMER)}
+    arguments: dict[str, KafkaPythonValue] = {}
+    for given, value in properties.items():
+        key = _known(given)
+        if key not in _PYTHON_ALL:
+            raise UsageError(
+                f"kafka-python has nothing like the Kafka property {given!r}",
+                f"{_nearest(key, _PYTHON_ALL)}or use --client confluent-kafka",
+            )
+        if key in wanted:
+            name, convert = wanted[key]
+            try:
+                arguments[name] = convert(value)
+            except ValueError as e:
+                raise UsageError(f"the Kafka property {given!r} has an impossible value", f"give {e}") from None
+    return arguments
+
+
+def _known(key: str) -> str:
+    canonical = JAVA_NAMES.get(key, key)
+    if canonical in CONTROLLED:
+        raise UsageError(f"the Kafka property {key!r} cannot be set", CONTROLLED[canonical])
+    known = BOTH | PRODUCER | CONSUMER
+    if canonical not in known:
+        raise UsageError(
+            f"there is no Kafka property {key!r}",
+            f"{_nearest(canonical, known - CONTROLLED.keys())}names are librdkafka's or the Java client's",
+        )
+    return canonical
+
+
+def _nearest(key: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(key, sorted(known), 1, 0.6)
+    return f"did you mean {close[0]!r}? " if close else ""

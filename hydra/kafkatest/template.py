@@ -1,0 +1,156 @@
+"""What makes the embedded broker start in two seconds instead of six: formatted storage and a class data archive.
+
+Both are made once for a version of Kafka and of Java, by those themselves, and kept beside the jars. A broker's data
+folder starts as a copy of the formatted storage with identities of its own. The archive holds the classes of a broker
+that came up once; a Java that cannot use it goes on without.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import re
+import shutil
+import socket
+import string
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from hydra.errors import BrokerError
+from hydra.kafkatest.guarded import Guarded
+from hydra.kafkatest.jars import Jars, Java, building, locked
+
+FORMAT_TIMEOUT_S: Final = 60.0
+TRAINING_S: Final = 60.0
+ARCHIVE: Final = "classes.jsa"
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Formatted storage (``storage``), and the archive of classes, None where Java could not make one."""
+
+    storage: Path
+    archive: Path | None
+
+
+def fill(conf: Path, values: Mapping[str, str]) -> str:
+    """``conf/server.properties`` with its ``${names}`` filled in."""
+    return string.Template((conf / "server.properties").read_text()).substitute(values)
+
+
+def java_options(conf: Path) -> list[str]:
+    """The options in ``conf/jvm.options``: one a line, ``#`` starts a comment."""
+    lines = (line.strip() for line in (conf / "jvm.options").read_text().splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def java_command(java: Java, jars: Jars, conf: Path, extra: list[str], main: str, *arguments: str) -> list[str]:
+    """The command that runs one main class of Kafka."""
+    return [
+        java.program,
+        *java_options(conf),
+        *("-Xlog:disable", "-Xlog:all=error:stderr"),
+        *extra,
+        f"-Dlog4j2.configurationFile={conf / 'log4j2.properties'}",
+        *("-cp", jars.classpath, main),
+        *arguments,
+    ]
+
+
+def prepare(java: Java, jars: Jars, conf: Path) -> Template:
+    """The template for this Kafka, Java and ``server.properties``, made if it is not there yet.
+
+    Raises:
+        BrokerError: Kafka's own tool could not format the storage.
+    """
+    text = (java.version + (conf / "server.properties").read_text() + "".join(java_options(conf))).encode()
+    folder = jars.folder.parent / f"template-{hashlib.sha256(text).hexdigest()[:12]}"
+    if not folder.is_dir():
+        with locked(folder.parent / f"{folder.name}.lock"):
+            if not folder.is_dir():
+                with building(folder) as unfinished:
+                    _format(java, jars, conf, unfinished / "storage")
+                    _train(java, jars, conf, unfinished)
+    archive = folder / ARCHIVE
+    return Template(folder / "storage", archive if archive.is_file() else None)
+
+
+def copy_storage(storage: Path, data: Path) -> str:
+    """Makes a broker's data folder from formatted storage, with identities of its own; returns the cluster's id."""
+    shutil.copytree(storage, data)
+    cluster, properties = kafka_uuid(), data / "meta.properties"
+    text = properties.read_text()
+    text = re.sub(r"(?m)^cluster\.id=.*$", f"cluster.id={cluster}", text)
+    text = re.sub(r"(?m)^directory\.id=.*$", f"directory.id={kafka_uuid()}", text)
+    properties.write_text(text)
+    return cluster
+
+
+def kafka_uuid() -> str:
+    """A random id in Kafka's form: 16 bytes, base64 for URLs, never a dash in front (tools take that for an option)."""
+    while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return text
+
+
+def free_ports(host: str, count: int) -> list[int]:
+    """Ports that were free on ``host`` a moment ago; whoever binds them must be ready for another to be quicker."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for s in sockets:
+            s.bind((host, 0))
+        return [s.getsockname()[1] for s in sockets]
+
+
+def _values(data: Path) -> dict[str, str]:
+    port, controller_port = free_ports("127.0.0.1", 2)
+    return {"host": "127.0.0.1", "port": str(port), "controller_port": str(controller_port), "data": str(data)}
+
+
+def _format(java: Java, jars: Jars, conf: Path, data: Path) -> None:
+    properties = data.with_suffix(".properties")
+    properties.write_text(fill(conf, _values(data)))
+    command = java_command(
+        *(java, jars, conf, ["-XX:TieredStopAtLevel=1"], "kafka.tools.StorageTool", "format"),
+        *("--cluster-id", kafka_uuid(), "--config", str(properties)),
+    )
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=FORMAT_TIMEOUT_S)
+    properties.unlink()
+    if answer.returncode != 0 or not (data / "meta.properties").is_file():
+        tail = (answer.stderr + answer.stdout).strip().splitlines()[-3:]
+        raise BrokerError(f"Kafka's StorageTool could not format the storage: {' / '.join(tail)}", "see conf/kafka/")
+
+
+def _train(java: Java, jars: Jars, conf: Path, folder: Path) -> None:
+    """Lets a broker come up once and writes the archive of its classes when it ends; without success, no archive."""
+    archive = folder / ARCHIVE
+    with tempfile.TemporaryDirectory(prefix=".training-", dir=folder, ignore_cleanup_errors=True) as name:
+        scratch = Path(name)
+        copy_storage(folder / "storage", scratch / "data")
+        values = _values(scratch / "data")
+        (scratch / "server.properties").write_text(fill(conf, values))
+        archiving = [f"-XX:ArchiveClassesAtExit={archive}"]
+        command = java_command(java, jars, conf, archiving, "kafka.Kafka", str(scratch / "server.properties"))
+        broker = Guarded(command, scratch, scratch / "log", grace_s=TRAINING_S)
+        deadline = time.monotonic() + TRAINING_S
+        try:
+            while not accepts("127.0.0.1", int(values["port"])) and time.monotonic() < deadline:
+                if broker.wait_for_end(0.05):
+                    return
+        finally:
+            # Java writes the archive on its way out.
+            broker.stop()
+
+
+def accepts(host: str, port: int) -> bool:
+    """Whether somebody listens there."""
+    with contextlib.suppress(OSError), socket.create_connection((host, port), 0.2):
+        return True
+    return False

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+
+from hydra.errors import UsageError
+from hydra.kafkatest import properties
+
+SECURE = {
+    "security.protocol": "sasl_ssl",
+    "ssl.ca.location": "ca.pem",
+    "sasl.mechanism": "scram-sha-256",
+    "sasl.username": "me",
+    "sasl.password": "geheim",
+}
+
+
+def test_items_are_parsed_and_java_names_translated() -> None:
+    assert properties.parse(["fetch.max.wait.ms=7", "sasl.password=a=b"]) == {
+        "fetch.wait.max.ms": "7",
+        "sasl.password": "a=b",
+    }
+
+
+@pytest.mark.parametrize(
+    ("item", "text"),
+    [
+        ("geheim", "no '='"),
+        ("=geheim", "no '='"),
+        ("sasl.pasword=geheim", "did you mean 'sasl.password'"),
+        ("bootstrap.servers=geheim", "use --bootstrap"),
+        ("acks=geheim", "settings.acks"),
+        ("group.id=geheim", "every subscriber"),
+        ("max.request.size.x=geheim", "no Kafka property"),
+    ],
+)
+def test_a_refusal_names_the_key_and_a_remedy_and_hides_the_value(item: str, text: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        properties.parse([item])
+    assert text in str(refusal.value)
+    assert "geheim" not in str(refusal.value)
+
+
+def test_each_role_gets_its_own() -> None:
+    given = {**SECURE, "fetch.min.bytes": "5", "retries": "3"}
+    assert properties.confluent_config(given, "publisher") == {**SECURE, "retries": "3"}
+    assert properties.confluent_config(given, "subscriber") == {**SECURE, "fetch.min.bytes": "5"}
+    assert properties.confluent_config(given, None) == SECURE
+
+
+def test_kafka_python_gets_keyword_arguments() -> None:
+    given = {**SECURE, "fetch.wait.max.ms": "5", "message.max.bytes": "7", "check.crcs": "false"}
+    secure = {
+        "security_protocol": "SASL_SSL",
+        "ssl_cafile": "ca.pem",
+        "sasl_mechanism": "SCRAM-SHA-256",
+        "sasl_plain_username": "me",
+        "sasl_plain_password": "geheim",
+    }
+    assert properties.kafka_python_config(given, "publisher") == {**secure, "max_request_size": 7}
+    assert properties.kafka_python_config(given, "subscriber") == {
+        **secure,
+        "fetch_max_wait_ms": 5,
+        "check_crcs": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("fetch.queue.backoff.ms", "5", "kafka-python has nothing like"),
+        ("fetch.min.bytes", "many", "a whole number"),
+        ("check.crcs", "perhaps", "true or false"),
+    ],
+)
+def test_what_kafka_python_cannot_do_is_refused(key: str, value: str, text: str) -> None:
+    with pytest.raises(UsageError, match=text):
+        properties.kafka_python_config({key: value}, "subscriber")
+
+
+def test_secrets_are_hidden() -> None:
+    hidden = properties.redact({**SECURE, "ssl.key.pem": "x", "ssl.key.password": "x", "sasl.oauthbearer.config": "x"})
+    assert [k for k, v in hidden.items() if v == "***"] == [
+        "sasl.password",
+        "ssl.key.pem",
+        "ssl.key.password",
+        "sasl.oauthbearer.config",
+    ]

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import time
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from hydra.client.header import pack, pack_batch, unpack_batch
+from hydra.client.transport import PublisherTransport, SubscriberTransport
+from hydra.control.protocol import Configure, KafkaTopic
+from hydra.kafkatest import confluent, kafka_python
+from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.template import free_ports
+from hydra.kafkatest.topics import Topics
+from hydra.model import Settings
+
+from .conftest import wait_until
+
+N = 5000
+
+
+def told(epoch: int, bootstrap: str, topic: str, offsets: dict[int, int], **settings: Any) -> Configure:
+    kafka = KafkaTopic(bootstrap=bootstrap, topic=topic, offsets=offsets)
+    return Configure(epoch=epoch, settings=Settings(**settings), publishers=[], probe=False, kafka=kafka)
+
+
+def send(publisher: PublisherTransport, epoch: int, first: int, count: int, size: int = 24) -> None:
+    deadline = time.monotonic() + 30
+    while count > 0:
+        assert time.monotonic() < deadline, "the library took the messages"
+        batch = pack_batch(epoch, 7, first, np.zeros(min(100, count), np.uint64), size)
+        accepted = publisher.send(batch, first)
+        publisher.poll()
+        first, count = first + accepted, count - accepted
+
+
+def take(subscriber: SubscriberTransport, count: int, deadline_s: float = 20.0) -> npt.NDArray[np.void]:
+    values: list[bytes] = []
+    deadline = time.monotonic() + deadline_s
+    while len(values) < count and time.monotonic() < deadline:
+        values += subscriber.receive(0.1, 1000)
+    return unpack_batch(values)
+
+
+@pytest.fixture(params=[confluent, kafka_python], ids=["confluent", "kafka_python"])
+def library(request: pytest.FixtureRequest) -> ModuleType:
+    chosen: ModuleType = request.param
+    return chosen
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize(("acks", "size"), [("1", 24), ("all", 1000)])
+def test_what_was_sent_arrives_from_the_start_offset_on(
+    library: ModuleType, broker: EmbeddedBroker, topics: Topics, partitions: int, acks: str, size: int
+) -> None:
+    topic = topics.create("data", partitions=partitions)
+    publisher, subscriber = library.Publisher(1), library.Subscriber(2)
+    settings: dict[str, Any] = {"acks": acks, "message_size": size}
+    try:
+        publisher.configure(told(1, broker.bootstrap, topic, {}, **settings))
+        publisher.probe(pack(0, 7, 1, 0, size))
+        send(publisher, 1, 0, 300, size)
+        assert publisher.flush(10)
+        start = topics.end_offsets(topic)
+        assert sum(start.values()) == 300 + partitions
+
+        publisher.configure(told(2, broker.bootstrap, topic, start, **settings))
+        subscriber.configure(told(2, broker.bootstrap, topic, start, **settings))
+        send(publisher, 2, 0, N, size)
+        assert publisher.flush(10)
+        delivery = publisher.delivery()
+        assert (delivery.acknowledged, delivery.failed, delivery.pending) == (N, 0, 0)
+        assert delivery.unacknowledged == []
+        assert 0 < delivery.last_ack_ns <= time.monotonic_ns()
+
+        end = topics.end_offsets(topic)
+        assert subscriber.undrained(end) == N
+        headers = take(subscriber, N)
+        assert set(headers["epoch"].tolist()) == {2}
+        assert sorted(headers["sequence"].tolist()) == list(range(N))
+        assert subscriber.undrained(end) == 0
+        assert subscriber.lag() == 0
+        assert len(subscriber.receive(0, 10)) == 0
+
+        # Back to an offset in the middle, on the connection that is there; then a new one goes on from there.
+        middle = {p: offset - 10 for p, offset in end.items()}
+        subscriber.configure(told(3, broker.bootstrap, topic, middle, **settings))
+        began_ns, ended_ns = subscriber.reconnect()
+        assert began_ns < ended_ns
+        assert subscriber.undrained(end) == 10 * partitions
+        assert len(take(subscriber, 10 * partitions)) == 10 * partitions
+        assert subscriber.undrained(end) == 0
+    finally:
+        publisher.close()
+        publisher.close()
+        subscriber.close()
+        subscriber.close()
+
+
+def test_only_a_changed_producer_setting_makes_a_new_producer(
+    library: ModuleType, broker: EmbeddedBroker, topics: Topics
+) -> None:
+    topic = topics.create("data")
+    publisher = library.Publisher(1)
+    try:
+        publisher.configure(told(1, broker.bootstrap, topic, {}))
+        first = publisher._producer
+        assert publisher.batch_bytes >= 61
+        publisher.configure(told(2, broker.bootstrap, topic, {}, rate=5.0))
+        assert publisher._producer is first
+        publisher.configure(told(3, broker.bootstrap, topic, {}, linger_ms=5.0))
+        assert publisher._producer is not first
+        publisher.configure(told(4, broker.bootstrap, topic, {}, acks="0"))
+        send(publisher, 4, 0, 100)
+        assert publisher.flush(10)
+        assert publisher.delivery() is None
+        # Nothing tells when the broker has them.
+        wait_until(lambda: topics.end_offsets(topic) == {0: 100}, 5.0, "the log grew by what was sent")
+    finally:
+        publisher.close()
+
+
+def test_answers_of_the_last_epoch_do_not_count(library: ModuleType, broker: EmbeddedBroker, topics: Topics) -> None:
+    topic = topics.create("data")
+    publisher = library.Publisher(1)
+    try:
+        publisher.configure(told(1, broker.bootstrap, topic, {}, linger_ms=200.0))
+        publisher.send(pack_batch(1, 7, 0, np.zeros(50, np.uint64), 24), 0)
+        publisher.configure(told(2, broker.bootstrap, topic, {}, linger_ms=200.0))
+        publisher.send(pack_batch(2, 7, 0, np.zeros(20, np.uint64), 24), 0)
+        assert publisher.flush(10)
+        assert publisher.delivery().acknowledged == 20
+    finally:
+        publisher.close()
+
+
+def test_an_offset_that_is_not_there_is_an_error(library: ModuleType, broker: EmbeddedBroker, topics: Topics) -> None:
+    subscriber = library.Subscriber(1)
+    try:
+        subscriber.configure(told(1, broker.bootstrap, topics.create("data"), {0: 1_000_000}))
+        with pytest.raises(OSError, match="Kafka refuses"):
+            take(subscriber, 1)
+    finally:
+        subscriber.close()
+
+
+def test_a_cluster_that_does_not_answer(library: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confluent, "CONNECT_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(kafka_python, "CONNECT_TIMEOUT_MS", 1000)
+    (port,) = free_ports("127.0.0.1", 1)
+    publisher = library.Publisher(1)
+    with pytest.raises(OSError, match="does not answer"):
+        publisher.configure(told(1, f"127.0.0.1:{port}", "x", {}))
+    publisher.close()
+
+
+def test_a_broker_that_dies_blocks_nobody(library: ModuleType, own_broker: EmbeddedBroker) -> None:
+    topics = Topics(own_broker.bootstrap, {}, "dying")
+    topic = topics.create("data")
+    publisher, subscriber = library.Publisher(1), library.Subscriber(2)
+    publisher.configure(told(1, own_broker.bootstrap, topic, {}))
+    subscriber.configure(told(1, own_broker.bootstrap, topic, {0: 0}))
+    send(publisher, 1, 0, 500)
+    assert publisher.flush(10)
+    assert len(take(subscriber, 500)) == 500
+    own_broker.stop()
+
+    began = time.monotonic()
+    accepted = publisher.send(pack_batch(1, 7, 500, np.zeros(100, np.uint64), 24), 500)
+    assert accepted == 100
+    assert time.monotonic() - began < 0.5
+    assert not publisher.flush(0.3)
+    delivery = publisher.delivery()
+    assert (delivery.acknowledged, delivery.failed + delivery.pending) == (500, 100)
+    assert delivery.unacknowledged == [(500, 599)]
+
+    began = time.monotonic()
+    assert len(subscriber.receive(0.3, 100)) == 0
+    assert len(subscriber.receive(0, 100)) == 0
+    assert time.monotonic() - began < 1.0
+
+    for transport in (publisher, subscriber):
+        began = time.monotonic()
+        transport.close()
+        assert time.monotonic() - began < 1.5
+
+
+def test_kinds_name_both_clients(library: ModuleType) -> None:
+    kinds = library.kinds()
+    assert {name: kind.role for name, kind in kinds.items()} == {"kafka-pub": "publisher", "kafka-sub": "subscriber"}
+    assert all(kind.versions() for kind in kinds.values())
