@@ -19,14 +19,16 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeVar
 
 import numpy as np
 
-from hydra.client.member import EXIT_DISMISSED, EXIT_STRANDED, client_main, warden_main
+from hydra.client.member import EXIT_DISMISSED, EXIT_STRANDED, WELCOME_WITHIN_S, client_main, warden_main
 from hydra.client.processes import die_with_parent, thread_count
 from hydra.client.transport import Kind
 from hydra.control import curve
+
+_N = TypeVar("_N", int, float)
 
 EXIT_USAGE: Final = 2
 EXIT_WARDEN_DIED: Final = 5
@@ -75,7 +77,8 @@ def main(kinds: Mapping[str, Kind], arguments: Sequence[str] | None = None) -> i
     options = parse(sys.argv[1:] if arguments is None else arguments, sorted(kinds))
     try:
         credentials = curve.credentials(os.environ)
-        lifeline = int(os.environ["HYDRA_LIFELINE"]) if os.environ.get("HYDRA_LIFELINE") else None
+        lifeline = _from_environment("HYDRA_LIFELINE", int)
+        welcome_within_s = _from_environment("HYDRA_WELCOME_S", float)
     except ValueError as e:
         sys.stderr.write(f"hydra group {options.group}: {e}\n")
         return EXIT_USAGE
@@ -84,23 +87,44 @@ def main(kinds: Mapping[str, Kind], arguments: Sequence[str] | None = None) -> i
     # What exists now is shared by all clients; taking it out of the collector's sight keeps its pages shared.
     gc.collect()
     gc.freeze()
-    return _Parent(options, kinds[options.kind], credentials, lifeline).run()
+    within_s = WELCOME_WITHIN_S if welcome_within_s is None else welcome_within_s
+    return _Parent(options, kinds[options.kind], credentials, lifeline, within_s).run()
+
+
+def _from_environment(name: str, number: Callable[[str], _N]) -> _N | None:
+    """The number in an environment variable, None where it is not set."""
+    text = os.environ.get(name)
+    if not text:
+        return None
+    try:
+        return number(text)
+    except ValueError:
+        raise ValueError(f"the environment variable {name} is no number: {text!r}") from None
 
 
 class _Parent:
     """The group's parent process."""
 
-    def __init__(self, options: GroupOptions, kind: Kind, credentials: curve.Credentials, lifeline: int | None) -> None:
+    def __init__(
+        self,
+        options: GroupOptions,
+        kind: Kind,
+        credentials: curve.Credentials,
+        lifeline: int | None,
+        welcome_within_s: float,
+    ) -> None:
         self._options = options
         self._kind = kind
         self._credentials = credentials
         self._lifeline = lifeline
+        self._welcome_within_s = welcome_within_s
         self._clients: dict[int, int] = {}
         self._incarnations: dict[int, int] = {}
         self._unwelcomed: set[int] = set()
         self._waiting = list(reversed(range(options.first_id, options.first_id + options.count)))
         self._warden = 0
         self._ending = False
+        self._stranded = False
 
     def run(self) -> int:
         self._welcomes, self._welcome_pipe = os.pipe()
@@ -184,6 +208,7 @@ class _Parent:
             self._options.group,
             client,
             incarnation,
+            self._welcome_within_s,
             lambda: os.write(self._welcome_pipe, f"{client}\n".encode()),
         )
 
@@ -221,6 +246,7 @@ class _Parent:
     def _client_ended(self, pid: int, code: int) -> None:
         client = self._clients.pop(pid)
         self._unwelcomed.discard(client)
+        self._stranded = self._stranded or code == EXIT_STRANDED
         if code in (EXIT_DISMISSED, EXIT_STRANDED):
             return
         replaced = self._incarnations[client] < self._options.respawns
@@ -249,7 +275,7 @@ class _Parent:
         """All clients are gone: closing its pipe tells the warden, which delivers what it has and exits."""
         os.close(self._warden_pipe)
         os.waitpid(self._warden, 0)
-        return 0
+        return EXIT_STRANDED if self._stranded else EXIT_DISMISSED
 
 
 def _ignore(*_: object) -> None:

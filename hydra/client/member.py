@@ -21,7 +21,8 @@ from hydra.control.protocol import ChildExit, Error, Quit, Welcome
 EXIT_DISMISSED: Final = 0
 EXIT_STRANDED: Final = 4
 """The controller could not be reached, or has been silent for too long."""
-_WELCOME_WITHIN_S: Final = 60.0
+WELCOME_WITHIN_S: Final = 60.0
+"""How long a client knocks before it gives up, unless the environment says otherwise."""
 
 
 def _identity(kind: Kind, group: str, ids: Sequence[int], incarnation: int, *, warden: bool) -> Identity:
@@ -37,16 +38,17 @@ def _identity(kind: Kind, group: str, ids: Sequence[int], incarnation: int, *, w
     )
 
 
-def _await_welcome(control: ControlClient, endpoint: str) -> bool:
-    deadline = time.monotonic() + _WELCOME_WITHIN_S
+def _await_welcome(control: ControlClient, endpoint: str, within_s: float) -> int | None:
+    """None once welcomed, otherwise the exit code."""
+    deadline = time.monotonic() + within_s
     while (left := deadline - time.monotonic()) > 0:
         message = control.receive(left)
         if isinstance(message, Welcome):
-            return True
+            return None
         if isinstance(message, Quit):
-            return False
-    sys.stderr.write(f"no welcome from the controller at {endpoint} within {_WELCOME_WITHIN_S:.0f} s\n")
-    return False
+            return EXIT_DISMISSED
+    sys.stderr.write(f"no welcome from the controller at {endpoint} within {within_s:g} s\n")
+    return EXIT_STRANDED
 
 
 def client_main(
@@ -55,13 +57,15 @@ def client_main(
     group: str,
     client: int,
     incarnation: int,
+    welcome_within_s: float,
     welcomed: Callable[[], object],
 ) -> int:
     """The life of one client process; returns its exit code."""
     control = ControlClient(credentials, _identity(kind, group, [client], incarnation, warden=False))
     try:
-        if not _await_welcome(control, credentials.endpoint):
-            return EXIT_STRANDED
+        code = _await_welcome(control, credentials.endpoint, welcome_within_s)
+        if code is not None:
+            return code
         welcomed()
         transport = kind.open(client, control)
         try:

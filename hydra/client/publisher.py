@@ -11,6 +11,7 @@ from hydra.client.histogram import LatencyRecorder
 from hydra.client.pacing import Pacer
 from hydra.client.transport import Delivery, PublisherTransport
 from hydra.client.usage import UsageMeter
+from hydra.control.checks import MAX_UNACKNOWLEDGED_RANGES
 from hydra.control.client import ControlClient
 from hydra.control.protocol import (
     PROBE_EPOCH,
@@ -24,7 +25,7 @@ from hydra.control.protocol import (
     Start,
     Stop,
 )
-from hydra.model import PublisherReport
+from hydra.model import PublisherReport, SequenceRange
 
 PROBE_EVERY_S: Final = 0.05
 FLUSH_AT_MOST_S: Final = 10.0
@@ -205,7 +206,15 @@ class _Sending:
             bytes=sent * self._size,
             lag=self._lag.histogram(),
             usage=self._usage.read(),
-            unacknowledged=delivery.unacknowledged,
+            unacknowledged=_bounded(delivery.unacknowledged),
             blocked_ns=self._blocked_ns,
             batch_bytes=self._transport.batch_bytes,
         )
+
+
+def _bounded(ranges: list[SequenceRange]) -> list[SequenceRange]:
+    """At most as many ranges as a message holds: the last ones become one, what lies between them counts as extra."""
+    if len(ranges) <= MAX_UNACKNOWLEDGED_RANGES:
+        return ranges
+    kept = ranges[: MAX_UNACKNOWLEDGED_RANGES - 1]
+    return [*kept, (ranges[len(kept)][0], ranges[-1][1])]

@@ -12,6 +12,7 @@ from hydra.client.histogram import LatencyRecorder
 from hydra.client.ledger import Ledger
 from hydra.client.transport import SubscriberTransport
 from hydra.client.usage import UsageMeter
+from hydra.control.checks import MAX_ABSENT
 from hydra.control.client import ControlClient
 from hydra.control.protocol import (
     Configure,
@@ -29,8 +30,6 @@ from hydra.model import DrainEnd, Settings, SubscriberReport
 
 BATCH_LIMIT: Final = 2000
 """Most messages taken before the control channel is looked at again."""
-MAX_ABSENT: Final = 1024
-"""Absent intervals that are listed; ``reconnects`` counts them all."""
 _WAIT_S: Final = 1.0
 _DRAIN_WAIT_S: Final = 0.1
 _IDLE_S: Final = 5.0
@@ -107,7 +106,7 @@ class Subscriber:
                 return
             self._step = _Receiving(command, self._transport)
             self._report = None
-        elif current.ready:
+        elif current.proven:
             self._control.send(Ready(ids=[self._id], seq=1, epoch=command.epoch))
         self._control.acknowledge(command.epoch, "configure")
 
@@ -118,6 +117,7 @@ class _Receiving:
     def __init__(self, command: Configure, transport: SubscriberTransport) -> None:
         self.epoch = command.epoch
         self.ready = not command.probe
+        self.proven = False
         self._settings: Settings = command.settings
         self._transport = transport
         self._ledger = Ledger()
@@ -152,7 +152,7 @@ class _Receiving:
         """True once, when a probe of every publisher has come."""
         if self.ready or any(self._ledger.probes.get(p, -1) < self.epoch for p in self._publishers):
             return False
-        self.ready = True
+        self.ready = self.proven = True
         return True
 
     def progress_due(self) -> bool:
@@ -198,6 +198,8 @@ class _Receiving:
                 limit, wait_s = self._allowance(now_ns, self._settings.receive_rate)
                 if not limit:
                     return wait_s
+        if running and self._progress_ns:
+            wait_s = min(wait_s, max(self._next_progress_ns - now_ns, 0) / 1e9)
         messages = self._transport.receive(wait_s, limit)
         if messages:
             self._take(messages)
@@ -252,11 +254,13 @@ class _Receiving:
         if finish is None:
             return False
         now_ns = time.monotonic_ns()
-        if self._ledger.has_last(finish.publishers):
+        undrained = self._transport.undrained(finish.end_offsets)
+        # Partitions are not in order with each other: while one still holds something, the last sequence proves nothing.
+        if not undrained and self._ledger.has_last(finish.publishers):
             self._ended = "complete"
         elif now_ns > self._deadline_ns:
             self._ended = "deadline"
-        elif now_ns - self._heard_ns > finish.quiet_s * 1e9 and not self._transport.undrained(finish.end_offsets):
+        elif now_ns - self._heard_ns > finish.quiet_s * 1e9 and not undrained:
             self._ended = "quiet"
         return self._ended is not None
 
@@ -266,8 +270,9 @@ class _Receiving:
             raise RuntimeError("a step is reported after it was drained")
         if self._absent_since_ns:
             self._end_absence(self._stop_ns)
+        ledgers = self._ledger.close(self._finish.publishers)
         return SubscriberReport(
-            ledgers=self._ledger.close(self._finish.publishers),
+            ledgers=ledgers,
             batches=self._batches,
             first_batch=self._first_batch,
             first_ns=self._first_ns,
@@ -279,5 +284,7 @@ class _Receiving:
             undrained=self._transport.undrained(self._finish.end_offsets),
             absent=self._absent,
             reconnects=self._reconnects,
+            # A slow reader whose buffers never filled lost nothing: nobody can have noticed that it was slow.
+            felt=self._settings.receive_rate is None or any(ledger.missing for ledger in ledgers),
             drain=self._ended,
         )

@@ -119,11 +119,18 @@ class Controller:
         else:
             self.tell(ids, Quit())
 
+    def evict(self, group: str, ids: Sequence[int]) -> None:
+        """Tells the group's warden to have these clients killed; the group replaces them."""
+        identity = self.roster.warden(group)
+        if identity is not None:
+            self._send(identity, encode(Quit(ids=list(ids))))
+
     def close(self) -> None:
         """Closes the channel; what was sent is given a second to leave."""
         if self._socket.closed:
             return
         self._socket.disable_monitor()
+        self._monitor.close(0)
         self._socket.close()
         self._gatekeeper.close()
         self._context.term()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,6 +13,10 @@ ENDPOINT: Final = "HYDRA_CONTROL"
 SERVER_KEY: Final = "HYDRA_CONTROL_SERVER_KEY"
 CLIENT_KEY: Final = "HYDRA_CONTROL_CLIENT_KEY"
 CLIENT_SECRET: Final = "HYDRA_CONTROL_CLIENT_SECRET"  # noqa: S105  # a variable's name
+
+
+_ENDPOINT: Final = re.compile(r"tcp://[^\s/]+:[0-9]{1,5}")
+_KEY: Final = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,9 @@ def credentials(env: Mapping[str, str]) -> Credentials:
     for name in (ENDPOINT, SERVER_KEY, CLIENT_KEY, CLIENT_SECRET):
         if not env.get(name):
             raise ValueError(f"the environment variable {name} is not set: groups are started by hydra, not by hand")
+    if not _ENDPOINT.fullmatch(env[ENDPOINT]):
+        raise ValueError(f"the environment variable {ENDPOINT} is no endpoint (tcp://host:port): {env[ENDPOINT]!r}")
     for name in (SERVER_KEY, CLIENT_KEY, CLIENT_SECRET):
-        if len(env[name]) != 40:
+        if not _KEY.fullmatch(env[name]):
             raise ValueError(f"the environment variable {name} is no CURVE key (40 characters of Z85)")
     return Credentials(env[ENDPOINT], env[SERVER_KEY], env[CLIENT_KEY], env[CLIENT_SECRET])

@@ -10,19 +10,21 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
+from hydra.control.checks import MAX_MISSING_RANGES as MAX_MISSING_RANGES
+from hydra.control.checks import check_report
 from hydra.model import PublisherReport, Role, SequenceRange, Settings, SubscriberReport
 
 VERSION: Final = 1
 MAX_MESSAGE_BYTES: Final = 512 * 1024
 """Longest message that either side accepts; a longer one is refused and counted."""
-MAX_MISSING_RANGES: Final = 256
-"""Missing ranges that one ledger lists before it says that there are more."""
-MAX_LATENCY_BUCKETS: Final = 24_576
 PROBE_EPOCH: Final = 0
 
 Id = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 Epoch = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Nanoseconds = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+SignedNanoseconds = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 ShortText = Annotated[str, msgspec.Meta(max_length=4096)]
 Seq = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 
@@ -53,13 +55,13 @@ class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
     role: Role
     group: ShortText
     warden: bool
-    incarnation: int
+    incarnation: Id
     implementation: ShortText
     versions: dict[str, str]
     agent: ShortText
     host: ShortText
     boot_id: ShortText
-    pid: int
+    pid: Id
 
 
 class Ready(_FromClient, frozen=True, tag="ready", kw_only=True):
@@ -77,16 +79,16 @@ class Ack(_FromClient, frozen=True, tag="ack", kw_only=True):
 
     epoch: Epoch
     command: ShortText
-    time_ns: int = 0
-    echo: int = 0
+    time_ns: Nanoseconds = 0
+    echo: Nanoseconds = 0
 
 
 class Progress(_FromClient, frozen=True, tag="progress", kw_only=True):
     """Messages so far in this epoch."""
 
     epoch: Epoch
-    messages: int
-    time_ns: int
+    messages: Count
+    time_ns: Nanoseconds
 
 
 class Report(_FromClient, frozen=True, tag="report", kw_only=True):
@@ -108,8 +110,8 @@ class Error(_FromClient, frozen=True, tag="error", kw_only=True):
 class ChildExit(_FromClient, frozen=True, tag="child_exit", kw_only=True):
     """From the warden: a client process ended. ``status`` is its exit code, or minus the signal that killed it."""
 
-    pid: int
-    status: int
+    pid: Id
+    status: Annotated[int, msgspec.Meta(ge=-255, le=255)]
     replaced: bool
 
 
@@ -120,7 +122,7 @@ class Welcome(_FromController, frozen=True, tag="welcome", kw_only=True):
     """Answer to ``hello``. A client that hears nothing for ``silence_s`` exits (0: it never does)."""
 
     run: str
-    silence_s: float
+    silence_s: Seconds
 
 
 class PublisherEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -135,7 +137,7 @@ class KafkaTopic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     bootstrap: str
     topic: str
-    offsets: dict[int, int]
+    offsets: dict[int, Count]
     properties: dict[str, str] = {}
 
 
@@ -149,7 +151,7 @@ class Configure(_FromController, frozen=True, tag="configure", kw_only=True):
     settings: Settings
     publishers: list[PublisherEndpoint]
     probe: bool
-    progress_s: float = 0.0
+    progress_s: Seconds = 0.0
     kafka: KafkaTopic | None = None
 
 
@@ -163,7 +165,7 @@ class Start(_FromController, frozen=True, tag="start", kw_only=True):
     epoch: Epoch
     start_at_ns: Nanoseconds
     stop_at_ns: Nanoseconds
-    wall_offset_ns: int
+    wall_offset_ns: SignedNanoseconds
     boot_id: str
 
 
@@ -178,7 +180,7 @@ class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """What one publisher sent in the epoch: sequences 0 … sent − 1, without ``unacknowledged``."""
 
     publisher: Id
-    sent: int
+    sent: Count
     unacknowledged: list[SequenceRange] = []
 
 
@@ -187,15 +189,15 @@ class Finish(_FromController, frozen=True, tag="finish", kw_only=True):
 
     epoch: Epoch
     publishers: list[Sent]
-    end_offsets: dict[int, int] = {}
-    drain_max_s: float
-    quiet_s: float = 0.5
+    end_offsets: dict[int, Count] = {}
+    drain_max_s: Seconds
+    quiet_s: Seconds = 0.5
 
 
 class Ping(_FromController, frozen=True, tag="ping", kw_only=True):
     """Keeps a client alive; ``reply`` asks for an ``ack`` that echoes ``time_ns``."""
 
-    time_ns: int
+    time_ns: Nanoseconds
     reply: bool = False
 
 
@@ -214,7 +216,7 @@ class ProtocolError(ValueError):
     """A frame that is no message of this protocol; it is refused and counted, and changes nothing."""
 
 
-_encoder = msgspec.json.Encoder(order="deterministic")
+_encoder = msgspec.json.Encoder()
 _from_client: msgspec.json.Decoder[FromClient] = msgspec.json.Decoder(FromClient)
 _from_controller: msgspec.json.Decoder[FromController] = msgspec.json.Decoder(FromController)
 
@@ -231,8 +233,14 @@ def decode_from_client(frame: bytes) -> FromClient:
         ProtocolError: not JSON, not of this version, an unknown type or field, a value out of range, or too long.
     """
     message = _decode(_from_client, frame)
-    if isinstance(message, Report) and (message.publisher is None) == (message.subscriber is None):
-        raise ProtocolError("a report has exactly one of publisher and subscriber")
+    if isinstance(message, Report):
+        body = message.publisher or message.subscriber
+        if body is None or (message.publisher is not None and message.subscriber is not None):
+            raise ProtocolError("a report has exactly one of publisher and subscriber")
+        try:
+            check_report(body)
+        except ValueError as e:
+            raise ProtocolError(str(e)) from None
     return message
 
 

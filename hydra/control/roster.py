@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
 from hydra.control.protocol import (
+    MAX_MESSAGE_BYTES,
     Ack,
     ChildExit,
     Error,
@@ -114,6 +115,11 @@ class Roster:
         """Groups whose warden has said hello."""
         return self._wardens.keys()
 
+    def warden(self, group: str) -> bytes | None:
+        """The identity of this group's warden, None before its hello."""
+        connection = self._wardens.get(group)
+        return None if connection is None else connection.identity
+
     def hello(self, client: int) -> Hello:
         """What this client said of itself; KeyError if it has not."""
         return self._clients[client].hello
@@ -139,6 +145,9 @@ class Roster:
 
     def receive(self, identity: bytes, frame: bytes) -> Hello | None:
         """Takes one frame from a peer; returns a hello that was accepted, so that it can be welcomed."""
+        if len(frame) > MAX_MESSAGE_BYTES:
+            self.refused["oversized"] += 1
+            return None
         try:
             message = decode_from_client(frame)
         except ProtocolError:
@@ -191,8 +200,8 @@ class Roster:
             self.refused["not_for_a_warden"] += 1
         elif isinstance(message, Ack) and message.command == "ping":
             self.round_trips.append((message.ids[0], message.echo, message.time_ns))
-        elif isinstance(message, Error) and message.epoch != self.answers.epoch:
-            # An error may concern no epoch at all (0: before the first configure); it is kept for the user.
+        elif isinstance(message, Error) and message.epoch == 0:
+            # It concerns no epoch at all; it is kept for the user.
             self.answers.errors.update(dict.fromkeys(message.ids, message.message))
         elif message.epoch != self.answers.epoch:  # type: ignore[union-attr]  # a Hello never comes here
             self.refused["out_of_epoch"] += 1

@@ -18,6 +18,8 @@ from hydra.control.client import ControlClient
 from hydra.control.protocol import Configure
 
 _BACKLOG: Final = 4096
+_REBIND_WITHIN_S: Final = 2.0
+"""A fixed port stays taken until libzmq's own thread has really closed the socket before."""
 _SEND_TIMEOUT_MS: Final = 10
 """XPUB_NODROP: how long one send waits before the control channel is looked at again. On XPUB, POLLOUT is always
 true while a send may still return EAGAIN, so there is nothing better to wait for."""
@@ -52,8 +54,7 @@ class ZmqPublisher:
                 self._socket.sndtimeo = _SEND_TIMEOUT_MS
             # PUB never blocks; XPUB_NODROP waits at most its SNDTIMEO.
             self._flags = zmq.Flag(0) if nodrop else zmq.NOBLOCK
-            self._socket.bind(f"tcp://{self._host}:{self._port}")
-            self._endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+            self._endpoint = _bind(self._socket, f"tcp://{self._host}:{self._port}")
             self._built_for = wanted
         return self._endpoint
 
@@ -100,6 +101,23 @@ class ZmqPublisher:
             self._socket, self._built_for = None, None
 
 
+def _bind(socket: zmq.Socket[bytes], endpoint: str) -> str:
+    """The endpoint that was bound.
+
+    Raises:
+        OSError: it cannot be bound; the text names it.
+    """
+    deadline = time.monotonic() + _REBIND_WITHIN_S
+    while True:
+        try:
+            socket.bind(endpoint)
+            return socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        except zmq.ZMQError as e:
+            if e.errno != zmq.EADDRINUSE or time.monotonic() > deadline:
+                raise OSError(f"cannot bind {endpoint}: {e.strerror}; look at HYDRA_DATA_HOST and the ports") from None
+        time.sleep(0.005)
+
+
 class ZmqSubscriber:
     """A SUB socket connected to every publisher."""
 
@@ -127,7 +145,11 @@ class ZmqSubscriber:
         self._socket.rcvhwm = rcvhwm
         self._socket.subscribe(b"")
         for endpoint in endpoints:
-            self._socket.connect(endpoint)
+            try:
+                self._socket.connect(endpoint)
+            except zmq.ZMQError as e:
+                self._built_for = None  # told again, it tries again
+                raise OSError(f"cannot connect to {endpoint!r}: {e.strerror}") from None
 
     def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
         """One drained batch; returns early when the control channel has something."""

@@ -1,0 +1,157 @@
+"""The ``hydra`` command: parse, call, print."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from tabulate import tabulate
+
+from hydra import launcher
+from hydra.cluster.resources import format_resources
+from hydra.config import load_cluster, load_scenario
+from hydra.errors import EXIT_INTERRUPTED, HydraError
+from hydra.interrupts import interrupt_on_the_first
+from hydra.kafkatest.commands import broker
+from hydra.options import COUNTS, RATE, kafka_flags, overrides, run_flags, sweep_flags, zmq_flags
+from hydra.results.catalog import catalog
+from hydra.results.tables import json_text, markdown
+from hydra.sweep import for_scenario
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="hydra-scale", prog_name="hydra")
+def cli() -> None:
+    """Find out how a publish-subscribe system behaves as the number of its clients grows."""
+
+
+def _run(scenario: str | Path, flags: dict[str, Any], more: dict[str, object] | None = None) -> None:
+    """Runs a scenario with these flags, prints its table and exits with the run's code."""
+    replaced = overrides(flags, flags["sets"]) | (more or {})
+    loaded = load_scenario(scenario, replaced)
+    out = flags["out"] or Path("runs") / f"{loaded.name}-{datetime.now():%Y%m%d-%H%M%S}"  # local time
+    code, store = launcher.launch(
+        loaded,
+        load_cluster(flags["config"]),
+        master=flags["master"],
+        out=out,
+        command_line=shlex.join(["hydra", *sys.argv[1:]]),
+        quiet=flags["quiet"],
+    )
+    with store:
+        rows = for_scenario(loaded).rows(store.results())
+    click.echo(json_text(loaded, rows) if flags["as_json"] else markdown(loaded, rows))
+    sys.exit(code)
+
+
+@cli.command()
+@zmq_flags
+@sweep_flags
+@run_flags
+@click.option("--step-seconds", "duration", type=float, metavar="SECONDS", help="Length of a step (default: 60).")
+@click.option("--start-rate", type=float, metavar="RATE", help="Where the search for a rate begins.")
+@click.option("--loss-target", type=float, metavar="PERCENT", help="Loss below which a rate passes (default: 0.5).")
+@click.option("--no-flaky", is_flag=True, help="Leave out the slow and the reconnecting clients.")
+def zmqrate(**flags: Any) -> None:
+    """The highest rates that raw ZMQ PUB/SUB carries, by client count."""
+    more: dict[str, object] = {}
+    if flags["loss_target"] is not None:
+        more["sweep.search.loss_target"] = flags["loss_target"] / 100
+    if flags["no_flaky"]:
+        more["sweep.search.series"] = ["max_rate", "loss"]
+    _run("zmqrate", flags, more)
+
+
+@cli.command()
+@zmq_flags
+@sweep_flags
+@run_flags
+@click.option("--rate", type=RATE, help="Messages per second, or max.")
+@click.option("--duration", type=float, metavar="SECONDS", help="Length of a step.")
+def zmqfixed(**flags: Any) -> None:
+    """Raw ZMQ PUB/SUB at a fixed rate, by client count."""
+    _run("zmqfixed", flags)
+
+
+@cli.command("kafka-batch")
+@kafka_flags
+@sweep_flags
+@run_flags
+@click.option("--rate", type=RATE, help="Messages per second, or max.")
+@click.option("--msg-batch", type=COUNTS, help="Messages per batch to try.")
+@click.option("--linger-ms", type=float, help="How long the producer waits for a batch to fill.")
+def kafka_batch(**flags: Any) -> None:
+    """Kafka's throughput by client count and producer batch."""
+    _run("kafka-batch", flags)
+
+
+@cli.command("run")
+@run_flags
+@click.argument("scenario")
+def run_scenario(scenario: str, **flags: Any) -> None:
+    """Run any scenario: a name from conf/scenarios or a TOML file."""
+    _run(scenario, flags)
+
+
+@cli.command()
+@click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def runs(folder: Path, as_json: bool) -> None:
+    """List the run directories in FOLDER (default: runs), newest first."""
+    entries = catalog(folder)
+    click.echo(json.dumps(entries, indent=2) if as_json else tabulate(entries, headers="keys"))
+
+
+@cli.command()
+@click.option("--config", type=click.Path(path_type=Path), help="Cluster file (default: conf/hydra.toml).")
+@click.option("--master", default="local", show_default=True, help="local, or the address of a Mesos master.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def agents(config: Path | None, master: str, as_json: bool) -> None:
+    """List the cluster's agents with their attributes and free resources."""
+    with launcher.engine(load_cluster(config), master) as engine:
+        rows = [
+            {
+                "agent": a.id,
+                "hostname": a.hostname,
+                "attributes": ";".join(f"{k}:{v}" for k, v in a.attributes.items()),
+                "resources": format_resources(a.resources),
+            }
+            for a in engine.agents()
+        ]
+    click.echo(json.dumps(rows, indent=2) if as_json else tabulate(rows, headers="keys"))
+
+
+cli.add_command(broker)
+
+
+def main() -> None:
+    """Runs the command; a HydraError is one line on standard error and an exit code."""
+    interrupt_on_the_first()
+    try:
+        cli(standalone_mode=False)
+    except click.exceptions.Exit as e:
+        sys.exit(e.exit_code)
+    except click.Abort:
+        sys.exit(EXIT_INTERRUPTED)
+    except click.ClickException as e:
+        # One line instead of click's usage block: what, where, what to try.
+        where = f"hydra {e.ctx.info_name}" if isinstance(e, click.UsageError) and e.ctx and e.ctx.parent else "hydra"
+        click.echo(f"{where}: {e.format_message()} (see {where} --help)", err=True)
+        sys.exit(e.exit_code)
+    except HydraError as e:
+        click.echo(f"hydra: {e}", err=True)
+        sys.exit(e.exit_code)
+    except BrokenPipeError:
+        # Whoever read our output has gone; nothing can be said to them any more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

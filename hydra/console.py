@@ -1,0 +1,108 @@
+"""What a person sees while a run goes on: a line per step, and on a terminal a moving line with the time left."""
+
+from __future__ import annotations
+
+import sys
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from hydra.model import Figure, StepPlan, StepResult
+
+
+def duration(seconds: float) -> str:
+    """Seconds for a person: ``45 s``, ``12 min``, ``3 h 20 min``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def number(value: Figure) -> str:
+    """A figure for a person; ``–`` where there is none."""
+    if value is None:
+        return "–"
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+
+
+def describe(plan: StepPlan) -> str:
+    """A step in a few words."""
+    settings = plan.settings
+    rate = "max" if settings.rate == "max" else f"{settings.rate:,.6g}/s"
+    cohort = "" if plan.cohort.kind == "none" else f", {plan.cohort.fraction:.0%} {plan.cohort.kind}"
+    series = "" if plan.series == "grid" else f"{plan.series}{' (confirm)' if plan.confirm else ''}: "
+    return f"{plan.clients} clients, {series}{rate}, batch {settings.msg_batch}{cohort}"
+
+
+class Observer:
+    """Shows a run on standard error: plain lines when that is piped, a progress line on a terminal.
+
+    ``quiet`` shows warnings only.
+    """
+
+    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
+        self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
+        self._quiet = quiet
+        self._progress: Progress | None = None
+        self._task = TaskID(0)
+        self._before = ""
+        self._steps = 0
+        self._left_s = 0.0
+        if self._console.is_terminal and not quiet:
+            self._progress = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=20),
+                TimeElapsedColumn(),
+                TextColumn("{task.fields[rate]}"),
+                console=self._console,
+                transient=True,
+            )
+
+    def say(self, text: str) -> None:
+        """One line about what happens."""
+        if not self._quiet:
+            self._console.print(text, markup=False)
+
+    def warn(self, text: str) -> None:
+        """One line that must not be overlooked."""
+        self._console.print(f"warning: {text}", markup=False, style="yellow")
+
+    def step_begins(self, plan: StepPlan, left_s: float) -> None:
+        """A step is being prepared; ``left_s`` is about how long the run still takes."""
+        self._steps += 1
+        self._left_s = left_s
+        self._before = ""
+        if self._progress is not None:
+            self._progress.start()
+            text = f"step {self._steps}: {describe(plan)} · about {duration(left_s)} left"
+            self._task = self._progress.add_task(text, total=plan.duration_s, rate="preparing")
+
+    def tick(self, elapsed_s: float, messages: int) -> None:
+        """The step's window is open; ``messages`` is what a subscriber has got so far."""
+        if self._progress is not None and elapsed_s > 0:
+            rate = f"{messages / elapsed_s:,.0f}/s per subscriber" if messages else "running"
+            self._progress.update(self._task, completed=elapsed_s, rate=rate)
+
+    def step_ended(self, result: StepResult) -> None:
+        """A step is stored."""
+        if self._progress is not None:
+            self._progress.remove_task(self._task)
+            self._progress.stop()
+        what = f"step {self._steps}: {describe(result.plan)}"
+        if result.status != "ok":
+            self.warn(f"{what}: {result.status.upper()}: {result.reason}")
+            return
+        figures = result.figures
+        shown = (
+            ("Tx", figures.get("avg_tx_rate_pps"), "/s"),
+            ("Rx", figures.get("avg_rx_rate_pps"), "/s"),
+            ("aggregate", figures.get("aggregate_pps"), "/s"),
+            ("loss", figures.get("client_loss_pct"), " %"),
+        )
+        self.say(f"{what}: " + ", ".join(f"{name} {number(value)}{unit}" for name, value, unit in shown))
+
+    def close(self) -> None:
+        """Leaves the terminal as it was."""
+        if self._progress is not None:
+            self._progress.stop()

@@ -1,0 +1,83 @@
+"""What a report must satisfy beyond the types of its fields. Pure.
+
+A report that breaks these rules is refused when it is decoded, so that nothing behind the channel has to expect
+numbers that cannot be: negative counts, ranges that run backwards, buckets that do not exist.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import fields
+from itertools import pairwise
+from typing import Final
+
+from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, SequenceRange, SubscriberReport
+
+MAX_MISSING_RANGES: Final = 256
+"""Missing ranges that one ledger lists before it says that there are more."""
+MAX_UNACKNOWLEDGED_RANGES: Final = 4096
+"""Unacknowledged ranges of one publisher; a publisher with more joins the last ones into one."""
+MAX_ABSENT: Final = 1024
+"""Absent intervals that one report lists."""
+LATENCY_BUCKETS: Final = 23_552
+"""Length of HdrHistogram's counts for 1 µs to 1 h at 3 digits: indexes are below it."""
+LARGEST: Final = 2**63 - 1
+
+_Body = PublisherReport | SubscriberReport | LedgerCounts | Histogram | ProcessUsage
+
+
+def check_report(report: PublisherReport | SubscriberReport) -> None:
+    """Refuses a report that no correct client can send.
+
+    Raises:
+        ValueError: the text names the first field that is wrong.
+    """
+    _check_numbers(report)
+    _check_numbers(report.usage)
+    if isinstance(report, PublisherReport):
+        _check_histogram("lag", report.lag)
+        _check_ranges("unacknowledged", report.unacknowledged, MAX_UNACKNOWLEDGED_RANGES)
+        return
+    _check_histogram("latency", report.latency)
+    if len(report.absent) > MAX_ABSENT:
+        raise ValueError(f"absent has more than {MAX_ABSENT} intervals")
+    for begin, end in report.absent:
+        if not 0 <= begin <= end <= LARGEST:
+            raise ValueError("absent has an interval that ends before it begins")
+    for ledger in report.ledgers:
+        _check_numbers(ledger)
+        _check_ranges("missing_ranges", ledger.missing_ranges, MAX_MISSING_RANGES)
+
+
+def _check_numbers(body: _Body) -> None:
+    for field in fields(body):
+        value = getattr(body, field.name)
+        if isinstance(value, int) and not 0 <= value <= LARGEST:
+            raise ValueError(f"{field.name} is {value}, not 0 to {LARGEST}")
+        # Only a slope may fall.
+        if isinstance(value, float) and not (math.isfinite(value) and (value >= 0 or field.name == "lag_slope")):
+            raise ValueError(f"{field.name} is {value}")
+
+
+def _check_ranges(name: str, ranges: Sequence[SequenceRange], most: int) -> None:
+    if len(ranges) > most:
+        raise ValueError(f"{name} has more than {most} ranges")
+    last = -1
+    for low, high in ranges:
+        if not last < low <= high <= LARGEST:
+            raise ValueError(f"{name} does not rise at {low} to {high}")
+        last = high
+
+
+def _check_histogram(name: str, histogram: Histogram) -> None:
+    _check_numbers(histogram)
+    indexes, counts = histogram.counts[::2], histogram.counts[1::2]
+    if len(indexes) != len(counts):
+        raise ValueError(f"{name} has an index without a count")
+    if not indexes:
+        return
+    if min(counts) < 1 or max(counts) > LARGEST:
+        raise ValueError(f"{name} has a count that is not 1 to {LARGEST}")
+    if indexes[0] < 0 or indexes[-1] >= LATENCY_BUCKETS or any(a >= b for a, b in pairwise(indexes)):
+        raise ValueError(f"{name} has indexes that do not rise from 0 to {LATENCY_BUCKETS - 1}")

@@ -1,0 +1,268 @@
+"""Which clients a run has, in which groups, and what becomes of them: growth, deaths, replacement."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence, Set
+from typing import Final
+
+from hydra.cluster.engine import Engine
+from hydra.cluster.splitting import split
+from hydra.control.controller import Controller
+from hydra.errors import ClusterError, ReadinessError
+from hydra.model import ClusterSpec, Group, GroupEvent, Launch, Role, RoleSpec, Scenario
+from hydra.system import System
+
+_GONE: Final = ("finished", "failed", "killed", "lost")
+_RELAUNCHES: Final = 3
+"""How often a client whose group was lost is launched again before the run gives up."""
+
+Note = Callable[[str, str], None]
+"""Takes (kind, text) of something worth keeping with the run."""
+
+
+class Deployment:
+    """The clients of a run on its cluster.
+
+    Publishers have the ids 0 … publishers − 1, subscribers the ids that follow.
+
+    Attributes:
+        launches: the groups that run now, by id, with the agent each is on.
+        died: clients that ended since :meth:`begin_step`.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        controller: Controller,
+        system: System,
+        scenario: Scenario,
+        cluster: ClusterSpec,
+        note: Note,
+    ) -> None:
+        self.launches: dict[str, Launch] = {}
+        self.died: set[int] = set()
+        self._engine = engine
+        self._controller = controller
+        self._system = system
+        self._scenario = scenario
+        self._cluster = cluster
+        self._note = note
+        self._groups_made = 0
+        self._subscribers = 0
+        self._ended: dict[str, str] = {}
+        self._relaunches: Counter[int] = Counter()
+        self._home: dict[int, str] = {}
+
+    # --- who is there ----------------------------------------------------------------------------------------------
+
+    @property
+    def publishers(self) -> range:
+        """The publishers' ids."""
+        return range(self._scenario.publishers)
+
+    @property
+    def subscribers(self) -> range:
+        """The ids of the subscribers of the current size."""
+        return range(self._scenario.publishers, self._scenario.publishers + self._subscribers)
+
+    def agent_of(self, client: int) -> str:
+        """The id of the agent that this client is on, "" if it is on none."""
+        group = self._home.get(client)
+        return "" if group is None else self.launches[group].agent.id
+
+    def watch(self) -> None:
+        """Takes note of every death that has become known; cheap, called while waiting."""
+        for exit_ in self._controller.roster.take_exits():
+            for client in exit_.ids:
+                self._died(client, f"pid {exit_.pid} {_cause(exit_.status)}", replaced=exit_.replaced)
+        for event in self._engine.events():
+            if event.state in _GONE and event.group in self.launches:
+                self._group_ended(event)
+
+    def begin_step(self) -> None:
+        """From now on ``died`` counts for the next step."""
+        self.watch()
+        self.died = set()
+
+    # --- growing, shrinking, healing ---------------------------------------------------------------------------------
+
+    def scale(self, subscribers: int) -> bool:
+        """Brings the cluster to this many subscribers, all clients present; launches only what is missing.
+
+        Returns whether anything was launched.
+
+        Raises:
+            PlacementError: they do not fit.
+            ClusterError: groups end as soon as they are started.
+            ReadinessError: some did not dial in before the deadline; the text names them.
+        """
+        self.watch()
+        if subscribers < self._subscribers:
+            self._dismiss(range(self._scenario.publishers + subscribers, self.subscribers.stop))
+        self._subscribers = subscribers
+        before = self._groups_made
+        self._launch_missing("publisher", self.publishers, self._scenario.publisher)
+        self._launch_missing("subscriber", self.subscribers, self._scenario.subscriber)
+        self._await_present()
+        return self._groups_made > before
+
+    def evict(self, clients: Iterable[int]) -> None:
+        """Gets rid of clients that no longer answer; their groups replace them."""
+        by_group: dict[str, list[int]] = {}
+        for client in clients:
+            if client in self._home:
+                by_group.setdefault(self._home[client], []).append(client)
+        for group, ids in by_group.items():
+            self._note("evict", f"{group}: {named(ids)} did not answer")
+            self._controller.evict(group, ids)
+
+    def close(self) -> None:
+        """Dismisses every client and ends what does not go by itself."""
+        self._controller.quit()
+        self._controller.wait_until(self._all_ended, 2.0)
+        self._engine.close()
+
+    def _all_ended(self) -> bool:
+        self.watch()
+        return not self.launches
+
+    def _launch_missing(self, role: Role, ids: range, spec: RoleSpec) -> None:
+        missing = [client for client in ids if client not in self._home]
+        if not missing:
+            return
+        for client in missing:
+            if self._relaunches[client] > _RELAUNCHES:
+                raise ClusterError(
+                    f"{role} {client} was lost {self._relaunches[client]} times",
+                    "see the events of the run and the stderr in its sandbox",
+                )
+        self._controller.roster.forget(missing)
+        program = self._system.program(role)
+        groups = []
+        for run in _runs(missing):
+            first = run.start
+            for count in split(
+                len(run),
+                self._engine.agents(),
+                spec,
+                self._cluster.max_group,
+                role=role,
+                running=list(self.launches.values()),
+            ):
+                group = self._new_group(role)
+                flags = {
+                    "--group": group,
+                    "--first-id": first,
+                    "--count": count,
+                    "--fork-window": self._cluster.fork_window,
+                    "--respawns": self._cluster.respawns,
+                }
+                groups.append(
+                    Group(
+                        id=group,
+                        role=role,
+                        first_client=first,
+                        count=count,
+                        command=(*program.command, *(str(word) for flag in flags.items() for word in flag)),
+                        environment={**program.environment, **self._controller.environment},
+                        demand=spec.demand,
+                        constraints=spec.constraints,
+                    )
+                )
+                self._controller.roster.expect(group, range(first, first + count))
+                first += count
+        for launch in self._engine.launch(groups):
+            self.launches[launch.group.id] = launch
+            self._home.update((c, launch.group.id) for c in _ids(launch))
+            where = f"{launch.group.id}: {launch.group.count} {role}(s) from id {launch.group.first_client}"
+            self._note("launch", f"{where} on {launch.agent.id}")
+
+    def _new_group(self, role: Role) -> str:
+        self._groups_made += 1
+        return f"{role}s-{self._groups_made}"
+
+    def _dismiss(self, ids: range) -> None:
+        """Sends these clients home; a group that loses only some of its clients goes on with the rest."""
+        self._controller.quit(ids)
+        for client in ids:
+            self._home.pop(client, None)
+        for group in self.launches.keys() - set(self._home.values()):
+            del self.launches[group]
+            self._engine.kill([group])
+        # Their ids are free again: who comes next with one of them is somebody else.
+        self._controller.roster.forget(ids)
+
+    def _await_present(self) -> None:
+        wanted = {*self.publishers, *self.subscribers}
+        self._ended = {}
+
+        def all_present() -> bool:
+            self.watch()
+            if self._ended:
+                group, why = next(iter(self._ended.items()))
+                raise ClusterError(f"group {group} ended before its clients were there: {why}")
+            return len(self._controller.roster.present()) >= len(wanted) and wanted <= self._controller.roster.present()
+
+        if not self._controller.wait_until(all_present, self._scenario.ready_timeout_s):
+            missing = sorted(wanted - self._controller.roster.present())
+            raise ReadinessError(
+                f"{len(missing)} of {len(wanted)} clients did not dial in within {self._scenario.ready_timeout_s:g} s: "
+                f"{named(missing)}",
+                "look at the stderr of their groups in the run's sandbox, or raise ready_timeout_s",
+            )
+
+    # --- deaths ----------------------------------------------------------------------------------------------------
+
+    def _died(self, client: int, why: str, *, replaced: bool) -> None:
+        self.died.add(client)
+        self._note("client_exit", f"client {client}: {why}{', replaced' if replaced else ''}")
+        if not replaced:
+            self._relaunches[client] += 1
+            self._home.pop(client, None)
+
+    def _group_ended(self, event: GroupEvent) -> None:
+        del self.launches[event.group]
+        ids = [client for client, group in self._home.items() if group == event.group]
+        if event.state == "finished" and not self._controller.roster.present() & set(ids):
+            return
+        self._note("group_exit", f"{event.group} on {event.agent} {event.state}: {event.detail}")
+        self._ended[event.group] = event.detail or event.state
+        self.died.update(ids)
+        self._relaunches.update(ids)
+        self._controller.roster.forget(ids)
+        for client in ids:
+            del self._home[client]
+
+    def alive(self, ids: Iterable[int]) -> Set[int]:
+        """Those of the clients that have not died in this step."""
+        return set(ids) - self.died
+
+
+def _ids(launch: Launch) -> range:
+    return range(launch.group.first_client, launch.group.first_client + launch.group.count)
+
+
+def _cause(status: int) -> str:
+    if status >= 0:
+        return f"exited with {status}"
+    return f"was killed by {signal.Signals(-status).name}"
+
+
+def _runs(ids: Sequence[int]) -> list[range]:
+    """Rising ids as ranges without gaps."""
+    runs: list[range] = []
+    for client in ids:
+        if runs and runs[-1].stop == client:
+            runs[-1] = range(runs[-1].start, client + 1)
+        else:
+            runs.append(range(client, client + 1))
+    return runs
+
+
+def named(ids: Iterable[int]) -> str:
+    """Clients' ids for the user, as ranges; the first few if they are many."""
+    runs = _runs(sorted(ids))
+    text = ", ".join(f"{r.start}" if len(r) == 1 else f"{r.start}–{r.stop - 1}" for r in runs[:8])
+    return f"ids {text}{', …' if len(runs) > 8 else ''}"

@@ -1,0 +1,65 @@
+"""Puts a run together: which engine, which system, which folder."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from hydra.cluster.engine import Engine
+from hydra.cluster.local import LocalEngine
+from hydra.console import Observer, duration
+from hydra.errors import EXIT_INTERRUPTED, UsageError
+from hydra.facts import facts
+from hydra.kafkatest.system import KafkaSystem
+from hydra.model import ClusterSpec, Scenario
+from hydra.results.store import RunStore
+from hydra.runner import run
+from hydra.sweep import for_scenario
+from hydra.system import System
+from hydra.zmqtest.system import ZmqSystem
+
+
+@contextlib.contextmanager
+def engine(cluster: ClusterSpec, master: str, sandbox: Path | None = None) -> Iterator[Engine]:
+    """The cluster's engine, closed at the end; without a sandbox of its own it gets a temporary one.
+
+    Raises:
+        UsageError: there is no engine for this master.
+    """
+    if master != "local":
+        raise UsageError(f"--master {master} is not supported yet", "use --master local, the embedded cluster")
+    with contextlib.ExitStack() as stack:
+        root = sandbox or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hydra-")))
+        local = LocalEngine(cluster.agents, root)
+        stack.callback(local.close)
+        yield local
+
+
+def system_for(scenario: Scenario) -> System:
+    """The system under test that a scenario names."""
+    return KafkaSystem(scenario) if scenario.system == "kafka" else ZmqSystem(scenario)
+
+
+def launch(
+    scenario: Scenario, cluster: ClusterSpec, *, master: str, out: Path, command_line: str, quiet: bool
+) -> tuple[int, RunStore]:
+    """Runs a scenario into a fresh run directory; its exit code and what is stored.
+
+    Ctrl-C (or SIGTERM) ends the run cleanly and keeps what was measured; a second one leaves at once.
+
+    Raises:
+        HydraError: the run could not begin, or could not go on.
+    """
+    observer = Observer(quiet=quiet)
+    with engine(cluster, master, out / "sandbox") as its_engine:
+        store = RunStore.create(out, facts(out.name, scenario, cluster, master, command_line))
+        sweep = for_scenario(scenario)
+        expected, bound = duration(sweep.expected_s()), duration(sweep.bound_s())
+        observer.say(f"{scenario.name} into {out}: about {expected} if nothing is backlogged, {bound} at most")
+        try:
+            return run(scenario, cluster, its_engine, system_for(scenario), store, observer), store
+        except KeyboardInterrupt:
+            observer.warn("interrupted: what was measured is kept")
+            return EXIT_INTERRUPTED, store

@@ -1,0 +1,136 @@
+"""The flags that commands share, and how they become overrides of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from hydra.config import CLIENTS, parse_set
+from hydra.errors import ConfigError
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Counts(click.ParamType[list[int]]):
+    """Whole numbers with commas between them: ``30,60,120``."""
+
+    name = "N,N,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The numbers as a list; fails with one line where it is none."""
+        if isinstance(value, list):
+            return value
+        try:
+            numbers = [int(part) for part in str(value).split(",")]
+        except ValueError:
+            numbers = []
+        if not numbers or any(n < 0 for n in numbers):
+            self.fail(f"{value!r} is not a list of whole numbers like 30,60,120", param, ctx)
+        return numbers
+
+
+class RateType(click.ParamType[float | str]):
+    """Messages per second, or ``max``."""
+
+    name = "RATE|max"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The rate; fails with one line where it is none."""
+        if value == "max" or isinstance(value, float):
+            return value
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither messages per second nor max", param, ctx)
+
+
+COUNTS = Counts()
+RATE = RateType()
+
+
+def _flags(*options: Callable[[_F], _F]) -> Callable[[_F], _F]:
+    def decorate(command: _F) -> _F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+run_flags = _flags(
+    click.option("--out", type=click.Path(path_type=Path), help="Run directory to make (default: runs/NAME-TIME)."),
+    click.option("--config", type=click.Path(path_type=Path), help="Cluster file (default: conf/hydra.toml)."),
+    click.option("--master", default="local", show_default=True, help="local, or the address of a Mesos master."),
+    click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Replace any key of the scenario."),
+    click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON instead of the table."),
+    click.option("--quiet", is_flag=True, help="Print warnings and the table only."),
+)
+"""Flags of every command that runs a scenario."""
+
+sweep_flags = _flags(
+    click.option("--clients", type=COUNTS, help="Subscriber counts."),
+    click.option("--message-size", type=int, metavar="BYTES", help="Bytes of a message, its 24-byte header included."),
+)
+"""Flags of every command with a scenario of its own."""
+
+kafka_flags = _flags(
+    click.option("--bootstrap", metavar="HOST:PORT", help="Your own cluster (default: an embedded broker)."),
+    click.option("--kafka-prop", "kafka_props", multiple=True, metavar="KEY=VALUE", help="Any client property."),
+    click.option("--partitions", type=int, help="Partitions of the run's topic."),
+    click.option("--replication-factor", type=int, help="Replicas of the run's topic."),
+    click.option("--client", type=click.Choice(CLIENTS["kafka"]), help="Client implementation."),
+    click.option("--duration", type=float, metavar="SECONDS", help="Length of a step."),
+)
+"""Flags of the Kafka commands."""
+
+zmq_flags = _flags(
+    click.option("--client", type=click.Choice(CLIENTS["zmq"]), help="Client implementation."),
+    click.option("--msg-batch", type=int, help="Messages sent back to back when the publisher is behind."),
+    click.option("--sndhwm", type=int, help="The publisher's high-water mark in messages; 0 is unbounded."),
+    click.option("--rcvhwm", type=int, help="A subscriber's high-water mark in messages; 0 is unbounded."),
+    click.option("--nodrop", is_flag=True, default=None, help="Wait instead of dropping (XPUB_NODROP)."),
+)
+"""Flags of the ZMQ commands."""
+
+_KEYS: Mapping[str, str] = {
+    "clients": "sweep.clients",
+    "duration": "sweep.duration_s",
+    "message_size": "settings.message_size",
+    "rate": "settings.rate",
+    "linger_ms": "settings.linger_ms",
+    "sndhwm": "settings.sndhwm",
+    "rcvhwm": "settings.rcvhwm",
+    "nodrop": "settings.nodrop",
+    "bootstrap": "kafka.bootstrap",
+    "partitions": "kafka.partitions",
+    "replication_factor": "kafka.replication_factor",
+    "client": "client",
+    "start_rate": "sweep.search.start_rate",
+}
+
+
+def overrides(flags: Mapping[str, Any], sets: tuple[str, ...]) -> dict[str, object]:
+    """Dotted keys and values from flags that were given, then from ``--set``, which wins.
+
+    Raises:
+        ConfigError: a ``--set`` or ``--kafka-prop`` is no KEY=VALUE.
+    """
+    result: dict[str, object] = {_KEYS[f]: v for f, v in flags.items() if f in _KEYS and v is not None}
+    batches = flags.get("msg_batch")
+    if isinstance(batches, list):
+        result["sweep.vary"] = {"msg_batch": batches}
+    elif batches is not None:
+        result["settings.msg_batch"] = batches
+    properties: dict[str, object] = {}
+    for text in flags.get("kafka_props", ()):
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise ConfigError(f"--kafka-prop {text.partition('=')[0]!r} has no value", "write --kafka-prop key=value")
+        properties[key] = value
+    if properties:
+        result["kafka.properties"] = properties
+    result.update(parse_set(text) for text in sets)
+    return result

@@ -1,0 +1,198 @@
+"""One scenario from start to end.
+
+Check, place, wait until ready; then for every step the sweep asks for: configure, start, stop, drain, collect, store;
+tear down. Whatever happens, what was measured stays and nothing else does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from hydra.client.clock import wall_offset_ns
+from hydra.cluster.engine import Engine
+from hydra.console import Observer, duration
+from hydra.control.controller import Controller
+from hydra.deployment import Deployment
+from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, PlacementError, ReadinessError, StepError
+from hydra.interrupts import leave_at_once_on_the_next
+from hydra.measure.figures import Observation, figures, merged
+from hydra.measure.resources import HostSample, HostSampler
+from hydra.model import ClusterSpec, Cohort, Scenario, StepPlan, StepResult
+from hydra.results.store import RunStore
+from hydra.results.tables import write
+from hydra.step import RawStep, Stepper
+from hydra.sweep import for_scenario
+from hydra.system import System
+
+_WARMUP_RATE: Final = 1_000.0
+"""Messages/s of a warm-up at most: enough to open every path, too few to fill a queue."""
+
+
+def run(
+    scenario: Scenario, cluster: ClusterSpec, engine: Engine, system: System, store: RunStore, observer: Observer
+) -> int:
+    """Runs a scenario into a run directory; returns the exit code.
+
+    Raises:
+        HydraError: the run could not go on; what was measured until then is stored.
+        KeyboardInterrupt: as it came, after everything was torn down.
+    """
+    began = time.monotonic()
+    sweep = for_scenario(scenario)
+    results: list[StepResult] = []
+    ended = "failed"
+    try:
+        with _up(scenario, cluster, engine, system, store, observer) as steps:
+            while (plan := sweep.next(results)) is not None:
+                # What was expected of the steps so far is no longer ahead.
+                spent = sum(r.plan.duration_s for r in results)
+                observer.step_begins(plan, max(sweep.expected_s() - spent, plan.duration_s))
+                result = steps.take(plan)
+                results.append(result)
+                observer.step_ended(result)
+                write(store.directory, scenario, sweep.rows(results))
+        ended = "finished"
+    except KeyboardInterrupt:
+        ended = "interrupted"
+        raise
+    finally:
+        observer.close()
+        write(store.directory, scenario, sweep.rows(results))
+        store.set_fact("ended", ended)
+    observer.say(f"done in {duration(time.monotonic() - began)}: {store.directory}")
+    return EXIT_GOOD if all(r.status == "ok" for r in results) else EXIT_INCOMPLETE
+
+
+@contextlib.contextmanager
+def _up(
+    scenario: Scenario, cluster: ClusterSpec, engine: Engine, system: System, store: RunStore, observer: Observer
+) -> Iterator[_Steps]:
+    """Everything that the steps need, brought up in order and torn down in the reverse order on every way out."""
+    with contextlib.ExitStack() as stack:
+        stack.callback(system.close)
+        name = store.directory.name
+        system.open(name, store.directory)
+        controller = Controller(name)
+        stack.callback(controller.close)
+        deployment = Deployment(engine, controller, system, scenario, cluster, store.add_event)
+        stack.callback(deployment.close)
+        stack.push(_brace)
+        steps = _Steps(scenario, controller, deployment, system, store, observer)
+        yield steps
+        steps.close()
+
+
+def _brace(kind: type[BaseException] | None, *_: object) -> bool:
+    """Called first when the run ends: an impatient second Ctrl-C no longer waits for the tear-down."""
+    if kind is not None and issubclass(kind, KeyboardInterrupt):
+        leave_at_once_on_the_next()
+    return False
+
+
+class _Steps:
+    """Takes one step after the other."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        controller: Controller,
+        deployment: Deployment,
+        system: System,
+        store: RunStore,
+        observer: Observer,
+    ) -> None:
+        self._scenario = scenario
+        self._controller = controller
+        self._deployment = deployment
+        self._system = system
+        self._store = store
+        self._observer = observer
+        self._stepper = Stepper(
+            controller, deployment, system, scenario.ready_timeout_s, scenario.drain_max_s, store.add_event
+        )
+        self._epoch = 0
+        self._begun = False
+
+    def take(self, plan: StepPlan) -> StepResult:
+        """Measures a step and stores it, or stores why it could not be measured.
+
+        Raises:
+            PlacementError: not even the first step fits on the cluster.
+            HydraError: no further step can be measured either.
+        """
+        try:
+            observation = self._measure(plan)
+        except PlacementError as e:
+            if not self._begun:
+                raise
+            result = StepResult(self._epoch, plan, "skipped", reason=str(e))
+            self._store.add_step(result)
+        except (StepError, ReadinessError) as e:
+            result = StepResult(self._epoch, plan, "failed", reason=str(e))
+            self._store.add_step(result)
+        else:
+            histograms = merged(observation)
+            result = StepResult(self._epoch, plan, "ok", figures(observation, histograms))
+            self._store.add_step(result, observation, histograms)
+        self._begun = True
+        return result
+
+    def _measure(self, plan: StepPlan) -> Observation:
+        self._epoch += 1
+        if trouble := self._system.trouble():
+            self._store.add_event("revive", trouble)
+            self._system.revive()
+        if self._deployment.scale(plan.clients) and self._scenario.warmup_s:
+            self._warm_up(plan)
+        raw, samples = self._window(plan)
+        self._deployment.evict(raw.silent)
+        search = self._scenario.sweep.search
+        return Observation(
+            system=self._scenario.system,
+            plan=plan,
+            publishers=set(self._deployment.publishers),
+            subscribers=raw.asked,
+            publisher_reports=raw.publishers,
+            subscriber_reports=raw.subscribers,
+            window_ns=raw.window_ns,
+            dead=raw.dead,
+            silent=raw.silent,
+            cohort=raw.cohort,
+            loss_target=search.loss_target if search else 0.0,
+            hosts={platform.node(): samples},
+        )
+
+    def _warm_up(self, plan: StepPlan) -> None:
+        """Data that is no part of any figure, through every path of the new deployment."""
+        rate = min(plan.settings.rate, _WARMUP_RATE) if plan.settings.rate != "max" else _WARMUP_RATE
+        settings = replace(plan.settings, rate=rate)
+        warm_up = replace(plan, settings=settings, duration_s=self._scenario.warmup_s, cohort=Cohort())
+        try:
+            self._stepper.measure(warm_up, self._epoch, lambda *_: None)
+        except StepError as e:
+            raise StepError(f"in the warm-up: {e}") from e
+        self._epoch += 1
+
+    def _window(self, plan: StepPlan) -> tuple[RawStep, list[HostSample]]:
+        """Measures the step and samples this host while it runs."""
+        sampler = HostSampler()
+        samples: list[HostSample] = []
+        offset_ns = wall_offset_ns()
+
+        def tick(elapsed_s: float, messages: int) -> None:
+            samples.append(sampler.sample(time.monotonic_ns() + offset_ns))
+            self._observer.tick(elapsed_s, messages)
+
+        return self._stepper.measure(plan, self._epoch, tick), samples
+
+    def close(self) -> None:
+        """Keeps with the run what was refused on the way."""
+        for reason, count in self._controller.refused().items():
+            self._store.add_event("refused", f"{count} × {reason}")
+        for name, text in self._system.facts().items():
+            self._store.add_event("fact", f"{name}: {text}")

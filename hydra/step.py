@@ -1,0 +1,279 @@
+"""One step over the control channel: configure, start, stop, drain, collect."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass, replace
+from typing import Final
+
+import msgspec
+
+from hydra.client.clock import wall_offset_ns
+from hydra.client.publisher import FLUSH_AT_MOST_S
+from hydra.control.client import boot_id
+from hydra.control.controller import Controller
+from hydra.control.protocol import Configure, Finish, KafkaTopic, Progress, PublisherEndpoint, Sent, Start, Stop
+from hydra.deployment import Deployment, Note, named
+from hydra.errors import StepError
+from hydra.model import PublisherReport, Settings, StepPlan, SubscriberReport
+from hydra.sweep.cohort import cohort_ids
+from hydra.system import System
+
+_SAMPLED: Final = 100
+"""Subscribers that report progress; with the publishers they send at most ``_PROGRESS_A_SECOND`` messages a second."""
+_PROGRESS_A_SECOND: Final = 200
+_REPORT_MARGIN_S: Final = 15.0
+_LEAD_NS: Final = 200_000_000
+_LEAD_PER_CLIENT_NS: Final = 50_000
+"""How far ahead of the window ``start`` is sent, so that it has reached everyone by then."""
+_TICK_NS: Final = 250_000_000
+
+Tick = Callable[[float, int], None]
+"""Takes the seconds since the window began and the mean of the messages that subscribers have told of so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawStep:
+    """What every client said of a step, before anything is computed.
+
+    ``window_ns`` is the step's start and end on the step's clock; ``silent`` are clients that are alive and did not
+    report; ``overhead_s`` is what the step took beyond its window.
+    """
+
+    publishers: Mapping[int, PublisherReport]
+    subscribers: Mapping[int, SubscriberReport]
+    asked: Set[int]
+    dead: Set[int]
+    silent: Set[int]
+    cohort: Set[int]
+    window_ns: tuple[int, int]
+    overhead_s: float
+
+
+class Stepper:
+    """Measures one step after the other on a deployment."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        deployment: Deployment,
+        system: System,
+        ready_timeout_s: float,
+        drain_max_s: float | None,
+        note: Note,
+    ) -> None:
+        self._note = note
+        self._controller = controller
+        self._deployment = deployment
+        self._system = system
+        self._ready_timeout_s = ready_timeout_s
+        self._drain_max_s = drain_max_s
+        # What each subscriber's readiness was last proven for; whoever differs is probed again.
+        self._proven: dict[int, tuple[object, ...]] = {}
+
+    def measure(self, plan: StepPlan, epoch: int, tick: Tick) -> RawStep:
+        """Carries out one step.
+
+        Args:
+            plan: what to measure.
+            epoch: the step's number, higher than any before.
+            tick: called a few times a second during the window.
+
+        Raises:
+            StepError: it cannot be measured; the text says why.
+        """
+        began = time.monotonic()
+        deployment, roster = self._deployment, self._controller.roster
+        deployment.begin_step()
+        roster.begin(epoch)
+        asked = set(deployment.subscribers)
+        cohort = cohort_ids(plan.cohort, deployment.subscribers)
+        topic = self._configure(plan, epoch, cohort)
+        window = self._run_window(plan, epoch, tick)
+        publishers = self._collect(plan, epoch, topic)
+        answers = roster.answers
+        self._unprove(cohort)
+        for client, text in answers.errors.items():
+            self._note("client_error", f"client {client} in epoch {epoch}: {text}")
+        return RawStep(
+            publishers=publishers,
+            subscribers=dict(answers.subscriber_reports),
+            asked=asked,
+            dead=(deployment.died & asked) - answers.subscriber_reports.keys(),
+            silent=deployment.alive(asked) - answers.subscriber_reports.keys(),
+            cohort=cohort,
+            window_ns=window,
+            overhead_s=time.monotonic() - began - plan.duration_s,
+        )
+
+    # --- configure -------------------------------------------------------------------------------------------------
+
+    def _configure(self, plan: StepPlan, epoch: int, cohort: Set[int]) -> KafkaTopic | None:
+        deployment, answers = self._deployment, self._controller.roster.answers
+        topic = self._system.topic()
+        proofs = {c: self._proof(c, plan.settings, topic) for c in deployment.subscribers}
+        unproven = {c for c, proof in proofs.items() if self._proven.get(c) != proof}
+        publishers, sampled = deployment.publishers, deployment.subscribers[:_SAMPLED]
+        progress_s = max(1.0, (len(sampled) + len(publishers)) / _PROGRESS_A_SECOND)
+        command = Configure(
+            epoch=epoch,
+            settings=plan.settings,
+            publishers=[],
+            probe=bool(unproven),
+            progress_s=progress_s,
+            kafka=topic,
+        )
+        self._controller.tell(publishers, command)
+        self._await(publishers, lambda: answers.ready.keys(), "publishers", "bind", self._ready_timeout_s)
+        self._require_publishers()
+        endpoints = [PublisherEndpoint(p, answers.ready[p]) for p in publishers]
+        shares: dict[tuple[bool, bool, bool], list[int]] = {}
+        for client in deployment.subscribers:
+            shares.setdefault((client in cohort, client in unproven, client in sampled), []).append(client)
+        for (in_cohort, probe, sample), ids in shares.items():
+            self._controller.tell(
+                ids,
+                msgspec.structs.replace(
+                    command,
+                    settings=cohort_settings(plan) if in_cohort else plan.settings,
+                    publishers=endpoints,
+                    probe=probe,
+                    progress_s=progress_s if sample else 0.0,
+                ),
+            )
+        everyone = [*publishers, *deployment.subscribers]
+        self._await(everyone, lambda: answers.acked("configure"), "clients", "take their settings", 30.0)
+        self._await(unproven, lambda: answers.ready.keys(), "subscribers", "get a probe", self._ready_timeout_s)
+        self._require_publishers()
+        self._proven.update((c, proofs[c]) for c in unproven)
+        return topic
+
+    def _proof(self, client: int, settings: Settings, topic: KafkaTopic | None) -> tuple[object, ...]:
+        """What a subscriber's readiness depends on: the processes at both ends, and what rebuilds their sockets."""
+        roster = self._controller.roster
+        present = roster.present()
+        ends = [roster.hello(c).pid for c in (client, *self._deployment.publishers) if c in present]
+        where = (topic.bootstrap, topic.topic) if topic else ()
+        return (*ends, settings.sndhwm, settings.rcvhwm, settings.nodrop, *where)
+
+    def _await(
+        self, ids: Iterable[int], answered: Callable[[], Set[int]], who: str, what: str, timeout_s: float
+    ) -> None:
+        """Waits until these clients, as far as they live, have answered.
+
+        Raises:
+            StepError: some did not, said that they cannot, or the system under test is in trouble.
+        """
+        deployment, answers = self._deployment, self._controller.roster.answers
+        wanted = set(ids)
+
+        def done() -> bool:
+            deployment.watch()
+            for client, text in answers.errors.items():
+                if client in wanted:
+                    raise StepError(f"client {client}: {text}")
+            if trouble := self._system.trouble():
+                raise StepError(trouble)
+            return not wanted - answered() - deployment.died
+
+        if not self._controller.wait_until(done, timeout_s):
+            missing = wanted - answered() - deployment.died
+            deployment.evict(missing)
+            raise StepError(
+                f"{len(missing)} of {len(wanted)} {who} did not {what} within {timeout_s:g} s: {named(missing)}"
+            )
+
+    def _require_publishers(self) -> None:
+        if dead := self._deployment.died.intersection(self._deployment.publishers):
+            raise StepError(f"publisher {min(dead)} died")
+
+    # --- the window ------------------------------------------------------------------------------------------------
+
+    def _run_window(self, plan: StepPlan, epoch: int, tick: Tick) -> tuple[int, int]:
+        """Starts everyone and waits for the end of the window; returns it (ns on the step's clock)."""
+        deployment, answers = self._deployment, self._controller.roster.answers
+        offset_ns = wall_offset_ns()
+        lead_ns = _LEAD_NS + plan.clients * _LEAD_PER_CLIENT_NS
+        start_ns = time.monotonic_ns() + offset_ns + lead_ns
+        stop_ns = start_ns + round(plan.duration_s * 1e9)
+        everyone = [*deployment.publishers, *deployment.subscribers]
+        self._controller.tell(
+            everyone,
+            Start(epoch=epoch, start_at_ns=start_ns, stop_at_ns=stop_ns, wall_offset_ns=offset_ns, boot_id=boot_id()),
+        )
+        next_tick_ns = start_ns
+
+        def over() -> bool:
+            nonlocal next_tick_ns
+            deployment.watch()
+            self._require_publishers()
+            if trouble := self._system.trouble():
+                raise StepError(trouble)
+            now_ns = time.monotonic_ns() + offset_ns
+            if now_ns >= next_tick_ns:
+                next_tick_ns = now_ns + _TICK_NS
+                tick((now_ns - start_ns) / 1e9, _mean_progress(answers.progress, deployment.subscribers))
+            return now_ns >= stop_ns
+
+        self._controller.wait_until(over, lead_ns / 1e9 + plan.duration_s + _REPORT_MARGIN_S)
+        self._controller.tell(everyone, Stop(epoch=epoch, stop_at_ns=stop_ns))
+        return start_ns, stop_ns
+
+    # --- what came of it ---------------------------------------------------------------------------------------------
+
+    def _collect(self, plan: StepPlan, epoch: int, topic: KafkaTopic | None) -> Mapping[int, PublisherReport]:
+        """Takes the publishers' reports, tells the subscribers what to expect and takes theirs."""
+        deployment, answers = self._deployment, self._controller.roster.answers
+        self._await(
+            deployment.publishers,
+            lambda: answers.publisher_reports.keys(),
+            "publishers",
+            "report",
+            FLUSH_AT_MOST_S + _REPORT_MARGIN_S,
+        )
+        self._require_publishers()
+        reports: dict[int, PublisherReport] = dict(answers.publisher_reports)
+        end_offsets = self._system.end_offsets()
+        if topic is not None and plan.settings.acks == "0":
+            # Nobody acknowledged anything: what the broker took is what its log grew by (there is one publisher).
+            grown = sum(end_offsets.values()) - sum(topic.offsets.values())
+            reports = {p: replace(r, acknowledged=grown) for p, r in reports.items()}
+        drain_max_s = plan.duration_s + 5 if self._drain_max_s is None else self._drain_max_s
+        self._controller.tell(
+            deployment.subscribers,
+            Finish(
+                epoch=epoch,
+                publishers=[
+                    Sent(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in reports.items()
+                ],
+                end_offsets=end_offsets,
+                drain_max_s=drain_max_s,
+            ),
+        )
+        asked = set(deployment.subscribers)
+
+        def all_in() -> bool:
+            deployment.watch()
+            return not asked - answers.subscriber_reports.keys() - deployment.died
+
+        self._controller.wait_until(all_in, drain_max_s + _REPORT_MARGIN_S)
+        return reports
+
+    def _unprove(self, cohort: Set[int]) -> None:
+        """Who may still have data of this step before it must prove its readiness again, and so that it caught up."""
+        for client, report in self._controller.roster.answers.subscriber_reports.items():
+            if client in cohort or report.drain == "deadline":
+                self._proven.pop(client, None)
+
+
+def cohort_settings(plan: StepPlan) -> Settings:
+    """The step's settings as the cohort gets them."""
+    if plan.cohort.kind == "slow":
+        return replace(plan.settings, receive_rate=plan.cohort.rate)
+    return replace(plan.settings, reconnect_rate=plan.cohort.rate)
+
+
+def _mean_progress(progress: Mapping[int, Progress], subscribers: range) -> int:
+    told = [p.messages for client, p in progress.items() if client in subscribers]
+    return sum(told) // len(told) if told else 0
