@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Final
@@ -51,9 +52,10 @@ class Deployment:
         self._note = note
         self._groups_made = 0
         self._subscribers = 0
-        self._ended: dict[str, str] = {}
+        self._last_end = ""
         self._relaunches: Counter[int] = Counter()
         self._home: dict[int, str] = {}
+        self._closing = False
 
     # --- who is there ----------------------------------------------------------------------------------------------
 
@@ -95,7 +97,7 @@ class Deployment:
 
         Raises:
             PlacementError: they do not fit.
-            ClusterError: groups end as soon as they are started.
+            ClusterError: some are lost again and again.
             ReadinessError: some did not dial in before the deadline; the text names them.
         """
         self.watch()
@@ -103,9 +105,13 @@ class Deployment:
             self._dismiss(range(self._scenario.publishers + subscribers, self.subscribers.stop))
         self._subscribers = subscribers
         before = self._groups_made
-        self._launch_missing("publisher", self.publishers, self._scenario.publisher)
-        self._launch_missing("subscriber", self.subscribers, self._scenario.subscriber)
-        self._await_present()
+        deadline = time.monotonic() + self._scenario.ready_timeout_s
+        complete = False
+        while not complete:
+            # What is lost while it dials in is launched again, until it has been lost too often.
+            self._launch_missing("publisher", self.publishers, self._scenario.publisher)
+            self._launch_missing("subscriber", self.subscribers, self._scenario.subscriber)
+            complete = self._await_present(deadline)
         return self._groups_made > before
 
     def evict(self, clients: Iterable[int]) -> None:
@@ -120,6 +126,7 @@ class Deployment:
 
     def close(self) -> None:
         """Dismisses every client and ends what does not go by itself."""
+        self._closing = True
         self._controller.quit()
         self._controller.wait_until(self._all_ended, 2.0)
         self._engine.close()
@@ -135,7 +142,7 @@ class Deployment:
         for client in missing:
             if self._relaunches[client] > _RELAUNCHES:
                 raise ClusterError(
-                    f"{role} {client} was lost {self._relaunches[client]} times",
+                    f"{role} {client} was lost {self._relaunches[client]} times, last: {self._last_end}",
                     "see the events of the run and the stderr in its sandbox",
                 )
         self._controller.roster.forget(missing)
@@ -194,24 +201,22 @@ class Deployment:
         # Their ids are free again: who comes next with one of them is somebody else.
         self._controller.roster.forget(ids)
 
-    def _await_present(self) -> None:
+    def _await_present(self, deadline: float) -> bool:
+        """Waits until every client has said hello; False when some must be launched again first."""
         wanted = {*self.publishers, *self.subscribers}
-        self._ended = {}
 
-        def all_present() -> bool:
+        def settled() -> bool:
             self.watch()
-            if self._ended:
-                group, why = next(iter(self._ended.items()))
-                raise ClusterError(f"group {group} ended before its clients were there: {why}")
-            return len(self._controller.roster.present()) >= len(wanted) and wanted <= self._controller.roster.present()
+            return not wanted <= self._home.keys() or wanted <= self._controller.roster.present()
 
-        if not self._controller.wait_until(all_present, self._scenario.ready_timeout_s):
-            missing = sorted(wanted - self._controller.roster.present())
-            raise ReadinessError(
-                f"{len(missing)} of {len(wanted)} clients did not dial in within {self._scenario.ready_timeout_s:g} s: "
-                f"{named(missing)}",
-                "look at the stderr of their groups in the run's sandbox, or raise ready_timeout_s",
-            )
+        if self._controller.wait_until(settled, max(deadline - time.monotonic(), 0)):
+            return wanted <= self._home.keys()
+        missing = sorted(wanted - self._controller.roster.present())
+        raise ReadinessError(
+            f"{len(missing)} of {len(wanted)} clients did not dial in within {self._scenario.ready_timeout_s:g} s: "
+            f"{named(missing)}",
+            "look at the stderr of their groups in the run's sandbox, or raise ready_timeout_s",
+        )
 
     # --- deaths ----------------------------------------------------------------------------------------------------
 
@@ -220,15 +225,16 @@ class Deployment:
         self._note("client_exit", f"client {client}: {why}{', replaced' if replaced else ''}")
         if not replaced:
             self._relaunches[client] += 1
+            self._last_end = why
             self._home.pop(client, None)
 
     def _group_ended(self, event: GroupEvent) -> None:
         del self.launches[event.group]
         ids = [client for client, group in self._home.items() if group == event.group]
-        if event.state == "finished" and not self._controller.roster.present() & set(ids):
+        if self._closing:
             return
         self._note("group_exit", f"{event.group} on {event.agent} {event.state}: {event.detail}")
-        self._ended[event.group] = event.detail or event.state
+        self._last_end = f"group {event.group} {event.state}: {event.detail}"
         self.died.update(ids)
         self._relaunches.update(ids)
         self._controller.roster.forget(ids)

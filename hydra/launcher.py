@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hydra.cluster.engine import Engine
 from hydra.cluster.local import LocalEngine
+from hydra.cluster.splitting import split
 from hydra.console import Observer, duration
 from hydra.errors import EXIT_INTERRUPTED, UsageError
 from hydra.facts import facts
@@ -42,6 +43,17 @@ def system_for(scenario: Scenario) -> System:
     return KafkaSystem(scenario) if scenario.system == "kafka" else ZmqSystem(scenario)
 
 
+def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine) -> None:
+    """Refuses a scenario of which not even the smallest step fits on the cluster.
+
+    Raises:
+        PlacementError: the text names the role and the constraint or resource.
+    """
+    agents = its_engine.agents()
+    split(scenario.publishers, agents, scenario.publisher, cluster.max_group, role="publisher")
+    split(min(scenario.sweep.clients), agents, scenario.subscriber, cluster.max_group, role="subscriber")
+
+
 def launch(
     scenario: Scenario, cluster: ClusterSpec, *, master: str, out: Path, command_line: str, quiet: bool
 ) -> tuple[int, RunStore]:
@@ -54,12 +66,15 @@ def launch(
     """
     observer = Observer(quiet=quiet)
     with engine(cluster, master, out / "sandbox") as its_engine:
+        system = system_for(scenario)
+        system.check()
+        check_placement(scenario, cluster, its_engine)
         store = RunStore.create(out, facts(out.name, scenario, cluster, master, command_line))
         sweep = for_scenario(scenario)
         expected, bound = duration(sweep.expected_s()), duration(sweep.bound_s())
         observer.say(f"{scenario.name} into {out}: about {expected} if nothing is backlogged, {bound} at most")
         try:
-            return run(scenario, cluster, its_engine, system_for(scenario), store, observer), store
+            return run(scenario, cluster, its_engine, system, store, observer), store
         except KeyboardInterrupt:
             observer.warn("interrupted: what was measured is kept")
             return EXIT_INTERRUPTED, store

@@ -44,7 +44,7 @@ class Settings:
 
     Sizes are in bytes, rates in messages (or reconnections) per second, times as their suffix says. A high-water
     mark of 0 is unbounded. ``batch_bytes`` None derives it from ``msg_batch`` and ``message_size``
-    (see ``kafkatest/batching.py``). ``properties`` are passed on to the Kafka library by their own names.
+    (see ``kafkatest/batching.py``).
     """
 
     rate: Rate = "max"
@@ -202,7 +202,7 @@ class SubscriberReport:
     ``first_ns``/``last_ns`` are the arrival times of the first and last batch (ns, the step's clock), 0 if none;
     ``first_batch`` the number of messages in the first; ``stale`` counts messages of other epochs; ``undrained`` is
     what is known to be waiting (Kafka: end offset − position); ``absent`` lists the intervals (ns) in which a
-    reconnecting client had no connection; ``backlog_s`` is how far behind its schedule a slow reader ended.
+    reconnecting client got nothing, each until data flowed again; ``felt`` is false for a slow reader without loss.
     ``lag_slope`` is the least-squares slope of the lag in messages/s with its standard error, None where unknown.
     """
 

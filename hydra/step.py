@@ -202,6 +202,7 @@ class Stepper:
             everyone,
             Start(epoch=epoch, start_at_ns=start_ns, stop_at_ns=stop_ns, wall_offset_ns=offset_ns, boot_id=boot_id()),
         )
+        self._note("window", f"epoch {epoch} runs")
         next_tick_ns = start_ns
 
         def over() -> bool:

@@ -22,6 +22,13 @@ class Program:
 class System(Protocol):
     """A system under test for the length of a run."""
 
+    def check(self) -> None:
+        """Looks whether the system could be brought up at all; starts and writes nothing.
+
+        Raises:
+            UsageError: a property cannot be used, or a program is missing.
+        """
+
     def open(self, run: str, folder: Path) -> None:
         """Brings up what is needed (a broker, a topic), with its files under ``folder``.
 

@@ -189,8 +189,7 @@ class _Receiving:
     def work(self) -> float:
         """Takes at most one batch; seconds until there may be more to do, 0 for at once."""
         limit, wait_s = BATCH_LIMIT, _WAIT_S if self._finish is None else _DRAIN_WAIT_S
-        running = self._clock is not None and self._finish is None
-        if running and self._clock is not None:
+        if self._clock is not None and self._finish is None:
             now_ns = self._clock.now_ns()
             if self._settings.reconnect_rate is not None:
                 wait_s = self._reconnect(now_ns, self._settings.reconnect_rate)
@@ -198,8 +197,8 @@ class _Receiving:
                 limit, wait_s = self._allowance(now_ns, self._settings.receive_rate)
                 if not limit:
                     return wait_s
-        if running and self._progress_ns:
-            wait_s = min(wait_s, max(self._next_progress_ns - now_ns, 0) / 1e9)
+            if self._progress_ns:
+                wait_s = min(wait_s, max(self._next_progress_ns - now_ns, 0) / 1e9)
         messages = self._transport.receive(wait_s, limit)
         if messages:
             self._take(messages)
@@ -255,7 +254,7 @@ class _Receiving:
             return False
         now_ns = time.monotonic_ns()
         undrained = self._transport.undrained(finish.end_offsets)
-        # Partitions are not in order with each other: while one still holds something, the last sequence proves nothing.
+        # Partitions are not in order with each other: while one holds something, the last sequence proves nothing.
         if not undrained and self._ledger.has_last(finish.publishers):
             self._ended = "complete"
         elif now_ns > self._deadline_ns:

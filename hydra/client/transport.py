@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from hydra.control.client import ControlClient
 from hydra.control.protocol import Configure
 from hydra.model import Role, SequenceRange
+
+DEAF_AT_MOST_S: Final = 0.1
+"""How long a transport waits for data when the control channel cannot wake it."""
 
 
 @dataclass(frozen=True, slots=True)

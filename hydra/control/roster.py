@@ -63,13 +63,14 @@ class Roster:
     Attributes:
         answers: of the current epoch; :meth:`begin` starts a new one.
         refused: frames that changed nothing, by reason.
+        pongs: a client's last answer to a ping: what it echoed and its clock (ns).
         exits: deaths that wardens reported and nobody took yet (:meth:`take_exits`).
     """
 
     def __init__(self) -> None:
         self.answers = EpochAnswers(0)
         self.refused: Counter[str] = Counter()
-        self.round_trips: list[tuple[int, int, int]] = []
+        self.pongs: dict[int, tuple[int, int]] = {}
         self._expected: dict[int, str] = {}
         self._connections: dict[bytes, Connection] = {}
         self._clients: dict[int, Connection] = {}
@@ -196,10 +197,10 @@ class Roster:
     def _take(self, connection: Connection, message: FromClient) -> None:
         if isinstance(message, ChildExit):
             self._child_exit(connection, message)
-        elif connection.hello.warden and not isinstance(message, Ack | Error):
-            self.refused["not_for_a_warden"] += 1
         elif isinstance(message, Ack) and message.command == "ping":
-            self.round_trips.append((message.ids[0], message.echo, message.time_ns))
+            self.pongs[message.ids[0]] = (message.echo, message.time_ns)
+        elif connection.hello.warden and not isinstance(message, Error):
+            self.refused["not_for_a_warden"] += 1
         elif isinstance(message, Error) and message.epoch == 0:
             # It concerns no epoch at all; it is kept for the user.
             self.answers.errors.update(dict.fromkeys(message.ids, message.message))

@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from hydra.client import group
 from hydra.client.acks import AckLedger
 from hydra.client.header import unpack_batch
-from hydra.client.transport import Delivery, Kind
+from hydra.client.transport import DEAF_AT_MOST_S, Delivery, Kind
 from hydra.control.protocol import Configure, KafkaTopic
 from hydra.errors import UsageError
 from hydra.kafkatest import batching
@@ -210,7 +210,7 @@ class Subscriber:
         # an empty queue is waited for, by one message.
         messages = consumer.consume(limit, 0)
         if not messages and timeout_s > 0:
-            one = consumer.poll(timeout_s)
+            one = consumer.poll(min(timeout_s, DEAF_AT_MOST_S))
             messages = [] if one is None else [one, *(consumer.consume(limit - 1, 0) if limit > 1 else [])]
         values = [m.value() for m in messages if m.error() is None]
         if len(values) < len(messages):

@@ -89,6 +89,8 @@ def _watch(child: subprocess.Popen[bytes], owner: int, told_to_stop: Callable[[]
                 return True
             if word == b"D":
                 attached = False
+                # Whoever waits for the end of the owner's standard error must not wait for ours.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             elif word is not None or os.getppid() != owner:
                 return False
         else:

@@ -17,7 +17,7 @@ from kafka.errors import KafkaError
 
 from hydra.client import group
 from hydra.client.acks import AckLedger
-from hydra.client.transport import Delivery, Kind
+from hydra.client.transport import DEAF_AT_MOST_S, Delivery, Kind
 from hydra.control.protocol import Configure, KafkaTopic
 from hydra.errors import UsageError
 from hydra.kafkatest import batching
@@ -203,7 +203,7 @@ class Subscriber:
     def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
         """See transport.py."""
         try:
-            found = self._opened().poll(timeout_ms=timeout_s * 1000, max_records=limit)
+            found = self._opened().poll(timeout_ms=min(timeout_s, DEAF_AT_MOST_S) * 1000, max_records=limit)
         except KafkaError as e:
             if getattr(e, "retriable", False):
                 return []

@@ -5,11 +5,13 @@ from __future__ import annotations
 import secrets
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from hydra.control.protocol import KafkaTopic
 from hydra.errors import BrokerError
 from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.jars import fetch, find_java
+from hydra.kafkatest.properties import confluent_config, kafka_python_config
 from hydra.kafkatest.topics import Topics
 from hydra.model import Role, Scenario
 from hydra.system import Program
@@ -30,6 +32,19 @@ class KafkaSystem:
         self._run = ""
         self._folder = Path()
         self._brokers_made = 0
+
+    def check(self) -> None:
+        """The user's properties fit the client, and the embedded broker has its Java and its jars."""
+        properties = self._spec.properties
+        confluent_config(properties, None)
+        for role in get_args(Role):
+            if self._scenario.client == "kafka-python":
+                kafka_python_config(properties, role)
+            else:
+                confluent_config(properties, role)
+        if not self._spec.bootstrap:
+            find_java()
+            fetch()
 
     def open(self, run: str, folder: Path) -> None:
         """Starts the broker or reaches the user's cluster, and creates the run's topic."""

@@ -1,0 +1,229 @@
+"""The work bench of a conformance test: one control channel, groups under test, and the verbs of a step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from hydra.client.clock import wall_offset_ns
+from hydra.control.client import boot_id
+from hydra.control.protocol import (
+    Ack,
+    Configure,
+    Finish,
+    Hello,
+    KafkaTopic,
+    PublisherEndpoint,
+    Quit,
+    Ready,
+    Report,
+    Sent,
+    Start,
+    Stop,
+)
+from hydra.model import PublisherReport, Settings, SubscriberReport
+from tests.conformance.group import GroupProgram
+from tests.conformance.peer import ControlPeer
+
+LEAD_NS = 150_000_000
+"""How far ahead of its window a start is sent here."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A step's window on the step's clock (Unix time that does not step), ns."""
+
+    start_ns: int
+    stop_ns: int
+    offset_ns: int
+
+    def now_ns(self) -> int:
+        """The step's clock now."""
+        return time.monotonic_ns() + self.offset_ns
+
+    def over(self, by_s: float = 0.0) -> bool:
+        """Whether the window has been over for this long."""
+        return self.now_ns() > self.stop_ns + by_s * 1e9
+
+
+class Bench:
+    """Starts groups, speaks to them as the controller would, and leaves nothing behind."""
+
+    def __init__(self, *, silence_s: float = 0.0) -> None:
+        self.peer = ControlPeer(silence_s=silence_s)
+        self.groups: list[GroupProgram] = []
+
+    def launch(
+        self,
+        command: str,
+        kind: str,
+        *,
+        first_id: int = 1,
+        count: int = 1,
+        group: str = "g",
+        arguments: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        lifeline: bool = True,
+        await_hello: bool = True,
+    ) -> GroupProgram:
+        """Starts a group and waits until its clients and its warden have said hello."""
+        standard = [kind, "--group", group, "--first-id", str(first_id), "--count", str(count)]
+        environment = {**self.peer.environment, "HYDRA_AGENT": "agent-1", **(env or {})}
+        program = GroupProgram(command, [*standard, *arguments], environment, lifeline=lifeline)
+        self.groups.append(program)
+        if await_hello:
+            ids = range(first_id, first_id + count)
+            self.peer.heard(Hello, ids, warden=False, timeout_s=30)
+            self.peer.heard(Hello, ids, warden=True, timeout_s=30)
+        return program
+
+    # --- the verbs of a step ---------------------------------------------------------------------------------------
+
+    def tell_configure(
+        self,
+        ids: Iterable[int],
+        epoch: int,
+        settings: Settings | None = None,
+        *,
+        publishers: Mapping[int, str] | None = None,
+        probe: bool = True,
+        progress_s: float = 0.0,
+        kafka: KafkaTopic | None = None,
+    ) -> None:
+        """Sends ``configure`` and waits for nothing."""
+        command = Configure(
+            epoch=epoch,
+            settings=settings or Settings(),
+            publishers=[PublisherEndpoint(p, e) for p, e in (publishers or {}).items()],
+            probe=probe,
+            progress_s=progress_s,
+            kafka=kafka,
+        )
+        self.peer.tell(ids, command)
+
+    def configure_publisher(
+        self, client: int, epoch: int, settings: Settings | None = None, *, timeout_s: float = 10.0, **more: Any
+    ) -> str:
+        """Configures a publisher; returns the data endpoint that it named."""
+        self.tell_configure([client], epoch, settings, **more)
+        self.peer.heard(Ack, [client], epoch=epoch, command="configure", timeout_s=timeout_s)
+        return self.peer.heard(Ready, [client], epoch=epoch, timeout_s=timeout_s).endpoint
+
+    def configure_subscribers(
+        self,
+        ids: Sequence[int],
+        epoch: int,
+        settings: Settings | None = None,
+        *,
+        timeout_s: float = 10.0,
+        **more: Any,
+    ) -> None:
+        """Configures subscribers and waits for their ack, not for their readiness."""
+        self.tell_configure(ids, epoch, settings, **more)
+        self.peer.heard(Ack, ids, epoch=epoch, command="configure", timeout_s=timeout_s)
+
+    def start(self, ids: Sequence[int], epoch: int, duration_s: float) -> Window:
+        """Sends ``start`` for a window a little ahead and waits until everybody has it."""
+        offset_ns = wall_offset_ns()
+        start_ns = time.monotonic_ns() + offset_ns + LEAD_NS
+        window = Window(start_ns, start_ns + round(duration_s * 1e9), offset_ns)
+        self.tell_start(ids, epoch, window)
+        self.peer.heard(Ack, ids, epoch=epoch, command="start")
+        return window
+
+    def tell_start(self, ids: Iterable[int], epoch: int, window: Window) -> None:
+        """Sends ``start`` and waits for nothing."""
+        self.peer.tell(
+            ids,
+            Start(
+                epoch=epoch,
+                start_at_ns=window.start_ns,
+                stop_at_ns=window.stop_ns,
+                wall_offset_ns=window.offset_ns,
+                boot_id=boot_id(),
+            ),
+        )
+
+    def await_end(self, window: Window, by_s: float = 0.0) -> None:
+        """Serves the channel until the window is over."""
+        self.peer.wait(lambda: window.over(by_s), "the end of the window", 60)
+
+    def stop(self, ids: Iterable[int], epoch: int, window: Window) -> None:
+        """Sends ``stop``."""
+        self.peer.tell(ids, Stop(epoch=epoch, stop_at_ns=window.stop_ns))
+
+    def publisher_report(self, client: int, epoch: int, window: Window, timeout_s: float = 15.0) -> PublisherReport:
+        """Stops a publisher and takes its report."""
+        self.stop([client], epoch, window)
+        report = self.peer.heard(Report, [client], epoch=epoch, timeout_s=timeout_s).publisher
+        assert report is not None
+        return report
+
+    def tell_finish(
+        self,
+        ids: Iterable[int],
+        epoch: int,
+        sent: Mapping[int, int],
+        *,
+        unacknowledged: Mapping[int, list[tuple[int, int]]] | None = None,
+        end_offsets: Mapping[int, int] | None = None,
+        drain_max_s: float = 5.0,
+        quiet_s: float = 0.5,
+    ) -> None:
+        """Sends ``finish``: how much each publisher sent."""
+        missing = unacknowledged or {}
+        self.peer.tell(
+            ids,
+            Finish(
+                epoch=epoch,
+                publishers=[Sent(publisher=p, sent=n, unacknowledged=missing.get(p, [])) for p, n in sent.items()],
+                end_offsets=dict(end_offsets or {}),
+                drain_max_s=drain_max_s,
+                quiet_s=quiet_s,
+            ),
+        )
+
+    def subscriber_report(
+        self, client: int, epoch: int, sent: Mapping[int, int], *, timeout_s: float = 15.0, **more: Any
+    ) -> SubscriberReport:
+        """Finishes a subscriber's step and takes its report."""
+        self.tell_finish([client], epoch, sent, **more)
+        report = self.peer.heard(Report, [client], epoch=epoch, timeout_s=timeout_s).subscriber
+        assert report is not None
+        return report
+
+    # --- ends ------------------------------------------------------------------------------------------------------
+
+    def quit(self) -> None:
+        """Dismisses everybody."""
+        self.peer.tell_everyone(Quit())
+
+    def await_gone(self, program: GroupProgram, within_s: float) -> int:
+        """Waits until no process of the group is left; the parent's exit code."""
+        began = time.monotonic()
+        self.peer.wait(lambda: program.exit_code() is not None, "the group's parent ends", within_s)
+        left = within_s - (time.monotonic() - began)
+        self.peer.wait(lambda: not program.members(), "every process of the group ends", max(left, 0.1))
+        code = program.exit_code()
+        assert code is not None
+        return code
+
+    def close(self) -> None:
+        """Kills what is left of the groups and closes the channel."""
+        for program in self.groups:
+            program.close()
+        self.peer.close()
+
+
+def with_rate(settings: Settings, **changes: Any) -> Settings:
+    """The settings with some changed."""
+    return replace(settings, **changes)
+
+
+def same_answer(first: Report, second: Report) -> bool:
+    """Whether a report was repeated word for word, its ``seq`` apart."""
+    return msgspec.structs.replace(first, seq=1) == msgspec.structs.replace(second, seq=1)

@@ -1,0 +1,81 @@
+"""A group program under test: started from a command line, watched through /proc, always cleaned up."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from types import TracebackType
+
+import psutil
+
+LIFELINE = "HYDRA_LIFELINE"
+
+
+class GroupProgram:
+    """One run of ``COMMAND KIND ARGUMENTS…`` with a lifeline, as the local engine starts it."""
+
+    def __init__(self, command: str, arguments: list[str], env: Mapping[str, str], *, lifeline: bool = True) -> None:
+        self._read, self._write = os.pipe() if lifeline else (-1, -1)
+        ours = {key: value for key, value in os.environ.items() if not key.startswith("HYDRA_")}
+        given = {LIFELINE: str(self._read)} if lifeline else {}
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  # closed in close()
+        self.process = subprocess.Popen(
+            [*shlex.split(command), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self._stderr,
+            env={**ours, **given, **env},
+            pass_fds=(self._read,) if lifeline else (),
+            start_new_session=True,
+        )
+        if lifeline:
+            os.close(self._read)
+        self.pid = self.process.pid
+
+    def members(self) -> list[psutil.Process]:
+        """Every living process of the group: the program is a session leader, and nobody leaves its session."""
+        found = []
+        for pid in psutil.pids():
+            with contextlib.suppress(psutil.Error, ProcessLookupError):
+                if os.getsid(pid) == self.pid and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                    found.append(psutil.Process(pid))
+        return found
+
+    def children(self) -> list[psutil.Process]:
+        """The living members without the parent."""
+        return [process for process in self.members() if process.pid != self.pid]
+
+    def cut_lifeline(self) -> None:
+        """What happens when whoever launched the group dies."""
+        if self._write >= 0:
+            os.close(self._write)
+            self._write = -1
+
+    def exit_code(self) -> int | None:
+        """The parent's exit code, None while it runs."""
+        return self.process.poll()
+
+    def stderr(self) -> str:
+        """What the group has said on stderr so far."""
+        self._stderr.seek(0)
+        return self._stderr.read().decode(errors="replace")
+
+    def close(self) -> None:
+        """Ends whatever is left and frees what this object holds."""
+        for process in self.members():
+            with contextlib.suppress(psutil.Error):
+                process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.cut_lifeline()
+        self._stderr.close()
+
+    def __enter__(self) -> GroupProgram:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()

@@ -1,0 +1,97 @@
+"""The suite's own data ends for Kafka: a producer that follows a script and a consumer that keeps everything."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from hydra.client.header import HEADER, pack
+from hydra.control.protocol import PROBE_EPOCH, KafkaTopic
+from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.topics import Topics
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record as it stands in the topic."""
+
+    partition: int
+    epoch: int
+    publisher: int
+    sequence: int
+    time_ns: int
+    size: int
+
+
+class Log:
+    """One topic of a test's own, to be written and read; it goes with its broker."""
+
+    def __init__(self, broker: EmbeddedBroker, partitions: int) -> None:
+        self._broker = broker
+        self._topics = Topics(broker.bootstrap, {}, uuid.uuid4().hex[:8])
+        self.partitions = partitions
+        self.topic = self._topics.create("conformance", partitions)
+        self._producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0, "linger.ms": 0})
+
+    def from_here(self) -> KafkaTopic:
+        """The Kafka side of a ``configure`` that starts at the present end."""
+        return self.at(self.end())
+
+    def at(self, offsets: dict[int, int]) -> KafkaTopic:
+        """The Kafka side of a ``configure`` that starts at these offsets."""
+        return KafkaTopic(bootstrap=self._broker.bootstrap, topic=self.topic, offsets=offsets)
+
+    def end(self) -> dict[int, int]:
+        """The end offset of every partition."""
+        return self._topics.end_offsets(self.topic)
+
+    def write(
+        self, epoch: int, sequences: Iterable[int], *, publisher: int, partition: int | None = None, size: int = 24
+    ) -> None:
+        """Appends these sequences, over all partitions unless one is named, and waits until they are there."""
+        for sequence in sequences:
+            message = pack(epoch, publisher, sequence, time.time_ns(), size)
+            where = sequence % self.partitions if partition is None else partition
+            self._producer.produce(self.topic, message, partition=where)
+        assert self._producer.flush(20) == 0
+
+    def probe(self, epoch: int, *, publisher: int) -> None:
+        """Appends one probe of a publisher that was configured for this epoch."""
+        self.write(PROBE_EPOCH, [epoch], publisher=publisher)
+
+    def read(self) -> list[Record]:
+        """Everything from the first record to the present end."""
+        end = self.end()
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._broker.bootstrap,
+                "group.id": "conformance",
+                "enable.auto.commit": False,
+                "log_level": 0,
+            }
+        )
+        consumer.assign([TopicPartition(self.topic, p, 0) for p in end])
+        records: list[Record] = []
+        deadline = time.monotonic() + 20
+        while len(records) < sum(end.values()):
+            assert time.monotonic() < deadline, "the topic cannot be read"
+            for message in consumer.consume(10_000, 0.2):
+                value, partition = message.value(), message.partition()
+                assert value is not None
+                assert partition is not None
+                epoch, publisher, sequence, time_ns = HEADER.unpack_from(value)
+                records.append(Record(partition, epoch, publisher, sequence, time_ns, len(value)))
+        consumer.close()
+        return records
+
+
+def kill(broker: EmbeddedBroker) -> None:
+    """Ends the broker as a power cut would."""
+    assert broker.pids is not None
+    os.kill(broker.pids[1], signal.SIGKILL)

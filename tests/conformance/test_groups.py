@@ -1,0 +1,346 @@
+"""What a group must do whatever its system is: start, fork, replace, and leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+import zmq
+
+from hydra.control.protocol import Ack, ChildExit, Error, Hello, Ping, Quit, Ready, Report
+from hydra.model import Settings
+from tests.conformance.bench import Bench
+from tests.conformance.group import GroupProgram
+from tests.conformance.zmq_ends import Listener, Speaker
+
+ARGUMENTS = ["zmq-sub", "--group", "g", "--first-id", "1", "--count", "1"]
+
+
+def sockets_of(pid: int) -> list[str]:
+    links = [str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir()]
+    return [link for link in links if link.startswith("socket:")]
+
+
+def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
+    os.kill(pid, number)
+
+
+# --- starting --------------------------------------------------------------------------------------------------------
+
+
+def test_every_client_is_a_process_of_its_own_and_says_hello(bench: Bench, zmq_client: str) -> None:
+    program = bench.launch(zmq_client, "zmq-sub", first_id=10, count=5)
+    hellos = {c: bench.peer.hello(c) for c in range(10, 15)}
+    (warden,) = bench.peer.said(Hello, warden=True)
+    assert warden.ids == list(range(10, 15))
+    assert warden.pid not in {h.pid for h in hellos.values()}
+    pids = {h.pid for h in hellos.values()} | {warden.pid}
+    assert {p.pid for p in program.children()} == pids
+    assert all(p.ppid() == program.pid for p in program.children())
+
+
+def test_the_parent_has_one_thread_and_no_socket(bench: Bench, zmq_client: str) -> None:
+    program = bench.launch(zmq_client, "zmq-sub", count=3)
+    parent = psutil.Process(program.pid)
+    assert parent.num_threads() == 1
+    assert sockets_of(program.pid) == []
+    kill(bench.peer.hello(2).pid)
+    bench.peer.heard(Hello, [2], warden=False, incarnation=1)
+    assert parent.num_threads() == 1
+
+
+def test_idle_clients_sleep(bench: Bench, zmq_client: str) -> None:
+    program = bench.launch(zmq_client, "zmq-sub", count=5)
+    bench.peer.sync(range(1, 6))
+
+    def seconds() -> float:
+        return sum(sum(p.cpu_times()[:2]) for p in program.members())
+
+    before = seconds()
+    bench.peer.stays(lambda: True, "", 1.0)
+    assert seconds() - before < 0.1
+
+
+def test_no_more_are_forked_than_the_window_allows(bench: Bench, zmq_client: str) -> None:
+    bench.peer.welcoming = False
+    program = bench.launch(
+        zmq_client,
+        "zmq-sub",
+        count=6,
+        arguments=["--fork-window", "2"],
+        env={"HYDRA_WELCOME_S": "1.5"},
+        await_hello=False,
+    )
+    bench.peer.wait(lambda: len(bench.peer.said(Hello, warden=False)) == 2, "two hellos")
+    bench.peer.stays(lambda: len(bench.peer.said(Hello, warden=False)) == 2, "a third one before a welcome", 0.5)
+    assert len(program.children()) == 3
+    bench.peer.welcoming = True
+    bench.peer.heard(Hello, [6], warden=False)
+
+
+# --- dismissal -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["zmq-pub", "zmq-sub"])
+def test_quit_ends_the_group_with_exit_code_0(bench: Bench, zmq_client: str, kind: str) -> None:
+    program = bench.launch(zmq_client, kind, count=3)
+    bench.quit()
+    assert bench.await_gone(program, 5) == 0
+    assert not bench.peer.said(ChildExit)
+
+
+def test_quit_in_the_middle_of_a_step(bench: Bench, zmq_client: str) -> None:
+    publisher = bench.launch(zmq_client, "zmq-pub", first_id=1, group="p")
+    subscriber = bench.launch(zmq_client, "zmq-sub", first_id=2, group="s")
+    endpoint = bench.configure_publisher(1, 1, Settings(rate="max"))
+    bench.configure_subscribers([2], 1, publishers={1: endpoint})
+    bench.peer.heard(Ready, [2], epoch=1)
+    window = bench.start([1, 2], 1, 30)
+    bench.await_end(type(window)(window.start_ns, window.start_ns, window.offset_ns), 0.1)
+    bench.quit()
+    assert bench.await_gone(publisher, 5) == 0
+    assert bench.await_gone(subscriber, 5) == 0
+
+
+# --- the controller is gone, or wrong --------------------------------------------------------------------------------
+
+
+def test_a_cut_lifeline_ends_everything_within_2_s(bench: Bench, zmq_client: str) -> None:
+    program = bench.launch(zmq_client, "zmq-sub", count=5)
+    program.cut_lifeline()
+    bench.await_gone(program, 2)
+
+
+def test_a_cut_lifeline_ends_a_group_in_the_middle_of_a_step(bench: Bench, zmq_client: str) -> None:
+    program = bench.launch(zmq_client, "zmq-pub")
+    Listener(bench.peer, bench.configure_publisher(1, 1, Settings(rate="max"))).await_probe(1)
+    bench.start([1], 1, 30)
+    program.cut_lifeline()
+    bench.await_gone(program, 2)
+
+
+@pytest.fixture
+def short_silence() -> Callable[[], Bench]:
+    return lambda: Bench(silence_s=1.0)
+
+
+def test_without_a_lifeline_silence_ends_the_group(zmq_client: str, short_silence: Callable[[], Bench]) -> None:
+    bench = short_silence()
+    try:
+        program = bench.launch(zmq_client, "zmq-sub", count=2, lifeline=False)
+        # Pings keep them alive for longer than the silence …
+        for _ in range(8):
+            bench.peer.tell_everyone(Ping(time_ns=1))
+            bench.peer.stays(lambda: program.exit_code() is None, "nobody exits while there are pings")
+        assert len(program.children()) == 3
+        # … and then nobody speaks any more.
+        assert bench.await_gone(program, 1 + 5 + 3) == 4
+        assert not bench.peer.said(ChildExit)
+    finally:
+        bench.close()
+
+
+def test_nobody_at_the_endpoint(bench: Bench, zmq_client: str) -> None:
+    with bench.peer.context.socket(zmq.ROUTER) as free:
+        port = free.bind_to_random_port("tcp://127.0.0.1")
+    nobody = {"HYDRA_CONTROL": f"tcp://127.0.0.1:{port}", "HYDRA_WELCOME_S": "0.5"}
+    program = bench.launch(zmq_client, "zmq-sub", count=2, env=nobody, lifeline=False, await_hello=False)
+    assert bench.await_gone(program, 8) == 4
+    assert "welcome" in program.stderr()
+
+
+def test_the_wrong_server_key(bench: Bench, zmq_client: str) -> None:
+    stranger = zmq.curve_keypair()[0].decode()
+    env = {"HYDRA_CONTROL_SERVER_KEY": stranger, "HYDRA_WELCOME_S": "0.5"}
+    program = bench.launch(zmq_client, "zmq-sub", env=env, lifeline=False, await_hello=False)
+    assert bench.await_gone(program, 8) == 4
+    assert not bench.peer.log
+
+
+def test_what_is_no_command_is_ignored(bench: Bench, zmq_client: str) -> None:
+    bench.launch(zmq_client, "zmq-pub", first_id=1, group="p")
+    bench.launch(zmq_client, "zmq-sub", first_id=2, group="s")
+    garbage = [
+        b"",
+        b"\x00\xff",
+        b"{}",
+        b"[]",
+        b"null",
+        b'{"type":"quit"',
+        b'{"type":"quit","v":2}',
+        b'{"type":"QUIT","v":1}',
+        b'{"type":"explode","v":1}',
+        b'{"type":"stop","v":1,"epoch":"1","stop_at_ns":1}',
+        b'{"type":"stop","v":1,"epoch":1,"stop_at_ns":-1}',
+        b'{"type":"ping","v":1,"time_ns":1,"reply":true,"more":1}',
+        b'{"type":"ack","v":1,"ids":[1],"seq":1,"epoch":1,"command":"start"}',
+        b'{"type":"configure","v":1,"epoch":1,"settings":{"rate":-5},"publishers":[],"probe":true}',
+        b'{"type":"quit","v":1}' + b" " * 600_000,
+    ]
+    for frame in garbage:
+        bench.peer.tell_raw([1, 2], frame)
+    bench.peer.sync([1, 2])
+    assert not bench.peer.said(Error)
+    assert not [a for a in bench.peer.said(Ack) if a.command != "ping"]
+    Listener(bench.peer, bench.configure_publisher(1, 1)).await_probe(1)
+
+
+def test_a_command_that_names_somebody_else_is_ignored(bench: Bench, zmq_client: str) -> None:
+    bench.launch(zmq_client, "zmq-sub", first_id=2)
+    bench.peer.tell([2], Quit(ids=[77]))
+    bench.peer.sync([2])
+    assert len(bench.groups[0].children()) == 2
+
+
+# --- deaths ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_client_that_was_killed_is_reported_and_replaced(bench: Bench, zmq_client: str) -> None:
+    bench.launch(zmq_client, "zmq-sub", first_id=5, count=3)
+    before = bench.peer.hello(6)
+    kill(before.pid)
+    exit_ = bench.peer.heard(ChildExit, [6])
+    assert (exit_.ids, exit_.pid, exit_.status, exit_.replaced) == ([6], before.pid, -9, True)
+    after = bench.peer.heard(Hello, [6], warden=False, incarnation=1)
+    assert after.pid != before.pid
+    speaker = Speaker(bench.peer, 100)
+    bench.configure_subscribers([5, 6, 7], 1, publishers={100: speaker.endpoint})
+    speaker.await_subscriptions(3)
+    speaker.probe(1)
+    bench.peer.heard(Ready, [5, 6, 7], epoch=1)
+
+
+def test_the_replacement_serves_the_next_step(bench: Bench, zmq_client: str) -> None:
+    bench.launch(zmq_client, "zmq-pub", first_id=1)
+    bench.configure_publisher(1, 1, Settings(rate="max"))
+    bench.start([1], 1, 30)
+    kill(bench.peer.hello(1).pid)
+    bench.peer.heard(Hello, [1], warden=False, incarnation=1)
+    Listener(bench.peer, bench.configure_publisher(1, 2)).await_probe(2)
+    window = bench.start([1], 2, 0.1)
+    bench.await_end(window)
+    assert bench.publisher_report(1, 2, window).sent > 0
+    assert not bench.peer.said(Report, epoch=1)
+
+
+def test_the_warden_gets_rid_of_a_client_that_hangs(bench: Bench, zmq_client: str) -> None:
+    bench.launch(zmq_client, "zmq-sub", first_id=1, count=3)
+    before = {c: bench.peer.hello(c).pid for c in (1, 2, 3)}
+    kill(before[2], signal.SIGSTOP)
+    kill(before[3], signal.SIGSTOP)
+    bench.peer.tell_warden("g", Quit(ids=[2, 3]))
+    for client in (2, 3):
+        exit_ = bench.peer.heard(ChildExit, [client])
+        assert (exit_.pid, exit_.status, exit_.replaced) == (before[client], -9, True)
+        bench.peer.heard(Hello, [client], warden=False, incarnation=1)
+    bench.peer.sync([1, 2, 3])
+    assert bench.peer.hello(1).pid == before[1]
+
+
+def test_replacements_run_out(bench: Bench, zmq_client: str) -> None:
+    program = bench.launch(zmq_client, "zmq-sub", arguments=["--respawns", "1"])
+    kill(bench.peer.hello(1).pid)
+    kill(bench.peer.heard(Hello, [1], warden=False, incarnation=1).pid, signal.SIGTERM)
+    bench.peer.heard(ChildExit, [1], times=2)
+    first, second = bench.peer.said(ChildExit, 1)
+    assert (first.status, first.replaced) == (-9, True)
+    assert (second.status, second.replaced) == (-15, False)
+    bench.await_gone(program, 5)
+
+
+def test_the_others_live_on_when_one_is_not_replaced(bench: Bench, zmq_client: str) -> None:
+    program = bench.launch(zmq_client, "zmq-sub", count=2, arguments=["--respawns", "0"])
+    kill(bench.peer.hello(1).pid)
+    assert not bench.peer.heard(ChildExit, [1]).replaced
+    bench.peer.sync([2])
+    bench.peer.tell([2], Quit())
+    assert bench.await_gone(program, 5) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_parent_takes_everybody_along(bench: Bench, zmq_client: str, number: signal.Signals) -> None:
+    program = bench.launch(zmq_client, "zmq-sub", count=4)
+    kill(program.pid, number)
+    code = bench.await_gone(program, 2)
+    assert code == (0 if number == signal.SIGTERM else -9)
+
+
+def test_no_group_without_its_warden(bench: Bench, zmq_client: str) -> None:
+    program = bench.launch(zmq_client, "zmq-sub", count=2)
+    (warden,) = bench.peer.said(Hello, warden=True)
+    kill(warden.pid)
+    assert bench.await_gone(program, 2) == 5
+
+
+def test_ctrl_c_is_the_controllers_business(bench: Bench, zmq_client: str) -> None:
+    program = bench.launch(zmq_client, "zmq-sub")
+    kill(program.pid, signal.SIGINT)
+    kill(bench.peer.hello(1).pid, signal.SIGINT)
+    bench.peer.sync([1])
+    assert len(program.members()) == 3
+
+
+# --- nonsense --------------------------------------------------------------------------------------------------------
+
+
+def run_to_the_end(bench: Bench, command: str, arguments: list[str], env: dict[str, str]) -> GroupProgram:
+    program = GroupProgram(command, arguments, env)
+    bench.groups.append(program)
+    program.process.wait(20)
+    return program
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["carrier-pigeon", *ARGUMENTS[1:]],
+        ARGUMENTS[:-2],
+        [*ARGUMENTS[:-1], "0"],
+        [*ARGUMENTS[:-1], "-1"],
+        [*ARGUMENTS[:-1], "many"],
+        [*ARGUMENTS[:-1], "99999999999999999999"],
+        [*ARGUMENTS[:-1], "1.5"],
+        [*ARGUMENTS, "--fork-window", "0"],
+        [*ARGUMENTS, "--respawns", "-1"],
+        [*ARGUMENTS, "--colour", "red"],
+        [*ARGUMENTS, "surplus"],
+    ],
+)
+def test_nonsense_arguments_are_one_line_and_exit_code_2(bench: Bench, zmq_client: str, arguments: list[str]) -> None:
+    program = run_to_the_end(bench, zmq_client, arguments, bench.peer.environment)
+    assert program.exit_code() == 2
+    lines = program.stderr().splitlines()
+    assert len(lines) == 1, lines
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HYDRA_CONTROL", ""),
+        ("HYDRA_CONTROL_SERVER_KEY", ""),
+        ("HYDRA_CONTROL_CLIENT_KEY", ""),
+        ("HYDRA_CONTROL_CLIENT_SECRET", "tooshort"),
+        ("HYDRA_CONTROL_CLIENT_SECRET", "\x7f" * 40),
+        ("HYDRA_CONTROL", "nonsense"),
+        ("HYDRA_LIFELINE", "rope"),
+        ("HYDRA_WELCOME_S", "soon"),
+    ],
+)
+def test_a_bad_environment_is_one_line_and_exit_code_2(bench: Bench, zmq_client: str, name: str, value: str) -> None:
+    program = run_to_the_end(bench, zmq_client, ARGUMENTS, {**bench.peer.environment, name: value})
+    assert program.exit_code() == 2
+    (line,) = program.stderr().splitlines()
+    assert name in line
+    assert bench.peer.keys.client_secret not in line
+
+
+def test_no_key_is_on_any_command_line(bench: Bench, zmq_client: str) -> None:
+    program = bench.launch(zmq_client, "zmq-sub")
+    told = subprocess.run(["ps", "-ww", "-o", "args=", "-s", str(program.pid)], capture_output=True, check=True).stdout
+    assert bench.peer.keys.client_secret.encode() not in told

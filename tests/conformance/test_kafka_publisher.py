@@ -1,0 +1,157 @@
+"""What a Kafka publisher must do: the same as any publisher, and account for what the broker acknowledged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hydra.control.protocol import PROBE_EPOCH, Ack, Error, KafkaTopic, Progress, Ready, Report
+from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.model import Histogram, Settings
+from tests.conformance.bench import Bench, Window, same_answer, with_rate
+from tests.conformance.kafka_ends import Log, kill
+
+CLIENT = 7
+SLOW = 20.0
+"""A library that waits for a broker that is not there does so for some seconds."""
+STEADY = Settings(rate=500.0, message_size=100, msg_batch=50)
+
+
+@pytest.fixture
+def publisher(bench: Bench, kafka_client: str) -> Bench:
+    bench.launch(kafka_client, "kafka-pub", first_id=CLIENT)
+    return bench
+
+
+def configured(bench: Bench, epoch: int, topic: KafkaTopic, settings: Settings = STEADY, **more: Any) -> None:
+    assert bench.configure_publisher(CLIENT, epoch, settings, kafka=topic, timeout_s=SLOW, **more) == ""
+
+
+def test_configure_sent_twice_changes_nothing(publisher: Bench, log: Log) -> None:
+    topic = log.from_here()
+    configured(publisher, 1, topic)
+    publisher.tell_configure([CLIENT], 1, STEADY, kafka=topic)
+    publisher.peer.heard(Ready, [CLIENT], epoch=1, times=2)
+    publisher.peer.heard(Ack, [CLIENT], epoch=1, command="configure", times=2)
+
+
+def test_probes_reach_every_partition_until_the_start(publisher: Bench, wide_log: Log) -> None:
+    configured(publisher, 5, wide_log.from_here())
+
+    def probed() -> bool:
+        found = [r for r in wide_log.read() if (r.epoch, r.publisher, r.sequence) == (PROBE_EPOCH, CLIENT, 5)]
+        return {r.partition for r in found} == {0, 1, 2, 3}
+
+    publisher.peer.wait(probed, "a probe in every partition")
+    publisher.start([CLIENT], 5, 30)
+    publisher.peer.sync([CLIENT])
+    probes = sum(r.epoch == PROBE_EPOCH for r in wide_log.read())
+    publisher.peer.stays(lambda: True, "", 0.3)
+    assert sum(r.epoch == PROBE_EPOCH for r in wide_log.read()) == probes
+
+
+@pytest.mark.parametrize("acks", ["0", "1", "all"])
+def test_the_schedule_is_kept_and_acknowledged(publisher: Bench, wide_log: Log, acks: str) -> None:
+    configured(publisher, 2, wide_log.from_here(), with_rate(STEADY, acks=acks), probe=False)
+    window = publisher.start([CLIENT], 2, 0.6)
+    publisher.await_end(window, 0.1)
+    report = publisher.publisher_report(CLIENT, 2, window, SLOW)
+    assert (report.sent, report.acknowledged, report.failed, report.unacknowledged) == (300, 300, 0, [])
+    assert report.bytes == 30_000
+    assert report.batch_bytes > 100
+    assert window.start_ns <= report.first_ns <= report.last_ns
+    assert sum(report.lag.counts[1::2]) > 0
+    publisher.peer.wait(lambda: sum(wide_log.end().values()) == 300, "all of them in the log")
+    records = wide_log.read()
+    assert sorted(r.sequence for r in records) == list(range(300))
+    assert {(r.epoch, r.publisher, r.size) for r in records} == {(2, CLIENT, 100)}
+    assert {r.partition for r in records} == {0, 1, 2, 3}
+    assert all(r.time_ns == window.start_ns + r.sequence * 2_000_000 for r in records)
+    for partition in range(4):
+        sequences = [r.sequence for r in records if r.partition == partition]
+        assert sequences == sorted(sequences)
+
+
+def test_rate_max(publisher: Bench, log: Log) -> None:
+    configured(publisher, 1, log.from_here(), with_rate(STEADY, rate="max"), probe=False, progress_s=0.1)
+    window = publisher.start([CLIENT], 1, 0.3)
+    publisher.await_end(window)
+    report = publisher.publisher_report(CLIENT, 1, window, SLOW)
+    assert report.sent == report.acknowledged > 100
+    assert report.lag == Histogram()
+    assert publisher.peer.said(Progress, CLIENT, epoch=1)
+    assert [r.sequence for r in log.read()] == list(range(report.sent))
+
+
+def test_an_early_stop_and_the_same_report_again(publisher: Bench, log: Log) -> None:
+    configured(publisher, 1, log.from_here(), probe=False)
+    window = publisher.start([CLIENT], 1, 30)
+    publisher.peer.wait(lambda: sum(log.end().values()) > 50, "50 messages")
+    stop = Window(window.start_ns, window.now_ns(), window.offset_ns)
+    report = publisher.publisher_report(CLIENT, 1, stop, SLOW)
+    assert 50 < report.sent < 3000
+    assert report.acknowledged == report.sent == sum(log.end().values())
+    publisher.stop([CLIENT], 1, stop)
+    publisher.peer.heard(Report, [CLIENT], epoch=1, times=2)
+    assert same_answer(*publisher.peer.said(Report, CLIENT, epoch=1))
+
+
+def test_settings_change_between_steps(publisher: Bench, log: Log) -> None:
+    for epoch, settings in enumerate(
+        (
+            STEADY,
+            with_rate(STEADY, linger_ms=5.0, msg_batch=5),
+            with_rate(STEADY, batch_bytes=4096, compression="gzip"),
+        ),
+        start=1,
+    ):
+        configured(publisher, epoch, log.from_here(), settings, probe=False)
+        window = publisher.start([CLIENT], epoch, 0.1)
+        publisher.await_end(window)
+        report = publisher.publisher_report(CLIENT, epoch, window, SLOW)
+        assert (report.sent, report.acknowledged) == (50, 50)
+        if settings.batch_bytes:
+            assert report.batch_bytes == settings.batch_bytes
+    assert [r.epoch for r in log.read()] == [1] * 50 + [2] * 50 + [3] * 50
+
+
+def test_a_topic_that_does_not_exist_is_an_error_and_not_the_end(publisher: Bench, log: Log) -> None:
+    topic = log.from_here()
+    nowhere = KafkaTopic(bootstrap=topic.bootstrap, topic=f"{topic.topic}-not", offsets={0: 0})
+    publisher.tell_configure([CLIENT], 1, STEADY, kafka=nowhere)
+    assert not publisher.peer.heard(Error, [CLIENT], epoch=1, timeout_s=SLOW).fatal
+    configured(publisher, 2, topic)
+
+
+@pytest.mark.parametrize("properties", [{"no.such.thing": "1"}, {"acks": "all"}])
+def test_a_property_that_cannot_be_is_an_error_that_names_it(
+    publisher: Bench, log: Log, properties: dict[str, str]
+) -> None:
+    topic = log.from_here()
+    bad = KafkaTopic(bootstrap=topic.bootstrap, topic=topic.topic, offsets=topic.offsets, properties=properties)
+    publisher.tell_configure([CLIENT], 1, STEADY, kafka=bad)
+    error = publisher.peer.heard(Error, [CLIENT], epoch=1, timeout_s=SLOW)
+    assert next(iter(properties)) in error.message
+
+
+def test_no_topic_at_all_is_an_error(publisher: Bench) -> None:
+    publisher.tell_configure([CLIENT], 1, STEADY)
+    assert publisher.peer.heard(Error, [CLIENT], epoch=1).message
+
+
+def test_a_broker_that_dies_leaves_an_honest_report(publisher: Bench, own_broker: EmbeddedBroker) -> None:
+    log = Log(own_broker, 1)
+    configured(publisher, 1, log.from_here(), probe=False)
+    window = publisher.start([CLIENT], 1, 1.5)
+    publisher.await_end(window, -1.0)
+    kill(own_broker)
+    publisher.await_end(window, -0.1)
+    assert publisher.peer.sync([CLIENT]) < 2.0
+    publisher.await_end(window)
+    report = publisher.publisher_report(CLIENT, 1, window, 25)
+    open_ended = sum(last - first + 1 for first, last in report.unacknowledged)
+    assert report.acknowledged + open_ended == report.sent
+    assert open_ended > 0
+    assert report.acknowledged > 0
+    assert publisher.peer.sync([CLIENT]) < 2.0

@@ -1,0 +1,262 @@
+"""What a ZMQ publisher must do: name its endpoint, prove it, keep its schedule, account for it."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import zmq
+
+from hydra.control.protocol import Ack, Error, Hello, Progress, Ready, Report, Stop
+from hydra.model import Histogram, Settings
+from tests.conformance.bench import LEAD_NS, Bench, Window, same_answer, with_rate
+from tests.conformance.zmq_ends import Listener
+
+CLIENT = 7
+DEEP = Settings(sndhwm=0, message_size=64)
+"""Nothing is dropped at an unbounded high-water mark, so every figure is exact."""
+
+
+@pytest.fixture
+def publisher(bench: Bench, zmq_client: str) -> Bench:
+    bench.launch(zmq_client, "zmq-pub", first_id=CLIENT)
+    return bench
+
+
+def prepared(bench: Bench, epoch: int, settings: Settings, **more: Any) -> Listener:
+    """A publisher configured for this epoch, with a listener that is proven to hear it."""
+    listener = Listener(bench.peer, bench.configure_publisher(CLIENT, epoch, settings, **more))
+    listener.await_probe(epoch)
+    return listener
+
+
+def total(histogram: Histogram) -> int:
+    return sum(histogram.counts[1::2])
+
+
+def test_it_introduces_itself(publisher: Bench) -> None:
+    hello = publisher.peer.hello(CLIENT)
+    (program,) = publisher.groups
+    assert (hello.ids, hello.role, hello.group) == ([CLIENT], "publisher", "g")
+    assert (hello.warden, hello.incarnation, hello.agent) == (False, 0, "agent-1")
+    assert hello.pid in {p.pid for p in program.children()}
+    assert hello.implementation
+    assert hello.versions
+    assert hello.host
+    assert len(hello.boot_id) == 36
+    (warden,) = publisher.peer.said(Hello, warden=True)
+    assert (warden.ids, warden.group, warden.role) == ([CLIENT], "g", "publisher")
+
+
+def test_configure_sent_twice_changes_nothing(publisher: Bench) -> None:
+    endpoint = publisher.configure_publisher(CLIENT, 1, DEEP)
+    publisher.tell_configure([CLIENT], 1, DEEP)
+    again = publisher.peer.heard(Ready, [CLIENT], epoch=1, times=2)
+    publisher.peer.sync([CLIENT])
+    assert again.endpoint == endpoint
+    assert len(publisher.peer.said(Ack, CLIENT, epoch=1, command="configure")) == 2
+    Listener(publisher.peer, endpoint).await_probe(1)
+
+
+def test_an_older_epoch_is_ignored(publisher: Bench) -> None:
+    endpoint = publisher.configure_publisher(CLIENT, 5, DEEP)
+    publisher.tell_configure([CLIENT], 4, with_rate(DEEP, sndhwm=5))
+    publisher.tell_start([CLIENT], 4, Window(time.time_ns(), time.time_ns() + 10**9, 0))
+    publisher.peer.tell([CLIENT], Stop(epoch=4, stop_at_ns=1))
+    publisher.peer.sync([CLIENT])
+    assert not [m for m in publisher.peer.log if getattr(m, "epoch", None) == 4]
+    Listener(publisher.peer, endpoint).await_probe(5)
+
+
+def test_commands_before_their_configure_are_ignored(publisher: Bench) -> None:
+    publisher.tell_start([CLIENT], 1, Window(time.time_ns(), time.time_ns() + 10**9, 0))
+    publisher.peer.tell([CLIENT], Stop(epoch=1, stop_at_ns=1))
+    publisher.peer.sync([CLIENT])
+    assert not publisher.peer.said(Report)
+    assert not publisher.peer.said(Error)
+    publisher.configure_publisher(CLIENT, 1, DEEP)
+    publisher.peer.tell([CLIENT], Stop(epoch=1, stop_at_ns=1))
+    publisher.peer.sync([CLIENT])
+    assert not publisher.peer.said(Report)
+
+
+def test_probes_name_the_epoch_until_the_start(publisher: Bench) -> None:
+    listener = prepared(publisher, 3, DEEP)
+    publisher.peer.wait(lambda: len(listener.probes(3)) >= 3, "probes repeat")
+    publisher.configure_publisher(CLIENT, 4, DEEP)
+    probe = listener.await_probe(4)
+    assert (probe.publisher, probe.size) == (CLIENT, 24)
+    window = publisher.start([CLIENT], 4, 0.2)
+    publisher.await_end(window, 0.1)
+    assert all(p.arrived_ns < window.start_ns for p in listener.probes())
+
+
+def test_without_probe_there_are_none(publisher: Bench) -> None:
+    listener = prepared(publisher, 1, DEEP)
+    assert publisher.configure_publisher(CLIENT, 2, DEEP, probe=False)
+    publisher.peer.sync([CLIENT])
+    publisher.peer.stays(lambda: not listener.probes(2), "a probe that nobody asked for")
+
+
+@pytest.mark.parametrize(("rate", "seconds", "size"), [(1000.0, 0.8, 100), (300.0, 0.51, 24)])
+def test_the_schedule_is_kept_exactly(publisher: Bench, rate: float, seconds: float, size: int) -> None:
+    settings = with_rate(DEEP, rate=rate, message_size=size, msg_batch=10)
+    listener = prepared(publisher, 2, settings)
+    window = publisher.start([CLIENT], 2, seconds)
+    listener.clock = window.now_ns
+    publisher.await_end(window, 0.2)
+    count = round(rate * seconds)
+    report = publisher.publisher_report(CLIENT, 2, window)
+    publisher.peer.wait(lambda: len(listener.data(2)) == count, f"{count} messages")
+    data = listener.data(2)
+    assert [a.sequence for a in data] == list(range(count))
+    assert {(a.publisher, a.size, a.padding) for a in data} == {(CLIENT, size, bytes(size - 24))}
+    assert [a.time_ns for a in data] == [window.start_ns + n * 10**9 // round(rate) for n in range(count)]
+    assert all(a.arrived_ns >= a.time_ns for a in data)
+    assert (report.sent, report.acknowledged, report.failed, report.unacknowledged) == (count, count, 0, [])
+    assert (report.bytes, report.batch_bytes, report.stopped_early) == (count * size, 0, "")
+    assert window.start_ns <= report.first_ns < report.last_ns <= window.stop_ns + 50_000_000
+    assert 0 < total(report.lag) <= count
+    assert report.lag.max_us < 1_000_000
+
+
+def test_it_stops_by_itself_at_the_end_of_the_window(publisher: Bench) -> None:
+    listener = prepared(publisher, 1, with_rate(DEEP, rate=500.0))
+    window = publisher.start([CLIENT], 1, 0.3)
+    publisher.await_end(window, 0.2)
+    count = len(listener.data(1))
+    publisher.peer.stays(lambda: len(listener.data(1)) == count, "a message after the end of the window")
+    assert count == 150
+    assert not publisher.peer.said(Report)
+
+
+def test_stop_is_answered_with_one_report_again_and_again(publisher: Bench) -> None:
+    prepared(publisher, 1, with_rate(DEEP, rate=500.0))
+    window = publisher.start([CLIENT], 1, 0.2)
+    publisher.await_end(window)
+    publisher.publisher_report(CLIENT, 1, window)
+    publisher.stop([CLIENT], 1, window)
+    publisher.peer.heard(Report, [CLIENT], epoch=1, times=2)
+    first, second = publisher.peer.said(Report, CLIENT, epoch=1)
+    assert same_answer(first, second)
+
+
+def test_start_sent_twice_does_not_start_twice(publisher: Bench) -> None:
+    listener = prepared(publisher, 1, with_rate(DEEP, rate=500.0))
+    window = publisher.start([CLIENT], 1, 0.3)
+    publisher.tell_start([CLIENT], 1, window)
+    publisher.peer.heard(Ack, [CLIENT], epoch=1, command="start", times=2)
+    publisher.await_end(window, 0.1)
+    assert publisher.publisher_report(CLIENT, 1, window).sent == 150
+    assert [a.sequence for a in listener.data(1)] == list(range(150))
+
+
+def test_an_early_stop_ends_the_window(publisher: Bench) -> None:
+    listener = prepared(publisher, 1, with_rate(DEEP, rate=1000.0))
+    window = publisher.start([CLIENT], 1, 30.0)
+    publisher.peer.wait(lambda: len(listener.data(1)) >= 200, "200 messages")
+    stop = Window(window.start_ns, window.now_ns(), window.offset_ns)
+    report = publisher.publisher_report(CLIENT, 1, stop)
+    publisher.peer.wait(lambda: len(listener.data(1)) == report.sent, "all that was sent")
+    assert 200 <= report.sent < 2000
+    publisher.peer.stays(lambda: len(listener.data(1)) == report.sent, "a message after the stop")
+
+
+def test_rate_max_has_send_times_and_no_lag(publisher: Bench) -> None:
+    listener = prepared(publisher, 1, with_rate(DEEP, rate="max", message_size=24))
+    window = publisher.start([CLIENT], 1, 0.1)
+    publisher.await_end(window)
+    report = publisher.publisher_report(CLIENT, 1, window)
+    publisher.peer.wait(lambda: len(listener.data(1)) == report.sent, "all that was sent", 20)
+    data = listener.data(1)
+    assert report.sent > 1000
+    assert [a.sequence for a in data] == list(range(report.sent))
+    assert all(a.time_ns <= b.time_ns for a, b in pairwise(data))
+    assert window.start_ns <= data[0].time_ns <= data[-1].time_ns < window.stop_ns
+    assert report.lag == Histogram()
+
+
+def test_epochs_follow_each_other_on_one_socket(publisher: Bench) -> None:
+    listener = prepared(publisher, 1, with_rate(DEEP, rate=500.0))
+    endpoint = publisher.peer.said(Ready, CLIENT)[-1].endpoint
+    for epoch in (2, 3):
+        assert publisher.configure_publisher(CLIENT, epoch, with_rate(DEEP, rate=500.0), probe=False) == endpoint
+        window = publisher.start([CLIENT], epoch, 0.1)
+        publisher.await_end(window)
+        assert publisher.publisher_report(CLIENT, epoch, window).sent == 50
+    publisher.peer.wait(lambda: len(listener.data(3)) == 50, "the second step's messages")
+    assert [a.sequence for a in listener.data(2)] == list(range(50))
+
+
+@pytest.mark.parametrize("changes", [{"sndhwm": 77}, {"nodrop": True}])
+def test_what_the_socket_is_made_of_makes_a_new_endpoint(publisher: Bench, changes: dict[str, object]) -> None:
+    before = publisher.configure_publisher(CLIENT, 1, Settings())
+    after = publisher.configure_publisher(CLIENT, 2, with_rate(Settings(), **changes))
+    assert before != after
+    Listener(publisher.peer, after).await_probe(2)
+
+
+def test_a_port_that_was_given_is_kept(bench: Bench, zmq_client: str) -> None:
+    with bench.peer.context.socket(zmq.PUB) as free:
+        port = free.bind_to_random_port("tcp://127.0.0.1")
+    bench.launch(zmq_client, "zmq-pub", first_id=CLIENT, env={"HYDRA_PORTS": f"{port}"})
+    for epoch, sndhwm in ((1, 1000), (2, 2000), (3, 0)):
+        endpoint = bench.configure_publisher(CLIENT, epoch, Settings(sndhwm=sndhwm))
+        assert endpoint == f"tcp://127.0.0.1:{port}"
+        Listener(bench.peer, endpoint).await_probe(epoch)
+
+
+def test_an_address_that_cannot_be_bound_is_an_error_and_not_the_end(bench: Bench, zmq_client: str) -> None:
+    bench.launch(zmq_client, "zmq-pub", first_id=CLIENT, env={"HYDRA_DATA_HOST": "203.0.113.9"})
+    bench.tell_configure([CLIENT], 1, Settings())
+    error = bench.peer.heard(Error, [CLIENT], epoch=1)
+    assert "203.0.113.9" in error.message
+    assert not error.fatal
+    bench.peer.sync([CLIENT])
+    assert not bench.peer.said(Ack, CLIENT, command="configure")
+
+
+def test_nodrop_waits_and_still_listens_to_the_controller(publisher: Bench) -> None:
+    settings = Settings(rate="max", nodrop=True, sndhwm=2, message_size=65536, msg_batch=10)
+    listener = prepared(publisher, 1, settings)
+    # From here on nobody reads: the listener's socket stays open and fills up.
+    publisher.peer.unwatch(listener._socket)
+    listener._socket.rcvhwm = 1
+    window = publisher.start([CLIENT], 1, 1.0)
+    publisher.await_end(window, -0.3)
+    assert publisher.peer.sync([CLIENT]) < 1.0
+    publisher.await_end(window)
+    report = publisher.publisher_report(CLIENT, 1, window)
+    assert report.blocked_ns > 100_000_000
+    assert report.sent * 65536 < 500_000_000
+    listener._socket.close()
+
+
+def test_nodrop_loses_nothing(publisher: Bench) -> None:
+    listener = prepared(publisher, 1, Settings(rate="max", nodrop=True, sndhwm=10, message_size=24))
+    window = publisher.start([CLIENT], 1, 0.2)
+    publisher.await_end(window)
+    report = publisher.publisher_report(CLIENT, 1, window)
+    publisher.peer.wait(lambda: len(listener.data(1)) == report.sent, "all that was sent", 20)
+    assert [a.sequence for a in listener.data(1)] == list(range(report.sent))
+
+
+def test_progress_is_told_as_often_as_asked(publisher: Bench) -> None:
+    prepared(publisher, 1, with_rate(DEEP, rate=500.0), progress_s=0.1)
+    window = publisher.start([CLIENT], 1, 0.6)
+    publisher.await_end(window, 0.1)
+    told = publisher.peer.said(Progress, CLIENT, epoch=1)
+    assert 3 <= len(told) <= 7
+    counts = [p.messages for p in told]
+    assert counts == sorted(counts)
+    assert 0 < counts[0] <= counts[-1] <= 300
+    assert all(window.start_ns < p.time_ns <= window.stop_ns + LEAD_NS for p in told)
+
+
+def test_progress_is_not_told_unasked(publisher: Bench) -> None:
+    prepared(publisher, 1, with_rate(DEEP, rate=500.0), progress_s=0.0)
+    window = publisher.start([CLIENT], 1, 0.3)
+    publisher.await_end(window, 0.1)
+    assert not publisher.peer.said(Progress)

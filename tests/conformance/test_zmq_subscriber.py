@@ -1,0 +1,438 @@
+"""What a ZMQ subscriber must do: prove that it hears everyone, keep an exact ledger, drain, and report."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from hydra.control.protocol import Ack, Error, Progress, Ready, Report
+from hydra.model import LedgerCounts, Settings, SubscriberReport
+from tests.conformance.bench import Bench, Window, same_answer, with_rate
+from tests.conformance.zmq_ends import Speaker
+
+CLIENT = 3
+ONE, OTHER, STRANGER = 100, 101, 666
+DEEP = Settings(rcvhwm=0)
+
+
+@pytest.fixture
+def subscriber(bench: Bench, zmq_client: str) -> Bench:
+    bench.launch(zmq_client, "zmq-sub", first_id=CLIENT)
+    return bench
+
+
+def speakers(bench: Bench, *publishers: int) -> list[Speaker]:
+    return [Speaker(bench.peer, publisher) for publisher in publishers]
+
+
+def endpoints(*of: Speaker) -> dict[int, str]:
+    return {speaker.publisher: speaker.endpoint for speaker in of}
+
+
+def connected(
+    bench: Bench, epoch: int, *of: Speaker, settings: Settings = DEEP, progress_s: float = 0.02, subscriptions: int = 1
+) -> None:
+    """Configures the subscriber for these speakers and proves that it hears them."""
+    bench.configure_subscribers([CLIENT], epoch, settings, publishers=endpoints(*of), progress_s=progress_s)
+    for speaker in of:
+        speaker.await_subscriptions(subscriptions)
+        speaker.probe(epoch)
+    bench.peer.heard(Ready, [CLIENT], epoch=epoch)
+
+
+def got(bench: Bench, epoch: int, messages: int) -> None:
+    """Waits until the subscriber has told that it has so many messages."""
+    bench.peer.wait(
+        lambda: any(p.messages >= messages for p in bench.peer.said(Progress, CLIENT, epoch=epoch)),
+        f"progress of {messages} messages",
+    )
+
+
+def running(bench: Bench, epoch: int, seconds: float = 30.0) -> Window:
+    """A window that has begun."""
+    window = bench.start([CLIENT], epoch, seconds)
+    bench.peer.wait(lambda: window.now_ns() > window.start_ns, "the start of the window")
+    return window
+
+
+def only_ledger(report: SubscriberReport) -> LedgerCounts:
+    (ledger,) = report.ledgers
+    return ledger
+
+
+# --- readiness -------------------------------------------------------------------------------------------------------
+
+
+def test_it_is_ready_when_every_publisher_was_heard_in_this_epoch(subscriber: Bench) -> None:
+    one, other = speakers(subscriber, ONE, OTHER)
+    subscriber.configure_subscribers([CLIENT], 4, DEEP, publishers=endpoints(one, other))
+    for speaker in (one, other):
+        speaker.await_subscriptions(1)
+    one.probe(4)
+    other.probe(3)
+    other.probe(4, publisher=STRANGER)
+    other.send(4, range(5))
+    other.send_raw(b"short")
+    subscriber.peer.stays(lambda: not subscriber.peer.said(Ready), "ready without a probe of the other publisher")
+    other.probe(4)
+    subscriber.peer.heard(Ready, [CLIENT], epoch=4)
+    for speaker in (one, other):
+        speaker.probe(4)
+    subscriber.peer.stays(lambda: len(subscriber.peer.said(Ready)) == 1, "ready twice", 0.1)
+
+
+def test_configure_sent_twice_makes_no_new_connection(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    subscriber.tell_configure([CLIENT], 1, DEEP, publishers=endpoints(one))
+    subscriber.peer.heard(Ready, [CLIENT], epoch=1, times=2)
+    subscriber.peer.heard(Ack, [CLIENT], epoch=1, command="configure", times=2)
+    subscriber.peer.stays(lambda: one.subscriptions == 1, "a second connection", 0.1)
+
+
+def test_without_probe_there_is_only_the_ack(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    for times in (1, 2):
+        subscriber.tell_configure([CLIENT], 1, DEEP, publishers=endpoints(one), probe=False)
+        subscriber.peer.heard(Ack, [CLIENT], epoch=1, command="configure", times=times)
+    subscriber.peer.sync([CLIENT])
+    assert not subscriber.peer.said(Ready)
+
+
+def test_an_older_epoch_is_ignored(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 5, one)
+    subscriber.tell_configure([CLIENT], 4, with_rate(DEEP, rcvhwm=9), publishers=endpoints(one))
+    subscriber.tell_start([CLIENT], 4, Window(1, 2, 0))
+    subscriber.tell_finish([CLIENT], 4, {ONE: 0})
+    subscriber.peer.sync([CLIENT])
+    assert not [m for m in subscriber.peer.log if getattr(m, "epoch", None) == 4]
+    assert one.subscriptions == 1
+
+
+@pytest.mark.parametrize("settings", [DEEP, with_rate(DEEP, rate=5.0, message_size=100)])
+def test_the_next_epoch_keeps_the_connection(subscriber: Bench, settings: Settings) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    connected(subscriber, 2, one, settings=settings)
+    subscriber.peer.stays(lambda: one.subscriptions == 1, "a second connection", 0.1)
+
+
+def test_another_high_water_mark_makes_a_new_connection(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    connected(subscriber, 2, one, settings=with_rate(DEEP, rcvhwm=50), subscriptions=2)
+    assert one.present == 1
+
+
+def test_another_endpoint_is_followed(subscriber: Bench) -> None:
+    before, after = speakers(subscriber, ONE, ONE)
+    connected(subscriber, 1, before)
+    connected(subscriber, 2, after)
+    subscriber.peer.wait(lambda: before.present == 0, "the old connection closes")
+
+
+def test_an_endpoint_that_is_none_is_an_error_and_not_the_end(subscriber: Bench) -> None:
+    subscriber.tell_configure([CLIENT], 1, DEEP, publishers={ONE: "nonsense"})
+    error = subscriber.peer.heard(Error, [CLIENT], epoch=1)
+    assert "nonsense" in error.message
+    assert not error.fatal
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 2, one)
+
+
+# --- the ledger ------------------------------------------------------------------------------------------------------
+
+
+def test_a_whole_stream_in_order(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    window = running(subscriber, 1)
+    one.send(1, range(5000), size=100)
+    got(subscriber, 1, 5000)
+    subscriber.stop([CLIENT], 1, window)
+    subscriber.peer.heard(Ack, [CLIENT], epoch=1, command="stop")
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 5000})
+    assert only_ledger(report) == LedgerCounts(publisher=ONE, received=5000, in_window=5000, missing=0)
+    assert (report.bytes, report.stale, report.undrained, report.reconnects) == (500_000, 0, 0, 0)
+    assert 1 <= report.batches <= 5000
+    assert 1 <= report.first_batch <= 5000
+    assert window.start_ns <= report.first_ns <= report.last_ns
+    assert report.drain == "complete"
+    assert report.usage.max_rss_bytes > 1_000_000
+
+
+def test_loss_duplicates_disorder_and_strangers_are_told_exactly(subscriber: Bench) -> None:
+    one, other = speakers(subscriber, ONE, OTHER)
+    connected(subscriber, 6, one, other)
+    running(subscriber, 6)
+    # ONE: 10 … 19 and 50 are lost, 5 and 60 … 62 come twice, 70 comes after 75.
+    one.send(6, range(10))
+    one.send(6, [5])
+    one.send(6, range(20, 50))
+    one.send(6, range(51, 70))
+    one.send(6, [60, 61, 62])
+    one.send(6, [71, 72, 73, 74, 75, 70])
+    one.send(6, range(76, 100))
+    # OTHER loses 0 … 2 and the last two; messages of other epochs and publishers come in between.
+    other.send(6, range(3, 8))
+    other.send(5, range(4))
+    other.send(7, range(2))
+    other.send(6, range(6), publisher=STRANGER)
+    other.probe(6)
+    other.send_raw(b"")
+    other.send_raw(b"23 bytes are no header.")
+    got(subscriber, 6, 93 + 5)
+    subscriber.peer.sync([CLIENT])
+    report = subscriber.subscriber_report(CLIENT, 6, {ONE: 100, OTHER: 10}, quiet_s=0.3)
+    assert report.ledgers == [
+        LedgerCounts(
+            publisher=ONE,
+            received=89,
+            in_window=89,
+            missing=11,
+            missing_ranges=[(10, 19), (50, 50)],
+            duplicates=4,
+            reordered=1,
+        ),
+        LedgerCounts(
+            publisher=OTHER, received=5, in_window=5, missing=5, missing_ranges=[(0, 2), (8, 9)], duplicates=0
+        ),
+    ]
+    assert report.stale == 12
+    assert report.drain == "quiet"
+
+
+def test_what_was_never_acknowledged_is_not_expected(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    running(subscriber, 1)
+    one.send(1, [n for n in range(100) if n not in (7, 8, 30)])
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 100}, unacknowledged={ONE: [(8, 9), (40, 44)]})
+    # Expected are 93; 7 and 30 of them are missing. 9 and 40 … 44 came although nobody vouched for them.
+    assert only_ledger(report) == LedgerCounts(
+        publisher=ONE, received=91, in_window=91, missing=2, missing_ranges=[(7, 7), (30, 30)], extra=6
+    )
+
+
+def test_the_list_of_missing_ranges_is_bounded_and_says_so(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    running(subscriber, 1)
+    one.send(1, range(1, 1200, 2))
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 1200})
+    ledger = only_ledger(report)
+    assert (ledger.received, ledger.missing, ledger.truncated) == (600, 600, True)
+    assert ledger.missing_ranges == [(n, n) for n in range(0, 512, 2)]
+
+
+def test_a_publisher_that_sent_nothing(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    running(subscriber, 1)
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 0})
+    assert only_ledger(report) == LedgerCounts(publisher=ONE, received=0, in_window=0, missing=0)
+    assert (report.batches, report.first_ns, report.last_ns, report.latency.counts) == (0, 0, 0, [])
+
+
+def test_late_messages_count_as_received_and_not_in_the_window(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    window = running(subscriber, 1, 0.4)
+    one.send(1, range(50))
+    got(subscriber, 1, 50)
+    subscriber.await_end(window, 0.05)
+    subscriber.stop([CLIENT], 1, window)
+    one.send(1, range(50, 80))
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 80})
+    assert only_ledger(report) == LedgerCounts(publisher=ONE, received=80, in_window=50, missing=0)
+    assert report.last_ns > window.stop_ns
+
+
+def test_an_early_stop_moves_the_end_of_the_window(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    window = running(subscriber, 1, 30.0)
+    one.send(1, range(50))
+    got(subscriber, 1, 50)
+    subscriber.stop([CLIENT], 1, Window(window.start_ns, window.now_ns(), window.offset_ns))
+    subscriber.peer.heard(Ack, [CLIENT], epoch=1, command="stop")
+    one.send(1, range(50, 80))
+    assert only_ledger(subscriber.subscriber_report(CLIENT, 1, {ONE: 80})).in_window == 50
+
+
+def test_the_next_configure_closes_the_ledger(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    running(subscriber, 1)
+    one.send(1, range(10))
+    got(subscriber, 1, 10)
+    connected(subscriber, 2, one)
+    running(subscriber, 2)
+    one.send(1, range(10, 14))
+    one.send(2, range(20))
+    got(subscriber, 2, 20)
+    subscriber.tell_finish([CLIENT], 1, {ONE: 14})
+    report = subscriber.subscriber_report(CLIENT, 2, {ONE: 20})
+    assert only_ledger(report) == LedgerCounts(publisher=ONE, received=20, in_window=20, missing=0)
+    assert report.stale == 4
+    assert not subscriber.peer.said(Report, epoch=1)
+
+
+# --- drain -----------------------------------------------------------------------------------------------------------
+
+
+def test_complete_ends_the_drain_at_once(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    running(subscriber, 1)
+    one.send(1, range(10))
+    subscriber.tell_finish([CLIENT], 1, {ONE: 12}, quiet_s=20, drain_max_s=20)
+    subscriber.peer.stays(lambda: not subscriber.peer.said(Report), "a report before the drain is over")
+    one.send(1, [11])
+    # The last expected sequence is here: what is missing before it was dropped.
+    report = subscriber.peer.heard(Report, [CLIENT], epoch=1, timeout_s=3).subscriber
+    assert report is not None
+    assert (report.drain, only_ledger(report).missing_ranges) == ("complete", [(10, 10)])
+
+
+def test_quiet_ends_the_drain(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    running(subscriber, 1)
+    one.send(1, range(10))
+    began = time.monotonic()
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 20}, quiet_s=0.4, drain_max_s=20)
+    assert 0.35 < time.monotonic() - began < 3
+    assert (report.drain, only_ledger(report).missing_ranges) == ("quiet", [(10, 19)])
+
+
+def test_the_deadline_ends_the_drain(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    running(subscriber, 1)
+    subscriber.tell_finish([CLIENT], 1, {ONE: 20}, quiet_s=0.4, drain_max_s=1.0)
+    began = time.monotonic()
+
+    def keep_talking() -> bool:
+        one.send(1, [3])
+        return bool(subscriber.peer.said(Report))
+
+    subscriber.peer.wait(keep_talking, "the report")
+    assert 0.9 < time.monotonic() - began < 4
+    report = subscriber.peer.said(Report)[0].subscriber
+    assert report is not None
+    assert (report.drain, only_ledger(report).received) == ("deadline", 1)
+
+
+def test_finish_is_answered_with_one_report_again_and_again(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    running(subscriber, 1)
+    one.send(1, range(10))
+    subscriber.subscriber_report(CLIENT, 1, {ONE: 10})
+    one.send(1, range(10, 20))
+    subscriber.tell_finish([CLIENT], 1, {ONE: 20})
+    subscriber.peer.heard(Report, [CLIENT], epoch=1, times=2)
+    first, second = subscriber.peer.said(Report, CLIENT, epoch=1)
+    assert same_answer(first, second)
+
+
+# --- figures ---------------------------------------------------------------------------------------------------------
+
+
+def bucket_of(value_us: int) -> int:
+    """The formula of docs/control-protocol.md."""
+    bucket = max(value_us.bit_length() - 11, 0)
+    return bucket * 1024 + (value_us >> bucket)
+
+
+def test_latency_is_arrival_minus_due_time(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    window = running(subscriber, 1)
+    one.send(1, range(100), time_ns=window.now_ns() - 250_000_000)
+    one.send(1, range(100, 130), time_ns=window.now_ns() + 3_600_000_000_000)
+    got(subscriber, 1, 130)
+    latency = subscriber.subscriber_report(CLIENT, 1, {ONE: 130}).latency
+    indexes, counts = latency.counts[::2], latency.counts[1::2]
+    assert indexes == sorted(set(indexes))
+    assert indexes[0] == bucket_of(0)
+    assert counts[0] == 30
+    assert sum(counts[1:]) == 100
+    assert bucket_of(250_000) <= indexes[1] <= indexes[-1] <= bucket_of(2_000_000)
+    assert latency.min_us == 0
+    assert 250_000 <= latency.max_us < 2_000_000
+    assert indexes[-1] == bucket_of(latency.max_us)
+
+
+def test_a_receive_rate_holds_it_back_until_the_drain(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one, settings=with_rate(DEEP, receive_rate=200.0))
+    window = subscriber.start([CLIENT], 1, 1.0)
+    one.send(1, range(2000))
+    subscriber.await_end(window)
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 2000})
+    ledger = only_ledger(report)
+    assert ledger.received == 2000
+    assert 150 <= ledger.in_window <= 205
+    for progress in subscriber.peer.said(Progress, CLIENT, epoch=1):
+        if progress.time_ns < window.stop_ns:
+            assert progress.messages <= 200 * (progress.time_ns - window.start_ns) / 1e9 + 20
+
+
+def test_a_reconnect_rate_makes_new_connections(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one, settings=with_rate(DEEP, reconnect_rate=5.0))
+    window = subscriber.start([CLIENT], 1, 0.9)
+    sequence = 0
+
+    def talking() -> bool:
+        nonlocal sequence
+        one.send(1, [sequence])
+        sequence += 1
+        return window.over(0.3)
+
+    subscriber.peer.wait(talking, "the end of the window")
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: sequence}, quiet_s=0.3)
+    # Due at 0.2, 0.4, 0.6 and 0.8 s.
+    assert (report.reconnects, one.subscriptions, one.present) == (4, 5, 1)
+    assert 1 <= len(report.absent) <= 4
+    for begin_ns, end_ns in report.absent:
+        assert window.start_ns < begin_ns < end_ns <= window.stop_ns + 1_000_000_000
+    ledger = only_ledger(report)
+    assert ledger.received + ledger.missing == sequence
+    assert ledger.duplicates == 0
+
+
+def test_after_reconnecting_a_plain_step_is_plain(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one, settings=with_rate(DEEP, reconnect_rate=20.0))
+    window = subscriber.start([CLIENT], 1, 0.2)
+    subscriber.await_end(window)
+    subscriber.subscriber_report(CLIENT, 1, {ONE: 0})
+    made = one.subscriptions
+    subscriber.configure_subscribers([CLIENT], 2, DEEP, publishers=endpoints(one), progress_s=0.02)
+
+    def probing() -> bool:
+        one.probe(2)
+        return bool(subscriber.peer.said(Ready, CLIENT, epoch=2))
+
+    subscriber.peer.wait(probing, "ready")
+    running(subscriber, 2)
+    one.send(2, range(100))
+    report = subscriber.subscriber_report(CLIENT, 2, {ONE: 100})
+    assert (report.reconnects, report.absent, only_ledger(report).missing) == (0, [], 0)
+    assert one.subscriptions <= made + 1
+
+
+def test_progress_counts_messages(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one, progress_s=0.1)
+    window = running(subscriber, 1)
+    one.send(1, range(30))
+    got(subscriber, 1, 30)
+    told = subscriber.peer.said(Progress, CLIENT, epoch=1)
+    assert told[-1].messages == 30
+    assert abs(told[-1].time_ns - window.now_ns()) < 2_000_000_000

@@ -1,0 +1,129 @@
+"""The suite's own data ends for ZMQ: a publisher that follows a script and a subscriber that keeps everything."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import zmq
+
+from hydra.client.header import HEADER, pack
+from hydra.control.protocol import PROBE_EPOCH
+from tests.conformance.peer import ControlPeer
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One data message as it came in; times in ns, ``arrived_ns`` is Unix time."""
+
+    epoch: int
+    publisher: int
+    sequence: int
+    time_ns: int
+    size: int
+    padding: bytes
+    arrived_ns: int
+
+
+class Listener:
+    """A SUB socket on a publisher's endpoint; reads inside the control peer's loop."""
+
+    def __init__(self, peer: ControlPeer, endpoint: str, *, rcvhwm: int = 0, clock: Callable[[], int] = time.time_ns):
+        self.arrivals: list[Arrival] = []
+        self.clock = clock
+        self._peer = peer
+        self._socket = peer.context.socket(zmq.SUB)
+        self._socket.linger = 0
+        self._socket.rcvhwm = rcvhwm
+        self._socket.subscribe(b"")
+        self._socket.connect(endpoint)
+        peer.watch(self._socket, self._receive)
+
+    def _receive(self) -> None:
+        for _ in range(5000):
+            try:
+                message = self._socket.recv(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            epoch, publisher, sequence, time_ns = HEADER.unpack_from(message)
+            arrived = self.clock()
+            self.arrivals.append(
+                Arrival(epoch, publisher, sequence, time_ns, len(message), message[HEADER.size :], arrived)
+            )
+
+    def data(self, epoch: int) -> list[Arrival]:
+        """The messages of an epoch, in the order of arrival."""
+        return [a for a in self.arrivals if a.epoch == epoch]
+
+    def probes(self, sequence: int | None = None) -> list[Arrival]:
+        """The probes so far, of one configured epoch or all."""
+        return [a for a in self.data(PROBE_EPOCH) if sequence is None or a.sequence == sequence]
+
+    def await_probe(self, epoch: int) -> Arrival:
+        """Waits for a probe that says it was configured for this epoch: the subscription works from here on."""
+        self._peer.wait(lambda: bool(self.probes(epoch)), f"a probe of epoch {epoch}")
+        return self.probes(epoch)[0]
+
+    def close(self) -> None:
+        """Disconnects."""
+        self._peer.unwatch(self._socket)
+        self._socket.close()
+
+
+class Speaker:
+    """An XPUB socket that sends exactly what a test tells it to, and sees who subscribes."""
+
+    def __init__(self, peer: ControlPeer, publisher: int) -> None:
+        self.publisher = publisher
+        self.subscriptions = 0
+        """Subscriptions that have arrived, departed ones included: one for every data socket that connected."""
+        self.present = 0
+        self._peer = peer
+        self._socket = peer.context.socket(zmq.XPUB)
+        self._socket.setsockopt(zmq.XPUB_VERBOSER, 1)
+        self._socket.linger = 0
+        self._socket.sndhwm = 0
+        self._socket.bind("tcp://127.0.0.1:*")
+        self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        peer.watch(self._socket, self._take_subscriptions)
+
+    def _take_subscriptions(self) -> None:
+        while True:
+            try:
+                joined = self._socket.recv(zmq.NOBLOCK)[:1] == b"\x01"
+            except zmq.Again:
+                return
+            self.subscriptions += joined
+            self.present += 1 if joined else -1
+
+    def await_subscriptions(self, count: int) -> None:
+        """Waits until so many subscriptions have been made, ever."""
+        self._peer.wait(lambda: self.subscriptions >= count, f"{count} subscriptions at publisher {self.publisher}")
+
+    def probe(self, epoch: int, publisher: int | None = None) -> None:
+        """Sends one probe of a publisher that was configured for this epoch."""
+        self._socket.send(pack(PROBE_EPOCH, self.publisher if publisher is None else publisher, epoch, time.time_ns()))
+
+    def send(
+        self,
+        epoch: int,
+        sequences: Iterable[int],
+        *,
+        publisher: int | None = None,
+        time_ns: int | None = None,
+        size: int = 24,
+    ) -> None:
+        """Sends these sequences in this order; they claim to be due at ``time_ns``, or now."""
+        who = self.publisher if publisher is None else publisher
+        for sequence in sequences:
+            self._socket.send(pack(epoch, who, sequence, time_ns or time.time_ns(), size))
+
+    def send_raw(self, message: bytes) -> None:
+        """Sends something that may be no message of ours."""
+        self._socket.send(message)
+
+    def close(self) -> None:
+        """Unbinds."""
+        self._peer.unwatch(self._socket)
+        self._socket.close()

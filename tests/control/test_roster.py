@@ -1,0 +1,275 @@
+"""The roster: what may change its state, and that nothing else does."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hydra.control.protocol import (
+    MAX_MESSAGE_BYTES,
+    Ack,
+    ChildExit,
+    Error,
+    FromClient,
+    Hello,
+    Progress,
+    Ready,
+    Report,
+    encode,
+)
+from hydra.control.roster import Roster
+from tests.control.golden_messages import FROM_CLIENT
+
+EPOCH = 5
+_PUBLISHER = FROM_CLIENT["report-publisher-zmq"]
+_SUBSCRIBER = FROM_CLIENT["report-subscriber"]
+
+
+def hello(ids: list[int], **changes: object) -> Hello:
+    golden = FROM_CLIENT["hello-subscriber"]
+    assert isinstance(golden, Hello)
+    return msgspec.structs.replace(golden, **{"ids": ids, "group": "g", "seq": 1, "pid": 100 + ids[0], **changes})
+
+
+def report(ids: list[int], seq: int, epoch: int = EPOCH, golden: FromClient = _SUBSCRIBER) -> Report:
+    assert isinstance(golden, Report)
+    return msgspec.structs.replace(golden, ids=ids, seq=seq, epoch=epoch)
+
+
+@pytest.fixture
+def roster() -> Roster:
+    """Expects 1, 2, 3 of group g and 9 of another; 1, packed 2 with 3, and the warden are there."""
+    it = Roster()
+    it.expect("g", [1, 2, 3])
+    it.expect("other", [9])
+    it.begin(EPOCH)
+    assert it.receive(b"one", encode(hello([1])))
+    assert it.receive(b"two", encode(hello([2, 3])))
+    assert it.receive(b"warden", encode(hello([1, 2, 3], warden=True, pid=50)))
+    assert not it.refused
+    return it
+
+
+def state(roster: Roster) -> object:
+    """All that a frame could change, counters apart."""
+    return copy.deepcopy(
+        (
+            roster.answers,
+            {c: roster.hello(c) for c in roster.present()},
+            set(roster.wardens()),
+            sorted(roster.everyone()),
+            dict(roster.pongs),
+            roster._exits,
+        )
+    )
+
+
+def test_who_is_there(roster: Roster) -> None:
+    assert roster.present() == {1, 2, 3}
+    assert roster.wardens() == {"g"}
+    assert roster.warden("g") == b"warden"
+    assert roster.warden("other") is None
+    assert list(roster.identities([3, 1, 2, 9])) == [(b"two", [3, 2]), (b"one", [1])]
+    assert roster.carries_only(b"two", [2, 3])
+    assert not roster.carries_only(b"two", [3])
+
+
+def test_answers_are_kept_by_client(roster: Roster) -> None:
+    roster.receive(b"one", encode(Ack(ids=[1], seq=2, epoch=EPOCH, command="configure")))
+    roster.receive(b"two", encode(Ack(ids=[2, 3], seq=2, epoch=EPOCH, command="configure")))
+    roster.receive(b"one", encode(Ready(ids=[1], seq=3, epoch=EPOCH, endpoint="tcp://x:1")))
+    roster.receive(b"two", encode(Progress(ids=[3], seq=3, epoch=EPOCH, messages=7, time_ns=1)))
+    roster.receive(b"one", encode(report([1], 4, golden=_PUBLISHER)))
+    roster.receive(b"two", encode(report([3], 4)))
+    roster.receive(b"two", encode(Error(ids=[2], seq=5, epoch=EPOCH, message="no")))
+    answers = roster.answers
+    assert answers.acked("configure") == {1, 2, 3}
+    assert answers.acked("start") == set()
+    assert answers.ready == {1: "tcp://x:1"}
+    assert answers.progress[3].messages == 7
+    assert answers.reported() == {1, 3}
+    assert answers.errors == {2: "no"}
+    assert not roster.refused
+
+
+def test_a_new_epoch_starts_empty(roster: Roster) -> None:
+    roster.receive(b"one", encode(Ack(ids=[1], seq=2, epoch=EPOCH, command="configure")))
+    roster.begin(EPOCH + 1)
+    assert roster.answers.acked("configure") == set()
+    assert roster.present() == {1, 2, 3}
+
+
+def test_the_answer_to_a_ping_belongs_to_no_epoch(roster: Roster) -> None:
+    roster.receive(b"one", encode(Ack(ids=[1], seq=2, epoch=0, command="ping", time_ns=7, echo=5)))
+    assert roster.pongs == {1: (5, 7)}
+    roster.receive(b"warden", encode(Ack(ids=[1, 2, 3], seq=2, epoch=0, command="ping", time_ns=8, echo=6)))
+    assert not roster.refused
+
+
+def test_an_error_of_no_epoch_is_kept(roster: Roster) -> None:
+    roster.receive(b"one", encode(Error(ids=[1], seq=2, epoch=0, message="out of memory", fatal=True)))
+    assert roster.answers.errors == {1: "out of memory"}
+
+
+# --- refusals --------------------------------------------------------------------------------------------------------
+
+STRANGE: list[tuple[str, bytes, bytes]] = [
+    ("malformed", b"one", b""),
+    ("malformed", b"one", b"{}"),
+    ("malformed", b"one", b'{"type":"stop","v":1,"epoch":5,"stop_at_ns":1}'),
+    ("malformed", b"stranger", b"\xff"),
+    ("oversized", b"one", encode(Ready(ids=[1], seq=2, epoch=EPOCH)).ljust(MAX_MESSAGE_BYTES + 1)),
+    ("unannounced", b"stranger", encode(Ready(ids=[1], seq=2, epoch=EPOCH))),
+    ("unannounced", b"stranger", encode(ChildExit(ids=[1], seq=2, pid=101, status=-9, replaced=False))),
+    ("replayed", b"one", encode(Ready(ids=[1], seq=1, epoch=EPOCH))),
+    ("replayed", b"warden", encode(ChildExit(ids=[1], seq=1, pid=101, status=-9, replaced=True))),
+    ("foreign_id", b"one", encode(Ready(ids=[2], seq=2, epoch=EPOCH))),
+    ("foreign_id", b"one", encode(Ready(ids=[1, 2], seq=2, epoch=EPOCH))),
+    ("foreign_id", b"one", encode(Ready(ids=[], seq=2, epoch=EPOCH))),
+    ("foreign_id", b"warden", encode(ChildExit(ids=[9], seq=2, pid=1, status=-9, replaced=True))),
+    ("out_of_epoch", b"one", encode(Ready(ids=[1], seq=2, epoch=EPOCH - 1))),
+    ("out_of_epoch", b"one", encode(Ack(ids=[1], seq=2, epoch=EPOCH + 1, command="configure"))),
+    ("out_of_epoch", b"one", encode(Ack(ids=[1], seq=2, epoch=0, command="configure"))),
+    ("out_of_epoch", b"one", encode(Progress(ids=[1], seq=2, epoch=0, messages=1, time_ns=1))),
+    ("out_of_epoch", b"one", encode(report([1], 2, EPOCH - 1))),
+    ("out_of_epoch", b"one", encode(Error(ids=[1], seq=2, epoch=EPOCH - 1, message="late"))),
+    ("repeated_report", b"two", encode(report([2, 3], 2))),
+    ("not_for_a_warden", b"warden", encode(Ready(ids=[1], seq=2, epoch=EPOCH))),
+    ("not_for_a_warden", b"warden", encode(report([1], 2))),
+    ("not_for_a_warden", b"warden", encode(Progress(ids=[1], seq=2, epoch=EPOCH, messages=1, time_ns=1))),
+    ("not_for_a_warden", b"warden", encode(Ack(ids=[1, 2, 3], seq=2, epoch=EPOCH, command="configure"))),
+    ("not_a_warden", b"one", encode(ChildExit(ids=[1], seq=2, pid=101, status=-9, replaced=False))),
+    ("unexpected_hello", b"new", encode(hello([4]))),
+    ("unexpected_hello", b"new", encode(hello([9]))),
+    ("unexpected_hello", b"new", encode(hello([1, 9]))),
+    ("unexpected_hello", b"new", encode(hello([1], group="h"))),
+    ("unexpected_hello", b"new", encode(hello([1, 4], warden=True))),
+    ("unexpected_hello", b"new", encode(msgspec.structs.replace(hello([1]), ids=[]))),
+    ("repeated_hello", b"one", encode(hello([1]))),
+    ("repeated_hello", b"one", encode(hello([1], seq=2, incarnation=1))),
+    ("duplicate_hello", b"new", encode(hello([1]))),
+    ("duplicate_hello", b"new", encode(hello([2], incarnation=0))),
+    ("duplicate_hello", b"new", encode(hello([1, 2, 3], warden=True))),
+]
+
+
+@pytest.mark.parametrize(("reason", "identity", "frame"), STRANGE)
+def test_refused_counted_and_nothing_changed(roster: Roster, reason: str, identity: bytes, frame: bytes) -> None:
+    before = state(roster)
+    assert roster.receive(identity, frame) is None
+    assert roster.refused == Counter({reason: 1})
+    assert state(roster) == before
+
+
+def test_a_report_counts_once(roster: Roster) -> None:
+    roster.receive(b"one", encode(report([1], 2)))
+    before = state(roster)
+    roster.receive(b"one", encode(report([1], 3)))
+    roster.receive(b"one", encode(report([1], 4, golden=_PUBLISHER)))
+    assert roster.refused == {"repeated_report": 2}
+    assert state(roster) == before
+
+
+def test_a_refused_message_of_ones_own_uses_up_its_seq(roster: Roster) -> None:
+    roster.receive(b"one", encode(Ready(ids=[1], seq=7, epoch=EPOCH - 1)))
+    roster.receive(b"one", encode(Ready(ids=[1], seq=7, epoch=EPOCH)))
+    assert roster.refused == {"out_of_epoch": 1, "replayed": 1}
+    assert not roster.answers.ready
+
+
+# --- deaths and replacements -----------------------------------------------------------------------------------------
+
+
+def test_a_replacement_takes_over(roster: Roster) -> None:
+    assert roster.receive(b"one again", encode(hello([1], incarnation=1, pid=777)))
+    assert roster.hello(1).pid == 777
+    assert dict(roster.identities([1])) == {b"one again": [1]}
+    roster.receive(b"one", encode(Ready(ids=[1], seq=2, epoch=EPOCH)))
+    assert roster.refused == {"unannounced": 1}
+    # The forerunner's death, told afterwards, does not touch it.
+    roster.receive(b"warden", encode(ChildExit(ids=[1], seq=2, pid=101, status=-9, replaced=True)))
+    assert 1 in roster.present()
+    assert [e.pid for e in roster.take_exits()] == [101]
+    assert roster.take_exits() == []
+
+
+def test_a_death_removes_the_client(roster: Roster) -> None:
+    roster.receive(b"warden", encode(ChildExit(ids=[1], seq=2, pid=101, status=1, replaced=False)))
+    assert roster.present() == {2, 3}
+    assert b"one" not in roster.everyone()
+    with pytest.raises(KeyError):
+        roster.hello(1)
+
+
+def test_forgetting_clients_forgets_their_warden_with_the_last(roster: Roster) -> None:
+    roster.forget([1, 2])
+    assert roster.present() == {3}
+    assert sorted(roster.everyone()) == [b"two", b"warden"]
+    roster.forget([3])
+    assert roster.everyone() == []
+    assert roster.warden("g") is None
+    roster.receive(b"one", encode(Ready(ids=[1], seq=2, epoch=EPOCH)))
+    roster.receive(b"new", encode(hello([1], incarnation=5)))
+    assert roster.refused == {"unannounced": 1, "unexpected_hello": 1}
+
+
+# --- any order -------------------------------------------------------------------------------------------------------
+
+_FRAMES = st.one_of(
+    st.sampled_from([frame for _, _, frame in STRANGE]),
+    st.builds(
+        lambda ids, seq, epoch, command: encode(Ack(ids=ids, seq=seq, epoch=epoch, command=command)),
+        st.lists(st.integers(1, 4), max_size=3),
+        st.integers(1, 30),
+        st.integers(0, 6),
+        st.sampled_from(["configure", "start", "ping", "?"]),
+    ),
+    st.builds(
+        lambda client, seq, epoch, golden: encode(report([client], seq, epoch, golden)),
+        st.integers(1, 4),
+        st.integers(1, 30),
+        st.integers(4, 6),
+        st.sampled_from([_PUBLISHER, _SUBSCRIBER]),
+    ),
+    st.builds(
+        lambda ids, warden, incarnation, seq: encode(
+            hello(ids, warden=warden, incarnation=incarnation, seq=seq, pid=incarnation)
+        ),
+        st.lists(st.integers(1, 4), min_size=1, max_size=3),
+        st.booleans(),
+        st.integers(0, 3),
+        st.integers(1, 5),
+    ),
+    st.builds(
+        lambda ids, seq, pid: encode(ChildExit(ids=ids, seq=seq, pid=pid, status=-9, replaced=True)),
+        st.lists(st.integers(1, 4), min_size=1, max_size=3),
+        st.integers(1, 30),
+        st.integers(0, 3),
+    ),
+    st.binary(max_size=20),
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c", b"d"]), _FRAMES), max_size=40))
+def test_any_frames_in_any_order(script: list[tuple[bytes, bytes]]) -> None:
+    roster = Roster()
+    roster.expect("g", [1, 2, 3])
+    roster.begin(EPOCH - 1)
+    old = roster.answers
+    roster.begin(EPOCH)
+    for identity, frame in script:
+        roster.receive(identity, frame)
+        # Every client that is present is expected, on exactly one living connection.
+        assert roster.present() <= {1, 2, 3}
+        everyone = set(roster.everyone())
+        assert {i for i, _ in roster.identities(roster.present())} <= everyone
+        answers = roster.answers
+        assert not answers.publisher_reports.keys() & answers.subscriber_reports.keys()
+        assert answers.reported() <= {1, 2, 3}
+    assert (old.acks, old.ready, old.progress, old.errors, old.reported()) == ({}, {}, {}, {}, set())
+    assert roster.answers.epoch == EPOCH

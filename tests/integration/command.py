@@ -1,0 +1,132 @@
+"""Runs the ``hydra`` command as a user would, and waits for what it should do."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+
+from hydra.results.store import DATABASE
+
+Hydra = [sys.executable, "-m", "hydra.cli"]
+
+
+def wait_until(condition: Callable[[], object], deadline_s: float, what: str) -> None:
+    """Polls until the condition holds; fails the test with ``what`` after the deadline."""
+    end = time.monotonic() + deadline_s
+    while not condition():
+        assert time.monotonic() < end, f"after {deadline_s} s still waiting for {what}"
+        time.sleep(0.02)
+
+
+def hydra(*arguments: object, expect: int = 0, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end and checks its exit code."""
+    done = subprocess.run(
+        [*Hydra, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        cwd=cwd,
+        env={**os.environ, **env},
+    )
+    assert done.returncode == expect, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def table(run: Path) -> list[dict[str, str]]:
+    """The rows of a run's table.csv."""
+    with (run / "table.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def steps(run: Path) -> list[tuple[int, str]]:
+    """The (epoch, status) of every committed step; empty while there is no run yet."""
+    if not (run / DATABASE).is_file():
+        return []
+    with contextlib.closing(sqlite3.connect(run / DATABASE, timeout=10)) as db:
+        return list(db.execute("SELECT epoch, status FROM steps ORDER BY epoch"))
+
+
+def events(run: Path) -> list[str]:
+    """The details of a run's events with their kind in front."""
+    with contextlib.closing(sqlite3.connect(run / DATABASE, timeout=10)) as db:
+        return [f"{kind}: {detail}" for kind, detail in db.execute("SELECT kind, detail FROM events ORDER BY id")]
+
+
+class Background:
+    """A ``hydra`` command that goes on while the test does something to it."""
+
+    def __init__(self, *arguments: object, log: Path) -> None:
+        self._log = log
+        with log.open("w") as file:
+            self.process = psutil.Popen(
+                [*Hydra, *map(str, arguments)], stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+            )
+
+    def family(self) -> list[psutil.Process]:
+        """Every process below the command."""
+        try:
+            found: list[psutil.Process] = self.process.children(recursive=True)
+        except psutil.NoSuchProcess:
+            return []
+        return found
+
+    def clients(self, kind: str) -> list[psutil.Process]:
+        """Client processes of a kind, e.g. ``zmq-sub``: the parents of their groups, their wardens and the clients."""
+        found = []
+        for process in self.family():
+            with contextlib.suppress(psutil.Error):
+                if kind in process.cmdline():
+                    found.append(process)
+        return found
+
+    def output(self) -> str:
+        """What it has printed so far."""
+        return self._log.read_text()
+
+    def wait(self, timeout_s: float = 60) -> int:
+        """Its exit code."""
+        code = self.process.wait(timeout_s)
+        assert isinstance(code, int)
+        return code
+
+
+@contextlib.contextmanager
+def background(*arguments: object, log: Path) -> Iterator[Background]:
+    """Starts a command and makes sure that nothing of it is left when the test ends."""
+    command = Background(*arguments, log=log)
+    family: list[psutil.Process] = []
+    try:
+        yield command
+        family = command.family()
+    finally:
+        family = family or command.family()
+        for process in [command.process, *family]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGKILL)
+        command.process.wait(10)
+
+
+def gone(processes: list[psutil.Process]) -> bool:
+    """Whether all of these have ended."""
+    return not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in _known(processes))
+
+
+def _known(processes: list[psutil.Process]) -> Iterator[psutil.Process]:
+    for process in processes:
+        try:
+            process.status()
+        except psutil.NoSuchProcess:
+            continue
+        yield process

@@ -1,0 +1,188 @@
+"""Every command as a user types it, with small numbers and real parts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.integration.command import hydra, steps, table
+
+pytestmark = pytest.mark.processes
+
+
+def test_zmqfixed_gives_a_row_for_each_client_count_with_the_published_columns(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    done = hydra("zmqfixed", "--clients", "3,6", "--rate", 500, "--duration", 1, "--out", run)
+    rows = table(run)
+    assert list(rows[0])[:7] == [
+        "clients", "avg_tx_rate_pps", "avg_rx_rate_pps", "client_loss_pct", "failed_clients", "total_tx", "total_rx",
+    ]  # fmt: skip
+    assert [r["clients"] for r in rows] == ["3", "6"]
+    for row in rows:
+        # The pacer is exact, loopback loses nothing at this rate, and every subscriber counted for itself.
+        assert (row["total_tx"], float(row["total_rx"]), float(row["client_loss_pct"])) == ("500", 500.0, 0.0)
+        assert float(row["avg_tx_rate_pps"]) == pytest.approx(500, rel=0.05)
+    assert "Avrg Tx Rate" in done.stdout
+    assert (run / "table.md").read_text() in done.stdout
+
+
+def test_zmqrate_fills_all_five_figures(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    hydra(
+        "zmqrate", "--clients", "3", "--step-seconds", 0.3, "--start-rate", 4000, "--out", run,
+        "--set", "sweep.search.ratio=2", "--set", "sweep.search.confirmations=1",
+        "--set", "sweep.search.max_doublings=3", "--set", "sweep.search.loss_target=0.9",
+    )  # fmt: skip
+    (row,) = table(run)
+    figures = list(row)[1:6]
+    assert [name.split("_")[0] for name in figures] == ["max", "aggregate", "max", "max", "max"]
+    assert all(float(row[name]) > 0 for name in figures)
+
+
+def test_nodrop_loses_nothing_at_the_highest_rate(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    hydra("zmqfixed", "--clients", "3", "--rate", "max", "--nodrop", "--duration", 0.5, "--out", run)
+    (row,) = table(run)
+    assert float(row["client_loss_pct"]) == 0
+    assert float(row["total_rx"]) == float(row["total_tx"]) > 1000
+    assert "latency_from_send_p50_us" in row
+    assert "latency_p50_us" not in row
+
+
+@pytest.mark.parametrize("client", ["kafka-python", "confluent-kafka"])
+def test_kafka_batch_measures_through_a_real_broker(tmp_path: Path, client: str) -> None:
+    run = tmp_path / "run"
+    hydra(
+        "kafka-batch", "--clients", "2", "--msg-batch", "100,500", "--rate", 500, "--duration", 1,
+        "--client", client, "--out", run,
+    )  # fmt: skip
+    rows = table(run)
+    assert [r["msg_batch"] for r in rows] == ["100", "500"]
+    for row in rows:
+        assert (row["total_tx"], float(row["total_rx"]), float(row["client_loss_pct"])) == ("500", 500.0, 0.0)
+    # The bytes that the producer got follow from the batch in messages.
+    assert int(rows[1]["batch_bytes"]) > 4 * int(rows[0]["batch_bytes"])
+    assert not list(run.glob("broker*/")), "the broker's data is thrown away"
+
+
+def test_several_partitions_and_every_acks_setting(tmp_path: Path) -> None:
+    for acks in ("0", "all"):
+        run = tmp_path / acks
+        hydra(
+            "kafka-batch", "--clients", "2", "--msg-batch", "50", "--rate", 400, "--duration", 1, "--partitions", 3,
+            "--client", "confluent-kafka", "--set", f'settings.acks="{acks}"', "--out", run,
+        )  # fmt: skip
+        (row,) = table(run)
+        assert (row["total_tx"], float(row["total_rx"])) == ("400", 400.0)
+
+
+def test_the_users_own_cluster_keeps_its_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    hydra("broker", "status", expect=1)
+    up = hydra("broker", "up").stdout
+    try:
+        bootstrap = up.split(" at ")[1].split()[0]
+        assert bootstrap in hydra("broker", "status").stdout
+        hydra("broker", "up", expect=1)
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        admin.create_topics([NewTopic("theirs", 1, 1)])["theirs"].result(10)
+        hydra(
+            "kafka-batch", "--clients", "2", "--msg-batch", "100", "--rate", 200, "--duration", 0.5,
+            "--bootstrap", bootstrap, "--client", "confluent-kafka", "--out", tmp_path / "run",
+            "--kafka-prop", "fetch.min.bytes=1",
+        )  # fmt: skip
+        assert {t for t in admin.list_topics(timeout=10).topics if not t.startswith("__")} == {"theirs"}
+    finally:
+        assert "down" in hydra("broker", "down").stdout
+    hydra("broker", "status", expect=1)
+
+
+def test_run_takes_a_file_and_replaced_keys(tmp_path: Path) -> None:
+    scenario = tmp_path / "mine.toml"
+    scenario.write_text(
+        'system = "zmq"\nclient = "pyzmq"\ntable = "fixed"\n[settings]\nrate = 100.0\n'
+        "[sweep]\nclients = [2]\nduration_s = 0.5\n[sweep.vary]\nmessage_size = [24, 1000]\n"
+    )
+    done = hydra("run", scenario, "--set", "settings.rate=200.0", "--json", "--out", tmp_path / "run")
+    rows = json.loads(done.stdout)["rows"]
+    assert [(r["message_size"], r["total_tx"], r["total_rx"]) for r in rows] == [(24, 100, 100), (1000, 100, 100)]
+    listed = json.loads(hydra("runs", tmp_path, "--json").stdout)
+    assert [(r["scenario"], r["steps"], r["ended"]) for r in listed] == [("mine", 2, "finished")]
+
+
+def test_a_client_count_that_does_not_fit_is_skipped_with_its_reason(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    hydra(
+        "zmqfixed", "--clients", "2,50000", "--rate", 100, "--duration", 0.3, "--out", run, expect=3,
+    )  # fmt: skip
+    small, large = table(run)
+    assert small["status"] == "ok"
+    assert large["status"] == "skipped"
+    assert "do not fit" in large["reason"]
+
+
+def test_agents_lists_what_is_declared() -> None:
+    agents = json.loads(hydra("agents", "--json").stdout)
+    assert [a["agent"] for a in agents] == ["agent-pub", "agent-sub-1", "agent-sub-2", "agent-sub-3"]
+    assert agents[0]["attributes"] == "group:cpu4-mem16"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["zmqfixed", "--rate", "abc"], "neither messages per second nor max"),
+        (["zmqfixed", "--rate", "-5"], "rate must be above 0"),
+        (["zmqfixed", "--clients", "0"], "at least 1"),
+        (["zmqfixed", "--clients", "3,x"], "whole numbers"),
+        (["zmqfixed", "--message-size", "3"], "message_size must be 24"),
+        (["zmqfixed", "--duration", "0"], "duration_s"),
+        (["zmqfixed", "--clients", "1000000"], "do not fit"),
+        (["zmqfixed", "--foo"], "No such option"),
+        (["zmqfixd"], "No such command"),
+        (["run", "nosuch"], "known scenarios"),
+        (["run", "zmqfixed", "--set", "settings.ratee=3"], "did you mean rate"),
+        (["run", "zmqfixed", "--set", "nonsense"], "nonsense"),
+        (["kafka-batch", "--kafka-prop", "nonsense"], "key=value"),
+        (["kafka-batch", "--kafka-prop", "no.such.property=1"], "no.such.property"),
+        (["kafka-batch", "--client", "pyzmq"], "confluent-kafka"),
+        (["kafka-batch", "--bootstrap", "127.0.0.1:1", "--kafka-prop", "group.id=x"], "group.id"),
+        (["zmqfixed", "--config", "nosuch.toml"], "nosuch.toml"),
+        (["zmqfixed", "--master", "host:5050"], "--master"),
+        (["runs", "nosuch"], "nosuch"),
+    ],
+)
+def test_bad_input_is_one_line_with_exit_code_2_and_starts_nothing(
+    tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    extra = ["--out", str(tmp_path / "run")] if arguments[0] not in ("runs", "zmqfixd") else []
+    done = hydra(*arguments, *extra, expect=2, cwd=tmp_path)
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_directory_is_never_overwritten(tmp_path: Path) -> None:
+    small = ("zmqfixed", "--clients", "2", "--rate", 100, "--duration", 0.2, "--out", tmp_path / "run")
+    hydra(*small)
+    before = (tmp_path / "run" / "table.csv").read_bytes()
+    assert "already holds a run" in hydra(*small, expect=2).stderr
+    assert (tmp_path / "run" / "table.csv").read_bytes() == before
+
+
+def test_without_java_the_zmq_half_still_works(tmp_path: Path) -> None:
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    done = hydra("kafka-batch", "--out", tmp_path / "k", expect=2, PATH=str(empty))
+    assert "openjdk" in done.stderr
+    assert not (tmp_path / "k").exists()
+    hydra("zmqfixed", "--clients", "2", "--rate", 100, "--duration", 0.2, "--out", tmp_path / "z", PATH=str(empty))
+    assert steps(tmp_path / "z")
+
+
+def test_an_unreachable_bootstrap_server_is_one_line_in_good_time(tmp_path: Path) -> None:
+    done = hydra("kafka-batch", "--bootstrap", "127.0.0.1:1", "--out", tmp_path / "run", expect=1)
+    assert "127.0.0.1:1" in done.stderr.strip().splitlines()[-1]

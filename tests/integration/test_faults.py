@@ -1,0 +1,148 @@
+"""Faults in the middle of a run: no measured row is lost, and no process, topic or file is left."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.integration.command import background, events, gone, steps, table, wait_until
+
+pytestmark = pytest.mark.processes
+
+FIXED = ("zmqfixed", "--rate", 200, "--set", "warmup_s=0", "--set", "ready_timeout_s=20.0")
+
+
+def _await_window(run: Path) -> None:
+    """Returns in the middle of the first step."""
+    wait_until(lambda: (run / "run.db").exists() and any("window" in e for e in events(run)), 60, "the first step")
+
+
+def _client(processes: list[psutil.Process]) -> psutil.Process:
+    """A client among the processes of its group: the youngest; the parent and the warden come first."""
+    return max(processes, key=lambda p: (p.create_time(), p.pid))
+
+
+def test_a_killed_subscriber_fails_alone_and_is_there_again_in_the_next_step(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with background(*FIXED, "--clients", "4,5", "--duration", 3, "--out", run, log=tmp_path / "log") as command:
+        _await_window(run)
+        _client(command.clients("zmq-sub")).kill()
+        assert command.wait() == 0
+    first, second = table(run)
+    assert (first["failed_clients"], first["failed_dead"], first["failed_lossy"]) == ("1", "1", "0")
+    assert 0 < float(first["client_loss_pct"]) <= 25
+    assert (second["failed_clients"], float(second["client_loss_pct"])) == ("0", 0)
+    assert any("client_exit" in e and "SIGKILL" in e for e in events(run))
+
+
+def test_a_stopped_subscriber_is_silent_and_replaced(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    quick = ("--set", "drain_max_s=1.0")
+    with background(*FIXED, *quick, "--clients", "4,5", "--duration", 3, "--out", run, log=tmp_path / "log") as command:
+        _await_window(run)
+        _client(command.clients("zmq-sub")).suspend()
+        assert command.wait() == 0
+    first, second = table(run)
+    assert (first["failed_clients"], first["failed_silent"]) == ("1", "1")
+    assert second["failed_clients"] == "0"
+
+
+def test_a_killed_publisher_fails_its_step_and_the_run_goes_on(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with background(*FIXED, "--clients", "2,3", "--duration", 3, "--out", run, log=tmp_path / "log") as command:
+        _await_window(run)
+        _client(command.clients("zmq-pub")).kill()
+        assert command.wait() == 3
+    first, second = table(run)
+    assert first["status"] == "failed"
+    assert "publisher 0 died" in first["reason"]
+    assert (second["status"], float(second["client_loss_pct"])) == ("ok", 0)
+
+
+def test_a_killed_group_fails_its_clients_and_is_launched_again(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with background(*FIXED, "--clients", "6,7", "--duration", 3, "--out", run, log=tmp_path / "log") as command:
+        _await_window(run)
+        min(command.clients("zmq-sub"), key=lambda p: (p.create_time(), p.pid)).kill()
+        assert command.wait() == 0
+    first, second = table(run)
+    assert first["failed_dead"] == "2"
+    assert (second["failed_clients"], float(second["client_loss_pct"])) == ("0", 0)
+
+
+def test_a_killed_controller_leaves_nothing_and_keeps_its_rows(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with background(*FIXED, "--clients", "2,3,4", "--duration", 2, "--out", run, log=tmp_path / "log") as command:
+        wait_until(lambda: len(steps(run)) >= 1, 30, "the first row")
+        family = command.family()
+        assert len(family) >= 4
+        command.process.kill()
+        wait_until(lambda: gone(family), 2, "the end of every client")
+    assert steps(run)[0][1] == "ok"
+
+
+def test_a_killed_controller_takes_its_broker_along(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    arguments = ("kafka-batch", "--clients", "2", "--msg-batch", "100,200", "--rate", 200, "--duration", 2)
+    with background(*arguments, "--out", run, log=tmp_path / "log") as command:
+        wait_until(lambda: len(steps(run)) >= 1, 60, "the first row")
+        family = command.family()
+        assert any("java" in p.name() for p in family)
+        command.process.kill()
+        wait_until(lambda: gone(family), 2, "the end of clients and broker")
+        wait_until(lambda: not list(run.glob("broker*/")), 2, "the broker's data to go")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    run = tmp_path / "run"
+    with background(*FIXED, "--clients", "2,3,4", "--duration", 2, "--out", run, log=tmp_path / "log") as command:
+        wait_until(lambda: len(steps(run)) >= 1, 30, "the first row")
+        family = command.family()
+        command.process.send_signal(number)
+        assert command.wait(10) == 130
+        assert gone(family)
+        assert "Traceback" not in command.output()
+    assert [row["status"] for row in table(run)][:1] == ["ok"]
+
+
+def test_a_second_ctrl_c_leaves_at_once(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with background(*FIXED, "--clients", "4", "--duration", 60, "--out", run, log=tmp_path / "log") as command:
+        _await_window(run)
+        family = command.family()
+        # A stopped client does not go by itself: the first Ctrl-C waits for it.
+        _client(command.clients("zmq-sub")).suspend()
+        command.process.send_signal(signal.SIGINT)
+        wait_until(lambda: len([p for p in family if not gone([p])]) < len(family), 10, "the tear-down to begin")
+        command.process.send_signal(signal.SIGINT)
+        assert command.wait(3) == 130
+        wait_until(lambda: gone(family), 2, "the end of every client")
+
+
+def test_a_killed_broker_fails_its_step_and_a_new_one_carries_the_next(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    arguments = (
+        "kafka-batch",
+        "--clients",
+        "2",
+        "--msg-batch",
+        "100,200",
+        "--rate",
+        200,
+        "--duration",
+        3,
+        "--set",
+        "warmup_s=0",
+    )
+    with background(*arguments, "--client", "confluent-kafka", "--out", run, log=tmp_path / "log") as command:
+        _await_window(run)
+        next(p for p in command.family() if "java" in p.name()).kill()
+        assert command.wait() == 3
+    first, second = table(run)
+    assert first["status"] == "failed"
+    assert "broker" in first["reason"]
+    assert (second["status"], float(second["client_loss_pct"])) == ("ok", 0)

@@ -1,0 +1,222 @@
+"""Which room of hydra may import which, read from the imports themselves; see docs/architecture.md.
+
+A room is a module or a package; where both are in a table, the longer name counts.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+HOUSE = Path(__file__).resolve().parents[1] / "hydra"
+
+TIERS = {
+    # Lowest first. A room uses rooms of lower tiers and of its own.
+    "nouns": ["hydra", "hydra.model", "hydra.errors"],
+    "pure": [
+        "hydra.sweep",
+        "hydra.measure",
+        "hydra.cluster.constraints",
+        "hydra.cluster.placement",
+        "hydra.cluster.resources",
+        "hydra.cluster.splitting",
+        "hydra.control.protocol",
+        "hydra.control.checks",
+        "hydra.client.pacing",
+        "hydra.client.ledger",
+        "hydra.client.header",
+        "hydra.client.histogram",
+        "hydra.client.acks",
+    ],
+    "parts": [
+        "hydra.config",
+        "hydra.console",
+        "hydra.control",
+        "hydra.cluster",
+        "hydra.results",
+        "hydra.client",
+        "hydra.system",
+        "hydra.interrupts",
+    ],
+    "systems": ["hydra.zmqtest", "hydra.kafkatest"],
+    "runs": ["hydra.deployment", "hydra.facts", "hydra.step", "hydra.runner", "hydra.launcher", "hydra.jupyter"],
+    "command": ["hydra.options", "hydra.cli"],
+}
+
+STRANGERS = [{"hydra.zmqtest", "hydra.kafkatest"}]
+"""Rooms of one tier that know nothing of each other."""
+
+ONLY = {"hydra.jupyter": {"hydra.jupyter", "hydra.results", "hydra.model"}}
+"""All that a room may use of hydra."""
+
+LIBRARIES = {
+    # Library → the rooms that may import it.
+    "zmq": [
+        "hydra.control",
+        "hydra.zmqtest",
+        "hydra.client.member",  # the warden waits for the channel's socket and its pipe together
+    ],
+    "pymesos": ["hydra.cluster.mesos"],
+    "kafka": ["hydra.kafkatest"],
+    "confluent_kafka": ["hydra.kafkatest"],
+}
+
+IMPURE = [
+    *("time", "datetime", "socket", "select", "selectors", "ssl", "os", "io", "pathlib", "shutil", "tempfile", "fcntl"),
+    *("subprocess", "multiprocessing", "threading", "asyncio", "concurrent", "signal", "sqlite3", "urllib", "http"),
+    *("zmq", "kafka", "confluent_kafka", "pymesos", "psutil"),
+]
+"""No clock, no socket, no file: what the two lowest tiers do without."""
+
+IMPURE_ON_PURPOSE = {
+    ("hydra.measure.resources", "psutil"),  # the sampler reads the host's totals when asked; the rest is pure
+}
+
+Sources = Mapping[str, str]
+"""Module name → its text."""
+
+
+def sources() -> dict[str, str]:
+    found = {}
+    for path in sorted(HOUSE.rglob("*.py")):
+        parts = path.relative_to(HOUSE.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text()
+    return found
+
+
+def imports(module: str, text: str, known: Sources) -> Iterator[tuple[int, str]]:
+    """(line, module) of every import, wherever in the text it stands."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            # The house is written with absolute imports; a relative one is resolved as if in a module, not a package.
+            base = ".".join(module.split(".")[: -node.level]) if node.level else ""
+            origin = ".".join(part for part in (base, node.module) if part)
+            for alias in node.names:
+                inner = f"{origin}.{alias.name}"
+                yield node.lineno, inner if inner in known else origin
+
+
+def within(module: str, room: str) -> bool:
+    # The package `hydra` itself is a room too, but not everything in it is that room.
+    return module == room or (room != "hydra" and module.startswith(f"{room}."))
+
+
+def place(module: str) -> tuple[int, str]:
+    """The tier's number and the room of a module; (-1, "") if it is in no table."""
+    rooms = [(len(room), tier, room) for tier, names in enumerate(TIERS.values()) for room in names]
+    _, tier, room = max((r for r in rooms if within(module, r[2])), default=(0, -1, ""))
+    return tier, room
+
+
+def breaches(known: Sources) -> list[str]:
+    """One line for each import that breaks a rule."""
+    return [
+        line
+        for module, text in known.items()
+        for number, used in imports(module, text, known)
+        for line in judge(f"{module}:{number} imports {used}", module, used)
+    ] + [f"{m} has no place in TIERS: decide which tier it belongs to" for m in known if place(m)[0] < 0]
+
+
+def judge(fact: str, module: str, used: str) -> Iterator[str]:
+    names = list(TIERS)
+    tier, room = place(module)
+    library = used.split(".")[0]
+    if library == "hydra":
+        used_tier, used_room = place(used)
+        if used_tier > tier >= 0:
+            yield f"{fact}: {names[tier]!r} may not use {names[used_tier]!r}, which is above it"
+        for strangers in STRANGERS:
+            if {room, used_room} <= strangers and room != used_room:
+                yield f"{fact}: {room} and {used_room} never use each other"
+        for limited, allowed in ONLY.items():
+            if within(module, limited) and not any(within(used, a) for a in allowed):
+                yield f"{fact}: {limited} uses only {', '.join(sorted(allowed))}"
+        return
+    rooms = LIBRARIES.get(library)
+    if rooms is not None and not any(within(module, r) for r in rooms):
+        yield f"{fact}: only {', '.join(rooms)} may import {library}"
+    if 0 <= tier <= names.index("pure") and library in IMPURE and (module, library) not in IMPURE_ON_PURPOSE:
+        yield f"{fact}: {names[tier]!r} is pure, it has no clock, socket, file or process"
+
+
+def third_parties(known: Sources, module: str) -> set[str]:
+    used = {name.split(".")[0] for _, name in imports(module, known[module], known)}
+    return used - set(sys.stdlib_module_names) - {"hydra"}
+
+
+def test_every_import_follows_the_layers() -> None:
+    assert breaches(sources()) == []
+
+
+def test_no_two_modules_import_each_other_in_a_circle() -> None:
+    known = sources()
+    graph = {m: {used for _, used in imports(m, text, known) if used in known} - {m} for m, text in known.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"a circle of imports: {' → '.join(error.args[1])}")
+
+
+@pytest.mark.parametrize("module", ["hydra.model", "hydra.errors"])
+def test_the_nouns_need_the_standard_library_only(module: str) -> None:
+    assert third_parties(sources(), module) == set()
+
+
+def test_the_pure_rooms_open_no_file() -> None:
+    for module, text in sources().items():
+        if 0 <= place(module)[0] <= 1:
+            calls = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+            assert not [f"{module}:{n.lineno}" for n in calls if isinstance(n.func, ast.Name) and n.func.id == "open"]
+
+
+def test_every_room_in_the_tables_is_spelt_as_it_is_in_the_house() -> None:
+    known = sources()
+    later = {"hydra.cluster.mesos"}
+    named = {room for rooms in (*TIERS.values(), *LIBRARIES.values()) for room in rooms}
+    assert named - set(known) - later == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "rule"),
+    [
+        ("hydra.model", "import hydra.sweep.grid", "'nouns' may not use 'pure'"),
+        ("hydra.sweep.grid", "from hydra.results import store", "'pure' may not use 'parts'"),
+        ("hydra.sweep.grid", "def f():\n    import time", "hydra.sweep.grid:2 imports time: 'pure' is pure"),
+        ("hydra.client.ledger", "import socket", "'pure' is pure"),
+        ("hydra.measure.rates", "import psutil", "'pure' is pure"),
+        ("hydra.client.group", "from hydra.runner import run", "'parts' may not use 'runs'"),
+        ("hydra.control.protocol", "from hydra.control import controller", "'pure' may not use 'parts'"),
+        ("hydra.control.protocol", "from . import controller", "'pure' may not use 'parts'"),
+        ("hydra.zmqtest.system", "from hydra.kafkatest.topics import Topics", "never use each other"),
+        ("hydra.kafkatest.system", "import hydra.zmqtest", "never use each other"),
+        ("hydra.results.store", "import zmq.utils", "only hydra.control, hydra.zmqtest, hydra.client.member"),
+        ("hydra.zmqtest.pyzmq", "from kafka import KafkaProducer", "only hydra.kafkatest may import kafka"),
+        ("hydra.cluster.local", "import pymesos", "only hydra.cluster.mesos may import pymesos"),
+        ("hydra.jupyter.report", "import hydra.step", "hydra.jupyter uses only"),
+        ("hydra.helpers", "", "has no place in TIERS"),
+    ],
+)
+def test_the_check_notices(module: str, text: str, rule: str) -> None:
+    known = {**dict.fromkeys(sources(), ""), module: text}
+    (line,) = (b for b in breaches(known) if b.startswith(module) and rule in b)
+    assert rule in line
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        ("hydra.results.store", "import sqlite3\nfrom hydra.measure.rates import jain"),
+        ("hydra.client.member", "import zmq"),
+        ("hydra.runner", "import hydra.zmqtest.system\nimport hydra.kafkatest.system"),
+    ],
+)
+def test_the_check_lets_pass(module: str, text: str) -> None:
+    assert breaches({**dict.fromkeys(sources(), ""), module: text}) == []

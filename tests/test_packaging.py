@@ -1,0 +1,85 @@
+"""The built package holds everything that an installed Hydra reads."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+import hydra
+from hydra.config import conf_dir, load_cluster, load_scenario, scenarios
+
+TREE = Path(__file__).resolve().parents[1]
+PARTS = ("pyproject.toml", "setup.py", "README.md", "hydra", "conf")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:
+    # A copy: setuptools leaves a build folder, whose leftovers would end up in later wheels.
+    tree = tmp_path_factory.mktemp("tree")
+    for part in PARTS:
+        source = TREE / part
+        if source.is_dir():
+            shutil.copytree(source, tree / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, tree / part)
+    out = tmp_path_factory.mktemp("wheel")
+    build = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+    done = subprocess.run([sys.executable, "-c", build, out], cwd=tree, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (built,) = out.glob("*.whl")
+    with zipfile.ZipFile(built) as file:
+        yield file
+
+
+def test_conf_is_in_the_wheel_file_by_file(wheel: zipfile.ZipFile) -> None:
+    expected = {f"hydra/{path.relative_to(TREE)}" for path in (TREE / "conf").rglob("*") if path.is_file()}
+    assert {"hydra/conf/hydra.toml", "hydra/conf/kafka/pom.xml", "hydra/conf/scenarios/zmqrate.toml"} <= expected
+    assert expected - set(wheel.namelist()) == set()
+
+
+def test_every_module_is_in_the_wheel(wheel: zipfile.ZipFile) -> None:
+    expected = {str(path.relative_to(TREE)) for path in (TREE / "hydra").rglob("*.py")} | {"hydra/py.typed"}
+    assert expected - set(wheel.namelist()) == set()
+
+
+def test_nothing_but_hydra_is_in_the_wheel(wheel: zipfile.ZipFile) -> None:
+    tops = {name.split("/")[0] for name in wheel.namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"hydra"}
+
+
+def test_the_wheel_installs_the_command(wheel: zipfile.ZipFile) -> None:
+    (name,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
+    assert "hydra = hydra.cli:main" in wheel.read(name).decode()
+
+
+def test_the_wheel_asks_for_what_pyproject_names(wheel: zipfile.ZipFile) -> None:
+    (name,) = (name for name in wheel.namelist() if name.endswith("METADATA"))
+    asked = {line.split(": ")[1] for line in wheel.read(name).decode().splitlines() if line.startswith("Requires-Dist")}
+    project = tomllib.loads((TREE / "pyproject.toml").read_text())["project"]
+    assert set(project["dependencies"]) <= asked
+
+
+def test_the_installed_hydra_finds_its_scenarios_and_its_cluster() -> None:
+    assert scenarios() == sorted(path.stem for path in (TREE / "conf" / "scenarios").glob("*.toml"))
+    assert load_scenario("zmqrate").system == "zmq"
+    assert load_cluster().agents
+
+
+def test_an_installed_hydra_reads_no_file_of_the_working_tree() -> None:
+    package = Path(hydra.__file__).resolve().parent
+    if package.parent == TREE:
+        pytest.skip("hydra is installed as editable; tox tests the built package")
+    assert conf_dir() == package / "conf"
+
+
+def test_the_command_is_installed() -> None:
+    (command,) = entry_points(group="console_scripts", name="hydra")
+    assert command.value == "hydra.cli:main"
