@@ -1,0 +1,54 @@
+# Hydra's everyday commands; `make` alone lists them. Everything is installed into .venv, nothing into the system but
+# Java and Maven, and those only where they are missing (scripts/system-packages).
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# One stamp for each interpreter: another PYTHON makes the environment anew.
+STAMP := $(VENV)/.installed-$(notdir $(PYTHON))
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+NOW := $(shell date +%Y%m%d-%H%M%S)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean install java
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+help: ## List these commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
+	@echo
+	@echo "  Another interpreter: make PYTHON=python3.12 demo"
+
+demo: install java ## Two small scaling tables, really measured: ZMQ PUB/SUB and Kafka (about two minutes)
+	$(BIN)/hydra zmqrate --clients 30,60 --step-seconds 0.5 --start-rate 8000 \
+		--set sweep.search.ratio=1.2 --set sweep.search.confirmations=1 --set warmup_s=0.5 \
+		--out runs/demo-$(NOW)-zmqrate
+	@echo
+	$(BIN)/hydra kafka-batch --clients 10,30 --msg-batch 100,1000 --duration 2 \
+		--set warmup_s=0.5 --out runs/demo-$(NOW)-kafka-batch
+
+test: install java ## Lint, strict types, and all tests against the built package (tox)
+	$(BIN)/tox run
+
+lint: install ## Lint and strict types only
+	$(BIN)/tox run -e lint,type
+
+bench: install java ## What Hydra's own clients cost, against bare loops
+	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python "$$script"; echo; done
+
+install: $(STAMP) ## Hydra and tox in .venv, from this tree
+
+java: ## Java and Maven, if they are missing (the embedded Kafka broker)
+	@scripts/system-packages java
+
+clean: ## Remove what these commands made; runs of your own under runs/ stay
+	rm -rf $(VENV) .tox build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf runs/demo-*; rmdir runs 2>/dev/null || true
+	find hydra tests bench -type d -name __pycache__ -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml setup.py
+	@scripts/system-packages python $(PYTHON)
+	@[ -e $@ ] || $(PYTHON) -m venv --clear $(VENV)
+	@echo "Installing Hydra into $(VENV)"
+	@$(PIP) install 'pip>=23.1' 'tox>=4.21,<5' --editable .
+	@touch $@
