@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -16,12 +15,14 @@ from tabulate import tabulate
 from hydra import launcher
 from hydra.cluster.resources import format_resources
 from hydra.config import load_cluster, load_scenario
-from hydra.errors import EXIT_INTERRUPTED, HydraError
+from hydra.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, UsageError
 from hydra.interrupts import interrupt_on_the_first
 from hydra.kafkatest.commands import broker
 from hydra.options import COUNTS, RATE, kafka_flags, overrides, run_flags, sweep_flags, zmq_flags
 from hydra.results.catalog import catalog
+from hydra.results.conditions import columns, met, parse
 from hydra.results.tables import json_text, markdown
+from hydra.resume import scenario_of
 from hydra.sweep import for_scenario
 
 
@@ -34,19 +35,27 @@ def cli() -> None:
 def _run(scenario: str | Path, flags: dict[str, Any], more: dict[str, object] | None = None) -> None:
     """Runs a scenario with these flags, prints its table and exits with the run's code."""
     replaced = overrides(flags, flags["sets"]) | (more or {})
-    loaded = load_scenario(scenario, replaced)
-    out = flags["out"] or Path("runs") / f"{loaded.name}-{datetime.now():%Y%m%d-%H%M%S}"  # local time
-    code, store = launcher.launch(
-        loaded,
-        load_cluster(flags["config"]),
+    resumed: Path | None = flags["resume"]
+    if resumed is not None and flags["out"] is not None:
+        raise UsageError("--resume and --out name two run directories", "leave out --out")
+    loaded = scenario_of(resumed, scenario, replaced) if resumed else load_scenario(scenario, replaced)
+    conditions = [parse(text, columns(loaded)) for text in flags["fail_if"]]
+    fresh = Path("runs") / f"{loaded.name}-{datetime.now():%Y%m%d-%H%M%S}"  # local time
+    order = launcher.Order(
         master=flags["master"],
-        out=out,
-        command_line=shlex.join(["hydra", *sys.argv[1:]]),
+        out=resumed or flags["out"] or fresh,
+        command_line=["hydra", *sys.argv[1:]],
+        overrides=replaced,
+        resume=resumed is not None,
         quiet=flags["quiet"],
     )
+    code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
     with store:
         rows = for_scenario(loaded).rows(store.results())
     click.echo(json_text(loaded, rows) if flags["as_json"] else markdown(loaded, rows))
+    for line in met(conditions, rows):
+        click.echo(f"--fail-if: {line}", err=True)
+        code = code or EXIT_INCOMPLETE
     sys.exit(code)
 
 
@@ -89,6 +98,30 @@ def zmqfixed(**flags: Any) -> None:
 def kafka_batch(**flags: Any) -> None:
     """Kafka's throughput by client count and producer batch."""
     _run("kafka-batch", flags)
+
+
+@cli.command("kafka-fixed")
+@kafka_flags
+@sweep_flags
+@run_flags
+@click.option("--rate", type=RATE, help="Messages per second, or max (default: 10000).")
+@click.option("--msg-batch", type=int, help="Messages per batch (default: 1000).")
+@click.option("--linger-ms", type=float, help="How long the producer waits for a batch to fill (default: 10).")
+def kafka_fixed(**flags: Any) -> None:
+    """Kafka at a fixed rate, by client count."""
+    _run("kafka-fixed", flags)
+
+
+@cli.command("kafka-rate")
+@kafka_flags
+@sweep_flags
+@run_flags
+@click.option("--start-rate", type=float, metavar="RATE", help="Where the search for a rate begins.")
+@click.option("--msg-batch", type=int, help="Messages per batch (default: 1000).")
+@click.option("--linger-ms", type=float, help="How long the producer waits for a batch to fill (default: 10).")
+def kafka_rate(**flags: Any) -> None:
+    """The highest rate that Kafka carries without any drop, by client count."""
+    _run("kafka-rate", flags)
 
 
 @cli.command("run")

@@ -39,6 +39,9 @@ CLIENTS: Final[Mapping[System, tuple[str, ...]]] = {
 }
 """The client implementations of each system, the published experiments' default first."""
 
+SEARCH_TABLES: Final = ("zmqrate", "rate")
+"""The tables whose figures are searched for."""
+
 Toml = dict[str, Any]
 Key = tuple[str | int, ...]
 T = TypeVar("T")
@@ -373,10 +376,20 @@ def _consistent(label: str, scenario: Scenario, data: Mapping[str, Any]) -> None
             f"{scenario.client!r} is no client of system {scenario.system}",
             f"use {' or '.join(clients)}",
         )
-    if scenario.table == "zmqrate" and scenario.sweep.search is None:
-        raise _wrong(label, ("table",), "zmqrate is the table of a search", "add [sweep.search]")
-    if scenario.table != "zmqrate" and scenario.sweep.search is not None:
-        raise _wrong(label, ("table",), f"{scenario.table} has no search", "remove [sweep.search] or use zmqrate")
+    searches = scenario.table in SEARCH_TABLES
+    if searches and scenario.sweep.search is None:
+        raise _wrong(label, ("table",), f"{scenario.table} is the table of a search", "add [sweep.search]")
+    if not searches and scenario.sweep.search is not None:
+        raise _wrong(
+            label, ("table",), f"{scenario.table} has no search", f"remove [sweep.search] or use {SEARCH_TABLES[0]}"
+        )
+    if scenario.publishers > 1 and scenario.settings.acks == "0":
+        raise _wrong(
+            label,
+            ("settings", "acks"),
+            "acks 0 with several publishers: nobody can tell whose messages the broker took",
+            "use one publisher, or acks 1",
+        )
     if scenario.system == "zmq" and "kafka" in data:
         raise _wrong(label, ("kafka",), "system zmq has no broker", "remove [kafka]")
     for role, spec in (("publisher", scenario.publisher), ("subscriber", scenario.subscriber)):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from hydra.cluster.engine import Engine
@@ -54,27 +55,46 @@ def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine
     split(min(scenario.sweep.clients), agents, scenario.subscriber, cluster.max_group, role="subscriber")
 
 
-def launch(
-    scenario: Scenario, cluster: ClusterSpec, *, master: str, out: Path, command_line: str, quiet: bool
-) -> tuple[int, RunStore]:
-    """Runs a scenario into a fresh run directory; its exit code and what is stored.
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a command asks for: where the run goes, and how it was asked; ``resume`` continues the run that is there."""
+
+    master: str
+    out: Path
+    command_line: Sequence[str]
+    overrides: Mapping[str, object]
+    resume: bool = False
+    quiet: bool = False
+
+
+def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int, RunStore]:
+    """Runs a scenario into its run directory; its exit code and what is stored.
 
     Ctrl-C (or SIGTERM) ends the run cleanly and keeps what was measured; a second one leaves at once.
 
     Raises:
         HydraError: the run could not begin, or could not go on.
     """
-    observer = Observer(quiet=quiet)
-    with engine(cluster, master, out / "sandbox") as its_engine:
+    observer = Observer(quiet=order.quiet)
+    with engine(cluster, order.master, order.out / "sandbox") as its_engine:
         system = system_for(scenario)
         system.check()
         check_placement(scenario, cluster, its_engine)
-        store = RunStore.create(out, facts(out.name, scenario, cluster, master, command_line))
+        store = _store(scenario, cluster, order)
         sweep = for_scenario(scenario)
         expected, bound = duration(sweep.expected_s()), duration(sweep.bound_s())
-        observer.say(f"{scenario.name} into {out}: about {expected} if nothing is backlogged, {bound} at most")
+        observer.say(f"{scenario.name} into {order.out}: about {expected} if nothing is backlogged, {bound} at most")
         try:
             return run(scenario, cluster, its_engine, system, store, observer), store
         except KeyboardInterrupt:
-            observer.warn("interrupted: what was measured is kept")
+            observer.warn(f"interrupted: what was measured is kept; go on with --resume {order.out}")
             return EXIT_INTERRUPTED, store
+
+
+def _store(scenario: Scenario, cluster: ClusterSpec, order: Order) -> RunStore:
+    if not order.resume:
+        known = facts(order.out.name, scenario, cluster, order.master, order.command_line, order.overrides)
+        return RunStore.create(order.out, known)
+    store = RunStore.open(order.out, writable=True)
+    store.add_event("resumed", f"after {len(store.results())} steps")
+    return store

@@ -360,7 +360,8 @@ class SearchSpec:
 
     Rates in messages/s. ``loss_target`` is a fraction. A search for the highest rate stops when
     ``stall_doublings`` doublings in a row each gain less than ``gain_target``; a bisection when hi/lo ≤ ``ratio``;
-    ``confirmations`` fresh steps confirm the answer. Cohorts are ``cohort_fraction`` of the clients: slow ones read
+    ``confirmations`` fresh steps confirm the answer. ``steady`` also asks that no subscriber falls behind: the slope of
+    its lag is zero within the noise. Cohorts are ``cohort_fraction`` of the clients: slow ones read
     ``slow_share`` of the first figure, reconnecting ones do so ``reconnect_rate`` times a second.
     """
 
@@ -372,6 +373,7 @@ class SearchSpec:
     max_doublings: int = 12
     ratio: float = 1.05
     confirmations: int = 3
+    steady: bool = False
     cohort_fraction: float = 0.1
     slow_share: float = 0.5
     reconnect_rate: float = 2.0
@@ -398,15 +400,18 @@ class SearchSpec:
 class SweepSpec:
     """What a scenario varies: client counts, and either a grid of settings or a search.
 
-    ``vary`` maps a field of ``Settings`` to the values it takes; the client count is the outer loop.
+    ``vary`` maps a field of ``Settings`` to the values it takes; the client count is the outer loop. ``repeat`` is how
+    often each row is measured; a repeated row has the mean and the 95 % interval of every figure.
     """
 
     clients: tuple[int, ...]
     duration_s: float
     vary: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
     search: SearchSpec | None = None
+    repeat: int = 1
 
     def __post_init__(self) -> None:
+        _require(self.repeat >= 1, f"repeat must be at least 1, not {self.repeat}")
         _require(len(self.clients) > 0, "clients must name at least one client count")
         _require(all(c >= 1 for c in self.clients), f"every client count must be at least 1, not {list(self.clients)}")
         _require(len(set(self.clients)) == len(self.clients), f"a client count stands twice in {list(self.clients)}")
@@ -433,7 +438,7 @@ class KafkaSpec:
         _require(self.replication_factor >= 1, f"replication_factor must be at least 1, not {self.replication_factor}")
 
 
-TableKind = Literal["zmqrate", "fixed", "batch"]
+TableKind = Literal["zmqrate", "rate", "fixed", "batch"]
 
 
 @dataclass(frozen=True, slots=True)

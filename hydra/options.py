@@ -65,6 +65,9 @@ run_flags = _flags(
     click.option("--config", type=click.Path(path_type=Path), help="Cluster file (default: conf/hydra.toml)."),
     click.option("--master", default="local", show_default=True, help="local, or the address of a Mesos master."),
     click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Replace any key of the scenario."),
+    click.option("--resume", type=click.Path(path_type=Path), metavar="DIR", help="Go on with the run in DIR."),
+    click.option("--repeat", type=int, metavar="N", help="Measure each row N times: mean and 95 % interval."),
+    click.option("--fail-if", "fail_if", multiple=True, metavar="EXPR", help="Exit with 3 if a row's figure is so."),
     click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON instead of the table."),
     click.option("--quiet", is_flag=True, help="Print warnings and the table only."),
 )
@@ -109,6 +112,7 @@ _KEYS: Mapping[str, str] = {
     "replication_factor": "kafka.replication_factor",
     "client": "client",
     "start_rate": "sweep.search.start_rate",
+    "repeat": "sweep.repeat",
 }
 
 

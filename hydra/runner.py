@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -18,7 +18,7 @@ from hydra.cluster.engine import Engine
 from hydra.console import Observer, duration
 from hydra.control.controller import Controller
 from hydra.deployment import Deployment
-from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, PlacementError, ReadinessError, StepError
+from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, PlacementError, ReadinessError, RunDirectoryError, StepError
 from hydra.interrupts import leave_at_once_on_the_next
 from hydra.measure.figures import Observation, figures, merged
 from hydra.measure.resources import HostSample, HostSampler
@@ -26,7 +26,7 @@ from hydra.model import ClusterSpec, Cohort, Scenario, StepPlan, StepResult
 from hydra.results.store import RunStore
 from hydra.results.tables import write
 from hydra.step import RawStep, Stepper
-from hydra.sweep import for_scenario
+from hydra.sweep import Sweep, for_scenario
 from hydra.system import System
 
 _WARMUP_RATE: Final = 1_000.0
@@ -36,7 +36,7 @@ _WARMUP_RATE: Final = 1_000.0
 def run(
     scenario: Scenario, cluster: ClusterSpec, engine: Engine, system: System, store: RunStore, observer: Observer
 ) -> int:
-    """Runs a scenario into a run directory; returns the exit code.
+    """Runs a scenario into a run directory, from the first step that is not there yet; returns the exit code.
 
     Raises:
         HydraError: the run could not go on; what was measured until then is stored.
@@ -44,11 +44,11 @@ def run(
     """
     began = time.monotonic()
     sweep = for_scenario(scenario)
-    results: list[StepResult] = []
+    results = store.results()
     ended = "failed"
     try:
         with _up(scenario, cluster, engine, system, store, observer) as steps:
-            while (plan := sweep.next(results)) is not None:
+            while (plan := _next(sweep, results)) is not None:
                 # What was expected of the steps so far is no longer ahead.
                 spent = sum(r.plan.duration_s for r in results)
                 observer.step_begins(plan, max(sweep.expected_s() - spent, plan.duration_s))
@@ -66,6 +66,13 @@ def run(
         store.set_fact("ended", ended)
     observer.say(f"done in {duration(time.monotonic() - began)}: {store.directory}")
     return EXIT_GOOD if all(r.status == "ok" for r in results) else EXIT_INCOMPLETE
+
+
+def _next(sweep: Sweep, results: Sequence[StepResult]) -> StepPlan | None:
+    try:
+        return sweep.next(results)
+    except ValueError as e:
+        raise RunDirectoryError(f"the steps of this run do not belong to its scenario: {e}") from e
 
 
 @contextlib.contextmanager
@@ -115,8 +122,8 @@ class _Steps:
         self._stepper = Stepper(
             controller, deployment, system, scenario.ready_timeout_s, scenario.drain_max_s, store.add_event
         )
-        self._epoch = 0
-        self._begun = False
+        self._epoch = max((r.epoch for r in store.results()), default=0)
+        self._begun = self._epoch > 0
 
     def take(self, plan: StepPlan) -> StepResult:
         """Measures a step and stores it, or stores why it could not be measured.
@@ -164,6 +171,7 @@ class _Steps:
             silent=raw.silent,
             cohort=raw.cohort,
             loss_target=search.loss_target if search else 0.0,
+            steady=search.steady if search else False,
             hosts={platform.node(): samples},
         )
 

@@ -32,6 +32,7 @@ TIERS = {
         "hydra.client.header",
         "hydra.client.histogram",
         "hydra.client.acks",
+        "hydra.client.lag",
     ],
     "parts": [
         "hydra.config",
@@ -44,7 +45,15 @@ TIERS = {
         "hydra.interrupts",
     ],
     "systems": ["hydra.zmqtest", "hydra.kafkatest"],
-    "runs": ["hydra.deployment", "hydra.facts", "hydra.step", "hydra.runner", "hydra.launcher", "hydra.jupyter"],
+    "runs": [
+        "hydra.deployment",
+        "hydra.facts",
+        "hydra.resume",
+        "hydra.step",
+        "hydra.runner",
+        "hydra.launcher",
+        "hydra.jupyter",
+    ],
     "command": ["hydra.options", "hydra.cli"],
 }
 

@@ -9,6 +9,7 @@ from typing import Final
 from hydra.client.clock import StepClock
 from hydra.client.header import unpack_batch
 from hydra.client.histogram import LatencyRecorder
+from hydra.client.lag import LagTrend
 from hydra.client.ledger import Ledger
 from hydra.client.transport import SubscriberTransport
 from hydra.client.usage import UsageMeter
@@ -128,6 +129,7 @@ class _Receiving:
         self._clock: StepClock | None = None
         self._start_ns = _NEVER_NS
         self._stop_ns = _NEVER_NS
+        self._lag = LagTrend(0, 0, 0.0)
         self._batches = 0
         self._first_batch = 0
         self._first_ns = 0
@@ -173,6 +175,9 @@ class _Receiving:
             self._stop_ns = command.stop_at_ns
             self._next_progress_ns = command.start_at_ns + self._progress_ns
             self._usage = UsageMeter()
+            rate = self._settings.rate
+            due_pps = 0.0 if rate == "max" else rate * len(self._publishers)
+            self._lag = LagTrend(command.start_at_ns, command.stop_at_ns, due_pps)
 
     def stop(self, stop_at_ns: int) -> None:
         """The window ends, perhaps before its time."""
@@ -233,6 +238,7 @@ class _Receiving:
         if self._absent_since_ns:
             self._end_absence(now_ns)
         self._latency.record(ours["time_ns"], now_ns)
+        self._lag.add(now_ns, now_ns - int(ours["time_ns"][-1]))
         if not self._batches:
             self._first_batch, self._first_ns = count, now_ns
         self._batches += 1
@@ -270,6 +276,7 @@ class _Receiving:
         if self._absent_since_ns:
             self._end_absence(self._stop_ns)
         ledgers = self._ledger.close(self._finish.publishers)
+        slope = self._lag.slope()
         return SubscriberReport(
             ledgers=ledgers,
             batches=self._batches,
@@ -286,4 +293,6 @@ class _Receiving:
             # A slow reader whose buffers never filled lost nothing: nobody can have noticed that it was slow.
             felt=self._settings.receive_rate is None or any(ledger.missing for ledger in ledgers),
             drain=self._ended,
+            lag_slope=slope.value if slope else None,
+            lag_slope_error=slope.error if slope else None,
         )

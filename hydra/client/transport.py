@@ -88,9 +88,6 @@ class SubscriberTransport(Protocol):
     def undrained(self, end_offsets: Mapping[int, int]) -> int:
         """Messages known to be waiting: the sum of end offset − position (Kafka); 0 where nobody can know."""
 
-    def lag(self) -> int | None:
-        """Messages between the position and the last end offset that the broker told, None where unknown."""
-
     def close(self) -> None:
         """Drops the connection at once; may be called twice."""
 

@@ -234,16 +234,6 @@ class Subscriber:
         """See transport.py."""
         return sum(max(0, end - self._positions.get(p, 0)) for p, end in end_offsets.items())
 
-    def lag(self) -> int | None:
-        """See transport.py."""
-        consumer, behind = self._opened(), 0
-        for partition, position in self._positions.items():
-            _, end = consumer.get_watermark_offsets(TopicPartition(self._topic, partition), cached=True)
-            if end < 0:
-                return None
-            behind += max(0, end - position)
-        return behind
-
     def close(self) -> None:
         """See transport.py."""
         consumer, self._consumer = self._consumer, None

@@ -226,16 +226,6 @@ class Subscriber:
         positions = {tp.partition: position for tp, position in self._positions.items()}
         return sum(max(0, end - positions.get(p, 0)) for p, end in end_offsets.items())
 
-    def lag(self) -> int | None:
-        """See transport.py."""
-        consumer, behind = self._opened(), 0
-        for partition, position in self._positions.items():
-            end = consumer.highwater(partition)
-            if end is None:
-                return None
-            behind += max(0, end - position)
-        return behind
-
     def close(self) -> None:
         """See transport.py."""
         consumer, self._consumer = self._consumer, None

@@ -16,6 +16,7 @@ from hydra.model import Figure, Scenario, SearchSeries, SearchSpec
 from hydra.results.notes import MARK, notes_of
 from hydra.sweep import Row
 from hydra.sweep.columns import BATCH, FIXED, REASON, STATUS, search_column, search_columns
+from hydra.sweep.repeated import INTERVAL
 
 HEADINGS: Final[Mapping[str, str]] = {
     "msg_batch": "Batch",
@@ -41,6 +42,8 @@ def published_columns(scenario: Scenario) -> tuple[str, ...]:
 
 def _search_heading(series: SearchSeries, search: SearchSpec) -> str:
     cohort = f"{search.cohort_fraction * 100:g}% of clients"
+    if series == "loss" and not search.loss_target:
+        return "MaxRate without Drop"
     if series == "loss":
         return f"MaxRate at Sub (< {search.loss_target * 100:g}% Drop)"
     if series == "slow":
@@ -88,7 +91,7 @@ def markdown(scenario: Scenario, rows: Sequence[Row]) -> str:
     body: list[list[str]] = []
     for row in rows:
         about = notes_of(row, scenario)
-        cells = [_cell(c, row.get(c)) for c in columns]
+        cells = [_with_interval(c, row) for c in columns]
         if about:
             cells[0] = f"{cells[0]} {MARK}"
             at = ", ".join(f"{titles.get(v, v)} {_cell(v, row.get(v))}" for v in scenario.sweep.vary)
@@ -105,6 +108,12 @@ def markdown(scenario: Scenario, rows: Sequence[Row]) -> str:
     )
     parts = [f"# {scenario.name}", scenario.description, table, "\n".join(notes)]
     return "\n\n".join(p for p in parts if p) + "\n"
+
+
+def _with_interval(column: str, row: Row) -> str:
+    """A cell, with its 95 % interval where the row was repeated."""
+    cell, interval = _cell(column, row.get(column)), row.get(column + INTERVAL)
+    return cell if interval is None else f"{cell} ± {_cell(column, interval)}"
 
 
 def _cell(column: str, value: Figure) -> str:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from hydra.model import Scenario
 from hydra.sweep.grid import Grid
+from hydra.sweep.repeated import Repeated
 from hydra.sweep.search import Search
 from hydra.sweep.sweep import Row, Sweep
 
-__all__ = ["Grid", "Row", "Search", "Sweep", "for_scenario"]
+__all__ = ["Grid", "Repeated", "Row", "Search", "Sweep", "for_scenario"]
 
 
 def for_scenario(scenario: Scenario) -> Sweep:
     """The sweep that a scenario asks for."""
+    return Repeated(scenario, _once) if scenario.sweep.repeat > 1 else _once(scenario)
+
+
+def _once(scenario: Scenario) -> Sweep:
     return Search(scenario, scenario.sweep.search) if scenario.sweep.search else Grid(scenario)

@@ -43,6 +43,8 @@ def search_column(series: SearchSeries, search: SearchSpec) -> str:
     """
     if series == "max_rate":
         return MAX_RATE
+    if series == "loss" and not search.loss_target:
+        return "max_rate_without_drop_pps"
     if series == "loss":
         return f"max_rate_below_{_percent(search.loss_target)}pct_drop_pps"
     cohort = f"max_rate_{_percent(search.cohort_fraction)}pct_clients"

@@ -184,10 +184,6 @@ class ZmqSubscriber:
         """Nobody can know what a publisher still has for us."""
         return 0
 
-    def lag(self) -> int | None:
-        """Unknown."""
-        return None
-
     def close(self) -> None:
         """Drops the socket and all that is queued in it."""
         if self._socket is not None:

@@ -199,7 +199,7 @@ def test_a_row_that_is_not_finished_is_partial() -> None:
     ("search", "column"),
     [
         (SearchSpec(series=("loss",), loss_target=0.01), "max_rate_below_1pct_drop_pps"),
-        (SearchSpec(series=("loss",), loss_target=0), "max_rate_below_0pct_drop_pps"),
+        (SearchSpec(series=("loss",), loss_target=0), "max_rate_without_drop_pps"),
     ],
 )
 def test_a_column_never_claims_another_loss_target(search: SearchSpec, column: str) -> None:

@@ -1,0 +1,60 @@
+"""What a run continues from: its own scenario, and a refusal where the one that is asked for differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from hydra.config import load_scenario
+from hydra.errors import ConfigError, RunDirectoryError
+from hydra.facts import redacted
+from hydra.kafkatest.properties import HIDDEN
+from hydra.model import Scenario
+from hydra.results.store import RunStore
+
+_PROPERTIES: Final = "kafka.properties"
+
+
+def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, object]) -> Scenario:
+    """The scenario with which a run goes on: what it was started with, where the flags given now agree.
+
+    Args:
+        directory: the run's.
+        name_or_path: the scenario that this command names.
+        given: the overrides of this command; those of the first command hold as well.
+
+    Raises:
+        RunDirectoryError: there is no run, or it is of another scenario; the text names the difference.
+        ConfigError: the scenario is not valid any more, or a secret has to be given again.
+    """
+    with RunStore.open(directory) as store:
+        facts = store.facts()
+    stored, first = facts["scenario"], facts["overrides"]
+    properties: Any = given.get(_PROPERTIES, first.get(_PROPERTIES)) or {}
+    if hidden := [key for key, value in properties.items() if value == HIDDEN]:
+        raise ConfigError(
+            f"secrets are not stored with a run: {', '.join(hidden)}", "give --kafka-prop for all properties again"
+        )
+    scenario = load_scenario(name_or_path, {**first, **given})
+    difference = next(differences(stored, msgspec.to_builtins(redacted(scenario))), None)
+    if difference is not None:
+        raise RunDirectoryError(
+            f"{directory} is a run of another scenario: {difference}", "resume it as it was started, or start a new one"
+        )
+    return scenario
+
+
+def differences(stored: object, asked: object, key: str = "") -> Iterator[str]:
+    """Every dotted key whose values differ, with both of them."""
+    if isinstance(stored, dict) and isinstance(asked, dict):
+        for name in {**stored, **asked}:
+            yield from differences(stored.get(name), asked.get(name), f"{key}.{name}" if key else str(name))
+    elif _plain(stored) != _plain(asked):
+        yield f"{key} was {stored!r} and is now {asked!r}"
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple | list) else value

@@ -1,0 +1,63 @@
+"""Conditions of --fail-if."""
+
+from __future__ import annotations
+
+import pytest
+
+from hydra.config import load_scenario
+from hydra.errors import UsageError
+from hydra.results.conditions import columns, met, parse
+from hydra.sweep import Row
+
+COLUMNS = ["clients", "client_loss_pct", "passed"]
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "holds"),
+    [
+        ("client_loss_pct > 0.5", {"client_loss_pct": 0.6}, True),
+        ("client_loss_pct > 0.5", {"client_loss_pct": 0.5}, False),
+        ("client_loss_pct>=0.5", {"client_loss_pct": 0.5}, True),
+        ("client_loss_pct != 0", {"client_loss_pct": 0.0}, False),
+        ("clients == 30", {"clients": 30}, True),
+        ("clients < 1e3", {"clients": 30}, True),
+        ("passed == 0", {"passed": False}, True),
+        ("client_loss_pct > 0.5", {"client_loss_pct": None}, False),
+        ("client_loss_pct > 0.5", {}, False),
+        ("client_loss_pct <= -1", {"client_loss_pct": -2}, True),
+    ],
+)
+def test_a_condition_compares_a_column_with_a_number(text: str, row: Row, holds: bool) -> None:
+    assert bool(met([parse(text, COLUMNS)], [row])) is holds
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no comparison"),
+        ("client_loss_pct", "no comparison"),
+        ("client_loss_pct > x", "no comparison"),
+        ("client_loss_pct > 1.2.3", "no comparison"),
+        ("__import__('os') > 1", "no comparison"),
+        ("client_loss_pct > 1 or 1 == 1", "no comparison"),
+        ("client_loss_pc > 1", "did you mean client_loss_pct"),
+        ("zzz > 1", "some that there are: clients"),
+    ],
+)
+def test_what_is_no_condition_is_refused_with_what_to_try(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse(text, COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "column"),
+    [
+        ("kafka-batch", "latency_p99_us"),
+        ("kafka-batch", "client_loss_pct_ci95"),
+        ("zmqrate", "max_rate_with_drop_pps"),
+        ("zmqrate", "loss_highest_passed_pps"),
+        ("kafka-rate", "max_rate_without_drop_pps"),
+    ],
+)
+def test_every_column_that_can_come_out_is_known_beforehand(scenario: str, column: str) -> None:
+    assert column in columns(load_scenario(scenario))
