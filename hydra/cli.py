@@ -15,9 +15,12 @@ from tabulate import tabulate
 from hydra import launcher
 from hydra.cluster.resources import format_resources
 from hydra.config import load_cluster, load_scenario
-from hydra.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, UsageError
+from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, UsageError
 from hydra.interrupts import interrupt_on_the_first
 from hydra.kafkatest.commands import broker
+from hydra.limits import machine
+from hydra.limits.machine import raise_soft_limits
+from hydra.limits.report import check_all, needs_line
 from hydra.options import COUNTS, RATE, kafka_flags, overrides, run_flags, sweep_flags, zmq_flags
 from hydra.results.catalog import catalog
 from hydra.results.conditions import columns, met, parse
@@ -158,6 +161,27 @@ def agents(config: Path | None, master: str, as_json: bool) -> None:
             for a in engine.agents()
         ]
     click.echo(json.dumps(rows, indent=2) if as_json else tabulate(rows, headers="keys"))
+
+
+@cli.command()
+@click.argument("scenario", default="zmqrate")
+@click.option("--config", type=click.Path(path_type=Path), help="Cluster file (default: conf/hydra.toml).")
+@click.option("--clients", type=COUNTS, help="Client counts to check (default: the scenario's).")
+@click.option("--client", help="Client implementation.")
+@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Replace any key of the scenario.")
+def check(scenario: str, config: Path | None, **flags: Any) -> None:
+    """Say what a scenario needs of this machine, and the line that mends each shortage.
+
+    Exit code 3 if some row does not fit.
+    """
+    loaded = load_scenario(scenario, overrides(flags, flags["sets"]))
+    raise_soft_limits()
+    rows = check_all(loaded, load_cluster(config), machine.read())
+    click.echo(tabulate([needs_line(row) for row in rows], headers="keys", floatfmt=".1f"))
+    # The largest row asks for the most: its lines mend the others too.
+    for shortage in rows[-1].shortages:
+        click.echo(str(shortage))
+    sys.exit(EXIT_GOOD if all(row.fits for row in rows) else EXIT_INCOMPLETE)
 
 
 cli.add_command(broker)

@@ -41,6 +41,10 @@ class PlacementError(UsageError):
     """Some group of the scenario fits on no agent; the text names the constraint or the resource."""
 
 
+class DoesNotFitError(HydraError):
+    """A client count needs more than this machine has; its row is skipped with the reason."""
+
+
 class MissingDependencyError(UsageError):
     """A program or package that this command needs is not installed."""
 

@@ -15,6 +15,7 @@ from hydra.console import Observer, duration
 from hydra.errors import EXIT_INTERRUPTED, UsageError
 from hydra.facts import facts
 from hydra.kafkatest.system import KafkaSystem
+from hydra.limits.machine import raise_soft_limits
 from hydra.model import ClusterSpec, Scenario
 from hydra.results.store import RunStore
 from hydra.runner import run
@@ -76,6 +77,7 @@ def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int,
         HydraError: the run could not begin, or could not go on.
     """
     observer = Observer(quiet=order.quiet)
+    raise_soft_limits()
     with engine(cluster, order.master, order.out / "sandbox") as its_engine:
         system = system_for(scenario)
         system.check()

@@ -18,8 +18,18 @@ from hydra.cluster.engine import Engine
 from hydra.console import Observer, duration
 from hydra.control.controller import Controller
 from hydra.deployment import Deployment
-from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, PlacementError, ReadinessError, RunDirectoryError, StepError
+from hydra.errors import (
+    EXIT_GOOD,
+    EXIT_INCOMPLETE,
+    DoesNotFitError,
+    PlacementError,
+    ReadinessError,
+    RunDirectoryError,
+    StepError,
+)
 from hydra.interrupts import leave_at_once_on_the_next
+from hydra.limits import machine
+from hydra.limits.report import check_row
 from hydra.measure.figures import Observation, figures, merged
 from hydra.measure.resources import HostSample, HostSampler
 from hydra.model import ClusterSpec, Cohort, Scenario, StepPlan, StepResult
@@ -89,7 +99,7 @@ def _up(
         deployment = Deployment(engine, controller, system, scenario, cluster, store.add_event)
         stack.callback(deployment.close)
         stack.push(_brace)
-        steps = _Steps(scenario, controller, deployment, system, store, observer)
+        steps = _Steps(scenario, cluster, controller, deployment, system, store, observer)
         yield steps
         steps.close()
 
@@ -107,6 +117,7 @@ class _Steps:
     def __init__(
         self,
         scenario: Scenario,
+        cluster: ClusterSpec,
         controller: Controller,
         deployment: Deployment,
         system: System,
@@ -114,6 +125,7 @@ class _Steps:
         observer: Observer,
     ) -> None:
         self._scenario = scenario
+        self._cluster = cluster
         self._controller = controller
         self._deployment = deployment
         self._system = system
@@ -134,8 +146,8 @@ class _Steps:
         """
         try:
             observation = self._measure(plan)
-        except PlacementError as e:
-            if not self._begun:
+        except (PlacementError, DoesNotFitError) as e:
+            if not self._begun and isinstance(e, PlacementError):
                 raise
             result = StepResult(self._epoch, plan, "skipped", reason=str(e))
             self._store.add_step(result)
@@ -151,6 +163,9 @@ class _Steps:
 
     def _measure(self, plan: StepPlan) -> Observation:
         self._epoch += 1
+        checked = check_row(self._scenario, self._cluster, machine.read(), plan.clients)
+        if not checked.fits and plan.clients > len(self._deployment.subscribers):
+            raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
         if trouble := self._system.trouble():
             self._store.add_event("revive", trouble)
             self._system.revive()

@@ -43,6 +43,7 @@ TIERS = {
         "hydra.client",
         "hydra.system",
         "hydra.interrupts",
+        "hydra.limits",
     ],
     "systems": ["hydra.zmqtest", "hydra.kafkatest"],
     "runs": [

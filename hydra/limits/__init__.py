@@ -1,0 +1,1 @@
+"""What a scenario needs of its machine, against what the machine has."""

@@ -1,0 +1,90 @@
+"""What this machine has: the limits that a run of thousands of processes meets. Linux only."""
+
+from __future__ import annotations
+
+import os
+import resource
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+_PROC_SYS: Final = Path("/proc/sys")
+_CLOCK: Final = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+_CGROUP: Final = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The limits as they are now; a limit of 0 is unlimited.
+
+    ``privileged``: whether kernel settings can be written from here; ``running`` counts the processes and ``threads``
+    the threads of the whole host.
+    """
+
+    nofile_soft: int
+    nofile_hard: int
+    nproc_soft: int
+    file_max: int
+    pid_max: int
+    threads_max: int
+    cgroup_pids_max: int
+    running: int
+    threads: int
+    somaxconn: int
+    ports_first: int
+    ports_last: int
+    memory_available_bytes: int
+    clock_source: str
+    privileged: bool
+
+
+def read() -> Machine:
+    """Reads them all; what a kernel does not tell counts as unlimited."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    nproc, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    first, last = (int(word) for word in _text(_PROC_SYS / "net/ipv4/ip_local_port_range", "32768 60999").split())
+    load = _text(Path("/proc/loadavg"), "0 0 0 0/0 0").split()[3].split("/")
+    return Machine(
+        nofile_soft=soft,
+        nofile_hard=hard,
+        # root's own processes are not counted against it.
+        nproc_soft=0 if nproc == resource.RLIM_INFINITY or os.geteuid() == 0 else nproc,
+        file_max=_number(_PROC_SYS / "fs/file-max"),
+        pid_max=_number(_PROC_SYS / "kernel/pid_max"),
+        threads_max=_number(_PROC_SYS / "kernel/threads-max"),
+        cgroup_pids_max=_number(_CGROUP / "pids.max"),
+        running=len(psutil.pids()),
+        threads=int(load[1]),
+        somaxconn=_number(_PROC_SYS / "net/core/somaxconn"),
+        ports_first=first,
+        ports_last=last,
+        memory_available_bytes=_memory(),
+        clock_source=_text(_CLOCK, "unknown"),
+        privileged=os.access(_PROC_SYS / "kernel/pid_max", os.W_OK),
+    )
+
+
+def raise_soft_limits() -> None:
+    """Raises our own limit of open files to the hard one; children inherit it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _memory() -> int:
+    available = int(psutil.virtual_memory().available)
+    limit, used = _number(_CGROUP / "memory.max"), _number(_CGROUP / "memory.current")
+    return min(available, limit - used) if limit else available
+
+
+def _text(path: Path, default: str) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return default
+
+
+def _number(path: Path) -> int:
+    text = _text(path, "0")
+    return int(text) if text.isdigit() else 0

@@ -1,0 +1,89 @@
+"""What a number of clients needs of one machine. Pure.
+
+The footprints were measured on one machine by counting in /proc (docs/limits.md says how); they are rounded up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from hydra.model import Scenario
+
+MEGABYTE: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What one subscriber process of an implementation takes: memory as PSS."""
+
+    threads: int
+    files: int
+    memory_bytes: int
+
+
+FOOTPRINTS: Final[Mapping[str, Footprint]] = {
+    "pyzmq": Footprint(threads=3, files=18, memory_bytes=8 * MEGABYTE),
+    "kafka-python": Footprint(threads=4, files=20, memory_bytes=14 * MEGABYTE),
+    "confluent-kafka": Footprint(threads=7, files=24, memory_bytes=9 * MEGABYTE),
+}
+
+GROUP_PROCESSES: Final = 2
+"""A group's parent and its warden."""
+_PARENT_MEMORY_BYTES: Final = 30 * MEGABYTE
+_CONTROLLER_FILES: Final = 64
+_CONTROLLER_MEMORY_BYTES: Final = 60 * MEGABYTE
+_CONTROLLER_BYTES_PER_CLIENT: Final = 50_000
+_BROKER_THREADS: Final = 120
+_BROKER_FILES: Final = 150
+_BROKER_CONNECTIONS: Final = 2
+_BROKER_MEMORY_BYTES: Final = 1500 * MEGABYTE
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a step takes in all.
+
+    ``files`` is the most that a single process opens; ``ports`` the most connections from this host to one address;
+    ``backlog`` how many clients may dial in at the same moment.
+    """
+
+    processes: int
+    threads: int
+    files: int
+    all_files: int
+    ports: int
+    backlog: int
+    memory_bytes: int
+
+
+def needs(scenario: Scenario, clients: int, groups: int, fork_window: int) -> Needs:
+    """What a step with this many subscribers needs when all of it runs on one machine.
+
+    Args:
+        scenario: names the implementation and the system.
+        clients: subscribers.
+        groups: groups, publishers' included.
+        fork_window: how many clients of a group may be unanswered at a time.
+    """
+    one = FOOTPRINTS[scenario.client]
+    everyone = clients + scenario.publishers
+    embedded = scenario.system == "kafka" and not scenario.kafka.bootstrap
+    # A publisher of raw ZMQ holds a connection of every subscriber; a broker of ours holds theirs instead.
+    widest = max(_CONTROLLER_FILES + everyone + 4 * groups, one.files + clients if scenario.system == "zmq" else 0)
+    broker_files = _BROKER_FILES + _BROKER_CONNECTIONS * everyone if embedded else 0
+    processes = everyone + GROUP_PROCESSES * groups + (2 if embedded else 0)
+    return Needs(
+        processes=processes,
+        threads=everyone * one.threads + GROUP_PROCESSES * groups * 3 + (_BROKER_THREADS if embedded else 0),
+        files=max(widest, broker_files),
+        all_files=everyone * one.files + widest + broker_files,
+        ports=everyone + groups,
+        backlog=min(everyone, groups * fork_window),
+        memory_bytes=everyone * one.memory_bytes
+        + groups * _PARENT_MEMORY_BYTES
+        + _CONTROLLER_MEMORY_BYTES
+        + everyone * _CONTROLLER_BYTES_PER_CLIENT
+        + (_BROKER_MEMORY_BYTES if embedded else 0),
+    )

@@ -1,0 +1,52 @@
+"""Which rows of a scenario fit this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hydra.limits.machine import Machine
+from hydra.limits.needs import Needs, needs
+from hydra.limits.shortages import Shortage, shortages
+from hydra.model import ClusterSpec, Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class RowCheck:
+    """One client count against the machine."""
+
+    clients: int
+    needs: Needs
+    shortages: list[Shortage]
+
+    @property
+    def fits(self) -> bool:
+        """Whether nothing grave is missing."""
+        return not any(s.grave for s in self.shortages)
+
+
+def check_row(scenario: Scenario, cluster: ClusterSpec, machine: Machine, clients: int) -> RowCheck:
+    """What this client count of the scenario lacks."""
+    # Growing step by step launches groups for each growth; each agent carries at least one of them.
+    growths = sum(1 for count in scenario.sweep.clients if count <= clients) or 1
+    subscriber_groups = max(-(-clients // cluster.max_group), min(len(cluster.agents) * growths, clients))
+    needed = needs(scenario, clients, subscriber_groups + scenario.publishers, cluster.fork_window)
+    return RowCheck(clients, needed, shortages(machine, needed))
+
+
+def check_all(scenario: Scenario, cluster: ClusterSpec, machine: Machine) -> list[RowCheck]:
+    """Every client count of the scenario, ascending."""
+    return [check_row(scenario, cluster, machine, clients) for clients in sorted(scenario.sweep.clients)]
+
+
+def needs_line(row: RowCheck) -> dict[str, str | float]:
+    """A row for a table of what is needed."""
+    missing = ", ".join(s.what for s in row.shortages if s.grave)
+    return {
+        "clients": row.clients,
+        "processes": row.needs.processes,
+        "threads": row.needs.threads,
+        "open files (one process)": row.needs.files,
+        "local ports": row.needs.ports,
+        "memory (GB)": row.needs.memory_bytes / 1e9,
+        "fits": "yes" if row.fits else f"no: {missing}",
+    }

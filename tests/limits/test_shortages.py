@@ -1,0 +1,91 @@
+"""What is needed against what a machine has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hydra.config import load_cluster, load_scenario
+from hydra.limits.machine import Machine, raise_soft_limits, read
+from hydra.limits.needs import Needs, needs
+from hydra.limits.report import check_all
+from hydra.limits.shortages import shortages
+
+GB = 10**9
+AMPLE = Machine(
+    nofile_soft=100_000,
+    nofile_hard=100_000,
+    nproc_soft=0,
+    file_max=10**7,
+    pid_max=4_194_304,
+    threads_max=1_000_000,
+    cgroup_pids_max=0,
+    running=100,
+    threads=200,
+    somaxconn=4096,
+    ports_first=32768,
+    ports_last=60999,
+    memory_available_bytes=64 * GB,
+    clock_source="tsc",
+    privileged=True,
+)
+NEEDS = Needs(processes=2000, threads=6000, files=2100, all_files=40_000, ports=2000, backlog=400, memory_bytes=16 * GB)
+
+
+def test_an_ample_machine_lacks_nothing() -> None:
+    assert shortages(AMPLE, NEEDS) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "what", "remedy", "grave"),
+    [
+        ({"nofile_hard": 1024, "nofile_soft": 1024}, "hard limit", "hard nofile 2100", True),
+        ({"nofile_soft": 1024}, "soft limit", "ulimit -n 2100", False),
+        ({"nproc_soft": 1000}, "processes of one user", "ulimit -u 2000", True),
+        ({"file_max": 30_000}, "open files of the host", "sysctl -w fs.file-max=40000", True),
+        ({"pid_max": 6000}, "process ids", "sysctl -w kernel.pid_max=6200", True),
+        ({"threads_max": 6000}, "threads", "sysctl -w kernel.threads-max=6200", True),
+        ({"cgroup_pids_max": 3000}, "control group", "echo 6200 > /sys/fs/cgroup/pids.max", True),
+        ({"ports_last": 33767}, "local ports", 'sysctl -w net.ipv4.ip_local_port_range="1024 65535"', True),
+        ({"somaxconn": 128}, "listen queue", "sysctl -w net.core.somaxconn=400", False),
+        ({"memory_available_bytes": 8 * GB}, "memory", "cannot be raised from here", True),
+        ({"clock_source": "hpet"}, "clock source", "less exact", False),
+        ({"pid_max": 6000, "privileged": False}, "process ids", "cannot be raised from here", True),
+    ],
+)
+def test_each_shortage_names_the_line_that_mends_it(
+    change: dict[str, object], what: str, remedy: str, grave: bool
+) -> None:
+    (found,) = shortages(replace(AMPLE, **change), NEEDS)  # type: ignore[arg-type]
+    assert what in found.what
+    assert remedy in found.remedy
+    assert found.grave is grave
+
+
+@pytest.mark.parametrize("name", ["zmqrate", "kafka-batch", "kafka-fixed", "kafka-rate"])
+def test_more_clients_need_more_of_everything(name: str) -> None:
+    scenario = load_scenario(name)
+    small, large = (needs(scenario, clients, 4, 128) for clients in (100, 1000))
+    assert small.processes < large.processes
+    assert small.threads < large.threads
+    assert small.files < large.files
+    assert small.memory_bytes < large.memory_bytes
+    assert small.processes > 100
+
+
+def test_rows_that_do_not_fit_are_told_from_those_that_do() -> None:
+    checks = check_all(load_scenario("zmqrate"), load_cluster(), replace(AMPLE, memory_available_bytes=20 * GB))
+    fitting = [check.clients for check in checks if check.fits]
+    assert fitting
+    assert fitting == sorted(fitting)
+    assert max(fitting) < 7680
+
+
+def test_this_machine_can_be_read() -> None:
+    raise_soft_limits()
+    machine = read()
+    assert machine.nofile_soft == machine.nofile_hard > 0
+    assert machine.memory_available_bytes > 0
+    assert 0 < machine.ports_first < machine.ports_last
+    assert machine.threads >= machine.running > 0
