@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NOW := $(shell date +%Y%m%d-%H%M%S)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean install java
+.PHONY: help demo test lint soak bench clean install java browser
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -27,11 +27,14 @@ demo: install java ## Two small scaling tables, really measured: ZMQ PUB/SUB and
 	$(BIN)/hydra kafka-batch --clients 10,30 --msg-batch 100,1000 --duration 2 \
 		--set warmup_s=0.5 --out runs/demo-$(NOW)-kafka-batch
 
-test: install java ## Lint, strict types, and all tests against the built package (tox)
+test: install java browser ## Lint, strict types, and all tests against the built package (tox)
 	$(BIN)/tox run
 
 lint: install ## Lint and strict types only
 	$(BIN)/tox run -e lint,type
+
+soak: install java ## Kill a run's controller at fifty random moments (some ten minutes)
+	HYDRA_SOAK_SEEDS=50 $(BIN)/tox run -e py -- -n 2 tests/integration/test_soak.py
 
 bench: install java ## What Hydra's own clients cost, against bare loops
 	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python "$$script"; echo; done
@@ -40,6 +43,9 @@ install: $(STAMP) ## Hydra and tox in .venv, from this tree
 
 java: ## Java and Maven, if they are missing (the embedded Kafka broker)
 	@scripts/system-packages java
+
+browser: ## Chromium, if it is missing (the tests of the report open it)
+	@scripts/system-packages browser
 
 clean: ## Remove what these commands made; runs of your own under runs/ stay
 	rm -rf $(VENV) .tox build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

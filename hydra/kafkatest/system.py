@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 import sys
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Final, get_args
 
@@ -31,7 +33,6 @@ class KafkaSystem:
         self._bootstrap = ""
         self._run = ""
         self._folder = Path()
-        self._brokers_made = 0
 
     def check(self) -> None:
         """The user's properties fit the client, and the embedded broker has its Java and its jars."""
@@ -57,11 +58,14 @@ class KafkaSystem:
         if self._spec.bootstrap:
             self._bootstrap = self._spec.bootstrap
         else:
-            self._brokers_made += 1
-            self._broker = EmbeddedBroker(self._folder / f"broker-{self._brokers_made}")
+            # A folder that was left behind, by a machine that went down, is not touched.
+            self._broker = EmbeddedBroker(next(f for f in self._folders() if not f.exists()))
             self._bootstrap = self._broker.start()
         self._topics = Topics(self._bootstrap, self._spec.properties, self._run)
         self._topic = self._topics.create("data", self._spec.partitions, self._spec.replication_factor)
+
+    def _folders(self) -> Iterator[Path]:
+        return (self._folder / f"broker-{n}" for n in count(1))
 
     def program(self, role: Role) -> Program:
         """The Python client that the scenario names; numpy must not start threads in a parent that forks."""
