@@ -173,7 +173,11 @@ class Deployment:
                         first_client=first,
                         count=count,
                         command=(*program.command, *(str(word) for flag in flags.items() for word in flag)),
-                        environment={**program.environment, **self._controller.environment},
+                        environment={
+                            **program.environment,
+                            **self._controller.environment,
+                            "HYDRA_MEMORY_LIMIT_BYTES": str(round(self._scenario.publisher_memory_mb * 1e6)),
+                        },
                         demand=spec.demand,
                         constraints=spec.constraints,
                     )

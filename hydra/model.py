@@ -351,7 +351,7 @@ class RoleSpec:
     demand: Demand = Demand()
 
 
-SearchSeries = Literal["max_rate", "loss", "slow", "reconnecting"]
+SearchSeries = Literal["max_rate", "loss", "slow", "reconnecting", "nodrop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,8 +361,10 @@ class SearchSpec:
     Rates in messages/s. ``loss_target`` is a fraction. A search for the highest rate stops when
     ``stall_doublings`` doublings in a row each gain less than ``gain_target``; a bisection when hi/lo ≤ ``ratio``;
     ``confirmations`` fresh steps confirm the answer. ``steady`` also asks that no subscriber falls behind: the slope of
-    its lag is zero within the noise. Cohorts are ``cohort_fraction`` of the clients: slow ones read
-    ``slow_share`` of the first figure, reconnecting ones do so ``reconnect_rate`` times a second.
+    its lag is zero within the noise. Cohorts are ``cohort_fraction`` of the clients: slow ones read ``slow_share`` of
+    the first figure, reconnecting ones do so ``reconnect_rate`` times a second. ``sndhwms`` repeats the search below
+    the loss target for each of these high-water marks; ``nodrop`` is the highest rate while the publisher waits
+    instead of dropping.
     """
 
     start_rate: float = 1000.0
@@ -378,6 +380,7 @@ class SearchSpec:
     slow_share: float = 0.5
     reconnect_rate: float = 2.0
     series: tuple[SearchSeries, ...] = ("max_rate", "loss", "slow", "reconnecting")
+    sndhwms: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         _require(self.start_rate > 0, f"start_rate must be above 0 messages/s, not {self.start_rate}")
@@ -389,6 +392,8 @@ class SearchSpec:
         _require(self.confirmations >= 0, f"confirmations must be 0 or more, not {self.confirmations}")
         _require(0 < self.cohort_fraction < 1, f"cohort_fraction must lie between 0 and 1, not {self.cohort_fraction}")
         _require(0 < self.slow_share < 1, f"slow_share must lie between 0 and 1, not {self.slow_share}")
+        _require(all(h >= 0 for h in self.sndhwms), f"sndhwms are 0 (unbounded) or more, not {list(self.sndhwms)}")
+        _require(len(set(self.sndhwms)) == len(self.sndhwms), f"a mark stands twice in {list(self.sndhwms)}")
         _require(len(self.series) > 0, "series must name at least one search")
         _require(
             "max_rate" in self.series or "slow" not in self.series,
@@ -446,7 +451,8 @@ class Scenario:
     """What to deploy, what to vary, for how long, and which table comes out.
 
     ``warmup_s`` is sent before the first step of a deployment and is never part of a figure; ``drain_max_s`` None
-    means the step's length + 5 s; ``ready_timeout_s`` bounds the wait for clients to be proven ready.
+    means the step's length + 5 s; ``ready_timeout_s`` bounds the wait for clients to be proven ready. A publisher that
+    passes ``publisher_memory_mb`` (an unbounded queue) ends its step early, and the row says so.
     """
 
     name: str
@@ -462,12 +468,14 @@ class Scenario:
     warmup_s: float = 1.0
     drain_max_s: float | None = None
     ready_timeout_s: float = 120.0
+    publisher_memory_mb: float = 2048.0
     description: str = ""
 
     def __post_init__(self) -> None:
         _require(self.publishers >= 1, f"publishers must be at least 1, not {self.publishers}")
         _require(self.warmup_s >= 0, f"warmup_s must be 0 or more, not {self.warmup_s}")
         _require(self.drain_max_s is None or self.drain_max_s > 0, "drain_max_s must be above 0")
+        _require(self.publisher_memory_mb > 0, "publisher_memory_mb must be above 0")
         _require(self.ready_timeout_s > 0, f"ready_timeout_s must be above 0, not {self.ready_timeout_s}")
 
 

@@ -158,9 +158,16 @@ class Stepper:
         return (*ends, settings.sndhwm, settings.rcvhwm, settings.nodrop, *where)
 
     def _await(
-        self, ids: Iterable[int], answered: Callable[[], Set[int]], who: str, what: str, timeout_s: float
+        self,
+        ids: Iterable[int],
+        answered: Callable[[], Set[int]],
+        who: str,
+        what: str,
+        timeout_s: float,
+        *,
+        refusals: bool = True,
     ) -> None:
-        """Waits until these clients, as far as they live, have answered.
+        """Waits until these clients, as far as they live, have answered; with ``refusals`` an error ends the step.
 
         Raises:
             StepError: some did not, said that they cannot, or the system under test is in trouble.
@@ -171,7 +178,7 @@ class Stepper:
         def done() -> bool:
             deployment.watch()
             for client, text in answers.errors.items():
-                if client in wanted:
+                if client in wanted and refusals:
                     raise StepError(f"client {client}: {text}")
             if trouble := self._system.trouble():
                 raise StepError(trouble)
@@ -215,9 +222,11 @@ class Stepper:
             if now_ns >= next_tick_ns:
                 next_tick_ns = now_ns + _TICK_NS
                 tick((now_ns - start_ns) / 1e9, _mean_progress(answers.progress, deployment.subscribers))
-            return now_ns >= stop_ns
+            # A publisher that cannot go on says so; what it sent until then is measured.
+            return now_ns >= stop_ns or any(p in answers.errors for p in deployment.publishers)
 
         self._controller.wait_until(over, lead_ns / 1e9 + plan.duration_s + _REPORT_MARGIN_S)
+        stop_ns = min(stop_ns, time.monotonic_ns() + offset_ns)
         self._controller.tell(everyone, Stop(epoch=epoch, stop_at_ns=stop_ns))
         return start_ns, stop_ns
 
@@ -232,6 +241,8 @@ class Stepper:
             "publishers",
             "report",
             FLUSH_AT_MOST_S + _REPORT_MARGIN_S,
+            # A publisher that stopped early has said so with an error, and still reports what it sent.
+            refusals=False,
         )
         self._require_publishers()
         reports: dict[int, PublisherReport] = dict(answers.publisher_reports)
@@ -266,6 +277,9 @@ class Stepper:
         for client, report in self._controller.roster.answers.subscriber_reports.items():
             if client in cohort or report.drain == "deadline":
                 self._proven.pop(client, None)
+        if any(report.stopped_early for report in self._controller.roster.answers.publisher_reports.values()):
+            # Such a publisher begins the next step with a new socket.
+            self._proven.clear()
 
 
 def cohort_settings(plan: StepPlan) -> Settings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Final
 
@@ -10,7 +11,7 @@ from hydra.client.header import pack, pack_batch
 from hydra.client.histogram import LatencyRecorder
 from hydra.client.pacing import Pacer
 from hydra.client.transport import Delivery, PublisherTransport
-from hydra.client.usage import UsageMeter
+from hydra.client.usage import UsageMeter, resident_bytes
 from hydra.control.checks import MAX_UNACKNOWLEDGED_RANGES
 from hydra.control.client import ControlClient
 from hydra.control.protocol import (
@@ -30,6 +31,8 @@ from hydra.model import PublisherReport, SequenceRange
 PROBE_EVERY_S: Final = 0.05
 FLUSH_AT_MOST_S: Final = 10.0
 """How long a publisher waits for outstanding acknowledgements after the end of the window."""
+MEMORY_EVERY_NS: Final = 50_000_000
+"""How often the memory of an unbounded queue is looked at: at 500 MB/s it grows by 25 MB between two looks."""
 _IDLE_S: Final = 5.0
 _FINE_WAIT_S: Final = 0.001
 
@@ -63,6 +66,9 @@ class Publisher:
         step = self._step
         if step is not None and not step.finished:
             wait_s = step.work()
+            if step.stopped_early:
+                # Its window ends here for everybody: the controller is told at once.
+                self._control.send(Error(ids=[self._id], seq=1, epoch=step.epoch, message=step.stopped_early))
             if step.progress_due():
                 self._control.send(
                     Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.sent, time_ns=step.clock.now_ns())
@@ -94,6 +100,9 @@ class Publisher:
         if current is not None and command.epoch < current.epoch:
             return
         if current is None or command.epoch > current.epoch:
+            if self._step is not None and self._step.stopped_early:
+                # An unbounded queue is full of the last step's messages; only a new socket is without them.
+                self._transport.close()
             try:
                 self._endpoint = self._transport.configure(command)
             except (OSError, ValueError) as e:
@@ -128,6 +137,7 @@ class _Sending:
         self.epoch = command.epoch
         self.clock = StepClock(start)
         self.finished = False
+        self.stopped_early = ""
         self._id = client
         self._size = command.settings.message_size
         self._transport = transport
@@ -139,6 +149,8 @@ class _Sending:
         self._blocked_ns = 0
         self._first_ns = 0
         self._last_ns = 0
+        self._memory_limit_bytes = int(os.environ.get("HYDRA_MEMORY_LIMIT_BYTES", "0"))
+        self._next_memory_ns = start.start_at_ns
         self._progress_ns = int(command.progress_s * 1e9)
         self._next_progress_ns = start.start_at_ns + self._progress_ns
 
@@ -159,7 +171,9 @@ class _Sending:
         now_ns = self.clock.now_ns()
         pacer = self._pacer
         self._transport.poll()
-        if pacer.done(now_ns):
+        if now_ns >= self._next_memory_ns:
+            self._look_at_memory(now_ns)
+        if self.finished or pacer.done(now_ns):
             self.finished = True
             return 0
         count = pacer.due(now_ns)
@@ -186,6 +200,16 @@ class _Sending:
             pacer.advance(accepted)
         return 0
 
+    def _look_at_memory(self, now_ns: int) -> None:
+        """An unbounded queue ends the step before it takes the host's memory."""
+        self._next_memory_ns = now_ns + MEMORY_EVERY_NS
+        resident = resident_bytes() if self._memory_limit_bytes else 0
+        if resident > self._memory_limit_bytes:
+            self.stopped_early = (
+                f"its queue took {resident / 1e6:.0f} MB, the limit is {self._memory_limit_bytes / 1e6:.0f}"
+            )
+            self.finished = True
+
     def stop(self, stop_at_ns: int) -> None:
         """Ends the step, perhaps before its time."""
         self._pacer.stop_at(stop_at_ns)
@@ -209,6 +233,7 @@ class _Sending:
             unacknowledged=_bounded(delivery.unacknowledged),
             blocked_ns=self._blocked_ns,
             batch_bytes=self._transport.batch_bytes,
+            stopped_early=self.stopped_early,
         )
 
 

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import resource
+from pathlib import Path
+from typing import Final
 
 from hydra.model import ProcessUsage
+
+_STATM: Final = Path("/proc/self/statm")
+_PAGE_BYTES: Final = resource.getpagesize()
+
+
+def resident_bytes() -> int:
+    """Memory that this process has resident now."""
+    return int(_STATM.read_text().split()[1]) * _PAGE_BYTES
 
 
 class UsageMeter:

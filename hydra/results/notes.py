@@ -23,7 +23,7 @@ def notes_of(row: Row, scenario: Scenario) -> list[str]:
     elif status == "partial":
         notes.append("not finished: the run ended before its last step")
     if scenario.sweep.search:
-        return notes + _search_notes(row, scenario)
+        return notes + _search_notes(row)
     return notes + _step_notes(row)
 
 
@@ -65,12 +65,10 @@ def _missed_rate(row: Row) -> str:
     return f"the publisher missed the requested rate of {requested:,.0f}/s{held}"
 
 
-def _search_notes(row: Row, scenario: Scenario) -> list[str]:
-    search = scenario.sweep.search
-    notes: list[str] = []
-    for series in search.series if search else ():
-        if row.get(f"{series}_note"):
-            notes.append(f"{series}: {row[f'{series}_note']}")
-        if series == "slow" and row.get("slow_cohort_felt") is False:
-            notes.append("slow: the slow clients' buffers never filled, so they were not felt")
+def _search_notes(row: Row) -> list[str]:
+    notes = [
+        f"{column.removesuffix('_note')}: {text}" for column, text in row.items() if column.endswith("_note") and text
+    ]
+    if row.get("slow_cohort_felt") is False:
+        notes.append("slow: the slow clients' buffers never filled, so they were not felt")
     return notes

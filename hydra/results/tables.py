@@ -15,7 +15,7 @@ from hydra.errors import HydraError
 from hydra.model import Figure, Scenario, SearchSeries, SearchSpec
 from hydra.results.notes import MARK, notes_of
 from hydra.sweep import Row
-from hydra.sweep.columns import BATCH, FIXED, REASON, STATUS, search_column, search_columns
+from hydra.sweep.columns import BATCH, FIXED, REASON, STATUS, search_column, search_columns, sndhwm_column
 from hydra.sweep.repeated import INTERVAL
 
 HEADINGS: Final[Mapping[str, str]] = {
@@ -46,10 +46,17 @@ def _search_heading(series: SearchSeries, search: SearchSpec) -> str:
         return "MaxRate without Drop"
     if series == "loss":
         return f"MaxRate at Sub (< {search.loss_target * 100:g}% Drop)"
+    if series == "nodrop":
+        return "MaxRate at Sub (XPUB_NODROP)"
     if series == "slow":
         share = "Half Rate" if search.slow_share == 0.5 else f"{search.slow_share * 100:g}% of the Rate"
         return f"{cohort} at {share}"
     return f"{cohort} Reconnecting"
+
+
+def _sndhwm_heading(sndhwm: int, search: SearchSpec) -> str:
+    first = f"< {search.loss_target * 100:g}% Drop, " if sndhwm == search.sndhwms[0] else ""
+    return f"MaxRate at Sub ({first}SNDHWM = {sndhwm})"
 
 
 def headings(scenario: Scenario) -> dict[str, str]:
@@ -60,7 +67,9 @@ def headings(scenario: Scenario) -> dict[str, str]:
         found.setdefault(column, HEADINGS.get(column, column))
     if search:
         for series in search.series:
-            if series != "max_rate":
+            if series == "loss" and search.sndhwms:
+                found.update((sndhwm_column(h, search), _sndhwm_heading(h, search)) for h in search.sndhwms)
+            elif series != "max_rate":
                 found[search_column(series, search)] = _search_heading(series, search)
     return found
 

@@ -15,6 +15,7 @@ PASSED: Final = "passed"
 RATE_HELD: Final = "rate_held"
 VERDICT: Final = "verdict"
 MAX_RATE: Final = "max_rate_with_drop_pps"
+MAX_RATE_NODROP: Final = "max_rate_nodrop_pps"
 AGGREGATE_MAX: Final = "aggregate_max_pps"
 
 FIXED: Final = (
@@ -43,6 +44,8 @@ def search_column(series: SearchSeries, search: SearchSpec) -> str:
     """
     if series == "max_rate":
         return MAX_RATE
+    if series == "nodrop":
+        return MAX_RATE_NODROP
     if series == "loss" and not search.loss_target:
         return "max_rate_without_drop_pps"
     if series == "loss":
@@ -55,10 +58,23 @@ def search_column(series: SearchSeries, search: SearchSpec) -> str:
     return f"{cohort}_reconnecting{times}_pps"
 
 
+def sndhwm_column(sndhwm: int, search: SearchSpec) -> str:
+    """The column of the search below the loss target at one of several high-water marks.
+
+    As in ``hydra_zmq_cpp.csv``, where only the first of them names the target.
+    """
+    if sndhwm == search.sndhwms[0]:
+        return search_column("loss", search).removesuffix("_pps") + f"_sndhwm_{sndhwm}_pps"
+    return f"max_rate_sndhwm_{sndhwm}_pps"
+
+
 def search_columns(search: SearchSpec) -> tuple[str, ...]:
     """Columns of a search's table in their order."""
     columns = [CLIENTS]
     for series in search.series:
+        if series == "loss" and search.sndhwms:
+            columns += [sndhwm_column(sndhwm, search) for sndhwm in search.sndhwms]
+            continue
         columns.append(search_column(series, search))
         if series == "max_rate":
             columns.append(AGGREGATE_MAX)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Final
 
-from hydra.model import Cohort, Figure, Scenario, SearchSeries, SearchSpec, StepPlan, StepResult
+from hydra.model import Cohort, Figure, Scenario, SearchSeries, SearchSpec, Settings, StepPlan, StepResult
 from hydra.sweep.columns import (
     AGGREGATE,
     AGGREGATE_MAX,
@@ -27,6 +27,7 @@ from hydra.sweep.columns import (
     VERDICT,
     search_column,
     search_columns,
+    sndhwm_column,
 )
 from hydra.sweep.sweep import QUICK_DRAIN_S, Row, check_plan, step_bound_s
 
@@ -34,6 +35,9 @@ CONFIRM_ROUNDS: Final = 6
 """Candidates that are confirmed at most; each is lower than the last by ratio, ratio², ratio⁴, …"""
 GIVE_UP_AFTER: Final = 3
 """Failed steps in a row after which a client count is given up: more rates will not mend what is broken."""
+
+_RISING: Final = ("max_rate", "nodrop")
+"""Series that only double: they look for the highest rate that is received at all."""
 
 Script = Generator[StepPlan, StepResult, None]
 Steps = Generator[StepPlan, StepResult, StepResult]
@@ -52,6 +56,7 @@ class _GivenUpError(Exception):
 class _Answer:
     """What a search for a rate without loss knows."""
 
+    settings: Settings
     passed: dict[float, StepResult] = field(default_factory=dict)
     lowest_failed: float | None = None
     figure: float | None = None
@@ -103,22 +108,24 @@ class Search:
 
     def bound_s(self) -> float:
         """See :class:`hydra.sweep.sweep.Sweep`."""
-        steps = sum(self._most_steps(series) for series in self._search.series)
+        steps = sum(self._times(series) * self._most_steps(series) for series in self._search.series)
         return len(self._clients) * (steps * step_bound_s(self._scenario) + self._scenario.warmup_s)
 
     def expected_s(self) -> float:
         """See :class:`hydra.sweep.sweep.Sweep`: about six doublings, and a bracket of three steps for the others."""
         search = self._search
-        steps = sum(
-            min(6, search.max_doublings) + 1 if s == "max_rate" else 3 + self._bisections() + search.confirmations
-            for s in search.series
-        )
+        doublings, bracketed = min(6, search.max_doublings) + 1, 3 + self._bisections() + search.confirmations
+        steps = sum(self._times(s) * (doublings if s in _RISING else bracketed) for s in search.series)
         step_s = self._scenario.sweep.duration_s + QUICK_DRAIN_S
         return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
 
+    def _times(self, series: SearchSeries) -> int:
+        """How many searches a series is: one for each of several high-water marks."""
+        return len(self._search.sndhwms) if series == "loss" and self._search.sndhwms else 1
+
     def _most_steps(self, series: SearchSeries) -> int:
         search = self._search
-        if series == "max_rate":
+        if series in _RISING:
             return search.max_doublings + 1
         # From anywhere between the floor and the top, doubling or halving to the other end.
         bracket = math.ceil(math.log2(self._top / search.floor_rate)) + 2
@@ -159,20 +166,31 @@ class Search:
 
     def _row(self, clients: int, row: Row) -> Script:
         """All searches of one client count."""
+        search = self._search
+        settings = self._scenario.settings
+        if search.sndhwms:
+            settings = dataclasses.replace(settings, sndhwm=search.sndhwms[0])
         asked = _Asked(self._scenario, clients)
         max_rate: float | None = None
-        for series in self._search.series:
+        for series in search.series:
             if series == "max_rate":
-                max_rate = yield from self._max_rate(asked, row)
-                continue
-            cohort = self._cohort(series, clients, max_rate)
-            if isinstance(cohort, str):
-                row[f"{series}_note"] = cohort
-                continue
-            answer = _Answer()
-            first = _number(row.get(search_column("loss", self._search))) or max_rate
-            yield from self._without_loss(asked, series, cohort, first or self._search.start_rate, answer)
-            self._fill(row, series, answer)
+                max_rate = yield from self._max_rate(asked, settings, series, row)
+                row[AGGREGATE_MAX] = row.pop(f"{series}_aggregate_pps", None)
+            elif series == "nodrop":
+                yield from self._max_rate(asked, dataclasses.replace(settings, nodrop=True), series, row)
+            elif series == "loss" and search.sndhwms:
+                for sndhwm in search.sndhwms:
+                    at = dataclasses.replace(settings, sndhwm=sndhwm)
+                    answer = yield from self._without_loss(asked, at, series, Cohort(), max_rate)
+                    self._fill(row, f"loss_sndhwm_{sndhwm}", sndhwm_column(sndhwm, search), answer)
+            else:
+                cohort = self._cohort(series, clients, max_rate)
+                if isinstance(cohort, str):
+                    row[f"{series}_note"] = cohort
+                    continue
+                first = _number(row.get(search_column("loss", search))) or max_rate
+                answer = yield from self._without_loss(asked, settings, series, cohort, first)
+                self._fill(row, series, search_column(series, search), answer)
 
     def _cohort(self, series: SearchSeries, clients: int, max_rate: float | None) -> Cohort | str:
         """The cohort of a search, or why it cannot be measured."""
@@ -189,41 +207,45 @@ class Search:
             return "slow clients read a share of the highest rate, which is not known"
         return Cohort("slow", search.cohort_fraction, search.slow_share * max_rate, seed)
 
-    def _max_rate(self, asked: _Asked, row: Row) -> Generator[StepPlan, StepResult, float | None]:
+    def _max_rate(
+        self, asked: _Asked, settings: Settings, series: SearchSeries, row: Row
+    ) -> Generator[StepPlan, StepResult, float | None]:
         """Doubles the rate until doubling gains nothing; the highest received rate is the figure."""
         search = self._search
         best: float | None = None
         aggregate: float | None = None
         stalled = 0
         for doubling in range(search.max_doublings + 1):
-            result = yield from asked.step("max_rate", _round(search.start_rate * 2.0**doubling))
+            rate = _round(search.start_rate * 2.0**doubling)
+            result = yield from asked.step(settings, series, rate)
             received = _number(result.figures.get(AVG_RX)) if result.status == "ok" else None
             gained = received is not None and (best is None or received >= best * (1 + search.gain_target))
             if received is not None and (best is None or received > best):
                 best = received
-                row["max_rate_verdict"] = result.figures.get(VERDICT)
+                row[f"{series}_verdict"] = result.figures.get(VERDICT)
             pps = _number(result.figures.get(AGGREGATE)) if result.status == "ok" else None
             if pps is not None:
                 aggregate = pps if aggregate is None else max(aggregate, pps)
-            row[search_column("max_rate", search)], row[AGGREGATE_MAX] = best, aggregate
+            row[search_column(series, search)], row[f"{series}_aggregate_pps"] = best, aggregate
             stalled = 0 if gained else stalled + 1
             if stalled >= search.stall_doublings:
                 break
         else:
-            row["max_rate_note"] = f"still rising at {search.max_doublings} doublings"
+            row[f"{series}_note"] = f"still rising at {search.max_doublings} doublings"
         if best is None:
-            row["max_rate_note"] = "nothing was received at any rate"
+            row[f"{series}_note"] = "nothing was received at any rate"
         return best
 
     def _without_loss(
-        self, asked: _Asked, series: SearchSeries, cohort: Cohort, start: float, answer: _Answer
-    ) -> Script:
+        self, asked: _Asked, settings: Settings, series: SearchSeries, cohort: Cohort, start: float | None
+    ) -> Generator[StepPlan, StepResult, _Answer]:
         """Brackets, bisects and confirms the highest rate that passes."""
-        yield from self._bracket(asked, series, cohort, start, answer)
+        answer = _Answer(settings)
+        yield from self._bracket(asked, series, cohort, start or self._search.start_rate, answer)
         low = answer.highest_passed
         if low is None:
             answer.note = f"no rate down to {self._search.floor_rate:g}/s passes"
-            return
+            return answer
         while answer.lowest_failed is not None and answer.lowest_failed / low > self._search.ratio:
             middle = _round(math.sqrt(low * answer.lowest_failed))
             if not low < middle < answer.lowest_failed:
@@ -231,9 +253,10 @@ class Search:
             yield from self._try(asked, series, cohort, middle, answer)
             low = answer.highest_passed or low
         yield from self._confirm(asked, series, cohort, low, answer)
+        return answer
 
     def _try(self, asked: _Asked, series: SearchSeries, cohort: Cohort, rate: float, answer: _Answer) -> Steps:
-        result = yield from asked.step(series, rate, cohort)
+        result = yield from asked.step(answer.settings, series, rate, cohort)
         answer.last = result
         if _passed(result):
             answer.passed[rate] = result
@@ -268,7 +291,7 @@ class Search:
         for _ in range(CONFIRM_ROUNDS):
             received: list[float] = []
             for _ in range(self._search.confirmations):
-                result = yield from asked.step(series, rate, cohort, confirm=True)
+                result = yield from asked.step(answer.settings, series, rate, cohort, confirm=True)
                 answer.last = result
                 if not _passed(result):
                     answer.fail(rate)
@@ -284,8 +307,8 @@ class Search:
             back_off *= back_off
         answer.note = f"no rate was confirmed, the lowest tried was {rate:g}/s"
 
-    def _fill(self, row: Row, series: SearchSeries, answer: _Answer) -> None:
-        row[search_column(series, self._search)] = answer.figure
+    def _fill(self, row: Row, series: str, column: str, answer: _Answer) -> None:
+        row[column] = answer.figure
         row[f"{series}_highest_passed_pps"] = answer.highest_passed
         row[f"{series}_lowest_failed_pps"] = answer.lowest_failed
         if answer.note:
@@ -308,7 +331,14 @@ class _Asked:
         self._clients = clients
         self._failed_in_a_row = 0
 
-    def step(self, series: SearchSeries, rate: float, cohort: Cohort = Cohort(), confirm: bool = False) -> Steps:  # noqa: B008  # frozen
+    def step(
+        self,
+        settings: Settings,
+        series: SearchSeries,
+        rate: float,
+        cohort: Cohort = Cohort(),  # noqa: B008  # frozen
+        confirm: bool = False,
+    ) -> Steps:
         """Asks for one step.
 
         Raises:
@@ -316,7 +346,7 @@ class _Asked:
         """
         result = yield StepPlan(
             clients=self._clients,
-            settings=dataclasses.replace(self._scenario.settings, rate=rate),
+            settings=dataclasses.replace(settings, rate=rate),
             duration_s=self._scenario.sweep.duration_s,
             series=series,
             cohort=cohort,

@@ -146,3 +146,18 @@ def test_a_killed_broker_fails_its_step_and_a_new_one_carries_the_next(tmp_path:
     assert first["status"] == "failed"
     assert "broker" in first["reason"]
     assert (second["status"], float(second["client_loss_pct"])) == ("ok", 0)
+
+
+def test_an_unbounded_queue_ends_the_step_before_it_takes_the_memory(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    arguments = ("zmqfixed", "--clients", "30,31", "--rate", "max", "--sndhwm", 0, "--message-size", 2000)
+    limit = ("--set", "publisher_memory_mb=100.0", "--set", "warmup_s=0.2")
+    with background(*arguments, *limit, "--duration", 6, "--out", run, log=tmp_path / "log") as command:
+        assert command.wait(90) == 0, command.output()
+    rows = table(run)
+    for row in rows:
+        assert "the limit is 100" in row["stopped_early"]
+        assert row["rate_held"] in ("", "False")
+    # The second step began with an empty queue: nothing of the first one came into it.
+    assert rows[1]["duplicates"] == "0"
+    assert "stopped early" in (run / "table.md").read_text()
