@@ -7,6 +7,7 @@ import time
 from typing import Final
 
 from hydra.client.clock import StepClock
+from hydra.client.duty import serve
 from hydra.client.header import pack, pack_batch
 from hydra.client.histogram import LatencyRecorder
 from hydra.client.pacing import Pacer
@@ -20,7 +21,6 @@ from hydra.control.protocol import (
     Error,
     FromController,
     Progress,
-    Quit,
     Ready,
     Report,
     Start,
@@ -51,15 +51,7 @@ class Publisher:
 
     def run(self) -> bool:
         """Obeys until told to quit (True) or the controller is gone (False)."""
-        while True:
-            message = self._control.receive(self._work())
-            while message is not None:
-                if isinstance(message, Quit):
-                    return True
-                self._obey(message)
-                message = self._control.receive(0)
-            if self._control.silent():
-                return False
+        return serve(self._control, self._work, self._obey)
 
     def _work(self) -> float:
         """Does what is due now; how long the loop may wait for a command, in seconds."""

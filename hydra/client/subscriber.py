@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from hydra.client.clock import StepClock
+from hydra.client.duty import serve
 from hydra.client.header import unpack_batch
 from hydra.client.histogram import LatencyRecorder
 from hydra.client.lag import LagTrend
@@ -21,7 +22,6 @@ from hydra.control.protocol import (
     Finish,
     FromController,
     Progress,
-    Quit,
     Ready,
     Report,
     Start,
@@ -49,15 +49,7 @@ class Subscriber:
 
     def run(self) -> bool:
         """Obeys until told to quit (True) or the controller is gone (False)."""
-        while True:
-            message = self._control.receive(self._work())
-            while message is not None:
-                if isinstance(message, Quit):
-                    return True
-                self._obey(message)
-                message = self._control.receive(0)
-            if self._control.silent():
-                return False
+        return serve(self._control, self._work, self._obey)
 
     def _work(self) -> float:
         """Takes what has arrived; how long the loop may wait for a command, in seconds."""
