@@ -17,6 +17,7 @@ from hydra.cluster.resources import format_resources
 from hydra.config import load_cluster, load_scenario
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, UsageError
 from hydra.interrupts import interrupt_on_the_first
+from hydra.jupyter.command import write_report
 from hydra.kafkatest.commands import broker
 from hydra.limits import machine
 from hydra.limits.machine import raise_soft_limits
@@ -182,6 +183,17 @@ def check(scenario: str, config: Path | None, **flags: Any) -> None:
     for shortage in rows[-1].shortages:
         click.echo(str(shortage))
     sys.exit(EXIT_GOOD if all(row.fits for row in rows) else EXIT_INCOMPLETE)
+
+
+@cli.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--open", "opened", is_flag=True, help="Open the page in a browser, too.")
+def report(run: Path, opened: bool) -> None:
+    """Write report.ipynb and report.html into the run directory RUN."""
+    paths = write_report(run)
+    click.echo("\n".join(map(str, paths)))
+    if opened:
+        click.launch(str(paths[-1]))
 
 
 cli.add_command(broker)

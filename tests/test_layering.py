@@ -61,7 +61,12 @@ TIERS = {
 STRANGERS = [{"hydra.zmqtest", "hydra.kafkatest"}]
 """Rooms of one tier that know nothing of each other."""
 
-ONLY = {"hydra.jupyter": {"hydra.jupyter", "hydra.results", "hydra.model"}}
+ONLY = {
+    "hydra.jupyter": {
+        *("hydra.jupyter", "hydra.model", "hydra.errors"),
+        *("hydra.results", "hydra.measure", "hydra.sweep"),
+    },
+}
 """All that a room may use of hydra."""
 
 LIBRARIES = {

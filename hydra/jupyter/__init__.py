@@ -1,1 +1,1 @@
-"""The report notebook and its rendering; reads run directories only."""
+"""The notebooks: the report of a run, and a sweep that is started from a cell."""

@@ -1,0 +1,227 @@
+"""How a line and an axis are drawn: logarithmic, with ticks that can be read, hollow where there is a warning."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from hydra.model import Figure
+from hydra.sweep import Row
+from hydra.sweep.columns import CLIENTS
+
+Marked = list[tuple[Row, str]]
+"""Rows, each with its notes as one text, "" where its figures can be taken as they are."""
+Interval = Callable[[Row], tuple[Figure, Figure]]
+"""The lowest and the highest that a figure of this row can be."""
+
+_MOST_TICKS: Final = 14
+_GRID: Final = "#e5e9ee"
+_NARROWEST: Final = 0.5
+"""Decades that an axis shows at least."""
+_DIGITS: Final = ((4.0, (1,)), (2.0, (1, 3)), (0.9, (1, 2, 5)), (0.0, (1, 1.5, 2, 3, 4, 5, 6, 8)))
+"""Which ticks a decade has, by how many decades the axis shows."""
+_AXES: Final = {CLIENTS: "clients", "msg_batch": "messages per batch", "requested_rate": "rate asked for, messages/s"}
+
+
+def number(value: Figure) -> float | None:
+    """The figure as a number, None if it is none."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def panels(titles: Sequence[str]) -> go.Figure:
+    """A figure with panels side by side."""
+    return make_subplots(rows=1, cols=len(titles), subplot_titles=list(titles), horizontal_spacing=0.07)
+
+
+class Floor:
+    """Where a logarithmic axis shows a loss of 0: below the smallest loss there is, with a label that says 0."""
+
+    def __init__(self, rows: Marked) -> None:
+        found = [v for row, _ in rows if (v := number(row.get("client_loss_pct"))) is not None]
+        losses = [v for v in found if v]
+        self.zero = len(losses) < len(found)
+        self.value = 10.0 ** ((math.floor(math.log10(min(losses))) if losses else -1) - 1)
+        self.highest = max(losses, default=1.0)
+
+    def __call__(self, value: float) -> float:
+        """Where a loss is drawn."""
+        return value or self.value
+
+    def axis(self) -> dict[str, Any]:
+        """Ticks and range, from the floor to the decade above the highest loss."""
+        lowest, top = round(math.log10(self.value)), max(math.ceil(math.log10(self.highest)), 0)
+        exponents = range(lowest + (0 if self.zero else 1), top + 1)
+        texts = ["0" if e == lowest else f"{10.0**e:g}" for e in exponents]
+        return {"tickvals": [10.0**e for e in exponents], "ticktext": texts, "range": [exponents[0] - 0.2, top + 0.2]}
+
+
+def line(
+    figure: go.Figure,
+    rows: Marked,
+    x: str,
+    y: str,
+    name: str,
+    color: str,
+    *,
+    place: Callable[[float], float] | None = None,
+    panel: int = 1,
+    interval: Interval | None = None,
+) -> None:
+    """One line through the rows, hollow where a row carries a warning, broken where a row has no such figure.
+
+    Args:
+        figure: is added to, unless no row has both figures.
+        rows: in the order of the line.
+        x: the column across.
+        y: the column upwards.
+        name: what the legend says; lines of one name come and go together.
+        color: of the line and its points.
+        place: where a value is drawn, if not at itself.
+        panel: counted from 1.
+        interval: for error bars, where the rows have no 95 % interval.
+    """
+    points = [(at, number(row.get(y)), row, note) for row, note in rows if (at := number(row.get(x))) is not None]
+    if all(value is None for _, value, _, _ in points):
+        return
+    trace = go.Scatter(
+        x=[at for at, _, _, _ in points],
+        y=[value if value is None or place is None else place(value) for _, value, _, _ in points],
+        name=name,
+        legendgroup=name,
+        showlegend=not any(drawn.legendgroup == name for drawn in figure.data),
+        mode="lines+markers",
+        line={"color": color, "width": 2},
+        marker={
+            "size": 8,
+            "color": color,
+            "symbol": ["circle-open" if note else "circle" for _, _, _, note in points],
+            "line": {"color": color, "width": 2},
+        },
+        error_y=_errors([row for _, _, row, _ in points], y, interval),
+        customdata=[[_said(row, x, y), f"<br>⚠ {_folded(note)}" if note else ""] for _, _, row, note in points],
+        hovertemplate="%{customdata[0]}%{customdata[1]}<extra>%{fullData.name}</extra>",
+    )
+    _add(figure, trace, panel)
+
+
+def dotted(figure: go.Figure, rows: Iterable[Row], column: str, name: str, color: str, panel: int) -> None:
+    """The published line of a figure by client count; it comes and goes with the measured line of that name."""
+    points = sorted((at, y) for row in rows if (at := number(row.get(CLIENTS))) and (y := number(row.get(column))))
+    if not points:
+        return
+    trace = go.Scatter(
+        x=[at for at, _ in points],
+        y=[y for _, y in points],
+        name=f"{name}, published",
+        legendgroup=name,
+        showlegend=False,
+        mode="lines",
+        line={"color": color, "width": 1.5, "dash": "dot"},
+        opacity=0.6,
+        hovertemplate="%{x} clients: %{y:,.6g}<extra>%{fullData.name}</extra>",
+    )
+    _add(figure, trace, panel)
+
+
+def finish(figure: go.Figure, x: str, units: Sequence[str], floor: Floor | None = None) -> go.Figure | None:
+    """Axes, legend and size; None if nothing was drawn.
+
+    Args:
+        figure: with all its lines.
+        x: the column across.
+        units: of each panel's axis upwards.
+        floor: for an axis of losses.
+    """
+    if not figure.data:
+        return None
+    figure.update_layout(
+        template="plotly_white",
+        height=460,
+        margin={"l": 70, "r": 20, "t": 64, "b": 60},
+        font={"family": "system-ui, Segoe UI, Roboto, DejaVu Sans, sans-serif", "size": 13, "color": "#1f2933"},
+        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
+        hovermode="closest",
+        showlegend=True,
+    )
+    across = sorted({float(at) for trace in figure.data for at in trace.x})
+    figure.update_xaxes(type="log", title_text=_AXES.get(x, x), gridcolor=_GRID, **_ticks_at(across))
+    for panel, unit in enumerate(units, start=1):
+        name = _axis("y", panel)
+        values = [float(y) for t in figure.data if (t.yaxis or "y") == name for y in t.y if y]
+        upwards = {"type": "log", "gridcolor": _GRID, "title": {"text": unit, "standoff": 8}}
+        figure.update_layout({f"yaxis{name[1:]}": upwards | (floor.axis() if floor else _log_axis(values))})
+    return figure
+
+
+def _axis(direction: str, panel: int) -> str:
+    return direction if panel == 1 else f"{direction}{panel}"
+
+
+def _add(figure: go.Figure, trace: go.Scatter, panel: int) -> None:
+    trace.update(xaxis=_axis("x", panel), yaxis=_axis("y", panel))
+    figure.add_trace(trace)
+
+
+def _errors(rows: Sequence[Row], y: str, interval: Interval | None) -> dict[str, Any] | None:
+    halves = [number(row.get(f"{y}_ci95")) or 0.0 for row in rows]
+    look = {"type": "data", "thickness": 1.2, "width": 4}
+    if any(halves):
+        return {**look, "array": halves}
+    if interval is None:
+        return None
+    above, below = [], []
+    for row in rows:
+        value = number(row.get(y)) or 0.0
+        low, high = (number(limit) for limit in interval(row))
+        above.append(max((high or value) - value, 0.0))
+        below.append(max(value - (low or value), 0.0))
+    return {**look, "symmetric": False, "array": above, "arrayminus": below} if any(above + below) else None
+
+
+def _said(row: Row, x: str, y: str) -> str:
+    half = number(row.get(f"{y}_ci95"))
+    interval = f" ± {half:,.4g}" if half is not None else ""
+    at = f", {x} {row.get(x)}" if x != CLIENTS else ""
+    return f"{row.get(CLIENTS)} clients{at}: {number(row.get(y)) or 0.0:,.6g}{interval}"
+
+
+def _folded(text: str, width: int = 70) -> str:
+    """Text in lines that fit into a hover box, none of it markup."""
+    lines = [""]
+    for word in text.replace("<", "&lt;").split():
+        if len(lines[-1]) + len(word) > width:
+            lines.append("")
+        lines[-1] += f"{word} "
+    return "<br>".join(part.strip() for part in lines)
+
+
+def _ticks_at(values: Sequence[float]) -> dict[str, Any]:
+    """A tick for every value there is, as long as they can be told apart."""
+    if len(values) > _MOST_TICKS:
+        return _log_axis(values)
+    return {"tickvals": list(values), "ticktext": [f"{v:,g}" for v in values]}
+
+
+def _log_axis(values: Sequence[float]) -> dict[str, Any]:
+    """Range and labelled ticks of a logarithmic axis; a narrow range is widened, so that noise is not magnified."""
+    if not values:
+        return {}
+    low, high = math.log10(min(values)), math.log10(max(values))
+    margin = max(0.08 * (high - low), (_NARROWEST - (high - low)) / 2, 0.05)
+    low, high = low - margin, high + margin
+    digits = next(digits for span, digits in _DIGITS if high - low > span)
+    ticks = [d * 10.0**e for e in range(math.floor(low), math.ceil(high) + 1) for d in digits]
+    shown = [t for t in ticks if low <= math.log10(t) <= high]
+    return {"range": [low, high], "tickvals": shown, "ticktext": [_short(t) for t in shown]}
+
+
+def _short(value: float) -> str:
+    """1500 → 1.5k."""
+    for unit, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= unit:
+            return f"{value / unit:g}{suffix}"
+    return f"{value:g}"

@@ -1,0 +1,227 @@
+"""The parts of the report that are HTML: warnings, facts, tables. Every text that comes from a run is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+
+from hydra.jupyter.cautions import Caution, cautions
+from hydra.jupyter.recorded import Run
+from hydra.model import Figure
+from hydra.results.compare import Cell, Line, asked, compare, differences
+from hydra.results.notes import MARK
+from hydra.results.tables import columns_of, headings, published_columns
+from hydra.sweep import Row
+
+UNKNOWN: Final = "—"
+
+
+@dataclass(frozen=True, slots=True)
+class Html:
+    """What a cell shows."""
+
+    text: str
+
+    def _repr_html_(self) -> str:
+        return self.text
+
+
+def style() -> str:
+    """The look of the parts below, as an element."""
+    css = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
+    return f"<style>{css}</style>"
+
+
+def title(run: Run) -> Html:
+    """The name of the experiment, how the run ended, and the look of all that follows."""
+    complete = run.ended == "finished" and run.coming is None
+    state = "finished" if complete else (run.ended if run.ended != "finished" else "") or "unfinished"
+    badge = f'<span class="badge {"good" if complete else "fail"}">{escape(state)}</span>'
+    name = escape(run.scenario.name)
+    about = escape(run.scenario.description)
+    return Html(f'{style()}<div class="hydra"><h1>{name} {badge}</h1><p class="lead">{about}</p></div>')
+
+
+def warnings(run: Run) -> Html:
+    """All cautions as a list, or the good news that there are none."""
+    found = cautions(run)
+    if not found:
+        said = (
+            "every row was measured, nothing was lost and no rate was missed." if run.rows else "no row was measured."
+        )
+        return block(f'<p class="all-good">None: {said}</p>')
+    return block(f'<ul class="cautions">{"".join(map(_caution, found))}</ul>')
+
+
+def _caution(caution: Caution) -> str:
+    text = f"<strong>{escape(caution.about)}</strong>: {escape(caution.text)}"
+    if caution.details:
+        items = "".join(f"<li>{escape(d)}</li>" for d in caution.details)
+        text = f"<details><summary>{text}</summary><ul>{items}</ul></details>"
+    return f'<li class="{caution.level}">{text}</li>'
+
+
+def facts(run: Run) -> Html:
+    """What was run, and where."""
+    known = run.facts
+    host: Mapping[str, Any] = known.get("host", {})
+    limits: Mapping[str, Any] = known.get("limits", {})
+    agents: Sequence[Mapping[str, Any]] = known.get("cluster", {}).get("agents", [])
+    scenario = run.scenario
+    shown = {
+        "Command": f"<code>{escape(str(known.get('command_line', UNKNOWN)))}</code>",
+        "Began": escape(str(known.get("began", UNKNOWN))),
+        "System": escape(f"{scenario.system}, client {scenario.client}"),
+        "Measured": escape(_asked_for(run)),
+        "Settings": escape(_pairs(_settings(run))),
+        "Versions": escape(_pairs(known.get("versions", {}))),
+        "Host": escape(_host(host)),
+        "Limits": escape(_pairs(limits)),
+        "Cluster": escape(str(known.get("master", UNKNOWN))),
+        "Agents": "<br>".join(escape(_agent(a)) for a in agents) or UNKNOWN,
+        "On the way": "<br>".join(escape(d) for _, _, kind, d in run.events if kind == "fact"),
+    }
+    body = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in shown.items() if text)
+    return block(f'<table class="facts"><tbody>{body}</tbody></table>')
+
+
+def _asked_for(run: Run) -> str:
+    sweep = run.scenario.sweep
+    counts = ", ".join(f"{c:,}" for c in sorted(sweep.clients))
+    varied = "".join(f" × {name} {', '.join(map(str, values))}" for name, values in sweep.vary.items())
+    kind = f", searches: {', '.join(sweep.search.series)}" if sweep.search else ""
+    return (
+        f"{counts} clients{varied}{kind}; {sweep.duration_s:g} s a step, {len(run.results)} steps, {len(run.rows)} rows"
+    )
+
+
+def _settings(run: Run) -> dict[str, object]:
+    settings: Mapping[str, object] = run.facts["scenario"]["settings"]
+    varied = (*run.scenario.sweep.vary, *(("rate",) if run.scenario.sweep.search else ()))
+    other = ("linger_ms", "batch_bytes", "compression", "acks")
+    foreign = other if run.scenario.system == "zmq" else ("sndhwm", "rcvhwm", "nodrop")
+    return {k: v for k, v in settings.items() if v is not None and k not in varied and k not in foreign}
+
+
+def _host(host: Mapping[str, Any]) -> str:
+    memory = host.get("memory_bytes")
+    gib = f", {memory / 2**30:.1f} GiB" if isinstance(memory, int | float) else ""
+    return f"{host.get('name', UNKNOWN)}: {host.get('system', UNKNOWN)}, {host.get('cores', UNKNOWN)} cores{gib}"
+
+
+def _agent(agent: Mapping[str, Any]) -> str:
+    resources = {k: v for k, v in agent.get("resources", {}).items() if v}
+    return f"{agent.get('id')} on {agent.get('hostname')}: {_pairs(agent.get('attributes', {}))}; {_pairs(resources)}"
+
+
+def _pairs(values: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items()) or UNKNOWN
+
+
+def table(run: Run) -> Html:
+    """The table with the published headings, then all columns, folded away."""
+    if not run.rows:
+        return block('<p class="empty">No row was measured.</p>')
+    published = published_columns(run.scenario)
+    columns = list(dict.fromkeys((published[0], *run.scenario.sweep.vary, *published)))
+    titles = headings(run.scenario)
+    head = "".join(f"<th>{escape(titles.get(c, c))}</th>" for c in columns)
+    body = "".join(_row(row, notes, columns) for row, notes in zip(run.rows, run.notes, strict=True))
+    every = columns_of(run.scenario, run.rows)
+    return block(
+        _scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows")
+        + f"<details><summary>All {len(every)} columns</summary>{_everything(run.rows, every)}</details>"
+    )
+
+
+def _row(row: Row, notes: Sequence[str], columns: Sequence[str]) -> str:
+    cells = [figure(c, row.get(c)) + _interval(row, c) for c in columns]
+    if notes:
+        cells[0] = f'<span class="mark">{MARK}</span> {cells[0]}'
+    status = escape(str(row.get("status", "")))
+    hint = f' title="{escape("; ".join(notes))}"' if notes else ""
+    return f'<tr class="{status}"{hint}>{"".join(f"<td>{c}</td>" for c in cells)}</tr>'
+
+
+def _interval(row: Row, column: str) -> str:
+    """Half the 95 % interval of a repeated row's mean."""
+    half = row.get(f"{column}_ci95")
+    return f' <span class="interval">± {figure(column, half)}</span>' if half is not None else ""
+
+
+def _everything(rows: Iterable[Row], columns: Sequence[str]) -> str:
+    head = "".join(f"<th>{escape(c)}</th>" for c in columns)
+    body = "".join("<tr>" + "".join(f"<td>{figure(c, r.get(c))}</td>" for c in columns) + "</tr>" for r in rows)
+    return _scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows every")
+
+
+def comparison(run: Run) -> Html:
+    """The run's table beside the published one, with the ratio of every cell."""
+    if run.published is None:
+        return block('<p class="empty">This experiment was never published: there is nothing to lay beside it.</p>')
+    lines = compare(run.rows, run.published, run.scenario.sweep.vary)
+    titles = headings(run.scenario)
+    columns = [c for c in run.published.columns if lines and c in lines[0].cells]
+    keys = list(lines[0].key) if lines else []
+    head = "".join(f'<th rowspan="2">{escape(titles.get(k, k))}</th>' for k in keys)
+    head += "".join(f'<th colspan="3" class="first">{escape(titles.get(c, c))}</th>' for c in columns)
+    under = '<th class="first">here</th><th>publ.</th><th>ratio</th>' * len(columns)
+    body = "".join(_line(line, columns) for line in lines)
+    differing = differences(run.scenario, asked(run.published))
+    note = f"Published: <code>{escape(run.published.reference.file)}</code>, measured on other machines. "
+    note += f"This run asked for {escape('; '.join(differing))}. " if differing else ""
+    note += "A ratio is this run's figure divided by the published one. "
+    note += "Grey rows were not measured here, rows with * were not published."
+    return block(
+        f"<p>{note}</p>"
+        + _scrolling(f"<thead><tr>{head}</tr><tr>{under}</tr></thead><tbody>{body}</tbody>", "rows comparison")
+    )
+
+
+_SIDES: Final = {"both": "", "measured": "not published", "published": "not measured in this run"}
+
+
+def _line(line: Line, columns: Iterable[str]) -> str:
+    mark = " *" if line.side == "measured" else ""
+    (first, *others) = (figure(name, value) for name, value in line.key.items())
+    keys = "".join(f"<td>{text}</td>" for text in (first + mark, *others))
+    cells = "".join(_cell(c, line.cells[c]) for c in columns)
+    hint = f' title="{_SIDES[line.side]}"' if _SIDES[line.side] else ""
+    return f'<tr class="only-{line.side}"{hint}>{keys}{cells}</tr>'
+
+
+def _cell(column: str, cell: Cell) -> str:
+    ratio = UNKNOWN
+    if cell.ratio is not None:
+        ratio = f"{cell.ratio:.2f}×" if cell.ratio < 100 else f"{cell.ratio:,.0f}×"
+    elif cell.measured == cell.published == 0:
+        ratio = "="
+    return (
+        f'<td class="first">{figure(column, cell.measured)}</td>'
+        f'<td class="published">{figure(column, cell.published)}</td><td class="ratio">{ratio}</td>'
+    )
+
+
+def figure(column: str, value: Figure) -> str:
+    """A figure as text: rates with as many digits as matter, loss with the six of the published tables."""
+    if value is None or value == "":
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        if column.endswith(("loss_pct", "loss_pct_ci95")):
+            return f"{value:.6g}"
+        return f"{value:,.0f}" if value.is_integer() or abs(value) >= 10_000 else f"{value:,.2f}"
+    return f"{value:,}" if isinstance(value, int) else escape(value)
+
+
+def _scrolling(inner: str, classes: str) -> str:
+    return f'<div class="scroll"><table class="{classes}">{inner}</table></div>'
+
+
+def block(inner: str) -> Html:
+    """Part of a page, in the look of :func:`style`."""
+    return Html(f'<div class="hydra">{inner}</div>')

@@ -1,0 +1,207 @@
+"""The report's plots: which figures of a run are drawn against what."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import plotly.graph_objects as go
+from plotly.colors import qualitative, sample_colorscale
+
+from hydra.jupyter.drawing import Floor, Interval, Marked, dotted, finish, line, number, panels
+from hydra.jupyter.recorded import Run
+from hydra.model import SearchSpec, StepResult
+from hydra.results.tables import HEADINGS, headings
+from hydra.sweep import Row
+from hydra.sweep.columns import AGGREGATE, AGGREGATE_MAX, CLIENTS, search_column, sndhwm_column
+
+TITLES: Final = {**HEADINGS, AGGREGATE: "Aggregate pps"}
+RATES: Final = ("avg_tx_rate_pps", "avg_rx_rate_pps", AGGREGATE)
+PERCENTILES: Final = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9", "max": "max"}
+LATENCIES: Final = {
+    "latency": "latency from the due time, µs",
+    "latency_from_send": "latency from the send (no due time at rate max), µs",
+}
+PER_SECOND: Final = "messages/s"
+
+
+def rates(run: Run) -> go.Figure | None:
+    """Rates against the client count, the published ones dotted; a panel a figure where settings vary."""
+    search = run.scenario.sweep.search
+    if search:
+        return _two(run, list(_searched(search)), AGGREGATE_MAX)
+    if not run.scenario.sweep.vary:
+        return _two(run, RATES[:2], AGGREGATE)
+    return _by_settings(run, [(TITLES[c], c, PER_SECOND) for c in RATES])
+
+
+def latency(run: Run) -> go.Figure | None:
+    """Latency percentiles against the client count; for a search, those of the highest rate that passed."""
+    rows = _passing(run) if run.scenario.sweep.search else _marked(run)
+    prefix = next((p for p in LATENCIES if _has(rows, f"{p}_p50_us")), None)
+    if prefix is None:
+        return None
+    if run.scenario.sweep.vary:
+        return _by_settings(run, [(PERCENTILES[p], f"{prefix}_{p}_us", "µs") for p in ("p50", "p99", "max")])
+    figure = go.Figure()
+    colors = sample_colorscale("Plasma", [0.05, 0.25, 0.45, 0.65, 0.85])
+    for (name, label), color in zip(PERCENTILES.items(), colors, strict=True):
+        line(figure, rows, CLIENTS, f"{prefix}_{name}_us", label, color)
+    return finish(figure, CLIENTS, [LATENCIES[prefix]])
+
+
+def loss(run: Run) -> go.Figure | None:
+    """Loss against the client count; for a search, against every rate that was tried."""
+    searched = run.scenario.sweep.search is not None
+    x = "requested_rate" if searched else CLIENTS
+    groups = _tried(run) if searched else _groups(run, _marked(run))
+    floor, figure = Floor([row for _, _, group in groups for row in group]), go.Figure()
+    for label, color, group in groups:
+        line(figure, group, x, "client_loss_pct", label or TITLES["client_loss_pct"], color, place=floor)
+    return finish(figure, x, ["client loss, %"], floor)
+
+
+def batches(run: Run) -> go.Figure | None:
+    """What the size of a batch does, a line a client count; None where it does not vary."""
+    rows = _marked(run)
+    columns = [c for c in (*RATES[:2], *(f"{p}_p99_us" for p in LATENCIES)) if _has(rows, c)]
+    if "msg_batch" not in run.scenario.sweep.vary or not columns:
+        return None
+    figure = panels([TITLES.get(c, "Latency p99") for c in columns])
+    for panel, column in enumerate(columns, start=1):
+        for label, color, group in _by_clients(rows):
+            line(figure, group, "msg_batch", column, label, color, panel=panel)
+    return finish(figure, "msg_batch", ["µs" if c.endswith("_us") else PER_SECOND for c in columns])
+
+
+def _two(run: Run, each: Sequence[str], together: str) -> go.Figure | None:
+    """Rates of a client on the left, of all clients together on the right."""
+    rows = _marked(run)
+    sides = {"per client": [c for c in each if _has(rows, c)], "all clients together": [together]}
+    sides = {title: columns for title, columns in sides.items() if any(_has(rows, c) for c in columns)}
+    if not sides:
+        return None
+    figure, titles = panels(list(sides)), headings(run.scenario)
+    places = [(c, panel) for panel, columns in enumerate(sides.values(), start=1) for c in columns]
+    for (column, panel), color in zip(places, qualitative.D3, strict=False):
+        name = titles.get(column, TITLES.get(column, column))
+        line(figure, rows, CLIENTS, column, name, color, panel=panel, interval=_interval(run, column))
+        dotted(figure, run.published.rows if run.published else (), column, name, color, panel)
+    return finish(figure, CLIENTS, [PER_SECOND] * len(sides))
+
+
+def _by_settings(run: Run, shown: Sequence[tuple[str, str, str]]) -> go.Figure | None:
+    """One panel a (title, column, unit); a line for every combination of the settings that vary."""
+    rows = _marked(run)
+    shown = [s for s in shown if _has(rows, s[1])]
+    if not shown:
+        return None
+    figure = panels([title for title, _, _ in shown])
+    for panel, (_, column, _) in enumerate(shown, start=1):
+        for label, color, group in _groups(run, rows):
+            line(figure, group, CLIENTS, column, label, color, panel=panel)
+            dotted(figure, _published(run, group[0][0]), column, label, color, panel)
+    return finish(figure, CLIENTS, [unit for _, _, unit in shown])
+
+
+# --- rows ----------------------------------------------------------------------------------------------------------
+
+
+def _marked(run: Run) -> Marked:
+    return [(row, "; ".join(notes)) for row, notes in zip(run.rows, run.notes, strict=True)]
+
+
+def _has(rows: Marked, column: str) -> bool:
+    return any(number(row.get(column)) is not None for row, _ in rows)
+
+
+def _published(run: Run, like: Row) -> list[Row]:
+    """Published rows with the same settings; a table that does not know them has none."""
+    rows = run.published.rows if run.published else ()
+    return [row for row in rows if all(row.get(v) == like.get(v) for v in run.scenario.sweep.vary)]
+
+
+def _passing(run: Run) -> Marked:
+    """For every client count the figures of the fastest step without a cohort that passed."""
+    best: dict[int, StepResult] = {}
+    for result in run.results:
+        held = best.get(result.plan.clients)
+        passed = result.status == "ok" and result.figures.get("passed") and result.plan.cohort.kind == "none"
+        if passed and (held is None or _rate(result) >= _rate(held)):
+            best[result.plan.clients] = result
+    return [({CLIENTS: clients, **best[clients].figures}, "") for clients in sorted(best)]
+
+
+def _rate(result: StepResult) -> float:
+    rate = result.plan.settings.rate
+    return math.inf if rate == "max" else rate
+
+
+def _tried(run: Run) -> list[tuple[str, str, Marked]]:
+    """(label, colour, figures of all steps, slowest first) for every client count and queue of a search.
+
+    A step that did not pass is marked.
+    """
+    groups: dict[tuple[int, int, bool], Marked] = {}
+    for r in sorted(run.results, key=_rate):
+        if r.status == "ok" and r.plan.cohort.kind == "none":
+            key = (r.plan.clients, r.plan.settings.sndhwm, r.plan.settings.nodrop)
+            groups.setdefault(key, []).append((dict(r.figures), "" if r.figures.get("passed") else "did not pass"))
+    several = len({key[1:] for key in groups}) > 1
+    return [
+        (f"{clients:,} clients{_queue(sndhwm, nodrop) if several else ''}", color, groups[clients, sndhwm, nodrop])
+        for (clients, sndhwm, nodrop), color in zip(sorted(groups), _scale(len(groups)), strict=True)
+    ]
+
+
+def _queue(sndhwm: int, nodrop: bool) -> str:
+    return f", sndhwm {sndhwm:,}{', nodrop' if nodrop else ''}"
+
+
+def _groups(run: Run, rows: Marked) -> list[tuple[str, str, Marked]]:
+    """(label, colour, rows) for every combination of the settings that vary."""
+    varied = list(run.scenario.sweep.vary)
+    if not varied:
+        return [("", qualitative.D3[0], rows)]
+    keys = list(dict.fromkeys(tuple(row.get(v) for v in varied) for row, _ in rows))
+    titles, groups = headings(run.scenario), []
+    for key, color in zip(keys, _scale(len(keys)), strict=True):
+        label = ", ".join(f"{titles.get(v, v)} {value}" for v, value in zip(varied, key, strict=True))
+        groups.append((label, color, [(r, n) for r, n in rows if tuple(r.get(v) for v in varied) == key]))
+    return groups
+
+
+def _by_clients(rows: Marked) -> list[tuple[str, str, Marked]]:
+    """(label, colour, rows) for every client count."""
+    counts = sorted({count for row, _ in rows if (count := number(row.get(CLIENTS))) is not None})
+    colors = _scale(len(counts))
+    return [
+        (f"{count:g} clients", color, [(r, n) for r, n in rows if r.get(CLIENTS) == count])
+        for count, color in zip(counts, colors, strict=True)
+    ]
+
+
+def _scale(count: int) -> list[str]:
+    """Colours that rise with what they stand for."""
+    return list(sample_colorscale("Viridis", [0.9 * i / max(count - 1, 1) for i in range(count)]))
+
+
+def _interval(run: Run, column: str) -> Interval | None:
+    """The interval of a searched rate: the highest that passed, the lowest that failed."""
+    search = run.scenario.sweep.search
+    name = _searched(search).get(column) if search else None
+    if name is None:
+        return None
+    return lambda row: (row.get(f"{name}_highest_passed_pps"), row.get(f"{name}_lowest_failed_pps"))
+
+
+def _searched(search: SearchSpec) -> dict[str, str]:
+    """The columns with rates of a search → what the columns beside each of them begin with."""
+    found: dict[str, str] = {}
+    for series in search.series:
+        if series == "loss" and search.sndhwms:
+            found |= {sndhwm_column(sndhwm, search): f"loss_sndhwm_{sndhwm}" for sndhwm in search.sndhwms}
+        else:
+            found[search_column(series, search)] = series
+    return found

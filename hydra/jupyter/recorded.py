@@ -1,0 +1,77 @@
+"""A run as the notebooks see it: read once, from its directory alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hydra.errors import RunDirectoryError
+from hydra.model import Scenario, StepPlan, StepResult
+from hydra.results.compare import Published, published_for
+from hydra.results.notes import notes_of
+from hydra.results.store import DATABASE, RunStore
+from hydra.sweep import Row, for_scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Everything that a report is made of.
+
+    Attributes:
+        directory: where it was read from.
+        facts: what was recorded of the run, by key.
+        scenario: what was asked for, without its secrets.
+        rows: the table, as the sweep makes it of the steps.
+        notes: for every row, what has to be known before its figures are believed.
+        results: the steps themselves.
+        coming: the step that would be next, None if the sweep is complete.
+        events: (wall time ns, epoch, kind, detail), oldest first.
+        published: the table that this experiment was published with, None if it never was.
+    """
+
+    directory: Path
+    facts: Mapping[str, Any]
+    scenario: Scenario
+    rows: list[Row]
+    notes: list[list[str]]
+    results: list[StepResult]
+    coming: StepPlan | None
+    events: list[tuple[int, int | None, str, str]]
+    published: Published | None
+
+    @property
+    def ended(self) -> str:
+        """How the run ended: ``finished``, ``interrupted``, ``failed``; "" if it was killed or still goes on."""
+        return str(self.facts.get("ended", ""))
+
+
+def load(directory: Path | str) -> Run:
+    """Reads a run.
+
+    Raises:
+        RunDirectoryError: the directory holds no run, or one that this Hydra cannot read.
+    """
+    path = Path(directory)
+    with RunStore.open(path) as store:
+        facts, results, events = store.facts(), store.results(), store.events()
+    try:
+        scenario = msgspec.convert(facts.get("scenario"), Scenario)
+        sweep = for_scenario(scenario)
+        rows, coming = sweep.rows(results), sweep.next(results)
+    except (msgspec.ValidationError, ValueError) as e:
+        raise RunDirectoryError(f"cannot read {path / DATABASE}: {e}", "use the Hydra that made it") from e
+    return Run(
+        directory=path,
+        facts=facts,
+        scenario=scenario,
+        rows=rows,
+        notes=[notes_of(row, scenario) for row in rows],
+        results=results,
+        coming=coming,
+        events=events,
+        published=published_for(scenario),
+    )

@@ -1,0 +1,96 @@
+"""A run directory → ``report.ipynb``, executed, and ``report.html``, one file that needs no network."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+import nbformat
+import plotly.io
+from nbconvert import HTMLExporter
+from nbconvert.preprocessors import Preprocessor
+from nbformat import NotebookNode
+from plotly.offline import get_plotlyjs
+
+from hydra.errors import HydraError, RunDirectoryError
+from hydra.jupyter import recorded
+from hydra.jupyter.notebooks import execute, template
+from hydra.jupyter.report import PLOTLY
+
+NOTEBOOK: Final = "report.ipynb"
+PAGE: Final = "report.html"
+_PLOT: Final[dict[str, Any]] = {"displaylogo": False, "responsive": True, "toImageButtonOptions": {"scale": 2}}
+
+
+def render(run: Path) -> list[Path]:
+    """Executes the report over a run and writes both files, each at once or not at all.
+
+    Raises:
+        RunDirectoryError: the directory holds no run.
+        HydraError: it cannot be written, or the notebook failed.
+    """
+    name = recorded.load(run).facts.get("name", run.name)
+    _refuse_unwritable(run)
+    notebook = execute(template("report"), run)
+    notebook.metadata["title"] = f"Hydra: {name}"
+    return [
+        _write(run / NOTEBOOK, nbformat.writes(notebook)),
+        _write(run / PAGE, page(notebook)),
+    ]
+
+
+def page(notebook: NotebookNode) -> str:
+    """The HTML of an executed notebook, without its code."""
+    exporter = HTMLExporter(
+        template_name="hydra",
+        extra_template_basedirs=[str(Path(__file__).with_name("template"))],
+        exclude_input=True,
+        exclude_output_prompt=True,
+        preprocessors=[_Plots],
+    )
+    text, _ = exporter.from_notebook_node(notebook, {"plotly_js": get_plotlyjs()})
+    return str(text)
+
+
+class _Plots(Preprocessor):
+    """Plots as elements that the page's one plotly.js draws; in the notebook they stay data."""
+
+    def preprocess_cell(self, cell: NotebookNode, resources: Any, index: int) -> tuple[NotebookNode, Any]:
+        for output in cell.get("outputs", []):
+            figure = output.get("data", {}).pop(PLOTLY, None)
+            if figure:
+                output.data["text/html"] = plotly.io.to_html(
+                    figure,
+                    config=_PLOT,
+                    include_plotlyjs=False,
+                    full_html=False,
+                    default_height=f"{figure['layout']['height']}px",
+                    validate=False,
+                    div_id=f"plot-{index}",
+                )
+        return cell, resources
+
+
+def _refuse_unwritable(run: Path) -> None:
+    """A folder that cannot be written is told before the work, not after it."""
+    try:
+        with tempfile.TemporaryFile(dir=run):
+            pass
+    except OSError as e:
+        raise RunDirectoryError(
+            f"cannot write a report into {run}: {e.strerror or e}", "copy the run to where you may write, and try there"
+        ) from e
+
+
+def _write(path: Path, text: str) -> Path:
+    draft = path.with_name(f".{path.name}.new")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.rename(path)
+    except OSError as e:
+        draft.unlink(missing_ok=True)
+        raise HydraError(
+            f"cannot write {path}: {e.strerror or e}", "free some space, or move what is in the way"
+        ) from e
+    return path

@@ -1,0 +1,201 @@
+"""Measured rows beside the published table of the same experiment, with the ratio of every cell.
+
+Pure, but for :func:`published_for`, which reads the published table from ``conf/reference``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from hydra.config import conf_dir, load_scenario
+from hydra.errors import ConfigError
+from hydra.model import Figure, Scenario
+from hydra.sweep import Row
+from hydra.sweep.columns import CLIENTS
+
+Side = Literal["both", "measured", "published"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Where an experiment's published table is, and what tells its rows apart.
+
+    Attributes:
+        file: a file of ``conf/reference``.
+        experiment: the scenario that comes with Hydra and asks for what was published.
+        keys: columns in which a measured row and its published counterpart agree.
+    """
+
+    file: str
+    experiment: str
+    keys: tuple[str, ...] = (CLIENTS,)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published table: its columns in their order, and its rows."""
+
+    reference: Reference
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One figure twice; ``ratio`` is measured / published, None where either is unknown or the published one is 0."""
+
+    measured: Figure
+    published: Figure
+    ratio: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of the comparison.
+
+    Attributes:
+        key: what the line is about: the client count, and whatever the experiment or the run varies.
+        side: which tables have such a row.
+        cells: by column, in the published order.
+    """
+
+    key: Mapping[str, Figure]
+    side: Side
+    cells: Mapping[str, Cell]
+
+
+_KAFKA_BATCH: Final = Reference("hydra_kafka_batch.csv", "kafka-batch", (CLIENTS, "msg_batch"))
+_KAFKA_FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
+_ZMQ_PYTHON: Final = Reference("hydra_zmq_python.csv", "zmqrate")
+_ZMQ_NATIVE: Final = Reference("hydra_zmq_cpp.csv", "zmqrate")
+
+
+def reference_of(scenario: Scenario) -> Reference | None:
+    """Where the experiment that a scenario repeats was published; None for one that never was.
+
+    A fixed rate was published for Kafka only; ZMQ at the same rate is laid beside it on purpose.
+    """
+    if scenario.table == "batch":
+        return _KAFKA_BATCH if scenario.system == "kafka" else None
+    if scenario.table == "fixed":
+        return _KAFKA_FIXED
+    if scenario.table == "zmqrate" and scenario.system == "zmq":
+        return _ZMQ_NATIVE if scenario.client == "native" else _ZMQ_PYTHON
+    return None
+
+
+def published_for(scenario: Scenario) -> Published | None:
+    """The published table of the experiment that a scenario repeats; None if there is none.
+
+    Raises:
+        ConfigError: the file is not where an installed Hydra has it.
+    """
+    reference = reference_of(scenario)
+    if reference is None:
+        return None
+    path = conf_dir() / "reference" / reference.file
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as e:
+        raise ConfigError(f"cannot read {path}: {e.strerror or e}", "reinstall Hydra: its conf/ is not whole") from e
+    return parse(reference, text)
+
+
+def parse(reference: Reference, text: str) -> Published:
+    """A published table from its CSV text; cells are numbers where they read as such, None where they are empty."""
+    reader = csv.DictReader(io.StringIO(text))
+    rows = tuple({column: _figure(cell) for column, cell in row.items()} for row in reader)
+    return Published(reference, tuple(reader.fieldnames or ()), rows)
+
+
+def _figure(text: str) -> Figure:
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text or None
+
+
+def compare(rows: Sequence[Row], published: Published, varied: Iterable[str] = ()) -> list[Line]:
+    """Every measured and every published row, client counts ascending.
+
+    Args:
+        rows: as measured; what has no published counterpart is kept.
+        published: its rows that were not measured are kept too.
+        varied: settings that the run varies: they tell lines apart, though published rows may not know them.
+    """
+    keys = published.reference.keys
+    names = tuple(dict.fromkeys((*keys, *varied)))
+    columns = [c for c in published.columns if c not in names]
+    counterparts = {_key(row, keys): row for row in published.rows}
+    found = {_key(row, keys) for row in rows}
+    lines = [_line(names, columns, row, counterparts.get(_key(row, keys))) for row in rows]
+    lines += [_line(names, columns, None, row) for key, row in counterparts.items() if key not in found]
+    return sorted(lines, key=lambda line: [_number(line.key[name]) or 0.0 for name in keys])
+
+
+def _key(row: Row, keys: Iterable[str]) -> tuple[Figure, ...]:
+    return tuple(row.get(key) for key in keys)
+
+
+def _line(names: Iterable[str], columns: Iterable[str], measured: Row | None, published: Row | None) -> Line:
+    ours, theirs = measured or {}, published or {}
+    cells = {c: Cell(ours.get(c), theirs.get(c), _ratio(ours.get(c), theirs.get(c))) for c in columns}
+    side: Side = "both" if measured and published else "measured" if measured else "published"
+    return Line({name: (ours or theirs).get(name) for name in names}, side, cells)
+
+
+def _number(value: Figure) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _ratio(measured: Figure, published: Figure) -> float | None:
+    ours, theirs = _number(measured), _number(published)
+    return ours / theirs if ours is not None and theirs else None
+
+
+_OF_EVERY_SYSTEM: Final = ("rate", "message_size")
+_OF_ONE: Final[Mapping[str, tuple[str, ...]]] = {
+    "kafka": ("msg_batch", "linger_ms", "acks", "compression"),
+    "zmq": ("sndhwm", "rcvhwm", "nodrop"),
+}
+_OF_A_SEARCH: Final = ("loss_target", "confirmations", "ratio")
+
+
+def asked(published: Published) -> Scenario:
+    """The scenario that asks for what was published.
+
+    Raises:
+        ConfigError: it is not where an installed Hydra has it.
+    """
+    return load_scenario(published.reference.experiment)
+
+
+def differences(scenario: Scenario, other: Scenario) -> list[str]:
+    """What was asked for otherwise than by another scenario, one text each: a ratio says that too."""
+    pairs: dict[str, tuple[object, object]] = {
+        "system": (scenario.system, other.system),
+        "client": (scenario.client, scenario.client if scenario.client == "native" else other.client),
+        "duration_s": (scenario.sweep.duration_s, other.sweep.duration_s),
+        "publishers": (scenario.publishers, other.publishers),
+    }
+    same_system = scenario.system == other.system
+    if not same_system:
+        del pairs["client"]
+    names = (*_OF_EVERY_SYSTEM, *(_OF_ONE[scenario.system] if same_system else ()))
+    for name in names:
+        if name not in scenario.sweep.vary and name not in other.sweep.vary:
+            pairs[name] = (getattr(scenario.settings, name), getattr(other.settings, name))
+    ours, theirs = scenario.sweep.search, other.sweep.search
+    if ours and theirs:
+        pairs |= {name: (getattr(ours, name), getattr(theirs, name)) for name in _OF_A_SEARCH}
+    return [f"{name} {_text(a)} instead of {_text(b)}" for name, (a, b) in pairs.items() if a != b]
+
+
+def _text(value: object) -> str:
+    return f"{value:,g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

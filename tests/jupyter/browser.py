@@ -1,0 +1,184 @@
+"""Opens a page in headless Chromium, over the DevTools protocol on a pair of pipes: no driver, no port, no library."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+DEADLINE_S = 60.0
+FLAGS = [
+    "--headless=new",
+    "--remote-debugging-pipe",
+    "--window-size=1500,1200",
+    "--hide-scrollbars",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-extensions",
+    # Off the network: nothing of its own, and no name or address for the page.
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--proxy-server=127.0.0.1:9",
+]
+DRAWN = """
+new Promise(resolve => {
+    const plots = () => Array.from(document.querySelectorAll('.plotly-graph-div'), div => ({
+        id: div.id,
+        expected: (div.data || []).length,
+        traces: div.querySelectorAll('.scatterlayer .trace').length,
+        drawn: div.querySelectorAll('.main-svg').length > 0,
+        axes: Object.keys(div.layout || {}).filter(k => /axis/.test(k)).map(k => div.layout[k].type),
+    }));
+    const end = Date.now() + PATIENCE_MS;
+    const look = () => {
+        const found = plots();
+        if (Date.now() > end || found.every(p => p.drawn && p.traces >= p.expected)) resolve(JSON.stringify(found));
+        else setTimeout(look, 50);
+    };
+    look();
+})
+"""
+
+
+@dataclass
+class Page:
+    """What was seen of a page."""
+
+    text: str = ""
+    height: int = 0
+    plots: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+class Browser:
+    """A running Chromium; every command waits for its answer and keeps the events that come meanwhile."""
+
+    def __init__(self, to: int, of: int) -> None:
+        self._to, self._of = to, of
+        self._buffer = b""
+        self._last = 0
+        self._session: str | None = None
+        self.events: list[dict[str, Any]] = []
+
+    def see(self, path: Path, patience_s: float = 20, screenshot: Path | None = None) -> Page:
+        """Opens a file and waits until its plots are drawn, at most ``patience_s`` after it was loaded."""
+        self._session, self.events = None, []
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Runtime", "Log", "Network", "Page"):
+            self.call(f"{domain}.enable")
+        self.call("Page.navigate", url=path.resolve().as_uri())
+        self._wait_for("Page.loadEventFired")
+        page = Page()
+        page.plots = json.loads(self._value(DRAWN.replace("PATIENCE_MS", str(int(patience_s * 1000)))))
+        page.text = self._value("document.body.innerText")
+        page.height = self._value("document.documentElement.scrollHeight")
+        page.errors = [text for event in self.events for text in _errors(event)]
+        page.requests = [
+            e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"
+        ]
+        if screenshot:
+            size = {"width": 1500, "height": page.height, "deviceScaleFactor": 1, "mobile": False}
+            self.call("Emulation.setDeviceMetricsOverride", **size)
+            data = self.call("Page.captureScreenshot", captureBeyondViewport=True)["data"]
+            screenshot.write_bytes(base64.b64decode(data))
+        self.call("Target.closeTarget", targetId=target)
+        return page
+
+    def call(self, method: str, **params: object) -> dict[str, Any]:
+        self._last += 1
+        message: dict[str, object] = {"id": self._last, "method": method, "params": params}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._to, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._read()
+            if answer.get("id") == self._last:
+                assert "error" not in answer, answer
+                result: dict[str, Any] = answer["result"]
+                return result
+            self.events.append(answer)
+
+    def _value(self, expression: str) -> Any:
+        answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"]["value"]
+
+    def _wait_for(self, method: str) -> None:
+        while not any(e.get("method") == method and e.get("sessionId") == self._session for e in self.events):
+            self.events.append(self._read())
+
+    def _read(self) -> dict[str, Any]:
+        end = time.monotonic() + DEADLINE_S
+        while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._of], [], [], max(end - time.monotonic(), 0))
+            assert ready, f"Chromium said nothing for {DEADLINE_S} s"
+            read = os.read(self._of, 1 << 20)
+            assert read, "Chromium ended: see its messages above"
+            self._buffer += read
+        message, self._buffer = self._buffer.split(b"\0", 1)
+        decoded: dict[str, Any] = json.loads(message)
+        return decoded
+
+
+def _errors(event: dict[str, Any]) -> Iterator[str]:
+    """The errors and warnings of a console event."""
+    params = event.get("params", {})
+    if event.get("method") == "Runtime.exceptionThrown":
+        details = params["exceptionDetails"]
+        yield details.get("exception", {}).get("description") or details["text"]
+    elif event.get("method") == "Runtime.consoleAPICalled" and params["type"] in ("error", "assert", "warning"):
+        yield " ".join(str(a.get("value", a.get("description"))) for a in params["args"])
+    elif event.get("method") == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+        yield f"{params['entry']['text']} {params['entry'].get('url', '')}"
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A headless Chromium with a profile of its own, gone at the end.
+
+    A machine without it fails the test: a report that nobody has opened is not tested.
+    """
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if program is None:
+        pytest.fail(
+            "there is no Chromium to open the report with: scripts/system-packages browser, or apt-get install chromium"
+        )
+    flags = [*FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    with tempfile.TemporaryDirectory(prefix="hydra-chromium-", ignore_cleanup_errors=True) as home:
+        theirs_in, to = os.pipe()
+        of, theirs_out = os.pipe()
+        # Chromium reads commands from descriptor 3 and answers on 4; first out of their own way.
+        high_in, high_out = os.dup2(theirs_in, 103), os.dup2(theirs_out, 104)
+        actions = [(os.POSIX_SPAWN_DUP2, high_in, 3), (os.POSIX_SPAWN_DUP2, high_out, 4)]
+        environment = {**os.environ, "HOME": home, "DBUS_SESSION_BUS_ADDRESS": "disabled:"}
+        words = [program, *flags, f"--user-data-dir={home}/profile", "about:blank"]
+        pid = os.posix_spawn(program, words, environment, file_actions=actions, setpgroup=0)
+        for descriptor in (theirs_in, theirs_out, high_in, high_out):
+            os.close(descriptor)
+        try:
+            yield Browser(to, of)
+        finally:
+            os.killpg(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.close(to)
+            os.close(of)

@@ -1,0 +1,132 @@
+"""Run directories with known contents, made through the store as a run makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from hydra.measure.figures import Observation, figures, merged
+from hydra.model import (
+    Agent,
+    ClusterSpec,
+    Figure,
+    Histogram,
+    Resources,
+    Scenario,
+    SearchSpec,
+    Settings,
+    StepPlan,
+    StepResult,
+    SweepSpec,
+)
+from hydra.results.store import RunStore
+from hydra.sweep import for_scenario
+from tests.measure.reports import SECOND, START, published, received
+
+Status = Callable[[StepPlan], tuple[str, str]]
+
+BATCH = Scenario(
+    "kafka-batch",
+    "kafka",
+    "kafka-python",
+    "batch",
+    SweepSpec((30, 60, 120), 10.0, {"msg_batch": (100, 1000)}),
+    Settings(rate=30_000.0),
+    description="Kafka: client count x batch size",
+)
+FIXED = Scenario(
+    "zmqfixed", "zmq", "pyzmq", "fixed", SweepSpec((30, 60, 120), 10.0), Settings(rate=10_000.0), description="ZMQ"
+)
+SEARCH = Scenario(
+    "zmqrate",
+    "zmq",
+    "pyzmq",
+    "zmqrate",
+    SweepSpec((30, 60), 10.0, search=SearchSpec(start_rate=8_000.0, ratio=1.2, confirmations=1)),
+    description="ZMQ PUB/SUB: the highest rate by client count",
+)
+RATE = Scenario(
+    "kafka-rate",
+    "kafka",
+    "confluent-kafka",
+    "rate",
+    SweepSpec((10, 30), 10.0, search=SearchSpec(loss_target=0.0, confirmations=1, series=("loss",))),
+)
+NATIVE = replace(
+    SEARCH,
+    client="native",
+    sweep=replace(
+        SEARCH.sweep,
+        search=SearchSpec(8_000.0, ratio=1.2, confirmations=1, series=("max_rate", "loss"), sndhwms=(1000, 100_000)),
+    ),
+)
+REPEATED = replace(FIXED, sweep=replace(FIXED.sweep, repeat=3))
+KINDS = {"batch": BATCH, "fixed": FIXED, "search": SEARCH, "rate": RATE, "native": NATIVE, "repeated": REPEATED}
+
+
+def observe(scenario: Scenario, plan: StepPlan, nth: int = 0) -> Observation:
+    """A step as a system would show it that carries 2.5 million messages/s over all clients, and no more."""
+    most = 2_500_000 / plan.clients
+    asked = most * 1.3 if plan.settings.rate == "max" else plan.settings.rate
+    seconds = plan.duration_s
+    sent = int(min(asked, most * 1.5) * seconds) + nth
+    got = int(min(sent, most * seconds * (1 - 0.01 * nth)))
+    us = 150 + plan.clients * 3 + plan.settings.msg_batch // 10
+    spread = Histogram([us // 2, got - got // 20, us, got // 20], us // 2, us) if us < 2000 else Histogram()
+    report = replace(received(got, lost=sent - got, seconds=seconds * 0.95), latency=spread)
+    return Observation(
+        system=scenario.system,
+        plan=plan,
+        publishers={0},
+        subscribers=set(range(1, plan.clients + 1)),
+        publisher_reports={0: published(sent, seconds=seconds)},
+        subscriber_reports=dict.fromkeys(range(1, plan.clients + 1), report),
+        window_ns=(START, START + int(seconds * SECOND)),
+        loss_target=scenario.sweep.search.loss_target if scenario.sweep.search else 0.0,
+    )
+
+
+def good(_plan: StepPlan) -> tuple[str, str]:
+    return "ok", ""
+
+
+def make(
+    directory: Path, scenario: Scenario, status: Status = good, steps: int | None = None, ended: str | None = "finished"
+) -> Path:
+    """A run directory.
+
+    Args:
+        directory: the one to make.
+        scenario: what it is a run of.
+        status: gives each step its status and its reason.
+        steps: after how many the run ends; None goes on until the sweep is complete.
+        ended: how the run says that it ended; None: it was killed.
+    """
+    facts: Mapping[str, object] = {
+        "name": directory.name,
+        "began": "2026-02-03T04:05:06+00:00",
+        "scenario": scenario,
+        "cluster": ClusterSpec((Agent("agent-1", "here", {"group": "cpu4-mem16"}, Resources(4.0, 15_000.0)),)),
+        "master": "local",
+        "command_line": f"hydra {scenario.name} --clients 30,60",
+        "versions": {"hydra": "0.1.0", "python": "3.11.2"},
+        "host": {"name": "here", "system": "Linux", "cores": 2, "memory_bytes": 8 * 2**30, "byte_order": "little"},
+        "limits": {"nofile_soft": 1024, "nofile_hard": 524288},
+    }
+    with RunStore.create(directory, facts) as store:
+        sweep, results = for_scenario(scenario), list[StepResult]()
+        while (steps is None or len(results) < steps) and (plan := sweep.next(results)) is not None:
+            epoch = len(results) + 1
+            how, reason = status(plan)
+            o = observe(scenario, plan, epoch % 3)
+            histograms = merged(o)
+            shown: dict[str, Figure] = figures(o, histograms) if how == "ok" else {}
+            result = StepResult(epoch, plan, how, shown, reason)  # type: ignore[arg-type]  # one of its literals
+            store.add_step(result, *((o, histograms) if how == "ok" else ()))
+            results.append(result)
+            store.add_event("window", f"epoch {epoch} runs", epoch)
+        store.add_event("fact", "broker: kafka 3.9")
+        if ended is not None:
+            store.set_fact("ended", ended)
+    return directory

@@ -1,0 +1,173 @@
+"""What a report says: warnings, tables, plots. No browser, no kernel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hydra.errors import EXIT_USAGE, RunDirectoryError
+from hydra.jupyter import markup, plots, recorded
+from hydra.jupyter.cautions import cautions
+from hydra.model import StepPlan
+from hydra.results.store import RunStore
+from tests.jupyter.runs import BATCH, FIXED, KINDS, REPEATED, SEARCH, make
+
+
+def loaded(tmp_path: Path, kind: str = "fixed") -> recorded.Run:
+    return recorded.load(make(tmp_path / kind, KINDS[kind]))
+
+
+def test_a_good_run_has_no_warning(tmp_path: Path) -> None:
+    run = loaded(tmp_path)
+    assert cautions(run) == []
+    assert "None: every row was measured" in markup.warnings(run).text
+
+
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [
+        ("interrupted", "it was interrupted; the sweep would go on with 60 clients, Batch 100"),
+        (None, "it was killed, or it still goes on; the sweep would go on with 60 clients, Batch 100"),
+        ("failed", "it could not go on; the sweep"),
+    ],
+)
+def test_a_run_that_is_not_complete_says_so_first(tmp_path: Path, ended: str | None, said: str) -> None:
+    run = recorded.load(make(tmp_path / "r", BATCH, steps=2, ended=ended))
+    assert cautions(run)[0].text.startswith(said)
+    assert len(run.rows) == 2
+
+
+def test_a_run_without_any_row_still_has_a_report(tmp_path: Path) -> None:
+    run = recorded.load(make(tmp_path / "r", FIXED, steps=0, ended="failed"))
+    assert "No row was measured" in markup.table(run).text
+    assert [draw(run) for draw in (plots.rates, plots.loss, plots.latency, plots.batches)] == [None] * 4
+    assert "only-published" in markup.comparison(run).text
+
+
+def test_warnings_come_by_gravity_and_events_are_summed_up(tmp_path: Path) -> None:
+    def status(plan: StepPlan) -> tuple[str, str]:
+        return {30: ("ok", ""), 60: ("failed", "the broker died"), 120: ("skipped", "needs 9 GB")}[plan.clients]
+
+    directory = make(tmp_path / "r", replace(FIXED, settings=replace(FIXED.settings, rate=90_000.0)), status)
+    with RunStore.open(directory, writable=True) as store:
+        for client in range(25):
+            store.add_event("client_exit", f"client {client}: signal 9", 1)
+        store.add_event("refused", "3 × wrong key")
+    found = cautions(recorded.load(directory))
+    assert [(c.level, c.about) for c in found] == [
+        ("fail", "60 clients"),
+        ("fail", "120 clients"),
+        ("loss", "30 clients"),
+        ("note", "25 × client_exit"),
+        ("note", "1 × refused"),
+    ]
+    assert "the broker died" in found[0].text
+    assert found[3].details[0] == "step 1: client 0: signal 9"
+    assert found[3].details[-1].startswith("… and 5 more")
+
+
+def test_what_a_run_says_is_never_markup(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>"
+    directory = make(tmp_path / "r", replace(FIXED, name=evil, description=evil), lambda _: ("failed", evil))
+    with RunStore.open(directory, writable=True) as store:
+        store.add_event("client_error", evil, 1)
+        store.add_event("fact", evil)
+        store.set_fact("command_line", evil)
+    run = recorded.load(directory)
+    for part in (markup.title, markup.warnings, markup.facts, markup.table, markup.comparison):
+        assert "<script" not in part(run).text
+
+
+def test_the_table_has_the_published_headings_and_marks(tmp_path: Path) -> None:
+    text = markup.table(loaded(tmp_path, "batch")).text
+    assert "<th>Client #</th><th>Batch</th><th>Avrg Tx Rate</th>" in text
+    assert '<span class="mark">⚠</span> 120' in text
+
+
+def test_a_repeated_row_shows_its_interval_in_table_and_plot(tmp_path: Path) -> None:
+    run = recorded.load(make(tmp_path / "r", REPEATED))
+    assert '<span class="interval">± ' in markup.table(run).text
+    figure = plots.rates(run)
+    assert figure is not None
+    assert figure.data[0].error_y.array[0] == pytest.approx(run.rows[0]["avg_tx_rate_pps_ci95"])
+
+
+def test_the_ratio_stands_beside_the_published_figure(tmp_path: Path) -> None:
+    run = loaded(tmp_path)
+    text = markup.comparison(run).text
+    assert "hydra_kafka_fixed_rate.csv" in text
+    assert "system zmq instead of kafka" in text
+    tx = float(run.rows[0]["avg_tx_rate_pps"] or 0) / 7190.53
+    assert f'<td class="published">7,190.53</td><td class="ratio">{tx:.2f}×</td>' in text
+
+
+def test_what_was_never_published_says_so(tmp_path: Path) -> None:
+    assert "never published" in markup.comparison(loaded(tmp_path, "rate")).text
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_every_kind_of_run_has_rates_loss_and_latency_on_logarithmic_axes(tmp_path: Path, kind: str) -> None:
+    run = loaded(tmp_path, kind)
+    for figure in (plots.rates(run), plots.loss(run), plots.latency(run)):
+        assert figure is not None
+        assert {axis.type for axis in (*figure.select_xaxes(), *figure.select_yaxes())} == {"log"}
+        assert all(y > 0 for trace in figure.data for y in trace.y)
+
+
+def test_the_batch_is_plotted_where_it_varies(tmp_path: Path) -> None:
+    figure = plots.batches(loaded(tmp_path, "batch"))
+    assert figure is not None
+    assert {trace.name for trace in figure.data} == {"30 clients", "60 clients", "120 clients"}
+    assert plots.batches(loaded(tmp_path, "fixed")) is None
+
+
+def test_no_loss_at_all_is_drawn_at_a_tick_that_says_0(tmp_path: Path) -> None:
+    figure = plots.loss(loaded(tmp_path))
+    assert figure is not None
+    ticks = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
+    assert [ticks[y] for y in figure.data[0].y] == ["0"] * 3
+
+
+def test_a_point_with_a_warning_is_hollow(tmp_path: Path) -> None:
+    figure = plots.loss(loaded(tmp_path, "batch"))
+    assert figure is not None
+    assert list(figure.data[0].marker.symbol) == ["circle", "circle", "circle-open"]
+
+
+def test_a_search_shows_the_interval_of_its_answer(tmp_path: Path) -> None:
+    run = recorded.load(make(tmp_path / "r", SEARCH))
+    figure = plots.rates(run)
+    assert figure is not None
+    (loss,) = (t for t in figure.data if t.name == "MaxRate at Sub (< 0.5% Drop)")
+    lowest_failed = float(run.rows[0]["loss_lowest_failed_pps"] or 0)
+    assert loss.error_y.array[0] == pytest.approx(max(lowest_failed - loss.y[0], 0))
+
+
+def test_a_scenario_that_is_none_is_a_clear_error(tmp_path: Path) -> None:
+    with RunStore.create(tmp_path / "r", {"scenario": {"name": "x"}}):
+        pass
+    with pytest.raises(RunDirectoryError, match="cannot read") as error:
+        recorded.load(tmp_path / "r")
+    assert error.value.exit_code == EXIT_USAGE
+
+
+def test_a_line_is_broken_where_a_row_failed(tmp_path: Path) -> None:
+    run = recorded.load(make(tmp_path / "r", FIXED, lambda plan: ("failed" if plan.clients == 60 else "ok", "")))
+    figure = plots.rates(run)
+    assert figure is not None
+    assert [y is None for y in figure.data[0].y] == [False, True, False]
+    assert not figure.data[0].connectgaps
+
+
+def test_a_search_at_several_high_water_marks_has_a_line_for_each(tmp_path: Path) -> None:
+    run = loaded(tmp_path, "native")
+    rates, lost = plots.rates(run), plots.loss(run)
+    assert rates is not None
+    assert lost is not None
+    searched = [t for t in rates.data if "pub" not in t.name and t.name.startswith("MaxRate")]
+    assert len(searched) == 3
+    assert [bool(t.error_y.array) for t in searched] == [False, True, True]
+    assert "30 clients, sndhwm 100,000" in {t.name for t in lost.data}
+    assert "hydra_zmq_cpp.csv" in markup.comparison(run).text

@@ -1,0 +1,167 @@
+"""``hydra report``: the files it writes, the page as a browser shows it, and what can be in the way."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import nbformat
+import psutil
+import pytest
+
+from hydra.errors import EXIT_INTERRUPTED, EXIT_USAGE, HydraError, MissingDependencyError, RunDirectoryError
+from hydra.jupyter import command, notebooks
+from hydra.jupyter.command import write_report
+from hydra.jupyter.rendering import NOTEBOOK, PAGE, render
+from hydra.model import StepPlan
+from tests.integration.command import Hydra, hydra, wait_until
+from tests.jupyter.browser import Browser, chromium
+from tests.jupyter.runs import BATCH, FIXED, KINDS, make
+
+pytestmark = pytest.mark.processes
+
+NOBODY = 65534
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+def check(browser: Browser, run: Path, plots: int, patience_s: float = 20) -> str:
+    """The page's text, after it has shown itself without an error, off the network, with all its plots drawn."""
+    page = browser.see(run / PAGE, patience_s)
+    assert page.errors == []
+    assert [r for r in page.requests if not r.startswith(("file:", "data:", "blob:"))] == []
+    assert len(page.plots) == plots
+    for plot in page.plots:
+        assert plot["drawn"], plot
+        assert 0 < plot["expected"] == plot["traces"], plot
+        assert set(plot["axes"]) == {"log"}, plot
+    return page.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "plots"), [("batch", 4), ("fixed", 3), ("search", 3), ("rate", 3), ("native", 3), ("repeated", 3)]
+)
+def test_the_page_of_every_kind_of_table_shows_itself_whole(
+    browser: Browser, tmp_path: Path, kind: str, plots: int
+) -> None:
+    run = make(tmp_path / kind, KINDS[kind])
+    assert write_report(run) == [run / NOTEBOOK, run / PAGE]
+    text = check(browser, run, plots)
+    assert text.index("Warnings") < text.index("What was run, and where") < text.index("Results")
+    assert f"hydra {KINDS[kind].name} --clients 30,60" in text
+    assert "report.table" not in text, "the page shows code"
+
+
+def test_runs_that_went_wrong_have_a_page_too(browser: Browser, tmp_path: Path) -> None:
+    def failing(plan: StepPlan) -> tuple[str, str]:
+        return ("failed", "<b>broker died</b>") if plan.clients == 60 else ("ok", "")
+
+    failed = make(tmp_path / "failed", BATCH, failing)
+    none = make(tmp_path / "none", FIXED, steps=0, ended="interrupted")
+    killed = make(tmp_path / "killed", replace(FIXED, name="<script>x</script>"), steps=1, ended=None)
+    for run, plots, said in (
+        (failed, 4, "FAILED: <b>broker died</b>"),
+        (none, 0, "it was interrupted; the sweep would go on with 30 clients"),
+        (killed, 3, "<script>x</script>"),
+    ):
+        render(run)
+        assert said in check(browser, run, plots)
+
+
+def test_a_plot_that_cannot_be_drawn_is_noticed(browser: Browser, tmp_path: Path) -> None:
+    """The check above is worth something."""
+    run = make(tmp_path / "run", FIXED)
+    render(run)
+    page = run / PAGE
+    page.write_text(page.read_text().replace("Plotly.newPlot(", "Plotly.newPlott(", 1))
+    with pytest.raises(AssertionError, match="newPlott is not a function"):
+        check(browser, run, 3, patience_s=1)
+
+
+def test_the_notebook_can_be_executed_again_where_it_lies(tmp_path: Path) -> None:
+    run = make(tmp_path / "run", FIXED)
+    render(run)
+    moved = run.rename(tmp_path / "moved")
+    again = notebooks.execute(nbformat.read(moved / NOTEBOOK, as_version=4), moved)
+    nbformat.validate(again)
+    assert str(tmp_path) not in (moved / NOTEBOOK).read_text() + (moved / PAGE).read_text()
+
+
+def test_the_command_prints_what_it_wrote(tmp_path: Path) -> None:
+    run = make(tmp_path / "run", FIXED)
+    done = hydra("report", run)
+    assert done.stdout.splitlines() == [str(run / NOTEBOOK), str(run / PAGE)]
+    assert done.stderr == ""
+    assert sorted(p.name for p in run.iterdir()) == ["report.html", "report.ipynb", "run.db"]
+
+
+@pytest.mark.parametrize("into", ["the start of the kernel", "a cell"])
+def test_ctrl_c_leaves_no_kernel_and_no_file(tmp_path: Path, into: str) -> None:
+    run = make(tmp_path / "run", FIXED)
+    with subprocess.Popen([*Hydra, "report", str(run)], stderr=subprocess.PIPE, text=True) as process:
+        me = psutil.Process(process.pid)
+        wait_until(lambda: me.children(), 30, "the kernel")
+        (kernel,) = me.children()
+        if into == "a cell":
+            # The threads of its sockets have come: it is up.
+            wait_until(lambda: kernel.num_threads() > 4, 30, "the kernel's threads")
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == EXIT_INTERRUPTED, said
+    assert said.strip() == ""
+    wait_until(lambda: not kernel.is_running(), 10, "the end of the kernel")
+    assert [p.name for p in run.iterdir()] == ["run.db"]
+
+
+def test_a_folder_without_a_run_is_a_usage_error(tmp_path: Path) -> None:
+    assert "holds no run" in hydra("report", tmp_path, expect=EXIT_USAGE).stderr
+
+
+def test_missing_packages_are_named_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "NEEDED", ("nbclient", "nbconvertt", "plottly"))
+    with pytest.raises(MissingDependencyError, match=r"pip install nbconvertt plottly$"):
+        write_report(tmp_path)
+
+
+def test_a_failing_cell_is_named(tmp_path: Path) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
+    with pytest.raises(HydraError, match="a cell of the notebook failed: ZeroDivisionError"):
+        notebooks.execute(notebook, tmp_path)
+
+
+def test_a_file_in_the_way_is_a_clear_error_and_leaves_no_draft(tmp_path: Path) -> None:
+    run = make(tmp_path / "run", FIXED)
+    (run / PAGE).mkdir()
+    with pytest.raises(HydraError, match=r"cannot write .*report\.html"):
+        render(run)
+    assert [p.name for p in run.glob(".*")] == []
+
+
+def test_a_run_that_cannot_be_written_is_told_at_once() -> None:
+    # Not tmp_path: only its owner may enter that.
+    folder = Path(tempfile.mkdtemp())
+    run = make(folder / "run", FIXED)
+    folder.chmod(0o755)
+    run.chmod(0o555)
+    root = os.geteuid() == 0
+    if root:
+        # Root may write everywhere; the third id is the way back.
+        os.setresuid(NOBODY, NOBODY, 0)
+    try:
+        with pytest.raises(RunDirectoryError, match=r"cannot write a report into .*: Permission denied"):
+            render(run)
+    finally:
+        if root:
+            os.setresuid(0, 0, 0)
+        run.chmod(0o755)
+        shutil.rmtree(folder)

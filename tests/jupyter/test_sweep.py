@@ -1,0 +1,61 @@
+"""The notebook that starts a sweep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from hydra.errors import HydraError
+from hydra.jupyter import notebooks, sweep
+from hydra.jupyter.report import PLOTLY
+from hydra.results.store import RunStore
+
+
+@pytest.mark.processes
+def test_the_notebook_runs_a_sweep_and_plots_it(tmp_path: Path) -> None:
+    values = {"SCENARIO": "zmqfixed", "CLIENTS": [2], "RATE": 200, "DURATION": 0.3, "OUT": "sweep"}
+    notebook = notebooks.with_parameters(notebooks.template("sweep"), values)
+    done = notebooks.execute(notebook, tmp_path)
+    with RunStore.open(tmp_path / "sweep") as store:
+        assert [(r.plan.clients, r.plan.settings.rate, r.status) for r in store.results()] == [(2, 200.0, "ok")]
+        assert store.fact("ended") == "finished"
+    outputs = [output for cell in done.cells for output in cell.get("outputs", [])]
+    said = "".join(o.text for o in outputs if o.output_type == "stream")
+    assert said.startswith("$ hydra zmqfixed --out sweep --clients 2 --rate 200 --duration 0.3\n")
+    plots = [o.data[PLOTLY] for o in outputs if PLOTLY in o.get("data", {})]
+    assert len(plots) == 3
+    assert all(plot["data"] for plot in plots)
+
+
+@pytest.mark.processes
+def test_a_sweep_that_cannot_run_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(HydraError, match="hydra zmqfixed ended with exit code 2"):
+        sweep.start("zmqfixed", tmp_path / "run", clients="many")
+    assert "'many' is not a list of whole numbers" in capsys.readouterr().out
+
+
+def test_flags_become_words() -> None:
+    words = sweep.command(
+        "zmqfixed", Path("out"), {"clients": [1, 2], "message_size": 64, "nodrop": True, "rate": None}
+    )
+    assert words == ["zmqfixed", "--out", "out", "--clients", "1,2", "--message-size", "64", "--nodrop"]
+
+
+@pytest.mark.parametrize("name", ["report", "sweep"])
+def test_the_notebooks_are_valid_empty_and_thin(name: str) -> None:
+    notebook = notebooks.template(name)
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.outputs for cell in code] == [[]] * len(code)
+    assert [cell.execution_count for cell in code] == [None] * len(code)
+    assert all(len(cell.source.splitlines()) <= 5 for cell in code)
+
+
+def test_parameters_come_after_their_defaults() -> None:
+    changed = notebooks.with_parameters(notebooks.template("report"), {"RUN": "elsewhere"})
+    assert [c.metadata.get("tags") for c in changed.cells[:2]] == [["parameters"], ["injected-parameters"]]
+    assert changed.cells[1].source == "RUN = 'elsewhere'"
+    with pytest.raises(ValueError, match="no cell with the tag"):
+        notebooks.with_parameters(nbformat.v4.new_notebook(), {})

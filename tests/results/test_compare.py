@@ -1,0 +1,135 @@
+"""Measured rows beside the published ones: every row is kept, and ratios are of the same experiment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hydra.model import Scenario, SearchSpec, Settings, SweepSpec, System, TableKind
+from hydra.results.compare import (
+    Published,
+    Reference,
+    asked,
+    compare,
+    differences,
+    parse,
+    published_for,
+    reference_of,
+)
+from hydra.results.tables import published_columns
+from hydra.sweep import Row
+
+TABLE = parse(
+    Reference("some.csv", "kafka-batch", ("clients", "msg_batch")),
+    "clients,msg_batch,avg_tx_rate_pps,client_loss_pct,note\n60,100,5000.5,0,\n30,200,6000,1.5,slow\n30,100,4000,0,\n",
+)
+
+
+def scenario(table: TableKind, system: System = "kafka", client: str = "kafka-python") -> Scenario:
+    search = SearchSpec() if table in ("zmqrate", "rate") else None
+    vary = {"msg_batch": (100, 200)} if table == "batch" else {}
+    return Scenario("mine", system, client, table, SweepSpec((30,), 10.0, vary, search), Settings(rate=1000.0))
+
+
+@pytest.mark.parametrize(
+    ("mine", "file"),
+    [
+        (scenario("batch"), "hydra_kafka_batch.csv"),
+        (scenario("fixed"), "hydra_kafka_fixed_rate.csv"),
+        (scenario("fixed", "zmq", "pyzmq"), "hydra_kafka_fixed_rate.csv"),
+        (scenario("zmqrate", "zmq", "pyzmq"), "hydra_zmq_python.csv"),
+        (scenario("zmqrate", "zmq", "native"), "hydra_zmq_cpp.csv"),
+        (scenario("batch", "zmq", "pyzmq"), None),
+        (scenario("rate"), None),
+    ],
+)
+def test_each_experiment_has_the_published_table_that_it_repeats(mine: Scenario, file: str | None) -> None:
+    reference = reference_of(mine)
+    assert (reference.file if reference else None) == file
+    published = published_for(mine)
+    assert (published is None) == (file is None)
+
+
+@pytest.mark.parametrize("table", ["batch", "fixed", "zmqrate"])
+def test_the_published_columns_are_those_of_the_run(table: TableKind) -> None:
+    mine = scenario(table, *(("zmq", "pyzmq") if table == "zmqrate" else ("kafka", "kafka-python")))
+    published = published_for(mine)
+    assert published is not None
+    assert published.columns == published_columns(mine)
+
+
+def test_cells_are_numbers_text_or_nothing() -> None:
+    assert TABLE.rows[0] == {
+        "clients": 60, "msg_batch": 100, "avg_tx_rate_pps": 5000.5, "client_loss_pct": 0, "note": None,
+    }  # fmt: skip
+    assert TABLE.rows[1]["note"] == "slow"
+
+
+def test_every_row_of_both_tables_stands_there_once_with_clients_ascending() -> None:
+    rows: list[Row] = [
+        {"clients": 60, "msg_batch": 100, "avg_tx_rate_pps": 2500.25, "client_loss_pct": 0.0},
+        {"clients": 30, "msg_batch": 5, "avg_tx_rate_pps": 1.0, "client_loss_pct": 0.0},
+    ]
+    lines = compare(rows, TABLE)
+    assert [(*line.key.values(), line.side) for line in lines] == [
+        (30, 5, "measured"),
+        (30, 100, "published"),
+        (30, 200, "published"),
+        (60, 100, "both"),
+    ]
+    assert lines[-1].cells["avg_tx_rate_pps"].ratio == 0.5
+    assert list(lines[-1].cells) == ["avg_tx_rate_pps", "client_loss_pct", "note"]
+
+
+@pytest.mark.parametrize("value", [None, "text", True])
+def test_what_is_no_number_has_no_ratio(value: str | bool | None) -> None:
+    (line, *_) = compare([{"clients": 30, "msg_batch": 100, "avg_tx_rate_pps": value}], TABLE)
+    assert line.cells["avg_tx_rate_pps"].ratio is None
+
+
+def test_a_published_zero_has_no_ratio() -> None:
+    (line, *_) = compare([{"clients": 30, "msg_batch": 100, "client_loss_pct": 2.0}], TABLE)
+    assert (line.cells["client_loss_pct"].published, line.cells["client_loss_pct"].ratio) == (0, None)
+
+
+def test_rows_that_differ_in_a_setting_lie_beside_the_same_published_row() -> None:
+    published = Published(
+        Reference("f.csv", "kafka-fixed"), ("clients", "total_tx"), ({"clients": 30, "total_tx": 10},)
+    )
+    rows: list[Row] = [{"clients": 30, "linger_ms": ms, "total_tx": 5} for ms in (0, 10)]
+    lines = compare(rows, published, ["linger_ms"])
+    assert [(dict(line.key), line.side, line.cells["total_tx"].ratio) for line in lines] == [
+        ({"clients": 30, "linger_ms": 0}, "both", 0.5),
+        ({"clients": 30, "linger_ms": 10}, "both", 0.5),
+    ]
+
+
+def test_what_was_asked_for_otherwise_is_named() -> None:
+    published = published_for(scenario("fixed"))
+    assert published is not None
+    theirs = asked(published)
+    assert differences(theirs, theirs) == []
+    mine = replace(theirs, client="confluent-kafka", settings=replace(theirs.settings, rate=1000.0, acks="all"))
+    assert differences(mine, theirs) == [
+        "client confluent-kafka instead of kafka-python",
+        "rate 1,000 instead of 10,000",
+        "acks all instead of 1",
+    ]
+
+
+def test_another_system_differs_in_what_both_systems_have() -> None:
+    published = published_for(scenario("fixed"))
+    assert published is not None
+    mine = scenario("fixed", "zmq", "pyzmq")
+    assert differences(mine, asked(published)) == ["system zmq instead of kafka", "rate 1,000 instead of 10,000"]
+
+
+def test_a_search_with_other_rules_differs() -> None:
+    mine = scenario("zmqrate", "zmq", "native")
+    published = published_for(mine)
+    assert published is not None
+    theirs = asked(published)
+    sweep = replace(mine.sweep, duration_s=theirs.sweep.duration_s, search=SearchSpec(confirmations=1))
+    mine = replace(mine, sweep=sweep, settings=theirs.settings)
+    assert differences(mine, theirs) == ["confirmations 1 instead of 3"]
