@@ -27,6 +27,8 @@ _REPORT_MARGIN_S: Final = 15.0
 _LEAD_NS: Final = 200_000_000
 _LEAD_PER_CLIENT_NS: Final = 50_000
 """How far ahead of the window ``start`` is sent, so that it has reached everyone by then."""
+_SETTLE_S: Final = 0.2
+_SETTLE_AT_MOST_S: Final = 5.0
 _TICK_NS: Final = 250_000_000
 
 Tick = Callable[[float, int], None]
@@ -248,6 +250,7 @@ class Stepper:
         reports: dict[int, PublisherReport] = dict(answers.publisher_reports)
         end_offsets = self._system.end_offsets()
         if topic is not None and plan.settings.acks == "0":
+            end_offsets = self._settled(end_offsets)
             # Nobody acknowledged anything: what the broker took is what its log grew by (there is one publisher).
             grown = sum(end_offsets.values()) - sum(topic.offsets.values())
             reports = {p: replace(r, acknowledged=grown) for p, r in reports.items()}
@@ -271,6 +274,16 @@ class Stepper:
 
         self._controller.wait_until(all_in, drain_max_s + _REPORT_MARGIN_S)
         return reports
+
+    def _settled(self, end_offsets: dict[int, int]) -> dict[int, int]:
+        """The end offsets once they have stopped growing: without acknowledgements a flush does not wait for the log."""
+        deadline = time.monotonic() + _SETTLE_AT_MOST_S
+        while time.monotonic() < deadline:
+            self._controller.wait_until(lambda: False, _SETTLE_S)
+            before, end_offsets = end_offsets, self._system.end_offsets()
+            if before == end_offsets:
+                break
+        return end_offsets
 
     def _unprove(self, cohort: Set[int]) -> None:
         """Who may still have data of this step before it must prove its readiness again, and so that it caught up."""
