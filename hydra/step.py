@@ -276,7 +276,7 @@ class Stepper:
         return reports
 
     def _settled(self, end_offsets: dict[int, int]) -> dict[int, int]:
-        """The end offsets once they have stopped growing: without acknowledgements a flush does not wait for the log."""
+        """The end offsets once they have stopped growing: without acknowledgements, a flush waits for no log."""
         deadline = time.monotonic() + _SETTLE_AT_MOST_S
         while time.monotonic() < deadline:
             self._controller.wait_until(lambda: False, _SETTLE_S)
