@@ -9,8 +9,11 @@ STAMP := $(VENV)/.installed-$(notdir $(PYTHON))
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NOW := $(shell date +%Y%m%d-%H%M%S)
 
+# What the native client is built from: a change builds and installs it anew.
+NATIVE := $(wildcard native/CMakeLists.txt native/src/*.cc native/src/*/*)
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint soak bench clean install java browser
+.PHONY: help demo test lint soak bench clean install java browser native-tests
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -27,7 +30,7 @@ demo: install java ## Two small scaling tables, really measured: ZMQ PUB/SUB and
 	$(BIN)/hydra kafka-batch --clients 10,30 --msg-batch 100,1000 --duration 2 \
 		--set warmup_s=0.5 --out runs/demo-$(NOW)-kafka-batch
 
-test: install java browser ## Lint, strict types, and all tests against the built package (tox)
+test: native-tests install java browser ## Lint, strict types, and all tests against the built package (tox)
 	$(BIN)/tox run
 
 lint: install ## Lint and strict types only
@@ -47,13 +50,17 @@ java: ## Java and Maven, if they are missing (the embedded Kafka broker)
 browser: ## Chromium, if it is missing (the tests of the report open it)
 	@scripts/system-packages browser
 
+native-tests: ## What the native client and its tests are built from, if it is missing
+	@scripts/system-packages native-tests
+
 clean: ## Remove what these commands made; runs of your own under runs/ stay
 	rm -rf $(VENV) .tox build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 	rm -rf runs/demo-*; rmdir runs 2>/dev/null || true
 	find hydra tests bench -type d -name __pycache__ -prune -exec rm -rf {} +
 
-$(STAMP): pyproject.toml setup.py
+$(STAMP): pyproject.toml setup.py hydra/nativebuild.py $(NATIVE)
 	@scripts/system-packages python $(PYTHON)
+	@scripts/system-packages native || echo "going on without the native client (--client native)"
 	@[ -e $@ ] || $(PYTHON) -m venv --clear $(VENV)
 	@echo "Installing Hydra into $(VENV)"
 	@$(PIP) install 'pip>=23.1' 'tox>=4.21,<5' --editable .

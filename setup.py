@@ -1,6 +1,83 @@
-"""The part of the packaging that pyproject.toml cannot say: conf/ is installed as the package hydra.conf."""
+"""The part of the packaging that pyproject.toml cannot say.
 
-from setuptools import find_packages, setup
+conf/ is installed as the package hydra.conf, and native/ is built into hydra/native/hydra-client where its packages are
+there. The build never fails for want of the native client: it says what is missing and goes on.
+"""
+
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from setuptools import Distribution, find_packages, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+
+TREE = Path(__file__).resolve().parent
+
+
+def load_nativebuild() -> ModuleType:
+    """hydra/nativebuild.py by its path: hydra is not installed yet, and need not be importable here."""
+    spec = importlib.util.spec_from_file_location("nativebuild", TREE / "hydra" / "nativebuild.py")
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError("hydra/nativebuild.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+nativebuild = load_nativebuild()
+
+
+class BuildPython(build_py):
+    """Copies the modules, and builds the native client beside them."""
+
+    def run(self) -> None:
+        """Never fails for want of the native client."""
+        super().run()
+        # An editable install is used where it lies.
+        package = TREE / "hydra" if self.editable_mode else Path(self.build_lib) / "hydra"
+        program = package / nativebuild.PROGRAM
+        reason = self.build_program(program)
+        if reason:
+            sys.stderr.write(f"hydra: without the native client (--client native): {reason}\n")
+
+    def build_program(self, program: Path) -> str:
+        """Why there is no native client, or ""."""
+        if not (TREE / "native" / "CMakeLists.txt").exists():
+            return "there is no native/ in this tree"
+        missing = nativebuild.missing()
+        if missing:
+            return f"building it needs: apt-get install {' '.join(missing)}"
+        try:
+            built = nativebuild.build(TREE / "native", TREE / "build" / "native", "-DHYDRA_TESTS=OFF")
+        except nativebuild.BuildError as e:
+            return str(e)
+        program.parent.mkdir(parents=True, exist_ok=True)
+        # A program that runs cannot be overwritten, but it can be replaced.
+        fresh = program.with_suffix(".new")
+        shutil.copy2(built, fresh)
+        fresh.replace(program)
+        return ""
+
+
+class PlatformDistribution(Distribution):
+    """With a program in it, a distribution is for this platform."""
+
+    def has_ext_modules(self) -> bool:
+        """Whether the native client will be part of it."""
+        return (TREE / "native" / "CMakeLists.txt").exists() and not nativebuild.missing()
+
+
+class Wheel(bdist_wheel):
+    """For any Python: the program needs none."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """The interpreter, its ABI, and the platform."""
+        python, abi, platform = super().get_tag()
+        return (python, abi, platform) if self.root_is_pure else ("py3", "none", platform)
+
 
 setup(
     packages=[*find_packages(include=["hydra", "hydra.*"]), "hydra.conf"],
@@ -10,4 +87,6 @@ setup(
         "hydra": ["py.typed"],
         "hydra.jupyter": ["*.ipynb", "*.css", "template/**/*"],
     },
+    distclass=PlatformDistribution,
+    cmdclass={"build_py": BuildPython, "bdist_wheel": Wheel},
 )

@@ -22,7 +22,17 @@ from hydra.kafkatest.commands import broker
 from hydra.limits import machine
 from hydra.limits.machine import raise_soft_limits
 from hydra.limits.report import check_all, needs_line
-from hydra.options import COUNTS, RATE, kafka_flags, overrides, run_flags, sweep_flags, zmq_flags
+from hydra.options import (
+    COUNTS,
+    RATE,
+    kafka_flags,
+    native_flags,
+    native_zmq_flags,
+    overrides,
+    run_flags,
+    sweep_flags,
+    zmq_flags,
+)
 from hydra.results.catalog import catalog
 from hydra.results.conditions import columns, met, parse
 from hydra.results.tables import json_text, markdown
@@ -65,8 +75,11 @@ def _run(scenario: str | Path, flags: dict[str, Any], more: dict[str, object] | 
 
 @cli.command()
 @zmq_flags
+@native_flags
+@native_zmq_flags
 @sweep_flags
 @run_flags
+@click.option("--sndhwm", "sndhwms", type=COUNTS, help="High-water marks to search at; 0 is unbounded.")
 @click.option("--step-seconds", "duration", type=float, metavar="SECONDS", help="Length of a step (default: 60).")
 @click.option("--start-rate", type=float, metavar="RATE", help="Where the search for a rate begins.")
 @click.option("--loss-target", type=float, metavar="PERCENT", help="Loss below which a rate passes (default: 0.5).")
@@ -76,15 +89,24 @@ def zmqrate(**flags: Any) -> None:
     more: dict[str, object] = {}
     if flags["loss_target"] is not None:
         more["sweep.search.loss_target"] = flags["loss_target"] / 100
+    marks = flags["sndhwms"] or []
+    if len(marks) == 1:
+        more["settings.sndhwm"] = marks[0]
+    elif marks:
+        # The original's table of its C++ clients, and one column more.
+        more |= {"sweep.search.sndhwms": marks, "sweep.search.series": ["max_rate", "loss", "nodrop"]}
     if flags["no_flaky"]:
-        more["sweep.search.series"] = ["max_rate", "loss"]
+        more["sweep.search.series"] = ["max_rate", "loss", *(["nodrop"] if len(marks) > 1 else [])]
     _run("zmqrate", flags, more)
 
 
 @cli.command()
 @zmq_flags
+@native_flags
+@native_zmq_flags
 @sweep_flags
 @run_flags
+@click.option("--sndhwm", type=int, help="The publisher's high-water mark in messages; 0 is unbounded.")
 @click.option("--rate", type=RATE, help="Messages per second, or max.")
 @click.option("--duration", type=float, metavar="SECONDS", help="Length of a step.")
 def zmqfixed(**flags: Any) -> None:
@@ -94,6 +116,7 @@ def zmqfixed(**flags: Any) -> None:
 
 @cli.command("kafka-batch")
 @kafka_flags
+@native_flags
 @sweep_flags
 @run_flags
 @click.option("--rate", type=RATE, help="Messages per second, or max.")
@@ -106,6 +129,7 @@ def kafka_batch(**flags: Any) -> None:
 
 @cli.command("kafka-fixed")
 @kafka_flags
+@native_flags
 @sweep_flags
 @run_flags
 @click.option("--rate", type=RATE, help="Messages per second, or max (default: 10000).")
@@ -118,6 +142,7 @@ def kafka_fixed(**flags: Any) -> None:
 
 @cli.command("kafka-rate")
 @kafka_flags
+@native_flags
 @sweep_flags
 @run_flags
 @click.option("--start-rate", type=float, metavar="RATE", help="Where the search for a rate begins.")
@@ -176,6 +201,7 @@ def check(scenario: str, config: Path | None, **flags: Any) -> None:
     Exit code 3 if some row does not fit.
     """
     loaded = load_scenario(scenario, overrides(flags, flags["sets"]))
+    launcher.system_for(loaded).program("subscriber")
     raise_soft_limits()
     rows = check_all(loaded, load_cluster(config), machine.read())
     click.echo(tabulate([needs_line(row) for row in rows], headers="keys", floatfmt=".1f"))

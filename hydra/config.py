@@ -24,6 +24,7 @@ from hydra.model import (
     Constraint,
     Demand,
     KafkaSpec,
+    NativeSpec,
     Resources,
     RoleSpec,
     Scenario,
@@ -33,9 +34,10 @@ from hydra.model import (
     System,
 )
 
+NATIVE: Final = "native"
 CLIENTS: Final[Mapping[System, tuple[str, ...]]] = {
-    "zmq": ("pyzmq",),
-    "kafka": ("kafka-python", "confluent-kafka"),
+    "zmq": ("pyzmq", NATIVE),
+    "kafka": ("kafka-python", "confluent-kafka", NATIVE),
 }
 """The client implementations of each system, the published experiments' default first."""
 
@@ -58,6 +60,7 @@ _SCENARIO_TABLES: Final[Mapping[Key, type]] = {
     ("subscriber",): RoleSpec,
     ("subscriber", "demand"): Demand,
     ("kafka",): KafkaSpec,
+    ("native",): NativeSpec,
 }
 _CLUSTER_KEYS: Final = tuple(f.name for f in fields(ClusterSpec) if f.name != "agents")
 _AGENT_KEYS: Final = ("id", "hostname", "attributes", "resources")
@@ -338,11 +341,12 @@ def _unknown(
     name = str(key[-1])
     homes = [home for home, noun in (tables or {}).items() if name in _field_names(noun)]
     close = get_close_matches(name, known, n=1)
-    if close:
-        remedy = f"did you mean {close[0]}?"
-    elif homes:
+    if homes:
+        # The very name in another table is nearer than a name that is like it in this one.
         home = ".".join(map(str, homes[0]))
         remedy = f"it belongs into [{home}]" if home else "it belongs to the top of the file"
+    elif close:
+        remedy = f"did you mean {close[0]}?"
     else:
         remedy = f"known here: {', '.join(known)}"
     return _wrong(label, key, "unknown key", remedy)
@@ -376,6 +380,8 @@ def _consistent(label: str, scenario: Scenario, data: Mapping[str, Any]) -> None
             f"{scenario.client!r} is no client of system {scenario.system}",
             f"use {' or '.join(clients)}",
         )
+    if scenario.native != NativeSpec() and scenario.client != NATIVE:
+        raise _wrong(label, ("native",), f"client {scenario.client} has none of these options", "use client native")
     searches = scenario.table in SEARCH_TABLES
     if searches and scenario.sweep.search is None:
         raise _wrong(label, ("table",), f"{scenario.table} is the table of a search", "add [sweep.search]")

@@ -443,6 +443,29 @@ class KafkaSpec:
         _require(self.replication_factor >= 1, f"replication_factor must be at least 1, not {self.replication_factor}")
 
 
+@dataclass(frozen=True, slots=True)
+class NativeSpec:
+    """What only the native clients can do; other implementations take the defaults only.
+
+    ``clients_per_process`` packs subscribers, each with a socket, an id and a ledger of its own, into one process.
+    ``pacing`` bursty sends each second's messages at its start. ``sndbuf`` and ``rcvbuf`` are the kernel's buffers in
+    bytes, 0 leaves them to it. ``secure`` is CURVE on the data plane.
+    """
+
+    clients_per_process: int = 1
+    pacing: Literal["smooth", "bursty"] = "smooth"
+    io_threads: int = 1
+    sndbuf: int = 0
+    rcvbuf: int = 0
+    transport: Literal["tcp", "ipc"] = "tcp"
+    secure: bool = False
+
+    def __post_init__(self) -> None:
+        _require(self.clients_per_process >= 1, f"clients_per_process is at least 1, not {self.clients_per_process}")
+        _require(1 <= self.io_threads <= 64, f"io_threads must be 1 to 64, not {self.io_threads}")
+        _require(self.sndbuf >= 0 and self.rcvbuf >= 0, "sndbuf and rcvbuf are bytes, 0 or more")
+
+
 TableKind = Literal["zmqrate", "rate", "fixed", "batch"]
 
 
@@ -465,6 +488,7 @@ class Scenario:
     publisher: RoleSpec = RoleSpec()
     subscriber: RoleSpec = RoleSpec()
     kafka: KafkaSpec = KafkaSpec()
+    native: NativeSpec = NativeSpec()
     warmup_s: float = 1.0
     drain_max_s: float | None = None
     ready_timeout_s: float = 120.0

@@ -92,12 +92,27 @@ kafka_flags = _flags(
 zmq_flags = _flags(
     click.option("--client", type=click.Choice(CLIENTS["zmq"]), help="Client implementation."),
     click.option("--msg-batch", type=int, help="Messages sent back to back when the publisher is behind."),
-    click.option("--sndhwm", type=int, help="The publisher's high-water mark in messages; 0 is unbounded."),
     click.option("--rcvhwm", type=int, help="A subscriber's high-water mark in messages; 0 is unbounded."),
     click.option("--nodrop", is_flag=True, default=None, help="Wait instead of dropping (XPUB_NODROP)."),
 )
 """Flags of the ZMQ commands."""
 
+native_flags = _flags(
+    click.option("--clients-per-process", type=int, metavar="K", help="native: subscribers packed into one process."),
+    click.option("--pacing", type=click.Choice(["smooth", "bursty"]), help="native: bursty sends by whole seconds."),
+)
+"""Flags of what only the native clients can do, in any system."""
+
+native_zmq_flags = _flags(
+    click.option("--io-threads", type=int, help="native: libzmq's threads for input and output."),
+    click.option("--sndbuf", type=int, metavar="BYTES", help="native: the kernel's send buffer."),
+    click.option("--rcvbuf", type=int, metavar="BYTES", help="native: the kernel's receive buffer."),
+    click.option("--transport", type=click.Choice(["tcp", "ipc"]), help="native: of the data plane."),
+    click.option("--secure", is_flag=True, default=None, help="native: CURVE on the data plane."),
+)
+"""Flags of the native clients' ZMQ sockets."""
+
+_NATIVE = ("clients_per_process", "pacing", "io_threads", "sndbuf", "rcvbuf", "transport", "secure")
 _KEYS: Mapping[str, str] = {
     "clients": "sweep.clients",
     "duration": "sweep.duration_s",
@@ -113,6 +128,7 @@ _KEYS: Mapping[str, str] = {
     "client": "client",
     "start_rate": "sweep.search.start_rate",
     "repeat": "sweep.repeat",
+    **{name: f"native.{name}" for name in _NATIVE},
 }
 
 

@@ -44,6 +44,8 @@ TIERS = {
         "hydra.system",
         "hydra.interrupts",
         "hydra.limits",
+        "hydra.nativebuild",
+        "hydra.nativeclient",
     ],
     "systems": ["hydra.zmqtest", "hydra.kafkatest"],
     "runs": [

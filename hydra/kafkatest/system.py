@@ -16,6 +16,7 @@ from hydra.kafkatest.jars import fetch, find_java
 from hydra.kafkatest.properties import confluent_config, kafka_python_config
 from hydra.kafkatest.topics import Topics
 from hydra.model import Role, Scenario
+from hydra.nativeclient import command
 from hydra.system import Program
 
 _MODULES: Final = {"kafka-python": "hydra.kafkatest.kafka_python", "confluent-kafka": "hydra.kafkatest.confluent"}
@@ -43,6 +44,7 @@ class KafkaSystem:
                 kafka_python_config(properties, role)
             else:
                 confluent_config(properties, role)
+        self.program("subscriber")
         if not self._spec.bootstrap:
             find_java()
             fetch()
@@ -68,7 +70,9 @@ class KafkaSystem:
         return (self._folder / f"broker-{n}" for n in count(1))
 
     def program(self, role: Role) -> Program:
-        """The Python client that the scenario names; numpy must not start threads in a parent that forks."""
+        """The client that the scenario names; numpy must not start threads in a parent that forks."""
+        if self._scenario.client == "native":
+            return Program(command("kafka", role, self._scenario.native), {})
         kind = "kafka-pub" if role == "publisher" else "kafka-sub"
         module = _MODULES[self._scenario.client]
         return Program((sys.executable, "-m", module, kind), {"OPENBLAS_NUM_THREADS": "1"})

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from hydra.model import Scenario
+from hydra.model import Scenario, System
 
 MEGABYTE: Final = 1_000_000
 
@@ -23,10 +23,12 @@ class Footprint:
     memory_bytes: int
 
 
-FOOTPRINTS: Final[Mapping[str, Footprint]] = {
-    "pyzmq": Footprint(threads=3, files=18, memory_bytes=8 * MEGABYTE),
-    "kafka-python": Footprint(threads=4, files=20, memory_bytes=14 * MEGABYTE),
-    "confluent-kafka": Footprint(threads=7, files=24, memory_bytes=9 * MEGABYTE),
+FOOTPRINTS: Final[Mapping[tuple[System, str], Footprint]] = {
+    ("zmq", "pyzmq"): Footprint(threads=3, files=18, memory_bytes=8 * MEGABYTE),
+    ("kafka", "kafka-python"): Footprint(threads=4, files=20, memory_bytes=14 * MEGABYTE),
+    ("kafka", "confluent-kafka"): Footprint(threads=7, files=24, memory_bytes=9 * MEGABYTE),
+    ("zmq", "native"): Footprint(threads=3, files=14, memory_bytes=MEGABYTE),
+    ("kafka", "native"): Footprint(threads=7, files=20, memory_bytes=2 * MEGABYTE),
 }
 
 GROUP_PROCESSES: Final = 2
@@ -67,7 +69,7 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int) -> Ne
         groups: groups, publishers' included.
         fork_window: how many clients of a group may be unanswered at a time.
     """
-    one = FOOTPRINTS[scenario.client]
+    one = FOOTPRINTS[scenario.system, scenario.client]
     everyone = clients + scenario.publishers
     embedded = scenario.system == "kafka" and not scenario.kafka.bootstrap
     # A publisher of raw ZMQ holds a connection of every subscriber; a broker of ours holds theirs instead.

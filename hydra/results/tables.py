@@ -115,8 +115,15 @@ def markdown(scenario: Scenario, rows: Sequence[Row]) -> str:
         disable_numparse=True,
         colalign=["right"] * len(columns) if body else None,
     )
-    parts = [f"# {scenario.name}", scenario.description, table, "\n".join(notes)]
+    parts = [f"# {scenario.name}", scenario.description, _clients(scenario), table, "\n".join(notes)]
     return "\n\n".join(p for p in parts if p) + "\n"
+
+
+def _clients(scenario: Scenario) -> str:
+    """Which implementation the clients are, and whether each of them is a process of its own."""
+    packed = scenario.native.clients_per_process
+    each = f"{packed} subscribers to a process" if packed > 1 else "one process each"
+    return f"Clients: {scenario.client}, {each}"
 
 
 def _with_interval(column: str, row: Row) -> str:

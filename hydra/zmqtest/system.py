@@ -9,6 +9,7 @@ import zmq
 
 from hydra.control.protocol import KafkaTopic
 from hydra.model import Role, Scenario
+from hydra.nativeclient import command
 from hydra.system import Program
 
 
@@ -17,17 +18,31 @@ class ZmqSystem:
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
+        self._keys: tuple[str, str] | None = None
 
     def check(self) -> None:
-        """Nothing can be missing: pyzmq is a dependency of ours."""
+        """The native client is built, if it is asked for; pyzmq is a dependency of ours."""
+        self.program("subscriber")
 
     def open(self, run: str, folder: Path) -> None:
         """Nothing to bring up."""
 
     def program(self, role: Role) -> Program:
-        """The pyzmq client; numpy must not start threads in a parent that forks."""
+        """The client that the scenario names; numpy must not start threads in a parent that forks."""
+        if self._scenario.client == "native":
+            return Program(command("zmq", role, self._scenario.native), self._data_keys(role))
         kind = "zmq-pub" if role == "publisher" else "zmq-sub"
         return Program((sys.executable, "-m", "hydra.zmqtest.pyzmq", kind), {"OPENBLAS_NUM_THREADS": "1"})
+
+    def _data_keys(self, role: Role) -> dict[str, str]:
+        """CURVE keys of the data plane, made for this run; subscribers get the public one only."""
+        if not self._scenario.native.secure:
+            return {}
+        if self._keys is None:
+            public, secret = zmq.curve_keypair()
+            self._keys = (public.decode(), secret.decode())
+        keys = {"HYDRA_DATA_SERVER_KEY": self._keys[0]}
+        return {**keys, "HYDRA_DATA_SERVER_SECRET": self._keys[1]} if role == "publisher" else keys
 
     def topic(self) -> KafkaTopic | None:
         """There are no topics."""

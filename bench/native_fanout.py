@@ -1,0 +1,137 @@
+"""Fan-out of 24-byte messages as fast as possible: hydra-client against bare libzmq loops that only count.
+
+Both sides in turn, several rounds, at equal high-water marks and io_threads; what counts is the aggregate received
+inside the window. Takes the numbers of subscribers as arguments (30 480).
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from hydra import nativebuild
+from hydra.client.clock import wall_offset_ns
+from hydra.control.client import boot_id
+from hydra.control.controller import Controller
+from hydra.control.protocol import Configure, Finish, PublisherEndpoint, Sent, Start, Stop
+from hydra.control.roster import EpochAnswers
+from hydra.model import Settings
+
+TREE = Path(__file__).resolve().parents[1]
+ROUNDS = 5
+SECONDS = 2.0
+HWM = 1000
+PUBLISHER = 0
+
+
+class Fanout:
+    """One publisher and its subscribers over the real control channel."""
+
+    def __init__(self, program: Path, subscribers: int, io_threads: int) -> None:
+        self._controller = Controller("bench")
+        self._ids = list(range(1, subscribers + 1))
+        self._epoch = 0
+        self._lifeline = os.pipe()
+        self._groups = [
+            self._launch(program, "zmq-pub", "p", [PUBLISHER], io_threads),
+            self._launch(program, "zmq-sub", "s", self._ids, io_threads),
+        ]
+        present = self._controller.roster.present
+        self._await(lambda: len(present()) == subscribers + 1, "hello")
+
+    def _launch(self, program: Path, kind: str, group: str, ids: list[int], io_threads: int) -> subprocess.Popen[bytes]:
+        self._controller.roster.expect(group, ids)
+        names = ["--group", group, "--first-id", str(ids[0]), "--count", str(len(ids))]
+        environment = {**os.environ, **self._controller.environment, "HYDRA_LIFELINE": str(self._lifeline[0])}
+        return subprocess.Popen(
+            [program, kind, *names, "--io-threads", str(io_threads)],
+            env=environment,
+            pass_fds=(self._lifeline[0],),
+        )
+
+    def _await(self, condition: Callable[[], bool], what: str) -> None:
+        if not self._controller.wait_until(condition, 60):
+            raise TimeoutError(what)
+
+    def measure(self, settings: Settings) -> tuple[float, float]:
+        """Messages/s received inside the window by all together, and messages/s sent."""
+        controller, answers = self._controller, self._begin()
+        everybody = [PUBLISHER, *self._ids]
+        controller.tell([PUBLISHER], self._configure(settings, []))
+        self._await(lambda: PUBLISHER in answers.ready, "the publisher")
+        endpoint = PublisherEndpoint(PUBLISHER, answers.ready[PUBLISHER])
+        controller.tell(self._ids, self._configure(settings, [endpoint]))
+        self._await(lambda: len(answers.ready) == len(everybody), "the subscribers")
+        offset = wall_offset_ns()
+        begin = time.monotonic_ns() + offset + 200_000_000
+        end = begin + int(SECONDS * 1e9)
+        window = Start(epoch=self._epoch, start_at_ns=begin, stop_at_ns=end, wall_offset_ns=offset, boot_id=boot_id())
+        controller.tell(everybody, window)
+        self._await(lambda: time.monotonic_ns() + offset > end, "the end of the window")
+        controller.tell(everybody, Stop(epoch=self._epoch, stop_at_ns=end))
+        self._await(lambda: PUBLISHER in answers.publisher_reports, "the publisher's report")
+        sent = answers.publisher_reports[PUBLISHER].sent
+        told = Sent(publisher=PUBLISHER, sent=sent)
+        controller.tell(self._ids, Finish(epoch=self._epoch, publishers=[told], drain_max_s=10.0))
+        self._await(lambda: len(answers.subscriber_reports) == len(self._ids), "the reports")
+        received = sum(report.ledgers[0].in_window for report in answers.subscriber_reports.values())
+        return received / SECONDS, sent / SECONDS
+
+    def _begin(self) -> EpochAnswers:
+        self._epoch += 1
+        self._controller.roster.begin(self._epoch)
+        return self._controller.roster.answers
+
+    def _configure(self, settings: Settings, publishers: list[PublisherEndpoint]) -> Configure:
+        return Configure(epoch=self._epoch, settings=settings, publishers=publishers, probe=True)
+
+    def close(self) -> None:
+        self._controller.quit()
+        self._controller.wait_until(lambda: all(g.poll() is not None for g in self._groups), 10)
+        for end in self._lifeline:
+            os.close(end)
+        self._controller.close()
+
+
+def bare(program: Path, subscribers: int, io_threads: int) -> tuple[float, float]:
+    command = [str(word) for word in (program, subscribers, SECONDS, HWM, io_threads)]
+    done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=120)
+    received, sent = map(int, done.stdout.split())
+    return received / SECONDS, sent / SECONDS
+
+
+def main() -> int:
+    missing = nativebuild.missing()
+    if missing:
+        print(f"not measured: apt-get install {' '.join(missing)}")
+        return 0
+    folder = TREE / "build" / "native-bench"
+    ours = nativebuild.build(TREE / "native", folder, "-DHYDRA_TESTS=OFF", "-DHYDRA_BENCH=ON")
+    theirs = folder / "bench" / "bare-fanout"
+    counts = [int(argument) for argument in sys.argv[1:]] or [30, 480]
+    print("subscribers io_threads   hydra/s    bare/s  ratio of medians (each round's)")
+    settings = Settings(rate="max", msg_batch=100, message_size=24, sndhwm=HWM, rcvhwm=HWM)
+    for subscribers in counts:
+        for io_threads in (1, 2):
+            mine, bares = [], []
+            fanout = Fanout(ours, subscribers, io_threads)
+            try:
+                fanout.measure(settings)
+                for _ in range(ROUNDS):
+                    mine.append(fanout.measure(settings)[0])
+                    bares.append(bare(theirs, subscribers, io_threads)[0])
+            finally:
+                fanout.close()
+            a, b = statistics.median(mine), statistics.median(bares)
+            each = " ".join(f"{x / y:.2f}" for x, y in zip(mine, bares, strict=True))
+            print(f"{subscribers:>11} {io_threads:>10} {a:>9,.0f} {b:>9,.0f}  {a / b:.2f} ({each})", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

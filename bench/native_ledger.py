@@ -1,0 +1,24 @@
+"""What the native subscriber's bookkeeping costs a message: header, ledger, latency; amortised over a batch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from hydra import nativebuild
+
+TREE = Path(__file__).resolve().parents[1]
+
+
+def main() -> int:
+    missing = nativebuild.missing()
+    if missing:
+        print(f"not measured: apt-get install {' '.join(missing)}")
+        return 0
+    nativebuild.build(TREE / "native", TREE / "build" / "native-bench", "-DHYDRA_TESTS=OFF", "-DHYDRA_BENCH=ON")
+    return subprocess.run([TREE / "build" / "native-bench" / "bench" / "bench-ledger"], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

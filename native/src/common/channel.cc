@@ -1,0 +1,124 @@
+#include "common/channel.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <random>
+
+#include "common/clock.h"
+#include "common/protocol.h"
+
+namespace hydra {
+namespace {
+
+constexpr int kMostMessageBytes = 2 * static_cast<int>(kMaxMessageBytes);
+constexpr int kLingerMs = 1000;
+
+std::string random_name() {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::random_device random;
+    std::string name;
+    for (int i = 0; i < 16; ++i) {
+        name += digits[random() % 16];
+    }
+    return name;
+}
+
+std::string host_name() {
+    std::array<char, 256> name{};
+    gethostname(name.data(), name.size() - 1);
+    return name.data();
+}
+
+}  // namespace
+
+Channel::Channel(zmq::context_t& context, const Credentials& credentials, const Introduction& introduction)
+    : socket_(context, zmq::socket_type::dealer), ids_(introduction.ids), heard_ns_(monotonic_ns()) {
+    socket_.set(zmq::sockopt::routing_id, random_name());
+    socket_.set(zmq::sockopt::curve_serverkey, credentials.server_public);
+    socket_.set(zmq::sockopt::curve_publickey, credentials.client_public);
+    socket_.set(zmq::sockopt::curve_secretkey, credentials.client_secret);
+    socket_.set(zmq::sockopt::maxmsgsize, std::int64_t{kMostMessageBytes});
+    socket_.set(zmq::sockopt::linger, kLingerMs);
+    socket_.connect(credentials.endpoint);
+    fd_ = socket_.get(zmq::sockopt::fd);
+    send(Hello{.ids = ids_,
+               .role = introduction.role,
+               .group = introduction.group,
+               .warden = introduction.warden,
+               .incarnation = introduction.incarnation,
+               .implementation = "native",
+               .versions = introduction.versions,
+               .agent = variable("HYDRA_AGENT"),
+               .host = host_name(),
+               .boot_id = boot_id(),
+               .pid = static_cast<std::uint32_t>(getpid())});
+}
+
+std::optional<FromController> Channel::receive() {
+    while (stirred_) {
+        zmq::message_t frame;
+        if (!socket_.recv(frame, zmq::recv_flags::dontwait)) {
+            stirred_ = false;
+            break;
+        }
+        heard_ns_ = monotonic_ns();
+        // One message is one frame: of more than one, nothing is believed.
+        const bool whole = !frame.more();
+        while (socket_.get(zmq::sockopt::rcvmore)) {
+            zmq::message_t rest;
+            static_cast<void>(socket_.recv(rest, zmq::recv_flags::dontwait));
+        }
+        if (!whole) {
+            continue;
+        }
+        try {
+            FromController message = decode(frame.to_string_view());
+            const Ids named = ours(std::visit([](const auto& it) { return it.ids; }, message));
+            if (named.empty()) {
+                continue;
+            }
+            if (const auto* welcome = std::get_if<Welcome>(&message)) {
+                silence_ns_ = to_ns(welcome->silence_s);
+            } else if (const auto* ping = std::get_if<Ping>(&message)) {
+                if (ping->reply) {
+                    acknowledge(named, 0, "ping", ping->time_ns);
+                }
+            }
+            return message;
+        } catch (const ProtocolError&) {
+            continue;
+        }
+    }
+    return std::nullopt;
+}
+
+void Channel::send(const FromClient& message) {
+    const std::string frame = encode(message, ++seq_);
+    stirred_ = true;
+    socket_.send(zmq::buffer(frame), zmq::send_flags::none);
+}
+
+void Channel::acknowledge(Ids ids, std::uint32_t epoch, const char* command, std::int64_t echo) {
+    send(Ack{
+        .ids = std::move(ids), .epoch = epoch, .command = command, .time_ns = monotonic_ns(), .echo = echo});
+}
+
+Ids Channel::ours(const Ids& named) const {
+    if (named.empty()) {
+        return ids_;
+    }
+    Ids sorted = named;
+    std::ranges::sort(sorted);
+    Ids both;
+    std::ranges::set_intersection(ids_, sorted, std::back_inserter(both));
+    return both;
+}
+
+bool Channel::silent(std::int64_t now_ns) const {
+    return silence_ns_ > 0 && now_ns - heard_ns_ > silence_ns_;
+}
+
+}  // namespace hydra

@@ -1,0 +1,62 @@
+// A client's end of the control channel: one DEALER socket for all clients that the process carries.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <zmq.hpp>
+
+#include "common/environment.h"
+#include "common/messages.h"
+
+namespace hydra {
+
+// What a connection says of itself.
+struct Introduction {
+    Ids ids;  // ascending
+    Role role = Role::publisher;
+    std::string group;
+    bool warden = false;
+    std::uint32_t incarnation = 0;
+    std::map<std::string, std::string> versions;
+};
+
+class Channel {
+  public:
+    // Dials the controller and says hello. What was sent when it is destroyed is given a second to leave.
+    Channel(zmq::context_t& context, const Credentials& credentials, const Introduction& introduction);
+
+    // The next message that is about any of our clients; never waits. Pings are answered here, and a welcome
+    // is taken note of. None: nothing is left, and fd() becomes readable anew when there is.
+    std::optional<FromController> receive();
+
+    void send(const FromClient& message);
+
+    // These clients obeyed the command.
+    void acknowledge(Ids ids, std::uint32_t epoch, const char* command, std::int64_t echo = 0);
+
+    // Those of our clients that a message is about.
+    [[nodiscard]] Ids ours(const Ids& named) const;
+
+    // To be watched edge-triggered; `stir` when it has become readable.
+    [[nodiscard]] int fd() const { return fd_; }
+    void stir() { stirred_ = true; }
+    [[nodiscard]] bool stirred() const { return stirred_; }
+
+    // Whether the controller has been silent for longer than it said it ever would be.
+    [[nodiscard]] bool silent(std::int64_t now_ns) const;
+
+    [[nodiscard]] const Ids& ids() const { return ids_; }
+
+  private:
+    zmq::socket_t socket_;
+    Ids ids_;
+    int fd_;
+    // Sending, too, takes note of what has arrived, without the descriptor becoming readable again.
+    bool stirred_ = true;
+    std::uint64_t seq_ = 0;
+    std::int64_t silence_ns_ = 0;
+    std::int64_t heard_ns_;
+};
+
+}  // namespace hydra

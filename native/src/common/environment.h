@@ -1,0 +1,40 @@
+// What a group is told by its environment; the secrets among it are never printed.
+#pragma once
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace hydra {
+
+// A variable is missing or malformed; the text names it.
+struct EnvironmentError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct Credentials {
+    std::string endpoint;
+    std::string server_public;
+    std::string client_public;
+    std::string client_secret;
+};
+
+struct Environment {
+    Credentials credentials;
+    std::optional<int> lifeline;
+    double welcome_within_s = 60;
+};
+
+// Throws EnvironmentError.
+Environment read_environment();
+
+// "" where the variable is not set.
+std::string variable(const char* name);
+
+// None where it is not set. Throws EnvironmentError.
+std::optional<double> number_variable(const char* name);
+
+// Whether a text is a CURVE key in Z85.
+bool is_key(const std::string& text);
+
+}  // namespace hydra

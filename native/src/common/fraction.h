@@ -1,0 +1,17 @@
+// A rate as a fraction. Pure.
+#pragma once
+
+#include <cstdint>
+
+namespace hydra {
+
+struct Fraction {
+    std::uint64_t numerator;
+    std::uint64_t denominator;
+};
+
+// The fraction nearest to `value` (above 0) with a denominator of at most `limit`. Values from 2⁵³ on, where
+// nothing can be paced anyway, are cut to that.
+Fraction nearest_fraction(double value, std::uint64_t limit);
+
+}  // namespace hydra

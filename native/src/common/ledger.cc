@@ -1,0 +1,176 @@
+#include "common/ledger.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace hydra {
+namespace {
+
+constexpr std::uint64_t kSequenceLimit = std::uint64_t{1} << 63;
+
+// 0 … sent − 1 without what was never acknowledged.
+std::vector<Range> expected_ranges(const Sent& sent) {
+    std::vector<Range> ranges;
+    std::uint64_t first = 0;
+    for (const Range& hole : sent.unacknowledged) {
+        if (hole.first >= sent.sent) {
+            break;
+        }
+        if (hole.first > first) {
+            ranges.push_back({first, hole.first - 1});
+        }
+        first = hole.last + 1;
+    }
+    if (first < sent.sent) {
+        ranges.push_back({first, sent.sent - 1});
+    }
+    return ranges;
+}
+
+std::uint64_t size(const std::vector<Range>& ranges) {
+    return std::accumulate(
+        ranges.begin(), ranges.end(), std::uint64_t{0},
+        [](std::uint64_t sum, const Range& range) { return sum + range.last - range.first + 1; });
+}
+
+struct Missing {
+    std::uint64_t count = 0;
+    std::vector<Range> ranges;
+    bool truncated = false;
+
+    void add(std::uint64_t first, std::uint64_t last) {
+        count += last - first + 1;
+        if (ranges.size() < kMaxMissingRanges) {
+            ranges.push_back({first, last});
+        } else {
+            truncated = true;
+        }
+    }
+};
+
+// Expected sequences that did not come. What is missing up to next − 1 and from there on are two ranges even
+// where they touch, in every implementation: `gaps` ends below next, which has come.
+Missing missing(const Received& received, const std::vector<Range>& expected) {
+    Missing them;
+    const std::vector<Range> gaps = received.gaps();
+    auto gap = gaps.begin();
+    for (const Range& range : expected) {
+        while (gap != gaps.end() && gap->last < range.first) {
+            ++gap;
+        }
+        // A gap may reach into the next expected range too, so the iterator stays on the last one.
+        for (auto it = gap; it != gaps.end() && it->first <= range.last; ++it) {
+            them.add(std::max(it->first, range.first), std::min(it->last, range.last));
+        }
+        if (range.last >= received.next()) {
+            them.add(std::max(range.first, received.next()), range.last);
+        }
+    }
+    return them;
+}
+
+}  // namespace
+
+Ledger::Ledger(std::uint32_t epoch, const std::vector<PublisherEndpoint>& publishers) : epoch_(epoch) {
+    for (const PublisherEndpoint& it : publishers) {
+        accounts_.push_back({.publisher = it.publisher});
+    }
+    std::ranges::sort(accounts_, {}, &Account::publisher);
+    const auto twice = std::ranges::unique(accounts_, {}, &Account::publisher);
+    accounts_.erase(twice.begin(), twice.end());
+    unproven_ = accounts_.size();
+}
+
+// Null for a publisher that was not announced.
+template <typename Accounts>
+auto Ledger::find(Accounts& accounts, Id publisher) -> decltype(accounts.data()) {
+    const auto it = std::ranges::lower_bound(accounts, publisher, {}, &Account::publisher);
+    return it != accounts.end() && it->publisher == publisher ? &*it : nullptr;
+}
+
+std::size_t Ledger::record(const Batch& batch, std::int64_t now_ns, std::int64_t window_end_ns,
+                           LatencyRecorder& latency) {
+    if (now_ns > window_end_ns && !frozen_) {
+        at_end_ = accounts_;
+        frozen_ = true;
+    }
+    const std::span<const Header> headers = batch.headers();
+    const std::span<const std::uint32_t> sizes = batch.sizes();
+    std::size_t ours = 0;
+    // Run by run: one publisher, one epoch, ascending without a gap.
+    for (std::size_t i = 0; i < headers.size();) {
+        const Header& first = headers[i];
+        std::uint64_t bytes = sizes[i];
+        std::size_t end = i + 1;
+        while (end < headers.size() && headers[end].sequence == first.sequence + (end - i) &&
+               headers[end].publisher == first.publisher && headers[end].epoch == first.epoch) {
+            bytes += sizes[end++];
+        }
+        const std::size_t length = end - i;
+        const std::span<const Header> run = headers.subspan(i, length);
+        i = end;
+        Account* account =
+            first.epoch == epoch_ && epoch_ != kProbeEpoch && run.back().sequence < kSequenceLimit
+                ? find(accounts_, first.publisher)
+                : nullptr;
+        if (account == nullptr) {
+            for (const Header& header : run) {
+                refuse(header);
+            }
+            continue;
+        }
+        account->received.add(first.sequence, run.back().sequence);
+        latency.record(run, now_ns);
+        bytes_ += bytes;
+        ours += length;
+    }
+    messages_ += ours;
+    return ours;
+}
+
+void Ledger::refuse(const Header& header) {
+    if (header.epoch != kProbeEpoch) {
+        ++stale_;
+        return;
+    }
+    Account* account = find(accounts_, header.publisher);
+    if (account != nullptr && !account->proven && header.sequence >= epoch_) {
+        account->proven = true;
+        --unproven_;
+    }
+}
+
+bool Ledger::has_last(const std::vector<Sent>& expected) const {
+    return std::ranges::all_of(expected, [this](const Sent& sent) {
+        const std::vector<Range> ranges = expected_ranges(sent);
+        const Account* account = find(accounts_, sent.publisher);
+        return ranges.empty() || (account != nullptr && account->received.next() > ranges.back().last);
+    });
+}
+
+std::vector<LedgerCounts> Ledger::close(const std::vector<Sent>& sent) const {
+    static const Received nothing;  // of a publisher that was never announced
+    std::vector<LedgerCounts> all;
+    for (const Sent& one : sent) {
+        const Account* account = find(accounts_, one.publisher);
+        const Account* at_end = frozen_ ? find(at_end_, one.publisher) : nullptr;
+        const Received& received = account != nullptr ? account->received : nothing;
+        const std::vector<Range> expected = expected_ranges(one);
+        Missing absent = missing(received, expected);
+        LedgerCounts counts;
+        counts.publisher = one.publisher;
+        counts.missing = absent.count;
+        counts.received = size(expected) - absent.count;
+        counts.in_window =
+            at_end != nullptr ? size(expected) - missing(at_end->received, expected).count : counts.received;
+        counts.missing_ranges = std::move(absent.ranges);
+        counts.truncated = absent.truncated;
+        counts.duplicates = received.duplicates();
+        counts.reordered = received.reordered();
+        counts.extra = received.count() - counts.received;
+        all.push_back(std::move(counts));
+    }
+    return all;
+}
+
+}  // namespace hydra

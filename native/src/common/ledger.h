@@ -1,0 +1,63 @@
+// A subscriber's exact account of what it got of each (publisher, epoch). Pure, time is passed in.
+//
+// Every message of an epoch is counted once: as the first arrival of its sequence (`reordered` if a later
+// sequence came before it) or as a duplicate. Probes (epoch 0) are no data; messages of another epoch, or of
+// a publisher that was not announced, are stale. (As hydra/client/ledger.py.)
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/batch.h"
+#include "common/histogram.h"
+#include "common/messages.h"
+#include "common/received.h"
+
+namespace hydra {
+
+class Ledger {
+  public:
+    Ledger(std::uint32_t epoch, const std::vector<PublisherEndpoint>& publishers);
+
+    // Takes a batch that was read at now_ns: enters it, and counts the latency of every message that belongs
+    // to the account. The first batch after window_end_ns freezes what came inside the window. How many
+    // belong to it.
+    std::size_t record(const Batch& batch, std::int64_t now_ns, std::int64_t window_end_ns,
+                       LatencyRecorder& latency);
+
+    // Whether a probe that names this epoch or a later one has come of every publisher.
+    [[nodiscard]] bool proven() const { return unproven_ == 0; }
+
+    // Whether the last expected sequence of every publisher has come: all there is where order is kept.
+    [[nodiscard]] bool has_last(const std::vector<Sent>& expected) const;
+
+    // The account against what each publisher sent, in the order of `sent`.
+    [[nodiscard]] std::vector<LedgerCounts> close(const std::vector<Sent>& sent) const;
+
+    [[nodiscard]] std::uint64_t messages() const { return messages_; }  // of the epoch, duplicates included
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+    [[nodiscard]] std::uint64_t stale() const { return stale_; }
+
+  private:
+    struct Account {
+        Id publisher;
+        bool proven = false;
+        Received received{};
+    };
+
+    template <typename Accounts>
+    static auto find(Accounts& accounts, Id publisher) -> decltype(accounts.data());
+    void refuse(const Header& header);
+
+    std::uint32_t epoch_;
+    std::vector<Account> accounts_;  // by publisher
+    std::vector<Account> at_end_;    // those at the end of the window
+    bool frozen_ = false;
+    std::size_t unproven_;
+    std::uint64_t messages_ = 0;
+    std::uint64_t bytes_ = 0;
+    std::uint64_t stale_ = 0;
+};
+
+}  // namespace hydra

@@ -1,0 +1,136 @@
+#include "common/member.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+#include <string>
+
+#include "common/channel.h"
+#include "common/clock.h"
+#include "common/protocol.h"
+#include "common/publisher.h"
+#include "common/subscriber.h"
+#include "common/waiter.h"
+
+namespace hydra {
+namespace {
+
+constexpr std::size_t kLongestError = 1000;  // far below 4096 characters, whatever a character is
+
+// Sized for what a process has: thousands of contexts with libzmq's default of 1023 sockets each would be
+// dear. A socket that is closed keeps its place until it is really gone, so there is room for every data
+// socket twice.
+zmq::context_t make_context(const Options& options, std::size_t clients) {
+    zmq::context_t context;
+    context.set(zmq::ctxopt::io_threads, options.data.io_threads);
+    context.set(zmq::ctxopt::max_sockets, static_cast<int>(2 * clients + 6));
+    return context;
+}
+
+enum class Answer { welcome, quit, none };
+
+Answer await_welcome(Channel& channel, double within_s) {
+    Waiter waiter;
+    waiter.add(channel.fd(), 0);
+    const std::int64_t deadline = monotonic_ns() + to_ns(within_s);
+    while (monotonic_ns() < deadline) {
+        while (const auto message = channel.receive()) {
+            if (std::holds_alternative<Welcome>(*message)) {
+                return Answer::welcome;
+            }
+            if (std::holds_alternative<Quit>(*message)) {
+                return Answer::quit;
+            }
+        }
+        waiter.wait(deadline);
+        channel.stir();
+    }
+    return Answer::none;
+}
+
+bool serve(const Kind& kind, const Options& options, zmq::context_t& context, Channel& channel) {
+    if (kind.role == Role::publisher) {
+        const auto transport = kind.open_publisher(context, options);
+        return Publisher(channel, *transport, options.pacing).run();
+    }
+    return Subscriber(channel, [&] { return kind.open_subscriber(context, options); }).run();
+}
+
+}  // namespace
+
+int run_clients(const Kind& kind, const Options& options, const Environment& environment, const Ids& ids,
+                std::uint32_t incarnation, const std::function<void()>& welcomed) {
+    zmq::context_t context = make_context(options, ids.size());
+    Channel channel(context, environment.credentials,
+                    {.ids = ids,
+                     .role = kind.role,
+                     .group = options.group,
+                     .warden = false,
+                     .incarnation = incarnation,
+                     .versions = kind.versions});
+    switch (await_welcome(channel, environment.welcome_within_s)) {
+        case Answer::quit:
+            return kExitDismissed;
+        case Answer::none:
+            std::fprintf(stderr, "no welcome from the controller at %s within %g s\n",
+                         environment.credentials.endpoint.c_str(), environment.welcome_within_s);
+            return kExitStranded;
+        case Answer::welcome:
+            break;
+    }
+    welcomed();
+    try {
+        return serve(kind, options, context, channel) ? kExitDismissed : kExitStranded;
+    } catch (const std::exception& e) {
+        channel.send(Error{.ids = ids,
+                           .epoch = 0,
+                           .message = std::string(e.what()).substr(0, kLongestError),
+                           .fatal = true});
+        std::fprintf(stderr, "client %u: %s\n", ids.front(), e.what());
+        return kExitFailed;
+    }
+}
+
+int run_warden(const Kind& kind, const Options& options, const Environment& environment, int deaths,
+               int kills) {
+    Ids ids(options.count);
+    std::iota(ids.begin(), ids.end(), options.first_id);
+    zmq::context_t context = make_context(options, 0);
+    Channel channel(context, environment.credentials,
+                    {.ids = ids,
+                     .role = kind.role,
+                     .group = options.group,
+                     .warden = true,
+                     .incarnation = 0,
+                     .versions = {}});
+    while (true) {
+        while (const auto message = channel.receive()) {
+            const auto* quit = std::get_if<Quit>(&*message);
+            if (quit == nullptr || quit->ids.empty()) {
+                continue;
+            }
+            for (const Id id : channel.ours(quit->ids)) {
+                static_cast<void>(!write(kills, &id, sizeof id));
+            }
+        }
+        pollfd waits[] = {{channel.fd(), POLLIN, 0}, {deaths, POLLIN, 0}};
+        poll(waits, 2, -1);
+        channel.stir();
+        if (waits[1].revents == 0) {
+            continue;
+        }
+        Death death{};
+        if (read(deaths, &death, sizeof death) != static_cast<ssize_t>(sizeof death)) {
+            return kExitDismissed;
+        }
+        Ids dead(death.count);
+        std::iota(dead.begin(), dead.end(), death.first_id);
+        channel.send(
+            ChildExit{.ids = dead, .pid = death.pid, .status = death.status, .replaced = death.replaced});
+    }
+}
+
+}  // namespace hydra

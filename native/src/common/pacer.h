@@ -1,0 +1,69 @@
+// When a publisher sends what: an open-loop schedule. Pure, time is passed in.
+//
+// Message n is due at start + ⌊n · 10⁹ / rate⌋ whatever became of the messages before it. All of it is
+// integer arithmetic on the rate as a fraction: the schedule does not drift, however long it runs. (As
+// hydra/client/pacing.py.)
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "common/options.h"
+
+namespace hydra {
+
+// A publisher that is less than this behind at the end of the window still sends what was due before the end.
+inline constexpr std::int64_t kGraceNs = 5'000'000;
+
+class Pacer {
+  public:
+    // No rate means "max", which has no due times. A bursty schedule has the messages of each second, counted
+    // from the start, due at its beginning.
+    Pacer(std::optional<double> rate, std::int64_t start_ns, std::int64_t stop_ns, std::uint64_t msg_batch,
+          Pacing pacing = Pacing::smooth);
+
+    // How many messages may be sent now, at most msg_batch.
+    [[nodiscard]] std::uint64_t due(std::int64_t now_ns) const;
+
+    // What the headers of the next times.size() messages carry: due times, or now_ns at rate max.
+    void times(std::span<std::uint64_t> times, std::int64_t now_ns) const;
+
+    // The library accepted the next `count` messages.
+    void advance(std::uint64_t count) { sent_ += count; }
+
+    // When the next message is due; none when the schedule has no more, and at rate max.
+    [[nodiscard]] std::optional<std::int64_t> next_due_ns() const;
+
+    // How far the next message is behind its due time; 0 when it is not, and at rate max.
+    [[nodiscard]] std::int64_t lag_ns(std::int64_t now_ns) const;
+
+    // Whether nothing will be due any more.
+    [[nodiscard]] bool done(std::int64_t now_ns) const;
+
+    // Ends the window at stop_ns if that is earlier; what was sent already stays sent.
+    void stop_at(std::int64_t stop_ns);
+
+    [[nodiscard]] bool paced() const { return paced_; }
+    [[nodiscard]] std::uint64_t sent() const { return sent_; }
+    [[nodiscard]] std::int64_t start_ns() const { return start_ns_; }
+    // Messages of the whole schedule; 0 at rate max.
+    [[nodiscard]] std::uint64_t total() const { return total_; }
+
+  private:
+    [[nodiscard]] std::uint64_t count_by(std::int64_t now_ns) const;
+    [[nodiscard]] std::int64_t due_ns(std::uint64_t n) const;
+
+    std::int64_t start_ns_;
+    std::int64_t stop_ns_;
+    std::uint64_t msg_batch_;
+    bool paced_;
+    bool bursty_;
+    // Message n is due numerator · n / denominator ns after the start, rounded down.
+    std::uint64_t numerator_ = 0;
+    std::uint64_t denominator_ = 1;
+    std::uint64_t total_ = 0;
+    std::uint64_t sent_ = 0;
+};
+
+}  // namespace hydra

@@ -1,0 +1,34 @@
+// The few facts of Linux processes that a group lives by.
+#pragma once
+
+#include <sys/types.h>
+
+namespace hydra {
+
+// Asks the kernel to kill this process when its parent ends; exits at once if `parent` is gone already.
+void die_with_parent(pid_t parent);
+
+int thread_count();
+
+// A pipe whose ends are closed with it.
+class Pipe {
+  public:
+    Pipe();
+    ~Pipe() {
+        close_read();
+        close_write();
+    }
+    Pipe(const Pipe&) = delete;
+    Pipe& operator=(const Pipe&) = delete;
+
+    [[nodiscard]] int read_end() const { return ends_[0]; }
+    [[nodiscard]] int write_end() const { return ends_[1]; }
+    void close_read() { close_end(0); }
+    void close_write() { close_end(1); }
+
+  private:
+    void close_end(int which);
+    int ends_[2];
+};
+
+}  // namespace hydra

@@ -1,0 +1,23 @@
+// The control channel's messages as bytes: one frame is one JSON object. Pure. docs/control-protocol.md is
+// the specification, tests/golden holds the bytes.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "common/messages.h"
+
+namespace hydra {
+
+// A frame that is no message of this protocol; it is ignored and changes nothing.
+struct ProtocolError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+FromController decode(std::string_view frame);
+
+std::string encode(const FromClient& message, std::uint64_t seq);
+
+}  // namespace hydra

@@ -1,0 +1,131 @@
+#include "common/publisher.h"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+
+#include "common/clock.h"
+
+namespace hydra {
+namespace {
+
+constexpr std::int64_t kProbeEveryNs = 50 * kMillisecondNs;
+constexpr std::int64_t kIdleNs = 5 * kSecondNs;
+constexpr std::uint64_t kChannelToken = 0;
+constexpr std::uint64_t kTransportToken = 1;
+constexpr unsigned long kTimerSlackNs =
+    1000;  // the kernel's 50 µs would be added to every wait for a due time
+
+}  // namespace
+
+Publisher::Publisher(Channel& channel, PublisherTransport& transport, Pacing pacing)
+    : channel_(channel), transport_(transport), pacing_(pacing) {
+    waiter_.add(channel.fd(), kChannelToken);
+    if (transport.wake_fd() >= 0) {
+        waiter_.add(transport.wake_fd(), kTransportToken);
+    }
+    prctl(PR_SET_TIMERSLACK, kTimerSlackNs, 0, 0, 0);
+}
+
+Publisher::~Publisher() = default;
+
+bool Publisher::run() {
+    while (true) {
+        while (const auto message = channel_.receive()) {
+            if (std::holds_alternative<Quit>(*message)) {
+                return true;
+            }
+            std::visit([this](const auto& command) { obey(command); }, *message);
+        }
+        const std::int64_t until_ns = work(monotonic_ns());
+        if (channel_.silent(monotonic_ns())) {
+            return false;
+        }
+        if (channel_.stirred()) {
+            continue;
+        }
+        for (const std::uint64_t token : waiter_.wait(until_ns)) {
+            if (token == kChannelToken) {
+                channel_.stir();
+            } else {
+                transport_.poll();
+            }
+        }
+    }
+}
+
+// Does what is due now; until when the loop may wait for a command, 0 for not at all.
+std::int64_t Publisher::work(std::int64_t now_ns) {
+    if (step_ != nullptr && !step_->finished()) {
+        const std::int64_t until_ns = step_->work(now_ns);
+        if (!step_->stopped_early().empty()) {
+            // Its window ends here for everybody: the controller is told at once.
+            channel_.send(
+                Error{.ids = channel_.ids(), .epoch = command_->epoch, .message = step_->stopped_early()});
+        }
+        if (const auto told_ns = step_->progress_due(now_ns)) {
+            channel_.send(Progress{.ids = channel_.ids(),
+                                   .epoch = command_->epoch,
+                                   .messages = step_->sent(),
+                                   .time_ns = *told_ns});
+        }
+        return until_ns;
+    }
+    if (probing_) {
+        if (now_ns >= next_probe_ns_) {
+            transport_.probe({kProbeEpoch, channel_.ids().front(), command_->epoch,
+                              static_cast<std::uint64_t>(wall_ns())});
+            transport_.poll();
+            next_probe_ns_ = now_ns + kProbeEveryNs;
+        }
+        return next_probe_ns_;
+    }
+    return now_ns + kIdleNs;
+}
+
+void Publisher::obey(const Configure& command) {
+    if (command_ && command.epoch < command_->epoch) {
+        return;
+    }
+    if (!command_ || command.epoch > command_->epoch) {
+        try {
+            endpoint_ = transport_.configure(command);
+        } catch (const TransportError& e) {
+            channel_.send(Error{.ids = channel_.ids(),
+                                .epoch = command.epoch,
+                                .message = std::string(e.what()).substr(0, 1000)});
+            return;
+        }
+        command_ = command;
+        step_.reset();
+        report_.reset();
+        probing_ = command.probe;
+        next_probe_ns_ = 0;
+    }
+    channel_.acknowledge(channel_.ids(), command.epoch, "configure");
+    channel_.send(Ready{.ids = channel_.ids(), .epoch = command.epoch, .endpoint = endpoint_});
+}
+
+void Publisher::obey(const Start& command) {
+    if (!command_ || command.epoch != command_->epoch) {
+        return;
+    }
+    if (step_ == nullptr) {
+        probing_ = false;
+        step_ = std::make_unique<Sending>(channel_.ids().front(), *command_, command, transport_, pacing_);
+    }
+    channel_.acknowledge(channel_.ids(), command.epoch, "start");
+}
+
+void Publisher::obey(const Stop& command) {
+    if (!command_ || command.epoch != command_->epoch || step_ == nullptr) {
+        return;
+    }
+    if (!report_) {
+        step_->stop(command.stop_at_ns);
+        report_ = Report{.ids = channel_.ids(), .epoch = command.epoch, .body = step_->report()};
+    }
+    channel_.send(*report_);
+}
+
+}  // namespace hydra

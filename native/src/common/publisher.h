@@ -1,0 +1,45 @@
+// A publisher: told by the control channel, paced by the schedule, and exact about what it sent.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/channel.h"
+#include "common/options.h"
+#include "common/sending.h"
+#include "common/transport.h"
+#include "common/waiter.h"
+
+namespace hydra {
+
+class Publisher {
+  public:
+    Publisher(Channel& channel, PublisherTransport& transport, Pacing pacing);
+    ~Publisher();
+
+    // Obeys until told to quit (true) or the controller is gone (false).
+    bool run();
+
+  private:
+    std::int64_t work(std::int64_t now_ns);
+    void obey(const Configure& command);
+    void obey(const Start& command);
+    void obey(const Stop& command);
+    template <typename Other>
+    void obey(const Other&) {}
+
+    Channel& channel_;
+    PublisherTransport& transport_;
+    Pacing pacing_;
+    Waiter waiter_;
+    std::optional<Configure> command_;
+    std::string endpoint_;
+    bool probing_ = false;
+    std::int64_t next_probe_ns_ = 0;
+    std::unique_ptr<Sending> step_;
+    std::optional<Report> report_;
+};
+
+}  // namespace hydra

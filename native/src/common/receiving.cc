@@ -1,0 +1,199 @@
+#include "common/receiving.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace hydra {
+namespace {
+
+// How often a drain looks again while the broker is known to have more: its end may pass without a message.
+constexpr std::int64_t kUndrainedNs = 100 * kMillisecondNs;
+
+}  // namespace
+
+Receiving::Receiving(const Configure& command, SubscriberTransport& transport, LatencyRecorder& latency)
+    : epoch_(command.epoch),
+      receive_rate_(command.settings.receive_rate),
+      reconnect_rate_(command.settings.reconnect_rate),
+      transport_(transport),
+      ledger_(command.epoch, command.publishers),
+      latency_(latency),
+      ready_(!command.probe),
+      progress_ns_(to_ns(command.progress_s)) {
+    latency_.reset();
+}
+
+bool Receiving::take(Batch& batch) {
+    const bool more = transport_.receive(batch);
+    if (batch.headers().empty()) {
+        return more;
+    }
+    const std::int64_t monotonic = monotonic_ns();
+    // Data before the start command can only come when the command was late; the plain clock serves for that.
+    const std::int64_t now_ns = offset_ns_ ? step_ns(monotonic) : wall_ns();
+    const std::size_t count = ledger_.record(batch, now_ns, stop_ns_, latency_);
+    if (count == 0) {
+        return more;
+    }
+    heard_ns_ = monotonic;
+    if (absent_since_ns_ != 0) {
+        end_absence(now_ns);
+    }
+    if (batches_++ == 0) {
+        first_batch_ = count;
+        first_ns_ = now_ns;
+    }
+    last_ns_ = now_ns;
+    return more;
+}
+
+std::size_t Receiving::allowance(std::int64_t now_ns) const {
+    if (!receive_rate_ || !in_progress()) {
+        return kBatchLimit;
+    }
+    const auto elapsed_ns = static_cast<double>(std::max<std::int64_t>(step_ns(now_ns) - start_ns_, 0));
+    const double allowed =
+        std::floor(elapsed_ns * *receive_rate_ / 1e9) + 1 - static_cast<double>(messages());
+    return allowed <= 0 ? 0 : static_cast<std::size_t>(std::min<double>(allowed, kBatchLimit));
+}
+
+std::int64_t Receiving::reconnect_at_ns() const {
+    return start_ns_ +
+           static_cast<std::int64_t>(static_cast<double>(reconnects_ + 1) / *reconnect_rate_ * 1e9);
+}
+
+bool Receiving::reconnect_due(std::int64_t now_ns) const {
+    if (!reconnect_rate_ || !in_progress()) {
+        return false;
+    }
+    const std::int64_t due_ns = reconnect_at_ns();
+    return due_ns <= step_ns(now_ns) && step_ns(now_ns) < stop_ns_;
+}
+
+void Receiving::reconnect() {
+    const Interval without = transport_.reconnect();
+    ++reconnects_;
+    if (absent_since_ns_ == 0) {
+        absent_since_ns_ = step_ns(without.begin_ns);
+    }
+}
+
+// A reconnecting client is back when data flows again: only then has its subscription taken effect.
+void Receiving::end_absence(std::int64_t at_ns) {
+    if (absent_.size() < kMaxAbsent) {
+        absent_.push_back({absent_since_ns_, std::max(at_ns, absent_since_ns_)});
+    }
+    absent_since_ns_ = 0;
+}
+
+std::int64_t Receiving::next_ns(std::int64_t now_ns) const {
+    if (finish_) {
+        if (ended_) {
+            return kNeverNs;
+        }
+        const std::int64_t quiet_ns = heard_ns_ + to_ns(finish_->quiet_s) + 1;
+        return std::min(deadline_ns_ + 1, quiet_ns > now_ns ? quiet_ns : now_ns + kUndrainedNs);
+    }
+    if (!offset_ns_) {
+        return kNeverNs;
+    }
+    std::int64_t next = kNeverNs;  // the step's clock
+    if (progress_ns_ > 0) {
+        next = next_progress_ns_;
+    }
+    if (reconnect_rate_ && reconnect_at_ns() < stop_ns_ && step_ns(now_ns) < stop_ns_) {
+        next = std::min(next, reconnect_at_ns());
+    }
+    if (receive_rate_ && allowance(now_ns) == 0) {
+        // The next message may be read at start + messages / rate.
+        const double after_ns = std::ceil(static_cast<double>(messages()) / *receive_rate_ * 1e9);
+        next =
+            std::min(next, after_ns < 9e18 ? start_ns_ + static_cast<std::int64_t>(after_ns) + 1 : kNeverNs);
+    }
+    return next == kNeverNs ? kNeverNs : next - *offset_ns_;
+}
+
+bool Receiving::newly_ready() {
+    if (ready_ || !ledger_.proven()) {
+        return false;
+    }
+    return ready_ = proven_ = true;
+}
+
+std::optional<std::int64_t> Receiving::progress_due(std::int64_t now_ns) {
+    if (progress_ns_ == 0 || !in_progress() || step_ns(now_ns) < next_progress_ns_) {
+        return std::nullopt;
+    }
+    next_progress_ns_ = step_ns(now_ns) + progress_ns_;
+    return step_ns(now_ns);
+}
+
+void Receiving::start(const Start& command) {
+    if (offset_ns_) {
+        return;
+    }
+    offset_ns_ = step_offset_ns(command);
+    start_ns_ = command.start_at_ns;
+    stop_ns_ = command.stop_at_ns;
+    next_progress_ns_ = command.start_at_ns + progress_ns_;
+    usage_ = UsageMeter();
+}
+
+void Receiving::stop(std::int64_t stop_at_ns) {
+    stop_ns_ = std::min(stop_ns_, stop_at_ns);
+}
+
+void Receiving::finish(const Finish& command, std::int64_t now_ns) {
+    if (!finish_) {
+        finish_ = command;
+        heard_ns_ = now_ns;
+        deadline_ns_ = now_ns + to_ns(command.drain_max_s);
+    }
+}
+
+bool Receiving::drained(std::int64_t now_ns) {
+    if (!finish_ || ended_) {
+        return ended_.has_value();
+    }
+    // Partitions are not in order with each other: while one holds something, the last sequence proves
+    // nothing.
+    const bool undrained = transport_.undrained(finish_->end_offsets) > 0;
+    if (!undrained && ledger_.has_last(finish_->publishers)) {
+        ended_ = DrainEnd::complete;
+    } else if (now_ns > deadline_ns_) {
+        ended_ = DrainEnd::deadline;
+    } else if (!undrained && now_ns - heard_ns_ > to_ns(finish_->quiet_s)) {
+        ended_ = DrainEnd::quiet;
+    }
+    return ended_.has_value();
+}
+
+SubscriberReport Receiving::report() {
+    if (!finish_ || !ended_) {
+        throw std::logic_error("a step is reported after it was drained");
+    }
+    if (absent_since_ns_ != 0) {
+        end_absence(stop_ns_);
+    }
+    SubscriberReport it;
+    it.ledgers = ledger_.close(finish_->publishers);
+    it.batches = batches_;
+    it.first_batch = first_batch_;
+    it.first_ns = first_ns_;
+    it.last_ns = last_ns_;
+    it.bytes = ledger_.bytes();
+    it.stale = ledger_.stale();
+    it.latency = latency_.histogram();
+    it.usage = usage_.read();
+    it.undrained = transport_.undrained(finish_->end_offsets);
+    it.absent = absent_;
+    it.reconnects = reconnects_;
+    // A slow reader whose buffers never filled lost nothing: nobody can have noticed that it was slow.
+    it.felt = !receive_rate_ ||
+              std::ranges::any_of(it.ledgers, [](const LedgerCounts& l) { return l.missing > 0; });
+    it.drain = *ended_;
+    return it;
+}
+
+}  // namespace hydra

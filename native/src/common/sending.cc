@@ -1,0 +1,132 @@
+#include "common/sending.h"
+
+#include <algorithm>
+
+#include "common/clock.h"
+
+namespace hydra {
+namespace {
+
+constexpr double kFlushAtMostS = 10;
+constexpr std::int64_t kLookEveryNs = 5 * kMillisecondNs;
+// Its times are kept in memory; a longer batch is handed over in pieces.
+constexpr std::uint64_t kLongestChunk = 65'536;
+// While it waits for a due time, the library may have acknowledgements to deliver.
+constexpr std::int64_t kPollEveryNs = 100 * kMillisecondNs;
+
+// At most as many ranges as a message holds: the last ones become one, what lies between them counts as
+// extra.
+std::vector<Range> bounded(std::vector<Range> ranges) {
+    if (ranges.size() > kMaxUnacknowledgedRanges) {
+        ranges[kMaxUnacknowledgedRanges - 1].last = ranges.back().last;
+        ranges.resize(kMaxUnacknowledgedRanges);
+    }
+    return ranges;
+}
+
+}  // namespace
+
+Sending::Sending(Id publisher, const Configure& command, const Start& start, PublisherTransport& transport,
+                 Pacing pacing)
+    : publisher_(publisher),
+      epoch_(command.epoch),
+      message_size_(command.settings.message_size),
+      transport_(transport),
+      offset_ns_(step_offset_ns(start)),
+      pacer_(command.settings.rate, start.start_at_ns, start.stop_at_ns,
+             std::min(command.settings.msg_batch, kLongestChunk), pacing),
+      times_(std::min(command.settings.msg_batch, kLongestChunk)),
+      progress_ns_(to_ns(command.progress_s)),
+      next_progress_ns_(start.start_at_ns + progress_ns_) {}
+
+std::int64_t Sending::work(std::int64_t monotonic) {
+    const std::int64_t now_ns = step_ns(monotonic);
+    transport_.poll();
+    if (pacer_.done(now_ns) || exhausted(monotonic)) {
+        finished_ = true;
+        return 0;
+    }
+    const std::uint64_t count = pacer_.due(now_ns);
+    if (count > 0) {
+        send_chunk(count, now_ns);
+        return 0;
+    }
+    std::int64_t until_ns = pacer_.next_due_ns().value_or(pacer_.start_ns());
+    if (progress_ns_ > 0) {
+        until_ns = std::min(until_ns, next_progress_ns_);
+    }
+    return std::min(until_ns - offset_ns_, monotonic + kPollEveryNs);
+}
+
+void Sending::send_chunk(std::uint64_t count, std::int64_t now_ns) {
+    if (refused_.empty()) {
+        const std::span<std::uint64_t> times(times_.data(), count);
+        pacer_.times(times, now_ns);
+        refused_ = times;
+    }
+    if (pacer_.paced()) {
+        lag_.record_us(pacer_.lag_ns(now_ns) / 1000);
+    }
+    const std::size_t accepted =
+        transport_.send({epoch_, publisher_, pacer_.sent(), message_size_, refused_});
+    const std::int64_t after_ns = step_ns(monotonic_ns());
+    refused_ = refused_.subspan(accepted);
+    if (!refused_.empty()) {
+        blocked_ns_ += after_ns - now_ns;
+    }
+    if (accepted > 0) {
+        if (first_ns_ == 0) {
+            first_ns_ = now_ns;
+        }
+        last_ns_ = after_ns;
+        pacer_.advance(accepted);
+    }
+}
+
+bool Sending::exhausted(std::int64_t now_ns) {
+    if (now_ns < next_look_ns_) {
+        return false;
+    }
+    next_look_ns_ = now_ns + kLookEveryNs;
+    stopped_early_ = transport_.exhausted();
+    return !stopped_early_.empty();
+}
+
+std::optional<std::int64_t> Sending::progress_due(std::int64_t monotonic) {
+    const std::int64_t now_ns = step_ns(monotonic);
+    if (progress_ns_ == 0 || now_ns < next_progress_ns_) {
+        return std::nullopt;
+    }
+    next_progress_ns_ = now_ns + progress_ns_;
+    return now_ns;
+}
+
+void Sending::stop(std::int64_t stop_at_ns) {
+    pacer_.stop_at(stop_at_ns);
+    finished_ = true;
+}
+
+PublisherReport Sending::report() {
+    transport_.flush(kFlushAtMostS);
+    PublisherReport it;
+    it.sent = it.acknowledged = pacer_.sent();
+    it.first_ns = first_ns_;
+    it.last_ns = last_ns_;
+    if (auto delivery = transport_.delivery()) {
+        it.acknowledged = delivery->acknowledged;
+        it.failed = delivery->failed;
+        it.unacknowledged = bounded(std::move(delivery->unacknowledged));
+        if (delivery->last_ack_ns != 0) {
+            it.last_ns = step_ns(delivery->last_ack_ns);
+        }
+    }
+    it.bytes = it.sent * message_size_;
+    it.lag = lag_.histogram();
+    it.usage = usage_.read();
+    it.blocked_ns = blocked_ns_;
+    it.batch_bytes = transport_.batch_bytes();
+    it.stopped_early = stopped_early_;
+    return it;
+}
+
+}  // namespace hydra

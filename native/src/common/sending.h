@@ -1,0 +1,65 @@
+// One step of a publisher.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/histogram.h"
+#include "common/messages.h"
+#include "common/pacer.h"
+#include "common/transport.h"
+#include "common/usage.h"
+
+namespace hydra {
+
+class Sending {
+  public:
+    Sending(Id publisher, const Configure& command, const Start& start, PublisherTransport& transport,
+            Pacing pacing);
+
+    // Sends at most one chunk; until when nothing is due (CLOCK_MONOTONIC), 0 if there is more at once.
+    std::int64_t work(std::int64_t now_ns);
+
+    // The step's clock, when it is time to tell how far the step is.
+    std::optional<std::int64_t> progress_due(std::int64_t now_ns);
+
+    // Ends the step, perhaps before its time.
+    void stop(std::int64_t stop_at_ns);
+
+    // What was sent, once outstanding answers are in or have been waited for long enough.
+    [[nodiscard]] PublisherReport report();
+
+    [[nodiscard]] bool finished() const { return finished_; }
+    // Why the step ended before its time, or "".
+    [[nodiscard]] const std::string& stopped_early() const { return stopped_early_; }
+    [[nodiscard]] std::uint64_t sent() const { return pacer_.sent(); }
+
+  private:
+    [[nodiscard]] std::int64_t step_ns(std::int64_t monotonic) const { return monotonic + offset_ns_; }
+    bool exhausted(std::int64_t now_ns);
+    void send_chunk(std::uint64_t count, std::int64_t now_ns);
+
+    Id publisher_;
+    std::uint32_t epoch_;
+    std::uint64_t message_size_;
+    PublisherTransport& transport_;
+    std::int64_t offset_ns_;
+    Pacer pacer_;
+    LatencyRecorder lag_;
+    UsageMeter usage_;
+    bool finished_ = false;
+    std::string stopped_early_;
+    std::vector<std::uint64_t> times_;        // of the chunk
+    std::span<const std::uint64_t> refused_;  // those of the chunk that the library has not taken yet
+    std::int64_t blocked_ns_ = 0;
+    std::int64_t first_ns_ = 0;
+    std::int64_t last_ns_ = 0;
+    std::int64_t progress_ns_;
+    std::int64_t next_progress_ns_;
+    std::int64_t next_look_ns_ = 0;
+};
+
+}  // namespace hydra

@@ -1,0 +1,241 @@
+#include "common/subscriber.h"
+
+#include <algorithm>
+
+#include "common/clock.h"
+
+namespace hydra {
+namespace {
+
+constexpr std::int64_t kIdleNs = 5 * kSecondNs;
+constexpr std::uint64_t kChannelToken = UINT64_MAX;
+constexpr std::size_t kLongestError = 1000;
+
+}  // namespace
+
+Subscriber::Subscriber(Channel& channel, const std::function<std::unique_ptr<SubscriberTransport>()>& open)
+    : channel_(channel) {
+    waiter_.add(channel.fd(), kChannelToken);
+    clients_.reserve(channel.ids().size());
+    for (const Id id : channel.ids()) {
+        clients_.push_back({.id = id, .transport = open()});
+    }
+}
+
+Subscriber::~Subscriber() = default;
+
+bool Subscriber::run() {
+    while (obey_all()) {
+        take_all();
+        std::int64_t now_ns = monotonic_ns();
+        if (now_ns >= due_ns_) {
+            do_what_is_due(now_ns);
+        }
+        if (channel_.silent(now_ns)) {
+            return false;
+        }
+        const bool at_once = !queue_.empty() || channel_.stirred();
+        for (const std::uint64_t token : waiter_.wait(at_once ? 0 : std::min(due_ns_, now_ns + kIdleNs))) {
+            if (token == kChannelToken) {
+                channel_.stir();
+            } else {
+                clients_[token].more = true;
+                queue(clients_[token]);
+            }
+        }
+    }
+    return true;
+}
+
+// --- what it is told
+// ----------------------------------------------------------------------------------------
+
+// False: told to quit.
+bool Subscriber::obey_all() {
+    while (const auto message = channel_.receive()) {
+        if (std::holds_alternative<Quit>(*message)) {
+            return false;
+        }
+        std::visit([this](const auto& command) { obey(command); }, *message);
+        due_ns_ = 0;  // a command may have changed what is due next
+    }
+    return true;
+}
+
+Subscriber::Client& Subscriber::client(Id id) {
+    return *std::ranges::lower_bound(clients_, id, {}, &Client::id);
+}
+
+// Calls `each` with those of the named clients whose current step is of this epoch.
+template <typename Each>
+void Subscriber::for_step(const Ids& named, std::uint32_t epoch, Each each) {
+    for (const Id id : channel_.ours(named)) {
+        Client& it = client(id);
+        if (it.step != nullptr && it.step->epoch() == epoch) {
+            each(it);
+        }
+    }
+}
+
+void Subscriber::obey(const Configure& command) {
+    Ids acknowledged;
+    for (const Id id : channel_.ours(command.ids)) {
+        configure(client(id), command, acknowledged);
+    }
+    if (!acknowledged.empty()) {
+        channel_.acknowledge(std::move(acknowledged), command.epoch, "configure");
+    }
+}
+
+void Subscriber::configure(Client& client, const Configure& command, Ids& acknowledged) {
+    if (client.step != nullptr && command.epoch < client.step->epoch()) {
+        return;
+    }
+    if (client.step == nullptr || command.epoch > client.step->epoch()) {
+        waiter_.remove(client.watched_fd);
+        client.watched_fd = -1;
+        try {
+            client.transport->configure(command);
+        } catch (const TransportError& e) {
+            watch_anew(client);
+            channel_.send(Error{.ids = {client.id},
+                                .epoch = command.epoch,
+                                .message = std::string(e.what()).substr(0, kLongestError)});
+            return;
+        }
+        client.step = std::make_unique<Receiving>(command, *client.transport, client.latency);
+        client.report.reset();
+        watch_anew(client);
+    } else if (client.step->proven()) {
+        channel_.send(Ready{.ids = {client.id}, .epoch = command.epoch, .endpoint = ""});
+    }
+    acknowledged.push_back(client.id);
+}
+
+void Subscriber::obey(const Start& command) {
+    Ids started;
+    for_step(command.ids, command.epoch, [&](Client& client) {
+        client.step->start(command);
+        started.push_back(client.id);
+    });
+    if (!started.empty()) {
+        channel_.acknowledge(std::move(started), command.epoch, "start");
+    }
+}
+
+void Subscriber::obey(const Stop& command) {
+    Ids stopped;
+    for_step(command.ids, command.epoch, [&](Client& client) {
+        client.step->stop(command.stop_at_ns);
+        stopped.push_back(client.id);
+    });
+    if (!stopped.empty()) {
+        channel_.acknowledge(std::move(stopped), command.epoch, "stop");
+    }
+}
+
+void Subscriber::obey(const Finish& command) {
+    for_step(command.ids, command.epoch, [&](Client& client) {
+        if (client.report) {
+            channel_.send(*client.report);
+            return;
+        }
+        client.step->finish(command, monotonic_ns());
+        if (client.more) {
+            queue(client);  // a slow reader reads freely from here on
+        }
+    });
+}
+
+// --- what arrives
+// -------------------------------------------------------------------------------------------
+
+void Subscriber::queue(Client& client) {
+    // After its report a client takes nothing until the next configure.
+    if (!client.queued && client.step != nullptr && !client.report) {
+        client.queued = true;
+        queue_.push_back(&client);
+    }
+}
+
+// The data socket may be another one now; what arrived before it was watched is looked for at once.
+void Subscriber::watch_anew(Client& client) {
+    const int fd = client.transport->wake_fd();
+    if (client.watched_fd != fd) {
+        waiter_.remove(client.watched_fd);
+    }
+    if (fd >= 0 && client.watched_fd != fd) {
+        waiter_.add(fd, static_cast<std::uint64_t>(&client - clients_.data()));
+    }
+    client.watched_fd = fd;
+    client.more = true;
+    queue(client);
+}
+
+// One batch of each client that something may have arrived for.
+void Subscriber::take_all() {
+    if (queue_.empty()) {
+        return;
+    }
+    const std::int64_t now_ns = monotonic_ns();
+    turn_.swap(queue_);
+    for (Client* it : turn_) {
+        it->queued = false;
+        take(*it, now_ns);
+    }
+    turn_.clear();
+}
+
+void Subscriber::take(Client& client, std::int64_t now_ns) {
+    const std::size_t limit = client.step->allowance(now_ns);
+    if (limit > 0) {
+        batch_.reset(limit);
+        client.more = client.step->take(batch_);
+        tell(client, now_ns);
+    }
+    if (client.more && client.step->allowance(now_ns) > 0) {
+        queue(client);
+    } else {
+        due_ns_ = std::min(due_ns_, client.step->next_ns(now_ns));
+    }
+}
+
+// --- what is due
+// --------------------------------------------------------------------------------------------
+
+void Subscriber::do_what_is_due(std::int64_t now_ns) {
+    due_ns_ = kNeverNs;
+    for (Client& client : clients_) {
+        if (client.step == nullptr || client.report) {
+            continue;
+        }
+        if (client.step->reconnect_due(now_ns)) {
+            waiter_.remove(client.watched_fd);
+            client.watched_fd = -1;
+            client.step->reconnect();
+            watch_anew(client);
+        }
+        if (client.more && client.step->allowance(now_ns) > 0) {
+            queue(client);
+        }
+        tell(client, now_ns);
+        due_ns_ = std::min(due_ns_, client.step->next_ns(now_ns));
+    }
+}
+
+void Subscriber::tell(Client& client, std::int64_t now_ns) {
+    Receiving& step = *client.step;
+    if (step.newly_ready()) {
+        channel_.send(Ready{.ids = {client.id}, .epoch = step.epoch(), .endpoint = ""});
+    }
+    if (const auto told_ns = step.progress_due(now_ns)) {
+        channel_.send(Progress{
+            .ids = {client.id}, .epoch = step.epoch(), .messages = step.messages(), .time_ns = *told_ns});
+    }
+    if (step.drained(now_ns)) {
+        client.report = Report{.ids = {client.id}, .epoch = step.epoch(), .body = step.report()};
+        channel_.send(*client.report);
+    }
+}
+
+}  // namespace hydra

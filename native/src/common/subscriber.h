@@ -1,0 +1,71 @@
+// The subscribers of one process, usually one: told by the control channel, each exact about what it got.
+//
+// One duty cycle for all of them: obey, take what has arrived (a batch of each in turn), do what is due,
+// wait. Only those that something arrived for are looked at, so that packing thousands costs no more than
+// their messages.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/batch.h"
+#include "common/channel.h"
+#include "common/receiving.h"
+#include "common/transport.h"
+#include "common/waiter.h"
+
+namespace hydra {
+
+class Subscriber {
+  public:
+    Subscriber(Channel& channel, const std::function<std::unique_ptr<SubscriberTransport>()>& open);
+    ~Subscriber();
+
+    // Obeys until told to quit (true) or the controller is gone (false).
+    bool run();
+
+  private:
+    struct Client {
+        Id id = 0;
+        std::unique_ptr<SubscriberTransport> transport{};
+        int watched_fd = -1;
+        bool queued = false;  // in queue_
+        bool more = false;    // something may have arrived that was not taken yet
+        LatencyRecorder latency{};
+        std::unique_ptr<Receiving> step{};
+        std::optional<Report> report{};
+    };
+
+    bool obey_all();
+    void obey(const Configure& command);
+    void obey(const Start& command);
+    void obey(const Stop& command);
+    void obey(const Finish& command);
+    template <typename Other>
+    void obey(const Other&) {}
+    void configure(Client& client, const Configure& command, Ids& acknowledged);
+
+    template <typename Each>
+    void for_step(const Ids& named, std::uint32_t epoch, Each each);
+    Client& client(Id id);
+
+    void take_all();
+    void take(Client& client, std::int64_t now_ns);
+    void do_what_is_due(std::int64_t now_ns);
+    void tell(Client& client, std::int64_t now_ns);
+    void queue(Client& client);
+    void watch_anew(Client& client);
+
+    Channel& channel_;
+    Waiter waiter_;
+    Batch batch_;
+    std::vector<Client> clients_;  // by id
+    std::vector<Client*> queue_;   // those that something may have arrived for, and that may take it
+    std::vector<Client*> turn_;
+    std::int64_t due_ns_ = 0;  // the earliest next_ns of all steps, or before it
+};
+
+}  // namespace hydra

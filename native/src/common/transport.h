@@ -1,0 +1,133 @@
+// What a client needs of its system: the two interfaces that every transport implements.
+//
+// A transport owns one data connection. It is made after the fork, in the client's own process, and is used
+// by one thread. Sequences, times and ledgers are the business of the publisher and subscriber loops.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/batch.h"
+#include "common/header.h"
+#include "common/messages.h"
+#include "common/options.h"
+
+namespace zmq {
+class context_t;
+}
+
+namespace hydra {
+
+// What cannot be done, as a text for the user. From `configure` it becomes an `error` of that epoch and the
+// client goes on; from anywhere else it is fatal: the client says so and exits.
+struct TransportError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// Consecutive messages to be sent: message i has sequence first_sequence + i, due (or send) time times_ns[i]
+// and message_size bytes: the header, then zeros.
+struct Chunk {
+    std::uint32_t epoch;
+    Id publisher;
+    std::uint64_t first_sequence;
+    std::uint64_t message_size;
+    std::span<const std::uint64_t> times_ns;
+
+    [[nodiscard]] std::size_t count() const { return times_ns.size(); }
+    [[nodiscard]] Header header(std::size_t i) const {
+        return {epoch, publisher, first_sequence + i, times_ns[i]};
+    }
+};
+
+// What became of the messages sent since the last `configure`. last_ack_ns is on CLOCK_MONOTONIC (0: none
+// yet).
+struct Delivery {
+    std::uint64_t acknowledged = 0;
+    std::uint64_t failed = 0;
+    std::int64_t last_ack_ns = 0;
+    std::vector<Range> unacknowledged;  // failed and pending; any number, the loop bounds it
+};
+
+class PublisherTransport {
+  public:
+    virtual ~PublisherTransport() = default;
+
+    // Takes the settings of the next step, rebuilding the connection only where the library demands it.
+    // Returns the endpoint that subscribers connect to, "" where there is none. Forgets the deliveries of the
+    // last step.
+    virtual std::string configure(const Configure& command) = 0;
+
+    // Sends one probe, best effort; probes are not part of `delivery`.
+    virtual void probe(const Header& header) = 0;
+
+    // Hands the messages to the library in order, without waiting long (at most some 10 ms). Returns how many
+    // it accepted, from the front: fewer than all means a full queue, and the loop offers the rest again.
+    virtual std::size_t send(const Chunk& chunk) = 0;
+
+    // Lets the library deliver acknowledgements; returns at once. Called before every chunk, while waiting,
+    // and when wake_fd has become readable.
+    virtual void poll() {}
+
+    // Watched edge-triggered from the beginning on, so that an acknowledgement is seen when it comes. -1:
+    // none.
+    [[nodiscard]] virtual int wake_fd() const { return -1; }
+
+    // Waits at most timeout_s for outstanding answers.
+    virtual void flush(double timeout_s) { static_cast<void>(timeout_s); }
+
+    // None where the system acknowledges nothing (zmq; Kafka with acks 0).
+    virtual std::optional<Delivery> delivery() { return std::nullopt; }
+
+    // The batch size handed to a Kafka producer, 0 otherwise.
+    [[nodiscard]] virtual std::uint64_t batch_bytes() const { return 0; }
+
+    // Why the step must end now (a memory limit), or "". Asked every few ms.
+    virtual std::string exhausted() { return ""; }
+};
+
+class SubscriberTransport {
+  public:
+    virtual ~SubscriberTransport() = default;
+
+    // Takes the settings, connects to the publishers or seeks to the start offsets.
+    virtual void configure(const Configure& command) = 0;
+
+    // Appends what is there now to the batch, until it is full; never waits. The caller takes one reading of
+    // the clock for all of it afterwards. Returns whether there may be more: false promises that wake_fd
+    // becomes readable anew (an edge) when there is.
+    virtual bool receive(Batch& batch) = 0;
+
+    // Watched edge-triggered; may change with `configure` and `reconnect`. -1: none yet.
+    [[nodiscard]] virtual int wake_fd() const = 0;
+
+    // Closes the connection and opens a new one with the same settings (Kafka: at the position it had). The
+    // interval without one, CLOCK_MONOTONIC.
+    virtual Interval reconnect() = 0;
+
+    // Messages known to be waiting: the sum of end offset − position (Kafka); 0 where nobody can know.
+    virtual std::uint64_t undrained(const Offsets& end_offsets) {
+        static_cast<void>(end_offsets);
+        return 0;
+    }
+};
+
+// One kind of client that this program offers. `open_*` run in the client's process, after the fork.
+struct Kind {
+    std::string name;  // "zmq-sub"
+    Role role = Role::publisher;
+    std::map<std::string, std::string> versions;  // of the libraries, for hello
+    std::function<std::unique_ptr<PublisherTransport>(zmq::context_t&, const Options&)> open_publisher;
+    std::function<std::unique_ptr<SubscriberTransport>(zmq::context_t&, const Options&)> open_subscriber;
+    // What this kind finds wrong with the options or the environment before anything is forked; "" if
+    // nothing.
+    std::function<std::string(const Options&)> objection;
+};
+
+}  // namespace hydra

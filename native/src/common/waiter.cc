@@ -1,0 +1,66 @@
+#include "common/waiter.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "common/clock.h"
+
+namespace hydra {
+namespace {
+
+constexpr std::size_t kMostEvents = 256;
+
+}  // namespace
+
+Waiter::Waiter() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+    if (epoll_ < 0) {
+        throw std::system_error(errno, std::generic_category(), "epoll_create1");
+    }
+}
+
+Waiter::~Waiter() {
+    close(epoll_);
+}
+
+void Waiter::add(int fd, std::uint64_t token) {
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLET;
+    event.data.u64 = token;
+    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) {
+        throw std::system_error(errno, std::generic_category(), "epoll_ctl");
+    }
+    if (events_.size() < kMostEvents) {
+        events_.resize(events_.size() + 1);
+    }
+}
+
+void Waiter::remove(int fd) {
+    if (fd >= 0) {
+        epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+    }
+}
+
+std::span<const std::uint64_t> Waiter::wait(std::int64_t until_ns) {
+    int timeout_ms = 0;
+    if (until_ns > 0) {
+        const std::int64_t left_ns = until_ns - monotonic_ns();
+        timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left_ns / kMillisecondNs, 0, 3'600'000));
+        if (left_ns > 0 && timeout_ms == 0) {
+            sleep_until_ns(until_ns);
+        }
+    }
+    const int count = epoll_wait(epoll_, events_.data(), static_cast<int>(events_.size()), timeout_ms);
+    if (count < 0 && errno != EINTR) {
+        throw std::system_error(errno, std::generic_category(), "epoll_wait");
+    }
+    tokens_.clear();
+    for (int i = 0; i < count; ++i) {
+        tokens_.push_back(events_[static_cast<std::size_t>(i)].data.u64);
+    }
+    return tokens_;
+}
+
+}  // namespace hydra

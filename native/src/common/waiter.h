@@ -1,0 +1,37 @@
+// Waits for descriptors, edge-triggered: a descriptor is told of once when something arrives there, and not
+// again for what was left unread. That lets a client that may not read yet be left alone without a busy loop,
+// and costs the same for one client as for thousands.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace hydra {
+
+class Waiter {
+  public:
+    Waiter();
+    ~Waiter();
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+
+    // What is readable already is told at once.
+    void add(int fd, std::uint64_t token);
+    // A descriptor that is gone already is no error; -1 neither.
+    void remove(int fd);
+
+    // The tokens of what has arrived, waiting for at most `until_ns` (CLOCK_MONOTONIC), rounded down to
+    // milliseconds; the rest of a millisecond is slept, so that it never returns late by more than the kernel
+    // does.
+    std::span<const std::uint64_t> wait(std::int64_t until_ns);
+
+  private:
+    int epoll_;
+    std::vector<epoll_event> events_;
+    std::vector<std::uint64_t> tokens_;
+};
+
+}  // namespace hydra

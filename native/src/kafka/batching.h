@@ -1,0 +1,24 @@
+// How many bytes a batch of messages takes in Kafka's record batch format, version 2, and what librdkafka is
+// told to make such batches. Pure. See docs/kafka-batching.md. (As hydra/kafkatest/batching.py.)
+#pragma once
+
+#include <cstdint>
+
+#include "common/messages.h"
+
+namespace hydra {
+
+// Length of an uncompressed batch of msg_batch messages of message_size bytes, its header included; at most
+// 2³¹ − 1.
+std::uint64_t record_batch_bytes(std::uint64_t msg_batch, std::uint64_t message_size);
+
+struct BatchLimits {
+    std::uint64_t batch_bytes;     // batch.size
+    std::uint64_t batch_messages;  // batch.num.messages
+    std::uint64_t request_bytes;   // message.max.bytes: room for one batch, or one message, and its frame
+    std::uint64_t queue_messages;  // queue.buffering.max.messages
+};
+
+BatchLimits batch_limits(const Settings& settings);
+
+}  // namespace hydra

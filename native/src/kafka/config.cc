@@ -1,0 +1,95 @@
+#include "kafka/config.h"
+
+#include <unistd.h>
+
+#include <string>
+
+#include "common/transport.h"
+#include "kafka/batching.h"
+
+namespace hydra {
+namespace {
+
+// The user's come over `defaults`, what figures depend on over both.
+Properties common_config(const KafkaTopic& kafka, Properties defaults) {
+    defaults.emplace("log_level", "0");  // errors come as events; lines on stderr would only fill the sandbox
+    for (auto& [name, value] : librdkafka_properties(kafka.properties)) {
+        defaults[name] = value;
+    }
+    defaults["bootstrap.servers"] = kafka.bootstrap;
+    defaults["client.id"] = "hydra-" + std::to_string(getpid());
+    return defaults;
+}
+
+std::string decimal(double value) {
+    std::string text = std::to_string(value);
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.') {
+        text.pop_back();
+    }
+    return text;
+}
+
+}  // namespace
+
+const KafkaTopic& kafka_of(const Configure& command) {
+    if (!command.kafka) {
+        throw TransportError("configure names no Kafka topic");
+    }
+    return *command.kafka;
+}
+
+Properties producer_config(const KafkaTopic& kafka, const Settings& settings) {
+    const BatchLimits limits = batch_limits(settings);
+    Properties config =
+        common_config(kafka, {{"message.max.bytes", std::to_string(limits.request_bytes)},
+                              {"queue.buffering.max.messages", std::to_string(limits.queue_messages)}});
+    config["acks"] = settings.acks;
+    config["linger.ms"] = decimal(settings.linger_ms);
+    config["compression.type"] = settings.compression;
+    config["batch.size"] = std::to_string(limits.batch_bytes);
+    config["batch.num.messages"] = std::to_string(limits.batch_messages);
+    config["enable.idempotence"] = "false";
+    return config;
+}
+
+Properties consumer_config(const KafkaTopic& kafka) {
+    // No group.id: librdkafka's simple consumer needs none, and so has neither the coordinator's connection
+    // nor its thread.
+    Properties config = common_config(kafka, {});
+    config["auto.offset.reset"] = "error";
+    config["enable.auto.commit"] = "false";
+    config["enable.auto.offset.store"] = "false";
+    return config;
+}
+
+KafkaHandle open_kafka(rd_kafka_type_t type, const Properties& config,
+                       void (*prepare)(rd_kafka_conf_t*, void*), void* opaque) {
+    char what[512] = "";
+    KafkaConf conf(rd_kafka_conf_new());
+    for (const auto& [name, value] : config) {
+        if (rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), what, sizeof what) !=
+            RD_KAFKA_CONF_OK) {
+            // librdkafka's own words would show the value.
+            throw TransportError("the Kafka property '" + name + "' has a value that librdkafka refuses");
+        }
+    }
+    prepare(conf.get(), opaque);
+    KafkaHandle kafka(rd_kafka_new(type, conf.get(), what, sizeof what));
+    if (kafka == nullptr) {
+        throw TransportError(std::string("librdkafka refuses the configuration: ") + what);
+    }
+    static_cast<void>(conf.release());  // it belongs to the client now
+    return kafka;
+}
+
+KafkaTopicHandle open_topic(rd_kafka_t* kafka, const std::string& name) {
+    KafkaTopicHandle topic(rd_kafka_topic_new(kafka, name.c_str(), nullptr));
+    if (topic == nullptr) {
+        throw TransportError("librdkafka refuses the topic '" + name +
+                             "': " + rd_kafka_err2str(rd_kafka_last_error()));
+    }
+    return topic;
+}
+
+}  // namespace hydra

@@ -1,0 +1,24 @@
+// What a client tells librdkafka: as properties, so that "has anything changed?" is a comparison.
+#pragma once
+
+#include "common/messages.h"
+#include "kafka/handles.h"
+#include "kafka/properties.h"
+
+namespace hydra {
+
+// The command's topic. TransportError: it names none.
+const KafkaTopic& kafka_of(const Configure& command);
+
+// TransportError: a property of the user's is unknown, or Hydra's own.
+Properties producer_config(const KafkaTopic& kafka, const Settings& settings);
+Properties consumer_config(const KafkaTopic& kafka);
+
+// A client with this configuration. `prepare` sets what is no property. TransportError: librdkafka refuses
+// it.
+KafkaHandle open_kafka(rd_kafka_type_t type, const Properties& config,
+                       void (*prepare)(rd_kafka_conf_t*, void*), void* opaque);
+
+KafkaTopicHandle open_topic(rd_kafka_t* kafka, const std::string& name);
+
+}  // namespace hydra

@@ -1,0 +1,24 @@
+// librdkafka's objects with an owner.
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include <memory>
+
+namespace hydra {
+
+template <auto destroy>
+struct Destroy {
+    template <typename T>
+    void operator()(T* it) const {
+        destroy(it);
+    }
+};
+
+using KafkaConf = std::unique_ptr<rd_kafka_conf_t, Destroy<rd_kafka_conf_destroy>>;
+using KafkaHandle = std::unique_ptr<rd_kafka_t, Destroy<rd_kafka_destroy>>;
+using KafkaTopicHandle = std::unique_ptr<rd_kafka_topic_t, Destroy<rd_kafka_topic_destroy>>;
+using KafkaQueue = std::unique_ptr<rd_kafka_queue_t, Destroy<rd_kafka_queue_destroy>>;
+using KafkaEvent = std::unique_ptr<rd_kafka_event_t, Destroy<rd_kafka_event_destroy>>;
+
+}  // namespace hydra

@@ -1,0 +1,148 @@
+#include "kafka/properties.h"
+
+#include <librdkafka/rdkafka.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include "common/transport.h"
+#include "kafka/handles.h"
+
+namespace hydra {
+namespace {
+
+// The Java client's names where librdkafka has another one for the same thing.
+const std::map<std::string, std::string, std::less<>> kJavaNames = {
+    {"fetch.max.wait.ms", "fetch.wait.max.ms"},
+    {"max.request.size", "message.max.bytes"},
+    {"send.buffer.bytes", "socket.send.buffer.bytes"},
+    {"receive.buffer.bytes", "socket.receive.buffer.bytes"},
+    {"ssl.truststore.certificates", "ssl.ca.pem"},
+    {"ssl.keystore.key", "ssl.key.pem"},
+    {"ssl.keystore.certificate.chain", "ssl.certificate.pem"},
+};
+
+constexpr const char* kFiguresDepend = "Hydra sets it, its figures depend on it";
+constexpr const char* kEveryMessage =
+    "Hydra sets it, its figures depend on it: every subscriber gets every message";
+constexpr const char* kNoCommit = "Hydra sets it, its figures depend on it: nothing is committed";
+constexpr const char* kThisProcess = "it would reach into this process";
+
+// Properties that a user may not set, each with what to do instead.
+const std::map<std::string, const char*, std::less<>> kControlled = {
+    {"bootstrap.servers", "use --bootstrap"},
+    {"metadata.broker.list", "use --bootstrap"},
+    {"acks", "it is a setting of the step: use --set settings.acks=…"},
+    {"request.required.acks", "it is a setting of the step: use --set settings.acks=…"},
+    {"linger.ms", "it is a setting of the step: use --set settings.linger_ms=…"},
+    {"queue.buffering.max.ms", "it is a setting of the step: use --set settings.linger_ms=…"},
+    {"batch.size", "it is a setting of the step: use --set settings.batch_bytes=…"},
+    {"batch.num.messages", "it is a setting of the step: use --set settings.msg_batch=…"},
+    {"compression.type", "it is a setting of the step: use --set settings.compression=…"},
+    {"compression.codec", "it is a setting of the step: use --set settings.compression=…"},
+    {"client.id", kFiguresDepend},
+    {"group.id", kEveryMessage},
+    {"group.instance.id", kEveryMessage},
+    {"group.protocol", kEveryMessage},
+    {"partition.assignment.strategy",
+     "Hydra sets it, its figures depend on it: every subscriber has all partitions"},
+    {"auto.offset.reset",
+     "Hydra sets it, its figures depend on it: subscribers start at the offset they are told"},
+    {"enable.auto.commit", kNoCommit},
+    {"auto.commit.enable", kNoCommit},
+    {"enable.auto.offset.store", kNoCommit},
+    {"enable.partition.eof", kFiguresDepend},
+    {"enable.idempotence", kFiguresDepend},
+    {"enable.gapless.guarantee", kFiguresDepend},
+    {"transactional.id", kFiguresDepend},
+    {"delivery.report.only.error", "Hydra sets it, its figures depend on it: Tx counts acknowledgements"},
+    {"log.queue", kFiguresDepend},
+    {"plugin.library.paths", kThisProcess},
+    {"interceptors", kThisProcess},
+};
+
+// Every property that this librdkafka has: the first column of its own table. (A dump leaves out those
+// without a value.)
+std::vector<std::string> known_names() {
+    char* text = nullptr;
+    std::size_t size = 0;
+    FILE* const table = open_memstream(&text, &size);
+    if (table == nullptr) {
+        return {};
+    }
+    rd_kafka_conf_properties_show(table);
+    std::fclose(table);
+    std::istringstream lines(std::string(text, size));
+    std::free(text);
+    std::vector<std::string> names;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.find(" | ") != std::string::npos) {
+            names.push_back(line.substr(0, line.find(' ')));
+        }
+    }
+    return names;
+}
+
+// How many characters must be changed, left out or put in between.
+std::size_t distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t above = row[j + 1];
+            row[j + 1] = std::min({above + 1, row[j] + 1, diagonal + (a[i] == b[j] ? 0 : 1)});
+            diagonal = above;
+        }
+    }
+    return row.back();
+}
+
+std::string nearest(const std::string& name) {
+    std::string best;
+    std::size_t least = name.size() / 3 + 1;
+    for (const std::string& known : known_names()) {
+        if (const std::size_t it = distance(name, known); it < least && !kControlled.contains(known)) {
+            least = it;
+            best = known;
+        }
+    }
+    return best.empty() ? "" : "did you mean '" + best + "'? ";
+}
+
+bool known(const std::string& name) {
+    const KafkaConf conf(rd_kafka_conf_new());
+    char what[256];
+    return rd_kafka_conf_set(conf.get(), name.c_str(), "", what, sizeof what) != RD_KAFKA_CONF_UNKNOWN;
+}
+
+std::string checked(const std::string& given) {
+    const auto java = kJavaNames.find(given);
+    const std::string& name = java == kJavaNames.end() ? given : java->second;
+    if (const auto controlled = kControlled.find(name); controlled != kControlled.end()) {
+        throw TransportError("the Kafka property '" + given + "' cannot be set: " + controlled->second);
+    }
+    if (!known(name)) {
+        throw TransportError("there is no Kafka property '" + given + "': " + nearest(name) +
+                             "names are the Java client's or those of librdkafka " + rd_kafka_version_str());
+    }
+    return name;
+}
+
+}  // namespace
+
+Properties librdkafka_properties(const Properties& given) {
+    Properties named;
+    for (const auto& [name, value] : given) {
+        named[checked(name)] = value;
+    }
+    return named;
+}
+
+}  // namespace hydra

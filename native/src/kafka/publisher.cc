@@ -1,0 +1,204 @@
+#include "kafka/publisher.h"
+
+#include <algorithm>
+
+#include "common/clock.h"
+#include "kafka/batching.h"
+#include "kafka/config.h"
+
+namespace hydra {
+namespace {
+
+constexpr int kConnectTimeoutMs = 10'000;
+constexpr int kFullWaitMs = 5;
+constexpr std::int64_t kProbeFlushNs = 50 * kMillisecondNs;
+// Offered to librdkafka in one call: enough to make its locks cheap, few enough to stay in the first-level
+// cache.
+constexpr std::uint64_t kMostOffered = 64;
+constexpr std::uint64_t kMostOfferedBytes = 16 * 1024;
+
+std::string with_complaint(const std::string& what, const std::string& complaint) {
+    return complaint.empty() ? what : what + " (" + complaint + ")";
+}
+
+}  // namespace
+
+KafkaPublisher::~KafkaPublisher() {
+    close();
+}
+
+std::string KafkaPublisher::configure(const Configure& command) {
+    const KafkaTopic& kafka = kafka_of(command);
+    const Properties config = producer_config(kafka, command.settings);
+    if (kafka_ == nullptr || config != config_) {
+        close();
+        open(config);
+    }
+    learn_partitions(kafka.topic);
+    set_message_size(command.settings.message_size);
+    acknowledges_ = command.settings.acks != "0";
+    batch_bytes_ = batch_limits(command.settings).batch_bytes;
+    reports_.begin(partitions_.size());
+    return "";
+}
+
+void KafkaPublisher::open(const Properties& config) {
+    kafka_ = open_kafka(
+        RD_KAFKA_PRODUCER, config,
+        // As events, the reports of a whole batch come with one call.
+        [](rd_kafka_conf_t* conf, void*) {
+            rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR);
+        },
+        nullptr);
+    queue_.reset(rd_kafka_queue_get_main(kafka_.get()));
+    wake_.wake_with(queue_.get());
+    config_ = config;
+    reports_.forget_complaint();
+}
+
+// What was not sent is thrown away; nothing is waited for.
+void KafkaPublisher::close() {
+    if (kafka_ == nullptr) {
+        return;
+    }
+    rd_kafka_purge(kafka_.get(),
+                   RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT | RD_KAFKA_PURGE_F_NON_BLOCKING);
+    reports_.drain(queue_.get(), 0);
+    topic_.reset();
+    WakeFd::let_go(queue_.get());
+    queue_.reset();
+    kafka_.reset();
+}
+
+// Asking for them also opens the connection before the first message.
+void KafkaPublisher::learn_partitions(const std::string& name) {
+    KafkaTopicHandle topic = open_topic(kafka_.get(), name);
+    const rd_kafka_metadata_t* metadata = nullptr;
+    const rd_kafka_resp_err_t error =
+        rd_kafka_metadata(kafka_.get(), 0, topic.get(), &metadata, kConnectTimeoutMs);
+    reports_.drain(queue_.get(), 0);
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        throw TransportError(with_complaint(std::string("Kafka does not answer: ") + rd_kafka_err2str(error),
+                                            reports_.complaint()));
+    }
+    const std::unique_ptr<const rd_kafka_metadata_t, Destroy<rd_kafka_metadata_destroy>> owner(metadata);
+    const rd_kafka_metadata_topic_t* found = metadata->topic_cnt > 0 ? metadata->topics : nullptr;
+    if (found == nullptr || found->err != RD_KAFKA_RESP_ERR_NO_ERROR || found->partition_cnt == 0) {
+        throw TransportError("Kafka does not know " + name + ": " +
+                             (found == nullptr ? "no answer" : rd_kafka_err2str(found->err)));
+    }
+    topic_ = std::move(topic);
+    partitions_.clear();
+    for (int i = 0; i < found->partition_cnt; ++i) {
+        partitions_.push_back(found->partitions[i].id);
+    }
+    std::ranges::sort(partitions_);
+}
+
+void KafkaPublisher::set_message_size(std::uint64_t message_size) {
+    if (message_size == message_size_) {
+        return;
+    }
+    message_size_ = message_size;
+    const std::uint64_t count = std::clamp<std::uint64_t>(kMostOfferedBytes / message_size, 1, kMostOffered);
+    payloads_ = std::vector<char>(count * message_size);
+    offered_ = std::vector<rd_kafka_message_t>(count);
+    for (std::uint64_t i = 0; i < count; ++i) {
+        offered_[i].payload = payloads_.data() + i * message_size;
+        offered_[i].len = message_size;
+    }
+}
+
+// Goes to every partition, so that a probe proves all of them. Not while the last ones are under way: a
+// broker that thousands of subscribers ask at once would be slower than they come, and the next configuration
+// would wait behind them.
+void KafkaPublisher::probe(const Header& header) {
+    char message[kHeaderBytes];
+    write_header(message, header);
+    const bool idle = rd_kafka_outq_len(kafka_.get()) == 0;
+    for (std::size_t i = 0; idle && i < partitions_.size(); ++i) {
+        rd_kafka_produce(topic_.get(), partitions_[i], RD_KAFKA_MSG_F_COPY, message, sizeof message, nullptr,
+                         0, nullptr);
+    }
+    flush_until(monotonic_ns() + kProbeFlushNs);  // sends what would linger
+}
+
+std::size_t KafkaPublisher::send(const Chunk& chunk) {
+    std::size_t accepted = 0;
+    while (accepted < chunk.count()) {
+        const std::size_t wanted = std::min(offered_.size(), chunk.count() - accepted);
+        const std::size_t taken = offer(chunk, accepted);
+        reports_.ledger().accept(taken);
+        accepted += taken;
+        if (taken < wanted) {
+            reports_.drain(queue_.get(), kFullWaitMs);
+            break;
+        }
+    }
+    return accepted;
+}
+
+// As many as are offered at a time; how many librdkafka took, from the front.
+std::size_t KafkaPublisher::offer(const Chunk& chunk, std::size_t from) {
+    const std::size_t count = std::min(offered_.size(), chunk.count() - from);
+    std::uint64_t sequence = chunk.first_sequence + from;
+    std::size_t place = sequence % partitions_.size();
+    for (std::size_t i = 0; i < count; ++i, ++sequence) {
+        rd_kafka_message_t& message = offered_[i];
+        write_header(message.payload, chunk.header(from + i));
+        message._private = reports_.tag(sequence);
+        message.partition = partitions_[place];
+        place = place + 1 == partitions_.size() ? 0 : place + 1;
+    }
+    // librdkafka copies a message once, into memory that it keeps for retries and frees with the report.
+    const int one = partitions_.size() == 1 ? 0 : RD_KAFKA_MSG_F_PARTITION;
+    const auto taken = static_cast<std::size_t>(
+        rd_kafka_produce_batch(topic_.get(), partitions_.front(), RD_KAFKA_MSG_F_COPY | one, offered_.data(),
+                               static_cast<int>(count)));
+    if (taken < count) {
+        // Once the queue is full it takes nothing more of the call, so what it took is the front.
+        const rd_kafka_resp_err_t error = std::ranges::find_if(offered_, [](const auto& m) {
+                                              return m.err != RD_KAFKA_RESP_ERR_NO_ERROR;
+                                          })->err;
+        if (error != RD_KAFKA_RESP_ERR__QUEUE_FULL) {
+            throw TransportError(std::string("Kafka refuses a message for ") +
+                                 rd_kafka_topic_name(topic_.get()) + ": " + rd_kafka_err2str(error));
+        }
+    }
+    return taken;
+}
+
+void KafkaPublisher::poll() {
+    if (kafka_ != nullptr) {
+        reports_.drain(queue_.get(), 0);
+    }
+}
+
+void KafkaPublisher::flush(double timeout_s) {
+    if (kafka_ != nullptr) {
+        flush_until(monotonic_ns() + to_ns(timeout_s));
+    }
+}
+
+// rd_kafka_flush only waits until nothing is left, and the reports that it waits for are ours to take: it is
+// called for short times, for what it does to messages that linger.
+void KafkaPublisher::flush_until(std::int64_t deadline_ns) {
+    reports_.drain(queue_.get(), 0);
+    while (rd_kafka_outq_len(kafka_.get()) > 0 && monotonic_ns() < deadline_ns) {
+        rd_kafka_flush(kafka_.get(), 1);
+        reports_.drain(queue_.get(), 0);
+    }
+}
+
+std::optional<Delivery> KafkaPublisher::delivery() {
+    if (!acknowledges_) {
+        return std::nullopt;
+    }
+    const AckLedger& ledger = reports_.ledger();
+    return Delivery{.acknowledged = ledger.acknowledged(),
+                    .failed = ledger.failed(),
+                    .last_ack_ns = reports_.last_ack_ns(),
+                    .unacknowledged = ledger.unacknowledged()};
+}
+
+}  // namespace hydra

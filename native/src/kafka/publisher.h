@@ -1,0 +1,57 @@
+// A librdkafka producer; the sequences in its delivery reports make the account.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/transport.h"
+#include "kafka/handles.h"
+#include "kafka/properties.h"
+#include "kafka/reports.h"
+#include "kafka/wake_fd.h"
+
+namespace hydra {
+
+class KafkaPublisher final : public PublisherTransport {
+  public:
+    KafkaPublisher() = default;
+    ~KafkaPublisher() override;
+    KafkaPublisher(const KafkaPublisher&) = delete;
+    KafkaPublisher& operator=(const KafkaPublisher&) = delete;
+
+    std::string configure(const Configure& command) override;
+    void probe(const Header& header) override;
+    std::size_t send(const Chunk& chunk) override;
+    void poll() override;
+    [[nodiscard]] int wake_fd() const override { return wake_.fd(); }
+    void flush(double timeout_s) override;
+    std::optional<Delivery> delivery() override;
+    [[nodiscard]] std::uint64_t batch_bytes() const override { return batch_bytes_; }
+
+  private:
+    void open(const Properties& config);
+    void close();
+    void learn_partitions(const std::string& name);
+    void set_message_size(std::uint64_t message_size);
+    std::size_t offer(const Chunk& chunk, std::size_t from);
+    void flush_until(std::int64_t deadline_ns);
+
+    WakeFd wake_;
+    KafkaHandle kafka_;
+    KafkaQueue queue_;  // delivery reports and errors
+    KafkaTopicHandle topic_;
+    Properties config_;                     // what kafka_ was made from
+    std::vector<std::int32_t> partitions_;  // ascending
+    bool acknowledges_ = true;
+    std::uint64_t batch_bytes_ = 0;
+    DeliveryReports reports_;
+    // What librdkafka is offered at a time: messages side by side, of which only the headers change.
+    std::uint64_t message_size_ = 0;
+    std::vector<char> payloads_;
+    std::vector<rd_kafka_message_t> offered_;
+};
+
+}  // namespace hydra

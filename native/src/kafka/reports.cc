@@ -1,0 +1,78 @@
+#include "kafka/reports.h"
+
+#include <array>
+
+#include "common/clock.h"
+
+namespace hydra {
+namespace {
+
+constexpr std::size_t kAtOnce = 256;
+
+std::uint64_t tag_of(const rd_kafka_message_t* message) {
+    return reinterpret_cast<std::uint64_t>(message->_private);
+}
+
+}  // namespace
+
+void DeliveryReports::begin(std::uint64_t partitions) {
+    ledger_ = AckLedger(partitions);
+    mark_ = mark_ % kMarks + 1;
+    last_ack_ns_ = 0;
+}
+
+std::size_t DeliveryReports::drain(rd_kafka_queue_t* queue, int timeout_ms) {
+    const std::uint64_t before = ledger_.acknowledged();
+    std::size_t events = 0;
+    while (const KafkaEvent event{rd_kafka_queue_poll(queue, events == 0 ? timeout_ms : 0)}) {
+        take(event.get());
+        ++events;
+    }
+    if (ledger_.acknowledged() > before) {
+        last_ack_ns_ = monotonic_ns();
+    }
+    return events;
+}
+
+void DeliveryReports::take(rd_kafka_event_t* event) {
+    switch (rd_kafka_event_type(event)) {
+        case RD_KAFKA_EVENT_DR: {
+            std::array<const rd_kafka_message_t*, kAtOnce> messages;
+            while (const std::size_t count =
+                       rd_kafka_event_message_array(event, messages.data(), messages.size())) {
+                enter(messages.data(), count);
+            }
+            break;
+        }
+        case RD_KAFKA_EVENT_ERROR:
+            complaint_ = rd_kafka_event_error_string(event);
+            break;
+        default:
+            break;
+    }
+}
+
+// The messages of one batch: runs of one partition, all of them acknowledged or all of them failed.
+void DeliveryReports::enter(const rd_kafka_message_t* const* messages, std::size_t count) {
+    const std::uint64_t stride = ledger_.partitions();
+    for (std::size_t i = 0; i < count;) {
+        const std::uint64_t tag = tag_of(messages[i]);
+        const rd_kafka_resp_err_t error = messages[i]->err;
+        std::uint64_t run = 1;
+        while (i + run < count && tag_of(messages[i + run]) == tag + run * stride &&
+               messages[i + run]->err == error) {
+            ++run;
+        }
+        i += run;
+        if (tag >> kSequenceBits != mark_) {
+            continue;  // a probe, or an epoch that is over
+        }
+        if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
+            ledger_.acknowledge(tag & kSequenceMask, run);
+        } else {
+            ledger_.fail(tag & kSequenceMask, run);
+        }
+    }
+}
+
+}  // namespace hydra

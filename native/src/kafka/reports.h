@@ -1,0 +1,51 @@
+// The delivery reports of one producer, entered into the ledger of the epoch as they come, many at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kafka/ack_ledger.h"
+#include "kafka/handles.h"
+
+namespace hydra {
+
+class DeliveryReports {
+  public:
+    // A new epoch with this many partitions: reports of what was sent before are none of its business any
+    // more.
+    void begin(std::uint64_t partitions);
+
+    // What a message carries through librdkafka to its report: its sequence, and a mark of the epoch. Probes
+    // carry nothing.
+    [[nodiscard]] void* tag(std::uint64_t sequence) const {
+        return reinterpret_cast<void*>(mark_ << kSequenceBits | sequence);
+    }
+
+    // Takes whatever is in the queue, waiting at most timeout_ms for something. How many events there were.
+    std::size_t drain(rd_kafka_queue_t* queue, int timeout_ms);
+
+    [[nodiscard]] AckLedger& ledger() { return ledger_; }
+    [[nodiscard]] const AckLedger& ledger() const { return ledger_; }
+    [[nodiscard]] std::int64_t last_ack_ns() const { return last_ack_ns_; }  // CLOCK_MONOTONIC; 0: none yet
+
+    // The last thing that librdkafka complained of, or "".
+    [[nodiscard]] const std::string& complaint() const { return complaint_; }
+    void forget_complaint() { complaint_.clear(); }
+
+  private:
+    // 2.8 · 10¹⁴ messages an epoch; the mark returns after 65,535 epochs.
+    static constexpr unsigned kSequenceBits = 48;
+    static constexpr std::uint64_t kSequenceMask = (std::uint64_t{1} << kSequenceBits) - 1;
+    static constexpr std::uint64_t kMarks = 65'535;
+    static_assert(sizeof(void*) == sizeof(std::uint64_t), "a report's tag is a number of 64 bits");
+
+    void take(rd_kafka_event_t* event);
+    void enter(const rd_kafka_message_t* const* messages, std::size_t count);
+
+    AckLedger ledger_;
+    std::uint64_t mark_ = 0;  // from 1 on
+    std::int64_t last_ack_ns_ = 0;
+    std::string complaint_;
+};
+
+}  // namespace hydra

@@ -1,0 +1,176 @@
+#include "kafka/subscriber.h"
+
+#include <algorithm>
+#include <array>
+
+#include "common/clock.h"
+#include "kafka/config.h"
+#include "kafka/errors.h"
+
+namespace hydra {
+namespace {
+
+constexpr std::size_t kAtOnce = 256;
+constexpr std::int32_t kMostPartitions = 1'000'000;  // positions are kept by number
+
+}  // namespace
+
+KafkaSubscriber::~KafkaSubscriber() {
+    close();
+}
+
+void KafkaSubscriber::configure(const Configure& command) {
+    const KafkaTopic& kafka = kafka_of(command);
+    if (kafka.offsets.empty()) {
+        throw TransportError("configure names no partition of " + kafka.topic);
+    }
+    if (kafka.offsets.begin()->first < 0 || kafka.offsets.rbegin()->first >= kMostPartitions) {
+        throw TransportError("configure names a partition that " + kafka.topic + " cannot have");
+    }
+    Properties config = consumer_config(kafka);
+    if (kafka_ == nullptr || config != config_) {
+        close();
+        config_ = std::move(config);
+        open();
+    } else if (started_ && topic_name_ == kafka.topic && stands_at(kafka.offsets) && trouble_.empty()) {
+        return;  // a new start would throw away what it has fetched
+    }
+    stop();
+    trouble_.clear();
+    if (topic_name_ != kafka.topic) {
+        topic_.reset();
+    }
+    topic_name_ = kafka.topic;
+    partitions_.clear();
+    positions_.assign(static_cast<std::size_t>(kafka.offsets.rbegin()->first) + 1, 0);
+    for (const auto& [partition, offset] : kafka.offsets) {
+        partitions_.push_back(partition);
+        positions_[static_cast<std::size_t>(partition)] = offset;
+    }
+    start();
+}
+
+bool KafkaSubscriber::stands_at(const Offsets& offsets) const {
+    return offsets.size() == partitions_.size() && std::ranges::all_of(offsets, [this](const auto& it) {
+               return std::ranges::binary_search(partitions_, it.first) &&
+                      positions_[static_cast<std::size_t>(it.first)] == it.second;
+           });
+}
+
+void KafkaSubscriber::open() {
+    kafka_ = open_kafka(
+        RD_KAFKA_CONSUMER, config_,
+        [](rd_kafka_conf_t* conf, void* opaque) {
+            rd_kafka_conf_set_opaque(conf, opaque);
+            rd_kafka_conf_set_error_cb(conf, [](rd_kafka_t*, int error, const char* what, void* subscriber) {
+                static_cast<KafkaSubscriber*>(subscriber)
+                    ->note(static_cast<rd_kafka_resp_err_t>(error), what);
+            });
+        },
+        this);
+    errors_.reset(rd_kafka_queue_get_main(kafka_.get()));
+    messages_.reset(rd_kafka_queue_new(kafka_.get()));
+    wake_.wake_with(errors_.get());
+    wake_.wake_with(messages_.get());
+}
+
+void KafkaSubscriber::close() {
+    if (kafka_ == nullptr) {
+        return;
+    }
+    stop();
+    topic_.reset();
+    WakeFd::let_go(errors_.get());
+    WakeFd::let_go(messages_.get());
+    messages_.reset();
+    errors_.reset();
+    kafka_.reset();
+}
+
+// From the positions on. Where connection and topic are there already, only the next fetch is another one.
+void KafkaSubscriber::start() {
+    if (topic_ == nullptr) {
+        topic_ = open_topic(kafka_.get(), topic_name_);
+    }
+    started_ = true;
+    for (const std::int32_t partition : partitions_) {
+        const std::int64_t position = positions_[static_cast<std::size_t>(partition)];
+        if (rd_kafka_consume_start_queue(topic_.get(), partition, position, messages_.get()) != 0) {
+            const std::string why = rd_kafka_err2str(rd_kafka_last_error());
+            stop();
+            throw TransportError("Kafka refuses partition " + std::to_string(partition) + " of " +
+                                 topic_name_ + ": " + why);
+        }
+    }
+}
+
+// What was fetched and not taken is thrown away.
+void KafkaSubscriber::stop() {
+    if (!started_) {
+        return;
+    }
+    started_ = false;
+    for (const std::int32_t partition : partitions_) {
+        rd_kafka_consume_stop(topic_.get(), partition);
+    }
+}
+
+bool KafkaSubscriber::receive(Batch& batch) {
+    if (kafka_ == nullptr) {
+        return false;
+    }
+    std::array<rd_kafka_message_t*, kAtOnce> messages;
+    bool more = true;
+    while (more && !batch.full()) {
+        const std::size_t wanted = std::min(messages.size(), batch.room());
+        const ssize_t got = rd_kafka_consume_batch_queue(messages_.get(), 0, messages.data(), wanted);
+        const auto count = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+        for (std::size_t i = 0; i < count; ++i) {
+            take(batch, *messages[i]);
+            rd_kafka_message_destroy(messages[i]);
+        }
+        more = count == wanted;
+    }
+    if (!more) {
+        rd_kafka_poll(kafka_.get(), 0);  // errors
+    }
+    if (!trouble_.empty()) {
+        throw TransportError("Kafka refuses to give " + topic_name_ + ": " + trouble_);
+    }
+    return more;
+}
+
+void KafkaSubscriber::take(Batch& batch, const rd_kafka_message_t& message) {
+    if (message.err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        note(message.err, rd_kafka_message_errstr(&message));
+        return;
+    }
+    batch.add(message.payload, message.len);
+    positions_[static_cast<std::size_t>(message.partition)] = message.offset + 1;
+}
+
+void KafkaSubscriber::note(rd_kafka_resp_err_t error, const char* what) {
+    if (!is_transient(error)) {
+        trouble_ = std::string(rd_kafka_err2str(error)) + (what == nullptr ? "" : std::string(": ") + what);
+    }
+}
+
+Interval KafkaSubscriber::reconnect() {
+    const std::int64_t begin_ns = monotonic_ns();
+    close();
+    open();
+    start();
+    return {begin_ns, monotonic_ns()};
+}
+
+std::uint64_t KafkaSubscriber::undrained(const Offsets& end_offsets) {
+    std::uint64_t waiting = 0;
+    for (const auto& [partition, end] : end_offsets) {
+        const auto place = static_cast<std::size_t>(partition);
+        const std::int64_t position = place < positions_.size() ? positions_[place] : 0;
+        waiting += static_cast<std::uint64_t>(std::max<std::int64_t>(end - position, 0));
+    }
+    return waiting;
+}
+
+}  // namespace hydra

@@ -1,0 +1,147 @@
+#include "zmq/publisher.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "common/clock.h"
+#include "common/environment.h"
+#include "zmq/sockets.h"
+
+namespace hydra {
+namespace {
+
+constexpr int kBacklog = 4096;
+// A fixed port stays taken until libzmq's own thread has really closed the socket before.
+constexpr std::int64_t kRebindWithinNs = 2 * kSecondNs;
+constexpr std::int64_t kRebindEveryNs = 5 * kMillisecondNs;
+// How long one send waits before the control channel is looked at again. On XPUB, POLLOUT is always true
+// while a send may still return EAGAIN, so there is nothing better to wait for.
+constexpr int kSendTimeoutMs = 10;
+
+std::string first_port() {
+    const std::string ports = variable("HYDRA_PORTS");
+    const std::string first = ports.substr(0, ports.find(','));
+    return first.empty() ? "*" : first;
+}
+
+}  // namespace
+
+ZmqPublisher::ZmqPublisher(zmq::context_t& context, const Options& options)
+    : context_(context), data_(options.data), host_(variable("HYDRA_DATA_HOST")), port_(first_port()) {
+    if (host_.empty()) {
+        host_ = "127.0.0.1";
+    }
+}
+
+std::string ZmqPublisher::configure(const Configure& command) {
+    const Settings& settings = command.settings;
+    // An unbounded queue is full of the last step's messages; only a new socket is without them.
+    if (!socket_ || full_ || settings.sndhwm != sndhwm_ || settings.nodrop != nodrop_) {
+        socket_.close();
+        sndhwm_ = settings.sndhwm;
+        nodrop_ = settings.nodrop;
+        full_ = false;
+        open();
+    }
+    memory_.give_back();
+    return endpoint_;
+}
+
+void ZmqPublisher::open() {
+    try {
+        // PUB never blocks; XPUB with NODROP waits for at most its timeout.
+        socket_ = open_data_socket(context_, nodrop_ ? zmq::socket_type::xpub : zmq::socket_type::pub, data_);
+        socket_.set(zmq::sockopt::backlog, kBacklog);
+        socket_.set(zmq::sockopt::sndhwm, sndhwm_);
+        if (nodrop_) {
+            socket_.set(zmq::sockopt::xpub_nodrop, 1);
+            socket_.set(zmq::sockopt::sndtimeo, kSendTimeoutMs);
+        }
+        if (data_.secure) {
+            socket_.set(zmq::sockopt::curve_server, true);
+            socket_.set(zmq::sockopt::curve_secretkey, read_data_keys(Role::publisher).server_secret);
+        }
+        bind();
+        endpoint_ = socket_.get(zmq::sockopt::last_endpoint);
+    } catch (const zmq::error_t& e) {
+        socket_.close();  // told again, it tries again
+        throw TransportError(std::string("cannot make a data socket: ") + e.what());
+    } catch (const TransportError&) {
+        socket_.close();
+        throw;
+    }
+}
+
+void ZmqPublisher::bind() {
+    // Abstract: no file is left behind, and nobody needs to agree on a folder.
+    const std::string where =
+        data_.ipc ? "ipc://@hydra-" + std::to_string(getpid()) + "-" + std::to_string(monotonic_ns())
+                  : "tcp://" + host_ + ":" + port_;
+    const std::int64_t deadline = monotonic_ns() + kRebindWithinNs;
+    while (true) {
+        try {
+            socket_.bind(where);
+            return;
+        } catch (const zmq::error_t& e) {
+            if (e.num() != EADDRINUSE || monotonic_ns() > deadline) {
+                throw TransportError("cannot bind " + where + ": " + e.what() +
+                                     "; look at HYDRA_DATA_HOST and the ports");
+            }
+        }
+        sleep_until_ns(monotonic_ns() + kRebindEveryNs);
+    }
+}
+
+void ZmqPublisher::probe(const Header& header) {
+    send_one(header, kHeaderBytes);
+}
+
+std::size_t ZmqPublisher::send(const Chunk& chunk) {
+    std::size_t accepted = 0;
+    while (accepted < chunk.count() && send_one(chunk.header(accepted), chunk.message_size)) {
+        ++accepted;
+    }
+    return accepted;
+}
+
+// Written where the library keeps it: a message up to 33 bytes lies in the message itself, without an
+// allocation. False where the queue is full.
+bool ZmqPublisher::send_one(const Header& header, std::uint64_t message_size) {
+    zmq_msg_t message;
+    if (zmq_msg_init_size(&message, message_size) != 0) {
+        throw zmq::error_t();
+    }
+    auto* bytes = static_cast<char*>(zmq_msg_data(&message));
+    write_header(bytes, header);
+    std::memset(bytes + kHeaderBytes, 0, message_size - kHeaderBytes);
+    while (zmq_msg_send(&message, socket_.handle(), nodrop_ ? 0 : ZMQ_DONTWAIT) < 0) {
+        if (zmq_errno() == EINTR) {
+            continue;
+        }
+        const bool full = zmq_errno() == EAGAIN;
+        zmq_msg_close(&message);
+        if (!full) {
+            throw zmq::error_t();
+        }
+        return false;
+    }
+    return true;
+}
+
+// XPUB collects subscription messages: thrown away.
+void ZmqPublisher::poll() {
+    char ignored[8];
+    while (nodrop_ && socket_ && zmq_recv(socket_.handle(), ignored, sizeof ignored, ZMQ_DONTWAIT) >= 0) {
+    }
+}
+
+// Only an unbounded queue can grow without end.
+std::string ZmqPublisher::exhausted() {
+    const std::string reason = sndhwm_ == 0 ? memory_.exceeded() : "";
+    full_ = full_ || !reason.empty();
+    return reason;
+}
+
+}  // namespace hydra

@@ -1,0 +1,41 @@
+// A bound PUB socket that drops at its high-water mark, or an XPUB socket that waits (`nodrop`).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <zmq.hpp>
+
+#include "common/options.h"
+#include "common/transport.h"
+#include "zmq/memory.h"
+
+namespace hydra {
+
+class ZmqPublisher final : public PublisherTransport {
+  public:
+    ZmqPublisher(zmq::context_t& context, const Options& options);
+
+    std::string configure(const Configure& command) override;
+    void probe(const Header& header) override;
+    std::size_t send(const Chunk& chunk) override;
+    void poll() override;
+    std::string exhausted() override;
+
+  private:
+    void open();
+    void bind();
+    bool send_one(const Header& header, std::uint64_t message_size);
+
+    zmq::context_t& context_;
+    DataPlane data_;
+    std::string host_;
+    std::string port_;
+    MemoryLimit memory_;
+    zmq::socket_t socket_;
+    int sndhwm_ = 0;
+    bool nodrop_ = false;
+    bool full_ = false;  // the last step ended because of its queue
+    std::string endpoint_;
+};
+
+}  // namespace hydra

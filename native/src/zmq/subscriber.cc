@@ -1,0 +1,88 @@
+#include "zmq/subscriber.h"
+
+#include <array>
+#include <cerrno>
+
+#include "common/clock.h"
+#include "zmq/sockets.h"
+
+namespace hydra {
+namespace {
+
+constexpr std::size_t kKeyBytes = 41;
+
+// A subscriber's own pair is worth nothing to anybody: it is made anew for every connection.
+void secure(zmq::socket_t& socket) {
+    std::array<char, kKeyBytes> own_public{};
+    std::array<char, kKeyBytes> own_secret{};
+    if (zmq_curve_keypair(own_public.data(), own_secret.data()) != 0) {
+        throw zmq::error_t();
+    }
+    socket.set(zmq::sockopt::curve_serverkey, read_data_keys(Role::subscriber).server_public);
+    socket.set(zmq::sockopt::curve_publickey, std::string(own_public.data()));
+    socket.set(zmq::sockopt::curve_secretkey, std::string(own_secret.data()));
+}
+
+}  // namespace
+
+void ZmqSubscriber::configure(const Configure& command) {
+    if (socket_ && command.settings.rcvhwm == rcvhwm_ && command.publishers == publishers_) {
+        return;
+    }
+    rcvhwm_ = command.settings.rcvhwm;
+    publishers_ = command.publishers;
+    connect();
+}
+
+void ZmqSubscriber::connect() {
+    fd_ = -1;
+    socket_.close();
+    try {
+        socket_ = open_data_socket(context_, zmq::socket_type::sub, data_);
+        socket_.set(zmq::sockopt::rcvhwm, rcvhwm_);
+        socket_.set(zmq::sockopt::subscribe, "");
+        if (data_.secure) {
+            secure(socket_);
+        }
+        for (const PublisherEndpoint& publisher : publishers_) {
+            try {
+                socket_.connect(publisher.endpoint);
+            } catch (const zmq::error_t& e) {
+                throw TransportError("cannot connect to '" + publisher.endpoint + "': " + e.what());
+            }
+        }
+        fd_ = socket_.get(zmq::sockopt::fd);
+    } catch (const zmq::error_t& e) {
+        socket_.close();  // told again, it tries again
+        throw TransportError(std::string("cannot make a data socket: ") + e.what());
+    } catch (const TransportError&) {
+        socket_.close();
+        throw;
+    }
+}
+
+bool ZmqSubscriber::receive(Batch& batch) {
+    while (!batch.full()) {
+        // Straight into the batch; what is longer than a header is cut off, and its whole size returned.
+        const int size = zmq_recv(socket_.handle(), batch.next(), kHeaderBytes, ZMQ_DONTWAIT);
+        if (size < 0) {
+            if (zmq_errno() == EINTR) {
+                continue;
+            }
+            if (zmq_errno() != EAGAIN) {
+                throw zmq::error_t();
+            }
+            return false;
+        }
+        batch.add(static_cast<std::size_t>(size));
+    }
+    return true;
+}
+
+Interval ZmqSubscriber::reconnect() {
+    const std::int64_t begin_ns = monotonic_ns();
+    connect();
+    return {begin_ns, monotonic_ns()};
+}
+
+}  // namespace hydra

@@ -1,0 +1,33 @@
+// A SUB socket connected to every publisher.
+#pragma once
+
+#include <string>
+#include <vector>
+#include <zmq.hpp>
+
+#include "common/options.h"
+#include "common/transport.h"
+
+namespace hydra {
+
+class ZmqSubscriber final : public SubscriberTransport {
+  public:
+    ZmqSubscriber(zmq::context_t& context, const Options& options) : context_(context), data_(options.data) {}
+
+    void configure(const Configure& command) override;
+    bool receive(Batch& batch) override;
+    [[nodiscard]] int wake_fd() const override { return fd_; }
+    Interval reconnect() override;
+
+  private:
+    void connect();
+
+    zmq::context_t& context_;
+    DataPlane data_;
+    zmq::socket_t socket_;
+    int fd_ = -1;
+    int rcvhwm_ = 0;
+    std::vector<PublisherEndpoint> publishers_;
+};
+
+}  // namespace hydra

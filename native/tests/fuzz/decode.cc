@@ -1,0 +1,30 @@
+// Whatever comes from the control socket: it is a message or a ProtocolError, never anything else.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "common/protocol.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    try {
+        const auto message = hydra::decode({reinterpret_cast<const char*>(data), size});
+        // What was let through keeps its promises.
+        if (const auto* configure = std::get_if<hydra::Configure>(&message)) {
+            const hydra::Settings& it = configure->settings;
+            if (it.msg_batch < 1 || it.message_size < 24 || it.sndhwm < 0 || (it.rate && !(*it.rate > 0))) {
+                std::abort();
+            }
+        }
+        if (const auto* finish = std::get_if<hydra::Finish>(&message)) {
+            for (const hydra::Sent& sent : finish->publishers) {
+                for (const hydra::Range& range : sent.unacknowledged) {
+                    if (range.first > range.last) {
+                        std::abort();
+                    }
+                }
+            }
+        }
+    } catch (const hydra::ProtocolError&) {
+    }
+    return 0;
+}

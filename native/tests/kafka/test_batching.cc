@@ -1,0 +1,34 @@
+#include <doctest/doctest.h>
+
+#include "kafka/batching.h"
+
+using namespace hydra;
+
+TEST_CASE("a batch is as long as docs/kafka-batching.md says") {
+    CHECK(record_batch_bytes(100, 24) == 3'197);
+    CHECK(record_batch_bytes(200, 100) == 21'997);
+    CHECK(record_batch_bytes(500, 1'000) == 504'997);
+    CHECK(record_batch_bytes(1'000, 24) == 31'997);
+    CHECK(record_batch_bytes(2'000, 100) == 219'997);
+    CHECK(record_batch_bytes(5'000, 1'000) == 5'049'997);
+    CHECK(record_batch_bytes(UINT64_MAX, 67'108'864) == INT32_MAX);
+}
+
+TEST_CASE("librdkafka gets some slack with a derived batch, and none with one that was set") {
+    Settings settings{.msg_batch = 100, .message_size = 24};
+    CHECK(batch_limits(settings).batch_bytes == 3'197 + 512);
+    CHECK(batch_limits(settings).batch_messages == 100);
+    CHECK(batch_limits(settings).request_bytes == 1'000'000);
+    CHECK(batch_limits(settings).queue_messages == 100'000);
+    settings.batch_bytes = 4096;
+    CHECK(batch_limits(settings).batch_bytes == 4096);
+}
+
+TEST_CASE("no limit is beyond what librdkafka takes") {
+    const Settings settings{.msg_batch = UINT64_MAX, .message_size = 67'108'864};
+    const BatchLimits limits = batch_limits(settings);
+    CHECK(limits.batch_bytes == INT32_MAX);
+    CHECK(limits.batch_messages == 1'000'000);
+    CHECK(limits.request_bytes == 1'000'000'000);
+    CHECK(limits.queue_messages == 10'000'000);
+}

@@ -1,0 +1,257 @@
+// The wire bytes of tests/golden: what we write is what the files hold, and what they hold is what we read.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "common/header.h"
+#include "common/protocol.h"
+#include "golden.h"
+
+using namespace hydra;
+
+namespace {
+
+constexpr const char* kBoot = "b25a1fd9-3bd7-4d0b-9b1d-2c5a9f5a3f60";
+constexpr std::int64_t kStart = 1'767'225'600'000'000'000;
+constexpr std::int64_t kStop = kStart + 10'000'000'000;
+constexpr std::uint64_t kLargest = INT64_MAX;
+
+struct Written {
+    FromClient message;
+    std::uint64_t seq;
+};
+
+PublisherReport zmq_publisher_report() {
+    PublisherReport it;
+    it.sent = it.acknowledged = 100'000;
+    it.first_ns = kStart + 1'000;
+    it.last_ns = kStart + 9'999'999'000;
+    it.bytes = 2'400'000;
+    it.lag = {{0, 99'990, 5, 9, 2047, 1}, 0, 2047};
+    it.usage = {1.5, 0.25, 41'943'040};
+    it.blocked_ns = 5000;
+    return it;
+}
+
+PublisherReport kafka_publisher_report() {
+    PublisherReport it;
+    it.sent = 1000;
+    it.acknowledged = 990;
+    it.failed = 4;
+    it.first_ns = kStart;
+    it.last_ns = kStop;
+    it.bytes = 100'000;
+    it.usage = {0.5, 0.0, 1};
+    it.unacknowledged = {{100, 103}, {994, 999}};
+    it.batch_bytes = 16'384;
+    it.stopped_early = "the process passed its memory limit of 2 GB";
+    return it;
+}
+
+SubscriberReport subscriber_report() {
+    SubscriberReport it;
+    LedgerCounts zero{.publisher = 0, .received = 99'985, .in_window = 99'900, .missing = 15};
+    zero.missing_ranges = {{10, 19}, {500, 503}, {99'999, 99'999}};
+    zero.duplicates = 3;
+    zero.reordered = 2;
+    zero.extra = 1;
+    it.ledgers = {zero, {.publisher = 1}};
+    it.batches = 1200;
+    it.first_batch = 40;
+    it.first_ns = kStart + 5'000;
+    it.last_ns = kStop + 5'000;
+    it.bytes = 2'399'640;
+    it.stale = 7;
+    it.latency = {{150, 90'000, 2048, 9000, 3072, 984, 23'220, 4}, 150, 3'600'000'000};
+    it.usage = {2.0, 0.75, 31'457'280};
+    it.undrained = 12;
+    it.absent = {{kStart + 500'000'000, kStart + 600'000'000}};
+    it.reconnects = 1;
+    it.drain = DrainEnd::quiet;
+    it.lag_slope = -2.5;
+    it.lag_slope_error = 0.125;
+    return it;
+}
+
+SubscriberReport silent_report() {
+    SubscriberReport it;
+    it.ledgers = {{.publisher = 0, .missing = 600, .missing_ranges = {{0, 599}}}};
+    it.felt = false;
+    it.drain = DrainEnd::deadline;
+    return it;
+}
+
+Hello hello(Ids ids, Role role, const char* group, const char* host, std::uint32_t pid) {
+    Hello it{.ids = std::move(ids), .role = role, .group = group};
+    it.implementation = "native";
+    it.versions = {{"libzmq", "4.3.5"}};
+    it.host = host;
+    it.boot_id = kBoot;
+    it.pid = pid;
+    return it;
+}
+
+std::map<std::string, Written> from_client() {
+    Hello subscriber = hello({17}, Role::subscriber, "sub-0", "node-a", 4711);
+    subscriber.implementation = "pyzmq";
+    subscriber.versions = {{"libzmq", "4.3.5"}, {"python", "3.11.2"}, {"pyzmq", "27.1.0"}};
+    subscriber.agent = "agent-sub-1";
+    Hello replacement = hello({0}, Role::publisher, "pub-0", "größer", 4712);
+    replacement.incarnation = 2;
+    replacement.agent = "agent-pub";
+    Hello warden = hello({16, 17, 18}, Role::subscriber, "sub-0", "node-a", 4700);
+    warden.warden = true;
+    warden.implementation = "pyzmq";
+    warden.versions = {};
+    Hello packed = hello({4294967294, 4294967295}, Role::subscriber, "sub-1", "node-b", 9);
+    packed.agent = "agent-sub-2";
+    return {
+        {"hello-subscriber", {subscriber, 1}},
+        {"hello-publisher-replacement", {replacement, 1}},
+        {"hello-warden", {warden, 1}},
+        {"hello-packed", {packed, 1}},
+        {"ready-publisher", {Ready{{0}, 1, "tcp://10.0.0.5:31000"}, 3}},
+        {"ready-subscriber", {Ready{{17}, 4294967295, ""}, 4}},
+        {"ack-configure", {Ack{{17}, 1, "configure", 123'456'789, 0}, 2}},
+        {"ack-ping", {Ack{{17}, 0, "ping", 123'456'790, 98'765'432'100}, kLargest}},
+        {"ack-start-packed", {Ack{{4294967294, 4294967295}, 1, "start", INT64_MAX, 0}, 9}},
+        {"progress", {Progress{{17}, 1, 123'456, kStart + 1}, 12}},
+        {"report-publisher-zmq", {Report{{0}, 1, zmq_publisher_report()}, 20}},
+        {"report-publisher-kafka", {Report{{0}, 2, kafka_publisher_report()}, 21}},
+        {"report-subscriber", {Report{{17}, 1, subscriber_report()}, 22}},
+        {"report-subscriber-silent", {Report{{18}, 1, silent_report()}, 5}},
+        {"error", {Error{{0}, 1, "cannot bind \"tcp://10.0.0.5:31000\": in use\n", false}, 6}},
+        {"error-fatal", {Error{{0}, 0, "out of memory", true}, 7}},
+        {"child-exit-killed", {ChildExit{{17}, 4711, -9, true}, 2}},
+        {"child-exit-code", {ChildExit{{17}, 4712, 1, false}, 3}},
+    };
+}
+
+const std::set<std::string> kFromController = {"welcome",
+                                               "configure-publisher",
+                                               "configure-subscribers",
+                                               "configure-kafka",
+                                               "start",
+                                               "start-clock-before-1970",
+                                               "stop",
+                                               "finish-zmq",
+                                               "finish-kafka",
+                                               "ping",
+                                               "ping-reply",
+                                               "quit",
+                                               "quit-evict"};
+
+template <typename T>
+T read(const std::string& name) {
+    return std::get<T>(decode(content(golden("control/" + name + ".json"))));
+}
+
+}  // namespace
+
+TEST_CASE("what a client writes is what the golden files hold") {
+    for (const auto& [name, written] : from_client()) {
+        CAPTURE(name);
+        CHECK(encode(written.message, written.seq) == content(golden("control/" + name + ".json")));
+    }
+}
+
+TEST_CASE("there is a test for every control message") {
+    std::set<std::string> known = kFromController;
+    for (const auto& [name, written] : from_client()) {
+        known.insert(name);
+    }
+    std::set<std::string> files;
+    for (const auto& file : std::filesystem::directory_iterator(golden("control"))) {
+        files.insert(file.path().stem());
+    }
+    CHECK(files == known);
+}
+
+TEST_CASE("a client does not take what clients say") {
+    for (const auto& [name, written] : from_client()) {
+        CAPTURE(name);
+        CHECK_THROWS_AS(decode(content(golden("control/" + name + ".json"))), ProtocolError);
+    }
+}
+
+TEST_CASE("configure") {
+    const auto publisher = read<Configure>("configure-publisher");
+    CHECK(publisher.epoch == 1);
+    CHECK(publisher.settings.rate == 10'000.0);
+    CHECK(publisher.settings.msg_batch == 200);
+    CHECK(publisher.probe);
+    CHECK(publisher.progress_s == 1.5);
+    CHECK(publisher.publishers.empty());
+    CHECK_FALSE(publisher.kafka);
+
+    const auto subscribers = read<Configure>("configure-subscribers");
+    CHECK(subscribers.ids == Ids{4294967294});
+    CHECK_FALSE(subscribers.settings.rate);
+    CHECK(subscribers.settings.rcvhwm == 0);
+    CHECK(subscribers.settings.nodrop);
+    CHECK(subscribers.settings.receive_rate == 2500.5);
+    CHECK(subscribers.settings.reconnect_rate == 2.0);
+    CHECK(subscribers.publishers ==
+          std::vector<PublisherEndpoint>{{0, "tcp://10.0.0.5:31000"}, {1, "tcp://10.0.0.5:31001"}});
+
+    const auto kafka = read<Configure>("configure-kafka");
+    CHECK(kafka.settings.linger_ms == 5.0);
+    CHECK(kafka.settings.batch_bytes == 16'384);
+    CHECK(kafka.settings.compression == "lz4");
+    CHECK(kafka.settings.acks == "all");
+    REQUIRE(kafka.kafka);
+    CHECK(kafka.kafka->bootstrap == "10.0.0.9:9092,10.0.0.10:9092");
+    CHECK(kafka.kafka->topic == "hydra-run-data");
+    CHECK(kafka.kafka->offsets == Offsets{{0, 0}, {1, 12'345'678'901}, {2, 7}});
+    CHECK(kafka.kafka->properties.at("sasl.password") == "é\"\\ \t");
+}
+
+TEST_CASE("the other commands") {
+    CHECK(read<Welcome>("welcome").silence_s == 30);
+    CHECK(read<Welcome>("welcome").run == "20260101-zmqrate");
+    const auto start = read<Start>("start");
+    CHECK(start.start_at_ns == kStart);
+    CHECK(start.stop_at_ns == kStop);
+    CHECK(start.wall_offset_ns == 1'767'225'500'000'000'000);
+    CHECK(start.boot_id == kBoot);
+    CHECK(read<Start>("start-clock-before-1970").wall_offset_ns == -5);
+    CHECK(read<Stop>("stop").stop_at_ns == kStop);
+    const auto finish = read<Finish>("finish-kafka");
+    CHECK(finish.publishers.at(0).sent == 1000);
+    CHECK(finish.publishers.at(0).unacknowledged == std::vector<Range>{{100, 103}, {994, 999}});
+    CHECK(finish.end_offsets == Offsets{{0, 400}, {1, 12'345'679'301}, {2, 300}});
+    CHECK(finish.drain_max_s == 15);
+    CHECK(finish.quiet_s == 0.25);
+    CHECK(read<Finish>("finish-zmq").quiet_s == 0.5);
+    CHECK_FALSE(read<Ping>("ping").reply);
+    CHECK(read<Ping>("ping-reply").reply);
+    CHECK(read<Ping>("ping-reply").time_ns == 98'765'432'100);
+    CHECK(read<Quit>("quit").ids.empty());
+    CHECK(read<Quit>("quit-evict").ids == Ids{17, 18});
+}
+
+TEST_CASE("what a client refuses") {
+    int files = 0;
+    for (const auto& file : std::filesystem::directory_iterator(golden("refused/client"))) {
+        CAPTURE(file.path());
+        CHECK_THROWS_AS(decode(content(file.path())), ProtocolError);
+        ++files;
+    }
+    CHECK(files > 20);
+}
+
+TEST_CASE("headers of data messages") {
+    const auto entries = nlohmann::json::parse(content(golden("header/headers.json")));
+    CHECK(entries.size() == 5);
+    for (const auto& entry : entries) {
+        CAPTURE(entry);
+        const std::string data = content(golden("header/" + entry["file"].get<std::string>()));
+        const Header header{entry["epoch"], entry["publisher"], entry["sequence"], entry["time_ns"]};
+        CHECK(data.size() == entry["message_size"].get<std::size_t>());
+        CHECK(read_header(data.data()) == header);
+        std::string written(data.size(), '\0');
+        write_header(written.data(), header);
+        CHECK(written == data);
+    }
+}

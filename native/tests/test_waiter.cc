@@ -1,0 +1,46 @@
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/processes.h"
+#include "common/waiter.h"
+
+using namespace hydra;
+
+TEST_CASE("something to read is told once for every arrival") {
+    Waiter waiter;
+    Pipe pipe;
+    waiter.add(pipe.read_end(), 7);
+    CHECK(waiter.wait(0).empty());
+    REQUIRE(write(pipe.write_end(), "x", 1) == 1);
+    const auto told = waiter.wait(monotonic_ns() + kSecondNs);
+    REQUIRE(told.size() == 1);
+    CHECK(told[0] == 7);
+    CHECK(waiter.wait(0).empty());  // unread, and still not told again
+    REQUIRE(write(pipe.write_end(), "x", 1) == 1);
+    CHECK(waiter.wait(monotonic_ns() + kSecondNs).size() == 1);
+}
+
+TEST_CASE("it waits as long as told, below a millisecond too") {
+    Waiter waiter;
+    Pipe pipe;
+    waiter.add(pipe.read_end(), 0);
+    for (const std::int64_t wait_ns : {300'000, 3'400'000}) {
+        const std::int64_t until = monotonic_ns() + wait_ns;
+        while (monotonic_ns() < until) {
+            waiter.wait(until);
+        }
+        CHECK(monotonic_ns() - until < 100 * kMillisecondNs);
+    }
+}
+
+TEST_CASE("a descriptor that was removed is not told") {
+    Waiter waiter;
+    Pipe pipe;
+    waiter.add(pipe.read_end(), 0);
+    REQUIRE(write(pipe.write_end(), "x", 1) == 1);
+    waiter.remove(pipe.read_end());
+    waiter.remove(pipe.read_end());
+    waiter.remove(-1);
+    CHECK(waiter.wait(0).empty());
+}

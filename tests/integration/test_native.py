@@ -1,0 +1,57 @@
+"""The native clients behind the same commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.command import assert_all_arrived, hydra, table
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        (),
+        ("--clients-per-process", 3),
+        ("--transport", "ipc", "--io-threads", 2),
+        ("--secure", "--sndbuf", 65536, "--rcvbuf", 65536),
+        ("--pacing", "bursty"),
+    ],
+)
+def test_zmqfixed_with_native_clients(tmp_path: Path, flags: tuple[object, ...]) -> None:
+    run = tmp_path / "run"
+    hydra("zmqfixed", "--client", "native", "--clients", "3,7", "--rate", 500, "--duration", 1, *flags, "--out", run)
+    for row in table(run):
+        assert_all_arrived(row, 500)
+    packed = "3 subscribers to a process" if "--clients-per-process" in flags else "one process each"
+    assert f"Clients: native, {packed}" in (run / "table.md").read_text()
+
+
+def test_kafka_fixed_with_native_clients(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    hydra("kafka-fixed", "--client", "native", "--clients", "3", "--rate", 500, "--duration", 1, "--out", run)
+    (row,) = table(run)
+    assert_all_arrived(row, 500)
+
+
+def test_zmqrate_at_several_high_water_marks_gives_the_originals_columns(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    hydra(
+        "zmqrate", "--client", "native", "--clients", "3", "--step-seconds", 0.2, "--start-rate", 4000, "--out", run,
+        "--sndhwm", "1000,100000", "--loss-target", 50, "--set", "sweep.search.ratio=3",
+        "--set", "sweep.search.confirmations=1", "--set", "sweep.search.max_doublings=2",
+    )  # fmt: skip
+    (row,) = table(run)
+    assert list(row)[1:6] == [
+        "max_rate_with_drop_pps", "aggregate_max_pps", "max_rate_below_50pct_drop_sndhwm_1000_pps",
+        "max_rate_sndhwm_100000_pps", "max_rate_nodrop_pps",
+    ]  # fmt: skip
+    assert all(float(value) > 0 for value in list(row.values())[1:6])
+
+
+def test_options_of_the_native_clients_are_refused_for_others(tmp_path: Path) -> None:
+    done = hydra("zmqfixed", "--client", "pyzmq", "--io-threads", 2, "--out", tmp_path / "run", expect=2)
+    assert "use client native" in done.stderr

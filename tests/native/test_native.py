@@ -1,0 +1,187 @@
+"""What only the native client can: packed subscribers, bursts, options of the data plane, a memory limit."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hydra import nativebuild
+from hydra.control.protocol import Ack, ChildExit, Hello, Ready, Report
+from hydra.model import Settings
+from tests.conformance.bench import Bench, with_rate
+from tests.conformance.group import GroupProgram
+from tests.conformance.zmq_ends import Listener, Speaker
+
+pytestmark = pytest.mark.processes
+DEEP = Settings(sndhwm=0, rcvhwm=0)
+
+
+@pytest.fixture
+def program() -> str:
+    """``HYDRA_NATIVE_CLIENT`` names another one than the installed: tox's sanitized builds."""
+    given = os.environ.get("HYDRA_NATIVE_CLIENT")
+    found = Path(given) if given else nativebuild.find()
+    if found is None:
+        pytest.skip(f"hydra-client is not built; packages: {' '.join(nativebuild.missing()) or 'all there'}")
+    return str(found)
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    it = Bench()
+    try:
+        yield it
+    finally:
+        it.close()
+
+
+# --- packed subscribers ------------------------------------------------------------------------------------------
+
+
+def packed(bench: Bench, program: str, count: int, size: int, *more: str) -> GroupProgram:
+    arguments = ["--clients-per-process", str(size), *more]
+    return bench.launch(program, "zmq-sub", first_id=1, count=count, arguments=arguments)
+
+
+def test_each_packed_subscriber_has_an_account_of_its_own(bench: Bench, program: str) -> None:
+    group = packed(bench, program, 7, 3)
+    assert len(group.children()) == 3 + 1
+    ids = range(1, 8)
+    assert {tuple(bench.peer.hello(c).ids) for c in ids} == {(1, 2, 3), (4, 5, 6), (7,)}
+    speaker = Speaker(bench.peer, 100)
+    bench.configure_subscribers(ids, 1, DEEP, publishers={100: speaker.endpoint})
+    speaker.await_subscriptions(7)
+    speaker.probe(1)
+    bench.peer.heard(Ready, ids, epoch=1)
+    bench.start(ids, 1, 30)
+    speaker.send(1, range(500))
+    bench.tell_finish(ids, 1, {100: 500})
+    bench.peer.heard(Report, ids, epoch=1)
+    for report in bench.peer.said(Report):
+        assert len(report.ids) == 1
+        assert report.subscriber is not None
+        assert (report.subscriber.ledgers[0].received, report.subscriber.drain) == (500, "complete")
+    assert len(bench.peer.said(Report)) == 7
+
+
+def test_a_command_for_some_of_a_packed_process_is_obeyed_by_these(bench: Bench, program: str) -> None:
+    packed(bench, program, 4, 4)
+    one, other = Speaker(bench.peer, 100), Speaker(bench.peer, 101)
+    bench.configure_subscribers([1, 3], 1, DEEP, publishers={100: one.endpoint})
+    bench.configure_subscribers([2, 4], 1, with_rate(DEEP, receive_rate=50.0), publishers={101: other.endpoint})
+    one.await_subscriptions(2)
+    other.await_subscriptions(2)
+    one.probe(1)
+    bench.peer.heard(Ready, [1, 3], epoch=1)
+    assert not bench.peer.said(Ready, 2)
+    other.probe(1)
+    bench.peer.heard(Ready, [2, 4], epoch=1)
+    window = bench.start([1, 2, 3, 4], 1, 0.5)
+    one.send(1, range(300))
+    other.send(1, range(300))
+    bench.await_end(window)
+    fast = bench.subscriber_report(3, 1, {100: 300})
+    slow = bench.subscriber_report(4, 1, {101: 300})
+    assert fast.ledgers[0].in_window == 300
+    assert 10 <= slow.ledgers[0].in_window <= 26
+    assert slow.ledgers[0].received == 300
+    assert not bench.peer.said(Report, 1)
+
+
+def test_a_packed_process_that_dies_is_replaced_as_a_whole(bench: Bench, program: str) -> None:
+    packed(bench, program, 6, 3)
+    before = bench.peer.hello(5).pid
+    os.kill(before, signal.SIGKILL)
+    exit_ = bench.peer.heard(ChildExit, [5])
+    assert (exit_.ids, exit_.pid, exit_.replaced) == ([4, 5, 6], before, True)
+    after = bench.peer.heard(Hello, [5], warden=False, incarnation=1)
+    assert (after.ids, after.pid != before) == ([4, 5, 6], True)
+    bench.peer.sync(range(1, 7))
+
+
+def test_publishers_are_not_packed(bench: Bench, program: str) -> None:
+    arguments = ["zmq-pub", "--group", "g", "--first-id", "1", "--count", "2", "--clients-per-process", "2"]
+    group = GroupProgram(program, arguments, bench.peer.environment)
+    bench.groups.append(group)
+    assert group.process.wait(10) == 2
+    assert len(group.stderr().splitlines()) == 1
+
+
+# --- the data plane's options ------------------------------------------------------------------------------------
+
+
+def test_a_bursty_publisher_sends_each_seconds_messages_at_its_start(bench: Bench, program: str) -> None:
+    bench.launch(program, "zmq-pub", first_id=7, arguments=["--pacing", "bursty"])
+    listener = Listener(bench.peer, bench.configure_publisher(7, 1, with_rate(DEEP, rate=300.0)))
+    listener.await_probe(1)
+    window = bench.start([7], 1, 1.5)
+    listener.clock = window.now_ns
+    bench.await_end(window, 0.1)
+    assert bench.publisher_report(7, 1, window).sent == 450
+    assert [a.time_ns - window.start_ns for a in listener.data(1)] == [0] * 300 + [10**9] * 150
+    assert all(a.arrived_ns >= a.time_ns for a in listener.data(1))
+
+
+@pytest.mark.parametrize("option", ["ipc", "secure", "buffers"])
+def test_a_step_over_another_data_plane(bench: Bench, program: str, option: str) -> None:
+    import zmq
+
+    public, secret = (key.decode() for key in zmq.curve_keypair())
+    arguments = {
+        "ipc": ["--transport", "ipc"],
+        "secure": ["--secure"],
+        "buffers": ["--sndbuf", "65536", "--rcvbuf", "65536", "--io-threads", "2"],
+    }[option]
+    env = {"HYDRA_DATA_SERVER_KEY": public}
+    bench.launch(
+        program, "zmq-pub", first_id=1, group="p", arguments=arguments, env={**env, "HYDRA_DATA_SERVER_SECRET": secret}
+    )
+    bench.launch(program, "zmq-sub", first_id=2, count=2, group="s", arguments=arguments, env=env)
+    endpoint = bench.configure_publisher(1, 1, with_rate(DEEP, rate=1000.0))
+    assert endpoint.startswith("ipc://" if option == "ipc" else "tcp://")
+    bench.configure_subscribers([2, 3], 1, DEEP, publishers={1: endpoint})
+    bench.peer.heard(Ready, [2, 3], epoch=1)
+    window = bench.start([1, 2, 3], 1, 0.3)
+    bench.await_end(window)
+    sent = bench.publisher_report(1, 1, window).sent
+    assert sent == 300
+    for client in (2, 3):
+        assert bench.subscriber_report(client, 1, {1: sent}).ledgers[0].received == sent
+
+
+def test_a_stranger_without_the_key_hears_nothing(bench: Bench, program: str) -> None:
+    import zmq
+
+    public, secret = (key.decode() for key in zmq.curve_keypair())
+    env = {"HYDRA_DATA_SERVER_KEY": public, "HYDRA_DATA_SERVER_SECRET": secret}
+    bench.launch(program, "zmq-pub", first_id=1, arguments=["--secure"], env=env)
+    listener = Listener(bench.peer, bench.configure_publisher(1, 1, DEEP))
+    bench.peer.stays(lambda: not listener.arrivals, "a probe without the key", 0.5)
+
+
+def test_secure_without_a_key_is_one_line_and_exit_code_2(bench: Bench, program: str) -> None:
+    arguments = ["zmq-sub", "--group", "g", "--first-id", "1", "--count", "1", "--secure"]
+    group = GroupProgram(program, arguments, bench.peer.environment)
+    bench.groups.append(group)
+    assert group.process.wait(10) == 2
+    (line,) = group.stderr().splitlines()
+    assert "HYDRA_DATA_SERVER_KEY" in line
+
+
+def test_an_unbounded_queue_ends_the_step_at_the_memory_limit(bench: Bench, program: str) -> None:
+    bench.launch(program, "zmq-pub", first_id=1, env={"HYDRA_MEMORY_LIMIT_BYTES": "150000000"})
+    settings = Settings(rate="max", sndhwm=0, message_size=10_000)
+    listener = Listener(bench.peer, bench.configure_publisher(1, 1, settings), rcvhwm=10)
+    listener.await_probe(1)
+    bench.peer.unwatch(listener._socket)  # from here on nobody reads
+    window = bench.start([1], 1, 10.0)
+    bench.peer.heard(Ack, [1], command="start")
+    bench.peer.stays(lambda: True, "", 2.0)
+    report = bench.publisher_report(1, 1, window)
+    assert "150000000" in report.stopped_early
+    assert report.usage.max_rss_bytes < 400_000_000
+    listener._socket.close()
