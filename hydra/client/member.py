@@ -80,6 +80,8 @@ def client_main(
             raise
         finally:
             transport.close()
+        if not dismissed:
+            sys.stderr.write(f"client {client}: the controller has been silent for too long\n")
         return EXIT_DISMISSED if dismissed else EXIT_STRANDED
     finally:
         control.close()

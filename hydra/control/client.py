@@ -130,7 +130,10 @@ class ControlClient:
 
     def silent(self) -> bool:
         """Whether the controller has been silent for longer than it said it ever would be."""
-        return self._silence_ns > 0 and time.monotonic_ns() - self._heard_ns > self._silence_ns
+        if not self._silence_ns or time.monotonic_ns() - self._heard_ns <= self._silence_ns:
+            return False
+        # A process that was kept from running has not been silent to: its pings may be waiting.
+        return not self.socket.poll(0)
 
     def close(self) -> None:
         """Closes the channel; what was sent is given a second to leave."""

@@ -117,8 +117,13 @@ Ids Channel::ours(const Ids& named) const {
     return both;
 }
 
-bool Channel::silent(std::int64_t now_ns) const {
-    return silence_ns_ > 0 && now_ns - heard_ns_ > silence_ns_;
+bool Channel::silent(std::int64_t now_ns) {
+    if (silence_ns_ == 0 || now_ns - heard_ns_ <= silence_ns_) {
+        return false;
+    }
+    // A process that was kept from running has not been silent to: its pings may be waiting.
+    stirred_ = (socket_.get(zmq::sockopt::events) & ZMQ_POLLIN) != 0;
+    return !stirred_;
 }
 
 }  // namespace hydra

@@ -44,7 +44,7 @@ class Channel {
     [[nodiscard]] bool stirred() const { return stirred_; }
 
     // Whether the controller has been silent for longer than it said it ever would be.
-    [[nodiscard]] bool silent(std::int64_t now_ns) const;
+    [[nodiscard]] bool silent(std::int64_t now_ns);
 
     [[nodiscard]] const Ids& ids() const { return ids_; }
 
