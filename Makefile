@@ -55,13 +55,14 @@ native-tests: ## What the native client and its tests are built from, if it is m
 
 clean: ## Remove what these commands made; runs of your own under runs/ stay
 	rm -rf $(VENV) .tox build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf shims/*/build shims/*/*.egg-info
 	rm -rf runs/demo-*; rmdir runs 2>/dev/null || true
 	find hydra tests bench -type d -name __pycache__ -prune -exec rm -rf {} +
 
-$(STAMP): pyproject.toml setup.py hydra/nativebuild.py $(NATIVE)
+$(STAMP): pyproject.toml setup.py hydra/nativebuild.py shims/http-parser/pyproject.toml $(NATIVE)
 	@scripts/system-packages python $(PYTHON)
 	@scripts/system-packages native || echo "going on without the native client (--client native)"
 	@[ -e $@ ] || $(PYTHON) -m venv --clear $(VENV)
 	@echo "Installing Hydra into $(VENV)"
-	@$(PIP) install 'pip>=23.1' 'tox>=4.21,<5' --editable .
+	@$(PIP) install 'pip>=23.1' 'tox>=4.21,<5' ./shims/http-parser --editable '.[mesos]'
 	@touch $@

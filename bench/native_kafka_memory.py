@@ -65,7 +65,6 @@ def measure(program: Path, clients: int, bootstrap: str) -> None:
         if not controller.wait_until(lambda: len(roster.answers.ready) == clients + 1, 120):
             raise TimeoutError(f"ready: {len(roster.answers.ready)}, {set(roster.answers.errors.values())}")
         ready_s = time.monotonic() - began
-        print(f"ready after {ready_s:.1f} s", flush=True)
         # Probes go on; the next epoch without them leaves everybody idle.
         roster.begin(2)
         end = topics.end_offsets(kafka.topic)

@@ -13,8 +13,10 @@ import click
 from tabulate import tabulate
 
 from hydra import launcher
+from hydra.cluster.artifacts import build
+from hydra.cluster.mesos import cache_dir, end_run, leftovers
 from hydra.cluster.resources import format_resources
-from hydra.config import load_cluster, load_scenario
+from hydra.config import load_cluster, load_mesos, load_scenario
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, UsageError
 from hydra.interrupts import interrupt_on_the_first
 from hydra.jupyter.command import write_report
@@ -62,6 +64,7 @@ def _run(scenario: str | Path, flags: dict[str, Any], more: dict[str, object] | 
         overrides=replaced,
         resume=resumed is not None,
         quiet=flags["quiet"],
+        mesos=load_mesos(flags["config"], {key: flags[key] for key in ("advertise", "artifact")}),
     )
     code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
     with store:
@@ -162,6 +165,17 @@ def run_scenario(scenario: str, **flags: Any) -> None:
 
 
 @cli.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--open", "opened", is_flag=True, help="Open the page in a browser, too.")
+def report(run: Path, opened: bool) -> None:
+    """Write report.ipynb and report.html into the run directory RUN."""
+    paths = write_report(run)
+    click.echo("\n".join(map(str, paths)))
+    if opened:
+        click.launch(str(paths[-1]))
+
+
+@cli.command()
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def runs(folder: Path, as_json: bool) -> None:
@@ -173,19 +187,21 @@ def runs(folder: Path, as_json: bool) -> None:
 @cli.command()
 @click.option("--config", type=click.Path(path_type=Path), help="Cluster file (default: conf/hydra.toml).")
 @click.option("--master", default="local", show_default=True, help="local, or the address of a Mesos master.")
+@click.option("--for", "scenario", metavar="SCENARIO", help="Say also which of its roles could run on each.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def agents(config: Path | None, master: str, as_json: bool) -> None:
+def agents(config: Path | None, master: str, scenario: str | None, as_json: bool) -> None:
     """List the cluster's agents with their attributes and free resources."""
-    with launcher.engine(load_cluster(config), master) as engine:
-        rows = [
-            {
-                "agent": a.id,
-                "hostname": a.hostname,
-                "attributes": ";".join(f"{k}:{v}" for k, v in a.attributes.items()),
-                "resources": format_resources(a.resources),
-            }
-            for a in engine.agents()
-        ]
+    wanted = load_scenario(scenario) if scenario else None
+    rows = [
+        {
+            "agent": a.id,
+            "hostname": a.hostname,
+            "attributes": ";".join(f"{k}:{v}" for k, v in a.attributes.items()),
+            "resources": format_resources(a.resources),
+            **({"could run": ", ".join(launcher.roles_on(a, wanted))} if wanted else {}),
+        }
+        for a in launcher.agents(load_cluster(config), master, load_mesos(config))
+    ]
     click.echo(json.dumps(rows, indent=2) if as_json else tabulate(rows, headers="keys"))
 
 
@@ -212,14 +228,33 @@ def check(scenario: str, config: Path | None, **flags: Any) -> None:
 
 
 @cli.command()
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option("--open", "opened", is_flag=True, help="Open the page in a browser, too.")
-def report(run: Path, opened: bool) -> None:
-    """Write report.ipynb and report.html into the run directory RUN."""
-    paths = write_report(run)
-    click.echo("\n".join(map(str, paths)))
-    if opened:
-        click.launch(str(paths[-1]))
+@click.option("--config", type=click.Path(path_type=Path), help="Cluster file (default: conf/hydra.toml).")
+@click.option("--master", required=True, help="The address of a Mesos master.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def ps(config: Path | None, master: str, as_json: bool) -> None:
+    """List the runs that a Mesos master still knows, and their tasks."""
+    rows = leftovers(load_mesos(config), master)
+    click.echo(json.dumps(rows, indent=2) if as_json else tabulate(rows, headers="keys"))
+
+
+@cli.command()
+@click.argument("run")
+@click.option("--config", type=click.Path(path_type=Path), help="Cluster file (default: conf/hydra.toml).")
+@click.option("--master", required=True, help="The address of a Mesos master.")
+def kill(run: str, config: Path | None, master: str) -> None:
+    """End what is left of RUN on a Mesos cluster: its framework and all its tasks."""
+    for framework in end_run(load_mesos(config), master, run):
+        click.echo(f"ended {framework}")
+
+
+@cli.command()
+@click.argument("scenario", default="zmqrate")
+@click.option("--client", help="Client implementation.")
+def artifact(scenario: str, client: str | None) -> None:
+    """Make the archive that agents need for SCENARIO's clients, for serving it yourself (--artifact)."""
+    loaded = load_scenario(scenario, {"client": client} if client else {})
+    made = build(cache_dir(), launcher.programs(launcher.system_for(loaded)))
+    click.echo(f"{made.path}\nsha256 {made.sha256}")
 
 
 cli.add_command(broker)

@@ -24,6 +24,7 @@ from hydra.model import (
     Constraint,
     Demand,
     KafkaSpec,
+    MesosSpec,
     NativeSpec,
     Resources,
     RoleSpec,
@@ -86,7 +87,7 @@ def load_cluster(path: Path | None = None) -> ClusterSpec:
     """
     source = path or conf_dir() / "hydra.toml"
     data = _read(source, "name a file like conf/hydra.toml")
-    _known_keys(source, (), data, ("cluster", "agents"))
+    _known_keys(source, (), data, ("cluster", "agents", "mesos"))
     cluster = _table(source, ("cluster",), data.get("cluster", {}))
     _known_keys(source, ("cluster",), cluster, _CLUSTER_KEYS)
     rows = data.get("agents", [])
@@ -95,6 +96,27 @@ def load_cluster(path: Path | None = None) -> ClusterSpec:
     agents = [_agent(source, ("agents", index), row) for index, row in enumerate(rows)]
     homes: dict[str | int, str] = dict.fromkeys(_CLUSTER_KEYS, "cluster")
     return _build(ClusterSpec, {**cluster, "agents": agents}, str(source), {}, homes)
+
+
+def load_mesos(path: Path | None = None, overrides: Mapping[str, str | None] | None = None) -> MesosSpec:
+    """How Hydra introduces itself to Mesos: the table [mesos] of a cluster file; None is ``conf/hydra.toml``.
+
+    Principal and secret may stand in the environment instead, as HYDRA_MESOS_PRINCIPAL and HYDRA_MESOS_SECRET.
+
+    Args:
+        path: the file.
+        overrides: values from flags, by key; None leaves the file's.
+
+    Raises:
+        ConfigError: the file is missing, malformed or impossible.
+    """
+    source = path or conf_dir() / "hydra.toml"
+    table = _table(source, ("mesos",), _read(source, "name a file like conf/hydra.toml").get("mesos", {}))
+    _known_keys(source, ("mesos",), table, _field_names(MesosSpec))
+    surroundings = {key: os.environ.get(f"HYDRA_MESOS_{key.upper()}") for key in ("principal", "secret")}
+    given = {key: value for key, value in {**surroundings, **(overrides or {})}.items() if value}
+    homes: dict[str | int, str] = dict.fromkeys(_field_names(MesosSpec), "mesos")
+    return _build(MesosSpec, {**table, **given}, str(source), {}, homes)
 
 
 def load_scenario(name_or_path: str | Path, overrides: Mapping[str, object] | None = None) -> Scenario:
@@ -311,7 +333,7 @@ def _explain(
             text = " or ".join(dict.fromkeys(w.removeprefix("Input should be ") for w in wants))
             if key and key[0] in homes:
                 key = (homes[key[0]], *key)
-            if key[:2] == ("kafka", "properties"):  # its values may be secrets
+            if key[:2] in (("kafka", "properties"), ("mesos", "secret")):  # their values may be secrets
                 return _wrong(label, key, f"must be {text}")
             return _wrong(label, key, f"must be {text}, not {reprlib.repr(first['input'])}")
 

@@ -69,6 +69,11 @@ class Deployment:
         """The ids of the subscribers of the current size."""
         return range(self._scenario.publishers, self._scenario.publishers + self._subscribers)
 
+    @property
+    def here(self) -> bool:
+        """Whether the clients run on this machine."""
+        return self._engine.here
+
     def agent_of(self, client: int) -> str:
         """The id of the agent that this client is on, "" if it is on none."""
         group = self._home.get(client)
@@ -188,7 +193,9 @@ class Deployment:
             self.launches[launch.group.id] = launch
             self._home.update((c, launch.group.id) for c in _ids(launch))
             where = f"{launch.group.id}: {launch.group.count} {role}(s) from id {launch.group.first_client}"
-            self._note("launch", f"{where} on {launch.agent.id}")
+            agent = launch.agent
+            host = f" ({agent.hostname})" if agent.hostname != agent.id else ""
+            self._note("launch", f"{where} on {agent.id}{host}")
 
     def _new_group(self, role: Role) -> str:
         self._groups_made += 1

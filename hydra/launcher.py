@@ -3,41 +3,84 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final, get_args
 
+from hydra.cluster.artifacts import build
+from hydra.cluster.constraints import permits
 from hydra.cluster.engine import Engine
 from hydra.cluster.local import LocalEngine
+from hydra.cluster.mesos import MesosEngine, cache_dir
+from hydra.cluster.mesos_operator import Operator, leader
+from hydra.cluster.placement import merge
+from hydra.cluster.resources import fits, need_of
 from hydra.cluster.splitting import split
 from hydra.console import Observer, duration
 from hydra.errors import EXIT_INTERRUPTED, UsageError
 from hydra.facts import facts
 from hydra.kafkatest.system import KafkaSystem
 from hydra.limits.machine import raise_soft_limits
-from hydra.model import ClusterSpec, Scenario
+from hydra.model import Agent, ClusterSpec, MesosSpec, Role, RoleSpec, Scenario
 from hydra.results.store import RunStore
 from hydra.runner import run
 from hydra.sweep import for_scenario
 from hydra.system import System
 from hydra.zmqtest.system import ZmqSystem
 
+LOCAL: Final = "local"
+"""The ``--master`` that is no Mesos master: the embedded cluster."""
+
 
 @contextlib.contextmanager
-def engine(cluster: ClusterSpec, master: str, sandbox: Path | None = None) -> Iterator[Engine]:
-    """The cluster's engine, closed at the end; without a sandbox of its own it gets a temporary one.
+def engine(cluster: ClusterSpec, order: Order, system: System) -> Iterator[Engine]:
+    """The cluster's engine for a run, closed at the end.
 
     Raises:
-        UsageError: there is no engine for this master.
+        UsageError: ``order.master`` is no address.
+        ClusterError: the master there does not take us, or offers nothing.
     """
-    if master != "local":
-        raise UsageError(f"--master {master} is not supported yet", "use --master local, the embedded cluster")
     with contextlib.ExitStack() as stack:
-        root = sandbox or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hydra-")))
-        local = LocalEngine(cluster.agents, root)
-        stack.callback(local.close)
-        yield local
+        if order.master == LOCAL:
+            local = LocalEngine(cluster.agents, order.out / "sandbox")
+            stack.callback(local.close)
+            yield local
+            return
+        order.out.mkdir(parents=True, exist_ok=True)
+        artifact = build(cache_dir(), programs(system))
+        log = order.out / "mesos.log"
+        mesos = MesosEngine(order.master, order.mesos, order.out.name, artifact, log)
+        stack.callback(mesos.close)
+        mesos.await_offers()
+        yield mesos
+
+
+def programs(system: System) -> list[tuple[str, ...]]:
+    """How the groups of both roles are started."""
+    return [system.program(role).command for role in get_args(Role)]
+
+
+def agents(cluster: ClusterSpec, master: str, mesos: MesosSpec) -> list[Agent]:
+    """The agents of the embedded cluster, or of a Mesos master, with what is free on each; registers nothing.
+
+    Raises:
+        UsageError: that is no address of a master.
+        ClusterError: it does not answer.
+    """
+    if master == LOCAL:
+        return merge(cluster.agents)
+    return Operator(leader(master), mesos.principal, mesos.secret).agents()
+
+
+def roles_on(agent: Agent, scenario: Scenario) -> list[str]:
+    """Which of a scenario's roles could run on the agent as it is now: their constraints, and one client's need."""
+    specs: dict[str, RoleSpec] = {"publisher": scenario.publisher, "subscriber": scenario.subscriber}
+    return [
+        role
+        for role, spec in specs.items()
+        if all(permits(c, agent, {}) for c in spec.constraints) and fits(need_of(spec.demand, 1), agent.resources)
+    ]
 
 
 def system_for(scenario: Scenario) -> System:
@@ -66,6 +109,7 @@ class Order:
     overrides: Mapping[str, object]
     resume: bool = False
     quiet: bool = False
+    mesos: MesosSpec = field(default_factory=MesosSpec)
 
 
 def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int, RunStore]:
@@ -78,9 +122,11 @@ def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int,
     """
     observer = Observer(quiet=order.quiet)
     raise_soft_limits()
-    with engine(cluster, order.master, order.out / "sandbox") as its_engine:
-        system = system_for(scenario)
-        system.check()
+    system = system_for(scenario)
+    system.check()
+    if order.master != LOCAL and scenario.system == "kafka" and not scenario.kafka.bootstrap:
+        raise UsageError("the embedded broker serves this machine only", "name your Kafka cluster with --bootstrap")
+    with engine(cluster, order, system) as its_engine:
         check_placement(scenario, cluster, its_engine)
         store = _store(scenario, cluster, order)
         sweep = for_scenario(scenario)

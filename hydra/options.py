@@ -64,6 +64,8 @@ run_flags = _flags(
     click.option("--out", type=click.Path(path_type=Path), help="Run directory to make (default: runs/NAME-TIME)."),
     click.option("--config", type=click.Path(path_type=Path), help="Cluster file (default: conf/hydra.toml)."),
     click.option("--master", default="local", show_default=True, help="local, or the address of a Mesos master."),
+    click.option("--advertise", metavar="ADDRESS", help="This machine's address as Mesos agents reach it."),
+    click.option("--artifact", metavar="URL", help="A copy of the agents' archive that you serve (hydra artifact)."),
     click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Replace any key of the scenario."),
     click.option("--resume", type=click.Path(path_type=Path), metavar="DIR", help="Go on with the run in DIR."),
     click.option("--repeat", type=int, metavar="N", help="Measure each row N times: mean and 95 % interval."),

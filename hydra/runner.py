@@ -94,7 +94,7 @@ def _up(
         stack.callback(system.close)
         name = store.directory.name
         system.open(name, store.directory)
-        controller = Controller(name)
+        controller = Controller(name, host=engine.address)
         stack.callback(controller.close)
         deployment = Deployment(engine, controller, system, scenario, cluster, store.add_event)
         stack.callback(deployment.close)
@@ -163,9 +163,10 @@ class _Steps:
 
     def _measure(self, plan: StepPlan) -> Observation:
         self._epoch += 1
-        checked = check_row(self._scenario, self._cluster, machine.read(), plan.clients)
-        if not checked.fits and plan.clients > len(self._deployment.subscribers):
-            raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
+        if self._deployment.here and plan.clients > len(self._deployment.subscribers):
+            checked = check_row(self._scenario, self._cluster, machine.read(), plan.clients)
+            if not checked.fits:
+                raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
         if trouble := self._system.trouble():
             self._store.add_event("revive", trouble)
             self._system.revive()

@@ -11,11 +11,21 @@ from hydra.model import Agent, Group, GroupEvent, Launch
 class Engine(Protocol):
     """Runs groups on agents. No call blocks for more than a moment."""
 
+    @property
+    def address(self) -> str:
+        """The address of this machine at which groups reach it."""
+
+    @property
+    def here(self) -> bool:
+        """Whether groups run on this machine, so that its limits are theirs."""
+
     def agents(self) -> list[Agent]:
         """The agents of the cluster with the resources that are free on each now."""
 
     def launch(self, groups: Sequence[Group]) -> list[Launch]:
         """Places the groups (``cluster.placement``) and starts them; either all of them or none.
+
+        An engine whose agents start groups later returns at once, and tells by ``events`` what became of each.
 
         Raises:
             PlacementError: a group fits nowhere; the text names the group and the constraint or resource.

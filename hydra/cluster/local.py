@@ -50,6 +50,9 @@ class LocalEngine:
     Not safe to be called from several threads.
     """
 
+    address: Final = "127.0.0.1"
+    here: Final = True
+
     def __init__(
         self,
         agents: Sequence[Agent],

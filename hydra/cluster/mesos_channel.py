@@ -1,0 +1,80 @@
+"""How the engine and the driver's process talk: JSON, a line each, over a pair of sockets."""
+
+from __future__ import annotations
+
+import json
+import selectors
+import socket
+from collections.abc import Iterator
+from typing import Any, Final
+
+Message = dict[str, Any]
+
+_PIECE: Final = 1 << 18
+_BUFFER: Final = 1 << 22
+"""Room in the socket for a launch of many groups, so that sending it does not wait for the other side."""
+
+
+class Channel:
+    """One end; nothing here ever blocks but :meth:`wait`.
+
+    Attributes:
+        closed: whether the other end has gone.
+    """
+
+    def __init__(self, end: socket.socket) -> None:
+        self.closed = False
+        self._socket = end
+        self._socket.setblocking(False)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+        self._unsent = bytearray()
+        self._unread = bytearray()
+
+    def send(self, message: Message) -> None:
+        """Queues a message and sends as much as the other side takes now."""
+        self._unsent += json.dumps(message, separators=(",", ":")).encode() + b"\n"
+        self.flush()
+
+    def flush(self) -> bool:
+        """Sends more of what is queued; whether everything has gone."""
+        while self._unsent and not self.closed:
+            try:
+                del self._unsent[: self._socket.send(self._unsent[:_PIECE])]
+            except BlockingIOError:
+                return False
+            except OSError:  # the reader has gone; what it would have got is of no use to anybody else
+                self.closed = True
+        return not self._unsent
+
+    def receive(self) -> Iterator[Message]:
+        """The messages that have come."""
+        while not self.closed:
+            try:
+                piece = self._socket.recv(_PIECE)
+            except BlockingIOError:
+                break
+            except OSError:
+                piece = b""
+            if not piece:
+                self.closed = True
+            self._unread += piece
+        *lines, rest = self._unread.split(b"\n")
+        self._unread = bytearray(rest)
+        for line in lines:
+            yield json.loads(line)
+
+    def wait(self, timeout_s: float, *others: socket.socket) -> None:
+        """Until something has come, here or to one of the others, or queued messages can go on, or the time is over."""
+        if self.closed:
+            return
+        with selectors.DefaultSelector() as selector:
+            for other in others:
+                selector.register(other, selectors.EVENT_READ)
+            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
+            selector.register(self._socket, events)
+            selector.select(timeout_s)
+
+    def close(self) -> None:
+        """Closes this end."""
+        self.closed = True
+        self._socket.close()

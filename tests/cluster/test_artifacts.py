@@ -1,0 +1,191 @@
+"""The agents' archive: what is in it, who gets it, and what hydra-run says where it cannot start."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import platform
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from hydra.cluster.artifacts import RUNNER, Artifact, ArtifactServer, build, glibc_needed, rewritten
+from hydra.errors import ClusterError
+
+pytestmark = pytest.mark.processes
+
+PYZMQ = (sys.executable, "-m", "hydra.zmqtest.pyzmq", "zmq-sub")
+KAFKA = (sys.executable, "-m", "hydra.kafkatest.kafka_python", "kafka-sub")
+CONFLUENT = (sys.executable, "-m", "hydra.kafkatest.confluent", "kafka-sub")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("artifacts")
+
+
+@pytest.fixture(scope="module")
+def artifact(tmp_path_factory: pytest.TempPathFactory) -> Artifact:
+    return build(tmp_path_factory.mktemp("artifact"), [PYZMQ])
+
+
+@pytest.fixture(scope="module")
+def sandbox(artifact: Artifact, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("sandbox")
+    with tarfile.open(artifact.path) as tar:
+        tar.extractall(where, filter="tar")
+    return where
+
+
+PATH = f"{Path(sys.executable).resolve().parent}:/usr/local/bin:/usr/bin:/bin"
+
+
+def run(sandbox: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """As a Mesos executor does: nothing of this process's environment."""
+    shared = sandbox / "shared"
+    shared.mkdir(exist_ok=True)
+    return subprocess.run(
+        ["/bin/sh", RUNNER, *words],
+        cwd=sandbox,
+        env={"PATH": PATH, "TMPDIR": str(shared), **env},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_it_is_made_once_and_named_by_its_contents(artifact: Artifact) -> None:
+    before = artifact.path.stat().st_mtime_ns
+    assert build(artifact.path.parent, [PYZMQ, PYZMQ]) == artifact
+    assert artifact.path.stat().st_mtime_ns == before
+    minor = f"py{sys.version_info.major}.{sys.version_info.minor}"
+    assert minor in artifact.name
+    assert artifact.digest in artifact.name
+    assert artifact.sha256 == hashlib.sha256(artifact.path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("command", [PYZMQ, KAFKA, CONFLUENT], ids=["pyzmq", "kafka-python", "confluent"])
+def test_clients_start_with_nothing_but_the_archive(folder: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+    with tarfile.open(build(folder, [command]).path) as tar:
+        tar.extractall(tmp_path, filter="tar")
+    done = run(tmp_path, *rewritten(command), "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    where = "import sys, numpy, hydra; print(numpy.__file__, hydra.__file__)"
+    for path in run(tmp_path, "python", "-c", where).stdout.split():
+        assert Path(path).is_relative_to(tmp_path / "shared")
+
+
+def test_groups_of_an_agent_share_one_unpacked_copy_and_none_is_left_in_the_sandbox(
+    artifact: Artifact, tmp_path: Path
+) -> None:
+    for name in ("one", "two"):
+        with tarfile.open(artifact.path) as tar:
+            tar.extractall(tmp_path / name, filter="tar")
+    words = ["/bin/sh", RUNNER, "python", "-c", "import hydra; print(hydra.__file__)"]
+    env = {"PATH": PATH, "TMPDIR": str(tmp_path)}
+    both = [
+        subprocess.Popen(words, cwd=tmp_path / name, env=env, stdout=subprocess.PIPE, text=True)
+        for name in ("one", "two")
+    ]
+    first, second = (process.communicate(timeout=60)[0] for process in both)
+    assert first == second != ""
+    shared = tmp_path / f"hydra-{os.getuid()}"
+    assert shared.stat().st_mode & 0o777 == 0o700
+    assert Path(first.strip()).is_relative_to(shared / artifact.digest)
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == [RUNNER]
+
+
+def test_a_shared_folder_of_somebody_else_is_not_used(artifact: Artifact, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / f"hydra-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
+    with tarfile.open(artifact.path) as tar:
+        tar.extractall(tmp_path / "sandbox", filter="tar")
+    done = run(tmp_path / "sandbox", "python", "-c", "import hydra; print(hydra.__file__)", TMPDIR=str(tmp_path))
+    assert Path(done.stdout.strip()).is_relative_to(tmp_path / "sandbox" / "program")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_another_python_is_refused_in_one_line(sandbox: Path, tmp_path: Path) -> None:
+    (tmp_path / "python3").write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 3.8.1 && exit 0\nexit 1\n')
+    (tmp_path / "python3").chmod(0o755)
+    for tool in ("uname", "dirname"):
+        (tmp_path / tool).symlink_to(next(p for p in (Path("/usr/bin") / tool, Path("/bin") / tool) if p.exists()))
+    done = run(sandbox, "python", "-c", "print(1)", PATH=str(tmp_path))
+    assert done.returncode == 78
+    wanted = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert f"this agent has no Python {wanted}, which the controller runs (python3 here: Python 3.8.1)" in done.stderr
+
+
+def test_another_machine_and_another_archive_are_refused(sandbox: Path, tmp_path: Path) -> None:
+    (tmp_path / "uname").write_text("#!/bin/sh\necho riscv64\n")
+    (tmp_path / "uname").chmod(0o755)
+    done = run(sandbox, "python", "-c", "1", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert done.returncode == 78
+    assert f"this agent is riscv64; the archive was built on {platform.machine()}" in done.stderr
+    done = run(sandbox, "python", "-c", "1", HYDRA_ARTIFACT="0123")
+    assert done.returncode == 78
+    assert "the run needs 0123: rebuild what --artifact names" in done.stderr
+
+
+def test_a_native_client_needs_a_glibc_that_is_new_enough_and_no_python(folder: Path, tmp_path: Path) -> None:
+    program = Path("/bin/true").resolve()
+    assert glibc_needed([program]) >= (2, 2)
+    fake = tmp_path / "hydra-client"
+    fake.write_bytes(program.read_bytes())
+    fake.chmod(0o755)
+    native = build(folder, [(str(fake), "zmq-sub")])
+    with tarfile.open(native.path) as tar:
+        assert sorted(tar.getnames()) == [RUNNER, "program.tar.gz"]
+        tar.extractall(tmp_path, filter="tar")
+    assert run(tmp_path, *rewritten((str(fake), "zmq-sub"))).returncode == 0
+    script = (tmp_path / RUNNER).read_text()
+    needed = ".".join(map(str, glibc_needed([program])))
+    (tmp_path / RUNNER).write_text(script.replace(f"'{needed}'", "'2.999'"))
+    done = run(tmp_path, "hydra-client")
+    assert done.returncode == 78
+    assert "the native clients need" in done.stderr
+
+
+def test_a_program_is_named_as_the_archive_has_it() -> None:
+    assert list(rewritten(PYZMQ)) == ["python", "-m", "hydra.zmqtest.pyzmq", "zmq-sub"]
+    assert list(rewritten(("/opt/x/hydra-client", "zmq-sub"))) == ["hydra-client", "zmq-sub"]
+
+
+def test_only_who_knows_the_path_gets_it_and_nothing_else_is_served(artifact: Artifact) -> None:
+    server, other = ArtifactServer(artifact, "127.0.0.1"), ArtifactServer(artifact, "127.0.0.1")
+    try:
+        url = urlsplit(server.url)
+        assert url.path != urlsplit(other.url).path
+        assert url.path.endswith(artifact.name)
+        connection = http.client.HTTPConnection(url.netloc, timeout=10)
+        for method, target, status, size in (
+            ("GET", url.path, 200, artifact.path.stat().st_size),
+            ("HEAD", url.path, 200, 0),
+            ("GET", f"/x/{artifact.name}", 404, None),
+            ("GET", "/", 404, None),
+            ("GET", f"{url.path}/../../etc/passwd", 404, None),
+            ("POST", url.path, 501, None),
+        ):
+            connection.request(method, target)
+            answer = connection.getresponse()
+            body = answer.read()
+            assert answer.status == status, (method, target)
+            if size is not None:
+                assert len(body) == size
+                assert answer.getheader("Content-Length") == str(artifact.path.stat().st_size)
+                assert answer.getheader("ETag") == f'"{artifact.sha256}"'
+        connection.close()
+    finally:
+        server.close()
+        other.close()
+
+
+def test_an_address_of_somebody_else_is_refused(artifact: Artifact) -> None:
+    with pytest.raises(ClusterError, match="--advertise"):
+        ArtifactServer(artifact, "192.0.2.1")

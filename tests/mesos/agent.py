@@ -1,0 +1,298 @@
+"""An agent of the test master: it really runs its command tasks, as Mesos' fetcher and command executor do."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import os
+import signal
+import sys
+import time
+import urllib.request
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from tests.mesos import pool
+from tests.mesos.http import Request, Response, Server
+
+Json = dict[str, Any]
+PATH = f"{sys.base_prefix}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""The interpreter that the tests' environment was made of is installed on every agent, without its packages."""
+TERMINAL = {"TASK_FINISHED", "TASK_FAILED", "TASK_KILLED", "TASK_ERROR", "TASK_LOST", "TASK_DROPPED", "TASK_GONE"}
+
+
+@dataclass
+class Task:
+    """A task on an agent; ``updates`` are those that nobody acknowledged, oldest first."""
+
+    info: Json
+    framework: str
+    container: str = field(default_factory=lambda: str(uuid.uuid4()))
+    state: str = "TASK_STAGING"
+    statuses: list[Json] = field(default_factory=list)
+    updates: list[Json] = field(default_factory=list)
+    process: asyncio.subprocess.Process | None = None
+    killed: bool = False
+    resend: asyncio.Task[None] | None = None
+
+    @property
+    def id(self) -> str:
+        return str(self.info["task_id"]["value"])
+
+
+class Agent:
+    """One agent. ``deliver(agent, task, status)`` hands an update to whatever master leads."""
+
+    def __init__(self, hostname: str, attributes: str, resources: str, folder: Path, *, resend_s: float) -> None:
+        self.id = ""
+        self.hostname = hostname
+        self.attributes = pool.attributes(attributes)
+        self.total = pool.parse(resources)
+        self.tasks: dict[tuple[str, str], Task] = {}
+        self.alive = True
+        self.registered_time = time.time()
+        self.deliver: Callable[[Agent, Task, Json], None] = lambda *_: None
+        self.environment: dict[str, str] = {"PATH": PATH, "TMPDIR": str(folder.absolute() / "tmp")}
+        self.fetched: list[str] = []
+        self._folder = folder
+        self._resend_s = resend_s
+        self._server = Server(self._answer)
+        self._jobs: set[asyncio.Task[None]] = set()
+        self._fetching: dict[str, asyncio.Lock] = {}
+
+    @property
+    def port(self) -> int:
+        return self._server.port
+
+    async def start(self) -> None:
+        (self._folder / "tmp").mkdir(parents=True, exist_ok=True)
+        await self._server.start()
+
+    async def stop(self) -> None:
+        """Ends all at once, as when the host loses its power."""
+        self.alive = False
+        await self._server.stop()
+        for task in self.tasks.values():
+            _signal(task, signal.SIGKILL)
+            if task.resend is not None:
+                task.resend.cancel()
+        await asyncio.gather(*self._jobs, return_exceptions=True)
+
+    def used(self) -> pool.Pool:
+        found: pool.Pool = {}
+        for task in self.tasks.values():
+            if task.state not in TERMINAL:
+                found = pool.plus(found, pool.read(task.info["resources"]))
+        return found
+
+    # --- tasks -------------------------------------------------------------------------------------------------------
+
+    def launch(self, framework: str, info: Json) -> None:
+        task = Task(info, framework)
+        self.tasks[framework, task.id] = task
+        job = asyncio.create_task(self._run(task))
+        self._jobs.add(job)
+        job.add_done_callback(self._jobs.discard)
+
+    def kill(self, framework: str, task_id: str) -> None:
+        task = self.tasks.get((framework, task_id))
+        if task is None or task.state in TERMINAL or task.killed:
+            return
+        task.killed = True
+        nanoseconds = task.info.get("kill_policy", {}).get("grace_period", {}).get("nanoseconds", 3e9)
+        _signal(task, signal.SIGTERM)
+        asyncio.get_running_loop().call_later(nanoseconds / 1e9, _signal, task, signal.SIGKILL)
+
+    def shut_down(self, framework: str) -> None:
+        """The framework was torn down: its executors end, and nobody hears of them again."""
+        for (owner, _), task in list(self.tasks.items()):
+            if owner == framework:
+                if task.resend is not None:
+                    task.resend.cancel()
+                task.updates.clear()
+                task.killed = True
+                _signal(task, signal.SIGKILL)
+
+    def acknowledge(self, framework: str, task_id: str, update: str) -> None:
+        task = self.tasks.get((framework, task_id))
+        if task is None or not task.updates or task.updates[0]["uuid"] != update:
+            return
+        task.updates.pop(0)
+        if task.resend is not None:
+            task.resend.cancel()
+            task.resend = None
+        if task.updates:
+            self._send(task)
+
+    def send_again(self) -> None:
+        """After a failover: every update that nobody acknowledged."""
+        for task in self.tasks.values():
+            if task.updates:
+                self._send(task)
+
+    async def _run(self, task: Task) -> None:
+        sandbox = self.sandbox(task)
+        sandbox.mkdir(parents=True)
+        command = task.info["command"]
+        with (sandbox / "stdout").open("ab") as stdout, (sandbox / "stderr").open("ab") as stderr:
+            for uri in command.get("uris", ()):
+                if not await self._fetch(uri, sandbox, stderr):
+                    self._update(
+                        task,
+                        "TASK_FAILED",
+                        f"Failed to launch container: Failed to fetch all URIs for container '{task.container}': "
+                        "exited with status 1",
+                        source="SOURCE_AGENT",
+                        reason="REASON_CONTAINER_LAUNCH_FAILED",
+                    )
+                    return
+            if self._gone(task):
+                self._update(task, "TASK_KILLED", "Killed before it was launched")
+                return
+            self._update(task, "TASK_STARTING")
+            variables = command.get("environment", {}).get("variables", ())
+            words = ["/bin/sh", "-c", command["value"]] if command.get("shell", True) else command["arguments"]
+            stderr.write(f"I20261120 15:58:59.997551 {os.getpid()} exec.cpp:164] Version: 1.11.0\n".encode())
+            stderr.flush()
+            try:
+                task.process = await asyncio.create_subprocess_exec(
+                    *words,
+                    executable="/bin/sh" if command.get("shell", True) else command["value"],
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=stdout,
+                    stderr=stderr,
+                    cwd=sandbox,
+                    env={
+                        **self.environment,
+                        "MESOS_SANDBOX": str(sandbox),
+                        "MESOS_TASK_ID": task.id,
+                        **{v["name"]: v["value"] for v in variables},
+                    },
+                    start_new_session=True,
+                )
+            except OSError as error:
+                self._update(task, "TASK_FAILED", f"Failed to launch command: {error}")
+                return
+        self._update(task, "TASK_RUNNING")
+        if self._gone(task):
+            _signal(task, signal.SIGKILL)
+        code = await task.process.wait()
+        if code < 0:
+            how = f"Command terminated with signal {signal.strsignal(-code)}"
+        else:
+            how = f"Command exited with status {code}"
+        _signal(task, signal.SIGKILL)
+        if task.killed:
+            self._update(task, "TASK_KILLED", how)
+        else:
+            self._update(task, "TASK_FINISHED" if code == 0 else "TASK_FAILED", how)
+
+    def _gone(self, task: Task) -> bool:
+        """What may have happened while something was awaited."""
+        return task.killed or not self.alive
+
+    async def _fetch(self, uri: Json, sandbox: Path, stderr: Any) -> bool:
+        value = uri["value"]
+        cached = self._folder / "fetch" / sha256(value.encode()).hexdigest()
+        async with self._fetching.setdefault(value, asyncio.Lock()):
+            if not (uri.get("cache") and cached.exists()):
+                self.fetched.append(value)
+                cached.parent.mkdir(exist_ok=True)
+                try:
+                    await asyncio.to_thread(urllib.request.urlretrieve, value, cached)
+                except OSError as error:
+                    stderr.write(f"Failed to fetch '{value}': {error}\n".encode())
+                    return False
+        words = ["tar", "-C", str(sandbox), "-xf", str(cached)]
+        if not uri.get("extract", True):
+            words = ["cp", str(cached), str(sandbox / value.rpartition("/")[2])]
+        copier = await asyncio.create_subprocess_exec(*words, stderr=stderr)
+        return await copier.wait() == 0
+
+    def _update(self, task: Task, state: str, message: str = "", **more: str) -> None:
+        task.state = state
+        status: Json = {
+            "task_id": {"value": task.id},
+            "state": state,
+            **({"message": message} if message else {}),
+            "source": "SOURCE_EXECUTOR",
+            **more,
+            "agent_id": {"value": self.id},
+            "executor_id": {"value": task.id},
+            "timestamp": time.time(),
+            "uuid": base64.b64encode(uuid.uuid4().bytes).decode(),
+        }
+        if task.process is not None:
+            status["container_status"] = {
+                "container_id": {"value": task.container},
+                "network_infos": [{"ip_addresses": [{"protocol": "IPv4", "ip_address": "127.0.0.1"}]}],
+                "executor_pid": task.process.pid,
+            }
+        task.statuses.append(status)
+        task.updates.append(status)
+        if len(task.updates) == 1 and self.alive:
+            self._send(task)
+
+    def _send(self, task: Task) -> None:
+        if task.resend is not None:
+            task.resend.cancel()
+        task.resend = asyncio.create_task(self._send_until_acknowledged(task, task.updates[0]))
+
+    async def _send_until_acknowledged(self, task: Task, status: Json) -> None:
+        wait = self._resend_s
+        while True:
+            self.deliver(self, task, status)
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, 600)
+
+    # --- endpoints ---------------------------------------------------------------------------------------------------
+
+    def sandbox(self, task: Task) -> Path:
+        return (
+            self._folder.absolute()
+            / f"slaves/{self.id}/frameworks/{task.framework}/executors/{task.id}/runs/{task.container}"
+        )
+
+    async def _answer(self, request: Request, _: asyncio.StreamWriter) -> Response:
+        if request.path == "/state":
+            return Response.json(self.state())
+        if request.path == "/files/browse":
+            folder = Path(request.query["path"])
+            rows = [{"path": str(p), "size": p.stat().st_size, "mode": "-rw-r--r--"} for p in sorted(folder.iterdir())]
+            return Response.json(rows)
+        if request.path == "/files/read":
+            path = Path(request.query["path"])
+            if not path.is_file():
+                return Response.text(404, "")
+            data, offset = path.read_bytes(), int(request.query.get("offset", 0))
+            if offset < 0:
+                return Response.json({"data": "", "offset": len(data)})
+            end = offset + int(request.query["length"]) if "length" in request.query else len(data)
+            return Response.json({"data": data[offset:end].decode(errors="replace"), "offset": offset})
+        return Response.text(404, "")
+
+    def state(self) -> Json:
+        frameworks: dict[str, Json] = {}
+        for (owner, _), task in self.tasks.items():
+            known = frameworks.setdefault(owner, {"id": owner, "executors": [], "completed_executors": []})
+            ended = task.state in TERMINAL and not task.updates
+            row = {
+                "id": task.id,
+                "name": f"Command Executor (Task: {task.id})",
+                "source": task.id,
+                "container": task.container,
+                "directory": str(self.sandbox(task)),
+            }
+            known["completed_executors" if ended else "executors"].append(row)
+        return {"id": self.id, "hostname": self.hostname, "version": "1.11.0", "frameworks": list(frameworks.values())}
+
+
+def _signal(task: Task, number: signal.Signals) -> None:
+    if task.process is not None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(task.process.pid, number)

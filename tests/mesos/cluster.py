@@ -1,0 +1,113 @@
+"""A test master with its agents in a thread of its own, for tests that look at it from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tests.mesos.agent import Agent
+from tests.mesos.master import Master
+
+T = TypeVar("T")
+
+AGENTS = (
+    ("agent-pub", "group:cpu4-mem16", "cpus:4;mem:15000;disk:10000;ports:[31000-31499]"),
+    ("agent-sub-1", "group:cpu16-mem60;rack:12;slots:[1-3]", "cpus:16;mem:60000;disk:10000;ports:[31500-31999]"),
+    ("agent-sub-2", "group:cpu16-mem60", "cpus:16;mem:60000;disk:10000;ports:[32000-32499]"),
+)
+"""Hostname, attributes and resources, as an agent's command line has them."""
+
+
+class Cluster:
+    """Calls into the master's loop from the test's thread."""
+
+    def __init__(self, master: Master, agents: list[Agent], loop: asyncio.AbstractEventLoop) -> None:
+        self.master = master
+        self.agents = agents
+        self._loop = loop
+
+    @property
+    def address(self) -> str:
+        return self.master.address
+
+    def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
+
+    def ask(self, function: Callable[[], T]) -> T:
+        """The function's answer, from inside the loop, where nothing else happens meanwhile."""
+
+        async def inside() -> T:
+            return function()
+
+        return self.do(inside())
+
+    def calls(self, kind: str) -> list[dict[str, Any]]:
+        """The calls of a type that came, oldest first."""
+        return self.ask(lambda: [call for call in self.master.calls if call["type"] == kind])
+
+    def states(self) -> dict[str, str]:
+        """Task → state."""
+        return self.ask(lambda: {task.id: task.state for task in self.master.tasks()})
+
+    def lose(self, agent: Agent) -> None:
+        self.do(self.master.lose(agent))
+
+    def fail_over(self, *, recovering_s: float = 0.5) -> None:
+        """Another master leads from now on; the former one hangs up, recovers for a while and then redirects."""
+        self.do(self._fail_over(recovering_s))
+
+    async def _fail_over(self, recovering_s: float) -> None:
+        old = self.master
+        new = Master()
+        await new.start()
+        old.leads = False
+        old.hang_up()
+        await asyncio.sleep(recovering_s)
+        for agent in self.agents:
+            if agent.alive:
+                new.register(agent)
+        old.leader = new.address
+        self.master = new
+
+
+@contextmanager
+def running(folder: Path, agents: Sequence[tuple[str, str, str]] = AGENTS, **options: Any) -> Iterator[Cluster]:
+    """A master with these agents; at the end nothing of it is left."""
+    resend_s = options.pop("resend_s", 10.0)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="mesos", daemon=True)
+    thread.start()
+
+    async def start() -> Cluster:
+        master = Master(**options)
+        await master.start()
+        made = [Agent(*agent, folder / agent[0], resend_s=resend_s) for agent in agents]
+        for agent in made:
+            await agent.start()
+            master.register(agent)
+        return Cluster(master, made, loop)
+
+    cluster = asyncio.run_coroutine_threadsafe(start(), loop).result(10)
+    first = cluster.master
+    try:
+        yield cluster
+    finally:
+
+        async def stop() -> None:
+            for agent in cluster.agents:
+                await agent.stop()
+            for master in {first, cluster.master}:
+                await master.stop()
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            for other in others:
+                other.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+
+        asyncio.run_coroutine_threadsafe(stop(), loop).result(20)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(5)
+        loop.close()

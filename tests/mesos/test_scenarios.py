@@ -1,0 +1,227 @@
+"""The same scenario over the embedded cluster and over the test master, and what a cluster does to a run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import hydra as hydra_package
+from hydra.config import conf_dir
+from tests.integration.command import (
+    Background,
+    assert_all_arrived,
+    background,
+    events,
+    gone,
+    hydra,
+    steps,
+    table,
+    wait_until,
+)
+from tests.mesos.cluster import Cluster, running
+
+pytestmark = pytest.mark.processes
+pytest.importorskip("pymesos", reason="pip install ./shims/http-parser '.[mesos]'")
+
+NATIVE = Path(hydra_package.__file__).parent / "native" / "hydra-client"
+needs_native = pytest.mark.skipif(not NATIVE.exists(), reason="the native client is not built")
+FOUR_AGENTS = (
+    ("agent-pub", "group:cpu4-mem16", "cpus:4;mem:15000"),
+    *((f"agent-sub-{n}", "group:cpu16-mem60", "cpus:16;mem:60000") for n in (1, 2, 3)),
+)
+FIXED = ("zmqfixed", "--rate", 200, "--set", "ready_timeout_s=30.0")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One folder for the agents' archive, so that it is made once."""
+    before = os.environ.get("XDG_CACHE_HOME")
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    del os.environ["XDG_CACHE_HOME"]
+    if before is not None:
+        os.environ["XDG_CACHE_HOME"] = before
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    with running(tmp_path / "mesos", ping_timeout_s=0.2, allocation_s=0.1) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=["local", "mesos"])
+def master(request: pytest.FixtureRequest) -> str:
+    if request.param == "local":
+        return "local"
+    cluster: Cluster = request.getfixturevalue("cluster")
+    return cluster.address
+
+
+def await_window(run: Path, number: int = 1) -> None:
+    """Returns in the middle of a step."""
+
+    def begun() -> int:
+        return sum("window" in e for e in events(run)) if (run / "run.db").exists() else 0
+
+    wait_until(lambda: begun() >= number, 60, f"step {number}")
+
+
+def test_a_scenario_gives_the_same_table_whatever_engine_runs_it(tmp_path: Path, master: str) -> None:
+    run = tmp_path / "run"
+    hydra(*FIXED, "--clients", "2,4", "--duration", 2, "--master", master, "--out", run)
+    two, four = table(run)
+    assert (two["clients"], four["clients"]) == ("2", "4")
+    for row in (two, four):
+        assert row["failed_clients"] == "0"
+        assert_all_arrived(row, 400)
+    placed = [e for e in events(run) if e.startswith("launch:")]
+    assert sum("publisher" in e and "agent-pub" in e for e in placed) == 1
+    assert all("agent-sub" in e for e in placed if "subscriber" in e)
+
+
+def test_tasks_are_gone_after_the_run_and_nothing_secret_was_in_their_command(cluster: Cluster, tmp_path: Path) -> None:
+    hydra(*FIXED, "--clients", "2", "--duration", 1, "--master", cluster.address, "--out", tmp_path / "run")
+    assert cluster.ask(lambda: cluster.master.frameworks) == {}
+    assert set(cluster.states().values()) <= {"TASK_FINISHED", "TASK_KILLED"}
+    infos = cluster.ask(lambda: [task.info for task in cluster.master.tasks()])
+    for info in infos:
+        variables = {v["name"]: v["value"] for v in info["command"]["environment"]["variables"]}
+        secret = variables["HYDRA_CONTROL_CLIENT_SECRET"]
+        assert not any(secret in word for word in info["command"]["arguments"])
+        assert info["command"]["shell"] is False
+    # One download for each agent, however many groups it ran.
+    fetched = [uri for agent in cluster.agents for uri in agent.fetched]
+    assert len(fetched) == len({info["agent_id"]["value"] for info in infos})
+
+
+def test_a_master_failover_in_mid_run_changes_no_row(cluster: Cluster, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    arguments = (*FIXED, "--clients", "2,4", "--duration", 4, "--set", "warmup_s=0", "--master", cluster.address)
+    with background(*arguments, "--out", run, log=tmp_path / "log") as command:
+        await_window(run)
+        known = cluster.ask(lambda: list(cluster.master.frameworks))
+        cluster.fail_over()
+        assert command.wait() == 0, command.output()
+    assert [row["failed_clients"] for row in table(run)] == ["0", "0"]
+    assert cluster.calls("TEARDOWN")
+    assert cluster.ask(lambda: cluster.master.removed) == set(known)
+
+
+def test_an_agent_lost_in_mid_run_fails_its_clients_and_they_are_elsewhere_in_the_next_step(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    arguments = (*FIXED, "--clients", "4,5", "--duration", 4, "--set", "warmup_s=0", "--master", cluster.address)
+    with background(*arguments, "--out", run, log=tmp_path / "log") as command:
+        await_window(run)
+        (lost,) = (agent for agent in cluster.agents if agent.hostname == "agent-sub-1")
+        cluster.lose(lost)
+        assert command.wait() == 0, command.output()
+    first, second = table(run)
+    assert first["failed_dead"] == "2"
+    assert (second["failed_clients"], float(second["client_loss_pct"])) == ("0", 0)
+    assert any("group_exit" in e and "TASK_UNREACHABLE" in e for e in events(run))
+    launched = [e for e in events(run) if e.startswith("launch:")]
+    assert all("agent-sub-2" in e for e in launched[-1:])
+
+
+def without_python(cluster: Cluster, folder: Path) -> None:
+    """The agents' PATH holds what every host has, and no Python."""
+    folder.mkdir()
+    tools = "sh sed uname dirname getconf sort head tar gzip id mkdir touch find rm chmod flock"
+    for tool in tools.split():
+        (folder / tool).symlink_to(next(p for p in (Path("/usr/bin") / tool, Path("/bin") / tool) if p.exists()))
+    for agent in cluster.agents:
+        agent.environment["PATH"] = str(folder)
+
+
+@needs_native
+def test_native_clients_need_no_python_on_the_agents(cluster: Cluster, tmp_path: Path) -> None:
+    without_python(cluster, tmp_path / "bin")
+    native = ("--client", "native", "--clients", "4", "--duration", 1)
+    hydra(*FIXED, *native, "--master", cluster.address, "--out", tmp_path / "run")
+    (row,) = table(tmp_path / "run")
+    assert_all_arrived(row, 200)
+
+
+@needs_native
+def test_a_thousand_clients_in_a_hundred_groups_are_ready_within_thirty_seconds(tmp_path: Path) -> None:
+    config, run = tmp_path / "hydra.toml", tmp_path / "run"
+    config.write_text((conf_dir() / "hydra.toml").read_text().replace("max_group = 1000", "max_group = 10"))
+    with running(tmp_path / "mesos", FOUR_AGENTS, allocation_s=0.5) as cluster:
+        arguments = ("--client", "native", "--clients", "1000", "--duration", 1, "--set", "warmup_s=0")
+        hydra(*FIXED, *arguments, "--config", config, "--master", cluster.address, "--out", run)
+        assert len(cluster.states()) > 100
+    with closing(sqlite3.connect(run / "run.db")) as db:
+        (launched,) = db.execute("SELECT min(time_ns) FROM events WHERE kind = 'launch'").fetchone()
+        (ready,) = db.execute("SELECT min(time_ns) FROM events WHERE kind = 'window'").fetchone()
+    assert (ready - launched) / 1e9 < 30
+
+
+def test_an_agent_without_our_python_says_so(cluster: Cluster, tmp_path: Path) -> None:
+    without_python(cluster, tmp_path / "bin")
+    run = tmp_path / "run"
+    done = hydra(*FIXED, "--clients", "2", "--duration", 1, "--master", cluster.address, "--out", run, expect=1)
+    assert "this agent has no Python 3." in done.stderr
+    assert "python3 here: none" in done.stderr
+
+
+def test_no_matching_agent_is_explained_before_anything_is_launched(cluster: Cluster, tmp_path: Path) -> None:
+    constraint = 'subscriber.constraints=[["group", "CLUSTER", "huge"]]'
+    done = hydra(*FIXED, "--set", constraint, "--master", cluster.address, "--out", tmp_path / "run", expect=2)
+    assert "0 of 3 agents match group CLUSTER huge; seen: cpu16-mem60 x2, cpu4-mem16 x1" in done.stderr
+    assert cluster.states() == {}
+
+
+def _stopped_with(command: Background, number: signal.Signals, cluster: Cluster) -> None:
+    family = command.family()
+    command.process.send_signal(number)
+    wait_until(lambda: cluster.ask(lambda: not cluster.master.frameworks), 15, "the teardown")
+    wait_until(lambda: "TASK_RUNNING" not in cluster.states().values(), 10, "the end of the tasks")
+    wait_until(lambda: gone(family), 15, "the end of the driver's process")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_interrupted_or_killed_leaves_nothing_on_the_cluster(
+    cluster: Cluster, tmp_path: Path, number: signal.Signals
+) -> None:
+    run = tmp_path / "run"
+    arguments = (*FIXED, "--clients", "2,3", "--duration", 3, "--master", cluster.address, "--out", run)
+    with background(*arguments, log=tmp_path / "log") as command:
+        wait_until(lambda: len(steps(run)) >= 1, 60, "the first row")
+        _stopped_with(command, number, cluster)
+    assert steps(run)[0][1] == "ok"
+
+
+def test_what_is_left_when_all_of_hydra_is_gone_is_seen_and_ended(cluster: Cluster, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    arguments = (*FIXED, "--clients", "2", "--duration", 60, "--master", cluster.address, "--out", run)
+    with background(*arguments, log=tmp_path / "log") as command:
+        await_window(run)
+        for process in command.family():
+            process.kill()  # the driver's process first: nobody is left who could tear the framework down
+        command.process.kill()
+        command.process.wait(10)
+    listed = hydra("ps", "--master", cluster.address).stdout
+    assert listed.splitlines()[2].split()[0] == "run"
+    assert hydra("kill", "run", "--master", cluster.address).stdout.startswith("ended ")
+    wait_until(lambda: "TASK_RUNNING" not in cluster.states().values(), 10, "the end of the tasks")
+    hydra("kill", "run", "--master", cluster.address, expect=2)
+
+
+def test_agents_are_listed_with_the_roles_that_could_run_there(cluster: Cluster) -> None:
+    rows = hydra("agents", "--master", cluster.address, "--for", "zmqfixed").stdout.splitlines()[2:]
+    assert ["publisher" in row for row in rows] == [True, False, False]
+    assert ["subscriber" in row for row in rows] == [False, True, True]
+    assert "rack:12;slots:[1-3]" in rows[1]
+
+
+def test_a_master_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    done = hydra("agents", "--master", "127.0.0.1:1", expect=1)
+    assert "no answer from 127.0.0.1:1" in done.stderr
