@@ -46,9 +46,7 @@ class Observer:
         self._quiet = quiet
         self._progress: Progress | None = None
         self._task = TaskID(0)
-        self._before = ""
         self._steps = 0
-        self._left_s = 0.0
         if self._console.is_terminal and not quiet:
             self._progress = Progress(
                 TextColumn("{task.description}"),
@@ -71,17 +69,15 @@ class Observer:
     def step_begins(self, plan: StepPlan, left_s: float) -> None:
         """A step is being prepared; ``left_s`` is about how long the run still takes."""
         self._steps += 1
-        self._left_s = left_s
-        self._before = ""
         if self._progress is not None:
             self._progress.start()
             text = f"step {self._steps}: {describe(plan)} · about {duration(left_s)} left"
             self._task = self._progress.add_task(text, total=plan.duration_s, rate="preparing")
 
-    def tick(self, elapsed_s: float, messages: int) -> None:
-        """The step's window is open; ``messages`` is what a subscriber has got so far."""
+    def tick(self, elapsed_s: float, rate_pps: float) -> None:
+        """The step's window is open; ``rate_pps`` is what a subscriber receives."""
         if self._progress is not None and elapsed_s > 0:
-            rate = f"{messages / elapsed_s:,.0f}/s per subscriber" if messages else "running"
+            rate = f"{rate_pps:,.0f}/s per subscriber" if rate_pps else "running"
             self._progress.update(self._task, completed=elapsed_s, rate=rate)
 
     def step_ended(self, result: StepResult) -> None:

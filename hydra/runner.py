@@ -208,9 +208,9 @@ class _Steps:
         samples: list[HostSample] = []
         offset_ns = wall_offset_ns()
 
-        def tick(elapsed_s: float, messages: int) -> None:
+        def tick(elapsed_s: float, rate_pps: float) -> None:
             samples.append(sampler.sample(time.monotonic_ns() + offset_ns))
-            self._observer.tick(elapsed_s, messages)
+            self._observer.tick(elapsed_s, rate_pps)
 
         return self._stepper.measure(plan, self._epoch, tick), samples
 

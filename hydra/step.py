@@ -31,8 +31,8 @@ _SETTLE_S: Final = 0.2
 _SETTLE_AT_MOST_S: Final = 5.0
 _TICK_NS: Final = 250_000_000
 
-Tick = Callable[[float, int], None]
-"""Takes the seconds since the window began and the mean of the messages that subscribers have told of so far."""
+Tick = Callable[[float, float], None]
+"""Takes the seconds since the window began and the mean rate (messages/s) that subscribers have told of so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class Stepper:
             now_ns = time.monotonic_ns() + offset_ns
             if now_ns >= next_tick_ns:
                 next_tick_ns = now_ns + _TICK_NS
-                tick((now_ns - start_ns) / 1e9, _mean_progress(answers.progress, deployment.subscribers))
+                tick((now_ns - start_ns) / 1e9, _mean_rate(answers.progress, deployment.subscribers, start_ns))
             # A publisher that cannot go on says so; what it sent until then is measured.
             return now_ns >= stop_ns or any(p in answers.errors for p in deployment.publishers)
 
@@ -302,6 +302,11 @@ def cohort_settings(plan: StepPlan) -> Settings:
     return replace(plan.settings, reconnect_rate=plan.cohort.rate)
 
 
-def _mean_progress(progress: Mapping[int, Progress], subscribers: range) -> int:
-    told = [p.messages for client, p in progress.items() if client in subscribers]
-    return sum(told) // len(told) if told else 0
+def _mean_rate(progress: Mapping[int, Progress], subscribers: range, start_ns: int) -> float:
+    """Messages/s since the start, as of when each subscriber told of it; 0 before any did."""
+    told = [
+        p.messages / (p.time_ns - start_ns) * 1e9
+        for client, p in progress.items()
+        if client in subscribers and p.time_ns > start_ns
+    ]
+    return sum(told) / len(told) if told else 0.0
