@@ -47,6 +47,8 @@ def engine(cluster: ClusterSpec, order: Order, system: System) -> Iterator[Engin
             stack.callback(local.close)
             yield local
             return
+        # Nothing is made for a master that is no address, or does not answer.
+        leader(order.master)
         order.out.mkdir(parents=True, exist_ok=True)
         artifact = build(cache_dir(), programs(system))
         log = order.out / "mesos.log"

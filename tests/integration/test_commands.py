@@ -154,7 +154,7 @@ def test_agents_lists_what_is_declared() -> None:
         (["kafka-batch", "--client", "pyzmq"], "confluent-kafka"),
         (["kafka-batch", "--bootstrap", "127.0.0.1:1", "--kafka-prop", "group.id=x"], "group.id"),
         (["zmqfixed", "--config", "nosuch.toml"], "nosuch.toml"),
-        (["zmqfixed", "--master", "host:5050"], "--master"),
+        (["zmqfixed", "--master", "host:port"], "--master"),
         (["runs", "nosuch"], "nosuch"),
     ],
 )
