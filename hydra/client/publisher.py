@@ -28,7 +28,9 @@ from hydra.control.protocol import (
 )
 from hydra.model import PublisherReport, SequenceRange
 
-PROBE_EVERY_S: Final = 0.05
+PROBE_FIRST_S: Final = 0.05
+PROBE_LAST_S: Final = 1.0
+"""Probes come at doubling distances: thousands of subscribers woken twenty times a second never finish connecting."""
 FLUSH_AT_MOST_S: Final = 10.0
 """How long a publisher waits for outstanding acknowledgements after the end of the window."""
 MEMORY_EVERY_NS: Final = 50_000_000
@@ -46,6 +48,7 @@ class Publisher:
         self._transport = transport
         self._command: Configure | None = None
         self._probing = False
+        self._probe_wait_s = PROBE_FIRST_S
         self._step: _Sending | None = None
         self._report: Report | None = None
 
@@ -73,7 +76,8 @@ class Publisher:
         if self._probing and self._command is not None:
             self._transport.probe(pack(PROBE_EPOCH, self._id, self._command.epoch, time.time_ns()))
             self._transport.poll()
-            return PROBE_EVERY_S
+            self._probe_wait_s, wait_s = min(2 * self._probe_wait_s, PROBE_LAST_S), self._probe_wait_s
+            return wait_s
         return _IDLE_S
 
     def _obey(self, message: FromController) -> None:
@@ -102,6 +106,7 @@ class Publisher:
                 return
             self._command, self._step, self._report = command, None, None
             self._probing = command.probe
+            self._probe_wait_s = PROBE_FIRST_S
         self._control.acknowledge(command.epoch, "configure")
         self._control.send(Ready(ids=[self._id], seq=1, epoch=command.epoch, endpoint=self._endpoint))
 

@@ -9,7 +9,9 @@
 namespace hydra {
 namespace {
 
-constexpr std::int64_t kProbeEveryNs = 50 * kMillisecondNs;
+// Doubling distances: thousands of subscribers woken twenty times a second never finish connecting.
+constexpr std::int64_t kProbeFirstNs = 50 * kMillisecondNs;
+constexpr std::int64_t kProbeLastNs = kSecondNs;
 constexpr std::int64_t kIdleNs = 5 * kSecondNs;
 constexpr std::uint64_t kChannelToken = 0;
 constexpr std::uint64_t kTransportToken = 1;
@@ -76,7 +78,8 @@ std::int64_t Publisher::work(std::int64_t now_ns) {
             transport_.probe({kProbeEpoch, channel_.ids().front(), command_->epoch,
                               static_cast<std::uint64_t>(wall_ns())});
             transport_.poll();
-            next_probe_ns_ = now_ns + kProbeEveryNs;
+            next_probe_ns_ = now_ns + probe_wait_ns_;
+            probe_wait_ns_ = std::min(2 * probe_wait_ns_, kProbeLastNs);
         }
         return next_probe_ns_;
     }
@@ -100,6 +103,7 @@ void Publisher::obey(const Configure& command) {
         step_.reset();
         report_.reset();
         probing_ = command.probe;
+        probe_wait_ns_ = kProbeFirstNs;
         next_probe_ns_ = 0;
     }
     channel_.acknowledge(channel_.ids(), command.epoch, "configure");

@@ -38,6 +38,7 @@ class Publisher {
     std::string endpoint_;
     bool probing_ = false;
     std::int64_t next_probe_ns_ = 0;
+    std::int64_t probe_wait_ns_ = 0;
     std::unique_ptr<Sending> step_;
     std::optional<Report> report_;
 };
