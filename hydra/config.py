@@ -19,6 +19,7 @@ from pydantic_core import ErrorDetails
 from hydra.cluster.constraints import parse_constraint
 from hydra.cluster.resources import parse_attributes, parse_resources
 from hydra.errors import ConfigError
+from hydra.limits.needs import FOOTPRINTS
 from hydra.model import (
     ClusterSpec,
     Constraint,
@@ -137,6 +138,7 @@ def load_scenario(name_or_path: str | Path, overrides: Mapping[str, object] | No
         for key, value in overrides.items():
             _override(label, data, key, value)
     data.setdefault("name", source.stem)
+    _measured_demand(data)
     for role in ("publisher", "subscriber"):
         _constraints(label, data, role)
     kafka = data.get("kafka")
@@ -259,6 +261,16 @@ def _constraints(label: str, data: Toml, role: str) -> None:
         except ValueError as error:
             raise _wrong(label, (*key, index), str(error)) from error
     data[role] = {**table, "constraints": parsed}
+
+
+def _measured_demand(data: Toml) -> None:
+    """A subscriber asks for the memory that its implementation is known to take, unless the scenario says more."""
+    named = (data.get("system"), data.get("client"))
+    footprint = next((f for names, f in FOOTPRINTS.items() if names == named), None)
+    subscriber = data.setdefault("subscriber", {})
+    demand = subscriber.setdefault("demand", {}) if isinstance(subscriber, dict) else None
+    if footprint and isinstance(demand, dict):
+        demand.setdefault("mem_per_client", footprint.memory_bytes / 1e6)
 
 
 def _flat(table: Toml, prefix: str = "") -> Iterator[tuple[str, object]]:

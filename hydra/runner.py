@@ -155,9 +155,11 @@ class _Steps:
             result = StepResult(self._epoch, plan, "failed", reason=str(e))
             self._store.add_step(result)
         else:
+            began = time.monotonic()
             histograms = merged(observation)
             result = StepResult(self._epoch, plan, "ok", figures(observation, histograms))
             self._store.add_step(result, observation, histograms)
+            self._store.add_event("stored", f"epoch {self._epoch}: {time.monotonic() - began:.3f} s")
         self._begun = True
         return result
 

@@ -40,7 +40,7 @@ class RawStep:
     """What every client said of a step, before anything is computed.
 
     ``window_ns`` is the step's start and end on the step's clock; ``silent`` are clients that are alive and did not
-    report; ``overhead_s`` is what the step took beyond its window.
+    report.
     """
 
     publishers: Mapping[int, PublisherReport]
@@ -50,7 +50,23 @@ class RawStep:
     silent: Set[int]
     cohort: Set[int]
     window_ns: tuple[int, int]
-    overhead_s: float
+
+
+class Phases:
+    """How long each part of a step took, in the order of their ends."""
+
+    def __init__(self) -> None:
+        self._took: list[str] = []
+        self._began = time.monotonic()
+
+    def end(self, name: str) -> None:
+        """What has gone on since the phase before is called this."""
+        now = time.monotonic()
+        self._took.append(f"{name} {now - self._began:.3f} s")
+        self._began = now
+
+    def __str__(self) -> str:
+        return ", ".join(self._took)
 
 
 class Stepper:
@@ -85,15 +101,18 @@ class Stepper:
         Raises:
             StepError: it cannot be measured; the text says why.
         """
-        began = time.monotonic()
+        phases = Phases()
         deployment, roster = self._deployment, self._controller.roster
         deployment.begin_step()
         roster.begin(epoch)
         asked = set(deployment.subscribers)
         cohort = cohort_ids(plan.cohort, deployment.subscribers)
-        topic = self._configure(plan, epoch, cohort)
+        topic = self._configure(plan, epoch, cohort, phases)
         window = self._run_window(plan, epoch, tick)
+        phases.end("lead and window")
         publishers = self._collect(plan, epoch, topic)
+        phases.end("reports")
+        self._note("phases", f"epoch {epoch}: {phases}")
         answers = roster.answers
         self._unprove(cohort)
         for client, text in answers.errors.items():
@@ -106,12 +125,11 @@ class Stepper:
             silent=deployment.alive(asked) - answers.subscriber_reports.keys(),
             cohort=cohort,
             window_ns=window,
-            overhead_s=time.monotonic() - began - plan.duration_s,
         )
 
     # --- configure -------------------------------------------------------------------------------------------------
 
-    def _configure(self, plan: StepPlan, epoch: int, cohort: Set[int]) -> KafkaTopic | None:
+    def _configure(self, plan: StepPlan, epoch: int, cohort: Set[int], phases: Phases) -> KafkaTopic | None:
         deployment, answers = self._deployment, self._controller.roster.answers
         topic = self._system.topic()
         proofs = {c: self._proof(c, plan.settings, topic) for c in deployment.subscribers}
@@ -129,6 +147,7 @@ class Stepper:
         self._controller.tell(publishers, command)
         self._await(publishers, lambda: answers.ready.keys(), "publishers", "bind", self._ready_timeout_s)
         self._require_publishers()
+        phases.end("bind")
         endpoints = [PublisherEndpoint(p, answers.ready[p]) for p in publishers]
         shares: dict[tuple[bool, bool, bool], list[int]] = {}
         for client in deployment.subscribers:
@@ -146,8 +165,10 @@ class Stepper:
             )
         everyone = [*publishers, *deployment.subscribers]
         self._await(everyone, lambda: answers.acked("configure"), "clients", "take their settings", 30.0)
+        phases.end("settings")
         self._await(unproven, lambda: answers.ready.keys(), "subscribers", "get a probe", self._ready_timeout_s)
         self._require_publishers()
+        phases.end("readiness")
         self._proven.update((c, proofs[c]) for c in unproven)
         return topic
 
@@ -184,7 +205,7 @@ class Stepper:
                     raise StepError(f"client {client}: {text}")
             if trouble := self._system.trouble():
                 raise StepError(trouble)
-            return not wanted - answered() - deployment.died
+            return _all_in(wanted, answered(), deployment.died)
 
         if not self._controller.wait_until(done, timeout_s):
             missing = wanted - answered() - deployment.died
@@ -270,7 +291,7 @@ class Stepper:
 
         def all_in() -> bool:
             deployment.watch()
-            return not asked - answers.subscriber_reports.keys() - deployment.died
+            return _all_in(asked, answers.subscriber_reports.keys(), deployment.died)
 
         self._controller.wait_until(all_in, drain_max_s + _REPORT_MARGIN_S)
         return reports
@@ -293,6 +314,11 @@ class Stepper:
         if any(report.stopped_early for report in self._controller.roster.answers.publisher_reports.values()):
             # Such a publisher begins the next step with a new socket.
             self._proven.clear()
+
+
+def _all_in(wanted: Set[int], answered: Set[int], died: Set[int]) -> bool:
+    """Whether all of these clients have answered or died; counted first, for it is asked after every few messages."""
+    return len(answered) + len(died) >= len(wanted) and not wanted - answered - died
 
 
 def cohort_settings(plan: StepPlan) -> Settings:

@@ -52,9 +52,9 @@ class EpochAnswers:
         """The clients that acknowledged this command."""
         return self.acks.get(command, set())
 
-    def reported(self) -> Set[int]:
-        """The clients whose report is in."""
-        return self.publisher_reports.keys() | self.subscriber_reports.keys()
+    def has_report(self, client: int) -> bool:
+        """Whether this client's report is in."""
+        return client in self.subscriber_reports or client in self.publisher_reports
 
 
 class Roster:
@@ -224,7 +224,7 @@ class Roster:
                 self._report(message)
 
     def _report(self, message: Report) -> None:
-        if len(message.ids) != 1 or message.ids[0] in self.answers.reported():
+        if len(message.ids) != 1 or self.answers.has_report(message.ids[0]):
             self.refused["repeated_report"] += 1
         elif message.publisher is not None:
             self.answers.publisher_reports[message.ids[0]] = message.publisher

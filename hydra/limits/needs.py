@@ -16,19 +16,40 @@ MEGABYTE: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What one subscriber process of an implementation takes: memory as PSS."""
+    """What one subscriber process of an implementation takes: memory as PSS and what the kernel keeps for it.
+
+    ``further`` is what each further subscriber takes that is packed into the same process; None: it cannot be packed.
+    """
 
     threads: int
     files: int
     memory_bytes: int
+    further: Footprint | None = None
+
+    def of(self, packed: int) -> Footprint:
+        """What a process with so many subscribers takes.
+
+        Raises:
+            ValueError: more than one, of an implementation that cannot be packed.
+        """
+        if packed == 1:
+            return self
+        if self.further is None:
+            raise ValueError(f"{packed} subscribers in a process of an implementation that takes one")
+        more = packed - 1
+        return Footprint(
+            threads=self.threads + more * self.further.threads,
+            files=self.files + more * self.further.files,
+            memory_bytes=self.memory_bytes + more * self.further.memory_bytes,
+        )
 
 
 FOOTPRINTS: Final[Mapping[tuple[System, str], Footprint]] = {
     ("zmq", "pyzmq"): Footprint(threads=3, files=18, memory_bytes=8 * MEGABYTE),
     ("kafka", "kafka-python"): Footprint(threads=4, files=20, memory_bytes=14 * MEGABYTE),
     ("kafka", "confluent-kafka"): Footprint(threads=7, files=24, memory_bytes=9 * MEGABYTE),
-    ("zmq", "native"): Footprint(threads=3, files=14, memory_bytes=MEGABYTE),
-    ("kafka", "native"): Footprint(threads=7, files=20, memory_bytes=2 * MEGABYTE),
+    ("zmq", "native"): Footprint(3, 14, 700_000, further=Footprint(0, 2, 100_000)),
+    ("kafka", "native"): Footprint(7, 20, 1_500_000, further=Footprint(3, 6, 300_000)),
 }
 
 GROUP_PROCESSES: Final = 2
@@ -47,8 +68,8 @@ _BROKER_MEMORY_BYTES: Final = 1500 * MEGABYTE
 class Needs:
     """What a step takes in all.
 
-    ``files`` is the most that a single process opens; ``ports`` the most connections from this host to one address;
-    ``backlog`` how many clients may dial in at the same moment.
+    ``threads`` counts the processes' first ones too; ``files`` is the most that a single process opens; ``ports`` the
+    most connections from this host to one address; ``backlog`` how many clients may dial in at the same moment.
     """
 
     processes: int
@@ -69,21 +90,29 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int) -> Ne
         groups: groups, publishers' included.
         fork_window: how many clients of a group may be unanswered at a time.
     """
-    one = FOOTPRINTS[scenario.system, scenario.client]
+    alone = FOOTPRINTS[scenario.system, scenario.client]
+    packed = min(scenario.native.clients_per_process, clients)
+    one = alone.of(packed)
+    subscriber_processes = -(-clients // packed)
     everyone = clients + scenario.publishers
+    client_processes = subscriber_processes + scenario.publishers
     embedded = scenario.system == "kafka" and not scenario.kafka.bootstrap
     # A publisher of raw ZMQ holds a connection of every subscriber; a broker of ours holds theirs instead.
-    widest = max(_CONTROLLER_FILES + everyone + 4 * groups, one.files + clients if scenario.system == "zmq" else 0)
+    widest = max(
+        one.files,
+        _CONTROLLER_FILES + client_processes + 4 * groups,
+        alone.files + clients if scenario.system == "zmq" else 0,
+    )
     broker_files = _BROKER_FILES + _BROKER_CONNECTIONS * everyone if embedded else 0
-    processes = everyone + GROUP_PROCESSES * groups + (2 if embedded else 0)
+    processes = client_processes + GROUP_PROCESSES * groups + (2 if embedded else 0)
     return Needs(
         processes=processes,
-        threads=everyone * one.threads + GROUP_PROCESSES * groups * 3 + (_BROKER_THREADS if embedded else 0),
+        threads=client_processes * one.threads + GROUP_PROCESSES * groups * 3 + (_BROKER_THREADS if embedded else 0),
         files=max(widest, broker_files),
-        all_files=everyone * one.files + widest + broker_files,
-        ports=everyone + groups,
+        all_files=client_processes * one.files + widest + broker_files,
+        ports=max(everyone, client_processes + groups),
         backlog=min(everyone, groups * fork_window),
-        memory_bytes=everyone * one.memory_bytes
+        memory_bytes=client_processes * one.memory_bytes
         + groups * _PARENT_MEMORY_BYTES
         + _CONTROLLER_MEMORY_BYTES
         + everyone * _CONTROLLER_BYTES_PER_CLIENT

@@ -367,6 +367,32 @@ def test_latency_is_arrival_minus_due_time(subscriber: Bench) -> None:
     assert indexes[-1] == bucket_of(latency.max_us)
 
 
+@pytest.mark.parametrize("growth", [0.0, 0.5])
+def test_a_lag_that_grows_has_a_slope(subscriber: Bench, growth: float) -> None:
+    """Messages whose age grows by so many seconds a second, at 1,000 messages/s that are due."""
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one, settings=with_rate(DEEP, rate=1000.0))
+    window = running(subscriber, 1, 1.5)
+    for number in range(14):
+        at_ns = window.start_ns + (number + 1) * 100_000_000
+        subscriber.peer.wait(lambda at_ns=at_ns: window.now_ns() >= at_ns, "the next message's time")  # type: ignore[misc]
+        one.send(1, range(number, number + 1), time_ns=at_ns - round(growth * (at_ns - window.start_ns)))
+    subscriber.await_end(window)
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 14})
+    assert report.lag_slope is not None
+    assert report.lag_slope_error is not None
+    assert report.lag_slope == pytest.approx(1000 * growth, abs=max(4 * report.lag_slope_error, 100))
+
+
+def test_without_a_rate_no_slope_is_known(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one, settings=with_rate(DEEP, rate="max"))
+    running(subscriber, 1)
+    one.send(1, range(10))
+    got(subscriber, 1, 10)
+    assert subscriber.subscriber_report(CLIENT, 1, {ONE: 10}).lag_slope is None
+
+
 def test_a_receive_rate_holds_it_back_until_the_drain(subscriber: Bench) -> None:
     (one,) = speakers(subscriber, ONE)
     connected(subscriber, 1, one, settings=with_rate(DEEP, receive_rate=200.0))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hydra.results.store import RunStore
 from tests.integration.command import assert_all_arrived, hydra, table
 
 pytestmark = pytest.mark.processes
@@ -28,6 +29,33 @@ def test_zmqfixed_with_native_clients(tmp_path: Path, flags: tuple[object, ...])
         assert_all_arrived(row, 500)
     packed = "3 subscribers to a process" if "--clients-per-process" in flags else "one process each"
     assert f"Clients: native, {packed}" in (run / "table.md").read_text()
+
+
+def test_a_packed_process_spends_its_cpu_time_once(tmp_path: Path) -> None:
+    """Its clients report equal shares of it, so that their sum is what the process used."""
+    run = tmp_path / "run"
+    packed = ("--clients", 20, "--clients-per-process", 20, "--rate", 20_000, "--duration", 1)
+    hydra("zmqfixed", "--client", "native", *packed, "--out", run)
+    with RunStore.open(run) as store:
+        (step,) = store.results()
+        shares = [c["cpu_user_s"] + c["cpu_system_s"] for c in store.clients(step.epoch) if c["role"] == "subscriber"]
+    assert len(shares) == 20
+    # The thread that reads and libzmq's own, during the window and a drain that nothing holds up.
+    assert 0 < sum(shares) < 2 * 2.0
+
+
+def test_a_run_tells_how_long_each_part_of_a_step_took(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    hydra("zmqfixed", "--client", "native", "--clients", 3, "--rate", 100, "--duration", 1, "--out", run)
+    with RunStore.open(run) as store:
+        said = [(kind, text) for _, _, kind, text in store.events() if kind in ("present", "phases", "stored")]
+    assert [kind for kind, _ in said] == ["present", "phases", "phases", "stored"]
+    assert said[0][1].startswith("4 clients after ")
+    epoch, _, parts = said[2][1].partition(": ")
+    assert epoch == "epoch 2"
+    took = {name: float(s) for name, s in (part.removesuffix(" s").rsplit(" ", 1) for part in parts.split(", "))}
+    assert list(took) == ["bind", "settings", "readiness", "lead and window", "reports"]
+    assert took["lead and window"] >= 1.0
 
 
 def test_kafka_fixed_with_native_clients(tmp_path: Path) -> None:

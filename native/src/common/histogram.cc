@@ -13,17 +13,26 @@ LatencyRecorder::LatencyRecorder()
 }
 
 void LatencyRecorder::record(std::span<const Header> headers, std::int64_t now_ns) {
-    // At rate max all messages of a chunk carry one time: equal neighbours are counted together.
-    for (std::size_t i = 0; i < headers.size();) {
-        const std::uint64_t time_ns = headers[i].time_ns;
-        std::size_t end = i + 1;
-        while (end < headers.size() && headers[end].time_ns == time_ns) {
-            ++end;
+    // Kept out of memory until the end: counting may write anywhere, as far as the compiler knows.
+    std::uint64_t* const counts = counts_.get();
+    std::int64_t lowest_us = min_us_;
+    std::int64_t highest_us = max_us_;
+    for (auto it = headers.begin(); it != headers.end();) {
+        // At rate max all messages of a chunk carry one time: equal neighbours are counted together.
+        const std::uint64_t time_ns = it->time_ns;
+        std::uint64_t times = 1;
+        while (++it != headers.end() && it->time_ns == time_ns) {
+            ++times;
         }
-        const auto elapsed = static_cast<std::int64_t>(static_cast<std::uint64_t>(now_ns) - time_ns);
-        record_us(elapsed / 1000, end - i);  // rounds up below 0, where everything counts as 0
-        i = end;
+        // Rounds up below 0, where everything counts as 0.
+        const std::int64_t us =
+            clamped(static_cast<std::int64_t>(static_cast<std::uint64_t>(now_ns) - time_ns) / 1000);
+        counts[bucket_index(static_cast<std::uint64_t>(us))] += times;
+        lowest_us = std::min(lowest_us, us);
+        highest_us = std::max(highest_us, us);
     }
+    min_us_ = lowest_us;
+    max_us_ = highest_us;
 }
 
 void LatencyRecorder::reset() {

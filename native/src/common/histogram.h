@@ -5,6 +5,7 @@
 //     index  = bucket · 1024 + (v >> bucket)
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
@@ -30,7 +31,12 @@ class LatencyRecorder {
     LatencyRecorder();
 
     // Counts one value; below 0 counts as 0, above 1 h as 1 h.
-    void record_us(std::int64_t value_us) { record_us(value_us, 1); }
+    void record_us(std::int64_t value_us) {
+        const std::int64_t us = clamped(value_us);
+        ++counts_[bucket_index(static_cast<std::uint64_t>(us))];
+        min_us_ = std::min(min_us_, us);
+        max_us_ = std::max(max_us_, us);
+    }
 
     // Counts now_ns − time for each header.
     void record(std::span<const Header> headers, std::int64_t now_ns);
@@ -39,12 +45,7 @@ class LatencyRecorder {
     [[nodiscard]] HistogramCounts histogram() const;
 
   private:
-    void record_us(std::int64_t value_us, std::uint64_t times) {
-        const std::int64_t value = value_us < 0 ? 0 : value_us > kHighestUs ? kHighestUs : value_us;
-        counts_[bucket_index(static_cast<std::uint64_t>(value))] += times;
-        min_us_ = value < min_us_ ? value : min_us_;
-        max_us_ = value > max_us_ ? value : max_us_;
-    }
+    static std::int64_t clamped(std::int64_t us) { return std::clamp<std::int64_t>(us, 0, kHighestUs); }
 
     struct Free {
         void operator()(void* memory) const { std::free(memory); }

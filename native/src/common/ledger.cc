@@ -97,9 +97,10 @@ std::size_t Ledger::record(const Batch& batch, std::int64_t now_ns, std::int64_t
     const std::span<const Header> headers = batch.headers();
     const std::span<const std::uint32_t> sizes = batch.sizes();
     std::size_t ours = 0;
+    Account* account = nullptr;  // of the run before
     // Run by run: one publisher, one epoch, ascending without a gap.
     for (std::size_t i = 0; i < headers.size();) {
-        const Header& first = headers[i];
+        const Header first = headers[i];
         std::uint64_t bytes = sizes[i];
         std::size_t end = i + 1;
         while (end < headers.size() && headers[end].sequence == first.sequence + (end - i) &&
@@ -109,11 +110,11 @@ std::size_t Ledger::record(const Batch& batch, std::int64_t now_ns, std::int64_t
         const std::size_t length = end - i;
         const std::span<const Header> run = headers.subspan(i, length);
         i = end;
-        Account* account =
-            first.epoch == epoch_ && epoch_ != kProbeEpoch && run.back().sequence < kSequenceLimit
-                ? find(accounts_, first.publisher)
-                : nullptr;
-        if (account == nullptr) {
+        if (account == nullptr || account->publisher != first.publisher) {
+            account = find(accounts_, first.publisher);
+        }
+        if (account == nullptr || first.epoch != epoch_ || epoch_ == kProbeEpoch ||
+            run.back().sequence >= kSequenceLimit) {
             for (const Header& header : run) {
                 refuse(header);
             }
@@ -121,6 +122,7 @@ std::size_t Ledger::record(const Batch& batch, std::int64_t now_ns, std::int64_t
         }
         account->received.add(first.sequence, run.back().sequence);
         latency.record(run, now_ns);
+        newest_ns_ = run.back().time_ns;
         bytes_ += bytes;
         ours += length;
     }

@@ -38,6 +38,8 @@ class Ledger {
     [[nodiscard]] std::uint64_t messages() const { return messages_; }  // of the epoch, duplicates included
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
     [[nodiscard]] std::uint64_t stale() const { return stale_; }
+    // The time in the last message that belongs to the account.
+    [[nodiscard]] std::uint64_t newest_ns() const { return newest_ns_; }
 
   private:
     struct Account {
@@ -58,6 +60,7 @@ class Ledger {
     std::uint64_t messages_ = 0;
     std::uint64_t bytes_ = 0;
     std::uint64_t stale_ = 0;
+    std::uint64_t newest_ns_ = 0;
 };
 
 }  // namespace hydra

@@ -27,6 +27,13 @@ void append(std::vector<Range>& gaps, std::uint64_t first, std::uint64_t last) {
 }  // namespace
 
 void Received::add_with_holes(std::uint64_t first, std::uint64_t last) {
+    if (first >= next_ && !bits_.empty() && last - base_ < bits_.size() * 64 - 64) {
+        // In order behind a hole that stays, and there is room: nothing to count or to close.
+        set_bits(first, last);
+        count_ += last - first + 1;
+        next_ = last + 1;
+        return;
+    }
     if (first < base_) {
         const std::uint64_t behind = std::min(last, base_ - 1);
         const std::uint64_t filled = fill_gaps(first, behind);

@@ -21,6 +21,9 @@ Receiving::Receiving(const Configure& command, SubscriberTransport& transport, L
       latency_(latency),
       ready_(!command.probe),
       progress_ns_(to_ns(command.progress_s)) {
+    if (command.settings.rate) {
+        due_rate_ = *command.settings.rate * static_cast<double>(command.publishers.size());
+    }
     latency_.reset();
 }
 
@@ -37,6 +40,7 @@ bool Receiving::take(Batch& batch) {
         return more;
     }
     heard_ns_ = monotonic;
+    lag_.add(now_ns, now_ns - static_cast<std::int64_t>(ledger_.newest_ns()));
     if (absent_since_ns_ != 0) {
         end_absence(now_ns);
     }
@@ -138,6 +142,7 @@ void Receiving::start(const Start& command) {
     stop_ns_ = command.stop_at_ns;
     next_progress_ns_ = command.start_at_ns + progress_ns_;
     usage_ = UsageMeter();
+    lag_ = LagTrend(start_ns_, stop_ns_, due_rate_);
 }
 
 void Receiving::stop(std::int64_t stop_at_ns) {
@@ -193,6 +198,10 @@ SubscriberReport Receiving::report() {
     it.felt = !receive_rate_ ||
               std::ranges::any_of(it.ledgers, [](const LedgerCounts& l) { return l.missing > 0; });
     it.drain = *ended_;
+    if (const auto slope = lag_.slope()) {
+        it.lag_slope = slope->value;
+        it.lag_slope_error = slope->error;
+    }
     return it;
 }
 

@@ -8,6 +8,7 @@
 #include "common/batch.h"
 #include "common/clock.h"
 #include "common/histogram.h"
+#include "common/lag_trend.h"
 #include "common/ledger.h"
 #include "common/messages.h"
 #include "common/transport.h"
@@ -60,11 +61,13 @@ class Receiving {
     void end_absence(std::int64_t at_ns);
 
     std::uint32_t epoch_;
+    std::optional<double> due_rate_;  // of all publishers
     std::optional<double> receive_rate_;
     std::optional<double> reconnect_rate_;
     SubscriberTransport& transport_;
     Ledger ledger_;
     LatencyRecorder& latency_;
+    LagTrend lag_;
     UsageMeter usage_;
     bool ready_;
     bool proven_ = false;

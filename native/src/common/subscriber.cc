@@ -233,7 +233,11 @@ void Subscriber::tell(Client& client, std::int64_t now_ns) {
             .ids = {client.id}, .epoch = step.epoch(), .messages = step.messages(), .time_ns = *told_ns});
     }
     if (step.drained(now_ns)) {
-        client.report = Report{.ids = {client.id}, .epoch = step.epoch(), .body = step.report()};
+        SubscriberReport body = step.report();
+        // The process's CPU time is its clients' together.
+        body.usage.cpu_user_s /= static_cast<double>(clients_.size());
+        body.usage.cpu_system_s /= static_cast<double>(clients_.size());
+        client.report = Report{.ids = {client.id}, .epoch = step.epoch(), .body = std::move(body)};
         channel_.send(*client.report);
     }
 }
