@@ -1,6 +1,7 @@
-// bare-fanout SUBSCRIBERS SECONDS HWM IO_THREADS: one XPUB and forked SUBs that count and do nothing else: no
-// headers, no ledger, no control channel. Prints what all of them received inside the window, and what the
-// publisher sent.
+// bare-fanout SUBSCRIBERS WARM_SECONDS SECONDS HWM IO_THREADS: one XPUB and forked SUBs that count and do
+// nothing else: no headers, no ledger, no control channel. Prints what all of them received inside the
+// window, and what the publisher sent in it. It publishes for WARM_SECONDS before: a connection whose socket
+// buffers have grown carries up to a fifth less than a new one.
 //
 // The publisher waits until every subscriber's subscription is there; each subscriber counts what it receives
 // between the start and the stop that the parent fixed, reading the clock only when it has to wait anyway or
@@ -85,15 +86,8 @@ int subscribe(Shared& shared, const std::string& endpoint, int hwm, int io_threa
     return 0;
 }
 
-void publish(Shared& shared, void* socket, int subscribers, double seconds) {
-    for (int joined = 0; joined < subscribers;) {
-        char subscription[8];
-        joined += zmq_recv(socket, subscription, sizeof subscription, 0) > 0;
-    }
-    const std::int64_t start = now_ns();
-    const std::int64_t stop = start + static_cast<std::int64_t>(seconds * 1e9);
-    shared.start_ns = start;
-    shared.stop_ns = stop;
+std::uint64_t publish_for(void* socket, double seconds) {
+    const std::int64_t stop = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
     const char bytes[kMessageBytes] = {};
     std::uint64_t sent = 0;
     while (now_ns() < stop) {
@@ -102,20 +96,33 @@ void publish(Shared& shared, void* socket, int subscribers, double seconds) {
         }
         sent += 100;
     }
-    shared.sent = sent;
+    return sent;
+}
+
+void publish(Shared& shared, void* socket, int subscribers, double warm_seconds, double seconds) {
+    for (int joined = 0; joined < subscribers;) {
+        char subscription[8];
+        joined += zmq_recv(socket, subscription, sizeof subscription, 0) > 0;
+    }
+    publish_for(socket, warm_seconds);
+    const std::int64_t start = now_ns();
+    shared.start_ns = start;
+    shared.stop_ns = start + static_cast<std::int64_t>(seconds * 1e9);
+    shared.sent = publish_for(socket, seconds);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 5) {
-        std::fprintf(stderr, "usage: bare-fanout SUBSCRIBERS SECONDS HWM IO_THREADS\n");
+    if (argc != 6) {
+        std::fprintf(stderr, "usage: bare-fanout SUBSCRIBERS WARM_SECONDS SECONDS HWM IO_THREADS\n");
         return 2;
     }
     const int subscribers = std::atoi(argv[1]);
-    const double seconds = std::atof(argv[2]);
-    const int hwm = std::atoi(argv[3]);
-    const int io_threads = std::atoi(argv[4]);
+    const double warm_seconds = std::atof(argv[2]);
+    const double seconds = std::atof(argv[3]);
+    const int hwm = std::atoi(argv[4]);
+    const int io_threads = std::atoi(argv[5]);
     void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(memory != MAP_FAILED, "mmap");
     auto& shared = *new (memory) Shared;
@@ -146,7 +153,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < subscribers; ++i) {
         must(write(port_pipe[1], where, sizeof where) == static_cast<ssize_t>(sizeof where), "write");
     }
-    publish(shared, socket, subscribers, seconds);
+    publish(shared, socket, subscribers, warm_seconds, seconds);
     while (wait(nullptr) > 0) {
     }
     std::printf("%llu %llu\n", static_cast<unsigned long long>(shared.received),
