@@ -74,10 +74,9 @@ class Deployment:
         """Whether the clients run on this machine."""
         return self._engine.here
 
-    def agent_of(self, client: int) -> str:
-        """The id of the agent that this client is on, "" if it is on none."""
-        group = self._home.get(client)
-        return "" if group is None else self.launches[group].agent.id
+    def agents(self) -> dict[int, str]:
+        """The id of the agent that each client is on now."""
+        return {client: self.launches[group].agent.id for client, group in self._home.items()}
 
     def watch(self) -> None:
         """Takes note of every death that has become known; cheap, called while waiting."""

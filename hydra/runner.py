@@ -188,6 +188,7 @@ class _Steps:
             dead=raw.dead,
             silent=raw.silent,
             cohort=raw.cohort,
+            agents=raw.agents,
             loss_target=search.loss_target if search else 0.0,
             steady=search.steady if search else False,
             hosts={platform.node(): samples},

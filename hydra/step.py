@@ -40,7 +40,7 @@ class RawStep:
     """What every client said of a step, before anything is computed.
 
     ``window_ns`` is the step's start and end on the step's clock; ``silent`` are clients that are alive and did not
-    report.
+    report; ``agents`` says where each client was when the step began.
     """
 
     publishers: Mapping[int, PublisherReport]
@@ -49,6 +49,7 @@ class RawStep:
     dead: Set[int]
     silent: Set[int]
     cohort: Set[int]
+    agents: Mapping[int, str]
     window_ns: tuple[int, int]
 
 
@@ -105,7 +106,7 @@ class Stepper:
         deployment, roster = self._deployment, self._controller.roster
         deployment.begin_step()
         roster.begin(epoch)
-        asked = set(deployment.subscribers)
+        asked, agents = set(deployment.subscribers), deployment.agents()
         cohort = cohort_ids(plan.cohort, deployment.subscribers)
         topic = self._configure(plan, epoch, cohort, phases)
         window = self._run_window(plan, epoch, tick)
@@ -124,6 +125,7 @@ class Stepper:
             dead=(deployment.died & asked) - answers.subscriber_reports.keys(),
             silent=deployment.alive(asked) - answers.subscriber_reports.keys(),
             cohort=cohort,
+            agents=agents,
             window_ns=window,
         )
 

@@ -52,7 +52,8 @@ def test_the_default_cluster_is_the_one_of_the_original() -> None:
 def test_every_scenario_loads_and_its_largest_row_fits_the_default_cluster(name: str) -> None:
     scenario, cluster = load_scenario(name), load_cluster()
     assert scenario.name == name
-    assert scenario.client == CLIENTS[scenario.system][0]
+    # Only native clients pace by whole seconds.
+    assert scenario.client == ("native" if name == "zmqburst" else CLIENTS[scenario.system][0])
     groups = [
         Group(f"{role}-{n}", role, 0, size, (), {}, spec.demand, spec.constraints)
         for role, count, spec in (

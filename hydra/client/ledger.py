@@ -243,16 +243,6 @@ class Ledger:
             self._refuse(epoch, publisher, sequence)
         return headers[ours]
 
-    def complete(self, expected: Iterable[Sent]) -> bool:
-        """Whether every expected sequence has come, so that waiting on is pointless."""
-        for sent in expected:
-            received = self._received.get(sent.publisher, _NOTHING)
-            if received.next >= sent.sent and not received.low:
-                continue
-            if _missing(received, _expected_ranges(sent)).count:
-                return False
-        return True
-
     def has_last(self, expected: Iterable[Sent]) -> bool:
         """Whether the last expected sequence of every publisher has come: all there is where order is kept."""
         for sent in expected:

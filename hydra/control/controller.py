@@ -67,12 +67,14 @@ class Controller:
             self._poller.register(socket, zmq.POLLIN)
 
     def refused(self) -> Counter[str]:
-        """Peers and messages that were refused so far, by reason."""
+        """Peers and messages that were refused so far, by reason; and our own messages that could not be sent."""
         counts = Counter(self.roster.refused)
         if self._handshakes_refused:
             counts["handshake"] = self._handshakes_refused
         if self._gatekeeper.denied:
             counts["wrong_key"] = self._gatekeeper.denied
+        if self.undeliverable:
+            counts["undeliverable"] = self.undeliverable
         return counts
 
     def poll(self, timeout_s: float) -> None:

@@ -19,8 +19,7 @@ _CGROUP: Final = Path("/sys/fs/cgroup")
 class Machine:
     """The limits as they are now; a limit of 0 is unlimited.
 
-    ``privileged``: whether kernel settings can be written from here; ``running`` counts the processes and ``threads``
-    the threads of the whole host.
+    ``privileged``: whether kernel settings can be written from here; ``threads`` counts the threads of the whole host.
     """
 
     nofile_soft: int
@@ -30,7 +29,6 @@ class Machine:
     pid_max: int
     threads_max: int
     cgroup_pids_max: int
-    running: int
     threads: int
     somaxconn: int
     ports_first: int
@@ -55,7 +53,6 @@ def read() -> Machine:
         pid_max=_number(_PROC_SYS / "kernel/pid_max"),
         threads_max=_number(_PROC_SYS / "kernel/threads-max"),
         cgroup_pids_max=_number(_CGROUP / "pids.max"),
-        running=len(psutil.pids()),
         threads=int(load[1]),
         somaxconn=_number(_PROC_SYS / "net/core/somaxconn"),
         ports_first=first,

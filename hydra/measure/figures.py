@@ -37,6 +37,7 @@ class Observation:
         dead: subscribers whose process ended in the step.
         silent: subscribers that did not answer.
         cohort: subscribers of the step's cohort.
+        agents: the agent that each client was on when the step began.
         window_ns: the step's start and stop on its clock, the early stop if there was one.
         loss_target: the fraction of loss up to which a rate passes.
         steady: whether passing also asks that no subscriber is falling behind.
@@ -55,6 +56,7 @@ class Observation:
     dead: Set[int] = frozenset()
     silent: Set[int] = frozenset()
     cohort: Set[int] = frozenset()
+    agents: Mapping[int, str] = field(default_factory=dict)
     loss_target: float = 0.0
     steady: bool = False
     hosts: Mapping[str, Sequence[HostSample]] = field(default_factory=dict)

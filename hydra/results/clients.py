@@ -12,9 +12,9 @@ from hydra.measure.latency import percentiles_us
 from hydra.model import PublisherReport, SubscriberReport
 
 COLUMNS: Final = (
-    "epoch", "client", "role", "state", "cohort", "messages", "in_window", "missing", "duplicates", "reordered",
-    "stale", "extra", "undrained", "batches", "first_batch", "first_ns", "last_ns", "bytes", "p50_us", "p99_us",
-    "max_us", "cpu_user_s", "cpu_system_s", "max_rss_bytes", "missing_ranges", "truncated", "more",
+    "epoch", "client", "role", "state", "agent", "cohort", "messages", "in_window", "missing", "duplicates",
+    "reordered", "stale", "extra", "undrained", "batches", "first_batch", "first_ns", "last_ns", "bytes", "p50_us",
+    "p99_us", "max_us", "cpu_user_s", "cpu_system_s", "max_rss_bytes", "missing_ranges", "truncated", "more",
 )  # fmt: skip
 
 _json = msgspec.json.Encoder()
@@ -28,12 +28,12 @@ def client_rows(epoch: int, o: Observation) -> Iterator[tuple[Any, ...]]:
     start_ns = o.window_ns[0]
     for client in sorted(o.publishers):
         publisher = o.publisher_reports.get(client)
-        head = (epoch, client, "publisher", "ok" if publisher else "silent", 0)
+        head = (epoch, client, "publisher", "ok" if publisher else "silent", o.agents.get(client, ""), 0)
         yield head + (_publisher(publisher, start_ns) if publisher else _nothing())
     for client in sorted(o.subscribers):
         report = o.subscriber_reports.get(client)
         state = "dead" if client in o.dead else "silent" if client in o.silent or report is None else "ok"
-        head = (epoch, client, "subscriber", state, int(client in o.cohort))
+        head = (epoch, client, "subscriber", state, o.agents.get(client, ""), int(client in o.cohort))
         yield head + (_subscriber(report, start_ns) if report else _nothing())
 
 

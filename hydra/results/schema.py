@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """``user_version`` of the database; a run of another format is refused."""
 
 SCHEMA: Final = """
@@ -26,6 +26,7 @@ CREATE TABLE clients (               -- one row per client per step
     client INTEGER NOT NULL,
     role TEXT NOT NULL CHECK (role IN ('publisher', 'subscriber')),
     state TEXT NOT NULL CHECK (state IN ('ok', 'dead', 'silent')),
+    agent TEXT NOT NULL,             -- where it ran; the launch events have the agent's host name
     cohort INTEGER NOT NULL,         -- 1: member of the step's cohort
     messages INTEGER,                -- publisher: sent; subscriber: distinct expected ones received; NULL: no report
     in_window INTEGER,               -- publisher: acknowledged; subscriber: received by the end of the step

@@ -21,7 +21,6 @@ AMPLE = Machine(
     pid_max=4_194_304,
     threads_max=1_000_000,
     cgroup_pids_max=0,
-    running=100,
     threads=200,
     somaxconn=4096,
     ports_first=32768,
@@ -88,4 +87,4 @@ def test_this_machine_can_be_read() -> None:
     assert machine.nofile_soft == machine.nofile_hard > 0
     assert machine.memory_available_bytes > 0
     assert 0 < machine.ports_first < machine.ports_last
-    assert machine.threads >= machine.running > 0
+    assert machine.threads > 1

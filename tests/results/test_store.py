@@ -36,6 +36,7 @@ def observed() -> Observation:
         subscriber_reports={1: received(1000), 2: lossy},
         dead={3},
         cohort={2},
+        agents={0: "a", 1: "b", 2: "b"},
         window_ns=(START, STOP),
         hosts={"h": [HostSample(START + 1, (1.0, 2.5), 3, 4, 5, 6, 7)]},
     )
@@ -77,6 +78,7 @@ def test_every_asked_client_has_a_row(store: RunStore) -> None:
         (2, "subscriber", "ok", 900),
         (3, "subscriber", "dead", None),
     ]
+    assert [r["agent"] for r in rows] == ["a", "b", "b", ""]
     assert rows[0]["more"] == {"blocked_ns": 5}
     lossy = rows[2]
     assert (lossy["cohort"], lossy["in_window"], lossy["missing"], lossy["p99_us"]) == (1, 890, 100, 50)
