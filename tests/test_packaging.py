@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -37,6 +38,25 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]
     (built,) = out.glob("*.whl")
     with zipfile.ZipFile(built) as file:
         yield file
+
+
+def test_a_source_distribution_can_build_the_native_client(tmp_path: Path) -> None:
+    for part in (*PARTS, "MANIFEST.in", "native", "shims"):
+        source = TREE / part
+        if source.is_dir():
+            shutil.copytree(source, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__", "hydra-client"))
+        else:
+            shutil.copy(source, tmp_path / part)
+    build = "from setuptools import build_meta; build_meta.build_sdist('dist')"
+    done = subprocess.run([sys.executable, "-c", build], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (archive,) = (tmp_path / "dist").glob("*.tar.gz")
+    with tarfile.open(archive) as file:
+        held = {name.partition("/")[2] for name in file.getnames()}
+    sources = {str(p.relative_to(TREE)) for p in (TREE / "native").rglob("*") if p.name == "CMakeLists.txt"}
+    sources |= {str(p.relative_to(TREE)) for p in (TREE / "native" / "src").rglob("*") if p.is_file()}
+    assert sources
+    assert sources | {"conf/hydra.toml", "shims/http-parser/pyproject.toml"} <= held
 
 
 def test_conf_is_in_the_wheel_file_by_file(wheel: zipfile.ZipFile) -> None:
