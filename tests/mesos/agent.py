@@ -57,6 +57,8 @@ class Agent:
         self.alive = True
         self.registered_time = time.time()
         self.deliver: Callable[[Agent, Task, Json], None] = lambda *_: None
+        self.address = "127.0.0.1"
+        self.namespace = ""  # the network namespace that its tasks run in
         self.environment: dict[str, str] = {"PATH": PATH, "TMPDIR": str(folder.absolute() / "tmp")}
         self.fetched: list[str] = []
         self._folder = folder
@@ -157,12 +159,16 @@ class Agent:
             self._update(task, "TASK_STARTING")
             variables = command.get("environment", {}).get("variables", ())
             words = ["/bin/sh", "-c", command["value"]] if command.get("shell", True) else command["arguments"]
+            executable = "/bin/sh" if command.get("shell", True) else command["value"]
+            if self.namespace:
+                words = ["ip", "netns", "exec", self.namespace, executable, *words[1:]]
+                executable = "/usr/sbin/ip"
             stderr.write(f"I20261120 15:58:59.997551 {os.getpid()} exec.cpp:164] Version: 1.11.0\n".encode())
             stderr.flush()
             try:
                 task.process = await asyncio.create_subprocess_exec(
                     *words,
-                    executable="/bin/sh" if command.get("shell", True) else command["value"],
+                    executable=executable,
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=stdout,
                     stderr=stderr,
@@ -230,7 +236,7 @@ class Agent:
         if task.process is not None:
             status["container_status"] = {
                 "container_id": {"value": task.container},
-                "network_infos": [{"ip_addresses": [{"protocol": "IPv4", "ip_address": "127.0.0.1"}]}],
+                "network_infos": [{"ip_addresses": [{"protocol": "IPv4", "ip_address": self.address}]}],
                 "executor_pid": task.process.pid,
             }
         task.statuses.append(status)

@@ -196,7 +196,7 @@ class Master:
             "hostname": agent.hostname,
             "url": {
                 "scheme": "http",
-                "address": {"hostname": agent.hostname, "ip": "127.0.0.1", "port": agent.port},
+                "address": {"hostname": agent.hostname, "ip": agent.address, "port": agent.port},
                 "path": "/slave(1)",
             },
             "resources": pool.messages(offer.resources, allocated=framework.role, multi_role=framework.multi_role),

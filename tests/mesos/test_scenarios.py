@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import subprocess
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 import hydra as hydra_package
 from hydra.config import conf_dir
+from hydra.results.store import RunStore
 from tests.integration.command import (
     Background,
     assert_all_arrived,
@@ -25,6 +28,7 @@ from tests.integration.command import (
     wait_until,
 )
 from tests.mesos.cluster import Cluster, running
+from tests.mesos.namespaces import hosts
 
 pytestmark = pytest.mark.processes
 pytest.importorskip("pymesos", reason="pip install ./shims/http-parser '.[mesos]'")
@@ -83,6 +87,27 @@ def test_a_scenario_gives_the_same_table_whatever_engine_runs_it(tmp_path: Path,
     placed = [e for e in events(run) if e.startswith("launch:")]
     assert sum("publisher" in e and "agent-pub" in e for e in placed) == 1
     assert all("agent-sub" in e for e in placed if "subscriber" in e)
+
+
+def test_agents_that_are_other_hosts_reach_each_other_and_this_one(tmp_path: Path) -> None:
+    """Every agent has an address of its own, and loopback leads nowhere but to itself."""
+    with ExitStack() as stack:
+        try:
+            network = stack.enter_context(hosts(len(FOUR_AGENTS)))
+        except (OSError, subprocess.CalledProcessError) as e:
+            pytest.skip(f"no network namespaces here: {e}")
+        cluster = stack.enter_context(running(tmp_path / "mesos", FOUR_AGENTS, ping_timeout_s=0.2, allocation_s=0.1))
+        for agent, address, name in zip(cluster.agents, network.addresses, network.names, strict=True):
+            agent.address, agent.namespace = address, name
+        run = tmp_path / "run"
+        names = ("--clients", "6", "--duration", 2, "--advertise", network.here, "--out", run)
+        hydra(*FIXED, *names, "--master", cluster.address)
+        (row,) = table(run)
+        assert_all_arrived(row, 400)
+        with RunStore.open(run) as store:
+            (step,) = store.results()
+            where = Counter(client["agent"] for client in store.clients(step.epoch))
+        assert where == {cluster.agents[0].id: 1, **{agent.id: 2 for agent in cluster.agents[1:]}}
 
 
 def test_tasks_are_gone_after_the_run_and_nothing_secret_was_in_their_command(cluster: Cluster, tmp_path: Path) -> None:
