@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -242,7 +241,8 @@ def _is_unreserved(part: Json) -> bool:
 
 def _append(parts: list[Json], like: Json, key: str, value: Json, amount: int) -> None:
     if amount > 0:
-        parts.append({**deepcopy(like), key: value})
+        # Role, reservation and allocation are shared: nobody changes what a master said.
+        parts.append({**like, key: value})
 
 
 def _lowest(ranges: Sequence[tuple[int, int]], count: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
