@@ -31,6 +31,7 @@ from hydra.options import (
     native_flags,
     native_zmq_flags,
     overrides,
+    packing_flag,
     run_flags,
     sweep_flags,
     zmq_flags,
@@ -210,6 +211,7 @@ def agents(config: Path | None, master: str, scenario: str | None, as_json: bool
 @click.option("--config", type=click.Path(path_type=Path), help="Cluster file (default: conf/hydra.toml).")
 @click.option("--clients", type=COUNTS, help="Client counts to check (default: the scenario's).")
 @click.option("--client", help="Client implementation.")
+@packing_flag
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Replace any key of the scenario.")
 def check(scenario: str, config: Path | None, **flags: Any) -> None:
     """Say what a scenario needs of this machine, and the line that mends each shortage.

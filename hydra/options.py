@@ -99,8 +99,12 @@ zmq_flags = _flags(
 )
 """Flags of the ZMQ commands."""
 
+packing_flag = click.option(
+    "--clients-per-process", type=int, metavar="K", help="native: subscribers packed into one process."
+)
+
 native_flags = _flags(
-    click.option("--clients-per-process", type=int, metavar="K", help="native: subscribers packed into one process."),
+    packing_flag,
     click.option("--pacing", type=click.Choice(["smooth", "bursty"]), help="native: bursty sends by whole seconds."),
 )
 """Flags of what only the native clients can do, in any system."""
