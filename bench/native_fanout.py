@@ -132,7 +132,9 @@ def main() -> int:
             for _ in range(ROUNDS):
                 mine.append(ours(client, subscribers, io_threads))
                 bares.append([bare(loops, subscribers, io_threads, warm_s) for warm_s in (0.0, SECONDS)])
-            for window, a, b in zip(("first", "second"), zip(*mine, strict=True), zip(*bares, strict=True), strict=True):
+            for window, a, b in zip(
+                ("first", "second"), zip(*mine, strict=True), zip(*bares, strict=True), strict=True
+            ):
                 each = " ".join(f"{x / y:.2f}" for x, y in zip(a, b, strict=True))
                 x, y = statistics.median(a), statistics.median(b)
                 row = f"{subscribers:>11} {io_threads:>10} {window:>6} {x:>9,.0f} {y:>9,.0f}"
