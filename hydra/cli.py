@@ -13,8 +13,7 @@ import click
 from tabulate import tabulate
 
 from hydra import launcher
-from hydra.cluster.artifacts import build
-from hydra.cluster.mesos import cache_dir, end_run, leftovers
+from hydra.cluster.mesos import end_run, leftovers
 from hydra.cluster.resources import format_resources
 from hydra.config import load_cluster, load_mesos, load_scenario
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, UsageError
@@ -252,10 +251,11 @@ def kill(run: str, config: Path | None, master: str) -> None:
 @cli.command()
 @click.argument("scenario", default="zmqrate")
 @click.option("--client", help="Client implementation.")
-def artifact(scenario: str, client: str | None) -> None:
-    """Make the archive that agents need for SCENARIO's clients, for serving it yourself (--artifact)."""
-    loaded = load_scenario(scenario, {"client": client} if client else {})
-    made = build(cache_dir(), launcher.programs(launcher.system_for(loaded)))
+@click.option("--bootstrap", metavar="HOST:PORT", help="As in the run: with a cluster of yours, no broker is in it.")
+def artifact(scenario: str, **flags: Any) -> None:
+    """Make the archive that agents need for SCENARIO, for serving it yourself (--artifact)."""
+    loaded = load_scenario(scenario, overrides(flags, ()))
+    made = launcher.archive(launcher.system_for(loaded, here=False))
     click.echo(f"{made.path}\nsha256 {made.sha256}")
 
 

@@ -21,6 +21,7 @@ from hydra.cluster.resources import parse_attributes, parse_resources
 from hydra.errors import ConfigError
 from hydra.limits.needs import FOOTPRINTS
 from hydra.model import (
+    BrokerSpec,
     ClusterSpec,
     Constraint,
     Demand,
@@ -61,6 +62,8 @@ _SCENARIO_TABLES: Final[Mapping[Key, type]] = {
     ("publisher", "demand"): Demand,
     ("subscriber",): RoleSpec,
     ("subscriber", "demand"): Demand,
+    ("broker",): BrokerSpec,
+    ("broker", "demand"): Demand,
     ("kafka",): KafkaSpec,
     ("native",): NativeSpec,
 }
@@ -139,7 +142,8 @@ def load_scenario(name_or_path: str | Path, overrides: Mapping[str, object] | No
             _override(label, data, key, value)
     data.setdefault("name", source.stem)
     _measured_demand(data)
-    for role in ("publisher", "subscriber"):
+    _broker_demand(data)
+    for role in ("publisher", "subscriber", "broker"):
         _constraints(label, data, role)
     kafka = data.get("kafka")
     if isinstance(kafka, dict) and isinstance(kafka.get("properties"), dict):
@@ -271,6 +275,15 @@ def _measured_demand(data: Toml) -> None:
     demand = subscriber.setdefault("demand", {}) if isinstance(subscriber, dict) else None
     if footprint and isinstance(demand, dict):
         demand.setdefault("mem_per_client", footprint.memory_bytes / 1e6)
+
+
+def _broker_demand(data: Toml) -> None:
+    """A broker asks for what one is known to take, unless the scenario says otherwise."""
+    broker = data.get("broker")
+    demand = broker.setdefault("demand", {}) if isinstance(broker, dict) else None
+    if isinstance(demand, dict):
+        for field in fields(Demand):
+            demand.setdefault(field.name, getattr(BrokerSpec().demand, field.name))
 
 
 def _flat(table: Toml, prefix: str = "") -> Iterator[tuple[str, object]]:
@@ -430,9 +443,23 @@ def _consistent(label: str, scenario: Scenario, data: Mapping[str, Any]) -> None
             "acks 0 with several publishers: nobody can tell whose messages the broker took",
             "use one publisher, or acks 1",
         )
-    if scenario.system == "zmq" and "kafka" in data:
-        raise _wrong(label, ("kafka",), "system zmq has no broker", "remove [kafka]")
-    for role, spec in (("publisher", scenario.publisher), ("subscriber", scenario.subscriber)):
+    for name in ("kafka", "broker"):
+        if scenario.system == "zmq" and name in data:
+            raise _wrong(label, (name,), "system zmq has no broker", f"remove [{name}]")
+    if not scenario.kafka.bootstrap and scenario.kafka.replication_factor > scenario.broker.count:
+        raise _wrong(
+            label,
+            ("kafka", "replication_factor"),
+            f"{scenario.kafka.replication_factor} replicas need as many brokers, and broker.count is "
+            f"{scenario.broker.count}",
+            "raise broker.count, or name a cluster of yours with --bootstrap",
+        )
+    roles: Mapping[str, RoleSpec] = {
+        "publisher": scenario.publisher,
+        "subscriber": scenario.subscriber,
+        "broker": scenario.broker,
+    }
+    for role, spec in roles.items():
         for field in fields(Demand):
             amount = getattr(spec.demand, field.name)
             if amount < 0:

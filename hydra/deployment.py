@@ -8,14 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Final
 
-from hydra.cluster.engine import Engine
+from hydra.cluster.engine import GONE, Engine, GroupEvents
 from hydra.cluster.splitting import split
 from hydra.control.controller import Controller
 from hydra.errors import ClusterError, ReadinessError
 from hydra.model import ClusterSpec, Group, GroupEvent, Launch, Role, RoleSpec, Scenario
 from hydra.system import System
 
-_GONE: Final = ("finished", "failed", "killed", "lost")
 _RELAUNCHES: Final = 3
 """How often a client whose group was lost is launched again before the run gives up."""
 
@@ -36,6 +35,7 @@ class Deployment:
     def __init__(
         self,
         engine: Engine,
+        events: GroupEvents,
         controller: Controller,
         system: System,
         scenario: Scenario,
@@ -45,6 +45,7 @@ class Deployment:
         self.launches: dict[str, Launch] = {}
         self.died: set[int] = set()
         self._engine = engine
+        self._events = events
         self._controller = controller
         self._system = system
         self._scenario = scenario
@@ -83,8 +84,8 @@ class Deployment:
         for exit_ in self._controller.roster.take_exits():
             for client in exit_.ids:
                 self._died(client, f"pid {exit_.pid} {_cause(exit_.status)}", replaced=exit_.replaced)
-        for event in self._engine.events():
-            if event.state in _GONE and event.group in self.launches:
+        for event in self._events.take(self.launches):
+            if event.state in GONE:
                 self._group_ended(event)
 
     def begin_step(self) -> None:
@@ -132,11 +133,12 @@ class Deployment:
             self._controller.evict(group, ids)
 
     def close(self) -> None:
-        """Dismisses every client and ends what does not go by itself."""
+        """Dismisses every client, waits for them to go, and tells the engine to end what does not."""
         self._closing = True
-        self._controller.quit()
+        # Not the brokers: what clients still have to say to those is no reason to wait for them.
+        self._controller.quit([*self.publishers, *self.subscribers])
         self._controller.wait_until(self._all_ended, 2.0)
-        self._engine.close()
+        self._engine.kill(list(self.launches))
 
     def _all_ended(self) -> bool:
         self.watch()

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, get_args
 
-from hydra.cluster.artifacts import build
+from hydra.brokers import wanted
+from hydra.cluster.artifacts import Artifact, build
 from hydra.cluster.constraints import permits
 from hydra.cluster.engine import Engine
 from hydra.cluster.local import LocalEngine
@@ -18,7 +19,7 @@ from hydra.cluster.placement import merge
 from hydra.cluster.resources import fits, need_of
 from hydra.cluster.splitting import split
 from hydra.console import Observer, duration
-from hydra.errors import EXIT_INTERRUPTED, UsageError
+from hydra.errors import EXIT_INTERRUPTED
 from hydra.facts import facts
 from hydra.kafkatest.system import KafkaSystem
 from hydra.limits.machine import raise_soft_limits
@@ -50,7 +51,7 @@ def engine(cluster: ClusterSpec, order: Order, system: System) -> Iterator[Engin
         # Nothing is made for a master that is no address, or does not answer.
         leader(order.master)
         order.out.mkdir(parents=True, exist_ok=True)
-        artifact = build(cache_dir(), programs(system))
+        artifact = archive(system)
         log = order.out / "mesos.log"
         mesos = MesosEngine(order.master, order.mesos, order.out.name, artifact, log)
         stack.callback(mesos.close)
@@ -58,9 +59,17 @@ def engine(cluster: ClusterSpec, order: Order, system: System) -> Iterator[Engin
         yield mesos
 
 
-def programs(system: System) -> list[tuple[str, ...]]:
-    """How the groups of both roles are started."""
-    return [system.program(role).command for role in get_args(Role)]
+def archive(system: System) -> Artifact:
+    """The agents' archive: with what clients need, and brokers if some are to run there.
+
+    Raises:
+        ClusterError: something that belongs into it is not installed, or there is no room.
+        MissingDependencyError: the brokers' jars are not there and cannot be fetched.
+    """
+    broker = system.broker()
+    programs = [*(system.program(role) for role in get_args(Role)), *([] if broker is None else [broker])]
+    files = {name: path for program in programs for name, path in program.files.items()}
+    return build(cache_dir(), [program.command for program in programs], files)
 
 
 def agents(cluster: ClusterSpec, master: str, mesos: MesosSpec) -> list[Agent]:
@@ -78,6 +87,8 @@ def agents(cluster: ClusterSpec, master: str, mesos: MesosSpec) -> list[Agent]:
 def roles_on(agent: Agent, scenario: Scenario) -> list[str]:
     """Which of a scenario's roles could run on the agent as it is now: their constraints, and one client's need."""
     specs: dict[str, RoleSpec] = {"publisher": scenario.publisher, "subscriber": scenario.subscriber}
+    if brokers := wanted(scenario, here=False):
+        specs["broker"] = brokers
     return [
         role
         for role, spec in specs.items()
@@ -85,9 +96,11 @@ def roles_on(agent: Agent, scenario: Scenario) -> list[str]:
     ]
 
 
-def system_for(scenario: Scenario) -> System:
-    """The system under test that a scenario names."""
-    return KafkaSystem(scenario) if scenario.system == "kafka" else ZmqSystem(scenario)
+def system_for(scenario: Scenario, *, here: bool = True) -> System:
+    """The system under test that a scenario names, with its groups on this machine or elsewhere."""
+    if scenario.system == "zmq":
+        return ZmqSystem(scenario)
+    return KafkaSystem(scenario, deploy=wanted(scenario, here=here) is not None, here=here)
 
 
 def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine) -> None:
@@ -97,6 +110,8 @@ def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine
         PlacementError: the text names the role and the constraint or resource.
     """
     agents = its_engine.agents()
+    if brokers := wanted(scenario, here=its_engine.here):
+        split(brokers.count, agents, brokers, 1, role="broker")
     split(scenario.publishers, agents, scenario.publisher, cluster.max_group, role="publisher")
     split(min(scenario.sweep.clients), agents, scenario.subscriber, cluster.max_group, role="subscriber")
 
@@ -124,10 +139,8 @@ def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int,
     """
     observer = Observer(quiet=order.quiet)
     raise_soft_limits()
-    system = system_for(scenario)
+    system = system_for(scenario, here=order.master == LOCAL)
     system.check()
-    if order.master != LOCAL and scenario.system == "kafka" and not scenario.kafka.bootstrap:
-        raise UsageError("the embedded broker serves this machine only", "name your Kafka cluster with --bootstrap")
     with engine(cluster, order, system) as its_engine:
         check_placement(scenario, cluster, its_engine)
         store = _store(scenario, cluster, order)

@@ -20,6 +20,8 @@ LATENCY_DIGITS: Final = 3
 
 System = Literal["zmq", "kafka"]
 Role = Literal["publisher", "subscriber"]
+GroupRole = Literal["publisher", "subscriber", "broker"]
+"""What a group runs: clients of a role, or one broker."""
 Rate = float | Literal["max"]
 """Messages per second, or ``"max"``: as fast as the library takes them."""
 
@@ -351,6 +353,25 @@ class RoleSpec:
     demand: Demand = Demand()
 
 
+@dataclass(frozen=True, slots=True)
+class BrokerSpec(RoleSpec):
+    """The brokers that Hydra brings along where none are named: where each may run, what it needs, and how many.
+
+    On agents each is a group of one, and all together one cluster. ``demand.ports`` is 2 (for clients, and for the
+    KRaft controllers), or 0: any that are free.
+    """
+
+    demand: Demand = Demand(base_cpus=1.0, base_mem=1536.0, ports=2)
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        _require(self.count >= 1, f"count must be at least 1 broker, not {self.count}")
+        _require(
+            self.demand.ports in (0, 2),
+            f"demand.ports must be 2 (for clients, and for controllers) or 0 (any free ones), not {self.demand.ports}",
+        )
+
+
 SearchSeries = Literal["max_rate", "loss", "slow", "reconnecting", "nodrop"]
 
 
@@ -427,7 +448,7 @@ class SweepSpec:
 
 @dataclass(frozen=True, slots=True)
 class KafkaSpec:
-    """The Kafka side of a scenario. ``bootstrap`` "" starts the embedded broker.
+    """The Kafka side of a scenario. ``bootstrap`` "" brings brokers along (``BrokerSpec``).
 
     ``properties`` are librdkafka/Java client property names and may hold secrets: they travel under CURVE only and
     are never stored.
@@ -487,6 +508,7 @@ class Scenario:
     publishers: int = 1
     publisher: RoleSpec = RoleSpec()
     subscriber: RoleSpec = RoleSpec()
+    broker: BrokerSpec = BrokerSpec()
     kafka: KafkaSpec = KafkaSpec()
     native: NativeSpec = NativeSpec()
     warmup_s: float = 1.0

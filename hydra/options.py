@@ -82,7 +82,7 @@ sweep_flags = _flags(
 """Flags of every command with a scenario of its own."""
 
 kafka_flags = _flags(
-    click.option("--bootstrap", metavar="HOST:PORT", help="Your own cluster (default: an embedded broker)."),
+    click.option("--bootstrap", metavar="HOST:PORT", help="Your own cluster (default: brokers come along)."),
     click.option("--kafka-prop", "kafka_props", multiple=True, metavar="KEY=VALUE", help="Any client property."),
     click.option("--partitions", type=int, help="Partitions of the run's topic."),
     click.option("--replication-factor", type=int, help="Replicas of the run's topic."),

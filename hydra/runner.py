@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from hydra.brokers import DeployedBrokers, wanted
 from hydra.client.clock import wall_offset_ns
-from hydra.cluster.engine import Engine
+from hydra.cluster.engine import Engine, GroupEvents
 from hydra.console import Observer, duration
 from hydra.control.controller import Controller
 from hydra.deployment import Deployment
@@ -91,14 +92,23 @@ def _up(
 ) -> Iterator[_Steps]:
     """Everything that the steps need, brought up in order and torn down in the reverse order on every way out."""
     with contextlib.ExitStack() as stack:
-        stack.callback(system.close)
         name = store.directory.name
-        system.open(name, store.directory)
         controller = Controller(name, host=engine.address)
         stack.callback(controller.close)
-        deployment = Deployment(engine, controller, system, scenario, cluster, store.add_event)
+        stack.callback(engine.close)
+        stack.callback(system.close)
+        events = GroupEvents(engine)
+        deployment = Deployment(engine, events, controller, system, scenario, cluster, store.add_event)
         stack.callback(deployment.close)
         stack.push(_brace)
+        program, spec = system.broker(), wanted(scenario, here=engine.here)
+        within_s = scenario.ready_timeout_s
+        brokers = (
+            DeployedBrokers(engine, events, controller, program, spec, within_s, store.add_event)
+            if program is not None and spec is not None
+            else None
+        )
+        system.open(name, store.directory, brokers)
         steps = _Steps(scenario, cluster, controller, deployment, system, store, observer)
         yield steps
         steps.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -13,10 +13,34 @@ from hydra.model import Role
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How an agent starts a group of one kind: the group's own flags are appended to ``command``."""
+    """How an agent starts a group of one kind: the group's own flags are appended to ``command``.
+
+    ``files`` are what it needs beside Hydra's modules, by their name in the package ``hydra``.
+    """
 
     command: tuple[str, ...]
     environment: Mapping[str, str]
+    files: Mapping[str, Path] = field(default_factory=dict)
+
+
+class Brokers(Protocol):
+    """Brokers of our own, wherever they run."""
+
+    version: str
+    """Of what they run, once started."""
+
+    def start(self) -> str:
+        """Brings them up; returns their address for clients. May be called again after ``stop``.
+
+        Raises:
+            BrokerError, MissingDependencyError, PlacementError: they cannot be.
+        """
+
+    def trouble(self) -> str:
+        """Why they are not all there any more, or ""; returns at once."""
+
+    def stop(self) -> None:
+        """Ends them with all their data; may be called twice."""
 
 
 class System(Protocol):
@@ -29,24 +53,34 @@ class System(Protocol):
             UsageError: a property cannot be used, or a program is missing.
         """
 
-    def open(self, run: str, folder: Path) -> None:
+    def open(self, run: str, folder: Path, brokers: Brokers | None = None) -> None:
         """Brings up what is needed (a broker, a topic), with its files under ``folder``.
 
+        Args:
+            run: the run's name.
+            folder: the run's directory.
+            brokers: those on the cluster's agents, where ``broker`` has named a program for them.
+
         Raises:
-            BrokerError, MissingDependencyError: it cannot.
+            BrokerError, MissingDependencyError, PlacementError: it cannot.
         """
 
     def program(self, role: Role) -> Program:
         """The program of a role's clients."""
 
+    def broker(self) -> Program | None:
+        """The program of a broker on an agent; None if none are to be there."""
+
     def topic(self) -> KafkaTopic | None:
         """Where the next step's data goes, with the offsets at which it starts; None where there are no topics.
 
-        Raises BrokerError if the broker does not tell.
+        Raises:
+            StepError: brokers of our own do not tell, and are in trouble from now on.
+            BrokerError: the user's do not.
         """
 
     def end_offsets(self) -> dict[int, int]:
-        """The offsets at which this step's data ends, by partition; empty where there are none."""
+        """The offsets at which this step's data ends, by partition; empty where there are none. Errors as above."""
 
     def trouble(self) -> str:
         """Why this system can carry no more steps just now, or ""; returns at once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hydra.cluster.placement import place
 from hydra.cluster.splitting import split
 from hydra.config import CLIENTS, conf_dir, load_cluster, load_scenario, parse_set, scenarios
 from hydra.errors import EXIT_USAGE, ConfigError
-from hydra.model import Agent, Constraint, Demand, Group, Resources, Scenario, SearchSpec
+from hydra.model import Agent, BrokerSpec, Constraint, Demand, Group, Resources, Scenario, SearchSpec
 
 MINIMAL = """
 system = "zmq"
@@ -59,8 +60,9 @@ def test_every_scenario_loads_and_its_largest_row_fits_the_default_cluster(name:
         for role, count, spec in (
             ("publisher", scenario.publishers, scenario.publisher),
             ("subscriber", max(scenario.sweep.clients), scenario.subscriber),
+            ("broker", 3 if scenario.system == "kafka" else 0, scenario.broker),
         )
-        for n, size in enumerate(split(count, cluster.agents, spec, cluster.max_group, role=role))
+        for n, size in enumerate(split(count, cluster.agents, spec, 1 if role == "broker" else 1000, role=role))
     ]
     launches, unplaced = place(cluster.agents, groups)
     assert unplaced == []
@@ -205,6 +207,33 @@ def test_a_wrong_key_or_value_is_named_with_its_remedy(overrides: dict[str, obje
     assert "kafka-batch.toml" in text
 
 
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        ({"broker.count": 0}, "broker: count must be at least 1 broker, not 0"),
+        ({"broker.count": "two"}, "broker.count: must be"),
+        ({"broker.counts": 2}, "broker.counts: unknown key; did you mean count"),
+        ({"broker.constraints": [["hostname", "MAX_PER"]]}, "broker.constraints"),
+        ({"broker.demand.ports": 1}, "demand.ports must be 2 (for clients, and for controllers) or 0"),
+        ({"broker.demand.base_mem": -1.0}, "broker.demand.base_mem: must be 0 or more"),
+        ({"kafka.replication_factor": 2}, "2 replicas need as many brokers, and broker.count is 1"),
+    ],
+)
+def test_brokers_that_cannot_be_are_refused(overrides: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_scenario("kafka-fixed", overrides)
+    assert says in one_line(caught.value)
+
+
+def test_a_broker_asks_for_what_one_takes_unless_the_scenario_says_otherwise(tmp_path: Path) -> None:
+    kafka = MINIMAL.replace('"zmq"', '"kafka"').replace('"pyzmq"', '"confluent-kafka"')
+    assert load_scenario(scenario_file(tmp_path, kafka)).broker == BrokerSpec()
+    some = load_scenario(scenario_file(tmp_path, kafka + "[broker.demand]\nbase_cpus = 3.0\n")).broker
+    assert some.demand == replace(BrokerSpec().demand, base_cpus=3.0)
+    with_bootstrap = load_scenario("kafka-fixed", {"kafka.replication_factor": 3, "kafka.bootstrap": "h:1"})
+    assert with_bootstrap.broker.count == 1
+
+
 def test_a_misspelt_key_is_named_before_the_one_it_leaves_missing(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="duration: unknown key; did you mean duration_s"):
         load_scenario(scenario_file(tmp_path, MINIMAL.replace("duration_s", "duration")))
@@ -217,6 +246,7 @@ def test_a_misspelt_key_is_named_before_the_one_it_leaves_missing(tmp_path: Path
         ("a = 1\na = 2", "not TOML"),
         ("", "is missing"),
         (MINIMAL + "[kafka]\n", "kafka: system zmq has no broker; remove [kafka]"),
+        (MINIMAL + "[broker]\n", "broker: system zmq has no broker; remove [broker]"),
     ],
 )
 def test_a_malformed_file_is_named(tmp_path: Path, text: str, says: str) -> None:

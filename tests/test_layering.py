@@ -51,6 +51,7 @@ TIERS = {
     ],
     "systems": ["hydra.zmqtest", "hydra.kafkatest"],
     "runs": [
+        "hydra.brokers",
         "hydra.deployment",
         "hydra.facts",
         "hydra.resume",

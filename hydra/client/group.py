@@ -77,8 +77,8 @@ def main(kinds: Mapping[str, Kind], arguments: Sequence[str] | None = None) -> i
     options = parse(sys.argv[1:] if arguments is None else arguments, sorted(kinds))
     try:
         credentials = curve.credentials(os.environ)
-        lifeline = _from_environment("HYDRA_LIFELINE", int)
-        welcome_within_s = _from_environment("HYDRA_WELCOME_S", float)
+        lifeline = from_environment("HYDRA_LIFELINE", int)
+        welcome_within_s = from_environment("HYDRA_WELCOME_S", float)
     except ValueError as e:
         sys.stderr.write(f"hydra group {options.group}: {e}\n")
         return EXIT_USAGE
@@ -91,7 +91,7 @@ def main(kinds: Mapping[str, Kind], arguments: Sequence[str] | None = None) -> i
     return _Parent(options, kinds[options.kind], credentials, lifeline, within_s).run()
 
 
-def _from_environment(name: str, number: Callable[[str], _N]) -> _N | None:
+def from_environment(name: str, number: Callable[[str], _N]) -> _N | None:
     """The number in an environment variable, None where it is not set."""
     text = os.environ.get(name)
     if not text:

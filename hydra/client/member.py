@@ -38,7 +38,7 @@ def _identity(kind: Kind, group: str, ids: Sequence[int], incarnation: int, *, w
     )
 
 
-def _await_welcome(control: ControlClient, endpoint: str, within_s: float) -> int | None:
+def await_welcome(control: ControlClient, endpoint: str, within_s: float) -> int | None:
     """None once welcomed, otherwise the exit code."""
     deadline = time.monotonic() + within_s
     while (left := deadline - time.monotonic()) > 0:
@@ -63,7 +63,7 @@ def client_main(
     """The life of one client process; returns its exit code."""
     control = ControlClient(credentials, _identity(kind, group, [client], incarnation, warden=False))
     try:
-        code = _await_welcome(control, credentials.endpoint, welcome_within_s)
+        code = await_welcome(control, credentials.endpoint, welcome_within_s)
         if code is not None:
             return code
         welcomed()

@@ -30,6 +30,7 @@ from hydra.errors import ClusterError
 LIBRARIES: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("msgspec", "numpy", "pyzmq"),
     "hydra.kafkatest.confluent": ("confluent-kafka", "typing-extensions"),
+    "hydra.kafkatest.node": (),
     "hydra.kafkatest.kafka_python": ("kafka-python", "confluent-kafka", "typing-extensions"),
 }
 """The distributions that every Python client imports, and those of single ones; a test runs them with these alone."""
@@ -127,12 +128,13 @@ class Artifact:
     sha256: str
 
 
-def build(cache: Path, commands: Iterable[Sequence[str]]) -> Artifact:
+def build(cache: Path, commands: Iterable[Sequence[str]], more: Mapping[str, Path] | None = None) -> Artifact:
     """The archive for this installation, made only if its contents have changed since it was made last.
 
     Args:
         cache: the folder for archives.
         commands: how groups are started here: ``python -m MODULE …``, or a native client by its path.
+        more: further files, by their name in the package ``hydra``.
 
     Raises:
         ClusterError: something that belongs into it is not installed, or there is no room.
@@ -141,7 +143,7 @@ def build(cache: Path, commands: Iterable[Sequence[str]]) -> Artifact:
     natives = sorted({Path(command[0]) for command in commands if command[0] != sys.executable})
     modules = sorted({command[2] for command in commands if command[0] == sys.executable})
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    files, digest = _contents(modules, natives)
+    files, digest = _contents(modules, natives, more or {})
     name = f"hydra-{version('hydra-scale')}-py{python}-{platform.machine()}-{digest}.tar"
     path = cache / name
     try:
@@ -175,7 +177,9 @@ def glibc_needed(programs: Iterable[Path]) -> tuple[int, int]:
     return max(found)
 
 
-def _contents(modules: Sequence[str], programs: Iterable[Path]) -> tuple[dict[str, Path], str]:
+def _contents(
+    modules: Sequence[str], programs: Iterable[Path], more: Mapping[str, Path]
+) -> tuple[dict[str, Path], str]:
     """The archive's files by their name in it, and a digest of what they are.
 
     Our own files count by content, libraries by version: two installations of the same make the same archive.
@@ -192,6 +196,10 @@ def _contents(modules: Sequence[str], programs: Iterable[Path]) -> tuple[dict[st
         for name in dict.fromkeys(d for module in ("", *modules) for d in LIBRARIES.get(module, ())):
             files.update(_distribution(name))
             digest.update(f"\0{name}=={version(name)}".encode())
+    for inside, path in sorted(more.items()):
+        files[f"site-packages/hydra/{inside}"] = path
+        with path.open("rb") as file:
+            digest.update(f"\0{inside}\0".encode() + hashlib.file_digest(file, "sha256").digest())
     for path in programs:
         files[f"bin/{path.name}"] = path
         digest.update(f"\0{path.name}\0".encode() + path.read_bytes())

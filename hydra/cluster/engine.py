@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Container, Iterable, Sequence
+from typing import Final, Protocol
 
-from hydra.model import Agent, Group, GroupEvent, Launch
+from hydra.model import Agent, Group, GroupEvent, GroupState, Launch
+
+GONE: Final[frozenset[GroupState]] = frozenset({"finished", "failed", "killed", "lost"})
+"""The states of a group that has ended."""
 
 
 class Engine(Protocol):
@@ -40,3 +43,19 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Ends everything that this engine launched and frees what it holds; may be called twice."""
+
+
+class GroupEvents:
+    """The events of one engine for several who launch groups on it: each takes those of its own groups."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._waiting: list[GroupEvent] = []
+
+    def take(self, groups: Container[str]) -> list[GroupEvent]:
+        """What happened to these groups since they were asked about last, oldest first; the rest waits."""
+        self._waiting += self._engine.events()
+        taken = [event for event in self._waiting if event.group in groups]
+        if taken:
+            self._waiting = [event for event in self._waiting if event.group not in groups]
+        return taken

@@ -26,7 +26,7 @@ from hydra.control.protocol import (
     decode_from_controller,
     encode,
 )
-from hydra.model import Role
+from hydra.model import GroupRole
 
 _HOST_FACT: Final = Path("/proc/sys/kernel/random/boot_id")
 
@@ -41,7 +41,7 @@ class Identity:
     """What a connection says of itself in ``hello``."""
 
     ids: Sequence[int]
-    role: Role
+    role: GroupRole
     group: str
     warden: bool
     incarnation: int

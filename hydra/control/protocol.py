@@ -12,7 +12,7 @@ import msgspec
 
 from hydra.control.checks import MAX_MISSING_RANGES as MAX_MISSING_RANGES
 from hydra.control.checks import check_report
-from hydra.model import PublisherReport, Role, SequenceRange, Settings, SubscriberReport
+from hydra.model import GroupRole, PublisherReport, SequenceRange, Settings, SubscriberReport
 
 VERSION: Final = 1
 MAX_MESSAGE_BYTES: Final = 512 * 1024
@@ -52,7 +52,7 @@ class _FromController(_Message, frozen=True, kw_only=True):
 class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
     """First message of a connection. ``warden`` true: the group's own connection, ``ids`` are the group's clients."""
 
-    role: Role
+    role: GroupRole
     group: ShortText
     warden: bool
     incarnation: Id
@@ -67,7 +67,8 @@ class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
 class Ready(_FromClient, frozen=True, tag="ready", kw_only=True):
     """A publisher: configured and bound, ``endpoint`` is its data endpoint ("" where the system has none).
 
-    A subscriber: it has seen a probe of every publisher since ``configure``.
+    A subscriber: it has seen a probe of every publisher since ``configure``. A broker, with epoch 0: ``endpoint`` is
+    where it will listen, ``host:port,host:port`` for clients and for controllers.
     """
 
     epoch: Epoch
@@ -201,12 +202,23 @@ class Ping(_FromController, frozen=True, tag="ping", kw_only=True):
     reply: bool = False
 
 
+class KafkaCluster(_FromController, frozen=True, tag="kafka_cluster", kw_only=True):
+    """To one broker: the cluster that it is to be a node of, by Kafka's id for it.
+
+    ``endpoints`` are what the brokers said in ``ready``, its own the one at ``node``, counted from 1.
+    """
+
+    cluster: str
+    node: Id
+    endpoints: list[str]
+
+
 class Quit(_FromController, frozen=True, tag="quit", kw_only=True):
     """Exit now, with nothing left behind."""
 
 
 FromClient = Hello | Ready | Ack | Progress | Report | Error | ChildExit
-FromController = Welcome | Configure | Start | Stop | Finish | Ping | Quit
+FromController = Welcome | Configure | Start | Stop | Finish | Ping | KafkaCluster | Quit
 
 
 _T = TypeVar("_T")

@@ -188,7 +188,11 @@ class Roster:
                 self.refused["duplicate_hello"] += 1
                 return None
             for holder in holders:
+                # Its process is gone, with all the clients that it carried.
                 self._connections.pop(holder.identity, None)
+                for client in holder.ids:
+                    if self._clients.get(client) is holder:
+                        del self._clients[client]
             for client in hello.ids:
                 self._clients[client] = connection
         self._connections[identity] = connection

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Final
 
 from hydra.errors import BrokerError
-from hydra.kafkatest.guarded import Guarded
+from hydra.kafkatest.guarded import Guarded, tail
 from hydra.kafkatest.jars import conf_folder, fetch, find_java
-from hydra.kafkatest.template import accepts, copy_storage, fill, free_ports, java_command, prepare
+from hydra.kafkatest.nodes import Node, settings
+from hydra.kafkatest.template import accepts, copy_storage, free_ports, kafka_uuid, prepare, server_command
 from hydra.kafkatest.topics import cluster_id
 from hydra.kafkatest.warmup import warm_up
 
 START_TIMEOUT_S: Final = 60.0
 PORT_ATTEMPTS: Final = 5
-LOG_LINES: Final = 8
 
 
 class EmbeddedBroker:
@@ -87,17 +87,15 @@ class EmbeddedBroker:
         java, jars = find_java(), fetch(self._conf)
         self.version = jars.version
         template = prepare(java, jars, self._conf)
-        sharing = [f"-XX:SharedArchiveFile={template.archive}"] if template.archive else []
         deadline = time.monotonic() + timeout_s
         for _ in range(PORT_ATTEMPTS):
             port, controller_port = self._ports(self._host, 2)
             self._created = True
             self._folder.mkdir(parents=True, exist_ok=True)
-            cluster = copy_storage(template.storage, self._folder / "data")
-            properties = self._folder / "server.properties"
-            values = {"host": self._host, "port": str(port), "controller_port": str(controller_port)}
-            properties.write_text(fill(self._conf, {**values, "data": str(self._folder / "data")}))
-            command = java_command(java, jars, self._conf, sharing, "kafka.Kafka", str(properties))
+            cluster, data = kafka_uuid(), self._folder / "data"
+            copy_storage(template.storage, data, cluster)
+            values = settings([Node(self._host, port, controller_port)], 1, data)
+            command = server_command(java, jars, self._conf, template, self._folder, values)
             try:
                 self._running = Guarded(command, self._folder, self._log)
                 if self._wait_until_up(port, cluster, deadline):
@@ -105,7 +103,7 @@ class EmbeddedBroker:
                     if self._warm:
                         warm_up(self._bootstrap, max(1.0, deadline - time.monotonic()))
                     return self._bootstrap
-                tail = self._tail()
+                last = tail(self._log)
             except OSError as e:
                 self.stop()
                 raise BrokerError(f"the Kafka broker could not be started: {e}", "see conf/kafka/") from None
@@ -114,13 +112,17 @@ class EmbeddedBroker:
                 self.stop()
                 raise
             self.stop()
-            if "in use" not in tail and "BindException" not in tail:
-                raise BrokerError(f"the Kafka broker ended while it came up: {tail}", "see conf/kafka/")
+            if "in use" not in last and "BindException" not in last:
+                raise BrokerError(f"the Kafka broker ended while it came up: {last}", "see conf/kafka/")
         raise BrokerError(f"the Kafka broker found its ports taken {PORT_ATTEMPTS} times in a row", "try again")
 
     def alive(self) -> bool:
         """Whether the broker's process runs; costs one system call."""
         return self._running is not None and not self._running.wait_for_end(0.0)
+
+    def trouble(self) -> str:
+        """That the broker's process ended, or ""; costs one system call."""
+        return "" if self.alive() else "the embedded Kafka broker ended"
 
     def detach(self) -> None:
         """Lets the broker live on without this process; SIGTERM to the guard ends it."""
@@ -151,9 +153,5 @@ class EmbeddedBroker:
             if accepts(self._host, port) and cluster_id(f"{self._host}:{port}", timeout_s=1.0) == cluster:
                 return True
             if time.monotonic() > deadline:
-                raise BrokerError(f"the Kafka broker did not answer in time: {self._tail()}", "see conf/kafka/")
+                raise BrokerError(f"the Kafka broker did not answer in time: {tail(self._log)}", "see conf/kafka/")
         return False
-
-    def _tail(self) -> str:
-        lines = self._log.read_text(errors="replace").strip().splitlines() if self._log.is_file() else []
-        return " / ".join(lines[-LOG_LINES:]) or "its log is empty"

@@ -15,6 +15,13 @@ from typing import Final
 from hydra.kafkatest import guard
 
 START_TIMEOUT_S: Final = 10.0
+LOG_LINES: Final = 8
+
+
+def tail(log: Path) -> str:
+    """The last lines of a command's log, as one."""
+    lines = log.read_text(errors="replace").strip().splitlines() if log.is_file() else []
+    return " / ".join(lines[-LOG_LINES:]) or "its log is empty"
 
 
 class Guarded:

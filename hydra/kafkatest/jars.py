@@ -20,6 +20,7 @@ from hydra.errors import MissingDependencyError
 JAVA_AT_LEAST: Final = 17
 JAVA_PACKAGE: Final = "openjdk-17-jre-headless"
 MAVEN_PACKAGE: Final = "maven"
+JARS: Final = "jars"
 MAVEN_TIMEOUT_S: Final = 600.0
 _WITHOUT: Final = "or name a cluster of yours with --bootstrap; the ZMQ half of Hydra works without"
 
@@ -72,14 +73,16 @@ def find_java() -> Java:
     remedy = f"apt install {JAVA_PACKAGE}, {_WITHOUT} Java"
     program = shutil.which("java")
     if program is None:
-        raise MissingDependencyError("the embedded Kafka broker needs Java 17, and no java is on PATH", remedy)
+        raise MissingDependencyError(
+            f"a Kafka broker needs Java {JAVA_AT_LEAST} or newer, and no java is on PATH", remedy
+        )
     answer = subprocess.run([program, "-version"], capture_output=True, text=True, check=False, timeout=30)
     found = re.search(r'version "([^"]+)"', answer.stderr + answer.stdout)
     version = found.group(1) if found else "unknown"
     major = re.match(r"(?:1\.)?(\d+)", version)
     if major is None or int(major.group(1)) < JAVA_AT_LEAST:
         raise MissingDependencyError(
-            f"the embedded Kafka broker needs Java {JAVA_AT_LEAST} or newer, and {program} is {version}", remedy
+            f"a Kafka broker needs Java {JAVA_AT_LEAST} or newer, and {program} is {version}", remedy
         )
     return Java(program, version)
 
@@ -87,17 +90,22 @@ def find_java() -> Java:
 def fetch(conf: Path | None = None, cache: Path | None = None) -> Jars:
     """The jars that ``conf/pom.xml`` names, from the cache; fetched with Maven if they are not there yet.
 
+    On an agent they came with the program, and are in ``conf/jars``.
+
     Two runs may call this together: one fetches, the other waits for it.
 
     Raises:
         MissingDependencyError: Maven is missing, or could not get the jars.
     """
-    pom = (conf or conf_folder()) / "pom.xml"
+    conf = conf or conf_folder()
+    pom = conf / "pom.xml"
     text = pom.read_bytes()
     found = re.search(rb"<kafka\.version>([^<]+)</kafka\.version>", text)
     version = found.group(1).decode() if found else "unknown"
+    if (conf / JARS).is_dir():
+        return Jars(version, conf / JARS)
     cache = cache or cache_folder()
-    folder = cache / f"kafka-{version}-{hashlib.sha256(text).hexdigest()[:12]}" / "jars"
+    folder = cache / f"kafka-{version}-{hashlib.sha256(text).hexdigest()[:12]}" / JARS
     if not folder.is_dir():
         with locked(cache / f"{folder.parent.name}.lock"):
             # Whoever held the lock before may have done the work.

@@ -26,6 +26,7 @@ from typing import Final
 from hydra.errors import BrokerError
 from hydra.kafkatest.guarded import Guarded
 from hydra.kafkatest.jars import Jars, Java, building, locked
+from hydra.kafkatest.nodes import Node, settings
 
 FORMAT_TIMEOUT_S: Final = 60.0
 TRAINING_S: Final = 60.0
@@ -64,6 +65,16 @@ def java_command(java: Java, jars: Jars, conf: Path, extra: list[str], main: str
     ]
 
 
+def server_command(
+    java: Java, jars: Jars, conf: Path, template: Template, folder: Path, values: Mapping[str, str]
+) -> list[str]:
+    """The command that runs a broker, whose settings are written into ``folder``."""
+    properties = folder / "server.properties"
+    properties.write_text(fill(conf, values))
+    sharing = [f"-XX:SharedArchiveFile={template.archive}"] if template.archive else []
+    return java_command(java, jars, conf, sharing, "kafka.Kafka", str(properties))
+
+
 def prepare(java: Java, jars: Jars, conf: Path) -> Template:
     """The template for this Kafka, Java and ``server.properties``, made if it is not there yet.
 
@@ -82,15 +93,14 @@ def prepare(java: Java, jars: Jars, conf: Path) -> Template:
     return Template(folder / "storage", archive if archive.is_file() else None)
 
 
-def copy_storage(storage: Path, data: Path) -> str:
-    """Makes a broker's data folder from formatted storage, with identities of its own; returns the cluster's id."""
+def copy_storage(storage: Path, data: Path, cluster: str, node: int = 1) -> None:
+    """Makes the data folder of a cluster's node from formatted storage."""
     shutil.copytree(storage, data)
-    cluster, properties = kafka_uuid(), data / "meta.properties"
+    properties = data / "meta.properties"
     text = properties.read_text()
-    text = re.sub(r"(?m)^cluster\.id=.*$", f"cluster.id={cluster}", text)
-    text = re.sub(r"(?m)^directory\.id=.*$", f"directory.id={kafka_uuid()}", text)
+    for name, value in {"cluster.id": cluster, "node.id": str(node), "directory.id": kafka_uuid()}.items():
+        text = re.sub(rf"(?m)^{re.escape(name)}=.*$", f"{name}={value}", text)
     properties.write_text(text)
-    return cluster
 
 
 def kafka_uuid() -> str:
@@ -110,8 +120,7 @@ def free_ports(host: str, count: int) -> list[int]:
 
 
 def _values(data: Path) -> dict[str, str]:
-    port, controller_port = free_ports("127.0.0.1", 2)
-    return {"host": "127.0.0.1", "port": str(port), "controller_port": str(controller_port), "data": str(data)}
+    return settings([Node("127.0.0.1", *free_ports("127.0.0.1", 2))], 1, data)
 
 
 def _format(java: Java, jars: Jars, conf: Path, data: Path) -> None:
@@ -133,7 +142,7 @@ def _train(java: Java, jars: Jars, conf: Path, folder: Path) -> None:
     archive = folder / ARCHIVE
     with tempfile.TemporaryDirectory(prefix=".training-", dir=folder, ignore_cleanup_errors=True) as name:
         scratch = Path(name)
-        copy_storage(folder / "storage", scratch / "data")
+        copy_storage(folder / "storage", scratch / "data", kafka_uuid())
         values = _values(scratch / "data")
         (scratch / "server.properties").write_text(fill(conf, values))
         archiving = [f"-XX:ArchiveClassesAtExit={archive}"]

@@ -173,9 +173,15 @@ class Topics:
 
 def cluster_id(bootstrap: str, timeout_s: float) -> str | None:
     """The id of the cluster behind an address, None when nobody answers in ``timeout_s``."""
+    return membership(bootstrap, timeout_s)[0]
+
+
+def membership(bootstrap: str, timeout_s: float) -> tuple[str | None, int]:
+    """The id of the cluster behind an address and how many brokers it has; (None, 0) when nobody answers in time."""
     with contextlib.suppress(KafkaException):
-        return _admin(bootstrap, {}, lambda _: None).list_topics(timeout=timeout_s).cluster_id
-    return None
+        answer = _admin(bootstrap, {}, lambda _: None).list_topics(timeout=timeout_s)
+        return answer.cluster_id, len(answer.brokers)
+    return None, 0
 
 
 def _admin(bootstrap: str, properties: Mapping[str, str], on_error: object) -> AdminClient:

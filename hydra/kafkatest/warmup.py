@@ -15,8 +15,8 @@ MESSAGES: Final = 20_000
 CHUNK: Final = 100
 
 
-def warm_up(bootstrap: str, timeout_s: float) -> None:
-    """Sends and receives ``MESSAGES`` messages on a throwaway topic, then deletes it.
+def warm_up(bootstrap: str, timeout_s: float, brokers: int = 1) -> None:
+    """Sends and receives ``MESSAGES`` messages on a throwaway topic that is on every broker, then deletes it.
 
     Raises:
         BrokerError: not all of them came back in ``timeout_s``.
@@ -24,8 +24,8 @@ def warm_up(bootstrap: str, timeout_s: float) -> None:
     deadline = time.monotonic() + timeout_s
     topics = Topics(bootstrap, {}, f"warmup-{uuid.uuid4().hex[:8]}")
     try:
-        topic = topics.create("warmup")
-        received = _round_trip(bootstrap, topic, deadline)
+        topic = topics.create("warmup", brokers, brokers)
+        received = _round_trip(bootstrap, topic, brokers, deadline)
     except KafkaException as e:
         raise BrokerError(f"the warm-up of the broker at {bootstrap} failed: {e.args[0]}") from None
     finally:
@@ -34,7 +34,7 @@ def warm_up(bootstrap: str, timeout_s: float) -> None:
         raise BrokerError(f"the broker at {bootstrap} gave back {received} of {MESSAGES} warm-up messages in time")
 
 
-def _round_trip(bootstrap: str, topic: str, deadline: float) -> int:
+def _round_trip(bootstrap: str, topic: str, partitions: int, deadline: float) -> int:
     producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "linger.ms": 0, "batch.num.messages": CHUNK})
     consumer = Consumer(
         {
@@ -53,10 +53,10 @@ def _round_trip(bootstrap: str, topic: str, deadline: float) -> int:
 
     received = 0
     try:
-        consumer.assign([TopicPartition(topic, 0, 0)])
-        for _ in range(MESSAGES // CHUNK):
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
+        for chunk in range(MESSAGES // CHUNK):
             for _ in range(CHUNK):
-                producer.produce(topic, bytes(100), None, 0, delivered)
+                producer.produce(topic, bytes(100), None, chunk % partitions, delivered)
             producer.poll(0)
             received += len(consumer.consume(MESSAGES, 0))
         producer.flush(max(0.0, deadline - time.monotonic()))

@@ -96,25 +96,27 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int) -> Ne
     subscriber_processes = -(-clients // packed)
     everyone = clients + scenario.publishers
     client_processes = subscriber_processes + scenario.publishers
-    embedded = scenario.system == "kafka" and not scenario.kafka.bootstrap
+    brokers = scenario.broker.count if scenario.system == "kafka" and not scenario.kafka.bootstrap else 0
+    # Each is Java and its guard; several have a group each, which dials in.
+    broker_processes = 2 * brokers if brokers < 2 else 3 * brokers
     # A publisher of raw ZMQ holds a connection of every subscriber; a broker of ours holds theirs instead.
     widest = max(
         one.files,
         _CONTROLLER_FILES + client_processes + 4 * groups,
         alone.files + clients if scenario.system == "zmq" else 0,
     )
-    broker_files = _BROKER_FILES + _BROKER_CONNECTIONS * everyone if embedded else 0
-    processes = client_processes + GROUP_PROCESSES * groups + (2 if embedded else 0)
+    broker_files = _BROKER_FILES + _BROKER_CONNECTIONS * everyone if brokers else 0
+    processes = client_processes + GROUP_PROCESSES * groups + broker_processes
     return Needs(
         processes=processes,
-        threads=client_processes * one.threads + GROUP_PROCESSES * groups * 3 + (_BROKER_THREADS if embedded else 0),
+        threads=client_processes * one.threads + GROUP_PROCESSES * groups * 3 + brokers * _BROKER_THREADS,
         files=max(widest, broker_files),
-        all_files=client_processes * one.files + widest + broker_files,
+        all_files=client_processes * one.files + widest + brokers * broker_files,
         ports=max(everyone, client_processes + groups),
         backlog=min(everyone, groups * fork_window),
         memory_bytes=client_processes * one.memory_bytes
         + groups * _PARENT_MEMORY_BYTES
         + _CONTROLLER_MEMORY_BYTES
         + everyone * _CONTROLLER_BYTES_PER_CLIENT
-        + (_BROKER_MEMORY_BYTES if embedded else 0),
+        + brokers * _BROKER_MEMORY_BYTES,
     )

@@ -10,7 +10,7 @@ import zmq
 from hydra.control.protocol import KafkaTopic
 from hydra.model import Role, Scenario
 from hydra.nativeclient import command
-from hydra.system import Program
+from hydra.system import Brokers, Program
 
 
 class ZmqSystem:
@@ -24,7 +24,7 @@ class ZmqSystem:
         """The native client is built, if it is asked for; pyzmq is a dependency of ours."""
         self.program("subscriber")
 
-    def open(self, run: str, folder: Path) -> None:
+    def open(self, run: str, folder: Path, brokers: Brokers | None = None) -> None:
         """Nothing to bring up."""
 
     def program(self, role: Role) -> Program:
@@ -33,6 +33,9 @@ class ZmqSystem:
             return Program(command("zmq", role, self._scenario.native), self._data_keys(role))
         kind = "zmq-pub" if role == "publisher" else "zmq-sub"
         return Program((sys.executable, "-m", "hydra.zmqtest.pyzmq", kind), {"OPENBLAS_NUM_THREADS": "1"})
+
+    def broker(self) -> None:
+        """There is no broker."""
 
     def _data_keys(self, role: Role) -> dict[str, str]:
         """CURVE keys of the data plane, made for this run; subscribers get the public one only."""

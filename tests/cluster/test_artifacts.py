@@ -21,6 +21,7 @@ pytestmark = pytest.mark.processes
 
 PYZMQ = (sys.executable, "-m", "hydra.zmqtest.pyzmq", "zmq-sub")
 KAFKA = (sys.executable, "-m", "hydra.kafkatest.kafka_python", "kafka-sub")
+NODE = (sys.executable, "-m", "hydra.kafkatest.node", "kafka-broker")
 CONFLUENT = (sys.executable, "-m", "hydra.kafkatest.confluent", "kafka-sub")
 
 
@@ -70,8 +71,10 @@ def test_it_is_made_once_and_named_by_its_contents(artifact: Artifact) -> None:
     assert artifact.sha256 == hashlib.sha256(artifact.path.read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize("command", [PYZMQ, KAFKA, CONFLUENT], ids=["pyzmq", "kafka-python", "confluent"])
-def test_clients_start_with_nothing_but_the_archive(folder: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "command", [PYZMQ, KAFKA, CONFLUENT, NODE], ids=["pyzmq", "kafka-python", "confluent", "broker"]
+)
+def test_groups_start_with_nothing_but_the_archive(folder: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
     with tarfile.open(build(folder, [command]).path) as tar:
         tar.extractall(tmp_path, filter="tar")
     done = run(tmp_path, *rewritten(command), "--help")
@@ -79,6 +82,18 @@ def test_clients_start_with_nothing_but_the_archive(folder: Path, tmp_path: Path
     where = "import sys, numpy, hydra; print(numpy.__file__, hydra.__file__)"
     for path in run(tmp_path, "python", "-c", where).stdout.split():
         assert Path(path).is_relative_to(tmp_path / "shared")
+
+
+def test_further_files_are_in_the_package_and_count(artifact: Artifact, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.jar").write_text("one")
+    first = build(folder, [PYZMQ], {"conf/kafka/jars/a.jar": tmp_path / "a.jar"})
+    (tmp_path / "a.jar").write_text("two")
+    second = build(folder, [PYZMQ], {"conf/kafka/jars/a.jar": tmp_path / "a.jar"})
+    assert len({artifact.digest, first.digest, second.digest}) == 3
+    with tarfile.open(second.path) as tar:
+        tar.extractall(tmp_path, filter="tar")
+    where = "import hydra, pathlib; print((pathlib.Path(hydra.__file__).parent / 'conf/kafka/jars/a.jar').read_text())"
+    assert run(tmp_path, "python", "-c", where).stdout == "two\n"
 
 
 def test_groups_of_an_agent_share_one_unpacked_copy_and_none_is_left_in_the_sandbox(

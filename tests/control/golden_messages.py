@@ -13,6 +13,7 @@ from hydra.control.protocol import (
     FromClient,
     FromController,
     Hello,
+    KafkaCluster,
     KafkaTopic,
     Ping,
     Progress,
@@ -235,4 +236,31 @@ FROM_CONTROLLER: Final[dict[str, FromController]] = {
     "ping-reply": Ping(time_ns=98765432100, reply=True),
     "quit": Quit(),
     "quit-evict": Quit(ids=[17, 18]),
+}
+
+FROM_BROKER: Final[dict[str, FromClient]] = {
+    "hello": Hello(
+        ids=[2147483649],
+        seq=1,
+        role="broker",
+        group="brokers-2",
+        warden=False,
+        incarnation=0,
+        implementation="kafka",
+        versions={"java": "17.0.15", "kafka": "4.3.1"},
+        agent="agent-sub-2",
+        host="node-c",
+        boot_id=_BOOT,
+        pid=4713,
+    ),
+    "ready": Ready(ids=[2147483649], seq=2, epoch=0, endpoint="10.0.0.7:31000,10.0.0.7:31001"),
+}
+
+TO_BROKER: Final[dict[str, FromController]] = {
+    "kafka-cluster": KafkaCluster(
+        ids=[2147483649],
+        cluster="Y2x1c3RlcklkMTIzNDU2Nw",
+        node=2,
+        endpoints=["10.0.0.6:31000,10.0.0.6:31001", "10.0.0.7:31000,10.0.0.7:31001"],
+    ),
 }

@@ -185,6 +185,13 @@ def test_a_refused_message_of_ones_own_uses_up_its_seq(roster: Roster) -> None:
 # --- deaths and replacements -----------------------------------------------------------------------------------------
 
 
+def test_a_client_that_comes_again_from_a_packed_process_tells_that_all_of_it_is_gone(roster: Roster) -> None:
+    assert roster.receive(b"two again", encode(hello([2], incarnation=1, pid=777)))
+    assert roster.present() == {1, 2}
+    assert list(roster.identities([1, 2, 3])) == [(b"one", [1]), (b"two again", [2])]
+    assert b"two" not in roster.everyone()
+
+
 def test_a_replacement_takes_over(roster: Roster) -> None:
     assert roster.receive(b"one again", encode(hello([1], incarnation=1, pid=777)))
     assert roster.hello(1).pid == 777

@@ -24,12 +24,17 @@ def wait_until(condition: Callable[[], bool], deadline_s: float, message: str) -
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
+def needs_kafka() -> None:
+    """Skips where Java or the jars are not to be had."""
     try:
         find_java()
         fetch()
     except MissingDependencyError as e:
         pytest.skip(str(e))
+
+
+@pytest.fixture(scope="session")
+def broker(needs_kafka: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
     running = EmbeddedBroker(tmp_path_factory.mktemp("kafka") / "broker")
     running.start()
     yield running
@@ -44,13 +49,8 @@ def topics(broker: EmbeddedBroker) -> Iterator[Topics]:
 
 
 @pytest.fixture
-def own_broker(tmp_path: Path) -> Iterator[EmbeddedBroker]:
+def own_broker(needs_kafka: None, tmp_path: Path) -> Iterator[EmbeddedBroker]:
     """One to be killed."""
-    try:
-        find_java()
-        fetch()
-    except MissingDependencyError as e:
-        pytest.skip(str(e))
     running = EmbeddedBroker(tmp_path / "own", warm=False)
     running.start()
     yield running

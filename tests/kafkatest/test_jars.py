@@ -72,3 +72,8 @@ def test_jars_are_fetched_once(bin_only: Path, conf: Path, tmp_path: Path) -> No
     assert first.version == "9.9.9"
     assert first.classpath.endswith(f"{os.sep}a.jar")
     assert (tmp_path / "calls").read_text() == "x\n"
+
+
+def test_jars_that_came_with_the_program_need_no_maven(bin_only: Path, conf: Path, tmp_path: Path) -> None:
+    (conf / "jars").mkdir()
+    assert jars.fetch(conf, tmp_path / "cache") == jars.Jars("9.9.9", conf / "jars")

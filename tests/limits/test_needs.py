@@ -36,3 +36,12 @@ def test_a_scenario_asks_for_the_memory_that_its_clients_take(system: str, clien
     assert scenario.subscriber.demand.mem_per_client == FOOTPRINTS[scenario.system, client].memory_bytes / 1e6
     explicit = load_scenario(name, {"client": client, "subscriber.demand.mem_per_client": 50.0})
     assert explicit.subscriber.demand.mem_per_client == 50.0
+
+
+def test_every_broker_on_this_machine_counts_and_one_of_the_users_does_not() -> None:
+    none, one, three = (
+        needs(load_scenario("kafka-fixed", more), clients=10, groups=4, fork_window=128)
+        for more in ({"kafka.bootstrap": "h:9092"}, {}, {"broker.count": 3})
+    )
+    assert (one.processes - none.processes, three.processes - none.processes) == (2, 9)
+    assert three.memory_bytes - none.memory_bytes == 3 * (one.memory_bytes - none.memory_bytes) > 0

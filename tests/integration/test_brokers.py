@@ -1,0 +1,105 @@
+"""Brokers as groups on the embedded cluster: several on this machine, and what becomes of a run when one dies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hydra.errors import MissingDependencyError
+from hydra.kafkatest.jars import fetch, find_java
+from tests.integration.command import (
+    Background,
+    assert_all_arrived,
+    background,
+    events,
+    gone,
+    hydra,
+    steps,
+    table,
+    wait_until,
+)
+
+pytestmark = pytest.mark.processes
+
+TWO = ("--client", "confluent-kafka", "--set", "broker.count=2", "--replication-factor", 2, "--partitions", 2)
+FIXED = ("kafka-fixed", *TWO, "--rate", 200, "--set", "warmup_s=0", "--set", "settings.acks=all")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kafka() -> None:
+    try:
+        find_java()
+        fetch()
+    except MissingDependencyError as e:
+        pytest.skip(str(e))
+
+
+def javas(command: Background) -> list[psutil.Process]:
+    return [process for process in command.family() if "java" in process.name()]
+
+
+def nothing_is_left_of(run: Path) -> bool:
+    return not list(run.glob("sandbox/brokers-*/broker/")) and not list(run.glob("broker*/"))
+
+
+def test_two_brokers_on_this_machine_carry_a_replicated_topic(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    hydra(*FIXED, "--clients", 3, "--duration", 2, "--out", run)
+    (row,) = table(run)
+    assert row["failed_clients"] == "0"
+    assert_all_arrived(row, 400)
+    placed = [e for e in events(run) if e.startswith("launch: brokers")]
+    assert len({e.rpartition("on ")[2] for e in placed}) == 2
+    assert [e.split()[:3] for e in events(run) if e.startswith("brokers:")] == [["brokers:", "2", "at"]]
+    assert nothing_is_left_of(run)
+
+
+def test_a_killed_broker_fails_its_step_and_fresh_ones_carry_the_next(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with background(*FIXED, "--clients", "2,3", "--duration", 3, "--out", run, log=tmp_path / "log") as command:
+        wait_until(lambda: (run / "run.db").exists() and any("window" in e for e in events(run)), 60, "the first step")
+        first = javas(command)
+        assert len(first) == 2
+        first[0].kill()
+        assert command.wait(90) == 3, command.output()
+    failed, carried = table(run)
+    assert failed["status"] == "failed"
+    assert "the broker" in failed["reason"]
+    assert "Kafka ended with -9" in failed["reason"]
+    assert (carried["status"], carried["failed_clients"], float(carried["client_loss_pct"])) == ("ok", "0", 0)
+    assert sum(e.startswith("launch: brokers") for e in events(run)) == 4
+    assert gone(first)
+    assert nothing_is_left_of(run)
+
+
+def test_a_killed_controller_takes_deployed_brokers_along(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with background(*FIXED, "--clients", "2,3,4", "--duration", 2, "--out", run, log=tmp_path / "log") as command:
+        wait_until(lambda: len(steps(run)) >= 1, 60, "the first row")
+        family = command.family()
+        assert len([p for p in family if "java" in p.name()]) == 2
+        command.process.kill()
+        wait_until(lambda: gone(family), 3, "the end of clients and brokers")
+        wait_until(lambda: nothing_is_left_of(run), 2, "the brokers' data to go")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("kafka-fixed", "--set", "broker.count=4"), "4 broker clients"),
+        (
+            ("kafka-fixed", "--set", 'broker.constraints=[["group", "CLUSTER", "huge"]]', "--set", "broker.count=2"),
+            "huge",
+        ),
+        (("kafka-fixed", "--replication-factor", 2), "broker.count is 1"),
+        (("zmqfixed", "--set", "broker.count=2"), "system zmq has no broker"),
+        (("kafka-fixed", "--set", "broker.count=0"), "at least 1 broker"),
+    ],
+)
+def test_brokers_that_cannot_be_are_refused_in_one_line(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = hydra(*arguments, "--clients", 2, "--out", tmp_path / "run", expect=2)
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "run" / "run.db").exists()

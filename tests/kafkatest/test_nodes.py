@@ -1,0 +1,60 @@
+"""The nodes of a Kafka cluster: endpoints, and the settings of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hydra.kafkatest.jars import conf_folder
+from hydra.kafkatest.nodes import Node, bootstrap, parse, settings
+from hydra.kafkatest.template import copy_storage, fill
+
+A, B, C = Node("10.0.0.6", 31000, 31001), Node("10.0.0.7", 31000, 31001), Node("node-c", 9092, 9093)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "number", "voters"),
+    [
+        ([A], 1, "1@10.0.0.6:31001"),
+        ([A, B], 1, "1@10.0.0.6:31001,2@10.0.0.7:31001"),
+        ([A, B], 2, "1@10.0.0.6:31001,2@10.0.0.7:31001"),
+        ([A, B, C], 3, "1@10.0.0.6:31001,2@10.0.0.7:31001,3@node-c:9093"),
+    ],
+)
+def test_every_node_is_told_of_all_and_listens_where_it_said(nodes: list[Node], number: int, voters: str) -> None:
+    mine = nodes[number - 1]
+    lines = fill(conf_folder(), settings(nodes, number, Path("/data"))).splitlines()
+    found = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+    assert found["node.id"] == str(number)
+    assert found["process.roles"] == "broker,controller"
+    assert found["controller.quorum.voters"] == voters
+    assert found["listeners"] == f"PLAINTEXT://{mine.host}:{mine.port},CONTROLLER://{mine.host}:{mine.controller_port}"
+    assert found["advertised.listeners"] == f"PLAINTEXT://{mine.bootstrap}"
+    assert found["log.dirs"] == "/data"
+
+
+def test_clients_are_given_every_node() -> None:
+    assert bootstrap([A, B, C]) == "10.0.0.6:31000,10.0.0.7:31000,node-c:9092"
+
+
+@pytest.mark.parametrize("node", [A, C])
+def test_an_endpoint_is_read_as_it_was_written(node: Node) -> None:
+    assert parse(node.endpoint) == node
+
+
+@pytest.mark.parametrize("text", ["", "h:1", "h:1,g:2", "h:1,h:2,h:3", "h:x,h:2", ":1,:2", "tcp"])
+def test_what_is_no_endpoint_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        parse(text)
+
+
+def test_storage_is_given_the_identity_of_its_node(tmp_path: Path) -> None:
+    (tmp_path / "storage").mkdir()
+    written = "version=1\ncluster.id=old\nnode.id=1\ndirectory.id=old\n"
+    (tmp_path / "storage" / "meta.properties").write_text(written)
+    copy_storage(tmp_path / "storage", tmp_path / "data", "fresh", 3)
+    lines = (tmp_path / "data" / "meta.properties").read_text().splitlines()
+    assert lines[:3] == ["version=1", "cluster.id=fresh", "node.id=3"]
+    assert lines[3] != "directory.id=old"
+    assert (tmp_path / "storage" / "meta.properties").read_text() == written

@@ -1,0 +1,100 @@
+"""Kafka on a Mesos cluster: brokers are groups there, as clients are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hydra.errors import MissingDependencyError
+from hydra.kafkatest.jars import cache_folder, fetch, find_java
+from tests.integration.command import assert_all_arrived, events, hydra, table
+from tests.mesos.cluster import Cluster, running
+
+pytestmark = pytest.mark.processes
+pytest.importorskip("pymesos", reason="pip install ./shims/http-parser '.[mesos]'")
+
+FIXED = ("kafka-fixed", "--client", "confluent-kafka", "--rate", 200, "--set", "warmup_s=0")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One folder for the agents' archive, so that it is made once; the jars are those of this machine."""
+    try:
+        find_java()
+        fetch()
+    except MissingDependencyError as e:
+        pytest.skip(str(e))
+    before = os.environ.get("XDG_CACHE_HOME")
+    cache = tmp_path_factory.mktemp("cache")
+    (cache / "hydra").mkdir()
+    for kafka in cache_folder().glob("kafka-*"):
+        (cache / "hydra" / kafka.name).symlink_to(kafka)
+    os.environ["XDG_CACHE_HOME"] = str(cache)
+    yield
+    del os.environ["XDG_CACHE_HOME"]
+    if before is not None:
+        os.environ["XDG_CACHE_HOME"] = before
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    with running(tmp_path / "mesos", ping_timeout_s=0.2, allocation_s=0.1) as cluster:
+        yield cluster
+
+
+def test_a_broker_is_a_task_on_the_ports_that_its_agent_offered(cluster: Cluster, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    hydra(*FIXED, "--clients", 3, "--duration", 2, "--master", cluster.address, "--out", run)
+    (row,) = table(run)
+    assert row["failed_clients"] == "0"
+    assert_all_arrived(row, 400)
+    launched = [e for e in events(run) if e.startswith("launch:")]
+    assert ["brokers-1" in e for e in launched] == [True, *[False] * (len(launched) - 1)]
+    infos = cluster.ask(lambda: [task.info for task in cluster.master.tasks()])
+    (broker,) = (info for info in infos if info["name"].startswith("brokers-"))
+    variables = {v["name"]: v["value"] for v in broker["command"]["environment"]["variables"]}
+    port, controller_port = variables["HYDRA_PORTS"].split(",")
+    assert port != controller_port
+    assert any(f"at {variables['HYDRA_DATA_HOST']}:{port} after" in e for e in events(run) if e.startswith("brokers:"))
+    assert set(cluster.states().values()) <= {"TASK_FINISHED", "TASK_KILLED"}
+    # Neither Kafka nor its data outlive the task.
+    assert not list((tmp_path / "mesos").glob("*/slaves/**/broker/"))
+
+
+def test_an_agent_without_java_says_so_and_no_step_is_tried(cluster: Cluster, tmp_path: Path) -> None:
+    for agent in cluster.agents:
+        programs = tmp_path / "bin"
+        programs.mkdir(exist_ok=True)
+        for folder in agent.environment["PATH"].split(":"):
+            for program in Path(folder).glob("*"):
+                link = programs / program.name
+                if program.name != "java" and not link.is_symlink():
+                    link.symlink_to(program)
+        agent.environment["PATH"] = str(programs)
+    run = tmp_path / "run"
+    done = hydra(*FIXED, "--clients", 2, "--duration", 1, "--master", cluster.address, "--out", run, expect=1)
+    assert "the broker brokers-1 on agent-sub-" in done.stderr
+    assert "a Kafka broker needs Java 17 or newer, and no java is on PATH" in done.stderr
+    assert not table(run)
+
+
+def test_brokers_that_fit_nowhere_are_refused_before_anything_is_launched(cluster: Cluster, tmp_path: Path) -> None:
+    more = ("--set", "broker.count=3", "--master", cluster.address, "--out", tmp_path / "run")
+    done = hydra(*FIXED, "--clients", 2, *more, expect=2)
+    assert "3 broker clients" in done.stderr
+    assert "hostname MAX_PER 1 refuses 2 of 2" in done.stderr
+    assert cluster.states() == {}
+
+
+def test_with_a_cluster_of_the_user_no_broker_is_in_the_archive(tmp_path: Path) -> None:
+    with_brokers = hydra("artifact", "kafka-fixed").stdout.split()[0]
+    without = hydra("artifact", "kafka-fixed", "--bootstrap", "h:9092").stdout.split()[0]
+    assert Path(with_brokers).stat().st_size > 2 * Path(without).stat().st_size
+
+
+def test_agents_are_listed_with_the_brokers_that_could_run_there(cluster: Cluster) -> None:
+    rows = hydra("agents", "--master", cluster.address, "--for", "kafka-fixed").stdout.splitlines()[2:]
+    assert ["broker" in row for row in rows] == [False, True, True]
