@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ import pytest
 from hydra.errors import MissingDependencyError
 from hydra.kafkatest.jars import cache_folder, fetch, find_java
 from tests.integration.command import assert_all_arrived, events, hydra, table
-from tests.mesos.cluster import Cluster, running
+from tests.mesos.cluster import Cluster
 
 pytestmark = pytest.mark.processes
 pytest.importorskip("pymesos", reason="pip install ./shims/http-parser '.[mesos]'")
@@ -19,30 +17,23 @@ pytest.importorskip("pymesos", reason="pip install ./shims/http-parser '.[mesos]
 FIXED = ("kafka-fixed", "--client", "confluent-kafka", "--rate", 200, "--set", "warmup_s=0")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """One folder for the agents' archive, so that it is made once; the jars are those of this machine."""
+@pytest.fixture(scope="module")
+def jars() -> list[Path]:
+    """This machine's cached jars, looked for before its cache is another one."""
     try:
         find_java()
         fetch()
     except MissingDependencyError as e:
         pytest.skip(str(e))
-    before = os.environ.get("XDG_CACHE_HOME")
-    cache = tmp_path_factory.mktemp("cache")
-    (cache / "hydra").mkdir()
-    for kafka in cache_folder().glob("kafka-*"):
-        (cache / "hydra" / kafka.name).symlink_to(kafka)
-    os.environ["XDG_CACHE_HOME"] = str(cache)
-    yield
-    del os.environ["XDG_CACHE_HOME"]
-    if before is not None:
-        os.environ["XDG_CACHE_HOME"] = before
+    return list(cache_folder().glob("kafka-*"))
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    with running(tmp_path / "mesos", ping_timeout_s=0.2, allocation_s=0.1) as cluster:
-        yield cluster
+@pytest.fixture(scope="module", autouse=True)
+def archive(jars: list[Path], cache_home: Path) -> None:
+    """The archive's folder has the jars of this machine."""
+    (cache_home / "hydra").mkdir()
+    for kafka in jars:
+        (cache_home / "hydra" / kafka.name).symlink_to(kafka)
 
 
 def test_a_broker_is_a_task_on_the_ports_that_its_agent_offered(cluster: Cluster, tmp_path: Path) -> None:

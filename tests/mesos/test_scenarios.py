@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sqlite3
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -30,7 +28,7 @@ from tests.integration.command import (
 from tests.mesos.cluster import Cluster, running
 from tests.mesos.namespaces import hosts
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("cache_home")]
 pytest.importorskip("pymesos", reason="pip install ./shims/http-parser '.[mesos]'")
 
 NATIVE = Path(hydra_package.__file__).parent / "native" / "hydra-client"
@@ -40,23 +38,6 @@ FOUR_AGENTS = (
     *((f"agent-sub-{n}", "group:cpu16-mem60", "cpus:16;mem:60000") for n in (1, 2, 3)),
 )
 FIXED = ("zmqfixed", "--rate", 200, "--set", "ready_timeout_s=30.0")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """One folder for the agents' archive, so that it is made once."""
-    before = os.environ.get("XDG_CACHE_HOME")
-    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
-    yield
-    del os.environ["XDG_CACHE_HOME"]
-    if before is not None:
-        os.environ["XDG_CACHE_HOME"] = before
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    with running(tmp_path / "mesos", ping_timeout_s=0.2, allocation_s=0.1) as cluster:
-        yield cluster
 
 
 @pytest.fixture(params=["local", "mesos"])

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kMostMessageBytes = 2 * static_cast<int>(kMaxMessageBytes);
 constexpr int kLingerMs = 1000;
+constexpr std::size_t kLongestError = 1000;  // far below 4096 characters, whatever a character is
 
 std::string random_name() {
     constexpr std::string_view digits = "0123456789abcdef";
@@ -104,6 +105,11 @@ void Channel::send(const FromClient& message) {
 void Channel::acknowledge(Ids ids, std::uint32_t epoch, const char* command, std::int64_t echo) {
     send(Ack{
         .ids = std::move(ids), .epoch = epoch, .command = command, .time_ns = monotonic_ns(), .echo = echo});
+}
+
+void Channel::complain(Ids ids, std::uint32_t epoch, const std::string& what, bool fatal) {
+    send(Error{
+        .ids = std::move(ids), .epoch = epoch, .message = what.substr(0, kLongestError), .fatal = fatal});
 }
 
 Ids Channel::ours(const Ids& named) const {

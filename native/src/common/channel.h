@@ -35,6 +35,10 @@ class Channel {
     // These clients obeyed the command.
     void acknowledge(Ids ids, std::uint32_t epoch, const char* command, std::int64_t echo = 0);
 
+    // These clients failed at what `epoch` asked of them (0: at all); of the text, as much as a message
+    // holds.
+    void complain(Ids ids, std::uint32_t epoch, const std::string& what, bool fatal = false);
+
     // Those of our clients that a message is about.
     [[nodiscard]] Ids ours(const Ids& named) const;
 

@@ -18,8 +18,6 @@
 namespace hydra {
 namespace {
 
-constexpr std::size_t kLongestError = 1000;  // far below 4096 characters, whatever a character is
-
 // Sized for what a process has: thousands of contexts with libzmq's default of 1023 sockets each would be
 // dear. A socket that is closed keeps its place until it is really gone, so there is room for every data
 // socket twice.
@@ -85,10 +83,7 @@ int run_clients(const Kind& kind, const Options& options, const Environment& env
     try {
         return serve(kind, options, context, channel) ? kExitDismissed : kExitStranded;
     } catch (const std::exception& e) {
-        channel.send(Error{.ids = ids,
-                           .epoch = 0,
-                           .message = std::string(e.what()).substr(0, kLongestError),
-                           .fatal = true});
+        channel.complain(ids, 0, e.what(), true);
         std::fprintf(stderr, "client %u: %s\n", ids.front(), e.what());
         return kExitFailed;
     }

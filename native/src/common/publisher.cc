@@ -94,9 +94,7 @@ void Publisher::obey(const Configure& command) {
         try {
             endpoint_ = transport_.configure(command);
         } catch (const TransportError& e) {
-            channel_.send(Error{.ids = channel_.ids(),
-                                .epoch = command.epoch,
-                                .message = std::string(e.what()).substr(0, 1000)});
+            channel_.complain(channel_.ids(), command.epoch, e.what());
             return;
         }
         command_ = command;

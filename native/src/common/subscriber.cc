@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::int64_t kIdleNs = 5 * kSecondNs;
 constexpr std::uint64_t kChannelToken = UINT64_MAX;
-constexpr std::size_t kLongestError = 1000;
 
 }  // namespace
 
@@ -98,9 +97,7 @@ void Subscriber::configure(Client& client, const Configure& command, Ids& acknow
             client.transport->configure(command);
         } catch (const TransportError& e) {
             watch_anew(client);
-            channel_.send(Error{.ids = {client.id},
-                                .epoch = command.epoch,
-                                .message = std::string(e.what()).substr(0, kLongestError)});
+            channel_.complain({client.id}, command.epoch, e.what());
             return;
         }
         client.step = std::make_unique<Receiving>(command, *client.transport, client.latency);
