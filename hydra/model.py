@@ -142,8 +142,12 @@ class StepResult:
 
 # --- what clients say ----------------------------------------------------------------------------------------------
 
-DrainEnd = Literal["complete", "quiet", "deadline"]
-"""Why a subscriber stopped draining: it had all, nothing came any more, or it had taken too long."""
+DrainEnd = Literal["complete", "marked", "quiet", "deadline"]
+"""Why a subscriber stopped draining: it had all, nothing could follow (every publisher's end marker had come), nothing
+came any more, or it had taken too long."""
+
+LAG_BINS: Final = 20
+"""Equal parts of the window in which a subscriber's lag is averaged."""
 
 SequenceRange = tuple[int, int]
 """First and last sequence, both included."""
@@ -205,7 +209,8 @@ class SubscriberReport:
     ``first_batch`` the number of messages in the first; ``stale`` counts messages of other epochs; ``undrained`` is
     what is known to be waiting (Kafka: end offset − position); ``absent`` lists the intervals (ns) in which a
     reconnecting client got nothing, each until data flowed again; ``felt`` is false for a slow reader without loss.
-    ``lag_slope`` is the least-squares slope of the lag in messages/s with its standard error, None where unknown.
+    ``lag_bins_us`` is the mean age (µs) of the newest message of each batch, in each of ``LAG_BINS`` equal parts of the
+    window; None where no batch was read in that part. Empty at rate ``max``.
     """
 
     ledgers: list[LedgerCounts]
@@ -222,8 +227,7 @@ class SubscriberReport:
     reconnects: int = 0
     felt: bool = True
     drain: DrainEnd = "complete"
-    lag_slope: float | None = None
-    lag_slope_error: float | None = None
+    lag_bins_us: list[int | None] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
