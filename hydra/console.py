@@ -31,7 +31,7 @@ def describe(plan: StepPlan) -> str:
     settings = plan.settings
     rate = "max" if settings.rate == "max" else f"{settings.rate:,.6g}/s"
     cohort = "" if plan.cohort.kind == "none" else f", {plan.cohort.fraction:.0%} {plan.cohort.kind}"
-    series = "" if plan.series == "grid" else f"{plan.series}{' (confirm)' if plan.confirm else ''}: "
+    series = "" if plan.series == "grid" else f"{plan.series}: "
     return f"{plan.clients} clients, {series}{rate}, batch {settings.msg_batch}{cohort}"
 
 

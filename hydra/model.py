@@ -111,7 +111,7 @@ class StepPlan:
     """One point that a sweep asks for.
 
     ``series`` names the search or grid that the point belongs to (``"grid"``, ``"max_rate"``, ``"loss"``, ``"slow"``,
-    ``"reconnecting"``); ``confirm`` marks a fresh step that confirms a search's answer.
+    ``"reconnecting"``).
     """
 
     clients: int
@@ -119,7 +119,6 @@ class StepPlan:
     duration_s: float
     series: str = "grid"
     cohort: Cohort = Cohort()
-    confirm: bool = False
 
     def __post_init__(self) -> None:
         _require(self.clients >= 1, f"clients must be at least 1, not {self.clients}")
@@ -384,8 +383,8 @@ class SearchSpec:
     """How rates are searched for each client count (DESIGN section 4, "a rate passes").
 
     Rates in messages/s. ``loss_target`` is a fraction. A search for the highest rate stops when
-    ``stall_doublings`` doublings in a row each gain less than ``gain_target``; a bisection when hi/lo ≤ ``ratio``;
-    ``confirmations`` fresh steps confirm the answer. ``steady`` also asks that no subscriber falls behind: the slope of
+    ``stall_doublings`` doublings in a row each gain less than ``gain_target``; one for a rate within the target when
+    the upper limit of its 95 % interval is at most ``width`` times the lower, or after ``steps`` steps. ``steady`` also asks that no subscriber falls behind: the slope of
     its lag is zero within the noise. Cohorts are ``cohort_fraction`` of the clients: slow ones read ``slow_share`` of
     the first figure, reconnecting ones do so ``reconnect_rate`` times a second. ``sndhwms`` repeats the search below
     the loss target for each of these high-water marks; ``nodrop`` is the highest rate while the publisher waits
@@ -398,8 +397,8 @@ class SearchSpec:
     gain_target: float = 0.05
     stall_doublings: int = 2
     max_doublings: int = 12
-    ratio: float = 1.05
-    confirmations: int = 3
+    width: float = 1.25
+    steps: int = 60
     steady: bool = False
     cohort_fraction: float = 0.1
     slow_share: float = 0.5
@@ -411,10 +410,10 @@ class SearchSpec:
         _require(self.start_rate > 0, f"start_rate must be above 0 messages/s, not {self.start_rate}")
         _require(0 < self.floor_rate <= self.start_rate, "floor_rate must be above 0 and at most start_rate")
         _require(0 <= self.loss_target < 1, f"loss_target is a fraction from 0 to below 1, not {self.loss_target}")
-        _require(self.ratio > 1, f"ratio must be above 1, not {self.ratio}")
+        _require(self.width > 1, f"width is the upper limit over the lower, above 1, not {self.width}")
+        _require(2 <= self.steps <= 10_000, f"steps must be 2 to 10000, not {self.steps}")
         _require(self.max_doublings >= 1, f"max_doublings must be at least 1, not {self.max_doublings}")
         _require(self.stall_doublings >= 1, f"stall_doublings must be at least 1, not {self.stall_doublings}")
-        _require(self.confirmations >= 0, f"confirmations must be 0 or more, not {self.confirmations}")
         _require(0 < self.cohort_fraction < 1, f"cohort_fraction must lie between 0 and 1, not {self.cohort_fraction}")
         _require(0 < self.slow_share < 1, f"slow_share must lie between 0 and 1, not {self.slow_share}")
         _require(all(h >= 0 for h in self.sndhwms), f"sndhwms are 0 (unbounded) or more, not {list(self.sndhwms)}")

@@ -193,7 +193,7 @@ def _interval(run: Run, column: str) -> Interval | None:
     name = _searched(search).get(column) if search else None
     if name is None:
         return None
-    return lambda row: (row.get(f"{name}_highest_passed_pps"), row.get(f"{name}_lowest_failed_pps"))
+    return lambda row: (row.get(f"{name}_low_pps"), row.get(f"{name}_high_pps"))
 
 
 def _searched(search: SearchSpec) -> dict[str, str]:

@@ -164,7 +164,7 @@ _OF_ONE: Final[Mapping[str, tuple[str, ...]]] = {
     "kafka": ("msg_batch", "linger_ms", "acks", "compression"),
     "zmq": ("sndhwm", "rcvhwm", "nodrop"),
 }
-_OF_A_SEARCH: Final = ("loss_target", "confirmations", "ratio")
+_OF_A_SEARCH: Final = ("loss_target", "width", "steps")
 
 
 def asked(published: Published) -> Scenario:

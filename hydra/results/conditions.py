@@ -19,7 +19,7 @@ from hydra.sweep.repeated import INTERVAL
 _OPERATORS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
-SEARCH_EXTRAS: Final = ("_highest_passed_pps", "_lowest_failed_pps", "_cohort_loss_pct")
+SEARCH_EXTRAS: Final = ("_low_pps", "_high_pps", "_steps", "_cohort_loss_pct")
 """Figures that a search adds for each of its series."""
 _FORM: Final = re.compile(r"\s*([a-z][a-z0-9_]*)\s*(<=|>=|==|!=|<|>)\s*([-+0-9.eE]+)\s*")
 

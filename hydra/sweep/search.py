@@ -1,27 +1,26 @@
-"""Searches for rates: how fast until nothing is gained, and how fast without loss (DESIGN section 4).
+"""Searches for rates: how fast until nothing is gained, and how fast within a target of loss. Pure.
 
-The search is written as a script that asks for a step and is given its result. Asking for the next step replays the
-script over all results so far, so there is no state beside the results.
+The search is written as a script that asks for a step and is given its result. A script that has come some way goes on
+from there when there is one result more; otherwise it is played again over all of them, so that there is no state
+beside the results.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 import zlib
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
-from statistics import fmean
+from dataclasses import dataclass
+from math import ceil, log2
 from typing import Final
 
 from hydra.model import Cohort, Figure, Scenario, SearchSeries, SearchSpec, Settings, StepPlan, StepResult
+from hydra.sweep.asked import MOST_FAILURES, Asked, GivenUpError
 from hydra.sweep.columns import (
     AGGREGATE,
     AGGREGATE_MAX,
     AVG_RX,
     CLIENTS,
-    PASSED,
-    RATE_HELD,
     REASON,
     STATUS,
     VERDICT,
@@ -30,61 +29,28 @@ from hydra.sweep.columns import (
     sndhwm_column,
 )
 from hydra.sweep.sweep import QUICK_DRAIN_S, Row, check_plan, step_bound_s
-
-CONFIRM_ROUNDS: Final = 6
-"""Candidates that are confirmed at most; each is lower than the last by ratio, ratio², ratio⁴, …"""
-GIVE_UP_AFTER: Final = 3
-"""Failed steps in a row after which a client count is given up: more rates will not mend what is broken."""
+from hydra.sweep.threshold import Script, Threshold
 
 _RISING: Final = ("max_rate", "nodrop")
 """Series that only double: they look for the highest rate that is received at all."""
-
-Script = Generator[StepPlan, StepResult, None]
-Steps = Generator[StepPlan, StepResult, StepResult]
-
-
-class _GivenUpError(Exception):
-    """The client count at hand cannot be measured."""
-
-    def __init__(self, status: str, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
-        self.reason = reason
+_USUAL_STEPS: Final = 30
+"""Steps that a search for a threshold takes where chance has little part in it."""
+_AGAIN: Final = 0.5
+"""Share of the budget that is spent once more where two figures contradict each other."""
 
 
 @dataclass
-class _Answer:
-    """What a search for a rate without loss knows."""
+class _Played:
+    """How far the script has come."""
 
-    settings: Settings
-    passed: dict[float, StepResult] = field(default_factory=dict)
-    lowest_failed: float | None = None
-    figure: float | None = None
-    note: str = ""
-    last: StepResult | None = None
-
-    def fail(self, rate: float) -> None:
-        """A failure makes nothing of any higher rate that passed: the interval stays one."""
-        if self.lowest_failed is None or rate < self.lowest_failed:
-            self.lowest_failed = rate
-        self.passed = {r: s for r, s in self.passed.items() if r < rate}
-
-    @property
-    def highest_passed(self) -> float | None:
-        return max(self.passed, default=None)
-
-
-def _round(rate: float) -> float:
-    """A rate that is pleasant to read; five digits are finer than any ratio worth bisecting to."""
-    return float(f"{rate:.5g}")
+    script: Script
+    rows: list[Row]
+    taken: list[StepResult]
+    coming: StepPlan | None
 
 
 def _number(value: Figure) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _passed(result: StepResult) -> bool:
-    return result.status == "ok" and result.figures.get(PASSED) is True
 
 
 class Search:
@@ -94,28 +60,28 @@ class Search:
         self._scenario = scenario
         self._search = search
         self._clients = sorted(scenario.sweep.clients)
-        self._top = search.start_rate * 2.0**search.max_doublings
+        self._played: _Played | None = None
 
     # --- the sweep ---------------------------------------------------------------------------------------------
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:
         """See :class:`hydra.sweep.sweep.Sweep`."""
-        return self._replay(results)[1]
+        return self._play(results).coming
 
     def rows(self, results: Sequence[StepResult]) -> list[Row]:
         """See :class:`hydra.sweep.sweep.Sweep`."""
-        return self._replay(results)[0]
+        return [dict(row) for row in self._play(results).rows]
 
     def bound_s(self) -> float:
         """See :class:`hydra.sweep.sweep.Sweep`."""
-        steps = sum(self._times(series) * self._most_steps(series) for series in self._search.series)
+        steps = sum(self._times(series) * self._most_steps(series) for series in self._search.series) + MOST_FAILURES
         return len(self._clients) * (steps * step_bound_s(self._scenario) + self._scenario.warmup_s)
 
     def expected_s(self) -> float:
-        """See :class:`hydra.sweep.sweep.Sweep`: about six doublings, and a bracket of three steps for the others."""
+        """See :class:`hydra.sweep.sweep.Sweep`: about six doublings, and ``_USUAL_STEPS`` for the others."""
         search = self._search
-        doublings, bracketed = min(6, search.max_doublings) + 1, 3 + self._bisections() + search.confirmations
-        steps = sum(self._times(s) * (doublings if s in _RISING else bracketed) for s in search.series)
+        doublings, usual = min(6, search.max_doublings) + 1, min(_USUAL_STEPS, search.steps)
+        steps = sum(self._times(s) * (doublings if s in _RISING else usual) for s in search.series)
         step_s = self._scenario.sweep.duration_s + QUICK_DRAIN_S
         return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
 
@@ -127,28 +93,29 @@ class Search:
         search = self._search
         if series in _RISING:
             return search.max_doublings + 1
-        # From anywhere between the floor and the top, doubling or halving to the other end.
-        bracket = math.ceil(math.log2(self._top / search.floor_rate)) + 2
-        return bracket + self._bisections() + CONFIRM_ROUNDS * search.confirmations
+        # The bracket may take more than the budget: from anywhere, all the way to the other end.
+        span = search.start_rate * 2.0**search.max_doublings / search.floor_rate
+        again = ceil(_AGAIN * search.steps) * sum(s in ("slow", "reconnecting") for s in search.series)
+        return max(search.steps, 2 * ceil(log2(span)) + 3) + (again if series == "loss" else ceil(_AGAIN * search.steps))
 
-    def _bisections(self) -> int:
-        """Halvings in logarithm of a bracket of 2 down to ``ratio``, and one for rounding."""
-        return max(math.ceil(math.log2(math.log(2) / math.log(self._search.ratio))), 0) + 1
-
-    def _replay(self, results: Sequence[StepResult]) -> tuple[list[Row], StepPlan | None]:
-        rows: list[Row] = []
-        script = self._script(rows)
-        remaining = iter(results)
-        try:
-            plan = next(script)
-            for result in remaining:
-                check_plan(plan, result)
-                plan = script.send(result)
-        except StopIteration:
-            if next(remaining, None) is not None:
-                raise ValueError("there are more results than this sweep has steps") from None
-            return rows, None
-        return rows, plan
+    def _play(self, results: Sequence[StepResult]) -> _Played:
+        played = self._played
+        if played is None or len(played.taken) > len(results) or any(
+            a is not b and a != b for a, b in zip(played.taken, results, strict=False)
+        ):
+            rows: list[Row] = []
+            script = self._script(rows)
+            played = self._played = _Played(script, rows, [], next(script))
+        for result in results[len(played.taken) :]:
+            if played.coming is None:
+                raise ValueError("there are more results than this sweep has steps")
+            check_plan(played.coming, result)
+            played.taken.append(result)
+            try:
+                played.coming = played.script.send(result)
+            except StopIteration:
+                played.coming = None
+        return played
 
     # --- the script --------------------------------------------------------------------------------------------
 
@@ -157,21 +124,23 @@ class Search:
             row: Row = dict.fromkeys(search_columns(self._search))
             row.update({CLIENTS: clients, STATUS: "partial", REASON: ""})
             rows.append(row)
+            asked = Asked(self._scenario, clients)
             try:
-                yield from self._row(clients, row)
-            except _GivenUpError as e:
+                yield from self._row(asked, clients, row)
+            except GivenUpError as e:
                 row[STATUS], row[REASON] = e.status, e.reason
             else:
                 row[STATUS] = "ok"
+            row["failed_steps"], row["step_s"] = asked.failed, asked.step_s
 
-    def _row(self, clients: int, row: Row) -> Script:
+    def _row(self, asked: Asked, clients: int, row: Row) -> Script:
         """All searches of one client count."""
         search = self._search
         settings = self._scenario.settings
         if search.sndhwms:
             settings = dataclasses.replace(settings, sndhwm=search.sndhwms[0])
-        asked = _Asked(self._scenario, clients)
         max_rate: float | None = None
+        undisturbed: Threshold | None = None
         for series in search.series:
             if series == "max_rate":
                 max_rate = yield from self._max_rate(asked, settings, series, row)
@@ -180,17 +149,42 @@ class Search:
                 yield from self._max_rate(asked, dataclasses.replace(settings, nodrop=True), series, row)
             elif series == "loss" and search.sndhwms:
                 for sndhwm in search.sndhwms:
-                    at = dataclasses.replace(settings, sndhwm=sndhwm)
-                    answer = yield from self._without_loss(asked, at, series, Cohort(), max_rate)
-                    self._fill(row, f"loss_sndhwm_{sndhwm}", sndhwm_column(sndhwm, search), answer)
+                    found = Threshold(dataclasses.replace(settings, sndhwm=sndhwm), series)
+                    yield from self._search_into(row, asked, found, max_rate, sndhwm)
             else:
                 cohort = self._cohort(series, clients, max_rate)
                 if isinstance(cohort, str):
                     row[f"{series}_note"] = cohort
                     continue
-                first = _number(row.get(search_column("loss", search))) or max_rate
-                answer = yield from self._without_loss(asked, settings, series, cohort, first)
-                self._fill(row, series, search_column(series, search), answer)
+                known = undisturbed.figure if undisturbed else None
+                found = Threshold(settings, series, cohort)
+                yield from self._search_into(row, asked, found, known or max_rate)
+                if series == "loss":
+                    undisturbed = found
+                elif undisturbed is not None:
+                    yield from self._reconcile(row, asked, undisturbed, found)
+
+    def _search_into(
+        self, row: Row, asked: Asked, found: Threshold, near: float | None, sndhwm: int | None = None
+    ) -> Script:
+        """Searches, and shows in the row what is known, also where the client count is given up on the way."""
+        try:
+            yield from found.search(asked, self._search, near / 2 if near else self._search.start_rate)
+        finally:
+            self._fill(row, found, sndhwm)
+
+    def _reconcile(self, row: Row, asked: Asked, undisturbed: Threshold, disturbed: Threshold) -> Script:
+        """Measures both again where clients that disturb seem to make the system faster; marks what stays so."""
+        for found in (undisturbed, disturbed):
+            if not _above(disturbed, undisturbed):
+                return
+            more = len(found.evidence) + ceil(_AGAIN * self._search.steps)
+            # Narrowed to nothing, so that all of these steps are taken.
+            yield from found.narrow(asked, dataclasses.replace(self._search, width=1.0 + 1e-9), more)
+            self._fill(row, found)
+        if _above(disturbed, undisturbed):
+            text = "above the rate without the cohort, beyond both intervals, also when both were measured again"
+            row[f"{disturbed.series}_note"] = text
 
     def _cohort(self, series: SearchSeries, clients: int, max_rate: float | None) -> Cohort | str:
         """The cohort of a search, or why it cannot be measured."""
@@ -208,7 +202,7 @@ class Search:
         return Cohort("slow", search.cohort_fraction, search.slow_share * max_rate, seed)
 
     def _max_rate(
-        self, asked: _Asked, settings: Settings, series: SearchSeries, row: Row
+        self, asked: Asked, settings: Settings, series: SearchSeries, row: Row
     ) -> Generator[StepPlan, StepResult, float | None]:
         """Doubles the rate until doubling gains nothing; the highest received rate is the figure."""
         search = self._search
@@ -216,14 +210,13 @@ class Search:
         aggregate: float | None = None
         stalled = 0
         for doubling in range(search.max_doublings + 1):
-            rate = _round(search.start_rate * 2.0**doubling)
-            result = yield from asked.step(settings, series, rate)
-            received = _number(result.figures.get(AVG_RX)) if result.status == "ok" else None
+            result = yield from asked.step(settings, series, float(f"{search.start_rate * 2.0**doubling:.5g}"))
+            received = _number(result.figures.get(AVG_RX))
             gained = received is not None and (best is None or received >= best * (1 + search.gain_target))
             if received is not None and (best is None or received > best):
                 best = received
                 row[f"{series}_verdict"] = result.figures.get(VERDICT)
-            pps = _number(result.figures.get(AGGREGATE)) if result.status == "ok" else None
+            pps = _number(result.figures.get(AGGREGATE))
             if pps is not None:
                 aggregate = pps if aggregate is None else max(aggregate, pps)
             row[search_column(series, search)], row[f"{series}_aggregate_pps"] = best, aggregate
@@ -236,125 +229,23 @@ class Search:
             row[f"{series}_note"] = "nothing was received at any rate"
         return best
 
-    def _without_loss(
-        self, asked: _Asked, settings: Settings, series: SearchSeries, cohort: Cohort, start: float | None
-    ) -> Generator[StepPlan, StepResult, _Answer]:
-        """Brackets, bisects and confirms the highest rate that passes."""
-        answer = _Answer(settings)
-        yield from self._bracket(asked, series, cohort, start or self._search.start_rate, answer)
-        low = answer.highest_passed
-        if low is None:
-            answer.note = f"no rate down to {self._search.floor_rate:g}/s passes"
-            return answer
-        while answer.lowest_failed is not None and answer.lowest_failed / low > self._search.ratio:
-            middle = _round(math.sqrt(low * answer.lowest_failed))
-            if not low < middle < answer.lowest_failed:
-                break
-            yield from self._try(asked, series, cohort, middle, answer)
-            low = answer.highest_passed or low
-        yield from self._confirm(asked, series, cohort, low, answer)
-        return answer
-
-    def _try(self, asked: _Asked, series: SearchSeries, cohort: Cohort, rate: float, answer: _Answer) -> Steps:
-        result = yield from asked.step(answer.settings, series, rate, cohort)
-        answer.last = result
-        if _passed(result):
-            answer.passed[rate] = result
-        else:
-            answer.fail(rate)
-        return result
-
-    def _bracket(self, asked: _Asked, series: SearchSeries, cohort: Cohort, start: float, answer: _Answer) -> Script:
-        """Doubles from a rate that passes until one fails, or halves from one that fails until one passes."""
-        floor = self._search.floor_rate
-        rate = _round(min(max(start, floor), self._top))
-        result = yield from self._try(asked, series, cohort, rate, answer)
-        while _passed(result):
-            if result.figures.get(RATE_HELD) is False:
-                answer.note = "the publisher held no higher rate"
-                return
-            if rate >= self._top:
-                answer.note = f"passes at {rate:g}/s, the highest rate that is tried"
-                return
-            rate = _round(min(rate * 2, self._top))
-            result = yield from self._try(asked, series, cohort, rate, answer)
-        while not answer.passed and rate > floor:
-            rate = _round(max(rate / 2, floor))
-            yield from self._try(asked, series, cohort, rate, answer)
-
-    def _confirm(self, asked: _Asked, series: SearchSeries, cohort: Cohort, rate: float, answer: _Answer) -> Script:
-        """Fresh steps at the answer; when one fails, the next lower candidate has to stand the same."""
-        if not self._search.confirmations:
-            answer.figure = _number(answer.passed[rate].figures.get(AVG_RX))
-            return
-        back_off = self._search.ratio
-        for _ in range(CONFIRM_ROUNDS):
-            received: list[float] = []
-            for _ in range(self._search.confirmations):
-                result = yield from asked.step(answer.settings, series, rate, cohort, confirm=True)
-                answer.last = result
-                if not _passed(result):
-                    answer.fail(rate)
-                    break
-                received.append(_number(result.figures.get(AVG_RX)) or 0.0)
-            else:
-                answer.passed[rate] = result
-                answer.figure = fmean(received)
-                return
-            if rate <= self._search.floor_rate:
-                break
-            rate = _round(max(rate / back_off, self._search.floor_rate))
-            back_off *= back_off
-        answer.note = f"no rate was confirmed, the lowest tried was {rate:g}/s"
-
-    def _fill(self, row: Row, series: str, column: str, answer: _Answer) -> None:
-        row[column] = answer.figure
-        row[f"{series}_highest_passed_pps"] = answer.highest_passed
-        row[f"{series}_lowest_failed_pps"] = answer.lowest_failed
-        if answer.note:
-            row[f"{series}_note"] = answer.note
-        if answer.last is None:
-            return
-        figures = answer.last.figures
-        row[f"{series}_verdict"] = figures.get(VERDICT)
+    def _fill(self, row: Row, found: Threshold, sndhwm: int | None = None) -> None:
+        series = found.series
+        name = series if sndhwm is None else f"loss_sndhwm_{sndhwm}"
+        row[search_column(series, self._search) if sndhwm is None else sndhwm_column(sndhwm, self._search)] = found.figure
+        row[f"{name}_low_pps"] = found.interval.low if found.interval else None
+        row[f"{name}_high_pps"] = found.interval.high if found.interval else None
+        row[f"{name}_steps"] = len(found.evidence)
+        row[f"{name}_note"] = found.note
+        row[f"{name}_verdict"] = found.limiting(VERDICT)
         if series in ("slow", "reconnecting"):
-            row[f"{series}_cohort_loss_pct"] = figures.get("cohort_loss_pct")
+            row[f"{name}_cohort_loss_pct"] = found.limiting("cohort_loss_pct")
         if series == "slow":
-            row["slow_cohort_felt"] = figures.get("cohort_felt")
+            row["slow_cohort_felt"] = found.limiting("cohort_felt")
 
 
-class _Asked:
-    """Steps of one client count; watches for those that show that it cannot be measured."""
-
-    def __init__(self, scenario: Scenario, clients: int) -> None:
-        self._scenario = scenario
-        self._clients = clients
-        self._failed_in_a_row = 0
-
-    def step(
-        self,
-        settings: Settings,
-        series: SearchSeries,
-        rate: float,
-        cohort: Cohort = Cohort(),  # noqa: B008  # frozen
-        confirm: bool = False,
-    ) -> Steps:
-        """Asks for one step.
-
-        Raises:
-            _GivenUpError: it was skipped, or failed like the ones before it.
-        """
-        result = yield StepPlan(
-            clients=self._clients,
-            settings=dataclasses.replace(settings, rate=rate),
-            duration_s=self._scenario.sweep.duration_s,
-            series=series,
-            cohort=cohort,
-            confirm=confirm,
-        )
-        if result.status == "skipped":
-            raise _GivenUpError("skipped", result.reason)
-        self._failed_in_a_row = self._failed_in_a_row + 1 if result.status == "failed" else 0
-        if self._failed_in_a_row >= GIVE_UP_AFTER:
-            raise _GivenUpError("failed", f"{GIVE_UP_AFTER} steps in a row failed, the last: {result.reason}")
-        return result
+def _above(disturbed: Threshold, undisturbed: Threshold) -> bool:
+    """Whether the disturbed figure lies above the undisturbed one, beyond both intervals."""
+    if disturbed.interval is None or undisturbed.interval is None:
+        return False
+    return disturbed.interval.low > undisturbed.interval.high

@@ -1,0 +1,89 @@
+"""Steps of one client count as a search asks for them: one that could not be measured is asked for again. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Generator
+from typing import Final
+
+from hydra.model import Cohort, Scenario, SearchSeries, Settings, StepPlan, StepResult
+from hydra.sweep.columns import BURSTS
+
+FAILURES_IN_A_ROW: Final = 3
+"""Failed steps in a row after which a client count is given up: more rates will not mend what is broken."""
+MOST_FAILURES: Final = 10
+"""Failed steps of one client count after which it is given up."""
+
+Steps = Generator[StepPlan, StepResult, StepResult]
+
+
+class GivenUpError(Exception):
+    """The client count at hand cannot be measured.
+
+    Attributes:
+        status: of its row, ``skipped`` or ``failed``.
+        reason: why.
+    """
+
+    def __init__(self, status: str, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+class Asked:
+    """Asks for the steps of one client count, and counts those that failed.
+
+    Attributes:
+        failed: steps that could not be measured.
+        step_s: length of a step in seconds.
+    """
+
+    def __init__(self, scenario: Scenario, clients: int) -> None:
+        self.failed = 0
+        self.step_s = scenario.sweep.duration_s
+        self._clients = clients
+        self._in_a_row = 0
+
+    def step(
+        self,
+        settings: Settings,
+        series: SearchSeries,
+        rate: float,
+        cohort: Cohort = Cohort(),  # noqa: B008  # frozen
+    ) -> Steps:
+        """Asks for one step until it is measured: that it failed says nothing of its rate.
+
+        Raises:
+            GivenUpError: it was skipped, or failed too often.
+        """
+        plan = StepPlan(self._clients, dataclasses.replace(settings, rate=rate), self.step_s, series, cohort)
+        while True:
+            result = yield plan
+            if result.status == "skipped":
+                raise GivenUpError("skipped", result.reason)
+            problem = unmeasured(result)
+            if not problem:
+                self._in_a_row = 0
+                return result
+            self.failed += 1
+            self._in_a_row += 1
+            if self._in_a_row >= FAILURES_IN_A_ROW:
+                raise GivenUpError("failed", f"{FAILURES_IN_A_ROW} steps in a row failed, the last: {problem}")
+            if self.failed >= MOST_FAILURES:
+                raise GivenUpError("failed", f"{MOST_FAILURES} steps failed, the last: {problem}")
+
+
+def unmeasured(result: StepResult) -> str:
+    """Why a step says nothing of its rate, "" if it does.
+
+    A subscriber that died or fell silent is missed by the figures, whatever the rate was.
+    """
+    if result.status != "ok":
+        return result.reason or "no reason was given"
+    for column, what in (("failed_dead", "died"), ("failed_silent", "never answered")):
+        if count := result.figures.get(column):
+            return f"{count} subscribers {what}"
+    if result.figures.get(BURSTS) is None:
+        return "nobody knows what was to be expected"
+    return ""

@@ -1,0 +1,173 @@
+"""Systems with a known answer for searches to find: what they lose is left to chance, as it is in real ones.
+
+Each holds its rate R with an expected shortfall of the target and not more. None is of the estimator's own family but
+``compound``: bursts replayed from a recording, heavy tails, a chance that saturates, a plain capacity, one that varies.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from math import exp, log
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from hydra.measure.shortfall import written
+from hydra.model import Scenario, SearchSpec, StepPlan, StepResult, SweepSpec
+from hydra.sweep.search import Search
+from hydra.sweep.sweep import Row
+
+TARGET: Final = 0.005
+RUN_SPREAD: Final = 0.04
+"""Standard deviation of log R between runs."""
+DRIFT: Final = 0.1
+"""R drifts by up to half of this, in logarithm, either way from its middle during a search."""
+STEPS_OF_A_SEARCH: Final = 60
+
+Bursts = Sequence[float]
+Family = Callable[[float, float, np.random.Generator], Bursts]
+"""Takes log(rate / R), the length of the step in seconds, and chance; gives the bursts, seconds of traffic each."""
+
+
+def _poisson(u: float, seconds: float, chance: np.random.Generator, mean_s: float, slope: float) -> int:
+    return int(chance.poisson(TARGET / mean_s * exp(min(slope * u, 6.0)) * seconds))
+
+
+def compound(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
+    """Poisson bursts of exponential size."""
+    return chance.exponential(0.15, _poisson(u, seconds, chance, 0.15, 8.0)).tolist()
+
+
+def steep(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
+    """A slope as steep as 15."""
+    return chance.exponential(0.15, _poisson(u, seconds, chance, 0.15, 15.0)).tolist()
+
+
+def shallow(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
+    """A slope of 2: three times the loss at 1.7 times the rate."""
+    return chance.exponential(0.05, _poisson(u, seconds, chance, 0.05, 2.0)).tolist()
+
+
+def heavy(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
+    """Log-normal sizes with a standard deviation of 1.2 in logarithm."""
+    sigma, mean_s = 1.2, 0.08
+    return chance.lognormal(log(mean_s) - sigma**2 / 2, sigma, _poisson(u, seconds, chance, mean_s, 6.0)).tolist()
+
+
+def logistic(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
+    """At most one burst a second, with a logistic chance."""
+    mean_s = 0.12
+    at_r = TARGET / mean_s
+    p = 1 / (1 + exp(-(log(at_r / (1 - at_r)) + 7 * u)))
+    return chance.gamma(1.5, mean_s / 1.5, chance.binomial(max(round(seconds), 1), p)).tolist()
+
+
+def capacity(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
+    """What is above a capacity is lost, all the time, measured to 0.2 %."""
+    lost = 1 - (1 - TARGET) / exp(u)
+    lost = max(lost + float(chance.normal(0, 0.002)), 0.0) if lost > 0 else 0.0
+    return [lost] * max(round(seconds), 1) if lost > 0 else []
+
+
+def varying(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
+    """A capacity that differs by 8 % from second to second."""
+    of = _capacity_of(0.08) * np.exp(chance.normal(0, 0.08, max(round(seconds), 1)))
+    return [float(x) for x in 1 - of / exp(u) if x > 0]
+
+
+@cache
+def _capacity_of(spread: float) -> float:
+    """The median capacity, as a share of R, with which the expected loss at R is the target; by bisection."""
+    z = np.random.default_rng(0).normal(0, spread, 200_000)
+    low, high = 0.5, 2.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.maximum(1 - middle * np.exp(z), 0).mean() > TARGET else (low, middle)
+    return low
+
+
+RECORDING: Final = Path(__file__).parent / "recorded_bursts.json"
+
+
+@cache
+def _recorded() -> tuple[list[float], list[list[Bursts]], float]:
+    """Log of the recorded rates, the bursts of each step of one second at each, and log R.
+
+    Between two rates a step is drawn from either, with weights by distance; so the expected shortfall is linear in
+    between, and R is where it passes the target for the last time.
+    """
+    recorded = json.loads(RECORDING.read_text())["steps"]
+    logs = [log(float(rate)) for rate in recorded]
+    steps = [list(found) for found in recorded.values()]
+    means = [float(np.mean([sum(step) for step in found])) for found in steps]
+    above = max(i for i, mean in enumerate(means) if mean <= TARGET) + 1
+    share = (TARGET - means[above - 1]) / (means[above] - means[above - 1])
+    return logs, steps, logs[above - 1] + share * (logs[above] - logs[above - 1])
+
+
+def replayed(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
+    """Whole steps of native subscribers as they were recorded, at the rates where they were."""
+    logs, steps, log_r = _recorded()
+    found: list[float] = []
+    for _ in range(max(round(seconds), 1)):
+        at = float(np.interp(u + log_r, logs, range(len(logs))))
+        rung = int(at) + int(chance.random() < at - int(at))
+        found += steps[rung][int(chance.integers(len(steps[rung])))]
+    return found
+
+
+FAMILIES: Final[tuple[Family, ...]] = (
+    replayed, compound, steep, shallow, heavy, logistic, capacity, varying,
+)  # fmt: skip
+
+
+@dataclass
+class System:
+    """A system of a family, as one run meets it.
+
+    Args:
+        family: how it loses.
+        seed: of everything that is left to chance.
+        failing: the share of steps that fail for reasons of their own.
+    """
+
+    family: Family
+    seed: int
+    failing: float = 0.03
+    steps: int = 0
+    rate: float = field(init=False)
+    """R, messages/s, at the middle of the search, as a mean over runs."""
+
+    def __post_init__(self) -> None:
+        self._chance = np.random.default_rng([self.seed, sum(self.family.__name__.encode())])
+        self.rate = exp(self._chance.uniform(log(5e3), log(1e5)))
+        self._run = float(self._chance.normal(0, RUN_SPREAD))
+        self._drift = float(self._chance.uniform(-DRIFT, DRIFT))
+
+    def measure(self, plan: StepPlan) -> StepResult:
+        """What a step comes to."""
+        self.steps += 1
+        assert plan.settings.rate != "max"
+        if self._chance.random() < self.failing:
+            return StepResult(self.steps, plan, "failed", reason="a client hung")
+        now = self._run + self._drift * (min(self.steps / STEPS_OF_A_SEARCH, 1.0) - 0.5)
+        bursts = self.family(log(plan.settings.rate / self.rate) - now, plan.duration_s, self._chance)
+        lost = min(sum(bursts) / plan.duration_s, 0.98)
+        scale = lost * plan.duration_s / sum(bursts) if bursts else 1.0
+        figures = {"bursts_s": written([b * scale for b in bursts]), "avg_rx_rate_pps": plan.settings.rate * (1 - lost)}
+        return StepResult(self.steps, plan, "ok", figures)
+
+
+def searched(system: System, step_s: float = 1.0, **settings: float) -> tuple[Row, int]:
+    """The row of a search for the rate within the target, and how many of its steps were measured."""
+    search = replace(SearchSpec(start_rate=500.0, series=("loss",)), **settings)  # type: ignore[arg-type]
+    scenario = Scenario("z", "zmq", "native", "zmqrate", SweepSpec((30,), step_s, search=search))
+    sweep, results = Search(scenario, search), list[StepResult]()
+    while (plan := sweep.next(results)) is not None:
+        results.append(system.measure(plan))
+    (row,) = sweep.rows(results)
+    return row, sum(r.status == "ok" for r in results)
