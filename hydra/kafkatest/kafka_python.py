@@ -42,6 +42,8 @@ class Publisher:
     The library's own buffer has no bound, so the messages without an answer are bounded here.
     """
 
+    marks_end = False
+
     def __init__(self, client: int) -> None:
         self._client = client
         self._producer: Any = None
@@ -119,13 +121,16 @@ class Publisher:
     def flush(self, timeout_s: float) -> bool:
         """See transport.py."""
         producer, deadline = self._opened(), time.monotonic() + timeout_s
-        self._account()
-        while self._in_flight and (left_s := deadline - time.monotonic()) > 0:
+        flushed = False
+        while True:
+            self._account()
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or (flushed and not self._in_flight):
+                return not self._in_flight
             # The library's timeout holds for each batch anew, so it gets small ones.
             with contextlib.suppress(KafkaError):
                 producer.flush(min(left_s, FLUSH_STEP_S))
-            self._account()
-        return not self._in_flight
+                flushed = True
 
     def delivery(self) -> Delivery | None:
         """See transport.py."""

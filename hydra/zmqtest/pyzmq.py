@@ -29,6 +29,7 @@ class ZmqPublisher:
     """A bound PUB socket that drops at its high-water mark, or an XPUB socket that waits (``nodrop``)."""
 
     batch_bytes = 0
+    marks_end = True
 
     def __init__(self, control: ControlClient) -> None:
         self._context = control.context
