@@ -11,6 +11,7 @@ from hydra.client.duty import serve
 from hydra.client.header import SEQUENCE_LIMIT, pack, pack_batch
 from hydra.client.histogram import LatencyRecorder
 from hydra.client.pacing import Pacer
+from hydra.client.processes import exact_timers
 from hydra.client.repeats import Repeats
 from hydra.client.transport import Delivery, PublisherTransport
 from hydra.client.usage import UsageMeter, resident_bytes
@@ -39,7 +40,6 @@ FLUSH_AT_MOST_S: Final = 10.0
 MEMORY_EVERY_NS: Final = 50_000_000
 """How often the memory of an unbounded queue is looked at: at 500 MB/s it grows by 25 MB between two looks."""
 _IDLE_S: Final = 5.0
-_FINE_WAIT_S: Final = 0.001
 
 
 class Publisher:
@@ -57,6 +57,7 @@ class Publisher:
 
     def run(self) -> bool:
         """Obeys until told to quit (True) or the controller is gone (False)."""
+        exact_timers()
         return serve(self._control, self._work, self._obey)
 
     def _work(self) -> float:
@@ -71,10 +72,6 @@ class Publisher:
                 self._control.send(
                     Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.sent, time_ns=step.clock.now_ns())
                 )
-            if 0 < wait_s < _FINE_WAIT_S:
-                # The channel's poll counts in whole milliseconds.
-                time.sleep(wait_s)
-                return 0
             return wait_s
         command = self._command
         if command is None:

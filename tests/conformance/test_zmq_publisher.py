@@ -12,6 +12,7 @@ import zmq
 from hydra.control.protocol import Ack, Error, Hello, Progress, Ready, Report, Stop
 from hydra.model import Histogram, Settings
 from tests.conformance.bench import LEAD_NS, Bench, Window, same_answer, with_rate
+from tests.conformance.libraries import libzmq_version
 from tests.conformance.zmq_ends import Listener
 
 CLIENT = 7
@@ -48,6 +49,13 @@ def test_it_introduces_itself(publisher: Bench) -> None:
     assert len(hello.boot_id) == 36
     (warden,) = publisher.peer.said(Hello, warden=True)
     assert (warden.ids, warden.group, warden.role) == ([CLIENT], "g", "publisher")
+
+
+@pytest.mark.parametrize("kind", ["zmq-pub", "zmq-sub"])
+def test_it_names_the_libzmq_that_it_has_loaded(bench: Bench, zmq_client: str, kind: str) -> None:
+    bench.launch(zmq_client, kind, first_id=CLIENT)
+    hello = bench.peer.hello(CLIENT)
+    assert hello.versions["libzmq"] == libzmq_version(hello.pid)
 
 
 def test_configure_sent_twice_changes_nothing(publisher: Bench) -> None:
