@@ -355,7 +355,11 @@ def _text(e: KafkaException) -> str:
 
 
 def _versions() -> dict[str, str]:
-    return {"confluent-kafka": str(confluent_kafka.__version__), "librdkafka": str(confluent_kafka.libversion()[0])}
+    return {
+        "confluent-kafka": str(confluent_kafka.__version__),
+        "librdkafka": str(confluent_kafka.libversion()[0]),
+        "python": sys.version.split()[0],
+    }
 
 
 def kinds() -> Mapping[str, Kind]:

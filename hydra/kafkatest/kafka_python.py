@@ -8,12 +8,14 @@ import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 import kafka
 import numpy as np
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
+from kafka.record import util
 
 from hydra.client import group
 from hydra.client.acks import AckLedger
@@ -305,7 +307,9 @@ def _text(e: BaseException) -> str:
 
 
 def _versions() -> dict[str, str]:
-    return {"kafka-python": kafka.__version__}
+    # Each record's checksum is computed in C only where that package is there.
+    crc32c = "pure Python" if util.crc32c_c is None else version("crc32c")
+    return {"crc32c": crc32c, "kafka-python": kafka.__version__, "python": sys.version.split()[0]}
 
 
 def kinds() -> Mapping[str, Kind]:

@@ -67,7 +67,8 @@ def test_what_comes_ends_it_unless_it_is_about_to_end_anyway(arrives_s: float, t
 
 
 @pytest.mark.parametrize(
-    ("timeout_s", "milliseconds"), [(0.0, 0), (-1.0, 0), (0.0004, 0), (0.0009, 0), (0.0016, 1), (0.9999, 999), (5, 5000)]
+    ("timeout_s", "milliseconds"),
+    [(0.0, 0), (-1.0, 0), (0.0004, 0), (0.0009, 0), (0.0016, 1), (0.9999, 999), (5, 5000)],
 )
 def test_the_whole_milliseconds_of_a_wait(timeout_s: float, milliseconds: int) -> None:
     assert poll_ms(timeout_s) == milliseconds
