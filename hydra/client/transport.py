@@ -34,14 +34,14 @@ class Delivery:
 
 
 class PublisherTransport(Protocol):
-    """The sending side of a system.
-
-    ``marks_end`` says whether an end marker tells a subscriber something: it does where a connection keeps the order
-    and nothing else (Kafka: end offsets) says where the data ends.
-    """
+    """The sending side of a system."""
 
     @property
-    def marks_end(self) -> bool: ...  # noqa: D102  # said above
+    def marks_end(self) -> bool:
+        """Whether an end marker tells a subscriber something.
+
+        It does where a connection keeps the order and nothing else (Kafka: end offsets) says where the data ends.
+        """
 
     def configure(self, command: Configure) -> str:
         """Takes the settings of the next step, rebuilding the connection only where the library demands it.

@@ -210,8 +210,11 @@ def test_start_sent_twice_does_not_start_twice(publisher: Bench) -> None:
     publisher.tell_start([CLIENT], 1, window)
     publisher.peer.heard(Ack, [CLIENT], epoch=1, command="start", times=2)
     publisher.await_end(window, 0.1)
-    assert publisher.publisher_report(CLIENT, 1, window).sent == 150
-    assert [a.sequence for a in listener.data(1)] == list(range(150))
+    report = publisher.publisher_report(CLIENT, 1, window)
+    # On a machine that others load it may leave out the last ones; it never sends one twice, or beyond them.
+    assert 0 < report.sent <= 150
+    publisher.peer.wait(lambda: len(listener.data(1)) >= report.sent, "all that was sent")
+    assert [a.sequence for a in listener.data(1)] == list(range(report.sent))
 
 
 def test_an_early_stop_ends_the_window(publisher: Bench) -> None:
@@ -302,6 +305,7 @@ def test_nodrop_loses_nothing(publisher: Bench) -> None:
     report = publisher.publisher_report(CLIENT, 1, window)
     publisher.peer.wait(lambda: len(listener.data(1)) == report.sent, "all that was sent", 20)
     assert [a.sequence for a in listener.data(1)] == list(range(report.sent))
+    publisher.peer.wait(lambda: bool(listener.end_markers(1)), "an end marker")
 
 
 def test_progress_is_told_as_often_as_asked(publisher: Bench) -> None:

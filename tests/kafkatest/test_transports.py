@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -189,6 +190,13 @@ def test_a_broker_that_dies_blocks_nobody(library: ModuleType, own_broker: Embed
         assert time.monotonic() - began < 1.5
 
 
+def stopped(broker: EmbeddedBroker) -> bool:
+    """Whether no thread of the broker runs any more: each of them is stopped by itself."""
+    assert broker.pids is not None
+    tasks = Path(f"/proc/{broker.pids[1]}/task").iterdir()
+    return all((task / "stat").read_text().rpartition(") ")[2].startswith("T") for task in tasks)
+
+
 def test_one_unanswered_message_does_not_move_the_time_of_the_others(
     library: ModuleType, own_broker: EmbeddedBroker
 ) -> None:
@@ -202,6 +210,7 @@ def test_one_unanswered_message_does_not_move_the_time_of_the_others(
         assert own_broker.pids is not None
         os.kill(own_broker.pids[1], signal.SIGSTOP)
         try:
+            wait_until(lambda: stopped(own_broker), 10.0, "all of the broker's threads stand still")
             assert publisher.send(pack_batch(1, 7, 300, np.zeros(1, np.uint64), 24), 300) == 1
             began_ns = time.monotonic_ns()
             assert not publisher.flush(2.0)
