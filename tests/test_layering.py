@@ -35,6 +35,7 @@ TIERS = {
         "hydra.client.histogram",
         "hydra.client.acks",
         "hydra.client.lag",
+        "hydra.client.repeats",
     ],
     "parts": [
         "hydra.config",

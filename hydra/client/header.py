@@ -1,7 +1,8 @@
 """The 24 bytes at the start of every data message.
 
 Epoch u32, publisher u32, sequence u64, time u64 (ns), little endian.
-A probe has epoch 0 and carries in ``sequence`` the epoch that its publisher was last configured for.
+A probe has epoch 0 and carries in ``sequence`` the epoch that its publisher was last configured for; an end marker has
+epoch 0 and carries 2⁶³ | the epoch that has ended.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import numpy.typing as npt
 from hydra.model import HEADER_BYTES
 
 HEADER: Final = struct.Struct("<IIQQ")
+SEQUENCE_LIMIT: Final = 2**63
+"""Sequences of data and of probes are below this."""
 DTYPE: Final = np.dtype([("epoch", "<u4"), ("publisher", "<u4"), ("sequence", "<u8"), ("time_ns", "<u8")])
 
 

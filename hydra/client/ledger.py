@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from hydra.client.header import SEQUENCE_LIMIT
 from hydra.control.protocol import MAX_MISSING_RANGES, PROBE_EPOCH, Sent
 from hydra.model import LedgerCounts, SequenceRange
 
@@ -23,8 +24,6 @@ Headers = npt.NDArray[np.void]
 
 SCALAR_LIMIT: Final = 48
 """Batches up to this size are compared as lists: below it numpy's cost per call dominates (bench/ledger.py)."""
-SEQUENCE_LIMIT: Final = 2**63
-"""Sequences are below this; anything else is no message of ours and counts as stale."""
 _COUNTING = np.arange(4096, dtype=np.uint64)
 
 
@@ -158,10 +157,11 @@ class Ledger:
     """The account of one subscriber, one epoch at a time.
 
     Probes (epoch 0) are no data: ``probes`` maps a publisher to the highest epoch that a probe of it named since
-    ``begin``. Messages of another epoch, or of a publisher that was not announced, count as ``stale``.
+    ``begin``. End markers (epoch 0 as well) are none either. Messages of another epoch, or of a publisher that was not
+    announced, count as ``stale``.
     """
 
-    __slots__ = ("_at_end", "_by_key", "_received", "epoch", "messages", "probes", "stale")
+    __slots__ = ("_at_end", "_by_key", "_ended", "_received", "epoch", "messages", "probes", "stale")
 
     def __init__(self) -> None:
         self.begin(PROBE_EPOCH, ())
@@ -173,6 +173,7 @@ class Ledger:
         """Messages of this epoch, duplicates included."""
         self.stale = 0
         self.probes: dict[int, int] = {}
+        self._ended: set[int] = set()
         self._received = {p: _Received() for p in publishers}
         # By the first eight bytes of a header; probes never belong to an account.
         self._by_key = {p << 32 | epoch: r for p, r in self._received.items() if epoch != PROBE_EPOCH}
@@ -217,10 +218,12 @@ class Ledger:
         return self._record_mixed(headers)
 
     def _refuse(self, epoch: int, publisher: int, sequence: int) -> None:
-        if epoch == PROBE_EPOCH:
-            self.probes[publisher] = max(sequence, self.probes.get(publisher, 0))
-        else:
+        if epoch != PROBE_EPOCH:
             self.stale += 1
+        elif sequence < SEQUENCE_LIMIT:
+            self.probes[publisher] = max(sequence, self.probes.get(publisher, 0))
+        elif sequence == SEQUENCE_LIMIT | self.epoch:
+            self._ended.add(publisher)
 
     def _record_mixed(self, headers: Headers) -> Headers:
         """A batch with gaps, several publishers, probes or strangers, as runs per publisher."""
@@ -250,6 +253,11 @@ class Ledger:
             if ranges and self._received.get(sent.publisher, _NOTHING).next <= ranges[-1][1]:
                 return False
         return True
+
+    def marked(self, expected: Iterable[Sent]) -> bool:
+        """Whether the end marker of this epoch has come of every publisher: where order is kept, nothing can follow."""
+        publishers = {sent.publisher for sent in expected}
+        return bool(publishers) and publishers <= self._ended & self._received.keys()
 
     def close(self, sent: Sequence[Sent]) -> list[LedgerCounts]:
         """The account against what each publisher sent: one entry per publisher, in the order of ``sent``.

@@ -8,9 +8,11 @@ from typing import Final
 
 from hydra.client.clock import StepClock
 from hydra.client.duty import serve
-from hydra.client.header import pack, pack_batch
+from hydra.client.header import SEQUENCE_LIMIT, pack, pack_batch
 from hydra.client.histogram import LatencyRecorder
 from hydra.client.pacing import Pacer
+from hydra.client.processes import exact_timers
+from hydra.client.repeats import Repeats
 from hydra.client.transport import Delivery, PublisherTransport
 from hydra.client.usage import UsageMeter, resident_bytes
 from hydra.control.checks import MAX_UNACKNOWLEDGED_RANGES
@@ -28,15 +30,16 @@ from hydra.control.protocol import (
 )
 from hydra.model import PublisherReport, SequenceRange
 
-PROBE_FIRST_S: Final = 0.05
-PROBE_LAST_S: Final = 1.0
-"""Probes come at doubling distances: thousands of subscribers woken twenty times a second never finish connecting."""
+PROBES_APART_NS: Final = 1_000_000_000
+"""The longest distance between two probes."""
+PROBES_OUT_S: Final = 1.0
+"""How long a publisher that is told to end its probes waits for those that are under way."""
+END_MARKERS_FOR_NS: Final = 60_000_000_000
 FLUSH_AT_MOST_S: Final = 10.0
 """How long a publisher waits for outstanding acknowledgements after the end of the window."""
 MEMORY_EVERY_NS: Final = 50_000_000
 """How often the memory of an unbounded queue is looked at: at 500 MB/s it grows by 25 MB between two looks."""
 _IDLE_S: Final = 5.0
-_FINE_WAIT_S: Final = 0.001
 
 
 class Publisher:
@@ -47,13 +50,14 @@ class Publisher:
         self._control = control
         self._transport = transport
         self._command: Configure | None = None
-        self._probing = False
-        self._probe_wait_s = PROBE_FIRST_S
+        self._probes: Repeats | None = None
+        self._end_markers: Repeats | None = None
         self._step: _Sending | None = None
         self._report: Report | None = None
 
     def run(self) -> bool:
         """Obeys until told to quit (True) or the controller is gone (False)."""
+        exact_timers()
         return serve(self._control, self._work, self._obey)
 
     def _work(self) -> float:
@@ -68,17 +72,24 @@ class Publisher:
                 self._control.send(
                     Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.sent, time_ns=step.clock.now_ns())
                 )
-            if 0 < wait_s < _FINE_WAIT_S:
-                # The channel's poll counts in whole milliseconds.
-                time.sleep(wait_s)
-                return 0
             return wait_s
-        if self._probing and self._command is not None:
-            self._transport.probe(pack(PROBE_EPOCH, self._id, self._command.epoch, time.time_ns()))
+        command = self._command
+        if command is None:
+            return _IDLE_S
+        return min(
+            self._signal(self._probes, command.epoch), self._signal(self._end_markers, SEQUENCE_LIMIT | command.epoch)
+        )
+
+    def _signal(self, repeats: Repeats | None, sequence: int) -> float:
+        """Sends a probe or an end marker (its sequence tells which) if that is due; seconds until the next one."""
+        if repeats is None:
+            return _IDLE_S
+        if repeats.due(time.monotonic_ns()):
+            self._transport.probe(pack(PROBE_EPOCH, self._id, sequence, time.time_ns()))
             self._transport.poll()
-            self._probe_wait_s, wait_s = min(2 * self._probe_wait_s, PROBE_LAST_S), self._probe_wait_s
-            return wait_s
-        return _IDLE_S
+        if repeats.next_ns is None:
+            return _IDLE_S
+        return min(max(repeats.next_ns - time.monotonic_ns(), 0) / 1e9, _IDLE_S)
 
     def _obey(self, message: FromController) -> None:
         match message:
@@ -99,14 +110,19 @@ class Publisher:
             if self._step is not None and self._step.stopped_early:
                 # An unbounded queue is full of the last step's messages; only a new socket is without them.
                 self._transport.close()
+            self._probes = self._end_markers = None
             try:
                 self._endpoint = self._transport.configure(command)
             except (OSError, ValueError) as e:
                 self._control.send(Error(ids=[self._id], seq=1, epoch=command.epoch, message=str(e)[:4000]))
                 return
             self._command, self._step, self._report = command, None, None
-            self._probing = command.probe
-            self._probe_wait_s = PROBE_FIRST_S
+            if command.probe:
+                self._probes = Repeats(time.monotonic_ns(), longest_ns=PROBES_APART_NS)
+        elif not command.probe and self._probes is not None:
+            # Nobody needs them any more, and whoever acknowledges this has none under way.
+            self._probes = None
+            self._transport.flush(PROBES_OUT_S)
         self._control.acknowledge(command.epoch, "configure")
         self._control.send(Ready(ids=[self._id], seq=1, epoch=command.epoch, endpoint=self._endpoint))
 
@@ -114,7 +130,7 @@ class Publisher:
         if self._command is None or command.epoch != self._command.epoch:
             return
         if self._step is None:
-            self._probing = False
+            self._probes = None
             self._step = _Sending(self._id, self._command, command, self._transport)
         self._control.acknowledge(command.epoch, "start")
 
@@ -124,6 +140,8 @@ class Publisher:
         if self._report is None:
             self._step.stop(command.stop_at_ns)
             self._report = Report(ids=[self._id], seq=1, epoch=command.epoch, publisher=self._step.report())
+            if self._transport.marks_end:
+                self._end_markers = Repeats(time.monotonic_ns(), for_ns=END_MARKERS_FOR_NS)
         self._control.send(self._report)
 
 
@@ -217,6 +235,7 @@ class _Sending:
         self._transport.flush(FLUSH_AT_MOST_S)
         sent = self._pacer.sent
         delivery = self._transport.delivery() or Delivery(sent, 0, 0, 0)
+        unacknowledged, joined = _bounded(delivery.unacknowledged)
         last_ns = self.clock.at_ns(delivery.last_ack_ns) if delivery.last_ack_ns else self._last_ns
         return PublisherReport(
             sent=sent,
@@ -227,16 +246,20 @@ class _Sending:
             bytes=sent * self._size,
             lag=self._lag.histogram(),
             usage=self._usage.read(),
-            unacknowledged=_bounded(delivery.unacknowledged),
+            unacknowledged=unacknowledged,
             blocked_ns=self._blocked_ns,
             batch_bytes=self._transport.batch_bytes,
             stopped_early=self.stopped_early,
+            unacknowledged_joined=joined,
         )
 
 
-def _bounded(ranges: list[SequenceRange]) -> list[SequenceRange]:
-    """At most as many ranges as a message holds: the last ones become one, what lies between them counts as extra."""
+def _bounded(ranges: list[SequenceRange]) -> tuple[list[SequenceRange], bool]:
+    """At most as many ranges as a message holds, and whether the last ones became one for it.
+
+    What lies between those is then not expected of a subscriber, and counts as extra.
+    """
     if len(ranges) <= MAX_UNACKNOWLEDGED_RANGES:
-        return ranges
+        return ranges, False
     kept = ranges[: MAX_UNACKNOWLEDGED_RANGES - 1]
-    return [*kept, (ranges[len(kept)][0], ranges[-1][1])]
+    return [*kept, (ranges[len(kept)][0], ranges[-1][1])], True

@@ -10,7 +10,7 @@ from hydra.client.clock import StepClock
 from hydra.client.duty import serve
 from hydra.client.header import unpack_batch
 from hydra.client.histogram import LatencyRecorder
-from hydra.client.lag import LagTrend
+from hydra.client.lag import LagBins
 from hydra.client.ledger import Ledger
 from hydra.client.transport import SubscriberTransport
 from hydra.client.usage import UsageMeter
@@ -35,6 +35,9 @@ _WAIT_S: Final = 1.0
 _DRAIN_WAIT_S: Final = 0.1
 _IDLE_S: Final = 5.0
 _NEVER_NS: Final = 2**63 - 1
+_QUIET_GAPS: Final = 4
+"""Nothing came "for a while" only if it is several times as long as ever passed between two batches: on a host with
+thousands of connections, that is how long one waits for its turn."""
 
 
 class Subscriber:
@@ -121,12 +124,14 @@ class _Receiving:
         self._clock: StepClock | None = None
         self._start_ns = _NEVER_NS
         self._stop_ns = _NEVER_NS
-        self._lag = LagTrend(0, 0, 0.0)
+        self._lag: LagBins | None = None
         self._batches = 0
         self._first_batch = 0
         self._first_ns = 0
         self._last_ns = 0
-        self._heard_ns = 0
+        self._heard_ns = 0  # the last batch, or finish
+        self._batch_ns = 0  # the last batch
+        self._longest_gap_ns = 0
         self._bytes = 0
         self._absent: list[tuple[int, int]] = []
         self._absent_since_ns = 0
@@ -167,9 +172,8 @@ class _Receiving:
             self._stop_ns = command.stop_at_ns
             self._next_progress_ns = command.start_at_ns + self._progress_ns
             self._usage = UsageMeter()
-            rate = self._settings.rate
-            due_pps = 0.0 if rate == "max" else rate * len(self._publishers)
-            self._lag = LagTrend(command.start_at_ns, command.stop_at_ns, due_pps)
+            if self._settings.rate != "max":
+                self._lag = LagBins(command.start_at_ns, command.stop_at_ns)
 
     def stop(self, stop_at_ns: int) -> None:
         """The window ends, perhaps before its time."""
@@ -226,11 +230,15 @@ class _Receiving:
         count = len(ours)
         if not count:
             return
-        self._heard_ns = time.monotonic_ns()
+        monotonic_ns = time.monotonic_ns()
+        if self._batches:
+            self._longest_gap_ns = max(self._longest_gap_ns, monotonic_ns - self._batch_ns)
+        self._heard_ns = self._batch_ns = monotonic_ns
         if self._absent_since_ns:
             self._end_absence(now_ns)
         self._latency.record(ours["time_ns"], now_ns)
-        self._lag.add(now_ns, now_ns - int(ours["time_ns"][-1]))
+        if self._lag is not None:
+            self._lag.add(now_ns, now_ns - int(ours["time_ns"][-1]))
         if not self._batches:
             self._first_batch, self._first_ns = count, now_ns
         self._batches += 1
@@ -246,7 +254,7 @@ class _Receiving:
     # --- drain -----------------------------------------------------------------------------------------------------
 
     def drained(self) -> bool:
-        """Whether everything expected is here, nothing came for a while, or it has taken too long."""
+        """Whether everything is here, nothing can follow, nothing came for a while, or it has taken too long."""
         finish = self._finish
         if finish is None:
             return False
@@ -255,9 +263,11 @@ class _Receiving:
         # Partitions are not in order with each other: while one holds something, the last sequence proves nothing.
         if not undrained and self._ledger.has_last(finish.publishers):
             self._ended = "complete"
+        elif self._ledger.marked(finish.publishers):
+            self._ended = "marked"
         elif now_ns > self._deadline_ns:
             self._ended = "deadline"
-        elif now_ns - self._heard_ns > finish.quiet_s * 1e9 and not undrained:
+        elif now_ns - self._heard_ns > max(finish.quiet_s * 1e9, _QUIET_GAPS * self._longest_gap_ns) and not undrained:
             self._ended = "quiet"
         return self._ended is not None
 
@@ -268,7 +278,6 @@ class _Receiving:
         if self._absent_since_ns:
             self._end_absence(self._stop_ns)
         ledgers = self._ledger.close(self._finish.publishers)
-        slope = self._lag.slope()
         return SubscriberReport(
             ledgers=ledgers,
             batches=self._batches,
@@ -285,6 +294,5 @@ class _Receiving:
             # A slow reader whose buffers never filled lost nothing: nobody can have noticed that it was slow.
             felt=self._settings.receive_rate is None or any(ledger.missing for ledger in ledgers),
             drain=self._ended,
-            lag_slope=slope.value if slope else None,
-            lag_slope_error=slope.error if slope else None,
+            lag_bins_us=self._lag.means_us() if self._lag is not None else [],
         )

@@ -36,6 +36,13 @@ class Delivery:
 class PublisherTransport(Protocol):
     """The sending side of a system."""
 
+    @property
+    def marks_end(self) -> bool:
+        """Whether an end marker tells a subscriber something.
+
+        It does where a connection keeps the order and nothing else (Kafka: end offsets) says where the data ends.
+        """
+
     def configure(self, command: Configure) -> str:
         """Takes the settings of the next step, rebuilding the connection only where the library demands it.
 
@@ -44,7 +51,7 @@ class PublisherTransport(Protocol):
         """
 
     def probe(self, message: bytes) -> None:
-        """Sends one probe, best effort; probes are not part of ``delivery``."""
+        """Sends one probe or end marker, best effort; they are not part of ``delivery``."""
 
     def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
         """Hands consecutive messages to the library, in order, without waiting long (at most some 10 ms).
@@ -57,7 +64,7 @@ class PublisherTransport(Protocol):
         """Lets the library deliver acknowledgements; returns at once."""
 
     def flush(self, timeout_s: float) -> bool:
-        """Waits at most ``timeout_s`` for outstanding answers; True when none is left."""
+        """Waits at most ``timeout_s`` for outstanding answers, probes included; True when none to a message is left."""
 
     def delivery(self) -> Delivery | None:
         """Acknowledgements so far; None where the system has none (zmq; Kafka with acks 0)."""

@@ -12,7 +12,15 @@ from dataclasses import fields
 from itertools import pairwise
 from typing import Final
 
-from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, SequenceRange, SubscriberReport
+from hydra.model import (
+    LAG_BINS,
+    Histogram,
+    LedgerCounts,
+    ProcessUsage,
+    PublisherReport,
+    SequenceRange,
+    SubscriberReport,
+)
 
 MAX_MISSING_RANGES: Final = 256
 """Missing ranges that one ledger lists before it says that there are more."""
@@ -45,6 +53,10 @@ def check_report(report: PublisherReport | SubscriberReport) -> None:
     for begin, end in report.absent:
         if not 0 <= begin <= end <= LARGEST:
             raise ValueError("absent has an interval that ends before it begins")
+    if len(report.lag_bins_us) > LAG_BINS:
+        raise ValueError(f"lag_bins_us has more than {LAG_BINS} entries")
+    if any(mean is not None and not 0 <= mean <= LARGEST for mean in report.lag_bins_us):
+        raise ValueError(f"lag_bins_us has an entry that is not 0 to {LARGEST}")
     for ledger in report.ledgers:
         _check_numbers(ledger)
         _check_ranges("missing_ranges", ledger.missing_ranges, MAX_MISSING_RANGES)
@@ -55,8 +67,7 @@ def _check_numbers(body: _Body) -> None:
         value = getattr(body, field.name)
         if isinstance(value, int) and not 0 <= value <= LARGEST:
             raise ValueError(f"{field.name} is {value}, not 0 to {LARGEST}")
-        # Only a slope may fall.
-        if isinstance(value, float) and not (math.isfinite(value) and (value >= 0 or field.name == "lag_slope")):
+        if isinstance(value, float) and not (math.isfinite(value) and value >= 0):
             raise ValueError(f"{field.name} is {value}")
 
 

@@ -26,6 +26,7 @@ from hydra.control.protocol import (
     decode_from_controller,
     encode,
 )
+from hydra.control.waiting import wait
 from hydra.model import GroupRole
 
 _HOST_FACT: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -102,8 +103,8 @@ class ControlClient:
 
         Pings are answered and a welcome is taken note of before it is handed on.
         """
-        if timeout_s > 0 and not self.socket.poll(max(1, round(timeout_s * 1000))):
-            return None
+        if timeout_s > 0:
+            wait(self.socket.poll, timeout_s)
         try:
             frame = self.socket.recv(zmq.NOBLOCK)
         except zmq.Again:

@@ -52,6 +52,10 @@ class EpochAnswers:
         """The clients that acknowledged this command."""
         return self.acks.get(command, set())
 
+    def forget(self, command: str, clients: Iterable[int]) -> None:
+        """These clients are told this command once more, and are to acknowledge it anew."""
+        self.acks.get(command, set()).difference_update(clients)
+
     def has_report(self, client: int) -> bool:
         """Whether this client's report is in."""
         return client in self.subscriber_reports or client in self.publisher_reports

@@ -29,6 +29,7 @@ CONNECT_TIMEOUT_S: Final = 10.0
 QUEUE_MESSAGES: Final = 100_000
 FULL_WAIT_S: Final = 0.005
 PROBE_FLUSH_S: Final = 0.05
+FLUSH_STEP_S: Final = 0.005
 RECONNECT_WAIT_S: Final = 1.0
 
 _C = TypeVar("_C", Producer, Consumer)
@@ -59,6 +60,8 @@ _TRANSIENT: Final = frozenset(
 
 class Publisher:
     """Hands messages to a librdkafka producer; the sequences in the delivery reports make the account."""
+
+    marks_end = False
 
     def __init__(self, client: int) -> None:
         self._client = client
@@ -129,9 +132,14 @@ class Publisher:
 
     def flush(self, timeout_s: float) -> bool:
         """See transport.py."""
-        left = self._opened().flush(timeout_s)
-        self._account()
-        return left == 0
+        producer, deadline = self._opened(), time.monotonic() + timeout_s
+        while True:
+            left_s = max(deadline - time.monotonic(), 0)
+            # In small steps: the time of the last answer is that of the step, not of the one that never comes.
+            left = producer.flush(min(left_s, FLUSH_STEP_S))
+            self._account()
+            if not left or not left_s:
+                return not left
 
     def delivery(self) -> Delivery | None:
         """See transport.py."""
@@ -347,7 +355,11 @@ def _text(e: KafkaException) -> str:
 
 
 def _versions() -> dict[str, str]:
-    return {"confluent-kafka": str(confluent_kafka.__version__), "librdkafka": str(confluent_kafka.libversion()[0])}
+    return {
+        "confluent-kafka": str(confluent_kafka.__version__),
+        "librdkafka": str(confluent_kafka.libversion()[0]),
+        "python": sys.version.split()[0],
+    }
 
 
 def kinds() -> Mapping[str, Kind]:

@@ -8,12 +8,14 @@ import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 import kafka
 import numpy as np
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
+from kafka.record import util
 
 from hydra.client import group
 from hydra.client.acks import AckLedger
@@ -41,6 +43,8 @@ class Publisher:
 
     The library's own buffer has no bound, so the messages without an answer are bounded here.
     """
+
+    marks_end = False
 
     def __init__(self, client: int) -> None:
         self._client = client
@@ -119,13 +123,16 @@ class Publisher:
     def flush(self, timeout_s: float) -> bool:
         """See transport.py."""
         producer, deadline = self._opened(), time.monotonic() + timeout_s
-        self._account()
-        while self._in_flight and (left_s := deadline - time.monotonic()) > 0:
+        flushed = False
+        while True:
+            self._account()
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or (flushed and not self._in_flight):
+                return not self._in_flight
             # The library's timeout holds for each batch anew, so it gets small ones.
             with contextlib.suppress(KafkaError):
                 producer.flush(min(left_s, FLUSH_STEP_S))
-            self._account()
-        return not self._in_flight
+                flushed = True
 
     def delivery(self) -> Delivery | None:
         """See transport.py."""
@@ -300,7 +307,9 @@ def _text(e: BaseException) -> str:
 
 
 def _versions() -> dict[str, str]:
-    return {"kafka-python": kafka.__version__}
+    # Each record's checksum is computed in C only where that package is there.
+    crc32c = "pure Python" if util.crc32c_c is None else version("crc32c")
+    return {"crc32c": crc32c, "kafka-python": kafka.__version__, "python": sys.version.split()[0]}
 
 
 def kinds() -> Mapping[str, Kind]:

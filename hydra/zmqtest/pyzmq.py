@@ -16,6 +16,7 @@ from hydra.client import group
 from hydra.client.transport import Delivery, Kind, Transport
 from hydra.control.client import ControlClient
 from hydra.control.protocol import Configure
+from hydra.control.waiting import poll_ms
 
 _BACKLOG: Final = 4096
 _REBIND_WITHIN_S: Final = 2.0
@@ -29,6 +30,7 @@ class ZmqPublisher:
     """A bound PUB socket that drops at its high-water mark, or an XPUB socket that waits (``nodrop``)."""
 
     batch_bytes = 0
+    marks_end = True
 
     def __init__(self, control: ControlClient) -> None:
         self._context = control.context
@@ -164,7 +166,7 @@ class ZmqSubscriber:
         except zmq.Again:
             if timeout_s <= 0:
                 return ()
-            ready = zmq.zmq_poll([(socket, zmq.POLLIN), (self._control, zmq.POLLIN)], max(1, round(timeout_s * 1000)))
+            ready = zmq.zmq_poll([(socket, zmq.POLLIN), (self._control, zmq.POLLIN)], poll_ms(timeout_s))
             if not any(s is socket for s, _ in ready):
                 return ()
         try:

@@ -46,6 +46,7 @@ PublisherReport kafka_publisher_report() {
     it.unacknowledged = {{100, 103}, {994, 999}};
     it.batch_bytes = 16'384;
     it.stopped_early = "the process passed its memory limit of 2 GB";
+    it.unacknowledged_joined = true;
     return it;
 }
 
@@ -69,8 +70,11 @@ SubscriberReport subscriber_report() {
     it.absent = {{kStart + 500'000'000, kStart + 600'000'000}};
     it.reconnects = 1;
     it.drain = DrainEnd::quiet;
-    it.lag_slope = -2.5;
-    it.lag_slope_error = 0.125;
+    it.lag_bins_us.resize(kLagBins);
+    it.lag_bins_us[0] = 150;
+    it.lag_bins_us[2] = 3'600'000'000;
+    it.lag_bins_us[3] = 0;
+    it.lag_bins_us[19] = 2500;
     return it;
 }
 
@@ -79,6 +83,19 @@ SubscriberReport silent_report() {
     it.ledgers = {{.publisher = 0, .missing = 600, .missing_ranges = {{0, 599}}}};
     it.felt = false;
     it.drain = DrainEnd::deadline;
+    return it;
+}
+
+SubscriberReport marked_report() {
+    SubscriberReport it;
+    it.ledgers = {{.publisher = 0, .received = 7, .in_window = 7, .missing = 1, .missing_ranges = {{7, 7}}}};
+    it.batches = 1;
+    it.first_batch = 7;
+    it.first_ns = it.last_ns = kStart;
+    it.bytes = 168;
+    it.latency = {{9, 7}, 9, 9};
+    it.drain = DrainEnd::marked;
+    it.lag_bins_us = {0};
     return it;
 }
 
@@ -121,6 +138,7 @@ std::map<std::string, Written> from_client() {
         {"report-publisher-kafka", {Report{{0}, 2, kafka_publisher_report()}, 21}},
         {"report-subscriber", {Report{{17}, 1, subscriber_report()}, 22}},
         {"report-subscriber-silent", {Report{{18}, 1, silent_report()}, 5}},
+        {"report-subscriber-marked", {Report{{19}, 1, marked_report()}, 6}},
         {"error", {Error{{0}, 1, "cannot bind \"tcp://10.0.0.5:31000\": in use\n", false}, 6}},
         {"error-fatal", {Error{{0}, 0, "out of memory", true}, 7}},
         {"child-exit-killed", {ChildExit{{17}, 4711, -9, true}, 2}},
@@ -243,7 +261,7 @@ TEST_CASE("what a client refuses") {
 
 TEST_CASE("headers of data messages") {
     const auto entries = nlohmann::json::parse(content(golden("header/headers.json")));
-    CHECK(entries.size() == 5);
+    CHECK(entries.size() == 6);
     for (const auto& entry : entries) {
         CAPTURE(entry);
         const std::string data = content(golden("header/" + entry["file"].get<std::string>()));

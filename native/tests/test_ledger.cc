@@ -94,6 +94,25 @@ TEST_CASE("only a probe of this epoch or later, of every publisher, proves the p
     CHECK(ledger.stale() == 0);
 }
 
+TEST_CASE("end markers are no data and no probes, and only those of this epoch say anything") {
+    constexpr std::uint64_t kMark = std::uint64_t{1} << 63;
+    const std::vector<Sent> both = {{1, 10, {}}, {2, 10, {}}};
+    Ledger ledger(5, {{1, ""}, {2, ""}});
+    CHECK(record(ledger, {{0, 1, kMark | 4, 0}, {0, 2, kMark | 6, 0}, {0, 3, kMark | 5, 0}}) == 0);
+    CHECK_FALSE(ledger.proven());
+    CHECK_FALSE(ledger.marked(both));
+    record(ledger, {{0, 1, kMark | 5, 0}, {0, 1, kMark | 5, 0}});
+    CHECK_FALSE(ledger.marked(both));
+    CHECK(ledger.marked({{1, 10, {}}}));
+    CHECK_FALSE(ledger.marked({{3, 10, {}}}));
+    CHECK_FALSE(ledger.marked({}));
+    record(ledger, {{0, 2, kMark | 5, 0}});
+    CHECK(ledger.marked(both));
+    CHECK(ledger.stale() == 0);
+    CHECK(ledger.messages() == 0);
+    CHECK_FALSE(ledger.proven());
+}
+
 TEST_CASE("nothing to listen to is proven at once") {
     CHECK(Ledger(1, {}).proven());
 }

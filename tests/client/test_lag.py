@@ -1,56 +1,53 @@
-"""The trend of a subscriber's lag."""
+"""A subscriber's lag, averaged in parts of the window."""
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
-from hydra.client.lag import LagTrend
+from hydra.client.lag import LagBins
+from hydra.model import LAG_BINS
 
 SECOND = 1_000_000_000
+HOUR_US = 3_600_000_000
+PART = SECOND // 10
+"""A part of the window below."""
 
 
-def trend(ages_s: list[float], rate: float = 1000.0, window_s: float = 10.0) -> LagTrend:
-    """A trend over a window in which messages of these ages arrive at even distances."""
-    t = LagTrend(0, int(window_s * SECOND), rate)
-    for i, age in enumerate(ages_s):
-        t.add(int((i + 0.5) * window_s / len(ages_s) * SECOND), int(age * SECOND))
-    return t
+def binned(*batches: tuple[int, int]) -> list[int | None]:
+    """The bins of batches (ns since the start, age in ns) in a window of two seconds."""
+    bins = LagBins(5 * SECOND, 7 * SECOND)
+    for at_ns, age_ns in batches:
+        bins.add(5 * SECOND + at_ns, age_ns)
+    return bins.means_us()
+
+
+def part(number: int, mean_us: int) -> list[int | None]:
+    """Bins of which only one part saw anything."""
+    return [mean_us if i == number else None for i in range(LAG_BINS)]
 
 
 @pytest.mark.parametrize(
-    ("ages", "slope"),
+    ("batches", "bins"),
     [
-        ([0.01] * 100, 0.0),
-        ([0.1 * i / 100 * 10 for i in range(100)], 100.0),
-        ([1.0 - 0.05 * i / 100 * 10 for i in range(100)], -50.0),
+        ([], [None] * LAG_BINS),
+        ([(0, 1_000)], part(0, 1)),
+        ([(PART - 1, 1_999)], part(0, 1)),
+        ([(PART, 5_000)], part(1, 5)),
+        ([(2 * SECOND - 1, 7_000)], part(LAG_BINS - 1, 7)),
+        ([(0, 1_000), (1, 2_000), (2, 6_000)], part(0, 3)),
+        ([(0, 1_000), (1, 2_000)], part(0, 1)),
+        ([(i * PART, 1000 * i) for i in range(LAG_BINS)], list(range(LAG_BINS))),
+        ([(-1, 1_000), (2 * SECOND, 1_000), (3 * SECOND, 1_000)], [None] * LAG_BINS),
+        ([(0, -1_000), (1, -(10**18))], part(0, 0)),
+        ([(0, 10**18), (1, 2**63)], part(0, HOUR_US)),
     ],
 )
-def test_the_slope_is_the_growth_of_the_lag_in_messages_per_second(ages: list[float], slope: float) -> None:
-    fitted = trend(ages).slope()
-    assert fitted is not None
-    assert fitted.value == pytest.approx(slope, abs=1e-6)
-    assert fitted.error == pytest.approx(0, abs=1e-3)
+def test_ages_are_averaged_part_by_part(batches: list[tuple[int, int]], bins: list[int | None]) -> None:
+    assert binned(*batches) == bins
 
 
-def test_noise_without_a_trend_stays_within_three_standard_errors() -> None:
-    for seed in range(50):
-        draw = random.Random(seed)
-        fitted = trend([draw.uniform(0.001, 0.02) for _ in range(400)]).slope()
-        assert fitted is not None
-        assert abs(fitted.value) < 4 * fitted.error
-
-
-@pytest.mark.parametrize(("ages", "rate"), [([0.1] * 100, 0.0), ([0.1] * 3, 1000.0), ([], 1000.0)])
-def test_a_slope_that_cannot_be_known_is_none(ages: list[float], rate: float) -> None:
-    assert trend(ages, rate).slope() is None
-
-
-def test_what_arrives_outside_the_window_does_not_count() -> None:
-    t = trend([0.01] * 100)
-    t.add(-5, 10**12)
-    t.add(11 * SECOND, 10**12)
-    fitted = t.slope()
-    assert fitted is not None
-    assert fitted.value == 0
+def test_a_window_shorter_than_its_parts() -> None:
+    bins = LagBins(0, 5)
+    for now_ns in range(30):
+        bins.add(now_ns, 1_000 * now_ns)
+    assert bins.means_us() == list(range(LAG_BINS))

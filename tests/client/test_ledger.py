@@ -167,6 +167,38 @@ def test_strangers_are_stale(size: int, epoch: int, publisher: int, sequence: in
     assert (ledger.stale, ledger.messages) == (size, 0)
 
 
+MARK = 2**63
+
+
+@pytest.mark.parametrize(
+    ("rows", "publishers", "marked"),
+    [
+        ([], (1,), False),
+        ([(0, 1, MARK | EPOCH)], (1,), True),
+        ([(0, 1, MARK | EPOCH)] * 100, (1,), True),
+        ([(0, 1, MARK | EPOCH)], (1, 2), False),
+        ([(0, 1, MARK | EPOCH), (0, 2, MARK | EPOCH)], (1, 2), True),
+        ([(0, 1, MARK | (EPOCH - 1)), (0, 1, MARK | (EPOCH + 1)), (0, 1, MARK)], (1,), False),
+        ([(0, 1, EPOCH), (EPOCH, 1, MARK | EPOCH)], (1,), False),
+        ([(0, 3, MARK | EPOCH)], (3,), False),
+        ([(0, 1, MARK | EPOCH)], (), False),
+    ],
+)
+def test_only_end_markers_of_this_epoch_from_every_publisher_say_that_nothing_follows(
+    rows: list[tuple[int, int, int]], publishers: tuple[int, ...], marked: bool
+) -> None:
+    ledger = opened(1, 2)
+    if rows:
+        ledger.record(batch(*rows), 0, 1)
+    assert ledger.marked([Sent(publisher=p, sent=10) for p in publishers]) is marked
+
+
+def test_end_markers_are_no_data_and_no_probes() -> None:
+    ledger = opened(1)
+    assert len(ledger.record(batch((0, 1, MARK | EPOCH), (0, 1, MARK | (EPOCH - 1))), 0, 1)) == 0
+    assert (ledger.stale, ledger.messages, ledger.probes) == (0, 0, {})
+
+
 def test_before_any_epoch_everything_but_probes_is_stale() -> None:
     ledger = Ledger()
     ledger.record(batch((0, 1, 3), (2, 1, 0)), 0, 1)

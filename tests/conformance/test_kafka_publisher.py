@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.model import Histogram, Settings
 from tests.conformance.bench import Bench, Window, same_answer, with_rate
 from tests.conformance.kafka_ends import Log, kill
+from tests.conformance.libraries import librdkafka_version
 
 CLIENT = 7
 SLOW = 20.0
@@ -26,6 +28,16 @@ def publisher(bench: Bench, kafka_client: str) -> Bench:
 
 def configured(bench: Bench, epoch: int, topic: KafkaTopic, settings: Settings = STEADY, **more: Any) -> None:
     assert bench.configure_publisher(CLIENT, epoch, settings, kafka=topic, timeout_s=SLOW, **more) == ""
+
+
+@pytest.mark.parametrize("kind", ["kafka-pub", "kafka-sub"])
+def test_it_names_the_library_that_it_has_loaded(bench: Bench, kafka_client: str, kind: str) -> None:
+    bench.launch(kafka_client, kind, first_id=CLIENT)
+    hello = bench.peer.hello(CLIENT)
+    if hello.implementation == "kafka-python":
+        assert hello.versions["kafka-python"] == version("kafka-python")
+    else:
+        assert hello.versions["librdkafka"] == librdkafka_version(hello.pid)
 
 
 def test_configure_sent_twice_changes_nothing(publisher: Bench, log: Log) -> None:
@@ -49,6 +61,28 @@ def test_probes_reach_every_partition_until_the_start(publisher: Bench, wide_log
     probes = sum(r.epoch == PROBE_EPOCH for r in wide_log.read())
     publisher.peer.stays(lambda: True, "", 0.3)
     assert sum(r.epoch == PROBE_EPOCH for r in wide_log.read()) == probes
+
+
+@pytest.mark.parametrize("acks", ["0", "1"])
+def test_a_configure_without_probe_ends_the_probes(publisher: Bench, wide_log: Log, acks: str) -> None:
+    """Nobody acknowledges with acks 0: what the log grows by from here on is what was sent."""
+    topic, settings = wide_log.from_here(), with_rate(STEADY, acks=acks)
+    configured(publisher, 5, topic, settings)
+    publisher.peer.wait(lambda: sum(wide_log.end().values()) > 0, "a probe")
+    publisher.tell_configure([CLIENT], 5, settings, kafka=topic, probe=False)
+    publisher.peer.heard(Ready, [CLIENT], epoch=5, times=2, timeout_s=SLOW)
+    publisher.peer.heard(Ack, [CLIENT], epoch=5, command="configure", times=2)
+    # Written when it was answered; with acks 0 the broker may still be at it.
+    probes = sum(wide_log.end().values())
+    if acks == "0":
+        publisher.peer.stays(lambda: True, "", 0.3)
+        probes = sum(wide_log.end().values())
+    publisher.peer.stays(lambda: sum(wide_log.end().values()) == probes, "a probe after their end", 1.5)
+    window = publisher.start([CLIENT], 5, 0.3)
+    publisher.await_end(window, 0.1)
+    report = publisher.publisher_report(CLIENT, 5, window, SLOW)
+    assert report.sent > 0
+    publisher.peer.wait(lambda: sum(wide_log.end().values()) == probes + report.sent, "exactly what was sent")
 
 
 @pytest.mark.parametrize("acks", ["0", "1", "all"])

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from hydra.control.protocol import Ack, Error, Progress, Ready, Report
-from hydra.model import LedgerCounts, Settings, SubscriberReport
+from hydra.model import LAG_BINS, LedgerCounts, Settings, SubscriberReport
 from tests.conformance.bench import Bench, Window, same_answer, with_rate
 from tests.conformance.zmq_ends import Speaker
 
@@ -123,7 +123,7 @@ def test_another_high_water_mark_makes_a_new_connection(subscriber: Bench) -> No
     (one,) = speakers(subscriber, ONE)
     connected(subscriber, 1, one)
     connected(subscriber, 2, one, settings=with_rate(DEEP, rcvhwm=50), subscriptions=2)
-    assert one.present == 1
+    subscriber.peer.wait(lambda: one.present == 1, "the old connection closes")
 
 
 def test_another_endpoint_is_followed(subscriber: Bench) -> None:
@@ -308,6 +308,111 @@ def test_quiet_ends_the_drain(subscriber: Bench) -> None:
     assert (report.drain, only_ledger(report).missing_ranges) == ("quiet", [(10, 19)])
 
 
+def marked(bench: Bench, *of: Speaker, sent: int, quiet_s: float = 20.0) -> None:
+    """A step in which the last of what every speaker sent was lost, and whose drain has begun."""
+    connected(bench, 5, *of)
+    running(bench, 5)
+    for speaker in of:
+        speaker.send(5, range(sent - 1))
+    got(bench, 5, len(of) * (sent - 1))
+    bench.tell_finish([CLIENT], 5, {s.publisher: sent for s in of}, quiet_s=quiet_s, drain_max_s=20)
+
+
+def test_the_end_markers_of_all_publishers_end_the_drain_at_once(subscriber: Bench) -> None:
+    one, other = speakers(subscriber, ONE, OTHER)
+    marked(subscriber, one, other, sent=10)
+    one.mark_end(5)
+    subscriber.peer.stays(lambda: not subscriber.peer.said(Report), "a report before the other's marker")
+    other.mark_end(5)
+    report = subscriber.peer.heard(Report, [CLIENT], epoch=5, timeout_s=3).subscriber
+    assert report is not None
+    assert report.drain == "marked"
+    assert [ledger.missing_ranges for ledger in report.ledgers] == [[(9, 9)], [(9, 9)]]
+    assert report.stale == 0
+
+
+def test_a_marker_that_came_before_finish_counts(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 5, one)
+    running(subscriber, 5)
+    one.send(5, range(9))
+    one.mark_end(5)
+    one.send(5, [0])
+    got(subscriber, 5, 10)
+    report = subscriber.subscriber_report(CLIENT, 5, {ONE: 10}, timeout_s=3, quiet_s=20, drain_max_s=20)
+    assert (report.drain, only_ledger(report).missing_ranges) == ("marked", [(9, 9)])
+
+
+def test_with_everything_there_a_marker_changes_nothing(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 5, one)
+    running(subscriber, 5)
+    one.send(5, range(10))
+    one.mark_end(5)
+    got(subscriber, 5, 10)
+    report = subscriber.subscriber_report(CLIENT, 5, {ONE: 10}, timeout_s=3, quiet_s=20, drain_max_s=20)
+    assert (report.drain, only_ledger(report).received, report.stale) == ("complete", 10, 0)
+
+
+def test_markers_of_other_epochs_and_of_strangers_are_nothing(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    marked(subscriber, one, sent=10, quiet_s=1.0)
+    began = time.monotonic()
+    for epoch in (0, 4, 6):
+        one.mark_end(epoch)
+    one.mark_end(5, publisher=STRANGER)
+    report = subscriber.peer.heard(Report, [CLIENT], epoch=5).subscriber
+    assert report is not None
+    assert time.monotonic() - began > 0.5
+    assert (report.drain, report.stale) == ("quiet", 0)
+
+
+def test_a_marker_is_no_probe(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    subscriber.configure_subscribers([CLIENT], 4, DEEP, publishers=endpoints(one))
+    one.await_subscriptions(1)
+    one.mark_end(3)
+    one.mark_end(4)
+    subscriber.peer.stays(lambda: not subscriber.peer.said(Ready), "ready without a probe")
+    one.probe(4)
+    subscriber.peer.heard(Ready, [CLIENT], epoch=4)
+
+
+def test_who_takes_slow_turns_is_not_taken_to_be_quiet(subscriber: Bench) -> None:
+    """Batches a second apart: what follows a second later is late, and not lost."""
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    window = running(subscriber, 1)
+    for sequence in range(2):
+        at_ns = window.start_ns + (sequence + 1) * 1_000_000_000
+        subscriber.peer.wait(lambda at_ns=at_ns: window.now_ns() >= at_ns, "the next turn")  # type: ignore[misc]
+        one.send(1, [sequence])
+    subscriber.tell_finish([CLIENT], 1, {ONE: 4}, quiet_s=0.2, drain_max_s=30)
+    subscriber.peer.stays(lambda: not subscriber.peer.said(Report), "a report before the next turn", 1.5)
+    one.send(1, [2])
+    subscriber.peer.stays(lambda: not subscriber.peer.said(Report), "a report before the last turn", 1.5)
+    one.send(1, [3])
+    report = subscriber.peer.heard(Report, [CLIENT], epoch=1).subscriber
+    assert report is not None
+    assert (report.drain, only_ledger(report).received) == ("complete", 4)
+
+
+def test_quiet_is_four_of_its_longest_turns(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    window = running(subscriber, 1)
+    one.send(1, [0])
+    got(subscriber, 1, 1)
+    subscriber.peer.wait(lambda: window.now_ns() >= window.start_ns + 400_000_000, "the next turn")
+    one.send(1, [1])
+    got(subscriber, 1, 2)
+    began = time.monotonic()
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 3}, quiet_s=0.1, drain_max_s=30)
+    gap_s = (report.last_ns - report.first_ns) / 1e9
+    assert 4 * gap_s - 0.3 < time.monotonic() - began < 4 * gap_s + 2
+    assert report.drain == "quiet"
+
+
 def test_the_deadline_ends_the_drain(subscriber: Bench) -> None:
     (one,) = speakers(subscriber, ONE)
     connected(subscriber, 1, one)
@@ -367,30 +472,35 @@ def test_latency_is_arrival_minus_due_time(subscriber: Bench) -> None:
     assert indexes[-1] == bucket_of(latency.max_us)
 
 
-@pytest.mark.parametrize("growth", [0.0, 0.5])
-def test_a_lag_that_grows_has_a_slope(subscriber: Bench, growth: float) -> None:
-    """Messages whose age grows by so many seconds a second, at 1,000 messages/s that are due."""
+def test_the_lag_is_told_in_parts_of_the_window(subscriber: Bench) -> None:
+    """A message in the middle of every second part, whose age grows by half a second a second."""
     (one,) = speakers(subscriber, ONE)
     connected(subscriber, 1, one, settings=with_rate(DEEP, rate=1000.0))
-    window = running(subscriber, 1, 1.5)
-    for number in range(14):
-        at_ns = window.start_ns + (number + 1) * 100_000_000
+    window = running(subscriber, 1, 2.0)
+    ages_us = {}
+    for part in range(1, LAG_BINS, 2):
+        at_ns = window.start_ns + part * 100_000_000 + 30_000_000
+        ages_us[part] = (at_ns - window.start_ns) // 2000
         subscriber.peer.wait(lambda at_ns=at_ns: window.now_ns() >= at_ns, "the next message's time")  # type: ignore[misc]
-        one.send(1, range(number, number + 1), time_ns=at_ns - round(growth * (at_ns - window.start_ns)))
+        one.send(1, [part, part + 1], time_ns=at_ns - 1000 * ages_us[part])
     subscriber.await_end(window)
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 14})
-    assert report.lag_slope is not None
-    assert report.lag_slope_error is not None
-    assert report.lag_slope == pytest.approx(1000 * growth, abs=max(4 * report.lag_slope_error, 100))
+    one.send(1, [99], time_ns=window.start_ns)
+    bins = subscriber.subscriber_report(CLIENT, 1, {ONE: 100}).lag_bins_us
+    assert len(bins) == LAG_BINS
+    assert {part for part, mean_us in enumerate(bins) if mean_us is not None} == set(ages_us)
+    for part, age_us in ages_us.items():
+        mean_us = bins[part]
+        assert mean_us is not None
+        assert age_us <= mean_us < age_us + 70_000
 
 
-def test_without_a_rate_no_slope_is_known(subscriber: Bench) -> None:
+def test_without_a_rate_no_lag_is_known(subscriber: Bench) -> None:
     (one,) = speakers(subscriber, ONE)
     connected(subscriber, 1, one, settings=with_rate(DEEP, rate="max"))
     running(subscriber, 1)
     one.send(1, range(10))
     got(subscriber, 1, 10)
-    assert subscriber.subscriber_report(CLIENT, 1, {ONE: 10}).lag_slope is None
+    assert subscriber.subscriber_report(CLIENT, 1, {ONE: 10}).lag_bins_us == []
 
 
 def test_a_receive_rate_holds_it_back_until_the_drain(subscriber: Bench) -> None:

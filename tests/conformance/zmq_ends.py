@@ -12,6 +12,9 @@ from hydra.client.header import HEADER, pack
 from hydra.control.protocol import PROBE_EPOCH
 from tests.conformance.peer import ControlPeer
 
+END_MARK = 2**63
+"""What an end marker's sequence has beside its epoch."""
+
 
 @dataclass(frozen=True)
 class Arrival:
@@ -58,7 +61,11 @@ class Listener:
 
     def probes(self, sequence: int | None = None) -> list[Arrival]:
         """The probes so far, of one configured epoch or all."""
-        return [a for a in self.data(PROBE_EPOCH) if sequence is None or a.sequence == sequence]
+        return [a for a in self.data(PROBE_EPOCH) if a.sequence < END_MARK and sequence in (None, a.sequence)]
+
+    def end_markers(self, epoch: int | None = None) -> list[Arrival]:
+        """The end markers so far, of one epoch or all."""
+        return [a for a in self.data(PROBE_EPOCH) if a.sequence >= END_MARK and epoch in (None, a.sequence - END_MARK)]
 
     def await_probe(self, epoch: int) -> Arrival:
         """Waits for a probe that says it was configured for this epoch: the subscription works from here on."""
@@ -104,6 +111,11 @@ class Speaker:
     def probe(self, epoch: int, publisher: int | None = None) -> None:
         """Sends one probe of a publisher that was configured for this epoch."""
         self._socket.send(pack(PROBE_EPOCH, self.publisher if publisher is None else publisher, epoch, time.time_ns()))
+
+    def mark_end(self, epoch: int, publisher: int | None = None) -> None:
+        """Sends one end marker of a publisher whose step is over."""
+        who = self.publisher if publisher is None else publisher
+        self._socket.send(pack(PROBE_EPOCH, who, END_MARK | epoch, time.time_ns()))
 
     def send(
         self,

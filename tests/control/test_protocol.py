@@ -25,7 +25,7 @@ from hydra.control.protocol import (
     decode_from_controller,
     encode,
 )
-from hydra.model import Histogram, LedgerCounts, Settings, SubscriberReport
+from hydra.model import LAG_BINS, Histogram, LedgerCounts, Settings, SubscriberReport
 from tests.control.golden_messages import FROM_CLIENT, FROM_CONTROLLER
 
 Decode = Callable[[bytes], FromClient | FromController]
@@ -173,6 +173,9 @@ def subscriber(**changes: object) -> bytes:
         ({"stale": 2**63}, "stale"),
         ({"absent": [(5, 4)]}, "absent"),
         ({"absent": [(1, 2)] * (MAX_ABSENT + 1)}, "absent"),
+        ({"lag_bins_us": [1] * (LAG_BINS + 1)}, "lag_bins_us"),
+        ({"lag_bins_us": [None, -1]}, "lag_bins_us"),
+        ({"lag_bins_us": [2**63]}, "lag_bins_us"),
         ({"latency": Histogram([1], 0, 0)}, "latency"),
         ({"latency": Histogram([LATENCY_BUCKETS, 1], 0, 0)}, "latency"),
         ({"latency": Histogram([5, 1, 5, 1], 0, 0)}, "latency"),

@@ -280,3 +280,11 @@ def test_any_frames_in_any_order(script: list[tuple[bytes, bytes]]) -> None:
         assert answers.subscriber_reports.keys() | answers.publisher_reports.keys() <= {1, 2, 3}
     assert old == EpochAnswers(old.epoch)
     assert roster.answers.epoch == EPOCH
+
+
+def test_who_is_told_a_command_once_more_has_not_acknowledged_it() -> None:
+    answers = EpochAnswers(epoch=EPOCH, acks={"configure": {1, 2, 3}})
+    answers.forget("configure", [1, 7])
+    answers.forget("stop", [2])
+    assert answers.acked("configure") == {2, 3}
+    assert answers.acked("stop") == set()

@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from hydra.results.store import RunStore
 from tests.integration.command import assert_all_arrived, hydra, steps, table
 
 pytestmark = pytest.mark.processes
@@ -67,6 +68,21 @@ def test_kafka_batch_measures_through_a_real_broker(tmp_path: Path, client: str)
     # The bytes that the producer got follow from the batch in messages.
     assert int(rows[1]["batch_bytes"]) > 4 * int(rows[0]["batch_bytes"])
     assert not list(run.glob("broker*/")), "the broker's data is thrown away"
+
+
+@pytest.mark.parametrize("client", ["kafka-python", "confluent-kafka", "native"])
+def test_without_acknowledgements_tx_is_what_was_sent_and_no_probe(tmp_path: Path, client: str) -> None:
+    """The first step has probes, which are in the log as well; nothing warms up before it."""
+    run = tmp_path / "run"
+    hydra(
+        "kafka-batch", "--clients", "4", "--msg-batch", "50", "--rate", 400, "--duration", 1, "--partitions", 3,
+        "--client", client, "--set", 'settings.acks="0"', "--set", "warmup_s=0.0", "--out", run,
+    )  # fmt: skip
+    (row,) = table(run)
+    assert int(row["total_tx"]) == int(row["sent"]) > 0
+    with RunStore.open(run) as store:
+        (phases,) = [text for _, _, kind, text in store.events() if kind == "phases"]
+    assert "end of probes" in phases
 
 
 def test_several_partitions_and_every_acks_setting(tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import os
+import signal
 import time
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -185,6 +188,55 @@ def test_a_broker_that_dies_blocks_nobody(library: ModuleType, own_broker: Embed
         began = time.monotonic()
         transport.close()
         assert time.monotonic() - began < 1.5
+
+
+def stopped(broker: EmbeddedBroker) -> bool:
+    """Whether no thread of the broker runs any more: each of them is stopped by itself."""
+    assert broker.pids is not None
+    tasks = Path(f"/proc/{broker.pids[1]}/task").iterdir()
+    return all((task / "stat").read_text().rpartition(") ")[2].startswith("T") for task in tasks)
+
+
+def test_one_unanswered_message_does_not_move_the_time_of_the_others(
+    library: ModuleType, own_broker: EmbeddedBroker
+) -> None:
+    topics = Topics(own_broker.bootstrap, {}, "paused")
+    topic = topics.create("data")
+    publisher = library.Publisher(1)
+    publisher.configure(told(1, own_broker.bootstrap, topic, {}))
+    try:
+        assert publisher.send(pack_batch(1, 7, 0, np.zeros(300, np.uint64), 24), 0) == 300
+        wait_until(lambda: topics.end_offsets(topic) == {0: 300}, 10.0, "the broker has them")
+        assert own_broker.pids is not None
+        os.kill(own_broker.pids[1], signal.SIGSTOP)
+        try:
+            wait_until(lambda: stopped(own_broker), 10.0, "all of the broker's threads stand still")
+            assert publisher.send(pack_batch(1, 7, 300, np.zeros(1, np.uint64), 24), 300) == 1
+            began_ns = time.monotonic_ns()
+            assert not publisher.flush(2.0)
+            assert time.monotonic_ns() - began_ns > 1.9e9
+            delivery = publisher.delivery()
+        finally:
+            os.kill(own_broker.pids[1], signal.SIGCONT)
+        assert (delivery.acknowledged, delivery.unacknowledged) == (300, [(300, 300)])
+        assert delivery.last_ack_ns - began_ns < 0.5e9
+    finally:
+        publisher.close()
+
+
+def test_a_flush_waits_for_probes_too(
+    library: ModuleType, broker: EmbeddedBroker, topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = topics.create("data")
+    monkeypatch.setattr(library, "PROBE_FLUSH_S", 0.0)
+    publisher = library.Publisher(1)
+    try:
+        publisher.configure(told(1, broker.bootstrap, topic, {}, acks="all", linger_ms=60_000.0))
+        publisher.probe(pack(0, 7, 1, 0, 24))
+        assert publisher.flush(10.0)
+        assert topics.end_offsets(topic) == {0: 1}
+    finally:
+        publisher.close()
 
 
 def test_kinds_name_both_clients(library: ModuleType) -> None:

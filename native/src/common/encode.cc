@@ -16,6 +16,8 @@ const char* name(DrainEnd end) {
     switch (end) {
         case DrainEnd::complete:
             return "complete";
+        case DrainEnd::marked:
+            return "marked";
         case DrainEnd::quiet:
             return "quiet";
         default:
@@ -39,8 +41,12 @@ ordered_json pairs(const std::vector<Interval>& intervals) {
     return all;
 }
 
-ordered_json number_or_null(const std::optional<double>& value) {
-    return value ? ordered_json(*value) : ordered_json(nullptr);
+ordered_json numbers_or_nulls(const std::vector<std::optional<std::uint64_t>>& values) {
+    ordered_json all = ordered_json::array();
+    for (const std::optional<std::uint64_t>& value : values) {
+        all.push_back(value ? ordered_json(*value) : ordered_json(nullptr));
+    }
+    return all;
 }
 
 ordered_json body(const HistogramCounts& histogram) {
@@ -77,7 +83,8 @@ ordered_json body(const PublisherReport& report) {
             {"unacknowledged", pairs(report.unacknowledged)},
             {"blocked_ns", report.blocked_ns},
             {"batch_bytes", report.batch_bytes},
-            {"stopped_early", report.stopped_early}};
+            {"stopped_early", report.stopped_early},
+            {"unacknowledged_joined", report.unacknowledged_joined}};
 }
 
 ordered_json body(const SubscriberReport& report) {
@@ -99,8 +106,7 @@ ordered_json body(const SubscriberReport& report) {
             {"reconnects", report.reconnects},
             {"felt", report.felt},
             {"drain", name(report.drain)},
-            {"lag_slope", number_or_null(report.lag_slope)},
-            {"lag_slope_error", number_or_null(report.lag_slope_error)}};
+            {"lag_bins_us", numbers_or_nulls(report.lag_bins_us)}};
 }
 
 ordered_json begin(const char* type, const Ids& ids, std::uint64_t seq) {

@@ -1,6 +1,6 @@
 // The 24 bytes at the start of every data message: epoch u32, publisher u32, sequence u64, time u64 (ns),
 // little endian. A probe has epoch 0 and carries in its sequence the epoch that its publisher is configured
-// for.
+// for; an end marker has epoch 0 and carries 2⁶³ | the epoch that has ended.
 #pragma once
 
 #include <bit>
@@ -20,6 +20,8 @@ struct Header {
     bool operator==(const Header&) const = default;
 };
 
+// Sequences of data and of probes are below this.
+inline constexpr std::uint64_t kSequenceLimit = std::uint64_t{1} << 63;
 inline constexpr std::size_t kHeaderBytes = 24;
 static_assert(sizeof(Header) == kHeaderBytes);
 

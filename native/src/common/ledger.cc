@@ -6,8 +6,6 @@
 namespace hydra {
 namespace {
 
-constexpr std::uint64_t kSequenceLimit = std::uint64_t{1} << 63;
-
 // 0 … sent − 1 without what was never acknowledged.
 std::vector<Range> expected_ranges(const Sent& sent) {
     std::vector<Range> ranges;
@@ -136,10 +134,22 @@ void Ledger::refuse(const Header& header) {
         return;
     }
     Account* account = find(accounts_, header.publisher);
-    if (account != nullptr && !account->proven && header.sequence >= epoch_) {
+    if (account == nullptr) {
+        return;
+    }
+    if (header.sequence >= kSequenceLimit) {
+        account->marked = account->marked || header.sequence == (kSequenceLimit | epoch_);
+    } else if (!account->proven && header.sequence >= epoch_) {
         account->proven = true;
         --unproven_;
     }
+}
+
+bool Ledger::marked(const std::vector<Sent>& expected) const {
+    return !expected.empty() && std::ranges::all_of(expected, [this](const Sent& sent) {
+        const Account* account = find(accounts_, sent.publisher);
+        return account != nullptr && account->marked;
+    });
 }
 
 bool Ledger::has_last(const std::vector<Sent>& expected) const {

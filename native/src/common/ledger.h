@@ -1,8 +1,8 @@
 // A subscriber's exact account of what it got of each (publisher, epoch). Pure, time is passed in.
 //
 // Every message of an epoch is counted once: as the first arrival of its sequence (`reordered` if a later
-// sequence came before it) or as a duplicate. Probes (epoch 0) are no data; messages of another epoch, or of
-// a publisher that was not announced, are stale. (As hydra/client/ledger.py.)
+// sequence came before it) or as a duplicate. Probes and end markers (epoch 0) are no data; messages of
+// another epoch, or of a publisher that was not announced, are stale. (As hydra/client/ledger.py.)
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,10 @@ class Ledger {
     // Whether the last expected sequence of every publisher has come: all there is where order is kept.
     [[nodiscard]] bool has_last(const std::vector<Sent>& expected) const;
 
+    // Whether the end marker of this epoch has come of every publisher: where order is kept, nothing can
+    // follow.
+    [[nodiscard]] bool marked(const std::vector<Sent>& expected) const;
+
     // The account against what each publisher sent, in the order of `sent`.
     [[nodiscard]] std::vector<LedgerCounts> close(const std::vector<Sent>& sent) const;
 
@@ -45,6 +49,7 @@ class Ledger {
     struct Account {
         Id publisher;
         bool proven = false;
+        bool marked = false;
         Received received{};
     };
 

@@ -18,6 +18,7 @@ inline constexpr std::size_t kMaxTextCharacters = 4096;
 inline constexpr std::size_t kMaxMissingRanges = 256;
 inline constexpr std::size_t kMaxUnacknowledgedRanges = 4096;
 inline constexpr std::size_t kMaxAbsent = 1024;
+inline constexpr std::size_t kLagBins = 20;
 inline constexpr std::uint32_t kProbeEpoch = 0;
 
 enum class Role { publisher, subscriber };
@@ -70,9 +71,10 @@ struct PublisherReport {
     std::int64_t blocked_ns = 0;
     std::uint64_t batch_bytes = 0;
     std::string stopped_early;
+    bool unacknowledged_joined = false;
 };
 
-enum class DrainEnd { complete, quiet, deadline };
+enum class DrainEnd { complete, marked, quiet, deadline };
 
 struct Interval {
     std::int64_t begin_ns = 0;
@@ -94,8 +96,7 @@ struct SubscriberReport {
     std::uint64_t reconnects = 0;
     bool felt = true;
     DrainEnd drain = DrainEnd::complete;
-    std::optional<double> lag_slope;
-    std::optional<double> lag_slope_error;
+    std::vector<std::optional<std::uint64_t>> lag_bins_us;
 };
 
 // --- client → controller ------------------------------------------------------------------------------

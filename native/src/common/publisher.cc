@@ -9,9 +9,10 @@
 namespace hydra {
 namespace {
 
-// Doubling distances: thousands of subscribers woken twenty times a second never finish connecting.
-constexpr std::int64_t kProbeFirstNs = 50 * kMillisecondNs;
-constexpr std::int64_t kProbeLastNs = kSecondNs;
+constexpr std::int64_t kProbesApartNs = kSecondNs;
+constexpr std::int64_t kEndMarkersForNs = 60 * kSecondNs;
+// Probes that are under way when they are told to end.
+constexpr double kProbesOutS = 1;
 constexpr std::int64_t kIdleNs = 5 * kSecondNs;
 constexpr std::uint64_t kChannelToken = 0;
 constexpr std::uint64_t kTransportToken = 1;
@@ -73,17 +74,19 @@ std::int64_t Publisher::work(std::int64_t now_ns) {
         }
         return until_ns;
     }
-    if (probing_) {
-        if (now_ns >= next_probe_ns_) {
-            transport_.probe({kProbeEpoch, channel_.ids().front(), command_->epoch,
-                              static_cast<std::uint64_t>(wall_ns())});
-            transport_.poll();
-            next_probe_ns_ = now_ns + probe_wait_ns_;
-            probe_wait_ns_ = std::min(2 * probe_wait_ns_, kProbeLastNs);
-        }
-        return next_probe_ns_;
+    if (probes_.due(now_ns)) {
+        signal(command_->epoch);
     }
-    return now_ns + kIdleNs;
+    if (end_markers_.due(now_ns)) {
+        signal(kSequenceLimit | command_->epoch);
+    }
+    return std::min({probes_.next_ns(), end_markers_.next_ns(), now_ns + kIdleNs});
+}
+
+// A probe or an end marker, by its sequence.
+void Publisher::signal(std::uint64_t sequence) {
+    transport_.probe({kProbeEpoch, channel_.ids().front(), sequence, static_cast<std::uint64_t>(wall_ns())});
+    transport_.poll();
 }
 
 void Publisher::obey(const Configure& command) {
@@ -91,6 +94,7 @@ void Publisher::obey(const Configure& command) {
         return;
     }
     if (!command_ || command.epoch > command_->epoch) {
+        probes_ = end_markers_ = Repeats();
         try {
             endpoint_ = transport_.configure(command);
         } catch (const TransportError& e) {
@@ -100,9 +104,13 @@ void Publisher::obey(const Configure& command) {
         command_ = command;
         step_.reset();
         report_.reset();
-        probing_ = command.probe;
-        probe_wait_ns_ = kProbeFirstNs;
-        next_probe_ns_ = 0;
+        if (command.probe) {
+            probes_ = Repeats(monotonic_ns(), kProbesApartNs, kNeverNs);
+        }
+    } else if (!command.probe && probes_.next_ns() != kNeverNs) {
+        // Nobody needs them any more, and whoever acknowledges this has none under way.
+        probes_ = Repeats();
+        transport_.flush(kProbesOutS);
     }
     channel_.acknowledge(channel_.ids(), command.epoch, "configure");
     channel_.send(Ready{.ids = channel_.ids(), .epoch = command.epoch, .endpoint = endpoint_});
@@ -113,7 +121,7 @@ void Publisher::obey(const Start& command) {
         return;
     }
     if (step_ == nullptr) {
-        probing_ = false;
+        probes_ = Repeats();
         step_ = std::make_unique<Sending>(channel_.ids().front(), *command_, command, transport_, pacing_);
     }
     channel_.acknowledge(channel_.ids(), command.epoch, "start");
@@ -126,6 +134,9 @@ void Publisher::obey(const Stop& command) {
     if (!report_) {
         step_->stop(command.stop_at_ns);
         report_ = Report{.ids = channel_.ids(), .epoch = command.epoch, .body = step_->report()};
+        if (transport_.marks_end()) {
+            end_markers_ = Repeats(monotonic_ns(), kNeverNs, kEndMarkersForNs);
+        }
     }
     channel_.send(*report_);
 }

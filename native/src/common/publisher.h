@@ -8,6 +8,7 @@
 
 #include "common/channel.h"
 #include "common/options.h"
+#include "common/repeats.h"
 #include "common/sending.h"
 #include "common/transport.h"
 #include "common/waiter.h"
@@ -24,6 +25,7 @@ class Publisher {
 
   private:
     std::int64_t work(std::int64_t now_ns);
+    void signal(std::uint64_t sequence);
     void obey(const Configure& command);
     void obey(const Start& command);
     void obey(const Stop& command);
@@ -36,9 +38,8 @@ class Publisher {
     Waiter waiter_;
     std::optional<Configure> command_;
     std::string endpoint_;
-    bool probing_ = false;
-    std::int64_t next_probe_ns_ = 0;
-    std::int64_t probe_wait_ns_ = 0;
+    Repeats probes_;
+    Repeats end_markers_;
     std::unique_ptr<Sending> step_;
     std::optional<Report> report_;
 };

@@ -9,11 +9,15 @@ namespace {
 
 // How often a drain looks again while the broker is known to have more: its end may pass without a message.
 constexpr std::int64_t kUndrainedNs = 100 * kMillisecondNs;
+// Nothing came "for a while" only if it is several times as long as ever passed between two batches: on a
+// host with thousands of connections, that is how long one waits for its turn.
+constexpr std::int64_t kQuietGaps = 4;
 
 }  // namespace
 
 Receiving::Receiving(const Configure& command, SubscriberTransport& transport, LatencyRecorder& latency)
     : epoch_(command.epoch),
+      paced_(command.settings.rate.has_value()),
       receive_rate_(command.settings.receive_rate),
       reconnect_rate_(command.settings.reconnect_rate),
       transport_(transport),
@@ -21,9 +25,6 @@ Receiving::Receiving(const Configure& command, SubscriberTransport& transport, L
       latency_(latency),
       ready_(!command.probe),
       progress_ns_(to_ns(command.progress_s)) {
-    if (command.settings.rate) {
-        due_rate_ = *command.settings.rate * static_cast<double>(command.publishers.size());
-    }
     latency_.reset();
 }
 
@@ -39,8 +40,13 @@ bool Receiving::take(Batch& batch) {
     if (count == 0) {
         return more;
     }
-    heard_ns_ = monotonic;
-    lag_.add(now_ns, now_ns - static_cast<std::int64_t>(ledger_.newest_ns()));
+    if (batches_ > 0) {
+        longest_gap_ns_ = std::max(longest_gap_ns_, monotonic - batch_ns_);
+    }
+    heard_ns_ = batch_ns_ = monotonic;
+    if (lag_) {
+        lag_->add(now_ns, now_ns - static_cast<std::int64_t>(ledger_.newest_ns()));
+    }
     if (absent_since_ns_ != 0) {
         end_absence(now_ns);
     }
@@ -96,8 +102,8 @@ std::int64_t Receiving::next_ns(std::int64_t now_ns) const {
         if (ended_) {
             return kNeverNs;
         }
-        const std::int64_t quiet_ns = heard_ns_ + to_ns(finish_->quiet_s) + 1;
-        return std::min(deadline_ns_ + 1, quiet_ns > now_ns ? quiet_ns : now_ns + kUndrainedNs);
+        const std::int64_t quiet_at_ns = heard_ns_ + quiet_ns() + 1;
+        return std::min(deadline_ns_ + 1, quiet_at_ns > now_ns ? quiet_at_ns : now_ns + kUndrainedNs);
     }
     if (!offset_ns_) {
         return kNeverNs;
@@ -142,7 +148,9 @@ void Receiving::start(const Start& command) {
     stop_ns_ = command.stop_at_ns;
     next_progress_ns_ = command.start_at_ns + progress_ns_;
     usage_ = UsageMeter();
-    lag_ = LagTrend(start_ns_, stop_ns_, due_rate_);
+    if (paced_) {
+        lag_.emplace(start_ns_, stop_ns_);
+    }
 }
 
 void Receiving::stop(std::int64_t stop_at_ns) {
@@ -157,6 +165,11 @@ void Receiving::finish(const Finish& command, std::int64_t now_ns) {
     }
 }
 
+// How long nothing must have come.
+std::int64_t Receiving::quiet_ns() const {
+    return std::max(to_ns(finish_->quiet_s), kQuietGaps * longest_gap_ns_);
+}
+
 bool Receiving::drained(std::int64_t now_ns) {
     if (!finish_ || ended_) {
         return ended_.has_value();
@@ -166,9 +179,11 @@ bool Receiving::drained(std::int64_t now_ns) {
     const bool undrained = transport_.undrained(finish_->end_offsets) > 0;
     if (!undrained && ledger_.has_last(finish_->publishers)) {
         ended_ = DrainEnd::complete;
+    } else if (ledger_.marked(finish_->publishers)) {
+        ended_ = DrainEnd::marked;
     } else if (now_ns > deadline_ns_) {
         ended_ = DrainEnd::deadline;
-    } else if (!undrained && now_ns - heard_ns_ > to_ns(finish_->quiet_s)) {
+    } else if (!undrained && now_ns - heard_ns_ > quiet_ns()) {
         ended_ = DrainEnd::quiet;
     }
     return ended_.has_value();
@@ -198,9 +213,8 @@ SubscriberReport Receiving::report() {
     it.felt = !receive_rate_ ||
               std::ranges::any_of(it.ledgers, [](const LedgerCounts& l) { return l.missing > 0; });
     it.drain = *ended_;
-    if (const auto slope = lag_.slope()) {
-        it.lag_slope = slope->value;
-        it.lag_slope_error = slope->error;
+    if (lag_) {
+        it.lag_bins_us = lag_->means_us();
     }
     return it;
 }

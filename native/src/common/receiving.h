@@ -8,7 +8,7 @@
 #include "common/batch.h"
 #include "common/clock.h"
 #include "common/histogram.h"
-#include "common/lag_trend.h"
+#include "common/lag_bins.h"
 #include "common/ledger.h"
 #include "common/messages.h"
 #include "common/transport.h"
@@ -44,7 +44,8 @@ class Receiving {
     void stop(std::int64_t stop_at_ns);
     void finish(const Finish& command, std::int64_t now_ns);
 
-    // Whether everything expected is here, nothing came for a while, or it has taken too long.
+    // Whether everything expected is here, nothing can follow or nothing came for a while, or it has taken
+    // too long.
     bool drained(std::int64_t now_ns);
 
     // The account of the step; only once it is drained.
@@ -59,15 +60,16 @@ class Receiving {
     [[nodiscard]] std::int64_t reconnect_at_ns() const;  // the step's clock
     [[nodiscard]] bool in_progress() const { return offset_ns_.has_value() && !finish_.has_value(); }
     void end_absence(std::int64_t at_ns);
+    [[nodiscard]] std::int64_t quiet_ns() const;
 
     std::uint32_t epoch_;
-    std::optional<double> due_rate_;  // of all publishers
+    bool paced_;
     std::optional<double> receive_rate_;
     std::optional<double> reconnect_rate_;
     SubscriberTransport& transport_;
     Ledger ledger_;
     LatencyRecorder& latency_;
-    LagTrend lag_;
+    std::optional<LagBins> lag_;  // none at "max"
     UsageMeter usage_;
     bool ready_;
     bool proven_ = false;
@@ -79,7 +81,9 @@ class Receiving {
     std::int64_t absent_since_ns_ = 0;
     std::int64_t next_progress_ns_ = 0;
     std::int64_t progress_ns_;
-    std::int64_t heard_ns_ = 0;
+    std::int64_t heard_ns_ = 0;  // the last batch, or finish
+    std::int64_t batch_ns_ = 0;  // the last batch
+    std::int64_t longest_gap_ns_ = 0;
     std::int64_t deadline_ns_ = 0;
     std::uint64_t batches_ = 0;
     std::uint64_t first_batch_ = 0;

@@ -14,16 +14,6 @@ constexpr std::uint64_t kLongestChunk = 65'536;
 // While it waits for a due time, the library may have acknowledgements to deliver.
 constexpr std::int64_t kPollEveryNs = 100 * kMillisecondNs;
 
-// At most as many ranges as a message holds: the last ones become one, what lies between them counts as
-// extra.
-std::vector<Range> bounded(std::vector<Range> ranges) {
-    if (ranges.size() > kMaxUnacknowledgedRanges) {
-        ranges[kMaxUnacknowledgedRanges - 1].last = ranges.back().last;
-        ranges.resize(kMaxUnacknowledgedRanges);
-    }
-    return ranges;
-}
-
 }  // namespace
 
 Sending::Sending(Id publisher, const Configure& command, const Start& start, PublisherTransport& transport,
@@ -106,6 +96,15 @@ void Sending::stop(std::int64_t stop_at_ns) {
     finished_ = true;
 }
 
+bool join_beyond(std::vector<Range>& ranges, std::size_t most) {
+    if (ranges.size() <= most) {
+        return false;
+    }
+    ranges[most - 1].last = ranges.back().last;
+    ranges.resize(most);
+    return true;
+}
+
 PublisherReport Sending::report() {
     transport_.flush(kFlushAtMostS);
     PublisherReport it;
@@ -115,7 +114,8 @@ PublisherReport Sending::report() {
     if (auto delivery = transport_.delivery()) {
         it.acknowledged = delivery->acknowledged;
         it.failed = delivery->failed;
-        it.unacknowledged = bounded(std::move(delivery->unacknowledged));
+        it.unacknowledged = std::move(delivery->unacknowledged);
+        it.unacknowledged_joined = join_beyond(it.unacknowledged, kMaxUnacknowledgedRanges);
         if (delivery->last_ack_ns != 0) {
             it.last_ns = step_ns(delivery->last_ack_ns);
         }

@@ -62,4 +62,8 @@ class Sending {
     std::int64_t next_look_ns_ = 0;
 };
 
+// Leaves at most so many ranges: the last ones become one, and what lies between them is not expected of a
+// subscriber any more. Whether there were more.
+bool join_beyond(std::vector<Range>& ranges, std::size_t most);
+
 }  // namespace hydra

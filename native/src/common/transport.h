@@ -64,8 +64,12 @@ class PublisherTransport {
     // last step.
     virtual std::string configure(const Configure& command) = 0;
 
-    // Sends one probe, best effort; probes are not part of `delivery`.
+    // Sends one probe or end marker, best effort; they are not part of `delivery`.
     virtual void probe(const Header& header) = 0;
+
+    // Whether an end marker tells a subscriber something: it does where a connection keeps the order and
+    // nothing else (Kafka: end offsets) says where the data ends.
+    [[nodiscard]] virtual bool marks_end() const { return false; }
 
     // Hands the messages to the library in order, without waiting long (at most some 10 ms). Returns how many
     // it accepted, from the front: fewer than all means a full queue, and the loop offers the rest again.
@@ -79,7 +83,7 @@ class PublisherTransport {
     // none.
     [[nodiscard]] virtual int wake_fd() const { return -1; }
 
-    // Waits at most timeout_s for outstanding answers.
+    // Waits at most timeout_s for outstanding answers, probes included.
     virtual void flush(double timeout_s) { static_cast<void>(timeout_s); }
 
     // None where the system acknowledges nothing (zmq; Kafka with acks 0).

@@ -17,6 +17,7 @@ class ZmqPublisher final : public PublisherTransport {
 
     std::string configure(const Configure& command) override;
     void probe(const Header& header) override;
+    [[nodiscard]] bool marks_end() const override { return true; }
     std::size_t send(const Chunk& chunk) override;
     void poll() override;
     std::string exhausted() override;

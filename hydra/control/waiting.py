@@ -1,0 +1,36 @@
+"""Waits that end when they are due, though polls count in whole milliseconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+def poll_ms(timeout_s: float) -> int:
+    """The whole milliseconds in a wait, rounded down: a poll never goes on beyond what is due."""
+    return max(int(timeout_s * 1000), 0)
+
+
+def wait(
+    poll: Callable[[int], int],
+    timeout_s: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Waits until something comes, for at most ``timeout_s``.
+
+    The last part of a millisecond is slept: what comes meanwhile is found when it is over.
+
+    Args:
+        poll: waits for at most so many ms, and says whether something came.
+        timeout_s: until when, in seconds from now.
+        clock: the time in seconds.
+        sleep: sleeps for so many seconds.
+    """
+    due = clock() + timeout_s
+    # A poll that was cut short by a signal or by a coarse clock is followed by another one.
+    while (milliseconds := poll_ms(due - clock())) > 0:
+        if poll(milliseconds):
+            return
+    if (rest := due - clock()) > 0:
+        sleep(rest)
