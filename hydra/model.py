@@ -131,13 +131,18 @@ StepStatus = Literal["ok", "failed", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What came of a step: its figures by column name, or why there are none."""
+    """What came of a step: its figures by column name, or why there are none.
+
+    ``histograms`` are the step's merged ones by their stored name, only where rows are repeated: percentiles of several
+    steps come of the sum of their counts.
+    """
 
     epoch: int
     plan: StepPlan
     status: StepStatus
     figures: Mapping[str, Figure] = field(default_factory=dict)
     reason: str = ""
+    histograms: Mapping[str, Histogram] = field(default_factory=dict)
 
 
 # --- what clients say ----------------------------------------------------------------------------------------------
@@ -244,6 +249,8 @@ class PublisherReport:
         blocked_ns: time spent waiting for a full queue.
         batch_bytes: the batch size handed to the producer (kafka), 0 otherwise.
         stopped_early: why it stopped before the end of the step, or "".
+        unacknowledged_joined: whether there were too many ranges, so that the last of ``unacknowledged`` also holds
+            sequences that were acknowledged; ``acknowledged`` is exact all the same.
     """
 
     sent: int
@@ -258,6 +265,7 @@ class PublisherReport:
     blocked_ns: int = 0
     batch_bytes: int = 0
     stopped_early: str = ""
+    unacknowledged_joined: bool = False
 
 
 # --- the cluster ---------------------------------------------------------------------------------------------------

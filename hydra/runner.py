@@ -202,6 +202,7 @@ class _Steps:
             loss_target=search.loss_target if search else 0.0,
             steady=search.steady if search else False,
             hosts={platform.node(): samples},
+            last_words=raw.last_words,
         )
 
     def _warm_up(self, plan: StepPlan) -> None:
