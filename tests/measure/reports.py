@@ -55,7 +55,7 @@ def received(
     absent: list[tuple[int, int]] | None = None,
     lag_bins_us: list[int | None] | None = None,
     undrained: int = 0,
-    drain: DrainEnd = "quiet",
+    drain: DrainEnd = "complete",
     extra: int = 0,
 ) -> SubscriberReport:
     return SubscriberReport(
