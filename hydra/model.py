@@ -249,8 +249,8 @@ class PublisherReport:
         blocked_ns: time spent waiting for a full queue.
         batch_bytes: the batch size handed to the producer (kafka), 0 otherwise.
         stopped_early: why it stopped before the end of the step, or "".
-        unacknowledged_joined: whether there were too many ranges, so that the last of ``unacknowledged`` also holds
-            sequences that were acknowledged; ``acknowledged`` is exact all the same.
+        unacknowledged_joined: whether there were more ranges than a report holds, so that the last of
+            ``unacknowledged`` holds acknowledged sequences as well; ``acknowledged`` is exact all the same.
     """
 
     sent: int
