@@ -32,8 +32,8 @@ LEAST_SHARE: Final = 0.005
 """Growth of the backlog, as a share of the rate, below which it does not matter."""
 LEVEL: Final = 0.01
 """Probability with which each of the two tests sees a trend where there is none."""
-LEAST_BINS: Final = 10
-"""Parts of the window in which a subscriber must have read something: a trend of fewer is not worth testing."""
+LEAST_BINS: Final = 8
+"""Parts of the window in which something must have been read, by a subscriber or by any: a trend of fewer is none."""
 _MOST_AUTOCORRELATION: Final = 0.9
 """What one window can at most tell of it: beyond, noise and trend look alike."""
 
@@ -64,21 +64,26 @@ def growth(bins_us: Sequence[Sequence[int | None]], window_s: float) -> Growth:
         bins_us: each subscriber's mean lag (µs) in equal parts of the window; None where it read nothing.
         window_s: length of the window.
     """
-    known = [bins for bins in bins_us if len(bins) - bins.count(None) >= LEAST_BINS]
+    known = [bins for bins in bins_us if len(bins) > bins.count(None)]
     return growth_of(np.array(known, np.float64) / 1e6, window_s) if known else Growth(None)
 
 
 def growth_of(lags: Lags, window_s: float) -> Growth:
-    """The same of lags in seconds; every row needs ``LEAST_BINS`` of them."""
+    """The same of lags in seconds; every row has one at least."""
     times = (np.arange(lags.shape[1]) + 0.5) * (window_s / lags.shape[1])
     heard = ~np.isnan(lags).all(axis=0)
+    if heard.sum() < LEAST_BINS:
+        return Growth(None)
     lags, times = lags[:, heard], times[heard]
+    points = (~np.isnan(lags)).sum(axis=1)
     pooled = _median(lags, axis=0)
     together = bool(_growing(pooled[np.newaxis], times)[0])
-    alone = _growing(lags - pooled, times)
+    alone = np.zeros(len(lags), np.bool_)
+    alone[points >= LEAST_BINS] = _growing(lags[points >= LEAST_BINS] - pooled, times)
     if together:
-        slopes = sen_slopes(lags, times)
-        return Growth(max(float(slopes.mean()), 0.0), int((alone | (slopes > LEAST_SHARE)).sum()), pooled=True)
+        slopes = sen_slopes(lags[points >= 2], times)
+        behind = alone[points >= 2] | (slopes > LEAST_SHARE)
+        return Growth(max(float(slopes.mean()), 0.0), int(behind.sum()), pooled=True)
     if not alone.any():
         return Growth(0.0)
     slopes = np.maximum(sen_slopes(lags[alone], times), 0.0)

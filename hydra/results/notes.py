@@ -116,7 +116,8 @@ _GONE: Final = {"failed_dead": "died", "failed_silent": "never answered"}
 def _missed_rate(row: Row) -> str:
     requested, reached = _number(row.get("requested_rate")), row.get("avg_tx_rate_pps")
     held = f", it reached {reached:,.0f}/s" if isinstance(reached, int | float) else ""
-    return f"the publisher missed the requested rate of {requested:,.0f}/s{held}"
+    missed = f"the publisher missed the requested rate of {requested:,.0f}/s{held}"
+    return f"in some of {row[REPEATS]} repeats {missed} on average" if REPEATS in row else missed
 
 
 def _search_notes(row: Row) -> list[str]:

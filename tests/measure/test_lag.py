@@ -111,6 +111,8 @@ def test_windows_of_one_second_and_of_sixty_are_judged_by_the_same_share(step: d
 FLAT = [1000 + i % 3 for i in range(20)]
 RISING = [1000 + i % 3 + 10_000 * i for i in range(20)]
 """10 ms more in each twentieth of a window of 2 s: 10 % of the rate."""
+SELDOM = [lag if i % 4 == 0 else None for i, lag in enumerate(RISING)]
+LATER = [lag if i % 4 == 2 else None for i, lag in enumerate(RISING)]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,10 @@ RISING = [1000 + i % 3 + 10_000 * i for i in range(20)]
     [
         ([], Growth(None)),
         ([[], []], Growth(None)),
-        ([[None] * 11 + FLAT[:9]], Growth(None)),
+        ([[None] * 13 + FLAT[:7]], Growth(None)),
+        # Who reads much at a time has no lag in many parts; together they know enough, alone none of them.
+        ([SELDOM, LATER] * 2, Growth(0.1, 4, pooled=True)),
+        ([SELDOM, *[FLAT] * 4], Growth(0.0)),
         ([FLAT] * 4, Growth(0.0)),
         ([[*FLAT[:5], None, None, *FLAT[7:]]] * 4, Growth(0.0)),
         ([RISING, FLAT, FLAT, FLAT], Growth(0.025, 1)),

@@ -121,6 +121,10 @@ def test_a_good_row_reads_like_the_published_one() -> None:
             {**GOOD, "late_pct": 20.0, "undrained_pct": 8.7},
             "consumers lagged: at the end of the window 497,710 messages (28.7 % of what was due, about 2.9 s)",
         ),
+        (
+            {**GOOD, "rate_held": False, "requested_rate": 6000.0, "repeats": 3},
+            "in some of 3 repeats the publisher missed",
+        ),
         ({**GOOD, "repeats": 3, "total_tx_n": 1}, "only 1 of 3 repeats have a figure for total_tx"),
     ],
 )
