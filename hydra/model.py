@@ -439,7 +439,7 @@ class SweepSpec:
     """What a scenario varies: client counts, and either a grid of settings or a search.
 
     ``vary`` maps a field of ``Settings`` to the values it takes; the client count is the outer loop. ``repeat`` is how
-    often each row is measured; a repeated row has the mean and the 95 % interval of every figure.
+    often each row is measured; what a repeated row has is told in ``sweep/repeated.py``.
     """
 
     clients: tuple[int, ...]
