@@ -146,7 +146,7 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     columns |= _counts(o, accounts)
     columns |= _cohort(o, accounts)
     columns |= {
-        "falling_behind": growing.falling_behind,
+        "falling_behind": None if growing.share is None else growing.falling_behind,
         "backlog_growth_pct": None if growing.share is None else 100 * growing.share,
         "passed": _passed(o, accounts, others, growing),
         "loss_target_pct": 100 * o.loss_target,
