@@ -37,6 +37,7 @@ from hydra.options import (
 )
 from hydra.results.catalog import catalog
 from hydra.results.conditions import columns, met, parse
+from hydra.results.store import CLIENTS_FACT
 from hydra.results.tables import json_text, markdown
 from hydra.resume import scenario_of
 from hydra.sweep import for_scenario
@@ -68,8 +69,8 @@ def _run(scenario: str | Path, flags: dict[str, Any], more: dict[str, object] | 
     )
     code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
     with store:
-        rows = for_scenario(loaded).rows(store.results())
-    click.echo(json_text(loaded, rows) if flags["as_json"] else markdown(loaded, rows))
+        rows, clients = for_scenario(loaded).rows(store.results()), store.fact(CLIENTS_FACT, [])
+    click.echo(json_text(loaded, rows) if flags["as_json"] else markdown(loaded, rows, clients))
     for line in met(conditions, rows):
         click.echo(f"--fail-if: {line}", err=True)
         code = code or EXIT_INCOMPLETE

@@ -54,6 +54,8 @@ def facts(
 ) -> dict[str, Any]:
     """The facts of a run by key, JSON values; secrets are hidden wherever they stand.
 
+    ``versions`` are the controller's own; what is measured is told by the clients in their hello.
+
     Args:
         name: the run's.
         scenario: what is run.
@@ -76,9 +78,6 @@ def facts(
         "versions": {
             "hydra": version("hydra-scale"),
             "python": platform.python_version(),
-            "pyzmq": version("pyzmq"),
-            "kafka-python": version("kafka-python"),
-            "confluent-kafka": version("confluent-kafka"),
         },
         "host": {
             "name": platform.node(),

@@ -130,13 +130,18 @@ StepStatus = Literal["ok", "failed", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What came of a step: its figures by column name, or why there are none."""
+    """What came of a step: its figures by column name, or why there are none.
+
+    ``histograms`` are the step's merged ones by their stored name, only where rows are repeated: percentiles of several
+    steps come of the sum of their counts.
+    """
 
     epoch: int
     plan: StepPlan
     status: StepStatus
     figures: Mapping[str, Figure] = field(default_factory=dict)
     reason: str = ""
+    histograms: Mapping[str, Histogram] = field(default_factory=dict)
 
 
 # --- what clients say ----------------------------------------------------------------------------------------------
@@ -433,7 +438,7 @@ class SweepSpec:
     """What a scenario varies: client counts, and either a grid of settings or a search.
 
     ``vary`` maps a field of ``Settings`` to the values it takes; the client count is the outer loop. ``repeat`` is how
-    often each row is measured; a repeated row has the mean and the 95 % interval of every figure.
+    often each row is measured; what a repeated row has is told in ``sweep/repeated.py``.
     """
 
     clients: tuple[int, ...]

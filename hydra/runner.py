@@ -31,13 +31,14 @@ from hydra.errors import (
 from hydra.interrupts import leave_at_once_on_the_next
 from hydra.limits import machine
 from hydra.limits.report import check_row
-from hydra.measure.figures import Observation, figures, merged
+from hydra.measure.figures import Merged, Observation, figures, merged
 from hydra.measure.resources import HostSample, HostSampler
-from hydra.model import ClusterSpec, Cohort, Scenario, StepPlan, StepResult
-from hydra.results.store import RunStore
+from hydra.model import ClusterSpec, Cohort, Histogram, Role, Scenario, StepPlan, StepResult
+from hydra.results.store import CLIENTS_FACT, RunStore
 from hydra.results.tables import write
 from hydra.step import RawStep, Stepper
 from hydra.sweep import Sweep, for_scenario
+from hydra.sweep.repeated import MERGED_IN_REPEATS
 from hydra.system import System
 
 _WARMUP_RATE: Final = 1_000.0
@@ -66,14 +67,14 @@ def run(
                 result = steps.take(plan)
                 results.append(result)
                 observer.step_ended(result)
-                write(store.directory, scenario, sweep.rows(results))
+                write(store.directory, scenario, sweep.rows(results), store.fact(CLIENTS_FACT, []))
         ended = "finished"
     except KeyboardInterrupt:
         ended = "interrupted"
         raise
     finally:
         observer.close()
-        write(store.directory, scenario, sweep.rows(results))
+        write(store.directory, scenario, sweep.rows(results), store.fact(CLIENTS_FACT, []))
         store.set_fact("ended", ended)
     observer.say(f"done in {duration(time.monotonic() - began)}: {store.directory}")
     return EXIT_GOOD if all(r.status == "ok" for r in results) else EXIT_INCOMPLETE
@@ -146,6 +147,7 @@ class _Steps:
         )
         self._epoch = max((r.epoch for r in store.results()), default=0)
         self._begun = self._epoch > 0
+        self._clients: list[dict[str, object]] = store.fact(CLIENTS_FACT, [])
 
     def take(self, plan: StepPlan) -> StepResult:
         """Measures a step and stores it, or stores why it could not be measured.
@@ -167,11 +169,18 @@ class _Steps:
         else:
             began = time.monotonic()
             histograms = merged(observation)
-            result = StepResult(self._epoch, plan, "ok", figures(observation, histograms))
+            result = StepResult(
+                self._epoch, plan, "ok", figures(observation, histograms), histograms=self._kept(histograms)
+            )
             self._store.add_step(result, observation, histograms)
             self._store.add_event("stored", f"epoch {self._epoch}: {time.monotonic() - began:.3f} s")
         self._begun = True
         return result
+
+    def _kept(self, histograms: Merged) -> dict[str, Histogram]:
+        """Those that repeated rows are made of, as the store gives them to a run that goes on."""
+        repeated = self._scenario.sweep.repeat > 1
+        return {name: h for name in MERGED_IN_REPEATS if (h := getattr(histograms, name)).counts} if repeated else {}
 
     def _measure(self, plan: StepPlan) -> Observation:
         self._epoch += 1
@@ -182,7 +191,9 @@ class _Steps:
         if trouble := self._system.trouble():
             self._store.add_event("revive", trouble)
             self._system.revive()
-        if self._deployment.scale(plan.clients) and self._scenario.warmup_s:
+        changed = self._deployment.scale(plan.clients)
+        self._store_clients()
+        if changed and self._scenario.warmup_s:
             self._warm_up(plan)
         raw, samples = self._window(plan)
         self._deployment.evict(raw.silent)
@@ -202,7 +213,27 @@ class _Steps:
             loss_target=search.loss_target if search else 0.0,
             steady=search.steady if search else False,
             hosts={platform.node(): samples},
+            last_words=raw.last_words,
         )
+
+    def _store_clients(self) -> None:
+        """Keeps with the run what its clients said that they are: the libraries that are measured may be an agent's."""
+        roster = self._controller.roster
+        roles: dict[Role, range] = {
+            "publisher": self._deployment.publishers,
+            "subscriber": self._deployment.subscribers,
+        }
+        for role, clients in roles.items():
+            for hello in (roster.hello(c) for c in clients if c in roster.present()):
+                said: dict[str, object] = {
+                    "role": role,
+                    "implementation": hello.implementation,
+                    "versions": hello.versions,
+                }
+                if said not in self._clients:
+                    self._clients.append(said)
+        if self._clients != self._store.fact(CLIENTS_FACT):
+            self._store.set_fact(CLIENTS_FACT, self._clients)
 
     def _warm_up(self, plan: StepPlan) -> None:
         """Data that is no part of any figure, through every path of the new deployment."""

@@ -44,7 +44,8 @@ class RawStep:
     """What every client said of a step, before anything is computed.
 
     ``window_ns`` is the step's start and end on the step's clock; ``silent`` are clients that are alive and did not
-    report; ``agents`` says where each client was when the step began.
+    report; ``agents`` says where each client was when the step began; ``last_words`` are the messages that a sampled
+    subscriber last told of while the step went on.
     """
 
     publishers: Mapping[int, PublisherReport]
@@ -55,6 +56,7 @@ class RawStep:
     cohort: Set[int]
     agents: Mapping[int, str]
     window_ns: tuple[int, int]
+    last_words: Mapping[int, int]
 
 
 class Phases:
@@ -135,6 +137,7 @@ class Stepper:
             cohort=cohort,
             agents=agents,
             window_ns=window,
+            last_words={c: p.messages for c, p in answers.progress.items() if c in asked},
         )
 
     # --- configure -------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from plotly.subplots import make_subplots
 from hydra.model import Figure
 from hydra.sweep import Row
 from hydra.sweep.columns import CLIENTS
+from hydra.sweep.repeated import HIGH, INTERVAL, LOW
 
 Marked = list[tuple[Row, str]]
 """Rows, each with its notes as one text, "" where its figures can be taken as they are."""
@@ -40,8 +41,8 @@ def panels(titles: Sequence[str]) -> go.Figure:
 class Floor:
     """Where a logarithmic axis shows a loss of 0: below the smallest loss there is, with a label that says 0."""
 
-    def __init__(self, rows: Marked) -> None:
-        found = [v for row, _ in rows if (v := number(row.get("client_loss_pct"))) is not None]
+    def __init__(self, rows: Marked, columns: Iterable[str]) -> None:
+        found = [v for c in columns for row, _ in rows if (v := number(row.get(c))) is not None]
         losses = [v for v in found if v]
         self.zero = len(losses) < len(found)
         self.value = 10.0 ** ((math.floor(math.log10(min(losses))) if losses else -1) - 1)
@@ -82,7 +83,7 @@ def line(
         color: of the line and its points.
         place: where a value is drawn, if not at itself.
         panel: counted from 1.
-        interval: for error bars, where the rows have no 95 % interval.
+        interval: for error bars, where the rows have no 95 % interval; None takes a repeated row's range.
     """
     points = [(at, number(row.get(y)), row, note) for row, note in rows if (at := number(row.get(x))) is not None]
     if all(value is None for _, value, _, _ in points):
@@ -167,12 +168,11 @@ def _add(figure: go.Figure, trace: go.Scatter, panel: int) -> None:
 
 
 def _errors(rows: Sequence[Row], y: str, interval: Interval | None) -> dict[str, Any] | None:
-    halves = [number(row.get(f"{y}_ci95")) or 0.0 for row in rows]
+    halves = [number(row.get(y + INTERVAL)) or 0.0 for row in rows]
     look = {"type": "data", "thickness": 1.2, "width": 4}
     if any(halves):
         return {**look, "array": halves}
-    if interval is None:
-        return None
+    interval = interval or (lambda row: (row.get(y + LOW), row.get(y + HIGH)))
     above, below = [], []
     for row in rows:
         value = number(row.get(y)) or 0.0
@@ -183,7 +183,7 @@ def _errors(rows: Sequence[Row], y: str, interval: Interval | None) -> dict[str,
 
 
 def _said(row: Row, x: str, y: str) -> str:
-    half = number(row.get(f"{y}_ci95"))
+    half = number(row.get(y + INTERVAL))
     interval = f" ± {half:,.4g}" if half is not None else ""
     at = f", {x} {row.get(x)}" if x != CLIENTS else ""
     return f"{row.get(CLIENTS)} clients{at}: {number(row.get(y)) or 0.0:,.6g}{interval}"

@@ -13,8 +13,10 @@ from hydra.jupyter.recorded import Run
 from hydra.model import Figure
 from hydra.results.compare import Cell, Line, asked, compare, differences
 from hydra.results.notes import MARK
-from hydra.results.tables import columns_of, headings, published_columns
+from hydra.results.store import CLIENTS_FACT
+from hydra.results.tables import columns_of, headings, published_columns, said_by
 from hydra.sweep import Row
+from hydra.sweep.repeated import COUNT, INTERVAL, REPEATS
 
 UNKNOWN: Final = "—"
 
@@ -77,6 +79,7 @@ def facts(run: Run) -> Html:
         "System": escape(f"{scenario.system}, client {scenario.client}"),
         "Measured": escape(_asked_for(run)),
         "Settings": escape(_pairs(_settings(run))),
+        "Clients": "<br>".join(escape(text) for text in said_by(known.get(CLIENTS_FACT, ()))),
         "Versions": escape(_pairs(known.get("versions", {}))),
         "Host": escape(_host(host)),
         "Limits": escape(_pairs(limits)),
@@ -147,9 +150,11 @@ def _row(row: Row, notes: Sequence[str], columns: Sequence[str]) -> str:
 
 
 def _interval(row: Row, column: str) -> str:
-    """Half the 95 % interval of a repeated row's mean."""
-    half = row.get(f"{column}_ci95")
-    return f' <span class="interval">± {figure(column, half)}</span>' if half is not None else ""
+    """Half the 95 % interval of a repeated row's mean, and of how many repeats it is if not of all."""
+    half, count = row.get(column + INTERVAL), row.get(column + COUNT)
+    shown = [] if half is None else [f"± {figure(column, half)}"]
+    shown += [] if count is None else [f"({count} of {row.get(REPEATS)})"]
+    return f' <span class="interval">{" ".join(shown)}</span>' if shown else ""
 
 
 def _everything(rows: Iterable[Row], columns: Sequence[str]) -> str:

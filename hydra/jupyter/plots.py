@@ -24,6 +24,9 @@ LATENCIES: Final = {
     "latency_from_send": "latency from the send (no due time at rate max), µs",
 }
 PER_SECOND: Final = "messages/s"
+LOSS: Final = "client_loss_pct"
+NOT_LOST: Final = {"late_pct": "late", "undrained_pct": "still waiting (undrained)", "unknown_pct": "unknown"}
+"""What did not come in the window and is no loss: column → its name."""
 
 
 def rates(run: Run) -> go.Figure | None:
@@ -52,14 +55,20 @@ def latency(run: Run) -> go.Figure | None:
 
 
 def loss(run: Run) -> go.Figure | None:
-    """Loss against the client count; for a search, against every rate that was tried."""
+    """Loss against the client count; for a search, against every rate that was tried.
+
+    Where one line is enough for it, what came late, still waited or is unknown stands beside it.
+    """
     searched = run.scenario.sweep.search is not None
     x = "requested_rate" if searched else CLIENTS
     groups = _tried(run) if searched else _groups(run, _marked(run))
-    floor, figure = Floor([row for _, _, group in groups for row in group]), go.Figure()
+    everything = [row for _, _, group in groups for row in group]
+    parts = [LOSS, *(c for c in NOT_LOST if len(groups) == 1 and any(number(row.get(c)) for row, _ in everything))]
+    floor, figure = Floor(everything, parts), go.Figure()
     for label, color, group in groups:
-        line(figure, group, x, "client_loss_pct", label or TITLES["client_loss_pct"], color, place=floor)
-    return finish(figure, x, ["client loss, %"], floor)
+        for part, its in zip(parts, (color, *qualitative.D3[1:]), strict=False):
+            line(figure, group, x, part, NOT_LOST.get(part) or label or TITLES[LOSS], its, place=floor)
+    return finish(figure, x, ["% of what was due" if len(parts) > 1 else "client loss, %"], floor)
 
 
 def batches(run: Run) -> go.Figure | None:

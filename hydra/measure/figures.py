@@ -1,27 +1,28 @@
 """All figures of a step from the raw reports, by column name. Pure.
 
 With a cohort, the columns are those of the other subscribers; ``aggregate_pps`` and the counts that concern the
-system as a whole (late, undrained, duplicates, reordered, stale, extra) are over everyone, and the cohort's own loss
-stands apart. A figure that cannot be known is None, never an invented number.
+system as a whole (in the window, late, undrained, lost, unknown, duplicates, reordered, stale, extra) are over
+everyone, and the cohort's own loss stands apart. A figure that cannot be known is None, never an invented number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Final
 
 from hydra.measure import latency, loss, rates
+from hydra.measure.lag import Growth, growth
 from hydra.measure.resources import HostSample, HostSummary, summarise
 from hydra.measure.verdict import Evidence, verdict
 from hydra.model import Figure, Histogram, PublisherReport, StepPlan, SubscriberReport, System
 
 HELD_SHARE: Final = 0.99
 """A publisher held its rate if it sent at least this part of what was due."""
-FALLING_BEHIND_ERRORS: Final = 3.0
-FALLING_BEHIND_SHARE: Final = 0.005
-"""A lag grows if its slope is beyond 3 standard errors and above this part of the rate."""
+LOSS_LOW: Final = "client_loss_low_pct"
+LOSS_HIGH: Final = "client_loss_high_pct"
+"""The loss where a publisher's unacknowledged ranges were joined: an interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,9 @@ class Observation:
         agents: the agent that each client was on when the step began.
         window_ns: the step's start and stop on its clock, the early stop if there was one.
         loss_target: the fraction of loss up to which a rate passes.
-        steady: whether passing also asks that no subscriber is falling behind.
+        steady: whether passing also asks that no backlog grows.
+        last_words: messages that subscribers told of while the step went on; it is all that is known of those
+            without a report.
         hosts: samples by host name.
         subscriber_hosts: hosts with subscribers; empty means all.
         link_bytes_s: speed of the slowest link between the hosts, if known (bytes/s).
@@ -62,6 +65,7 @@ class Observation:
     hosts: Mapping[str, Sequence[HostSample]] = field(default_factory=dict)
     subscriber_hosts: Set[str] = frozenset()
     link_bytes_s: float | None = None
+    last_words: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def window_s(self) -> float:
@@ -100,63 +104,103 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
         histograms: what :func:`merged` gave for it, if it was asked already.
     """
     histograms = histograms or merged(o)
+    accounts = _accounts(o)
     others = sorted(o.subscribers - o.cohort)
     mine = [o.subscriber_reports[c] for c in others if c in o.subscriber_reports]
     publishers = list(o.publisher_reports.values())
-    # Without every publisher's account nobody knows what was to be expected.
-    known = bool(publishers) and o.publishers <= set(o.publisher_reports)
-    sent = sum(p.acknowledged for p in publishers) if known else None
-    each = loss.expected_messages(publishers) if known else 0
-    account = loss.loss_of(others, o.subscriber_reports, each, o.window_s)
-    failed = loss.failed_clients(others, o.subscriber_reports, o.dead, o.silent, each)
-    rx = rates.rx_rates_pps(mine)
-    behind = _falling_behind(mine, each / o.window_s)
-    passed = account.passes(o.loss_target)
-    if passed and o.steady and behind:
-        passed = False
+    known = accounts is not None
+    account = accounts.of(others) if accounts else loss.Fate()
+    # Where it is not known to the message what was received, figures that are made of it are empty.
+    exact = account if accounts and accounts.exact else None
+    counted = exact if account.expected else None
+    failed = loss.failed_clients(
+        others, accounts.most if accounts else {}, o.subscriber_reports.keys(), o.dead, o.silent
+    )
+    rx = rates.rx_rates_pps(mine) if counted else []
+    growing = growth([r.lag_bins_us for r in mine], o.window_s)
     columns: dict[str, Figure] = {
         "clients": o.plan.clients,
         "msg_batch": o.plan.settings.msg_batch,
         "avg_tx_rate_pps": rates.tx_rate_pps(publishers) if known else None,
-        "avg_rx_rate_pps": fmean(rx) if rx and each else None,
-        "client_loss_pct": account.loss_pct,
+        "avg_rx_rate_pps": fmean(rx) if rx else None,
+        "client_loss_pct": exact.loss_pct if exact else None,
         "failed_clients": failed.total,
-        "total_tx": sent,
-        "total_rx": account.received / len(others) if each and others else None,
-        "aggregate_pps": rates.aggregate_pps(_everyone(o), o.window_ns) if each else None,
-        "loss_at_stop_pct": account.loss_at_stop_pct,
+        "total_tx": sum(p.acknowledged for p in publishers) if known else None,
+        "total_rx": counted.received / len(others) if counted else None,
+        "aggregate_pps": accounts.of(o.subscribers).in_window / o.window_s if accounts and counted else None,
+        "loss_at_stop_pct": exact.loss_at_stop_pct if exact else None,
+        "late_pct": exact.pct(exact.late) if exact else None,
+        "undrained_pct": account.pct(account.undrained),
+        "unknown_pct": account.pct(account.unknown),
         "rx_clients": len(rx),
         "failed_lossy": failed.lossy,
         "failed_dead": failed.dead,
         "failed_silent": failed.silent,
     }
+    if accounts and not accounts.exact:
+        columns[LOSS_LOW] = account.loss_pct
+        columns[LOSS_HIGH] = accounts.of(others, "least").loss_pct
     columns |= latency.figures(histograms.latency, latency.prefix_for(o.plan.settings.rate))
-    columns |= _fairness([_received_by(o, c) for c in others] if each else [])
+    columns |= _fairness([accounts.most[c].received for c in others] if accounts and counted else [])
     columns |= _publishing(o, publishers, known, histograms.lag)
-    columns |= _counts(o)
-    columns |= _cohort(o, each)
-    columns |= {"falling_behind": behind, "passed": passed, "loss_target_pct": 100 * o.loss_target}
-    return columns | _hosts_and_verdict(o, columns)
+    columns |= _counts(o, accounts)
+    columns |= _cohort(o, accounts)
+    columns |= {
+        "falling_behind": None if growing.share is None else growing.falling_behind,
+        "backlog_growth_pct": None if growing.share is None else 100 * growing.share,
+        "passed": _passed(o, accounts, others, growing),
+        "loss_target_pct": 100 * o.loss_target,
+    }
+    alive = [c for c in others if c in o.subscriber_reports]
+    return columns | _hosts_and_verdict(o, columns, _passed(o, accounts, alive, growing))
 
 
-def _everyone(o: Observation) -> list[SubscriberReport]:
-    return [r for c, r in o.subscriber_reports.items() if c in o.subscribers]
+@dataclass(frozen=True, slots=True)
+class _Accounts:
+    """What became of every subscriber's messages, by client: at most and at least received.
+
+    They differ only where a publisher's unacknowledged ranges were joined.
+    """
+
+    most: Mapping[int, loss.Fate]
+    least: Mapping[int, loss.Fate]
+
+    @property
+    def exact(self) -> bool:
+        return self.most is self.least
+
+    def of(self, clients: Iterable[int], doubt: loss.Doubt = "most") -> loss.Fate:
+        """The account of several."""
+        fates = self.most if doubt == "most" else self.least
+        return loss.total(fates[c] for c in clients)
 
 
-def _received_by(o: Observation, client: int) -> int:
-    report = o.subscriber_reports.get(client)
-    return rates.received(report) if report else 0
+def _accounts(o: Observation) -> _Accounts | None:
+    """None without every publisher's account: nobody knows then what was to be expected."""
+    if not o.publisher_reports or not o.publishers <= o.publisher_reports.keys():
+        return None
+    due = loss.expected(o.publisher_reports)
+
+    def fates(doubt: loss.Doubt) -> dict[int, loss.Fate]:
+        return {
+            c: loss.fate(o.subscriber_reports.get(c), due, o.window_s, o.last_words.get(c, 0), doubt)
+            for c in o.subscribers
+        }
+
+    most = fates("most")
+    return _Accounts(most, fates("least") if due.joined else most)
 
 
-def _falling_behind(reports: Sequence[SubscriberReport], rate_pps: float) -> int:
-    """Subscribers whose lag grew beyond the noise."""
-    return sum(
-        1
-        for r in reports
-        if r.lag_slope is not None
-        and r.lag_slope > FALLING_BEHIND_ERRORS * (r.lag_slope_error or 0.0)
-        and r.lag_slope > FALLING_BEHIND_SHARE * rate_pps
-    )
+def _passed(o: Observation, accounts: _Accounts | None, clients: Collection[int], growing: Growth) -> bool | None:
+    """Whether the rate passes for these subscribers; None where that is not known."""
+    if accounts is None:
+        return None
+    at_best = accounts.of(clients).passes(o.loss_target)
+    if at_best and o.steady and growing.falling_behind:
+        return False
+    if at_best and not accounts.exact and not accounts.of(clients, "least").passes(o.loss_target):
+        return None
+    return at_best
 
 
 def _fairness(received: Sequence[int]) -> dict[str, Figure]:
@@ -193,13 +237,18 @@ def _publishing(
     }
 
 
-def _counts(o: Observation) -> dict[str, Figure]:
+def _counts(o: Observation, accounts: _Accounts | None) -> dict[str, Figure]:
     """Counts over all subscribers, the cohort included."""
-    reports = _everyone(o)
+    reports = [r for c, r in o.subscriber_reports.items() if c in o.subscribers]
     ledgers = [ledger for r in reports for ledger in r.ledgers]
+    everyone = accounts.of(o.subscribers) if accounts else None
+    exact = everyone if accounts and accounts.exact else None
     return {
-        "late": sum(ledger.received - ledger.in_window for ledger in ledgers),
-        "undrained": sum(r.undrained for r in reports),
+        "in_window": exact.in_window if exact else None,
+        "late": exact.late if exact else None,
+        "undrained": everyone.undrained if everyone else None,
+        "lost": exact.lost if exact else None,
+        "unknown": everyone.unknown if everyone else None,
         "duplicates": sum(ledger.duplicates for ledger in ledgers),
         "reordered": sum(ledger.reordered for ledger in ledgers),
         "stale": sum(r.stale for r in reports),
@@ -209,26 +258,31 @@ def _counts(o: Observation) -> dict[str, Figure]:
     }
 
 
-def _cohort(o: Observation, expected_each: int) -> dict[str, Figure]:
+def _cohort(o: Observation, accounts: _Accounts | None) -> dict[str, Figure]:
     """The cohort's own account; no columns where there is none."""
     if o.plan.cohort.kind == "none":
         return {}
     reports = [o.subscriber_reports[c] for c in sorted(o.cohort) if c in o.subscriber_reports]
-    account = loss.loss_of(o.cohort, o.subscriber_reports, expected_each, o.window_s)
+    account = accounts.of(o.cohort) if accounts and accounts.exact else loss.Fate()
     absent_ns = sum(end - start for r in reports for start, end in r.absent)
     return {
         "cohort": o.plan.cohort.kind,
         "cohort_clients": len(o.cohort),
         "cohort_rate": o.plan.cohort.rate,
         "cohort_loss_pct": account.loss_pct,
+        "cohort_undrained_pct": account.pct(account.undrained),
+        "cohort_unknown_pct": account.pct(account.unknown),
         "reconnects": sum(r.reconnects for r in reports),
         "absent_s": absent_ns / rates.SECOND_NS,
         "cohort_felt": any(r.felt for r in reports) if reports and o.plan.cohort.kind == "slow" else None,
     }
 
 
-def _hosts_and_verdict(o: Observation, columns: Mapping[str, Figure]) -> dict[str, Figure]:
-    """What the hosts did, and what limited the point."""
+def _hosts_and_verdict(o: Observation, columns: Mapping[str, Figure], passed: bool | None) -> dict[str, Figure]:
+    """What the hosts did, and what limited the point; ``passed`` is for those alone who reported.
+
+    A subscriber that died or fell silent says nothing about a queue or a broker.
+    """
     summaries = {host: s for host, samples in o.hosts.items() if (s := summarise(samples, o.window_ns)) is not None}
     with_subscribers = [s for host, s in summaries.items() if not o.subscriber_hosts or host in o.subscriber_hosts]
     busiest = max((s.cpu_mean_pct for s in with_subscribers), default=None)
@@ -238,7 +292,7 @@ def _hosts_and_verdict(o: Observation, columns: Mapping[str, Figure]) -> dict[st
     evidence = Evidence(
         system=o.system,
         held=held if isinstance(held, bool) else None,
-        behind=columns["passed"] is False,
+        behind=passed is False,
         blocked_share=float(blocked_s or 0.0) / o.window_s,
         publisher_cores=float(cores or 0.0),
         subscriber_host_pct=busiest,
@@ -250,7 +304,7 @@ def _hosts_and_verdict(o: Observation, columns: Mapping[str, Figure]) -> dict[st
         "host_memory_available_min_bytes": min(
             (s.memory_available_min_bytes for s in summaries.values()), default=None
         ),
-        "verdict": verdict(evidence) if columns["passed"] is not None else None,
+        "verdict": verdict(evidence) if passed is not None else None,
     }
 
 

@@ -1,45 +1,95 @@
-"""Loss over everyone who was asked, dead and silent ones included (DESIGN section 4). Pure."""
+"""What became of every expected message, over everyone who was asked, dead and silent ones included. Pure.
+
+A message that a subscriber should get came in the window, came late (while it drained), is known to wait in the broker
+(undrained), is lost, or is unknown: missing at a subscriber that had to stop draining before nothing could follow.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final, Literal
 
 from hydra.measure.rates import received, received_in_window
-from hydra.model import PublisherReport, SequenceRange, SubscriberReport
+from hydra.model import LedgerCounts, PublisherReport, SequenceRange, SubscriberReport
 
-BACKLOG_S = 0.1
+BACKLOG_S: Final = 0.1
 """Backlog at the end of the window that does not speak against a rate."""
+
+Doubt = Literal["least", "most"]
+"""How many of the messages that may have been received are taken to be: as few or as many as can be."""
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
-    """What a set of asked subscribers should have got, and got.
+class Expected:
+    """What every subscriber should get.
+
+    Attributes:
+        each: messages: all that the publishers' brokers (ZMQ: libraries) acknowledged; exact.
+        joined: by publisher whose unacknowledged ranges were joined, how many messages of these ranges were
+            acknowledged, and how many were not. A subscriber counts all that it gets of them as extra.
+    """
+
+    each: int
+    joined: Mapping[int, tuple[int, int]]
+
+    def doubtful(self, ledger: LedgerCounts, doubt: Doubt) -> int:
+        """How many of a ledger's extra messages were acknowledged ones, at least or at most."""
+        acknowledged, unacknowledged = self.joined.get(ledger.publisher, (0, 0))
+        return (
+            min(acknowledged, ledger.extra)
+            if doubt == "most"
+            else min(max(ledger.extra - unacknowledged, 0), acknowledged)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of the expected messages of one subscriber or several; all but ``in_time`` add up to ``expected``.
 
     Attributes:
         expected: messages, summed over all asked.
-        received: of those, distinct ones received, drain included.
-        in_window: of those, received by the end of the step.
+        in_window: of those, distinct ones received by the end of the step.
+        late: received while draining.
+        undrained: known to wait in the broker when the drain ended.
+        unknown: missing where the drain ended at its deadline: they may have been on their way.
+        lost: never arrived.
         in_time: ``in_window`` and what came late within the backlog that is allowed.
     """
 
-    expected: int
-    received: int
-    in_window: int
-    in_time: int
+    expected: int = 0
+    in_window: int = 0
+    late: int = 0
+    undrained: int = 0
+    unknown: int = 0
+    lost: int = 0
+    in_time: int = 0
+
+    @property
+    def received(self) -> int:
+        """Drain included."""
+        return self.in_window + self.late
+
+    def pct(self, messages: int) -> float | None:
+        """A part of the expected messages in per cent; None when nothing was expected."""
+        return 100 * messages / self.expected if self.expected else None
 
     @property
     def loss_pct(self) -> float | None:
-        """Client Loss[%]; None when nothing was expected."""
-        return 100 * (self.expected - self.received) / self.expected if self.expected else None
+        """Client Loss[%]."""
+        return self.pct(self.lost)
 
     @property
     def loss_at_stop_pct(self) -> float | None:
         """What the original printed: everything not received when the step stopped."""
-        return 100 * (self.expected - self.in_window) / self.expected if self.expected else None
+        return self.pct(self.expected - self.in_window)
 
     def passes(self, target: float) -> bool | None:
-        """Whether loss ≤ target and received in the window ≥ (1 − target) · sent; None when nothing was expected."""
+        """Whether received, and received in time, are at least (1 − target) · expected; None when that is 0.
+
+        What is undrained or unknown was not received: it fails a rate, though it is no loss.
+        """
         if not self.expected:
             return None
         enough = (1 - target) * self.expected
@@ -72,37 +122,70 @@ def _size_below(ranges: Iterable[SequenceRange], limit: int) -> int:
     return total
 
 
-def expected_messages(publishers: Iterable[PublisherReport]) -> int:
-    """What every subscriber should get: sent, without what was never acknowledged."""
-    return sum(p.sent - _size_below(p.unacknowledged, p.sent) for p in publishers)
+def expected(publishers: Mapping[int, PublisherReport]) -> Expected:
+    """What every subscriber should get, from the reports of all publishers."""
+    joined = {}
+    for publisher, report in publishers.items():
+        if report.unacknowledged_joined:
+            in_ranges = _size_below(report.unacknowledged, report.sent)
+            unacknowledged = min(report.sent - report.acknowledged, in_ranges)
+            joined[publisher] = (in_ranges - unacknowledged, unacknowledged)
+    return Expected(sum(p.acknowledged for p in publishers.values()), joined)
 
 
-def loss_of(
-    asked: Collection[int], reports: Mapping[int, SubscriberReport], expected_each: int, window_s: float
-) -> Loss:
-    """The loss of the asked subscribers; one without a report received nothing."""
-    allowed = expected_each * min(BACKLOG_S / window_s, 1.0)
-    got = inside = in_time = 0
-    for client in asked:
-        report = reports.get(client)
-        if report is None:
-            continue
-        all_of_it, at_stop = received(report), received_in_window(report)
-        got += all_of_it
-        inside += at_stop
-        in_time += at_stop + min(all_of_it - at_stop, int(allowed))
-    return Loss(expected_each * len(asked), got, inside, in_time)
+def fate(
+    report: SubscriberReport | None, due: Expected, window_s: float, last_word: int = 0, doubt: Doubt = "most"
+) -> Fate:
+    """What became of the messages that one subscriber should get.
+
+    Args:
+        report: its own; without one it has lost all after its last word.
+        due: what it should get.
+        window_s: length of the step's window.
+        last_word: messages that it told of before it fell silent.
+        doubt: what is assumed of messages that may have been received.
+    """
+    if report is None:
+        got = min(last_word, due.each)
+        return Fate(due.each, in_window=got, lost=due.each - got, in_time=got)
+    more = sum(due.doubtful(ledger, doubt) for ledger in report.ledgers)
+    in_window = received_in_window(report) + (more if doubt == "most" else 0)
+    late = received(report) + more - in_window
+    missing = max(due.each - in_window - late, 0)
+    undrained = min(report.undrained, missing)
+    rest = missing - undrained
+    allowed = int(due.each * min(BACKLOG_S / window_s, 1.0))
+    cut_off = report.drain == "deadline"
+    return Fate(
+        expected=due.each,
+        in_window=in_window,
+        late=late,
+        undrained=undrained,
+        unknown=rest if cut_off else 0,
+        lost=0 if cut_off else rest,
+        in_time=in_window + min(late, allowed),
+    )
+
+
+def total(fates: Iterable[Fate]) -> Fate:
+    """The sum over several subscribers."""
+    counts = map(attrgetter(*Fate.__slots__), fates)
+    return Fate(*map(sum, zip(*counts, strict=True)))
 
 
 def failed_clients(
-    asked: Collection[int],
-    reports: Mapping[int, SubscriberReport],
-    dead: Set[int],
-    silent: Set[int],
-    expected_each: int,
+    asked: Collection[int], fates: Mapping[int, Fate], reports: Collection[int], dead: Set[int], silent: Set[int]
 ) -> FailedClients:
-    """Who failed, each under the gravest of the three; one that has no report and did not die is silent."""
+    """Who failed, each under the gravest of the three; one that has no report and did not die is silent.
+
+    Args:
+        asked: the subscribers that count.
+        fates: theirs; none where nobody knows what was to be expected.
+        reports: those that reported.
+        dead: those whose process ended.
+        silent: those that did not answer.
+    """
     gone = {c for c in asked if c in dead}
     mute = {c for c in asked if c not in gone and (c in silent or c not in reports)}
-    lossy = sum(1 for c in asked if c not in gone and c not in mute and received(reports[c]) < expected_each)
+    lossy = sum(1 for c in asked if c not in gone and c not in mute and c in fates and fates[c].lost)
     return FailedClients(lossy, len(gone), len(mute))

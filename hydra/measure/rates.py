@@ -43,12 +43,6 @@ def rx_rates_pps(reports: Iterable[SubscriberReport]) -> list[float]:
     ]
 
 
-def aggregate_pps(reports: Iterable[SubscriberReport], window_ns: tuple[int, int]) -> float:
-    """Messages received inside [start, stop] by all subscribers / (stop − start)."""
-    start_ns, stop_ns = window_ns
-    return sum(received_in_window(r) for r in reports) * SECOND_NS / (stop_ns - start_ns)
-
-
 def jain(values: Sequence[float]) -> float | None:
     """Jain's index (Σx)² / (n · Σx²): 1 when all are equal, 1/n when one has everything; None when none has any.
 

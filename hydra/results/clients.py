@@ -34,12 +34,12 @@ def client_rows(epoch: int, o: Observation) -> Iterator[tuple[Any, ...]]:
         report = o.subscriber_reports.get(client)
         state = "dead" if client in o.dead else "silent" if client in o.silent or report is None else "ok"
         head = (epoch, client, "subscriber", state, o.agents.get(client, ""), int(client in o.cohort))
-        yield head + (_subscriber(report, start_ns) if report else _nothing())
+        yield head + (_subscriber(report, start_ns) if report else _nothing(o.last_words.get(client)))
 
 
-def _nothing() -> tuple[Any, ...]:
+def _nothing(last_word: int | None = None) -> tuple[Any, ...]:
     """Of a client without a report; only ``truncated`` is never NULL."""
-    return (None,) * 20 + (0, None)
+    return (None,) * 20 + (0, _text({"last_word": last_word} if last_word else None))
 
 
 def _text(value: object) -> str | None:
@@ -49,7 +49,9 @@ def _text(value: object) -> str | None:
 
 def _publisher(r: PublisherReport, start_ns: int) -> tuple[Any, ...]:
     p50, p99 = percentiles_us(r.lag, _MIDDLE)
-    more = {k: v for k in ("blocked_ns", "batch_bytes", "stopped_early") if (v := getattr(r, k))}
+    more = {
+        k: v for k in ("blocked_ns", "batch_bytes", "stopped_early", "unacknowledged_joined") if (v := getattr(r, k))
+    }
     return (
         r.sent, r.acknowledged, r.failed, 0, 0, 0, 0, 0, None, None,
         r.first_ns - start_ns if r.first_ns else None, r.last_ns - start_ns if r.last_ns else None, r.bytes,
@@ -63,8 +65,7 @@ def _publisher(r: PublisherReport, start_ns: int) -> tuple[Any, ...]:
 def _subscriber(r: SubscriberReport, start_ns: int) -> tuple[Any, ...]:
     p50, p99 = percentiles_us(r.latency, _MIDDLE)
     ledgers = r.ledgers
-    more: dict[str, object] = {k: v for k in ("absent", "reconnects", "lag_slope", "lag_slope_error")
-                               if (v := getattr(r, k))}  # fmt: skip
+    more: dict[str, object] = {k: v for k in ("absent", "reconnects", "lag_bins_us") if (v := getattr(r, k))}
     if r.drain != "complete":
         more["drain"] = r.drain
     if not r.felt:

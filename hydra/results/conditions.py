@@ -14,7 +14,7 @@ from hydra.measure.names import figure_names
 from hydra.model import Scenario
 from hydra.results.tables import published_columns
 from hydra.sweep import Row
-from hydra.sweep.repeated import INTERVAL
+from hydra.sweep.repeated import COUNT, HIGH, INTERVAL, LOW
 
 _OPERATORS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
@@ -44,14 +44,15 @@ class Condition:
 
 
 def columns(scenario: Scenario) -> list[str]:
-    """Every column that a row of this scenario can have: published, measured, searched for, and their intervals."""
+    """Every column that a row of this scenario can have: published, measured, searched for, and what repeats add."""
     search = scenario.sweep.search
     names = [*published_columns(scenario), *scenario.sweep.vary]
     if search is None:
         names += figure_names(scenario)
     else:
         names += [f"{series}{column}" for series in search.series for column in SEARCH_EXTRAS]
-    return list(dict.fromkeys([*names, *(name + INTERVAL for name in names)]))
+    of_repeats = (INTERVAL, COUNT, LOW, HIGH)
+    return list(dict.fromkeys([*names, *(name + suffix for suffix in of_repeats for name in names)]))
 
 
 def parse(text: str, columns: Sequence[str]) -> Condition:

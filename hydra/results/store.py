@@ -26,10 +26,14 @@ from hydra.measure.resources import HostSample
 from hydra.model import Histogram, StepPlan, StepResult
 from hydra.results.clients import COLUMNS, client_rows
 from hydra.results.schema import FORMAT, SCHEMA
+from hydra.sweep.repeated import MERGED_IN_REPEATS
 
 DATABASE: Final = "run.db"
 BUSY_S: Final = 10.0
 """How long a reader (a report of a run that goes on) may be in the way before it is an error."""
+
+CLIENTS_FACT: Final = "clients"
+"""The fact that holds what clients said in their hello: ``role``, ``implementation`` and ``versions`` of each kind."""
 
 _HISTOGRAMS: Final = ("latency", "cohort_latency", "lag")
 
@@ -184,10 +188,20 @@ class RunStore:
         return {key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM run")}
 
     def results(self) -> list[StepResult]:
-        """Every committed step in order: what a sweep continues from."""
-        rows = self._db.execute("SELECT epoch, plan, status, figures, reason FROM steps ORDER BY epoch")
+        """Every committed step in order: what a sweep continues from. Repeated ones bring their histograms."""
+        repeated = self.fact("scenario", {}).get("sweep", {}).get("repeat", 1) > 1
+        rows = self._db.execute("SELECT epoch, plan, status, figures, reason FROM steps ORDER BY epoch").fetchall()
         return [
-            StepResult(epoch, msgspec.json.decode(plan, type=StepPlan), status, json.loads(figures), reason)
+            StepResult(
+                epoch,
+                msgspec.json.decode(plan, type=StepPlan),
+                status,
+                json.loads(figures),
+                reason,
+                {name: h for name in MERGED_IN_REPEATS if (h := self.histogram(epoch, name)).counts}
+                if repeated
+                else {},
+            )
             for epoch, plan, status, figures, reason in rows
         ]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tabulate import tabulate
 
@@ -16,7 +16,7 @@ from hydra.model import Figure, Scenario, SearchSeries, SearchSpec
 from hydra.results.notes import MARK, notes_of
 from hydra.sweep import Row
 from hydra.sweep.columns import BATCH, FIXED, REASON, STATUS, search_column, search_columns, sndhwm_column
-from hydra.sweep.repeated import INTERVAL
+from hydra.sweep.repeated import COUNT, INTERVAL, REPEATS
 
 HEADINGS: Final[Mapping[str, str]] = {
     "msg_batch": "Batch",
@@ -89,7 +89,7 @@ def columns_of(scenario: Scenario, rows: Sequence[Row]) -> list[str]:
     return [*columns, *dict.fromkeys(others), STATUS, REASON]
 
 
-def markdown(scenario: Scenario, rows: Sequence[Row]) -> str:
+def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]] = ()) -> str:
     """``table.md``: the published headings, and below the table what has to be known about single rows.
 
     A row with a note carries ``MARK`` in its first cell, so that nobody reads its figures without it.
@@ -115,21 +115,41 @@ def markdown(scenario: Scenario, rows: Sequence[Row]) -> str:
         disable_numparse=True,
         colalign=["right"] * len(columns) if body else None,
     )
-    parts = [f"# {scenario.name}", scenario.description, _clients(scenario), table, "\n".join(notes)]
+    parts = [f"# {scenario.name}", scenario.description, _clients(scenario, clients), table, "\n".join(notes)]
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def _clients(scenario: Scenario) -> str:
-    """Which implementation the clients are, and whether each of them is a process of its own."""
+def _clients(scenario: Scenario, clients: Sequence[Mapping[str, Any]]) -> str:
+    """Which implementation the clients are, with what libraries, and whether each of them is a process of its own."""
     packed = scenario.native.clients_per_process
     each = f"{packed} subscribers to a process" if packed > 1 else "one process each"
-    return f"Clients: {scenario.client}, {each}"
+    return f"Clients: {'; '.join(said_by(clients)) or scenario.client}, {each}"
+
+
+def said_by(clients: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What clients said that they are, such as ``native (libzmq 4.3.4)``; with the role where roles differ.
+
+    Args:
+        clients: the run's fact: ``role``, ``implementation`` and ``versions`` of each kind.
+    """
+    roles: dict[str, list[str]] = {}
+    for client in clients:
+        versions = ", ".join(f"{library} {version}" for library, version in client["versions"].items())
+        text = f"{client['implementation']} ({versions})" if versions else str(client["implementation"])
+        roles.setdefault(text, []).append(f"{client['role']}s")
+    everywhere = {role for names in roles.values() for role in names}
+    return [
+        text if set(names) == everywhere else f"{' and '.join(dict.fromkeys(names))} {text}"
+        for text, names in roles.items()
+    ]
 
 
 def _with_interval(column: str, row: Row) -> str:
-    """A cell, with its 95 % interval where the row was repeated."""
-    cell, interval = _cell(column, row.get(column)), row.get(column + INTERVAL)
-    return cell if interval is None else f"{cell} ± {_cell(column, interval)}"
+    """A cell, where the row was repeated with its 95 % interval, and of how many repeats it is if not of all."""
+    cell, interval, count = _cell(column, row.get(column)), row.get(column + INTERVAL), row.get(column + COUNT)
+    if interval is not None:
+        cell = f"{cell} ± {_cell(column, interval)}"
+    return cell if count is None else f"{cell} ({count} of {row.get(REPEATS)})"
 
 
 def _cell(column: str, value: Figure) -> str:
@@ -160,19 +180,31 @@ def json_text(scenario: Scenario, rows: Sequence[Row]) -> str:
     return json.dumps({"scenario": scenario.name, "rows": body}, indent=1, allow_nan=False) + "\n"
 
 
-def write(directory: Path, scenario: Scenario, rows: Sequence[Row]) -> list[Path]:
+def write(
+    directory: Path, scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]] = ()
+) -> list[Path]:
     """Writes the three files, each at once or not at all, and returns their paths.
+
+    Args:
+        directory: where to.
+        scenario: what was asked for.
+        rows: the table.
+        clients: the run's fact of that name: what its clients said that they are.
 
     Raises:
         HydraError: the directory cannot be written.
     """
-    texts = {"table.md": markdown, "table.csv": csv_text, "rows.json": json_text}
+    texts = {
+        "table.md": markdown(scenario, rows, clients),
+        "table.csv": csv_text(scenario, rows),
+        "rows.json": json_text(scenario, rows),
+    }
     paths = []
     for name, text in texts.items():
         path = directory / name
         draft = directory / f".{name}.new"
         try:
-            draft.write_text(text(scenario, rows), encoding="utf-8")
+            draft.write_text(text, encoding="utf-8")
             draft.rename(path)
         except OSError as e:
             raise HydraError(

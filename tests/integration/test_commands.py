@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import zmq
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -29,6 +30,11 @@ def test_zmqfixed_gives_a_row_for_each_client_count_with_the_published_columns(t
         assert float(row["avg_tx_rate_pps"]) == pytest.approx(500, rel=0.05)
     assert "Avrg Tx Rate" in done.stdout
     assert (run / "table.md").read_text() in done.stdout
+    # The library that the clients use, as they say themselves.
+    assert f"Clients: pyzmq (libzmq {zmq.zmq_version()}, pyzmq {zmq.__version__}," in done.stdout
+    with RunStore.open(run) as store:
+        assert [client["role"] for client in store.fact("clients")] == ["publisher", "subscriber"]
+        assert set(store.fact("versions")) == {"hydra", "python"}
 
 
 def test_zmqrate_fills_all_five_figures(tmp_path: Path) -> None:

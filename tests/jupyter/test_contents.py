@@ -130,6 +130,41 @@ def test_no_loss_at_all_is_drawn_at_a_tick_that_says_0(tmp_path: Path) -> None:
     assert [ticks[y] for y in figure.data[0].y] == ["0"] * 3
 
 
+def test_what_is_late_or_waits_is_drawn_beside_the_loss_and_not_as_one(tmp_path: Path) -> None:
+    directory = make(tmp_path / "r", FIXED)
+    with RunStore.open(directory) as store:
+        run = recorded.load(directory)
+        assert {name for result in store.results() for name in result.figures} >= {"late_pct", "undrained_pct"}
+    lagging = [{**row, "late_pct": 12.5, "undrained_pct": 30.0} for row in run.rows]
+    figure = plots.loss(replace(run, rows=lagging))
+    assert figure is not None
+    assert {t.name: set(t.y) for t in figure.data} == {
+        "Client Loss[%]": {figure.data[0].y[0]},
+        "late": {12.5},
+        "still waiting (undrained)": {30.0},
+    }
+    assert figure.data[0].y[0] < 12.5
+
+
+def test_the_report_says_which_libraries_were_measured(tmp_path: Path) -> None:
+    directory = make(tmp_path / "r", FIXED)
+    assert "<th>Clients</th>" not in markup.facts(recorded.load(directory)).text
+    with RunStore.open(directory, writable=True) as store:
+        said = {"implementation": "native", "versions": {"libzmq": "4.3.4"}}
+        store.set_fact("clients", [{"role": "publisher", **said}, {"role": "subscriber", **said}])
+    assert "<th>Clients</th><td>native (libzmq 4.3.4)</td>" in markup.facts(recorded.load(directory)).text
+
+
+def test_a_repeated_percentile_has_its_range_in_the_plot(tmp_path: Path) -> None:
+    run = recorded.load(make(tmp_path / "r", REPEATED))
+    wide = [{**row, "latency_p50_us_low": 100, "latency_p50_us_high": 900} for row in run.rows]
+    figure = plots.latency(replace(run, rows=wide))
+    assert figure is not None
+    p50 = figure.data[0]
+    assert [y + up for y, up in zip(p50.y, p50.error_y.array, strict=True)] == [900] * 3
+    assert [y - down for y, down in zip(p50.y, p50.error_y.arrayminus, strict=True)] == [100] * 3
+
+
 def test_a_point_with_a_warning_is_hollow(tmp_path: Path) -> None:
     figure = plots.loss(loaded(tmp_path, "batch"))
     assert figure is not None

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, SequenceRange, SubscriberReport
+from hydra.model import (
+    DrainEnd,
+    Histogram,
+    LedgerCounts,
+    ProcessUsage,
+    PublisherReport,
+    SequenceRange,
+    SubscriberReport,
+)
 
 SECOND = 1_000_000_000
 START = 1_000 * SECOND
@@ -17,6 +25,7 @@ def published(
     blocked_ns: int = 0,
     stopped_early: str = "",
     cpu_s: float = 0.0,
+    joined: bool = False,
 ) -> PublisherReport:
     return PublisherReport(
         sent=sent,
@@ -30,6 +39,7 @@ def published(
         unacknowledged=unacknowledged or [],
         blocked_ns=blocked_ns,
         stopped_early=stopped_early,
+        unacknowledged_joined=joined,
     )
 
 
@@ -43,11 +53,13 @@ def received(
     latency_us: int = 50,
     felt: bool = True,
     absent: list[tuple[int, int]] | None = None,
-    lag_slope: float | None = None,
-    lag_slope_error: float | None = None,
+    lag_bins_us: list[int | None] | None = None,
+    undrained: int = 0,
+    drain: DrainEnd = "complete",
+    extra: int = 0,
 ) -> SubscriberReport:
     return SubscriberReport(
-        ledgers=[LedgerCounts(publisher=0, received=got, in_window=got - late, missing=lost)],
+        ledgers=[LedgerCounts(publisher=0, received=got, in_window=got - late, missing=lost, extra=extra)],
         batches=batches,
         first_batch=first_batch,
         first_ns=START,
@@ -58,6 +70,7 @@ def received(
         usage=ProcessUsage(),
         absent=absent or [],
         felt=felt,
-        lag_slope=lag_slope,
-        lag_slope_error=lag_slope_error,
+        undrained=undrained,
+        drain=drain,
+        lag_bins_us=lag_bins_us or [],
     )

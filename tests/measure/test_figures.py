@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hydra.measure.figures import Observation, figures
-from hydra.model import Cohort, Rate, Settings, StepPlan
+from hydra.model import Cohort, Rate, Settings, StepPlan, SubscriberReport
 from tests.measure.reports import START, STOP, published, received
 
 REFERENCE = Path(__file__).parents[2] / "conf" / "reference"
@@ -122,9 +122,94 @@ def test_pass_and_figures_look_only_at_clients_outside_the_cohort() -> None:
     assert (f["latency_max_us"], f["aggregate_pps"], f["late"]) == (50, 230.0, 100)
 
 
-@pytest.mark.parametrize(("slope", "error", "behind"), [(2.0, 0.1, 1), (2.0, 1.0, 0), (0.4, 0.01, 0), (None, None, 0)])
-def test_a_steady_rate_asks_that_nobody_is_falling_behind(slope: float, error: float, behind: int) -> None:
-    reports = {1: received(1000), 2: received(1000, lag_slope=slope, lag_slope_error=error)}
-    o = replace(observed(), subscriber_reports=reports, steady=True)
+RISING: list[int | None] = [1000 + i % 3 + 50_000 * i for i in range(20)]
+"""50 ms more in each half second: 10 % of the rate."""
+FLAT: list[int | None] = [1000 + i % 3 for i in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("lags", "behind", "growth_pct"),
+    [
+        ((FLAT, FLAT, FLAT), 0, 0.0),
+        ((FLAT, FLAT, RISING), 1, 10 / 3),
+        ((RISING,) * 3, 3, 10.0),
+        (([], [], []), None, None),
+    ],
+)
+def test_a_steady_rate_asks_that_no_backlog_grows(
+    lags: tuple[list[int | None], ...], behind: int | None, growth_pct: float | None
+) -> None:
+    reports = {c: received(1000, lag_bins_us=bins) for c, bins in enumerate(lags, 1)}
+    o = replace(observed(), subscribers={1, 2, 3}, subscriber_reports=reports)
+    f = figures(replace(o, steady=True))
+    assert (f["falling_behind"], f["passed"]) == (behind, not behind)
+    assert f["backlog_growth_pct"] == (None if growth_pct is None else pytest.approx(growth_pct, rel=0.01))
+    assert figures(o)["passed"] is True
+
+
+def test_in_the_window_late_undrained_lost_and_unknown_stand_apart() -> None:
+    reports = {
+        1: received(900, late=300, lost=100, undrained=60, drain="deadline"),
+        2: received(950, late=50, lost=50, drain="quiet"),
+        3: received(0, batches=0, lost=1000, undrained=1000, drain="deadline"),
+    }
+    o = replace(observed(), subscribers={1, 2, 3, 4}, subscriber_reports=reports, dead={4}, last_words={4: 250})
     f = figures(o)
-    assert (f["falling_behind"], f["passed"]) == (behind, behind == 0)
+    counts = {"in_window": 1750, "late": 350, "undrained": 1060, "unknown": 40, "lost": 800}
+    assert {name: f[name] for name in counts} == counts
+    assert sum(counts.values()) == 4 * 1000
+    parts = ("client_loss_pct", "late_pct", "undrained_pct", "unknown_pct", "loss_at_stop_pct")
+    assert [f[name] for name in parts] == [20.0, 8.75, 26.5, 1.0, 56.25]
+    assert (f["failed_lossy"], f["failed_dead"], f["total_rx"], f["aggregate_pps"]) == (1, 1, 525, 175)
+
+
+def test_what_waits_in_the_broker_fails_a_rate_and_is_no_loss() -> None:
+    o = replace(observed(), subscriber_reports={c: received(604, undrained=396, drain="deadline") for c in (1, 2)})
+    f = figures(o)
+    assert (f["client_loss_pct"], f["undrained_pct"], f["failed_clients"], f["passed"]) == (0.0, 39.6, 0, False)
+
+
+@pytest.mark.parametrize(
+    ("got", "extra", "low", "high", "passed"),
+    [
+        # Of 1,050 sent, 50 were not acknowledged and stand in a joined range with 8 (or 100) that were; 5 may be lost.
+        (900, 0, 10.0, 10.0, False),
+        (900, 95, 0.5, 5.5, None),
+        (900, 150, 0.0, 0.0, None),  # all of it came, but how much of it too late nobody knows
+        (992, 0, 0.8, 0.8, False),
+        (992, 8, 0.0, 0.8, None),
+        (992, 55, 0.0, 0.3, True),
+        (992, 58, 0.0, 0.0, True),
+    ],
+)
+def test_where_ranges_were_joined_the_loss_is_an_interval(
+    got: int, extra: int, low: float, high: float, passed: bool | None
+) -> None:
+    joined = published(1050, acknowledged=1000, unacknowledged=[(got, 1049)], joined=True)
+    reports = {c: received(got, extra=extra) for c in (1, 2)}
+    f = figures(replace(observed(), publisher_reports={0: joined}, subscriber_reports=reports))
+    assert (f["client_loss_pct"], f["client_loss_low_pct"], f["client_loss_high_pct"]) == (None, low, high)
+    assert (f["passed"], f["total_tx"], f["total_rx"], f["lost"]) == (passed, 1000, None, None)
+    assert "client_loss_low_pct" not in figures(observed())
+
+
+@pytest.mark.parametrize(
+    ("reports", "dead", "held", "verdict"),
+    [
+        # A fixed rate asks for no loss at all; a dead or silent subscriber is no queue that was full.
+        ({1: received(1000)}, {2}, 1000, "requested rate"),
+        ({1: received(1000)}, set(), 1000, "requested rate"),
+        ({1: received(1000)}, {2}, 900, "publisher"),
+        ({1: received(900, lost=100)}, {2}, 1000, "high-water mark"),
+        ({}, {1, 2}, 1000, None),
+    ],
+)
+def test_the_dead_are_no_evidence_of_a_queue(
+    reports: dict[int, SubscriberReport], dead: set[int], held: int, verdict: str | None
+) -> None:
+    scarce = {c: replace(r, ledgers=[replace(r.ledgers[0], received=min(r.ledgers[0].received, held),
+                                             in_window=min(r.ledgers[0].in_window, held))])
+              for c, r in reports.items()}  # fmt: skip
+    o = replace(observed(), publisher_reports={0: published(held)}, subscriber_reports=scarce, dead=dead, loss_target=0)
+    f = figures(o)
+    assert (f["passed"], f["verdict"]) == (False, verdict)

@@ -1,39 +1,96 @@
-"""Loss over everyone who was asked, and when a rate passes."""
+"""What became of every message, over everyone who was asked, and when a rate passes."""
 
 from __future__ import annotations
 
 import pytest
 
-from hydra.measure.loss import FailedClients, expected_messages, failed_clients, loss_of
+from hydra.measure.loss import Doubt, Expected, FailedClients, Fate, expected, failed_clients, fate, total
 from hydra.model import SubscriberReport
 from tests.measure.reports import published, received
 
+THOUSAND = Expected(1000, {})
 
-def test_expected_leaves_out_what_was_never_acknowledged() -> None:
-    overlapping = published(100, unacknowledged=[(90, 120), (10, 19), (15, 24)])
-    assert expected_messages([overlapping, published(50)]) == 100 - 15 - 10 + 50
+
+def test_expected_is_exactly_what_was_acknowledged() -> None:
+    refused = published(100, acknowledged=75, unacknowledged=[(90, 120), (10, 19), (15, 24)])
+    assert expected({1: refused, 2: published(50)}) == Expected(125, {})
+
+
+def test_joined_ranges_leave_the_expected_messages_exact() -> None:
+    """Of 100 sent, 40 to 99 stand in one joined range, though only 10 of these were not acknowledged."""
+    joined = published(100, acknowledged=90, unacknowledged=[(40, 99)], joined=True)
+    assert expected({7: joined, 8: published(5)}) == Expected(95, {7: (50, 10)})
 
 
 @pytest.mark.parametrize(
-    ("reports", "asked", "loss_pct", "at_stop_pct"),
+    ("report", "became"),
     [
-        ({1: received(1000), 2: received(1000)}, 2, 0.0, 0.0),
-        ({1: received(990, lost=10), 2: received(1000)}, 2, 0.5, 0.5),
-        ({1: received(1000, late=100), 2: received(1000)}, 2, 0.0, 5.0),
-        ({1: received(1000)}, 2, 50.0, 50.0),
-        ({}, 2, 100.0, 100.0),
+        (received(1000), Fate(1000, 1000, in_time=1000)),
+        (received(990, late=90, lost=10), Fate(1000, 900, 90, lost=10, in_time=910)),
+        # Known to wait in the broker: not received, and not lost.
+        (received(600, undrained=400, drain="deadline"), Fate(1000, 600, undrained=400, in_time=600)),
+        (received(600, undrained=300, drain="deadline"), Fate(1000, 600, undrained=300, unknown=100, in_time=600)),
+        (received(600, drain="deadline"), Fate(1000, 600, unknown=400, in_time=600)),
+        (received(600, drain="quiet"), Fate(1000, 600, lost=400, in_time=600)),
+        (received(600, drain="marked"), Fate(1000, 600, lost=400, in_time=600)),
+        (received(600, drain="complete"), Fate(1000, 600, lost=400, in_time=600)),
+        # What waits may hold records that nobody expects: they make nothing of what is missing.
+        (received(990, undrained=25, drain="deadline"), Fate(1000, 990, undrained=10, in_time=990)),
     ],
 )
-def test_loss_counts_those_who_never_answered(
-    reports: dict[int, SubscriberReport], asked: int, loss_pct: float, at_stop_pct: float
+def test_a_message_came_in_the_window_or_late_or_waits_or_is_lost_or_unknown(
+    report: SubscriberReport, became: Fate
 ) -> None:
-    account = loss_of(range(1, asked + 1), reports, 1000, 10)
+    assert fate(report, THOUSAND, 10) == became
+    assert became.in_window + became.late + became.undrained + became.unknown + became.lost == became.expected
+
+
+@pytest.mark.parametrize(("last_word", "lost"), [(0, 1000), (400, 600), (1000, 0), (1003, 0)])
+def test_a_subscriber_without_a_report_has_lost_all_after_its_last_word(last_word: int, lost: int) -> None:
+    assert fate(None, THOUSAND, 10, last_word) == Fate(1000, 1000 - lost, lost=lost, in_time=1000 - lost)
+
+
+@pytest.mark.parametrize(
+    ("extra", "doubt", "lost"),
+    [
+        # 50 acknowledged and 10 unacknowledged messages were joined; 450 of the 500 in all are beside them.
+        (0, "most", 50),
+        (0, "least", 50),
+        (8, "most", 42),
+        (8, "least", 50),
+        (30, "most", 20),
+        (30, "least", 30),
+        (60, "most", 0),
+        (60, "least", 0),
+    ],
+)
+def test_what_was_got_of_joined_ranges_is_an_interval(extra: int, doubt: Doubt, lost: int) -> None:
+    due = Expected(500, {0: (50, 10)})
+    assert fate(received(450, extra=extra), due, 10, doubt=doubt).lost == lost
+
+
+@pytest.mark.parametrize(
+    ("reports", "loss_pct", "at_stop_pct"),
+    [
+        ([received(1000), received(1000)], 0.0, 0.0),
+        ([received(990, lost=10), received(1000)], 0.5, 0.5),
+        ([received(1000, late=100), received(1000)], 0.0, 5.0),
+        ([received(604, undrained=396, drain="deadline"), received(1000)], 0.0, 19.8),
+        ([received(1000), None], 50.0, 50.0),
+        ([None, None], 100.0, 100.0),
+    ],
+)
+def test_loss_counts_those_who_never_answered_and_nothing_that_waits(
+    reports: list[SubscriberReport | None], loss_pct: float, at_stop_pct: float
+) -> None:
+    account = total(fate(r, THOUSAND, 10) for r in reports)
     assert (account.loss_pct, account.loss_at_stop_pct) == (loss_pct, at_stop_pct)
 
 
 def test_nothing_sent_is_no_loss_and_no_pass() -> None:
-    account = loss_of([1], {}, 0, 10)
+    account = total([fate(None, Expected(0, {}), 10)])
     assert (account.loss_pct, account.loss_at_stop_pct, account.passes(0.5)) == (None, None, None)
+    assert total([]) == Fate()
 
 
 @pytest.mark.parametrize(
@@ -47,14 +104,25 @@ def test_nothing_sent_is_no_loss_and_no_pass() -> None:
         (received(1000, late=11), 0.0, False),
         (received(1000, late=15), 0.005, True),
         (received(1000, late=16), 0.005, False),
+        (received(994, undrained=6, drain="deadline"), 0.005, False),
+        (received(994, drain="deadline"), 0.005, False),
     ],
 )
-def test_a_rate_passes_by_loss_and_by_what_came_in_time(report: SubscriberReport, target: float, passes: bool) -> None:
-    assert loss_of([1], {1: report}, 1000, 10).passes(target) is passes
+def test_a_rate_passes_by_what_was_received_and_by_what_came_in_time(
+    report: SubscriberReport, target: float, passes: bool
+) -> None:
+    assert fate(report, THOUSAND, 10).passes(target) is passes
 
 
 def test_failed_clients_are_counted_once_under_the_gravest_reason() -> None:
-    reports = {1: received(1000), 2: received(999, lost=1), 3: received(5, lost=995)}
-    failed = failed_clients(range(1, 6), reports, dead={3, 9}, silent={4}, expected_each=1000)
+    reports = {
+        1: received(1000),
+        2: received(999, lost=1),
+        3: received(5, lost=995),
+        6: received(999, undrained=1, drain="deadline"),
+        7: received(999, drain="deadline"),
+    }
+    fates = {c: fate(reports.get(c), THOUSAND, 10) for c in range(1, 8)}
+    failed = failed_clients(range(1, 8), fates, reports.keys(), dead={3, 9}, silent={4})
     assert failed == FailedClients(lossy=1, dead=1, silent=2)
     assert failed.total == 4

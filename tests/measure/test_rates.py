@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydra.measure import rates
-from tests.measure.reports import START, STOP, published, received
+from tests.measure.reports import published, received
 
 
 def test_tx_rate_is_the_mean_over_publishers_of_intervals_per_second() -> None:
@@ -27,10 +27,6 @@ def test_rx_rate_leaves_the_first_batch_out() -> None:
 
 def test_rx_rate_is_only_of_subscribers_with_two_batches() -> None:
     assert rates.rx_rates_pps([received(10, batches=1), received(0, batches=0, seconds=0)]) == []
-
-
-def test_aggregate_counts_only_the_window() -> None:
-    assert rates.aggregate_pps([received(1000, late=200), received(200)], (START, STOP)) == 100
 
 
 @pytest.mark.parametrize(

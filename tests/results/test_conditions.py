@@ -54,6 +54,9 @@ def test_what_is_no_condition_is_refused_with_what_to_try(text: str, said: str) 
     [
         ("kafka-batch", "latency_p99_us"),
         ("kafka-batch", "client_loss_pct_ci95"),
+        ("kafka-batch", "client_loss_high_pct"),
+        ("kafka-batch", "avg_rx_rate_pps_n"),
+        ("kafka-batch", "latency_p99_us_high"),
         ("zmqrate", "max_rate_with_drop_pps"),
         ("zmqrate", "loss_highest_passed_pps"),
         ("kafka-rate", "max_rate_without_drop_pps"),

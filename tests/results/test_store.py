@@ -105,6 +105,47 @@ def test_histograms_and_samples_come_back(store: RunStore) -> None:
     assert store.host_samples(1) == observed().hosts
 
 
+@pytest.mark.parametrize("repeat", [1, 3])
+def test_steps_of_repeated_rows_come_back_with_their_histograms(tmp_path: Path, repeat: int) -> None:
+    with RunStore.create(tmp_path / "run", {"scenario": {"sweep": {"repeat": repeat}}}) as store:
+        stored(store)
+        store.add_step(StepResult(2, PLAN, "failed", {}, "x"))
+        measured, failed = store.results()
+    expected = merged(observed())
+    assert measured.histograms == ({"latency": expected.latency, "lag": expected.lag} if repeat > 1 else {})
+    assert failed.histograms == {}
+
+
+def test_what_became_of_every_message_of_a_client_derives_from_its_row(store: RunStore) -> None:
+    """Not received and not waiting is unknown where the drain ended at its deadline, and lost where it did not."""
+    o = replace(
+        observed(),
+        subscribers={1, 2, 3, 4, 5},
+        subscriber_reports={
+            1: received(700, late=100, lost=300, undrained=250, drain="deadline"),
+            2: received(900, lost=100, drain="quiet"),
+            3: received(1000),
+        },
+        dead={4},
+        last_words={4: 400},
+    )
+    store.add_step(StepResult(1, PLAN, "ok", figures(o)), o)
+    (publisher, *subscribers) = store.clients(1)
+    sums = dict.fromkeys(("in_window", "late", "undrained", "unknown", "lost"), 0)
+    for row in subscribers:
+        got = row["messages"] if row["state"] == "ok" else row["more"].get("last_word", 0)
+        in_window = row["in_window"] if row["state"] == "ok" else got
+        undrained = row["undrained"] or 0
+        rest = publisher["in_window"] - got - undrained
+        sums["in_window"] += in_window
+        sums["late"] += got - in_window
+        sums["undrained"] += undrained
+        sums["unknown" if row["more"].get("drain") == "deadline" else "lost"] += rest
+    stored_figures = store.results()[0].figures
+    assert sums == {name: stored_figures[name] for name in sums}
+    assert all(sums.values())
+
+
 def test_events_are_kept_in_order(store: RunStore) -> None:
     store.add_event("broker", "started")
     store.add_event("client_died", "12", epoch=3)

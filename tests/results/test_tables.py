@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import HydraError
+from hydra.measure.verdict import BUSY_HOST_PCT
 from hydra.model import Scenario, SearchSpec, Settings, SweepSpec, TableKind
 from hydra.results import tables
 from hydra.results.notes import MARK
@@ -103,7 +104,28 @@ def test_a_good_row_reads_like_the_published_one() -> None:
         ({**GOOD, "failed_dead": 2, "failed_silent": 1}, "2 died, 1 never answered"),
         ({**GOOD, "rx_clients": 12}, "of 12 subscribers only"),
         ({**GOOD, "undrained": 7}, "7 messages were still waiting"),
+        ({**GOOD, "unknown": 7}, "nobody knows what became of 7 messages"),
+        (
+            {**GOOD, "client_loss_pct": 39.6, "undrained": 9},
+            "39.6 % of the messages never arrived or were still waiting",
+        ),
+        (
+            {**GOOD, "client_loss_pct": None, "client_loss_low_pct": 1.0, "client_loss_high_pct": 2.5},
+            "LOSS: 1 to 2.5 %",
+        ),
         ({**GOOD, "host_cpu_mean_pct": 99.2}, "no CPU left"),
+        # The same bound as for the verdict "subscriber hosts".
+        ({**GOOD, "host_cpu_mean_pct": BUSY_HOST_PCT}, "no CPU left"),
+        # 28.7 % of 57,806 messages to each of 30, in a window of 10 s.
+        (
+            {**GOOD, "late_pct": 20.0, "undrained_pct": 8.7},
+            "consumers lagged: at the end of the window 497,710 messages (28.7 % of what was due, about 2.9 s)",
+        ),
+        (
+            {**GOOD, "rate_held": False, "requested_rate": 6000.0, "repeats": 3},
+            "in some of 3 repeats the publisher missed",
+        ),
+        ({**GOOD, "repeats": 3, "total_tx_n": 1}, "only 1 of 3 repeats have a figure for total_tx"),
     ],
 )
 def test_a_row_that_is_not_what_it_seems_is_marked_and_explained(row: Row, said: str) -> None:
@@ -112,8 +134,53 @@ def test_a_row_that_is_not_what_it_seems_is_marked_and_explained(row: Row, said:
     assert f"**30 clients, Batch 100**: {said}" in text or said in text
 
 
-def test_a_good_row_has_no_mark() -> None:
-    assert MARK not in tables.markdown(grid(), [GOOD])
+@pytest.mark.parametrize(
+    "row",
+    [
+        GOOD,
+        {**GOOD, "host_cpu_mean_pct": BUSY_HOST_PCT - 1},
+        {**GOOD, "late_pct": 0.9},
+        {**GOOD, "lost": 0, "undrained": 0},
+    ],
+)
+def test_a_good_row_has_no_mark(row: Row) -> None:
+    assert MARK not in tables.markdown(grid(), [row])
+
+
+def test_messages_that_wait_are_no_loss() -> None:
+    text = tables.markdown(grid(), [{**GOOD, "client_loss_pct": 0.0, "lost": 0, "undrained": 41}])
+    assert "41 messages were still waiting" in text
+    assert "LOSS" not in text
+    assert "never arrived" not in text
+
+
+def test_a_cell_says_of_how_many_repeats_it_is() -> None:
+    row = {**GOOD, "avg_rx_rate_pps_ci95": 12.5, "avg_rx_rate_pps_n": 2, "repeats": 3}
+    assert "3486.29 ± 12.50 (2 of 3)" in tables.markdown(grid(), [row])
+
+
+NATIVE = {"implementation": "native", "versions": {"libzmq": "4.3.4"}}
+
+
+@pytest.mark.parametrize(
+    ("clients", "line"),
+    [
+        ([], "Clients: c, one process each"),
+        ([{"role": "publisher", **NATIVE}, {"role": "subscriber", **NATIVE}],
+         "Clients: native (libzmq 4.3.4), one process each"),
+        ([{"role": "publisher", **NATIVE},
+          {"role": "subscriber", "implementation": "p", "versions": {"a": "1", "b": "2"}}],
+         "Clients: publishers native (libzmq 4.3.4); subscribers p (a 1, b 2), one process each"),
+        # Agents with different libraries: both were measured.
+        ([{"role": "subscriber", **NATIVE}, {"role": "subscriber", "implementation": "native", "versions": {}}],
+         "Clients: native (libzmq 4.3.4); native, one process each"),
+    ],
+)  # fmt: skip
+def test_the_table_says_which_libraries_were_measured(
+    clients: list[dict[str, object]], line: str, tmp_path: Path
+) -> None:
+    tables.write(tmp_path, grid(), [GOOD], clients)
+    assert line in (tmp_path / "table.md").read_text().splitlines()
 
 
 def test_a_search_says_what_its_figures_lack() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.model import Figure, KafkaSpec, Scenario, Settings, StepPlan, StepResult, SweepSpec
+from hydra.model import Figure, Histogram, KafkaSpec, Scenario, Settings, StepPlan, StepResult, SweepSpec
 from hydra.sweep import for_scenario
 from hydra.sweep.repeated import mean_and_interval, merged
 
@@ -26,6 +26,8 @@ def result(epoch: int, plan: StepPlan, status: str = "ok", **figures: Figure) ->
         ([4.0, 6.0], 5.0, 12.706),  # t(1) · √2 / √2
         ([1.0, 2.0, 3.0], 2.0, 4.303 / 3**0.5),
         ([7.0] * 10, 7.0, 0.0),
+        # t(99) = 1.984, where 1.96 is the normal distribution's.
+        ([1.0, 3.0] * 50, 2.0, 1.98422 * (100 / 99) ** 0.5 / 10),
     ],
 )
 def test_the_interval_is_students(numbers: list[float], mean: float, half_width: float | None) -> None:
@@ -50,7 +52,7 @@ def test_all_repetitions_of_a_client_count_come_together_with_the_settings_in_tu
         (4, 20, 2),
     ]
     assert [r["avg_rx_rate_pps"] for r in rows] == [1.0, 2.0, 5.0, 6.0]
-    assert rows[0]["avg_rx_rate_pps_ci95"] == pytest.approx(12.706)
+    assert rows[0]["avg_rx_rate_pps_ci95"] == pytest.approx(12.7062, abs=1e-4)
 
 
 def test_a_prefix_of_the_results_gives_the_same_next_step_and_partial_means() -> None:
@@ -84,7 +86,7 @@ def test_a_client_count_that_does_not_fit_is_not_tried_again() -> None:
         (
             [{"clients": 2, "x": 1.0, "status": "ok", "reason": ""},
              {"clients": 2, "status": "failed", "reason": "broker"}],
-            {"clients": 2, "x": 1.0, "x_ci95": None, "status": "failed", "reason": "broker", "repeats": 2},
+            {"clients": 2, "x": 1.0, "x_ci95": None, "x_n": 1, "status": "failed", "reason": "broker", "repeats": 2},
         ),
         (
             [{"clients": 2, "verdict": "a", "x": None, "status": "ok", "reason": ""},
@@ -98,3 +100,74 @@ def test_rows_are_merged_without_inventing_anything(
 ) -> None:
     found = merged(rows)
     assert {c: found.get(c) for c in merged_row} == merged_row
+
+
+def of(**columns: Figure) -> dict[str, Figure]:
+    return {"clients": 2, **columns, "status": "ok", "reason": ""}
+
+
+def test_a_figure_of_some_repeats_only_says_of_how_many() -> None:
+    row = merged([of(x=5000.0, y=1.0), of(x=None, y=2.0), of(x=None, y=3.0)])
+    assert (row["x"], row["x_ci95"], row["x_n"], row["repeats"]) == (5000.0, None, 1, 3)
+    assert "y_n" not in row
+
+
+@pytest.mark.parametrize(
+    ("flags", "together"),
+    [((True, True), True), ((True, False), False), ((True, None), None), ((None, False), False), ((None, None), None)],
+)
+def test_a_flag_holds_if_it_holds_in_every_repeat(flags: tuple[bool | None, ...], together: bool | None) -> None:
+    assert merged([of(passed=flag) for flag in flags])["passed"] is together
+
+
+def test_a_censored_repeat_is_counted_with_what_was_said_of_it() -> None:
+    row = merged([of(loss_note="still rising"), of(loss_note="no rate passes"), of(loss_note="still rising"), of()])
+    assert row["loss_note"] == "still rising (2 of 4 repeats); no rate passes (1 of 4 repeats)"
+
+
+def test_an_order_statistic_is_the_median_with_its_range() -> None:
+    row = merged([of(rx_p99=100), of(rx_p99=110), of(rx_p99=900_000)])
+    assert (row["rx_p99"], row["rx_p99_low"], row["rx_p99_high"]) == (110, 100, 900_000)
+    assert "rx_p99_ci95" not in row
+
+
+def test_percentiles_are_of_the_merged_histograms() -> None:
+    """p99 of 100, 110 and 900,000 µs; merged, 2 of 301 messages took longer than 110 µs: fewer than one in 100."""
+    of_steps = [
+        Histogram([100, 100], 100, 100),
+        Histogram([110, 199], 110, 110),
+        Histogram([22_000, 2], 900_000, 900_000),
+    ]
+    results: list[StepResult] = []
+    spec = scenario(3)
+    sweep = for_scenario(spec)
+    while (plan := sweep.next(results)) is not None and plan.clients == 2:
+        h = of_steps[len(results) // 2]
+        columns = ("latency_p50_us", "latency_p99_us", "latency_max_us", "tx_lag_p99_us")
+        figures: dict[str, Figure] = dict.fromkeys(columns, h.max_us)
+        results.append(StepResult(len(results) + 1, plan, "ok", figures, histograms={"latency": h, "lag": h}))
+    for row in sweep.rows(results):
+        assert (row["latency_p50_us"], row["latency_p99_us"], row["tx_lag_p99_us"]) == (110, 110, 110)
+        assert (row["latency_max_us"], row["latency_p99_us_low"], row["latency_p99_us_high"]) == (900_000, 100, 900_000)
+        assert "latency_p99_us_ci95" not in row
+
+
+def test_runs_without_histograms_get_medians() -> None:
+    row = merged([of(latency_p99_us=100), of(latency_p99_us=110), of(latency_p99_us=900_000)])
+    assert row["latency_p99_us"] == 110
+
+
+def test_a_repeat_that_failed_gives_no_histogram_and_shifts_none() -> None:
+    sweep, results = for_scenario(scenario(2)), list[StepResult]()
+    for us in (None, 20, 100, 30):
+        plan = sweep.next(results)
+        assert plan is not None
+        h = Histogram([us, 10], us, us) if us else Histogram()
+        results.append(
+            StepResult(len(results) + 1, plan, "ok", {"latency_p50_us": us}, histograms={"latency": h})
+            if us
+            else StepResult(1, plan, "failed", reason="broker")
+        )
+    first, second = sweep.rows(results)
+    assert (first["latency_p50_us"], first["latency_p50_us_n"], first["repeats"]) == (100, 1, 2)
+    assert (second["latency_p50_us"], second["latency_p50_us_low"], second["latency_p50_us_high"]) == (20, 20, 30)
