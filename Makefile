@@ -24,7 +24,7 @@ help: ## List these commands
 
 demo: install java ## Two small scaling tables, really measured: ZMQ PUB/SUB and Kafka (about two minutes)
 	$(BIN)/hydra zmqrate --clients 30,60 --step-seconds 0.5 --start-rate 8000 \
-		--set sweep.search.ratio=1.2 --set sweep.search.confirmations=1 --set warmup_s=0.5 \
+		--search-steps 20 --set warmup_s=0.5 \
 		--out runs/demo-$(NOW)-zmqrate
 	@echo
 	$(BIN)/hydra kafka-batch --clients 10,30 --msg-batch 100,1000 --duration 2 \

@@ -32,6 +32,7 @@ from hydra.options import (
     overrides,
     packing_flag,
     run_flags,
+    search_flags,
     sweep_flags,
     zmq_flags,
 )
@@ -85,7 +86,7 @@ def _run(scenario: str | Path, flags: dict[str, Any], more: dict[str, object] | 
 @run_flags
 @click.option("--sndhwm", "sndhwms", type=COUNTS, help="High-water marks to search at; 0 is unbounded.")
 @click.option("--step-seconds", "duration", type=float, metavar="SECONDS", help="Length of a step (default: 60).")
-@click.option("--start-rate", type=float, metavar="RATE", help="Where the search for a rate begins.")
+@search_flags
 @click.option("--loss-target", type=float, metavar="PERCENT", help="Loss below which a rate passes (default: 0.5).")
 @click.option("--no-flaky", is_flag=True, help="Leave out the slow and the reconnecting clients.")
 def zmqrate(**flags: Any) -> None:
@@ -149,7 +150,7 @@ def kafka_fixed(**flags: Any) -> None:
 @native_flags
 @sweep_flags
 @run_flags
-@click.option("--start-rate", type=float, metavar="RATE", help="Where the search for a rate begins.")
+@search_flags
 @click.option("--msg-batch", type=int, help="Messages per batch (default: 1000).")
 @click.option("--linger-ms", type=float, help="How long the producer waits for a batch to fill (default: 10).")
 def kafka_rate(**flags: Any) -> None:

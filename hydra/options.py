@@ -99,6 +99,18 @@ zmq_flags = _flags(
 )
 """Flags of the ZMQ commands."""
 
+search_flags = _flags(
+    click.option("--start-rate", type=float, metavar="RATE", help="Where the search for a rate begins."),
+    click.option(
+        "--search-width",
+        type=float,
+        metavar="RATIO",
+        help="A search ends when the upper limit of its 95 % interval is at most this times the lower (default: 1.25).",
+    ),
+    click.option("--search-steps", type=int, metavar="N", help="Steps of a search at most (default: 60)."),
+)
+"""Flags of the commands that search for rates."""
+
 packing_flag = click.option(
     "--clients-per-process", type=int, metavar="K", help="native: subscribers packed into one process."
 )
@@ -133,6 +145,8 @@ _KEYS: Mapping[str, str] = {
     "replication_factor": "kafka.replication_factor",
     "client": "client",
     "start_rate": "sweep.search.start_rate",
+    "search_width": "sweep.search.width",
+    "search_steps": "sweep.search.steps",
     "repeat": "sweep.repeat",
     **{name: f"native.{name}" for name in _NATIVE},
 }

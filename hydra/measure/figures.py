@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Final
 
-from hydra.measure import latency, loss, rates
+from hydra.measure import latency, loss, rates, shortfall
 from hydra.measure.lag import Growth, growth
 from hydra.measure.resources import HostSample, HostSummary, summarise
 from hydra.measure.verdict import Evidence, verdict
@@ -151,6 +151,7 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
         "passed": _passed(o, accounts, others, growing),
         "loss_target_pct": 100 * o.loss_target,
     }
+    columns |= _shortfall(o, account if accounts else None, mine, growing)
     alive = [c for c in others if c in o.subscriber_reports]
     return columns | _hosts_and_verdict(o, columns, _passed(o, accounts, alive, growing))
 
@@ -201,6 +202,28 @@ def _passed(o: Observation, accounts: _Accounts | None, clients: Collection[int]
     if at_best and not accounts.exact and not accounts.of(clients, "least").passes(o.loss_target):
         return None
     return at_best
+
+
+def _shortfall(
+    o: Observation, account: loss.Fate | None, mine: Sequence[SubscriberReport], growing: Growth
+) -> dict[str, Figure]:
+    """What of the rate did not arrive, and in which bursts; not known at rate ``max`` and without an account."""
+    rate = o.plan.settings.rate
+    if rate == "max" or account is None or not account.expected or not mine:
+        return {"shortfall_pct": None, "bursts_s": None}
+    unsustained = (account.undrained + account.unknown) / account.expected
+    due = rate * o.plan.duration_s
+    unsent = max(1 - p.sent / due for p in o.publisher_reports.values())
+    if any(p.stopped_early for p in o.publisher_reports.values()):
+        unsustained = max(unsustained, unsent)
+    if growing.share is not None:
+        unsustained = max(unsustained, growing.share)
+    else:
+        # No lag is known: what was not sent, or not received in time, is all there is to go by.
+        late = 1 - account.in_time / account.expected - account.lost / account.expected
+        unsustained = max(unsustained, unsent, late)
+    bursts = shortfall.bursts(shortfall.course(mine, rate, o.window_s), o.window_s, unsustained)
+    return {"shortfall_pct": 100 * sum(bursts) / o.window_s, "bursts_s": shortfall.written(bursts)}
 
 
 def _fairness(received: Sequence[int]) -> dict[str, Figure]:

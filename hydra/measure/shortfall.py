@@ -28,57 +28,46 @@ _LONGEST_S: Final = 1.0
 Course = npt.NDArray[np.float64]
 
 
-def course(reports: Collection[SubscriberReport], asked: int, rate_pps: float, window_s: float) -> Course:
+def course(reports: Collection[SubscriberReport], rate_pps: float, window_s: float) -> Course:
     """The share of what was due in each slice of the window that was lost, as a mean over the subscribers.
 
     Args:
         reports: of the subscribers.
-        asked: how many subscribers there were.
         rate_pps: messages/s that each publisher was asked for.
         window_s: length of the window in seconds.
     """
     slices = max(ceil(window_s / SLICE_S), 1)
-    width_s = window_s / slices
-    edges = np.zeros(slices + 1)
-    publishers = 1
-    for report in reports:
-        publishers = max(publishers, len(report.ledgers))
-        for ledger in report.ledgers:
-            for first, last in _missing(ledger, rate_pps, window_s):
-                _spread(edges, first / rate_pps / width_s, (last + 1) / rate_pps / width_s)
-    lost: Course = np.cumsum(edges[:-1]) * width_s * rate_pps
-    due = rate_pps * width_s * max(asked, 1) * publishers
-    return np.clip(lost / due, 0.0, 1.0)
+    width = rate_pps * window_s / slices
+    ledgers = [ledger for report in reports for ledger in report.ledgers]
+    ranges = [r for ledger in ledgers if ledger.missing for r in _missing(ledger, int(rate_pps * window_s))]
+    if not ranges:
+        return np.zeros(slices)
+    # How much was lost before each edge of a slice is the sum over ranges of how much of each lies before it. That is
+    # a broken line: it rises from the beginning of a range to its end.
+    edges = np.arange(slices + 1) * width
+    first, last = np.array(ranges, np.float64).T
+    before = _before(np.sort(first), edges) - _before(np.sort(last + 1), edges)
+    return np.clip(np.diff(before) / (width * len(ledgers)), 0.0, 1.0)
 
 
-def _missing(ledger: LedgerCounts, rate_pps: float, window_s: float) -> Iterable[SequenceRange]:
-    """The missing ranges; of a list that was cut, the rest follows on the last that is known, as if it were one."""
+def _before(points: Course, edges: Course) -> Course:
+    """Σ max(0, edge − point) over the points, for every edge; both rise."""
+    counts = np.searchsorted(points, edges)
+    sums = np.concatenate(([0.0], np.cumsum(points)))
+    return np.asarray(counts * edges - sums[counts])
+
+
+def _missing(ledger: LedgerCounts, due: int) -> Iterable[SequenceRange]:
+    """The missing ranges; of a list that was cut, the rest stands in the middle of what follows.
+
+    Nobody knows where in what is left of the window the others were: there they are as near as can be.
+    """
     yield from ledger.missing_ranges
     rest = ledger.missing - sum(last - first + 1 for first, last in ledger.missing_ranges)
     if rest > 0:
         behind = ledger.missing_ranges[-1][1] + 1 if ledger.missing_ranges else 0
-        end = max(int(rate_pps * window_s), behind + rest)
-        # Nobody knows where in what is left of the window they were: in its middle they are as near as can be.
-        first = behind + (end - behind - rest) // 2
+        first = behind + max(due - behind - rest, 0) // 2
         yield first, first + rest - 1
-
-
-def _spread(edges: Course, begin: float, end: float) -> None:
-    """Adds a loss from ``begin`` to ``end`` (in slices) to the differences whose running sum is the course.
-
-    Within a slice a part of it counts as the same part of the slice's loss, spread over the slice.
-    """
-    last = len(edges) - 2
-    first_slice, last_slice = min(int(begin), last), min(int(end), last)
-    if first_slice == last_slice:
-        edges[first_slice] += end - begin
-        edges[first_slice + 1] -= end - begin
-        return
-    head, tail = first_slice + 1 - begin, end - last_slice
-    edges[first_slice] += head
-    edges[first_slice + 1] += 1 - head
-    edges[last_slice] += tail - 1
-    edges[last_slice + 1] -= tail
 
 
 def bursts(lost: Course, window_s: float, unsustained: float) -> list[float]:

@@ -1,4 +1,4 @@
-"""The highest rate whose expected shortfall is at most a target, estimated from steps that are each left to chance. Pure.
+"""The highest rate whose expected shortfall is at most a target, from steps that are each left to chance. Pure.
 
 Definition. The *shortfall* of a rate r is the share of what is due that is lost, or that piles up instead of being
 delivered, as a mean over time: L(r). The figure looked for is R, the highest rate with L(R) ≤ t. It does not depend on
@@ -146,7 +146,7 @@ def _tables(target: float) -> _Tables:
 
 
 def _capacity_above(target: float, jitter: float) -> float:
-    """log c − log R where c varies log-normally: E[max(0, 1 − c·e^(jitter·z)/R)] = target, z standard normal."""
+    """Where c varies log-normally, log c − log R with E[max(0, 1 − c·e^(jitter·z)/R)] = target, z standard normal."""
 
     def excess(d: float) -> float:
         return float(ndtr(-d / jitter) - exp(d + jitter**2 / 2) * ndtr(-d / jitter - jitter) - target)
@@ -270,7 +270,8 @@ class RateEstimate:
 
         Args:
             seconds: length of the step.
-            least, most: limits of the answer, messages/s.
+            least: the lowest answer, messages/s.
+            most: the highest.
         """
         chance, capacity = self._weight()
         p = chance.sum(axis=1) + capacity.sum(axis=1)
@@ -281,7 +282,11 @@ class RateEstimate:
         places = np.linspace(low - 0.1 / LATTICE, high + 0.2 / LATTICE, _CANDIDATES).round().astype(int)
         limits = place(least), place(most)
         places = np.unique(np.clip(places, *limits))
-        return rate_at(int(min(places, key=lambda at: self._entropy_after(int(at), seconds, weights, bursts, capacity))))
+
+        def entropy(at: int) -> float:
+            return self._entropy_after(at, seconds, weights, bursts, capacity)
+
+        return rate_at(min(map(int, places), key=entropy))
 
     def _entropy_after(self, at: int, seconds: float, chance: Floats, bursts: Floats, capacity: Floats) -> float:
         """Expected entropy of R after a step at this place, by whether it falls short at all."""

@@ -95,13 +95,17 @@ class Search:
             return search.max_doublings + 1
         # The bracket may take more than the budget: from anywhere, all the way to the other end.
         span = search.start_rate * 2.0**search.max_doublings / search.floor_rate
-        again = ceil(_AGAIN * search.steps) * sum(s in ("slow", "reconnecting") for s in search.series)
-        return max(search.steps, 2 * ceil(log2(span)) + 3) + (again if series == "loss" else ceil(_AGAIN * search.steps))
+        # The undisturbed search may go on once for each cohort, that of a cohort once.
+        cohorts = sum(s in ("slow", "reconnecting") for s in search.series)
+        again = ceil(_AGAIN * search.steps) * (cohorts if series == "loss" else 1)
+        return max(search.steps, 2 * ceil(log2(span)) + 3) + again
 
     def _play(self, results: Sequence[StepResult]) -> _Played:
         played = self._played
-        if played is None or len(played.taken) > len(results) or any(
-            a is not b and a != b for a, b in zip(played.taken, results, strict=False)
+        if (
+            played is None
+            or len(played.taken) > len(results)
+            or any(a is not b and a != b for a, b in zip(played.taken, results, strict=False))
         ):
             rows: list[Row] = []
             script = self._script(rows)
@@ -232,7 +236,9 @@ class Search:
     def _fill(self, row: Row, found: Threshold, sndhwm: int | None = None) -> None:
         series = found.series
         name = series if sndhwm is None else f"loss_sndhwm_{sndhwm}"
-        row[search_column(series, self._search) if sndhwm is None else sndhwm_column(sndhwm, self._search)] = found.figure
+        row[search_column(series, self._search) if sndhwm is None else sndhwm_column(sndhwm, self._search)] = (
+            found.figure
+        )
         row[f"{name}_low_pps"] = found.interval.low if found.interval else None
         row[f"{name}_high_pps"] = found.interval.high if found.interval else None
         row[f"{name}_steps"] = len(found.evidence)

@@ -14,7 +14,7 @@ from typing import Final
 from hydra.measure.shortfall import read
 from hydra.model import Cohort, Figure, SearchSeries, SearchSpec, Settings, StepPlan, StepResult
 from hydra.sweep.asked import Asked
-from hydra.sweep.columns import BURSTS, VERDICT
+from hydra.sweep.columns import BURSTS
 from hydra.sweep.estimate import LEAST_TARGET, Evidence, Interval, RateEstimate, place, rate_at
 
 WIDEST: Final = 4.0
