@@ -1,4 +1,4 @@
-"""kafka-python clients: ``kafka-pub`` and ``kafka-sub`` in pure Python."""
+"""kafka-python clients: ``kafka-pub`` and ``kafka-sub`` in Python, checksums in C."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import crc32c
 import kafka
 import numpy as np
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
@@ -300,7 +301,8 @@ def _text(e: BaseException) -> str:
 
 
 def _versions() -> dict[str, str]:
-    return {"kafka-python": kafka.__version__}
+    # kafka-python takes crc32c by itself, and does without it in silence. Imported here, it cannot be missing.
+    return {"kafka-python": kafka.__version__, "crc32c": crc32c.__version__}
 
 
 def kinds() -> Mapping[str, Kind]:
