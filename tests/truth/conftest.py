@@ -18,7 +18,7 @@ from tests.conformance.conftest import PYTHON
 def zmq_implementation(request: pytest.FixtureRequest) -> str:
     """Its name; skips the test where it is not there."""
     name = str(request.param)
-    _require(name)
+    require(name)
     return name
 
 
@@ -30,15 +30,8 @@ def zmq_command(zmq_implementation: str) -> str:
     return f"{PYTHON} hydra.zmqtest.pyzmq"
 
 
-@pytest.fixture(params=["kafka-python", "confluent-kafka", "native"])
-def kafka_implementation(request: pytest.FixtureRequest) -> str:
-    """Its name; skips the test where it is not there."""
-    name = str(request.param)
-    _require(name)
-    return name
-
-
-def _require(implementation: str) -> None:
+def require(implementation: str) -> None:
+    """Skips the test where the implementation is not there."""
     if implementation == "native" and nativebuild.find() is None:
         pytest.skip("the native client is not built")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -35,7 +35,7 @@ def ranges_of(sequences: list[int]) -> list[SequenceRange]:
     return runs
 
 
-PLANTED: list[tuple[str, Loses]] = cases(
+PLANTED: Sequence[tuple[str, Loses]] = cases(
     [
         ("every 7th", lambda n: n % 7 == 3),
         ("13 of every 100, and the last ones", lambda n: n % 100 < 13 or n >= 590),

@@ -61,15 +61,13 @@ class SubWitness:
 def data_endpoint(command: Background) -> str:
     """Where the publisher of a ``hydra`` command listens, once it does."""
 
-    def listening() -> list[str]:
-        found = []
+    def listening() -> list[tuple[str, int]]:
+        found: list[tuple[str, int]] = []
         for process in command.clients("zmq-pub"):
             with contextlib.suppress(psutil.Error):
-                for connection in process.net_connections("tcp"):
-                    if connection.status == psutil.CONN_LISTEN:
-                        found.append(f"tcp://{connection.laddr.ip}:{connection.laddr.port}")
+                found += [c.laddr for c in process.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
         return found
 
     wait_until(listening, 60, "a publisher that listens")
-    (endpoint,) = listening()
-    return endpoint
+    ((host, port),) = listening()
+    return f"tcp://{host}:{port}"
