@@ -79,6 +79,7 @@ class Step:
         duration_s: float,
         *,
         drain_max_s: float = 10.0,
+        quiet_s: float = 0.5,
         begun: Callable[[Window], None] = lambda _: None,
     ) -> Measured:
         """Window, stop, drain, reports; ``begun`` is called with the window before it begins, and may wait in it."""
@@ -95,6 +96,7 @@ class Step:
             {PUBLISHER: publisher.sent},
             unacknowledged={PUBLISHER: publisher.unacknowledged},
             drain_max_s=drain_max_s,
+            quiet_s=quiet_s,
         )
         peer.heard(Report, self.subscribers, epoch=self.epoch, timeout_s=drain_max_s + 10)
         reports = {}

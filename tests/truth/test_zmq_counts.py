@@ -26,7 +26,7 @@ def test_tx_and_rx_are_what_an_independent_subscriber_counts(
 ) -> None:
     run = tmp_path / "run"
     arguments = (
-        "zmqfixed", "--client", zmq_implementation, "--clients", "2,3", "--rate", rate, "--duration", 1,
+        "zmqfixed", "--client", zmq_implementation, "--clients", "2,3", "--rate", rate, "--duration", 0.5,
         "--message-size", size, *(WAITING if rate == "max" else UNBOUNDED), "--set", "warmup_s=0.3", "--out", run,
     )  # fmt: skip
     with background(*arguments, log=tmp_path / "log") as command, SubWitness(data_endpoint(command)) as witness:
