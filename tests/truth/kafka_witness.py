@@ -1,11 +1,11 @@
-"""A consumer and an admin client of our own at the topic of a run that somebody else steers."""
+"""An admin client and a consumer of our own at the topic of a run that somebody else steers."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 
 from confluent_kafka import Consumer, TopicPartition
@@ -17,6 +17,7 @@ from hydra.client.header import HEADER
 
 LOOK_S = 0.02
 """How often the log's length is looked at."""
+READ_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,88 +29,80 @@ class Length:
     records: int
 
 
-def topics(bootstrap: str) -> set[str]:
-    """The topics of a cluster."""
-    return set(AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=10).topics)
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Records and distinct sequences by the epoch in their header; epoch 0 are probes."""
+
+    records: Counter[int] = field(default_factory=Counter)
+    sequences: dict[int, set[int]] = field(default_factory=dict)
 
 
 class LogWitness:
-    """Reads the first topic that appears and is not in ``known``: its records, and the length of its log over time."""
+    """Keeps looking at the first topic that appears on a cluster after this object."""
 
-    def __init__(self, bootstrap: str, known: set[str]) -> None:
-        self._bootstrap, self._known = bootstrap, known
-        self.records: Counter[int] = Counter()
-        """Records by the epoch in their header; 0 are probes."""
-        self.sequences: dict[int, set[int]] = {}
-        self.lengths: list[Length] = []
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+        self._known = set(self._topics())
+        self._lengths: list[Length] = []
+        self._partitions: list[TopicPartition] = []
         self._closing = threading.Event()
-        self._topic = ""
-        self._partitions: list[int] = []
-        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._read, self._look)]
-        self._found = threading.Event()
-        for thread in self._threads:
-            thread.start()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
 
-    @property
-    def read(self) -> int:
-        """How many records have been read."""
-        return sum(self.records.values())
+    def grown(self, after_ns: int, before_ns: int) -> int:
+        """By how many records the log grew from the last look before ``after_ns`` to the first one after the other."""
+        first = [length.records for length in self._lengths if length.told_ns < after_ns][-1]
+        last = next(length.records for length in self._lengths if length.asked_ns > before_ns)
+        return last - first
 
-    def has_read(self, epoch: int, sequence: int) -> bool:
-        """Whether this message has been read."""
-        return sequence in self.sequences.get(epoch, ())
+    def looked_after(self, moment_ns: int) -> bool:
+        """Whether the log was looked at after a moment."""
+        return any(length.asked_ns > moment_ns for length in self._lengths)
 
-    def length_before(self, moment_ns: int) -> int:
-        """The log's length as last told before a moment."""
-        return [length.records for length in self.lengths if length.told_ns < moment_ns][-1]
+    def read(self) -> Read:
+        """Everything that is in the log now, and perhaps a little of what follows."""
+        settings = {"bootstrap.servers": self._bootstrap, "group.id": "witness", "enable.auto.commit": False}
+        consumer = Consumer({**settings, "log_level": 0})
+        consumer.assign([TopicPartition(p.topic, p.partition, 0) for p in self._partitions])
+        left = {p.partition: consumer.get_watermark_offsets(p, timeout=10)[1] for p in self._partitions}
+        found = Read()
+        deadline = time.monotonic() + READ_WITHIN_S
+        while any(records > 0 for records in left.values()):
+            assert time.monotonic() < deadline, f"not all of the log can be read: {left}"
+            for message in consumer.consume(10_000, 0.1):
+                value, partition = message.value(), message.partition()
+                assert message.error() is None
+                assert value is not None
+                assert partition is not None
+                epoch, _, sequence, _ = HEADER.unpack_from(value)
+                found.records[epoch] += 1
+                found.sequences.setdefault(epoch, set()).add(sequence)
+                left[partition] -= 1
+        consumer.close()
+        return found
 
-    # --- the two clients -------------------------------------------------------------------------------------------
+    def _topics(self) -> dict[str, list[int]]:
+        described = self._admin.list_topics(timeout=10).topics
+        return {name: sorted(topic.partitions) for name, topic in described.items() if topic.partitions}
 
     def _look(self) -> None:
-        admin = AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 0})
-        while not self._closing.is_set():
-            new = {
-                name: sorted(described.partitions)
-                for name, described in admin.list_topics(timeout=10).topics.items()
-                if name not in self._known and described.partitions
-            }
-            if new:
-                break
-            self._closing.wait(LOOK_S)
-        else:
-            return
-        ((self._topic, self._partitions),) = new.items()
-        self._found.set()
-        asked = {TopicPartition(self._topic, p): OffsetSpec.latest() for p in self._partitions}  # type: ignore[no-untyped-call]
+        while not self._partitions and not self._closing.wait(LOOK_S):
+            self._partitions = [
+                TopicPartition(name, p) for name, ps in self._topics().items() if name not in self._known for p in ps
+            ]
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         while not self._closing.wait(LOOK_S):
             asked_ns = time.time_ns()
-            futures = admin.list_offsets(asked, request_timeout=5)
-            answers = [future.exception() or future.result() for future in futures.values()]
-            ends = [answer.offset for answer in answers if not isinstance(answer, BaseException)]
+            futures = self._admin.list_offsets(dict.fromkeys(self._partitions, latest), request_timeout=5)
             # A topic that is not quite there, or about to go, has no length.
-            if len(ends) == len(asked):
-                self.lengths.append(Length(asked_ns, time.time_ns(), sum(ends)))
-
-    def _read(self) -> None:
-        while not self._found.wait(LOOK_S):
-            if self._closing.is_set():
-                return
-        settings = {"bootstrap.servers": self._bootstrap, "group.id": "witness", "enable.auto.commit": False}
-        consumer = Consumer({**settings, "log_level": 0, "fetch.wait.max.ms": 20})
-        consumer.assign([TopicPartition(self._topic, p, 0) for p in self._partitions])
-        while not self._closing.is_set():
-            for message in consumer.consume(10_000, 0.05):
-                value = message.value()
-                if message.error() is None and value is not None:
-                    epoch, _, sequence, _ = HEADER.unpack_from(value)
-                    self.records[epoch] += 1
-                    self.sequences.setdefault(epoch, set()).add(sequence)
-        consumer.close()
+            if not any(future.exception(10) for future in futures.values()):
+                records = sum(future.result().offset for future in futures.values())
+                self._lengths.append(Length(asked_ns, time.time_ns(), records))
 
     def __enter__(self) -> LogWitness:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._closing.set()
-        for thread in self._threads:
-            thread.join(10)
+        self._thread.join(10)

@@ -13,7 +13,7 @@ from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.results.store import DATABASE, RunStore
 from tests.integration.command import background, steps, wait_until
 from tests.truth.conftest import require
-from tests.truth.kafka_witness import LogWitness, topics
+from tests.truth.kafka_witness import LogWitness
 from tests.truth.scale import cases
 
 pytestmark = pytest.mark.processes
@@ -23,11 +23,13 @@ EACH_ONCE = [("kafka-python", "1", "4000"), ("confluent-kafka", "0", "4000"), ("
 EVERY_WAY = [way for way in product(IMPLEMENTATIONS, ("0", "1", "all"), ("4000", "max")) if way not in EACH_ONCE]
 
 
-def start_ns(run: Path, epoch: int) -> int:
-    """When the window of a step began."""
-    with contextlib.closing(sqlite3.connect(run / DATABASE)) as db:
-        ((began,),) = db.execute("SELECT start_ns FROM steps WHERE epoch = ?", (epoch,))
-    return int(began)
+def window_to_row(run: Path) -> tuple[int, int]:
+    """When the first step's window began, and when it was stored: nothing else is sent meanwhile (Unix time, ns)."""
+    with contextlib.closing(sqlite3.connect(run / DATABASE, timeout=10)) as db:
+        ((began, stored),) = db.execute(
+            "SELECT start_ns, time_ns FROM steps, events WHERE kind = 'stored' ORDER BY steps.epoch, events.id LIMIT 1"
+        )
+    return began, stored
 
 
 @pytest.mark.parametrize(("implementation", "acks", "rate"), cases(EACH_ONCE, EVERY_WAY))
@@ -36,34 +38,27 @@ def test_tx_is_the_growth_of_the_log_and_rx_is_what_an_independent_consumer_read
 ) -> None:
     require(implementation)
     run = tmp_path / "run"
-    # The second step is there to keep the topic until the witness has read what the first one wrote. Without a warm-up,
-    # the first one's own probes stand right before its messages.
+    # Without a warm-up the step's own probes stand right before its messages. The second step is there to keep the
+    # topic until it is read, while the run is made to stand still.
     arguments = (
-        "kafka-fixed", "--client", implementation, "--clients", "2,3", "--rate", rate, "--duration", 0.5,
+        "kafka-fixed", "--client", implementation, "--clients", 2, "--repeat", 2, "--rate", rate, "--duration", 0.5,
         "--message-size", 100, "--partitions", 3, "--set", f'settings.acks="{acks}"', "--set", "warmup_s=0",
         "--bootstrap", broker.bootstrap, "--out", run,
     )  # fmt: skip
-    with (
-        LogWitness(broker.bootstrap, topics(broker.bootstrap)) as witness,
-        background(*arguments, log=tmp_path / "log") as command,
-    ):
+    with LogWitness(broker.bootstrap) as witness, background(*arguments, log=tmp_path / "log") as command:
         wait_until(lambda: steps(run), 60, "the first row")
-        length = witness.lengths[-1].records
-        wait_until(lambda: witness.read >= length, 20, "the witness to have read the log")
+        command.process.suspend()
+        wait_until(lambda: witness.looked_after(window_to_row(run)[1]), 10, "a look at the log")
+        grown = witness.grown(*window_to_row(run))
+        read = witness.read()
+        command.process.resume()
         assert command.wait(60) == 0, command.output()
     with RunStore.open(run) as store:
         result = store.results()[0]
         rows = store.clients(result.epoch)
-        (stored_ns,) = (
-            time_ns
-            for time_ns, _, kind, text in store.events()
-            if kind == "stored" and text.startswith(f"epoch {result.epoch}:")
-        )
 
-    grown = witness.length_before(stored_ns) - witness.length_before(start_ns(run, result.epoch))
-    epoch = result.epoch
     # The two witnesses agree with each other, and none of the messages is there twice.
-    assert grown == witness.records[epoch] == len(witness.sequences[epoch]) > 0
+    assert grown == read.records[result.epoch] == len(read.sequences[result.epoch]) > 0
     figures = result.figures
     assert (figures["total_tx"], figures["total_rx"]) == (grown, grown)
     assert (figures["client_loss_pct"], figures["failed_clients"], figures["undrained"]) == (0, 0, 0)
