@@ -38,7 +38,7 @@ def test_a_batch_that_was_changed_on_its_way_is_found_out() -> None:
 
 @pytest.mark.parametrize("kind", ["kafka-pub", "kafka-sub"])
 def test_hello_names_the_extension(kind: str) -> None:
-    assert kinds()[kind].versions() == {"kafka-python": version("kafka-python"), "crc32c": version("crc32c")}
+    assert kinds()[kind].versions()["crc32c"] == version("crc32c")
 
 
 def test_a_client_without_the_extension_does_not_start() -> None:
