@@ -302,7 +302,7 @@ def _text(e: BaseException) -> str:
 
 def _versions() -> dict[str, str]:
     # kafka-python takes crc32c by itself, and does without it in silence. Imported here, it cannot be missing.
-    return {"kafka-python": kafka.__version__, "crc32c": crc32c.__version__}
+    return {"crc32c": crc32c.__version__, "kafka-python": kafka.__version__, "python": sys.version.split()[0]}
 
 
 def kinds() -> Mapping[str, Kind]:
