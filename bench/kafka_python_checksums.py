@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib.metadata import version
 from unittest.mock import patch
 
 import crc32c
@@ -50,7 +51,7 @@ def microseconds(work: Callable[[], object]) -> float:
 
 def main() -> None:
     """Prints a line for each size and side."""
-    print(f"crc32c {crc32c.__version__}, in hardware: {crc32c.hardware_based}")
+    print(f"crc32c {version('crc32c')}, in hardware: {crc32c.hardware_based}")
     print(f"{'bytes':>6} {'side':<9} {'in C':>7} {'Python':>7}  µs/record; Python : C")
     for size in (100, 1000):
         batch = build(size)

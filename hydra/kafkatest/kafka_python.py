@@ -8,9 +8,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
-import crc32c
+import crc32c  # noqa: F401  # kafka-python takes it by itself, and does without it in silence: here it cannot be missing
 import kafka
 import numpy as np
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
@@ -301,8 +302,7 @@ def _text(e: BaseException) -> str:
 
 
 def _versions() -> dict[str, str]:
-    # kafka-python takes crc32c by itself, and does without it in silence. Imported here, it cannot be missing.
-    return {"crc32c": crc32c.__version__, "kafka-python": kafka.__version__, "python": sys.version.split()[0]}
+    return {"crc32c": version("crc32c"), "kafka-python": kafka.__version__, "python": sys.version.split()[0]}
 
 
 def kinds() -> Mapping[str, Kind]:
