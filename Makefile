@@ -36,8 +36,9 @@ test: native-tests install java browser ## Lint, strict types, and all tests aga
 lint: install ## Lint and strict types only
 	$(BIN)/tox run -e lint,type
 
-soak: install java ## Kill a run's controller at fifty random moments (some ten minutes)
+soak: install java ## Fifty kills of a run's controller, and every figure against witnesses (a quarter of an hour)
 	HYDRA_SOAK_SEEDS=50 $(BIN)/tox run -e py -- -n 2 tests/integration/test_soak.py
+	HYDRA_TRUTH=whole $(BIN)/tox run -e py -- tests/truth
 
 bench: install java ## What Hydra's own clients cost, against bare loops
 	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python "$$script"; echo; done

@@ -31,7 +31,7 @@ LIBRARIES: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("msgspec", "numpy", "pyzmq"),
     "hydra.kafkatest.confluent": ("confluent-kafka", "typing-extensions"),
     "hydra.kafkatest.node": (),
-    "hydra.kafkatest.kafka_python": ("kafka-python", "confluent-kafka", "typing-extensions"),
+    "hydra.kafkatest.kafka_python": ("kafka-python", "crc32c", "confluent-kafka", "typing-extensions"),
 }
 """The distributions that every Python client imports, and those of single ones; a test runs them with these alone."""
 

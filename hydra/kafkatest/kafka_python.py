@@ -1,4 +1,4 @@
-"""kafka-python clients: ``kafka-pub`` and ``kafka-sub`` in pure Python."""
+"""kafka-python clients: ``kafka-pub`` and ``kafka-sub`` in Python, checksums in C."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
+import crc32c  # noqa: F401  # kafka-python takes it by itself, and does without it in silence: here it cannot be missing
 import kafka
 import numpy as np
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
-from kafka.record import util
 
 from hydra.client import group
 from hydra.client.acks import AckLedger
@@ -307,9 +307,7 @@ def _text(e: BaseException) -> str:
 
 
 def _versions() -> dict[str, str]:
-    # Each record's checksum is computed in C only where that package is there.
-    crc32c = "pure Python" if util.crc32c_c is None else version("crc32c")
-    return {"crc32c": crc32c, "kafka-python": kafka.__version__, "python": sys.version.split()[0]}
+    return {"crc32c": version("crc32c"), "kafka-python": kafka.__version__, "python": sys.version.split()[0]}
 
 
 def kinds() -> Mapping[str, Kind]:

@@ -84,6 +84,18 @@ def test_groups_start_with_nothing_but_the_archive(folder: Path, tmp_path: Path,
         assert Path(path).is_relative_to(tmp_path / "shared")
 
 
+def test_kafka_python_finds_its_checksums_in_the_archive(folder: Path, tmp_path: Path) -> None:
+    with tarfile.open(build(folder, [KAFKA]).path) as tar:
+        tar.extractall(tmp_path, filter="tar")
+    which = (
+        "import crc32c; from kafka.record.default_records import calc_crc32c;"
+        "print(calc_crc32c.__defaults__ == (crc32c.crc32c,), crc32c.__file__)"
+    )
+    in_c, where = run(tmp_path, "python", "-W", "ignore", "-c", which).stdout.split()
+    assert in_c == "True"
+    assert Path(where).is_relative_to(tmp_path / "shared")
+
+
 def test_further_files_are_in_the_package_and_count(artifact: Artifact, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.jar").write_text("one")
     first = build(folder, [PYZMQ], {"conf/kafka/jars/a.jar": tmp_path / "a.jar"})

@@ -53,8 +53,8 @@ class Window:
 class Bench:
     """Starts groups, speaks to them as the controller would, and leaves nothing behind."""
 
-    def __init__(self, *, silence_s: float = 0.0) -> None:
-        self.peer = ControlPeer(silence_s=silence_s)
+    def __init__(self, *, silence_s: float = 0.0, host: str = "127.0.0.1") -> None:
+        self.peer = ControlPeer(silence_s=silence_s, host=host)
         self.groups: list[GroupProgram] = []
 
     def launch(

@@ -33,7 +33,7 @@ class ControlPeer:
     Data sockets take part in the same loop: :meth:`watch` gives a socket a callback for when it is readable.
     """
 
-    def __init__(self, *, silence_s: float = 0.0) -> None:
+    def __init__(self, *, silence_s: float = 0.0, host: str = "127.0.0.1") -> None:
         self.silence_s = silence_s
         self.welcoming = True
         self.log: list[FromClient] = []
@@ -44,7 +44,7 @@ class ControlPeer:
         self._socket.curve_publickey = self.keys.server_public.encode()
         self._socket.curve_secretkey = self.keys.server_secret.encode()
         self._socket.linger = 0
-        self._socket.bind("tcp://127.0.0.1:*")
+        self._socket.bind(f"tcp://{host}:*")
         self.environment = curve.environment(self.keys, self._socket.getsockopt_string(zmq.LAST_ENDPOINT))
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)

@@ -11,11 +11,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Hosts:
-    """``here`` is this machine's address on their network; ``addresses`` and ``names`` are the namespaces'."""
+    """``here`` is this machine's address on their network; ``addresses`` and ``names`` are the namespaces'.
+
+    ``links`` are this machine's ends of the links that lead to them.
+    """
 
     here: str
     addresses: list[str]
     names: list[str]
+    links: list[str]
 
 
 def _ip(*words: str) -> None:
@@ -32,18 +36,20 @@ def hosts(count: int) -> Iterator[Hosts]:
     mark = os.getpid()
     bridge, network = f"hy{mark}", f"10.213.{mark % 250}"
     names = [f"hydra-{mark}-{n}" for n in range(count)]
+    links = [f"hy{mark}v{n}" for n in range(count)]
     with ExitStack() as stack:
         _ip("link", "add", bridge, "type", "bridge")
         stack.callback(_ip, "link", "del", bridge)
         _ip("addr", "add", f"{network}.1/24", "dev", bridge)
         _ip("link", "set", bridge, "up")
-        for n, name in enumerate(names):
+        for n, (name, ours) in enumerate(zip(names, links, strict=True)):
             _ip("netns", "add", name)
             stack.callback(_ip, "netns", "del", name)
-            ours = f"hy{mark}v{n}"
             _ip("link", "add", ours, "type", "veth", "peer", "name", "eth0", "netns", name)
+            # It goes with its namespace, but that takes its time.
+            stack.callback(_ip, "link", "del", ours)
             _ip("link", "set", ours, "master", bridge, "up")
             _ip("-n", name, "addr", "add", f"{network}.{n + 2}/24", "dev", "eth0")
             _ip("-n", name, "link", "set", "eth0", "up")
             _ip("-n", name, "link", "set", "lo", "up")
-        yield Hosts(f"{network}.1", [f"{network}.{n + 2}" for n in range(count)], names)
+        yield Hosts(f"{network}.1", [f"{network}.{n + 2}" for n in range(count)], names, links)

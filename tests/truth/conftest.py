@@ -1,0 +1,57 @@
+"""The implementations whose figures are held against what is seen from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from hydra import nativebuild
+from hydra.errors import MissingDependencyError
+from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.jars import fetch, find_java
+from tests.conformance.bench import Bench
+from tests.conformance.conftest import PYTHON
+
+
+@pytest.fixture(params=["pyzmq", "native"])
+def zmq_implementation(request: pytest.FixtureRequest) -> str:
+    """Its name; skips the test where it is not there."""
+    name = str(request.param)
+    require(name)
+    return name
+
+
+@pytest.fixture
+def zmq_command(zmq_implementation: str) -> str:
+    """The command line of a ZMQ client."""
+    if zmq_implementation == "native":
+        return str(nativebuild.find())
+    return f"{PYTHON} hydra.zmqtest.pyzmq"
+
+
+def require(implementation: str) -> None:
+    """Skips the test where the implementation is not there."""
+    if implementation == "native" and nativebuild.find() is None:
+        pytest.skip("the native client is not built")
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    it = Bench()
+    try:
+        yield it
+    finally:
+        it.close()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
+    """A user's own Kafka, from where Hydra stands."""
+    try:
+        find_java()
+        fetch()
+    except MissingDependencyError as e:
+        pytest.skip(str(e))
+    with EmbeddedBroker(tmp_path_factory.mktemp("kafka") / "broker", warm=False) as running:
+        yield running

@@ -1,0 +1,107 @@
+"""One publisher and some subscribers of an implementation, steered over a real control channel, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hydra.control.protocol import Ready, Report
+from hydra.model import PublisherReport, Settings, SubscriberReport
+from tests.conformance.bench import Bench, Window
+
+PUBLISHER = 100
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a step's clients reported."""
+
+    epoch: int
+    window: Window
+    publisher: PublisherReport
+    subscribers: Mapping[int, SubscriberReport]
+
+
+class Stage:
+    """The clients of one test.
+
+    Args:
+        bench: where they dial in.
+        command: the program, with words before it such as :func:`tests.truth.priority.first` puts there.
+        subscribers: their ids, in a row.
+        host: the address that the publisher binds.
+        within: words before the subscribers' command only.
+    """
+
+    def __init__(
+        self,
+        bench: Bench,
+        command: str,
+        subscribers: Sequence[int] = (1,),
+        *,
+        host: str = "127.0.0.1",
+        within: str = "",
+    ) -> None:
+        self.bench = bench
+        self.subscribers = list(subscribers)
+        self._epoch = 0
+        bench.launch(command, "zmq-pub", first_id=PUBLISHER, group="p", env={"HYDRA_DATA_HOST": host})
+        first, count = self.subscribers[0], len(self.subscribers)
+        bench.launch(f"{within} {command}", "zmq-sub", first_id=first, count=count, group="s")
+
+    def next(self, settings: Settings) -> Step:
+        """Configures the publisher for a further step."""
+        self._epoch += 1
+        endpoint = self.bench.configure_publisher(PUBLISHER, self._epoch, settings)
+        return Step(self.bench, self.subscribers, self._epoch, settings, endpoint)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step whose publisher listens at ``endpoint``."""
+
+    bench: Bench
+    subscribers: Sequence[int]
+    epoch: int
+    settings: Settings
+    endpoint: str
+
+    def connect(self, elsewhere: Mapping[int, str] | None = None) -> None:
+        """Proves every subscriber ready, those that ``elsewhere`` names at another endpoint."""
+        for client in self.subscribers:
+            publishers = {PUBLISHER: (elsewhere or {}).get(client, self.endpoint)}
+            settings = replace(self.settings, rcvhwm=0)
+            self.bench.tell_configure([client], self.epoch, settings, publishers=publishers)
+        self.bench.peer.heard(Ready, self.subscribers, epoch=self.epoch, timeout_s=20)
+
+    def run(
+        self,
+        duration_s: float,
+        *,
+        drain_max_s: float = 10.0,
+        quiet_s: float = 0.5,
+        begun: Callable[[Window], None] = lambda _: None,
+    ) -> Measured:
+        """Window, stop, drain, reports; ``begun`` is called with the window before it begins, and may wait in it."""
+        peer = self.bench.peer
+        everyone = [PUBLISHER, *self.subscribers]
+        window = self.bench.start(everyone, self.epoch, duration_s)
+        begun(window)
+        self.bench.await_end(window)
+        self.bench.stop(self.subscribers, self.epoch, window)
+        publisher = self.bench.publisher_report(PUBLISHER, self.epoch, window)
+        self.bench.tell_finish(
+            self.subscribers,
+            self.epoch,
+            {PUBLISHER: publisher.sent},
+            unacknowledged={PUBLISHER: publisher.unacknowledged},
+            drain_max_s=drain_max_s,
+            quiet_s=quiet_s,
+        )
+        peer.heard(Report, self.subscribers, epoch=self.epoch, timeout_s=drain_max_s + 10)
+        reports = {}
+        for client in self.subscribers:
+            (said,) = peer.said(Report, client, epoch=self.epoch)
+            assert said.subscriber is not None
+            reports[client] = said.subscriber
+        return Measured(self.epoch, window, publisher, reports)

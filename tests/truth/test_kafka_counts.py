@@ -1,0 +1,67 @@
+"""What a Kafka run says of Tx and Rx is what the broker's log grew by, and what a consumer of our own reads in it."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.results.store import DATABASE, RunStore
+from tests.integration.command import background, steps, wait_until
+from tests.truth.conftest import require
+from tests.truth.kafka_witness import LogWitness
+from tests.truth.scale import cases
+
+pytestmark = pytest.mark.processes
+
+IMPLEMENTATIONS = ("kafka-python", "confluent-kafka", "native")
+EACH_ONCE = [("kafka-python", "1", "4000"), ("confluent-kafka", "0", "4000"), ("native", "all", "4000")]
+EVERY_WAY = [way for way in product(IMPLEMENTATIONS, ("0", "1", "all"), ("4000", "max")) if way not in EACH_ONCE]
+
+
+def window_to_row(run: Path) -> tuple[int, int]:
+    """When the first step's window began, and when it was stored: nothing else is sent meanwhile (Unix time, ns)."""
+    with contextlib.closing(sqlite3.connect(run / DATABASE, timeout=10)) as db:
+        ((began, stored),) = db.execute(
+            "SELECT start_ns, time_ns FROM steps, events WHERE kind = 'stored' ORDER BY steps.epoch, events.id LIMIT 1"
+        )
+    return began, stored
+
+
+@pytest.mark.parametrize(("implementation", "acks", "rate"), cases(EACH_ONCE, EVERY_WAY))
+def test_tx_is_the_growth_of_the_log_and_rx_is_what_an_independent_consumer_reads(
+    tmp_path: Path, broker: EmbeddedBroker, implementation: str, acks: str, rate: str
+) -> None:
+    require(implementation)
+    run = tmp_path / "run"
+    # Without a warm-up the step's own probes stand right before its messages. The second step is there to keep the
+    # topic until it is read, while the run is made to stand still.
+    arguments = (
+        "kafka-fixed", "--client", implementation, "--clients", 2, "--repeat", 2, "--rate", rate, "--duration", 0.5,
+        "--message-size", 100, "--partitions", 3, "--set", f'settings.acks="{acks}"', "--set", "warmup_s=0",
+        "--bootstrap", broker.bootstrap, "--out", run,
+    )  # fmt: skip
+    with LogWitness(broker.bootstrap) as witness, background(*arguments, log=tmp_path / "log") as command:
+        wait_until(lambda: steps(run), 60, "the first row")
+        command.process.suspend()
+        wait_until(lambda: witness.looked_after(window_to_row(run)[1]), 10, "a look at the log")
+        grown = witness.grown(*window_to_row(run))
+        read = witness.read()
+        command.process.resume()
+        assert command.wait(60) == 0, command.output()
+    with RunStore.open(run) as store:
+        result = store.results()[0]
+        rows = store.clients(result.epoch)
+
+    # The two witnesses agree with each other, and none of the messages is there twice.
+    assert grown == read.records[result.epoch] == len(read.sequences[result.epoch]) > 0
+    figures = result.figures
+    assert (figures["total_tx"], figures["total_rx"]) == (grown, grown)
+    assert (figures["client_loss_pct"], figures["failed_clients"], figures["undrained"]) == (0, 0, 0)
+    (publisher,) = (row for row in rows if row["role"] == "publisher")
+    assert (publisher["messages"], publisher["in_window"]) == (grown, grown)
+    assert [row["messages"] for row in rows if row["role"] == "subscriber"] == [grown, grown]
