@@ -388,15 +388,14 @@ SearchSeries = Literal["max_rate", "loss", "slow", "reconnecting", "nodrop"]
 
 @dataclass(frozen=True, slots=True)
 class SearchSpec:
-    """How rates are searched for each client count (DESIGN section 4, "a rate passes").
+    """How rates are searched for each client count.
 
     Rates in messages/s. ``loss_target`` is a fraction. A search for the highest rate stops when
     ``stall_doublings`` doublings in a row each gain less than ``gain_target``; one for a rate within the target when
-    the upper limit of its 95 % interval is at most ``width`` times the lower, or after ``steps`` steps. ``steady`` also
-    asks that no subscriber falls behind: the slope of its lag is zero within the noise. Cohorts are ``cohort_fraction``
-    of the clients: slow ones read ``slow_share`` of the first figure, reconnecting ones do so ``reconnect_rate`` times
-    a second. ``sndhwms`` repeats the search below the loss target for each of these high-water marks; ``nodrop`` is the
-    highest rate while the publisher waits instead of dropping.
+    the upper limit of its 95 % interval is at most ``width`` times the lower, or after ``steps`` steps. Cohorts are
+    ``cohort_fraction`` of the clients: slow ones read ``slow_share`` of the first figure, reconnecting ones do so
+    ``reconnect_rate`` times a second. ``sndhwms`` repeats the search below the loss target for each of these high-water
+    marks; ``nodrop`` is the highest rate while the publisher waits instead of dropping.
     """
 
     start_rate: float = 1000.0
@@ -407,7 +406,6 @@ class SearchSpec:
     max_doublings: int = 12
     width: float = 1.25
     steps: int = 60
-    steady: bool = False
     cohort_fraction: float = 0.1
     slow_share: float = 0.5
     reconnect_rate: float = 2.0

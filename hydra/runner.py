@@ -211,7 +211,7 @@ class _Steps:
             cohort=raw.cohort,
             agents=raw.agents,
             loss_target=search.loss_target if search else 0.0,
-            steady=search.steady if search else False,
+            steady=search is not None,
             hosts={platform.node(): samples},
             last_words=raw.last_words,
         )

@@ -21,8 +21,8 @@ from hydra.sweep.cohort import cohort_ids
 from hydra.system import System
 
 _SAMPLED: Final = 100
-"""Subscribers that report progress; with the publishers they send at most ``_PROGRESS_A_SECOND`` messages a second."""
-_PROGRESS_A_SECOND: Final = 200
+"""Subscribers that report progress every second, for whoever looks on."""
+_PROGRESS_A_SECOND: Final = 100
 _REPORT_MARGIN_S: Final = 15.0
 _LEAD_NS: Final = 200_000_000
 _LEAD_PER_CLIENT_NS: Final = 50_000
@@ -137,7 +137,7 @@ class Stepper:
             cohort=cohort,
             agents=agents,
             window_ns=window,
-            last_words={c: p.messages for c, p in answers.progress.items() if c in asked},
+            last_words={c: p.messages for c, p in answers.progress.items() if c in asked and p.time_ns <= window[1]},
         )
 
     # --- configure -------------------------------------------------------------------------------------------------
@@ -154,6 +154,8 @@ class Stepper:
         unproven = {c for c, proof in proofs.items() if self._proven.get(c) != proof}
         publishers, sampled = deployment.publishers, deployment.subscribers[:_SAMPLED]
         progress_s = max(1.0, (len(sampled) + len(publishers)) / _PROGRESS_A_SECOND)
+        # The others do so as often as that allows: what one told of last is all that is known of it when it dies.
+        seldom_s = max(1.0, len(deployment.subscribers) / _PROGRESS_A_SECOND)
         command = Configure(
             epoch=epoch,
             settings=plan.settings,
@@ -178,7 +180,7 @@ class Stepper:
                     settings=cohort_settings(plan) if in_cohort else plan.settings,
                     publishers=endpoints,
                     probe=probe,
-                    progress_s=progress_s if sample else 0.0,
+                    progress_s=progress_s if sample else seldom_s,
                 ),
             )
         everyone = [*publishers, *deployment.subscribers]

@@ -117,7 +117,7 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
         others, accounts.most if accounts else {}, o.subscriber_reports.keys(), o.dead, o.silent
     )
     rx = rates.rx_rates_pps(mine) if counted else []
-    growing = growth([r.lag_bins_us for r in mine], o.window_s)
+    growing = growth([r.lag_bins_us for r in mine], o.plan.duration_s)
     columns: dict[str, Figure] = {
         "clients": o.plan.clients,
         "msg_batch": o.plan.settings.msg_batch,
@@ -151,7 +151,7 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
         "passed": _passed(o, accounts, others, growing),
         "loss_target_pct": 100 * o.loss_target,
     }
-    columns |= _shortfall(o, account if accounts else None, mine, growing)
+    columns |= _shortfall(o, account if accounts else None, mine, growing, columns["rate_held"] is True)
     alive = [c for c in others if c in o.subscriber_reports]
     return columns | _hosts_and_verdict(o, columns, _passed(o, accounts, alive, growing))
 
@@ -205,23 +205,20 @@ def _passed(o: Observation, accounts: _Accounts | None, clients: Collection[int]
 
 
 def _shortfall(
-    o: Observation, account: loss.Fate | None, mine: Sequence[SubscriberReport], growing: Growth
+    o: Observation, account: loss.Fate | None, mine: Sequence[SubscriberReport], growing: Growth, held: bool
 ) -> dict[str, Figure]:
     """What of the rate did not arrive, and in which bursts; not known at rate ``max`` and without an account."""
     rate = o.plan.settings.rate
     if rate == "max" or account is None or not account.expected or not mine:
         return {"shortfall_pct": None, "bursts_s": None}
-    unsustained = (account.undrained + account.unknown) / account.expected
-    due = rate * o.plan.duration_s
-    unsent = max(1 - p.sent / due for p in o.publisher_reports.values())
-    if any(p.stopped_early for p in o.publisher_reports.values()):
-        unsustained = max(unsustained, unsent)
-    if growing.share is not None:
-        unsustained = max(unsustained, growing.share)
-    else:
-        # No lag is known: what was not sent, or not received in time, is all there is to go by.
-        late = 1 - account.in_time / account.expected - account.lost / account.expected
-        unsustained = max(unsustained, unsent, late)
+    # What of the rate cannot go on: the backlog that grows or stands there at the end (but for what ``BACKLOG_S``
+    # allows), what a publisher never sent, what a broker never took.
+    behind = 1 - (account.in_time + account.lost) / account.expected
+    reports = o.publisher_reports.values()
+    due = rate * o.plan.duration_s * len(reports)
+    unsent = 0.0 if held else 1 - sum(p.sent for p in reports) / due
+    refused = sum(p.sent - p.acknowledged for p in reports) / due
+    unsustained = min(max(growing.share or 0.0, behind, unsent) + refused, 1.0)
     bursts = shortfall.bursts(shortfall.course(mine, rate, o.window_s), o.window_s, unsustained)
     return {"shortfall_pct": 100 * sum(bursts) / o.window_s, "bursts_s": shortfall.written(bursts)}
 

@@ -1,4 +1,4 @@
-"""Rates and fairness (DESIGN section 4). Pure."""
+"""Rates and fairness. Pure."""
 
 from __future__ import annotations
 

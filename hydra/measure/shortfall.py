@@ -10,14 +10,15 @@ What piles up, or is never sent, goes on for the whole step: that part of the ra
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
+from itertools import chain
 from math import ceil
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from hydra.model import LedgerCounts, SequenceRange, SubscriberReport
+from hydra.model import LedgerCounts, SubscriberReport
 
 SLICE_S: Final = 0.02
 """Length of the slices in which losses are counted."""
@@ -31,6 +32,8 @@ Course = npt.NDArray[np.float64]
 def course(reports: Collection[SubscriberReport], rate_pps: float, window_s: float) -> Course:
     """The share of what was due in each slice of the window that was lost, as a mean over the subscribers.
 
+    What is missing at a subscriber whose drain ran into its deadline may be on its way and is no loss.
+
     Args:
         reports: of the subscribers.
         rate_pps: messages/s that each publisher was asked for.
@@ -39,35 +42,38 @@ def course(reports: Collection[SubscriberReport], rate_pps: float, window_s: flo
     slices = max(ceil(window_s / SLICE_S), 1)
     width = rate_pps * window_s / slices
     ledgers = [ledger for report in reports for ledger in report.ledgers]
-    ranges = [r for ledger in ledgers if ledger.missing for r in _missing(ledger, int(rate_pps * window_s))]
-    if not ranges:
+    lossy = [x for r in reports if r.drain != "deadline" for x in r.ledgers if x.missing]
+    if not lossy:
         return np.zeros(slices)
-    # How much was lost before each edge of a slice is the sum over ranges of how much of each lies before it. That is
-    # a broken line: it rises from the beginning of a range to its end.
-    edges = np.arange(slices + 1) * width
-    first, last = np.array(ranges, np.float64).T
-    before = _before(np.sort(first), edges) - _before(np.sort(last + 1), edges)
+    known = np.array(list(chain.from_iterable(x.missing_ranges for x in lossy)), np.float64).reshape(-1, 2)
+    cut = [rest for x in lossy if (rest := _unlisted(x, rate_pps * window_s))]
+    first = np.concatenate((known[:, 0], [begin for begin, _, _ in cut]))
+    end = np.concatenate((known[:, 1] + 1, [end for _, end, _ in cut]))
+    density = np.concatenate((np.ones(len(known)), [count / (end - begin) for begin, end, count in cut]))
+    # How much was lost before an edge of a slice is the sum over ranges of how much of each lies before it: a broken
+    # line, which bends at the beginning of a range and at its end.
+    edges: Course = np.arange(slices + 1, dtype=np.float64) * width
+    before = _before(first, density, edges) - _before(end, density, edges)
     return np.clip(np.diff(before) / (width * len(ledgers)), 0.0, 1.0)
 
 
-def _before(points: Course, edges: Course) -> Course:
-    """Σ max(0, edge − point) over the points, for every edge; both rise."""
-    counts = np.searchsorted(points, edges)
-    sums = np.concatenate(([0.0], np.cumsum(points)))
-    return np.asarray(counts * edges - sums[counts])
+def _before(points: Course, weights: Course, edges: Course) -> Course:
+    """Σ weight · max(0, edge − point) over the points, for every edge; the edges rise."""
+    order = np.argsort(points)
+    weight = np.concatenate(([0.0], np.cumsum(weights[order])))
+    moment = np.concatenate(([0.0], np.cumsum((weights * points)[order])))
+    at = np.searchsorted(points[order], edges)
+    return np.asarray(weight[at] * edges - moment[at])
 
 
-def _missing(ledger: LedgerCounts, due: int) -> Iterable[SequenceRange]:
-    """The missing ranges; of a list that was cut, the rest stands in the middle of what follows.
+def _unlisted(ledger: LedgerCounts, due: float) -> tuple[float, float, int] | None:
+    """Where the missing sequences are that a list of ranges had no room for, and how many: (from, to, count).
 
-    Nobody knows where in what is left of the window the others were: there they are as near as can be.
+    They are somewhere behind the last that is listed; that they are spread evenly there is the least that is claimed.
     """
-    yield from ledger.missing_ranges
-    rest = ledger.missing - sum(last - first + 1 for first, last in ledger.missing_ranges)
-    if rest > 0:
-        behind = ledger.missing_ranges[-1][1] + 1 if ledger.missing_ranges else 0
-        first = behind + max(due - behind - rest, 0) // 2
-        yield first, first + rest - 1
+    count = ledger.missing - sum(last - first + 1 for first, last in ledger.missing_ranges)
+    begin = ledger.missing_ranges[-1][1] + 1 if ledger.missing_ranges else 0
+    return (begin, max(due, begin + count), count) if count > 0 else None
 
 
 def bursts(lost: Course, window_s: float, unsustained: float) -> list[float]:

@@ -1,4 +1,4 @@
-"""The tables of a run's database (DESIGN section 6)."""
+"""The tables of a run's database."""
 
 from __future__ import annotations
 

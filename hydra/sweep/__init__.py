@@ -5,10 +5,9 @@ from __future__ import annotations
 from hydra.model import Scenario
 from hydra.sweep.grid import Grid
 from hydra.sweep.repeated import Repeated
-from hydra.sweep.search import Search
 from hydra.sweep.sweep import Row, Sweep
 
-__all__ = ["Grid", "Repeated", "Row", "Search", "Sweep", "for_scenario"]
+__all__ = ["Grid", "Repeated", "Row", "Sweep", "for_scenario"]
 
 
 def for_scenario(scenario: Scenario) -> Sweep:
@@ -17,4 +16,8 @@ def for_scenario(scenario: Scenario) -> Sweep:
 
 
 def _once(scenario: Scenario) -> Sweep:
-    return Search(scenario, scenario.sweep.search) if scenario.sweep.search else Grid(scenario)
+    if scenario.sweep.search is None:
+        return Grid(scenario)
+    from hydra.sweep.search import Search  # only who searches waits the half second for scipy
+
+    return Search(scenario, scenario.sweep.search)

@@ -10,7 +10,8 @@ from hydra.model import Cohort, Scenario, SearchSeries, Settings, StepPlan, Step
 from hydra.sweep.columns import BURSTS
 
 FAILURES_IN_A_ROW: Final = 3
-"""Failed steps in a row after which a client count is given up: more rates will not mend what is broken."""
+"""Failed steps in a row after which a client count is given up: more rates will not mend what is broken. So many steps
+in a row without some of their subscribers, and it is the rate that silences them: the step counts then."""
 MOST_FAILURES: Final = 10
 """Failed steps of one client count after which it is given up."""
 
@@ -68,6 +69,9 @@ class Asked:
                 return result
             self.failed += 1
             self._in_a_row += 1
+            if result.status == "ok" and self._in_a_row >= FAILURES_IN_A_ROW and result.figures.get(BURSTS) is not None:
+                self._in_a_row = 0
+                return result
             if self._in_a_row >= FAILURES_IN_A_ROW:
                 raise GivenUpError("failed", f"{FAILURES_IN_A_ROW} steps in a row failed, the last: {problem}")
             if self.failed >= MOST_FAILURES:

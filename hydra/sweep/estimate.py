@@ -46,8 +46,8 @@ BETWEEN_RUNS: Final = 0.05
 MOST_BURSTS: Final = 3.0
 """Bursts a second that can be told apart."""
 _ORIGIN: Final = 1000.0
-_WINDOW: Final = 128
-"""Values of R that are thought of at a time: a factor of 24. The window moves with the posterior."""
+_WINDOW: Final = 140
+"""Values of R that are thought of at a time: a factor of 32. The window moves with the posterior."""
 _EDGE: Final = _WINDOW // 12
 _EDGE_MASS: Final = 0.004
 _REACH: Final = 4 * _WINDOW
@@ -56,7 +56,8 @@ _SLOPES: Final = (1.2, 2.0, 3.2, 5.0, 8.0, 13.0, 22.0)
 _USUAL_SLOPE: Final = 5.0
 _SLOPE_SPREAD: Final = 1.0
 """The prior of β: log-normal about what native and pyzmq subscribers were recorded with."""
-_SIZE_SHARES: Final = (0.0, 0.3, 0.6)
+_SIZE_SHARES: Final = {0.0: 0.5, 0.3: 0.35, 0.6: 0.15}
+"""The prior of g."""
 _SIZES: Final = 7
 _LARGEST_SIZE_S: Final = 0.5
 _GAMMAS: Final = (0.7, 2.0)
@@ -64,7 +65,12 @@ _LOGNORMALS: Final = (0.8, 1.4)
 _JITTERS: Final = (0.003, 0.01, 0.03, 0.08)
 _CAPACITY_PRIOR: Final = 0.02
 """What the system without chance has to make up for before it is believed: two or three steps that fit it."""
+_TRUST: Final = 0.9
+"""Exponent of the likelihood: no system is quite of this model, and the more steps, the more that would matter."""
 _CANDIDATES: Final = 9
+_BELOW: Final = 0.1
+_ABOVE: Final = 0.2
+"""How far beyond the middle 90 % of the posterior steps may lie, in logarithm: far away the model is least true."""
 _HIGHEST_LOG: Final = 20.0
 _NOTHING: Final = 1e-200
 """Probabilities below this add nothing to an entropy, and near 0 their logarithms are none."""
@@ -131,10 +137,11 @@ def _tables(target: float) -> _Tables:
     sizes = np.geomspace(target, _LARGEST_SIZE_S, _SIZES)
     slope, size, share = np.array(list(product(_SLOPES, sizes, _SIZE_SHARES))).T
     prior = np.exp(-0.5 * ((np.log(slope) - log(_USUAL_SLOPE)) / _SLOPE_SPREAD) ** 2)
+    prior *= np.array([_SIZE_SHARES[g] for g in share.tolist()])
     u = np.arange(-_REACH, _REACH + 1)[:, None] * LATTICE * slope
-    bursts = np.exp(np.minimum(np.log(target / size) + u * (1 - share), _HIGHEST_LOG))
+    bursts = np.exp(np.clip(np.log(target / size) + u * (1 - share), -_HIGHEST_LOG, _HIGHEST_LOG))
     bursts /= 1 + bursts / MOST_BURSTS
-    log_size = np.minimum(np.log(size) + u * share, 0.0)
+    log_size = np.clip(np.log(size) + u * share, -_HIGHEST_LOG, 0.0)
     return _Tables(
         log_prior=np.log(prior / prior.sum()),
         bursts=bursts,
@@ -189,8 +196,8 @@ class RateEstimate:
     def _enter(self, evidence: Evidence) -> None:
         seconds = evidence.seconds
         sizes = np.array(evidence.bursts)
-        self._chance += self._log_chance(place(evidence.rate), seconds, sizes)
-        self._capacity += self._log_capacity(log(evidence.rate), seconds, float(sizes.sum()))
+        self._chance += _TRUST * self._log_chance(place(evidence.rate), seconds, sizes)
+        self._capacity += _TRUST * self._log_capacity(log(evidence.rate), seconds, float(sizes.sum()))
         top = max(float(self._chance.max()), float(self._capacity.max()))
         self._chance -= top
         self._capacity -= top
@@ -225,20 +232,25 @@ class RateEstimate:
         jitters = np.array(_JITTERS)
         capacity = self._log_r[:, None] + self._model.capacity_above
         if not lost_s:
-            return np.asarray(log_ndtr((capacity - log_rate) / jitters))
+            censored: Floats = log_ndtr((capacity - log_rate) / jitters)
+            return censored
         delivered = max(1 - lost_s / seconds, 1e-3)
         z = (log(delivered) + log_rate - capacity) / jitters
         # As a density of the seconds that were lost, so that it compares with that of the bursts.
-        return -0.5 * z * z - np.log(jitters * sqrt(2 * np.pi) * delivered * seconds)
+        seen: Floats = -0.5 * z * z - np.log(jitters * sqrt(2 * np.pi) * delivered * seconds)
+        return seen
 
     def _follow(self) -> None:
-        """Moves the window while the posterior leans on one of its edges."""
-        for _ in range(_REACH // _EDGE):
+        """Moves the window while the posterior leans on one of its edges; one that is as wide stays."""
+        towards = 0
+        while True:
             p = self._posterior()
-            low, high = p[:_EDGE].sum() > _EDGE_MASS, p[-_EDGE:].sum() > _EDGE_MASS
-            if low == high:
+            low, high = float(p[:_EDGE].sum()), float(p[-_EDGE:].sum())
+            side = 1 if high > max(low, _EDGE_MASS) else -1 if low > max(high, _EDGE_MASS) else 0
+            if not side or side == -towards or min(low, high) > _EDGE_MASS:
                 return
-            self._begin(self._first + (_WINDOW // 3 if high else -(_WINDOW // 3)))
+            towards = side
+            self._begin(self._first + side * _WINDOW // 3)
             for evidence in self._evidence:
                 self._enter(evidence)
 
@@ -252,8 +264,9 @@ class RateEstimate:
 
     def _posterior(self) -> Floats:
         chance, capacity = self._weight()
-        p = chance.sum(axis=1) + capacity.sum(axis=1)
-        return p / p.sum()
+        p: Floats = chance.sum(axis=1) + capacity.sum(axis=1)
+        p /= p.sum()
+        return p
 
     def interval(self) -> Interval:
         """The figure and its 95 % interval, in messages/s."""
@@ -279,7 +292,7 @@ class RateEstimate:
         low, high = (self._first + int(np.searchsorted(sums, q)) for q in (0.05, 0.95))
         likely = chance.sum(axis=0) > 1e-3 * p.sum()
         weights, bursts = chance[:, likely], self._model.bursts[:, likely]
-        places = np.linspace(low - 0.1 / LATTICE, high + 0.2 / LATTICE, _CANDIDATES).round().astype(int)
+        places = np.linspace(low - _BELOW / LATTICE, high + _ABOVE / LATTICE, _CANDIDATES).round().astype(int)
         limits = place(least), place(most)
         places = np.unique(np.clip(places, *limits))
 

@@ -242,7 +242,7 @@ class Search:
         row[f"{name}_low_pps"] = found.interval.low if found.interval else None
         row[f"{name}_high_pps"] = found.interval.high if found.interval else None
         row[f"{name}_steps"] = len(found.evidence)
-        row[f"{name}_note"] = found.note
+        row[f"{name}_note"] = found.note or None
         row[f"{name}_verdict"] = found.limiting(VERDICT)
         if series in ("slow", "reconnecting"):
             row[f"{name}_cohort_loss_pct"] = found.limiting("cohort_loss_pct")

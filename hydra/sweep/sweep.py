@@ -11,7 +11,7 @@ Row = dict[str, Figure]
 """One row of the table: a figure per column name, in the table's order."""
 
 DRAIN_SLACK_S: Final = 5.0
-"""The default drain is the step's length and this (DESIGN section 3)."""
+"""The default drain is the step's length and this."""
 QUICK_DRAIN_S: Final = 1.5
 """What a step without a backlog costs beside its window."""
 

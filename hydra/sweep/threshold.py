@@ -13,7 +13,7 @@ from typing import Final
 
 from hydra.measure.shortfall import read
 from hydra.model import Cohort, Figure, SearchSeries, SearchSpec, Settings, StepPlan, StepResult
-from hydra.sweep.asked import Asked
+from hydra.sweep.asked import Asked, unmeasured
 from hydra.sweep.columns import BURSTS
 from hydra.sweep.estimate import LEAST_TARGET, Evidence, Interval, RateEstimate, place, rate_at
 
@@ -104,7 +104,10 @@ class Threshold:
     def _step(self, asked: Asked, at: int) -> Generator[StepPlan, StepResult, Evidence]:
         rate = rate_at(at)
         result = yield from asked.step(self.settings, self.series, rate, self.cohort)
-        bursts = read(str(result.figures.get(BURSTS) or ""))
+        # With subscribers dead or silent (asked.py) the step is short of theirs as well, in every second of it.
+        gone = unmeasured(result) and float(result.figures.get("client_loss_pct") or 100.0) / 100
+        seconds = max(round(asked.step_s), 1)
+        bursts = [gone * asked.step_s / seconds] * seconds if gone else read(str(result.figures.get(BURSTS) or ""))
         evidence = Evidence(rate, asked.step_s, tuple(b for b in bursts if b >= LEAST_BURST * self._target))
         self.evidence.append(evidence)
         if evidence.bursts and (self._nearest is None or rate <= self._nearest[0]):

@@ -95,7 +95,8 @@ SubscriberReport marked_report() {
     it.bytes = 168;
     it.latency = {{9, 7}, 9, 9};
     it.drain = DrainEnd::marked;
-    it.lag_bins_us = {0};
+    it.lag_bins_us.resize(20);
+    it.lag_bins_us[0] = 0;
     return it;
 }
 

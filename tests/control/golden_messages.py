@@ -199,7 +199,7 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
             latency=Histogram([9, 7], 9, 9),
             usage=ProcessUsage(),
             drain="marked",
-            lag_bins_us=[0],
+            lag_bins_us=[0] + [None] * 19,
         ),
     ),
     "error": Error(ids=[0], seq=6, epoch=1, message='cannot bind "tcp://10.0.0.5:31000": in use\n', fatal=False),

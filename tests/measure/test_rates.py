@@ -1,4 +1,4 @@
-"""Rates by the definitions of DESIGN section 4."""
+"""Rates by their definitions in docs/measurements.md."""
 
 from __future__ import annotations
 
