@@ -1,28 +1,40 @@
 """What a search may claim: its figures and intervals against systems whose answer is known.
 
-Small by default; HYDRA_SEARCHES=1000 (``make soak``) holds it to what the issue asks for.
+Every test run plays some searches of each kind; ``make soak`` plays a thousand (HYDRA_SEARCHES), which is where the
+bounds mean what they say: with few, they are as much wider as chance asks for.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cache
+from math import sqrt
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from tests.sweep.simulated import FAMILIES, Family, System, searched
+from hydra.sweep import Row
+from tests.sweep.simulated import FAMILIES, Family, System, replayed, searched, shallow
 
-SEARCHES: Final = int(os.environ.get("HYDRA_SEARCHES", "16"))
+SEARCHES: Final = int(os.environ.get("HYDRA_SEARCHES", "10"))
 FIGURE: Final = "max_rate_below_0_5pct_drop_pps"
+COVERAGE: Final = (0.92, 0.99)
+"""Intervals of 95 % that hold the truth. 93 to 97 % is what is aimed at; docs/measurements.md says what came out."""
+BIAS: Final = 0.05
+LARGER_BIAS: Final = {replayed: 0.12, shallow: 0.15}
+"""Of the median figure, in logarithm, where a slope is far from the usual one: it ends abruptly, or hardly rises."""
+ERRORS: Final = 3.0
+"""Standard errors that chance is given."""
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Of many searches: the ratio of each figure to the truth (none where no rate was vouched for), and the limits."""
+    """Of many searches of one kind: log of each figure over the truth, where one was vouched for, and the intervals."""
 
-    ratios: np.ndarray[tuple[int], np.dtype[np.float64]]
+    logs: npt.NDArray[np.float64]
     held: int
     asked: int
 
@@ -31,29 +43,54 @@ class Outcomes:
         return self.held / self.asked
 
 
-def outcomes(family: Family, step_s: float, searches: int) -> Outcomes:
-    ratios, held, asked = [], 0, 0
-    for seed in range(searches):
-        system = System(family, seed)
-        row, _ = searched(system, step_s)
+@cache
+def rows_of(family: Family, step_s: float) -> list[tuple[System, Row]]:
+    """What the searches of a kind came to."""
+    systems = [System(family, seed) for seed in range(SEARCHES)]
+    return [(system, searched(system, step_s)[0]) for system in systems]
+
+
+def outcomes(family: Family, step_s: float) -> Outcomes:
+    logs, held = [], 0
+    for system, row in rows_of(family, step_s):
         low, high, figure = row["loss_low_pps"], row["loss_high_pps"], row[FIGURE]
         assert isinstance(low, float), row["loss_note"]
         assert isinstance(high, float)
-        asked += 1
         held += low <= system.rate <= high
         if isinstance(figure, float):
-            ratios.append(figure / system.rate)
-    return Outcomes(np.array(ratios), held, asked)
+            logs.append(np.log(figure / system.rate))
+        else:
+            assert "it may be anywhere from" in str(row["loss_note"])
+    return Outcomes(np.array(logs), held, SEARCHES)
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.__name__)
-def test_intervals_hold_the_truth_and_figures_are_near_it(family: Family) -> None:
-    found = outcomes(family, 1.0, SEARCHES)
-    assert len(found.ratios) >= 0.9 * found.asked
-    assert found.ratios.min() > 0.5
-    assert found.ratios.max() < 2.0
-    # What chance allows of a coverage of at least 93 %, and of a bias of at most 5 %, in so many searches.
-    allowed = 0.93 - 2.5 * (0.93 * 0.07 / found.asked) ** 0.5
-    error = 2.5 * 1.25 * float(np.log(found.ratios).std()) / len(found.ratios) ** 0.5
-    assert found.coverage >= allowed
-    assert abs(float(np.median(np.log(found.ratios)))) <= 0.05 + error
+@pytest.mark.parametrize("step_s", [1.0, 5.0])
+def test_intervals_hold_the_truth_and_figures_are_near_it(family: Family, step_s: float) -> None:
+    found = outcomes(family, step_s)
+    low, high = COVERAGE
+    assert found.coverage >= low - ERRORS * sqrt(low * (1 - low) / found.asked)
+    assert found.coverage <= high + ERRORS * sqrt(high * (1 - high) / found.asked)
+    # Where the interval is wider than a factor of two either way, no rate is vouched for; elsewhere none is that far.
+    assert len(found.logs) >= 0.6 * found.asked
+    assert abs(found.logs).max() < np.log(2)
+    error = 1.25 * float(found.logs.std()) / sqrt(len(found.logs))
+    assert abs(float(np.median(found.logs))) <= LARGER_BIAS.get(family, BIAS) + ERRORS * error
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.__name__)
+def test_steps_of_one_and_of_five_seconds_agree_within_their_intervals(family: Family) -> None:
+    disagree = 0
+    for (_, short), (_, long) in zip(rows_of(family, 1.0), rows_of(family, 5.0), strict=True):
+        lows, highs = (sorted(float(row[c] or 0) for row in (short, long)) for c in ("loss_low_pps", "loss_high_pps"))
+        disagree += lows[1] > highs[0]
+    # Two intervals of 95 % of the same figure hardly ever lie apart.
+    assert disagree <= 0.02 * SEARCHES + ERRORS * sqrt(0.02 * SEARCHES)
+
+
+def test_more_steps_leave_a_narrower_interval() -> None:
+    widths = []
+    for steps in (20, 60, 180):
+        rows = [searched(System(replayed, seed), 1.0, steps=steps)[0] for seed in range(5)]
+        widths.append(np.median([float(r["loss_high_pps"] or 0) / float(r["loss_low_pps"] or 1) for r in rows]))
+    assert widths[0] > widths[1] > widths[2]
