@@ -218,7 +218,9 @@ def test_one_unanswered_message_does_not_move_the_time_of_the_others(
             delivery = publisher.delivery()
         finally:
             os.kill(own_broker.pids[1], signal.SIGCONT)
-        assert (delivery.acknowledged, delivery.unacknowledged) == (300, [(300, 300)])
+        # The broker has all 300, and may have been stopped before it said so of the last batch.
+        assert 0 < delivery.acknowledged <= 300
+        assert delivery.unacknowledged == [(delivery.acknowledged, 300)]
         assert delivery.last_ack_ns - began_ns < 0.5e9
     finally:
         publisher.close()
