@@ -222,8 +222,10 @@ def _shortfall(
         # No lag is known: what was not sent, or not received in time, is all there is to go by.
         late = 1 - account.in_time / account.expected - account.lost / account.expected
         unsustained = max(unsustained, unsent, late)
-    bursts = shortfall.bursts(shortfall.course(mine, rate, o.window_s), o.window_s, unsustained)
-    return {"shortfall_pct": 100 * sum(bursts) / o.window_s, "bursts_s": shortfall.written(bursts)}
+    # Of the length that was asked for: what a step that stopped early owes is owed of all of it.
+    asked_s = o.plan.duration_s
+    bursts = shortfall.bursts(shortfall.course(mine, rate, asked_s), asked_s, unsustained)
+    return {"shortfall_pct": 100 * sum(bursts) / asked_s, "bursts_s": shortfall.written(bursts)}
 
 
 def _fairness(received: Sequence[int]) -> dict[str, Figure]:

@@ -34,20 +34,20 @@ def course(reports: Collection[SubscriberReport], rate_pps: float, window_s: flo
     Args:
         reports: of the subscribers.
         rate_pps: messages/s that each publisher was asked for.
-        window_s: length of the window in seconds.
+        window_s: length of the window in seconds, as it was asked for.
     """
     slices = max(ceil(window_s / SLICE_S), 1)
     width = rate_pps * window_s / slices
-    ledgers = [ledger for report in reports for ledger in report.ledgers]
-    ranges = [r for ledger in ledgers if ledger.missing for r in _missing(ledger, int(rate_pps * window_s))]
+    ledgers = sum(len(report.ledgers) for report in reports)
+    ranges = [r for report in reports for r in _lost(report, int(rate_pps * window_s))]
     if not ranges:
         return np.zeros(slices)
     # How much was lost before each edge of a slice is the sum over ranges of how much of each lies before it. That is
     # a broken line: it rises from the beginning of a range to its end.
-    edges = np.arange(slices + 1) * width
+    edges = np.arange(slices + 1, dtype=np.float64) * width
     first, last = np.array(ranges, np.float64).T
-    before = _before(np.sort(first), edges) - _before(np.sort(last + 1), edges)
-    return np.clip(np.diff(before) / (width * len(ledgers)), 0.0, 1.0)
+    lost = np.diff(_before(np.sort(first), edges) - _before(np.sort(last + 1), edges))
+    return np.clip(lost / (width * ledgers), 0.0, 1.0)
 
 
 def _before(points: Course, edges: Course) -> Course:
@@ -55,6 +55,21 @@ def _before(points: Course, edges: Course) -> Course:
     counts = np.searchsorted(points, edges)
     sums = np.concatenate(([0.0], np.cumsum(points)))
     return np.asarray(counts * edges - sums[counts])
+
+
+def _lost(report: SubscriberReport, due: int) -> list[SequenceRange]:
+    """The missing ranges without what is known to wait, the youngest; none where the drain had to end: unknown."""
+    if report.drain == "deadline":
+        return []
+    ranges = sorted(r for ledger in report.ledgers if ledger.missing for r in _missing(ledger, due))
+    waiting = report.undrained
+    while waiting and ranges:
+        first, last = ranges.pop()
+        taken = min(waiting, last - first + 1)
+        waiting -= taken
+        if first <= last - taken:
+            ranges.append((first, last - taken))
+    return ranges
 
 
 def _missing(ledger: LedgerCounts, due: int) -> Iterable[SequenceRange]:
