@@ -71,6 +71,7 @@ def line(
     place: Callable[[float], float] | None = None,
     panel: int = 1,
     interval: Interval | None = None,
+    joined: bool = True,
 ) -> None:
     """One line through the rows, hollow where a row carries a warning, broken where a row has no such figure.
 
@@ -84,6 +85,7 @@ def line(
         place: where a value is drawn, if not at itself.
         panel: counted from 1.
         interval: for error bars, where the rows have no 95 % interval; None takes a repeated row's range.
+        joined: whether there is a line between the points.
     """
     points = [(at, number(row.get(y)), row, note) for row, note in rows if (at := number(row.get(x))) is not None]
     if all(value is None for _, value, _, _ in points):
@@ -94,7 +96,7 @@ def line(
         name=name,
         legendgroup=name,
         showlegend=not any(drawn.legendgroup == name for drawn in figure.data),
-        mode="lines+markers",
+        mode="lines+markers" if joined else "markers",
         line={"color": color, "width": 2},
         marker={
             "size": 8,

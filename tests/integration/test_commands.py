@@ -41,8 +41,7 @@ def test_zmqrate_fills_all_five_figures(tmp_path: Path) -> None:
     run = tmp_path / "run"
     hydra(
         "zmqrate", "--clients", "3", "--step-seconds", 0.3, "--start-rate", 4000, "--out", run,
-        "--set", "sweep.search.ratio=2", "--set", "sweep.search.confirmations=1",
-        "--set", "sweep.search.max_doublings=3", "--set", "sweep.search.loss_target=0.9",
+        "--search-width", 2, "--search-steps", 10, "--set", "sweep.search.max_doublings=3",
     )  # fmt: skip
     (row,) = table(run)
     figures = list(row)[1:6]

@@ -69,8 +69,8 @@ def test_zmqrate_at_several_high_water_marks_gives_the_originals_columns(tmp_pat
     run = tmp_path / "run"
     hydra(
         "zmqrate", "--client", "native", "--clients", "3", "--step-seconds", 0.2, "--start-rate", 4000, "--out", run,
-        "--sndhwm", "1000,100000", "--loss-target", 50, "--set", "sweep.search.ratio=3",
-        "--set", "sweep.search.confirmations=1", "--set", "sweep.search.max_doublings=2",
+        "--sndhwm", "1000,100000", "--loss-target", 50, "--search-width", 3, "--search-steps", 10,
+        "--set", "sweep.search.max_doublings=2",
     )  # fmt: skip
     (row,) = table(run)
     assert list(row)[1:6] == [
