@@ -15,7 +15,7 @@ from hydra.sweep import Row
 Level = Literal["fail", "loss", "note"]
 ORDER: Final[tuple[Level, ...]] = ("fail", "loss", "note")
 
-ORDINARY: Final = frozenset({"window", "launch", "fact"})
+ORDINARY: Final = frozenset({"window", "launch", "present", "phases", "stored", "fact"})
 """Kinds of events that belong to every run; whatever else happened is told."""
 
 KINDS: Final = {

@@ -52,10 +52,10 @@ def warnings(run: Run) -> Html:
     """All cautions as a list, or the good news that there are none."""
     found = cautions(run)
     if not found:
-        said = (
-            "every row was measured, nothing was lost and no rate was missed." if run.rows else "no row was measured."
-        )
-        return block(f'<p class="all-good">None: {said}</p>')
+        good = "every rate that was searched for was found"
+        if not run.scenario.sweep.search:
+            good = "every row was measured, nothing was lost and no rate was missed"
+        return block(f'<p class="all-good">None: {good if run.rows else "no row was measured"}.</p>')
     return block(f'<ul class="cautions">{"".join(map(_caution, found))}</ul>')
 
 

@@ -9,7 +9,7 @@ from typing import Final
 import plotly.graph_objects as go
 from plotly.colors import qualitative, sample_colorscale
 
-from hydra.jupyter.drawing import Floor, Interval, Marked, dotted, finish, line, number, panels
+from hydra.jupyter.drawing import Floor, Interval, Marked, dotted, finish, level, line, number, panels
 from hydra.jupyter.recorded import Run
 from hydra.model import SearchSpec, StepResult
 from hydra.results.tables import HEADINGS, headings
@@ -84,7 +84,7 @@ def _shortfall(run: Run, search: SearchSpec) -> go.Figure | None:
         line(figure, group, "requested_rate", column, label, color, place=floor, joined=False)
     if figure.data and column == SHORTFALL:
         target = 100 * max(search.loss_target, LEAST_TARGET)
-        figure.add_hline(y=target, line={"dash": "dot", "color": "#52606d"}, annotation_text=f"target {target:g} %")
+        level(figure, target, f"target {target:g} %")
     return finish(figure, "requested_rate", [f"{unit}, % of what was due"], floor)
 
 

@@ -161,7 +161,8 @@ def make(
             result = StepResult(epoch, plan, how, shown, reason)  # type: ignore[arg-type]  # one of its literals
             store.add_step(result, *((o, histograms) if how == "ok" else ()))
             results.append(result)
-            store.add_event("window", f"epoch {epoch} runs", epoch)
+            for kind in ("window", "present", "phases", "stored"):
+                store.add_event(kind, f"epoch {epoch}", epoch)
         store.add_event("fact", "broker: kafka 3.9")
         if ended is not None:
             store.set_fact("ended", ended)

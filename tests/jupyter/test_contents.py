@@ -23,6 +23,8 @@ def test_a_good_run_has_no_warning(tmp_path: Path) -> None:
     run = loaded(tmp_path)
     assert cautions(run) == []
     assert "None: every row was measured" in markup.warnings(run).text
+    searched = recorded.load(make(tmp_path / "search", RATE))
+    assert "None: every rate that was searched for was found." in markup.warnings(searched).text
 
 
 @pytest.mark.parametrize(
@@ -180,6 +182,7 @@ def test_a_search_shows_the_interval_of_its_answer(tmp_path: Path) -> None:
     assert low < loss.y[0] < high
     assert loss.error_y.array[0] == pytest.approx(high - loss.y[0])
     assert loss.error_y.arrayminus[0] == pytest.approx(loss.y[0] - low)
+    assert f"[{low:,.4g} – {high:,.4g}]" in loss.customdata[0][0]
     text = markup.table(run).text
     assert f'{loss.y[0]:,.0f} <span class="interval">[{low:,.0f} – {high:,.0f}]</span>' in text
     assert "at most 0.5 % of the messages are lost or pile up" in text
@@ -200,7 +203,9 @@ def test_every_step_of_a_search_is_a_point_at_its_rate(tmp_path: Path) -> None:
         assert len(drawn) == len(short)
         assert {point for point in short if point[1]} <= set(drawn)
     # A target of 0 is taken for this.
-    assert figure.layout.annotations[0].text == "target 0.05 %"
+    (target,) = figure.layout.annotations
+    assert (target.text, 10**target.y) == ("target 0.05 %", pytest.approx(0.05))
+    assert figure.layout.shapes[0].y0 == pytest.approx(0.05)
 
 
 def test_the_latency_of_a_search_is_that_of_a_step_within_its_figure(tmp_path: Path) -> None:
