@@ -63,4 +63,4 @@ def _effort(scenario: Scenario, row: Row) -> str:
     repeats = f", on average of {row[REPEATS]} repeats" if REPEATS in row else ""
     text = f"{row.get(CLIENTS)} clients: steps of {row[STEP_S]:g} s{repeats}: {', '.join(steps)}"
     failed = row.get(FAILED_STEPS)
-    return f"{text}; {failed:g} that failed were measured again" if isinstance(failed, int | float) and failed else text
+    return f"{text}; failed and measured again: {failed:g}" if isinstance(failed, int | float) and failed else text

@@ -228,7 +228,7 @@ def test_a_searched_rate_has_its_interval_and_what_it_took() -> None:
         "most 0.5 % of the messages are lost or pile up."
     ) in lines
     assert (
-        "- 30 clients: steps of 1 s: max_rate 9, loss 31, slow 60, reconnecting 20; 2 that failed were measured again"
+        "- 30 clients: steps of 1 s: max_rate 9, loss 31, slow 60, reconnecting 20; failed and measured again: 2"
     ) in lines
     assert f"- {MARK} **30 clients**: slow: after 60 steps it may be anywhere from 100 to 900/s" in lines
 
