@@ -13,6 +13,7 @@ from hydra.errors import ConfigError, RunDirectoryError
 from hydra.facts import redacted
 from hydra.kafkatest.properties import HIDDEN
 from hydra.model import Scenario
+from hydra.results.earlier import bisected
 from hydra.results.store import RunStore
 
 _PROPERTIES: Final = "kafka.properties"
@@ -33,6 +34,11 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
     with RunStore.open(directory) as store:
         facts = store.facts()
     stored, first = facts["scenario"], facts["overrides"]
+    if bisected(stored):
+        raise RunDirectoryError(
+            f"{directory} is a search of an earlier Hydra, by bisection: this one would ask for other steps",
+            "go on with the Hydra that made it, or start a new run",
+        )
     properties: Any = given.get(_PROPERTIES, first.get(_PROPERTIES)) or {}
     if hidden := [key for key, value in properties.items() if value == HIDDEN]:
         raise ConfigError(

@@ -38,6 +38,7 @@ from hydra.results.store import CLIENTS_FACT, RunStore
 from hydra.results.tables import write
 from hydra.step import RawStep, Stepper
 from hydra.sweep import Sweep, for_scenario
+from hydra.sweep.columns import STATUS
 from hydra.sweep.repeated import MERGED_IN_REPEATS
 from hydra.system import System
 
@@ -77,7 +78,8 @@ def run(
         write(store.directory, scenario, sweep.rows(results), store.fact(CLIENTS_FACT, []))
         store.set_fact("ended", ended)
     observer.say(f"done in {duration(time.monotonic() - began)}: {store.directory}")
-    return EXIT_GOOD if all(r.status == "ok" for r in results) else EXIT_INCOMPLETE
+    # A search asks again for a step that failed: what counts is whether a row lacks something.
+    return EXIT_GOOD if all(row[STATUS] == "ok" for row in sweep.rows(results)) else EXIT_INCOMPLETE
 
 
 def _next(sweep: Sweep, results: Sequence[StepResult]) -> StepPlan | None:

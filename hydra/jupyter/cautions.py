@@ -15,7 +15,7 @@ from hydra.sweep import Row
 Level = Literal["fail", "loss", "note"]
 ORDER: Final[tuple[Level, ...]] = ("fail", "loss", "note")
 
-ORDINARY: Final = frozenset({"window", "launch", "fact"})
+ORDINARY: Final = frozenset({"window", "launch", "present", "phases", "stored", "fact"})
 """Kinds of events that belong to every run; whatever else happened is told."""
 
 KINDS: Final = {
@@ -43,7 +43,8 @@ def cautions(run: Run) -> list[Caution]:
     """The run's warnings: how it ended, rows by gravity, then what happened on the way."""
     of_rows = [c for row, notes in zip(run.rows, run.notes, strict=True) for c in _of_row(run, row, notes)]
     of_rows.sort(key=lambda c: ORDER.index(c.level))
-    return [*_of_the_end(run), *of_rows, *_of_events(run)]
+    of_rates = [Caution("loss", "The rates", run.earlier)] if run.earlier else []
+    return [*_of_the_end(run), *of_rates, *of_rows, *_of_events(run)]
 
 
 def name_of(run: Run, row: Row) -> str:

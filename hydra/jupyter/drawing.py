@@ -21,6 +21,7 @@ Interval = Callable[[Row], tuple[Figure, Figure]]
 
 _MOST_TICKS: Final = 14
 _GRID: Final = "#e5e9ee"
+_LEVEL: Final = "#52606d"
 _NARROWEST: Final = 0.5
 """Decades that an axis shows at least."""
 _DIGITS: Final = ((4.0, (1,)), (2.0, (1, 3)), (0.9, (1, 2, 5)), (0.0, (1, 1.5, 2, 3, 4, 5, 6, 8)))
@@ -71,6 +72,7 @@ def line(
     place: Callable[[float], float] | None = None,
     panel: int = 1,
     interval: Interval | None = None,
+    joined: bool = True,
 ) -> None:
     """One line through the rows, hollow where a row carries a warning, broken where a row has no such figure.
 
@@ -84,6 +86,7 @@ def line(
         place: where a value is drawn, if not at itself.
         panel: counted from 1.
         interval: for error bars, where the rows have no 95 % interval; None takes a repeated row's range.
+        joined: whether there is a line between the points.
     """
     points = [(at, number(row.get(y)), row, note) for row, note in rows if (at := number(row.get(x))) is not None]
     if all(value is None for _, value, _, _ in points):
@@ -94,7 +97,7 @@ def line(
         name=name,
         legendgroup=name,
         showlegend=not any(drawn.legendgroup == name for drawn in figure.data),
-        mode="lines+markers",
+        mode="lines+markers" if joined else "markers",
         line={"color": color, "width": 2},
         marker={
             "size": 8,
@@ -103,7 +106,9 @@ def line(
             "line": {"color": color, "width": 2},
         },
         error_y=_errors([row for _, _, row, _ in points], y, interval),
-        customdata=[[_said(row, x, y), f"<br>⚠ {_folded(note)}" if note else ""] for _, _, row, note in points],
+        customdata=[
+            [_said(row, x, y, interval), f"<br>⚠ {_folded(note)}" if note else ""] for _, _, row, note in points
+        ],
         hovertemplate="%{customdata[0]}%{customdata[1]}<extra>%{fullData.name}</extra>",
     )
     _add(figure, trace, panel)
@@ -126,6 +131,14 @@ def dotted(figure: go.Figure, rows: Iterable[Row], column: str, name: str, color
         hovertemplate="%{x} clients: %{y:,.6g}<extra>%{fullData.name}</extra>",
     )
     _add(figure, trace, panel)
+
+
+def level(figure: go.Figure, value: float, text: str) -> None:
+    """A line across at a value of a logarithmic axis, and what it is."""
+    figure.add_hline(y=value, line={"dash": "dot", "color": _LEVEL, "width": 1})
+    # Shapes take the value of a logarithmic axis, texts its logarithm.
+    at = {"x": 1, "xref": "paper", "xanchor": "right", "y": math.log10(value), "yanchor": "bottom"}
+    figure.add_annotation(text=text, showarrow=False, font={"color": _LEVEL}, **at)
 
 
 def finish(figure: go.Figure, x: str, units: Sequence[str], floor: Floor | None = None) -> go.Figure | None:
@@ -182,11 +195,16 @@ def _errors(rows: Sequence[Row], y: str, interval: Interval | None) -> dict[str,
     return {**look, "symmetric": False, "array": above, "arrayminus": below} if any(above + below) else None
 
 
-def _said(row: Row, x: str, y: str) -> str:
+def _said(row: Row, x: str, y: str, interval: Interval | None) -> str:
     half = number(row.get(y + INTERVAL))
-    interval = f" ± {half:,.4g}" if half is not None else ""
+    low, high = map(number, interval(row)) if interval else (None, None)
+    around = ""
+    if half is not None:
+        around = f" ± {half:,.4g}"
+    elif low is not None and high is not None:
+        around = f" [{low:,.4g} – {high:,.4g}]"
     at = f", {x} {row.get(x)}" if x != CLIENTS else ""
-    return f"{row.get(CLIENTS)} clients{at}: {number(row.get(y)) or 0.0:,.6g}{interval}"
+    return f"{row.get(CLIENTS)} clients{at}: {number(row.get(y)) or 0.0:,.6g}{around}"
 
 
 def _folded(text: str, width: int = 70) -> str:

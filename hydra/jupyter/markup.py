@@ -13,6 +13,7 @@ from hydra.jupyter.recorded import Run
 from hydra.model import Figure
 from hydra.results.compare import Cell, Line, asked, compare, differences
 from hydra.results.notes import MARK
+from hydra.results.searched import efforts, interval_of, legend, whole
 from hydra.results.store import CLIENTS_FACT
 from hydra.results.tables import columns_of, headings, published_columns, said_by
 from hydra.sweep import Row
@@ -51,10 +52,10 @@ def warnings(run: Run) -> Html:
     """All cautions as a list, or the good news that there are none."""
     found = cautions(run)
     if not found:
-        said = (
-            "every row was measured, nothing was lost and no rate was missed." if run.rows else "no row was measured."
-        )
-        return block(f'<p class="all-good">None: {said}</p>')
+        good = "every rate that was searched for was found"
+        if not run.scenario.sweep.search:
+            good = "every row was measured, nothing was lost and no rate was missed"
+        return block(f'<p class="all-good">None: {good if run.rows else "no row was measured"}.</p>')
     return block(f'<ul class="cautions">{"".join(map(_caution, found))}</ul>')
 
 
@@ -132,21 +133,30 @@ def table(run: Run) -> Html:
     columns = list(dict.fromkeys((published[0], *run.scenario.sweep.vary, *published)))
     titles = headings(run.scenario)
     head = "".join(f"<th>{escape(titles.get(c, c))}</th>" for c in columns)
-    body = "".join(_row(row, notes, columns) for row, notes in zip(run.rows, run.notes, strict=True))
+    body = "".join(_row(run, row, notes, columns) for row, notes in zip(run.rows, run.notes, strict=True))
+    below = [legend(run.scenario, run.rows), *efforts(run.scenario, run.rows)]
     every = columns_of(run.scenario, run.rows)
     return block(
         _scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows")
+        + "".join(f'<p class="below">{escape(text)}</p>' for text in below if text)
         + f"<details><summary>All {len(every)} columns</summary>{_everything(run.rows, every)}</details>"
     )
 
 
-def _row(row: Row, notes: Sequence[str], columns: Sequence[str]) -> str:
-    cells = [figure(c, row.get(c)) + _interval(row, c) for c in columns]
+def _row(run: Run, row: Row, notes: Sequence[str], columns: Sequence[str]) -> str:
+    cells = [_with_interval(run, row, c) for c in columns]
     if notes:
         cells[0] = f'<span class="mark">{MARK}</span> {cells[0]}'
     status = escape(str(row.get("status", "")))
     hint = f' title="{escape("; ".join(notes))}"' if notes else ""
     return f'<tr class="{status}"{hint}>{"".join(f"<td>{c}</td>" for c in cells)}</tr>'
+
+
+def _with_interval(run: Run, row: Row, column: str) -> str:
+    if limits := interval_of(row, column, run.scenario):
+        low, high = (whole(limit, grouped=True) for limit in limits)
+        return f'{whole(row[column], grouped=True)} <span class="interval">[{low} – {high}]</span>'
+    return figure(column, row.get(column)) + _interval(row, column)
 
 
 def _interval(row: Row, column: str) -> str:

@@ -9,12 +9,13 @@ from typing import Final
 import plotly.graph_objects as go
 from plotly.colors import qualitative, sample_colorscale
 
-from hydra.jupyter.drawing import Floor, Interval, Marked, dotted, finish, line, number, panels
+from hydra.jupyter.drawing import Floor, Interval, Marked, dotted, finish, level, line, number, panels
 from hydra.jupyter.recorded import Run
 from hydra.model import SearchSpec, StepResult
 from hydra.results.tables import HEADINGS, headings
 from hydra.sweep import Row
-from hydra.sweep.columns import AGGREGATE, AGGREGATE_MAX, CLIENTS, search_column, sndhwm_column
+from hydra.sweep.columns import AGGREGATE, AGGREGATE_MAX, CLIENTS, searched_columns
+from hydra.sweep.estimate import LEAST_TARGET
 
 TITLES: Final = {**HEADINGS, AGGREGATE: "Aggregate pps"}
 RATES: Final = ("avg_tx_rate_pps", "avg_rx_rate_pps", AGGREGATE)
@@ -25,6 +26,7 @@ LATENCIES: Final = {
 }
 PER_SECOND: Final = "messages/s"
 LOSS: Final = "client_loss_pct"
+SHORTFALL: Final = "shortfall_pct"
 NOT_LOST: Final = {"late_pct": "late", "undrained_pct": "still waiting (undrained)", "unknown_pct": "unknown"}
 """What did not come in the window and is no loss: column → its name."""
 
@@ -33,14 +35,14 @@ def rates(run: Run) -> go.Figure | None:
     """Rates against the client count, the published ones dotted; a panel a figure where settings vary."""
     search = run.scenario.sweep.search
     if search:
-        return _two(run, list(_searched(search)), AGGREGATE_MAX)
+        return _two(run, list(searched_columns(search)), AGGREGATE_MAX)
     if not run.scenario.sweep.vary:
         return _two(run, RATES[:2], AGGREGATE)
     return _by_settings(run, [(TITLES[c], c, PER_SECOND) for c in RATES])
 
 
 def latency(run: Run) -> go.Figure | None:
-    """Latency percentiles against the client count; for a search, those of the highest rate that passed."""
+    """Latency percentiles against the client count; for a search, of the fastest step within its figure."""
     rows = _passing(run) if run.scenario.sweep.search else _marked(run)
     prefix = next((p for p in LATENCIES if _has(rows, f"{p}_p50_us")), None)
     if prefix is None:
@@ -55,20 +57,35 @@ def latency(run: Run) -> go.Figure | None:
 
 
 def loss(run: Run) -> go.Figure | None:
-    """Loss against the client count; for a search, against every rate that was tried.
+    """Loss against the client count; for a search, what fell short in each step against its rate.
 
     Where one line is enough for it, what came late, still waited or is unknown stands beside it.
     """
-    searched = run.scenario.sweep.search is not None
-    x = "requested_rate" if searched else CLIENTS
-    groups = _tried(run) if searched else _groups(run, _marked(run))
+    if run.scenario.sweep.search is not None:
+        return _shortfall(run, run.scenario.sweep.search)
+    groups = _groups(run, _marked(run))
     everything = [row for _, _, group in groups for row in group]
     parts = [LOSS, *(c for c in NOT_LOST if len(groups) == 1 and any(number(row.get(c)) for row, _ in everything))]
     floor, figure = Floor(everything, parts), go.Figure()
     for label, color, group in groups:
         for part, its in zip(parts, (color, *qualitative.D3[1:]), strict=False):
-            line(figure, group, x, part, NOT_LOST.get(part) or label or TITLES[LOSS], its, place=floor)
-    return finish(figure, x, ["% of what was due" if len(parts) > 1 else "client loss, %"], floor)
+            line(figure, group, CLIENTS, part, NOT_LOST.get(part) or label or TITLES[LOSS], its, place=floor)
+    return finish(figure, CLIENTS, ["% of what was due" if len(parts) > 1 else "client loss, %"], floor)
+
+
+def _shortfall(run: Run, search: SearchSpec) -> go.Figure | None:
+    """A point a step: whether one loses anything is chance, so no line is drawn from each to the next."""
+    groups = _tried(run)
+    everything = [row for _, _, group in groups for row in group]
+    # Steps of earlier versions have their loss only.
+    column, unit = (SHORTFALL, "lost or piled up") if _has(everything, SHORTFALL) else (LOSS, "client loss")
+    floor, figure = Floor(everything, [column]), go.Figure()
+    for label, color, group in groups:
+        line(figure, group, "requested_rate", column, label, color, place=floor, joined=False)
+    if figure.data and column == SHORTFALL:
+        target = 100 * max(search.loss_target, LEAST_TARGET)
+        level(figure, target, f"target {target:g} %")
+    return finish(figure, "requested_rate", [f"{unit}, % of what was due"], floor)
 
 
 def batches(run: Run) -> go.Figure | None:
@@ -132,14 +149,31 @@ def _published(run: Run, like: Row) -> list[Row]:
 
 
 def _passing(run: Run) -> Marked:
-    """For every client count the figures of the fastest step without a cohort that passed."""
+    """For every client count the figures of the fastest step without a cohort that passed.
+
+    Chance lets steps pass far above the rate that was found: where there is one, at most it counts.
+    """
+    limits = {row.get(CLIENTS): _found(run, row) for row in run.rows}
     best: dict[int, StepResult] = {}
     for result in run.results:
         held = best.get(result.plan.clients)
         passed = result.status == "ok" and result.figures.get("passed") and result.plan.cohort.kind == "none"
-        if passed and (held is None or _rate(result) >= _rate(held)):
+        within = _rate(result) <= limits.get(result.plan.clients, math.inf)
+        if passed and within and (held is None or _rate(result) >= _rate(held)):
             best[result.plan.clients] = result
     return [({CLIENTS: clients, **best[clients].figures}, "") for clients in sorted(best)]
+
+
+def _found(run: Run, row: Row) -> float:
+    """The highest rate (messages/s) that a search without a cohort vouches for; infinite where there is none."""
+    search = run.scenario.sweep.search
+    names = searched_columns(search) if search else {}
+    rates = [
+        number(row.get(column))
+        for column, name in names.items()
+        if name.startswith("loss") and f"{name}_high_pps" in row
+    ]
+    return max((rate for rate in rates if rate is not None), default=math.inf)
 
 
 def _rate(result: StepResult) -> float:
@@ -197,20 +231,9 @@ def _scale(count: int) -> list[str]:
 
 
 def _interval(run: Run, column: str) -> Interval | None:
-    """The interval of a searched rate: the highest that passed, the lowest that failed."""
+    """The 95 % interval of a rate that was searched for."""
     search = run.scenario.sweep.search
-    name = _searched(search).get(column) if search else None
+    name = searched_columns(search).get(column) if search else None
     if name is None:
         return None
     return lambda row: (row.get(f"{name}_low_pps"), row.get(f"{name}_high_pps"))
-
-
-def _searched(search: SearchSpec) -> dict[str, str]:
-    """The columns with rates of a search → what the columns beside each of them begin with."""
-    found: dict[str, str] = {}
-    for series in search.series:
-        if series == "loss" and search.sndhwms:
-            found |= {sndhwm_column(sndhwm, search): f"loss_sndhwm_{sndhwm}" for sndhwm in search.sndhwms}
-        else:
-            found[search_column(series, search)] = series
-    return found

@@ -12,6 +12,7 @@ import msgspec
 from hydra.errors import RunDirectoryError
 from hydra.model import Scenario, StepPlan, StepResult
 from hydra.results.compare import Published, published_for
+from hydra.results.earlier import BISECTED, bisected, stored_rows
 from hydra.results.notes import notes_of
 from hydra.results.store import DATABASE, RunStore
 from hydra.sweep import Row, for_scenario
@@ -25,12 +26,13 @@ class Run:
         directory: where it was read from.
         facts: what was recorded of the run, by key.
         scenario: what was asked for, without its secrets.
-        rows: the table, as the sweep makes it of the steps.
+        rows: the table, as the sweep makes it of the steps; of a run that this Hydra would search otherwise, as stored.
         notes: for every row, what has to be known before its figures are believed.
         results: the steps themselves.
         coming: the step that would be next, None if the sweep is complete.
         events: (wall time ns, epoch, kind, detail), oldest first.
         published: the table that this experiment was published with, None if it never was.
+        earlier: what has to be known of the rows of an earlier version, "" if there is nothing.
     """
 
     directory: Path
@@ -42,6 +44,7 @@ class Run:
     coming: StepPlan | None
     events: list[tuple[int, int | None, str, str]]
     published: Published | None
+    earlier: str = ""
 
     @property
     def ended(self) -> str:
@@ -60,8 +63,8 @@ def load(directory: Path | str) -> Run:
         facts, results, events = store.facts(), store.results(), store.events()
     try:
         scenario = msgspec.convert(facts.get("scenario"), Scenario)
-        sweep = for_scenario(scenario)
-        rows, coming = sweep.rows(results), sweep.next(results)
+        earlier = bisected(facts["scenario"])
+        rows, coming = (stored_rows(path), None) if earlier else _played(scenario, results)
     except (msgspec.ValidationError, ValueError) as e:
         raise RunDirectoryError(f"cannot read {path / DATABASE}: {e}", "use the Hydra that made it") from e
     return Run(
@@ -74,4 +77,10 @@ def load(directory: Path | str) -> Run:
         coming=coming,
         events=events,
         published=published_for(scenario),
+        earlier=BISECTED if earlier else "",
     )
+
+
+def _played(scenario: Scenario, results: list[StepResult]) -> tuple[list[Row], StepPlan | None]:
+    sweep = for_scenario(scenario)
+    return sweep.rows(results), sweep.next(results)

@@ -215,12 +215,14 @@ def _shortfall(
     # allows), what a publisher never sent, what a broker never took.
     behind = 1 - (account.in_time + account.lost) / account.expected
     reports = o.publisher_reports.values()
-    due = rate * o.plan.duration_s * len(reports)
+    # Of the length that was asked for: what a step that stopped early owes is owed of all of it.
+    asked_s = o.plan.duration_s
+    due = rate * asked_s * len(reports)
     unsent = 0.0 if held else 1 - sum(p.sent for p in reports) / due
     refused = sum(p.sent - p.acknowledged for p in reports) / due
     unsustained = min(max(growing.share or 0.0, behind, unsent) + refused, 1.0)
-    bursts = shortfall.bursts(shortfall.course(mine, rate, o.window_s), o.window_s, unsustained)
-    return {"shortfall_pct": 100 * sum(bursts) / o.window_s, "bursts_s": shortfall.written(bursts)}
+    bursts = shortfall.bursts(shortfall.course(mine, rate, asked_s), asked_s, unsustained)
+    return {"shortfall_pct": 100 * sum(bursts) / asked_s, "bursts_s": shortfall.written(bursts)}
 
 
 def _fairness(received: Sequence[int]) -> dict[str, Figure]:

@@ -37,7 +37,7 @@ def course(reports: Collection[SubscriberReport], rate_pps: float, window_s: flo
     Args:
         reports: of the subscribers.
         rate_pps: messages/s that each publisher was asked for.
-        window_s: length of the window in seconds.
+        window_s: length of the window in seconds, as it was asked for.
     """
     slices = max(ceil(window_s / SLICE_S), 1)
     width = rate_pps * window_s / slices

@@ -14,6 +14,7 @@ from hydra.measure.names import figure_names
 from hydra.model import Scenario
 from hydra.results.tables import published_columns
 from hydra.sweep import Row
+from hydra.sweep.columns import FAILED_STEPS, STEP_S, searched_columns
 from hydra.sweep.repeated import COUNT, HIGH, INTERVAL, LOW
 
 _OPERATORS: Final[Mapping[str, Callable[[float, float], bool]]] = {
@@ -50,7 +51,8 @@ def columns(scenario: Scenario) -> list[str]:
     if search is None:
         names += figure_names(scenario)
     else:
-        names += [f"{series}{column}" for series in search.series for column in SEARCH_EXTRAS]
+        names += [f"{name}{column}" for name in searched_columns(search).values() for column in SEARCH_EXTRAS]
+        names += [FAILED_STEPS, STEP_S]
     of_repeats = (INTERVAL, COUNT, LOW, HIGH)
     return list(dict.fromkeys([*names, *(name + suffix for suffix in of_repeats for name in names)]))
 

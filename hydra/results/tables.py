@@ -13,7 +13,9 @@ from tabulate import tabulate
 
 from hydra.errors import HydraError
 from hydra.model import Figure, Scenario, SearchSeries, SearchSpec
+from hydra.results.earlier import ROWS
 from hydra.results.notes import MARK, notes_of
+from hydra.results.searched import efforts, interval_of, legend, whole
 from hydra.sweep import Row
 from hydra.sweep.columns import BATCH, FIXED, REASON, STATUS, search_column, search_columns, sndhwm_column
 from hydra.sweep.repeated import COUNT, INTERVAL, REPEATS
@@ -100,7 +102,7 @@ def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[
     body: list[list[str]] = []
     for row in rows:
         about = notes_of(row, scenario)
-        cells = [_with_interval(c, row) for c in columns]
+        cells = [_with_interval(c, row, scenario) for c in columns]
         if about:
             cells[0] = f"{cells[0]} {MARK}"
             at = ", ".join(f"{titles.get(v, v)} {_cell(v, row.get(v))}" for v in scenario.sweep.vary)
@@ -115,7 +117,9 @@ def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[
         disable_numparse=True,
         colalign=["right"] * len(columns) if body else None,
     )
-    parts = [f"# {scenario.name}", scenario.description, _clients(scenario, clients), table, "\n".join(notes)]
+    effort = "\n".join(f"- {text}" for text in efforts(scenario, rows))
+    below = [legend(scenario, rows), "\n".join(notes), effort]
+    parts = [f"# {scenario.name}", scenario.description, _clients(scenario, clients), table, *below]
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
@@ -144,8 +148,10 @@ def said_by(clients: Iterable[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _with_interval(column: str, row: Row) -> str:
-    """A cell, where the row was repeated with its 95 % interval, and of how many repeats it is if not of all."""
+def _with_interval(column: str, row: Row, scenario: Scenario) -> str:
+    """A cell with the 95 % interval of what was searched for or repeated, and of how many repeats if not of all."""
+    if limits := interval_of(row, column, scenario):
+        return f"{whole(row[column])} [{whole(limits[0])} – {whole(limits[1])}]"
     cell, interval, count = _cell(column, row.get(column)), row.get(column + INTERVAL), row.get(column + COUNT)
     if interval is not None:
         cell = f"{cell} ± {_cell(column, interval)}"
@@ -197,7 +203,7 @@ def write(
     texts = {
         "table.md": markdown(scenario, rows, clients),
         "table.csv": csv_text(scenario, rows),
-        "rows.json": json_text(scenario, rows),
+        ROWS: json_text(scenario, rows),
     }
     paths = []
     for name, text in texts.items():

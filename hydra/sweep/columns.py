@@ -15,6 +15,9 @@ RATE_HELD: Final = "rate_held"
 BURSTS: Final = "bursts_s"
 """What each burst of losses cost, in seconds of traffic: the evidence of a search (measure/shortfall.py)."""
 VERDICT: Final = "verdict"
+FAILED_STEPS: Final = "failed_steps"
+"""Steps of a search's row that could not be measured and were asked for again."""
+STEP_S: Final = "step_s"
 MAX_RATE: Final = "max_rate_with_drop_pps"
 MAX_RATE_NODROP: Final = "max_rate_nodrop_pps"
 AGGREGATE_MAX: Final = "aggregate_max_pps"
@@ -67,6 +70,17 @@ def sndhwm_column(sndhwm: int, search: SearchSpec) -> str:
     if sndhwm == search.sndhwms[0]:
         return search_column("loss", search).removesuffix("_pps") + f"_sndhwm_{sndhwm}_pps"
     return f"max_rate_sndhwm_{sndhwm}_pps"
+
+
+def searched_columns(search: SearchSpec) -> dict[str, str]:
+    """The columns with the figures of a search → what the names of the columns beside each of them begin with."""
+    found: dict[str, str] = {}
+    for series in search.series:
+        if series == "loss" and search.sndhwms:
+            found |= {sndhwm_column(sndhwm, search): f"loss_sndhwm_{sndhwm}" for sndhwm in search.sndhwms}
+        else:
+            found[search_column(series, search)] = series
+    return found
 
 
 def search_columns(search: SearchSpec) -> tuple[str, ...]:

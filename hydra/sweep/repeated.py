@@ -19,7 +19,7 @@ from typing import Final
 
 from hydra.measure import latency
 from hydra.model import Figure, Histogram, Scenario, StepPlan, StepResult
-from hydra.sweep.columns import REASON, STATUS
+from hydra.sweep.columns import REASON, STATUS, STEP_S
 from hydra.sweep.sweep import Row, Sweep
 
 REPEATS: Final = "repeats"
@@ -32,7 +32,7 @@ HIGH: Final = "_high"
 """Suffixes of the columns with the range of a percentile or an extreme."""
 
 _WORST_FIRST: Final = ("partial", "failed", "skipped", "ok")
-_FROM_PLAN: Final = ("clients", "msg_batch", "requested_rate", "loss_target_pct", "batch_bytes")
+_FROM_PLAN: Final = ("clients", "msg_batch", "requested_rate", "loss_target_pct", "batch_bytes", STEP_S)
 _ORDER_STATISTIC: Final = re.compile(
     r"latency_\w+_us|tx_lag_p\d+_us|rx_p\d+|\w+_(min|max)_bytes|host_cpu_busiest_core_pct"
 )
@@ -50,65 +50,86 @@ class Repeated:
     """A sweep whose rows are each measured ``sweep.repeat`` times; see :class:`hydra.sweep.sweep.Sweep`."""
 
     def __init__(self, scenario: Scenario, make: Callable[[Scenario], Sweep]) -> None:
-        self._times = scenario.sweep.repeat
         self._keys = (*_FROM_PLAN, *scenario.sweep.vary)
         self._one_step_a_row = scenario.sweep.search is None
-        self._parts = [
-            make(dataclasses.replace(scenario, sweep=dataclasses.replace(scenario.sweep, clients=(clients,), repeat=1)))
+        parts = [
+            dataclasses.replace(scenario, sweep=dataclasses.replace(scenario.sweep, clients=(clients,), repeat=1))
             for clients in sorted(scenario.sweep.clients)
         ]
+        self._rounds = [[_Round(make(part)) for _ in range(scenario.sweep.repeat)] for part in parts]
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:
         """See :class:`hydra.sweep.sweep.Sweep`."""
-        return self._replay(results)[1]
+        return self._deal(results)[-1][-1].coming
 
     def rows(self, results: Sequence[StepResult]) -> list[Row]:
         """See :class:`hydra.sweep.sweep.Sweep`."""
-        return self._replay(results)[0]
+        return [row for rounds in self._deal(results) for row in self._merge(rounds)]
 
     def bound_s(self) -> float:
         """See :class:`hydra.sweep.sweep.Sweep`."""
-        return self._times * sum(part.bound_s() for part in self._parts)
+        return sum(each.sweep.bound_s() for rounds in self._rounds for each in rounds)
 
     def expected_s(self) -> float:
         """See :class:`hydra.sweep.sweep.Sweep`."""
-        return self._times * sum(part.expected_s() for part in self._parts)
+        return sum(each.sweep.expected_s() for rounds in self._rounds for each in rounds)
 
-    def _replay(self, results: Sequence[StepResult]) -> tuple[list[Row], StepPlan | None]:
-        rows: list[Row] = []
+    def _deal(self, results: Sequence[StepResult]) -> list[list[_Round]]:
+        """The rounds of each client count that these results have come to; what comes next is the last one's."""
         at = 0
-        for part in self._parts:
-            rounds: list[list[tuple[Row, Histograms]]] = []
-            for _ in range(self._times):
-                taken = 0
-                while (plan := part.next(results[at : at + taken])) is not None and at + taken < len(results):
-                    taken += 1
-                if taken:
-                    rounds.append(self._with_histograms(part, results[at : at + taken]))
-                if plan is not None:
-                    return [*rows, *self._merge(rounds)], plan
-                at += taken
-                if rounds and all(row[STATUS] == "skipped" for row, _ in rounds[-1]):
+        dealt: list[list[_Round]] = []
+        for rounds in self._rounds:
+            dealt.append([])
+            for each in rounds:
+                at += each.take(results, at)
+                dealt[-1].append(each)
+                if each.coming is not None:
+                    return dealt
+                if all(row[STATUS] == "skipped" for row in each.sweep.rows(each.taken)):
                     # What does not fit does not fit the next time either.
                     break
-            rows += self._merge(rounds)
         if at < len(results):
             raise ValueError("there are more results than this sweep has steps")
-        return rows, None
+        return dealt
 
-    def _with_histograms(self, part: Sweep, results: Sequence[StepResult]) -> list[tuple[Row, Histograms]]:
-        """A part's rows, each with the histograms of its step; the row of a search is of no single step."""
-        rows = part.rows(results)
-        of_steps = [r.histograms for r in results] if self._one_step_a_row else []
-        # Where a step was skipped, the rows that follow have no step.
-        return [(row, of_steps[i] if i < len(of_steps) else {}) for i, row in enumerate(rows)]
-
-    def _merge(self, rounds: Sequence[Sequence[tuple[Row, Histograms]]]) -> list[Row]:
+    def _merge(self, rounds: Sequence[_Round]) -> list[Row]:
+        measured = [self._with_histograms(each) for each in rounds if each.taken]
         merged_rows = []
-        for i in range(max(map(len, rounds), default=0)):
-            rows, histograms = zip(*(measured[i] for measured in rounds if i < len(measured)), strict=True)
+        for i in range(max(map(len, measured), default=0)):
+            rows, histograms = zip(*(of_round[i] for of_round in measured if i < len(of_round)), strict=True)
             merged_rows.append(merged(rows, self._keys, histograms))
         return merged_rows
+
+    def _with_histograms(self, each: _Round) -> list[tuple[Row, Histograms]]:
+        """A round's rows, each with the histograms of its step; the row of a search is of no single step."""
+        of_steps = [r.histograms for r in each.taken] if self._one_step_a_row else []
+        # Where a step was skipped, the rows that follow have no step.
+        return [(row, of_steps[i] if i < len(of_steps) else {}) for i, row in enumerate(each.sweep.rows(each.taken))]
+
+
+class _Round:
+    """One repetition of a client count: a sweep of its own, which goes on from the results it has taken already.
+
+    Attributes:
+        taken: its results.
+        coming: its next step, None when it is complete.
+    """
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep = sweep
+        self.taken: list[StepResult] = []
+        self.coming = sweep.next([])
+
+    def take(self, results: Sequence[StepResult], at: int) -> int:
+        """Takes what is its own of the results from ``at`` on, and says how many they are."""
+        if list(results[at : at + len(self.taken)]) != self.taken:
+            self.taken, self.coming = [], self.sweep.next([])
+        while self.coming is not None and at + len(self.taken) < len(results):
+            more = [*self.taken, results[at + len(self.taken)]]
+            # Only what the sweep did not refuse is taken.
+            self.coming = self.sweep.next(more)
+            self.taken = more
+        return len(self.taken)
 
 
 def merged(rows: Sequence[Row], keys: Sequence[str] = _FROM_PLAN, histograms: Sequence[Histograms] = ()) -> Row:
@@ -186,5 +207,5 @@ def _all_of(values: Sequence[Figure], repeats: int) -> Figure:
 
 def _told(values: Sequence[Figure], repeats: int) -> Figure:
     """Each text with the number of repeats that it was said of."""
-    said = {text: values.count(text) for text in dict.fromkeys(values)}
+    said = {text: values.count(text) for text in dict.fromkeys(values) if text}
     return "; ".join(f"{text} ({n} of {repeats} repeats)" for text, n in said.items()) or None

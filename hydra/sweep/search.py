@@ -21,8 +21,10 @@ from hydra.sweep.columns import (
     AGGREGATE_MAX,
     AVG_RX,
     CLIENTS,
+    FAILED_STEPS,
     REASON,
     STATUS,
+    STEP_S,
     VERDICT,
     search_column,
     search_columns,
@@ -126,16 +128,16 @@ class Search:
     def _script(self, rows: list[Row]) -> Script:
         for clients in self._clients:
             row: Row = dict.fromkeys(search_columns(self._search))
-            row.update({CLIENTS: clients, STATUS: "partial", REASON: ""})
-            rows.append(row)
             asked = Asked(self._scenario, clients)
+            row.update({CLIENTS: clients, STATUS: "partial", REASON: "", STEP_S: asked.step_s})
+            rows.append(row)
             try:
                 yield from self._row(asked, clients, row)
             except GivenUpError as e:
                 row[STATUS], row[REASON] = e.status, e.reason
             else:
                 row[STATUS] = "ok"
-            row["failed_steps"], row["step_s"] = asked.failed, asked.step_s
+            row[FAILED_STEPS] = asked.failed
 
     def _row(self, asked: Asked, clients: int, row: Row) -> Script:
         """All searches of one client count."""
@@ -148,7 +150,6 @@ class Search:
         for series in search.series:
             if series == "max_rate":
                 max_rate = yield from self._max_rate(asked, settings, series, row)
-                row[AGGREGATE_MAX] = row.pop(f"{series}_aggregate_pps", None)
             elif series == "nodrop":
                 yield from self._max_rate(asked, dataclasses.replace(settings, nodrop=True), series, row)
             elif series == "loss" and search.sndhwms:
@@ -213,6 +214,7 @@ class Search:
         best: float | None = None
         aggregate: float | None = None
         stalled = 0
+        together = AGGREGATE_MAX if series == "max_rate" else f"{series}_aggregate_pps"
         for doubling in range(search.max_doublings + 1):
             result = yield from asked.step(settings, series, float(f"{search.start_rate * 2.0**doubling:.5g}"))
             received = _number(result.figures.get(AVG_RX))
@@ -223,7 +225,7 @@ class Search:
             pps = _number(result.figures.get(AGGREGATE))
             if pps is not None:
                 aggregate = pps if aggregate is None else max(aggregate, pps)
-            row[search_column(series, search)], row[f"{series}_aggregate_pps"] = best, aggregate
+            row[search_column(series, search)], row[together], row[f"{series}_steps"] = best, aggregate, doubling + 1
             stalled = 0 if gained else stalled + 1
             if stalled >= search.stall_doublings:
                 break

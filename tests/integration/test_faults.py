@@ -62,6 +62,22 @@ def test_a_killed_publisher_fails_its_step_and_the_run_goes_on(tmp_path: Path) -
     assert (second["status"], float(second["client_loss_pct"])) == ("ok", 0)
 
 
+@pytest.mark.parametrize(("victim", "status"), [("zmq-pub", "failed"), ("zmq-sub", "ok")])
+def test_a_step_of_a_search_in_which_a_client_dies_is_measured_again(tmp_path: Path, victim: str, status: str) -> None:
+    run = tmp_path / "run"
+    search = ("--set", 'sweep.search.series=["max_rate"]', "--set", "sweep.search.max_doublings=1", "--start-rate", 200)
+    arguments = ("zmqrate", "--clients", 3, "--step-seconds", 3, "--set", "warmup_s=0", *search, "--out", run)
+    with background(*arguments, log=tmp_path / "log") as command:
+        _await_window(run)
+        _client(command.clients(victim)).kill()
+        assert command.wait() == 0
+    (row,) = table(run)
+    assert (row["status"], row["failed_steps"], row["max_rate_steps"]) == ("ok", "1", "2")
+    assert [how for _, how in steps(run)] == [status, "ok", "ok"]
+    assert float(row["max_rate_with_drop_pps"]) == pytest.approx(400, rel=0.1)
+    assert "; failed and measured again: 1" in (run / "table.md").read_text()
+
+
 def test_a_killed_group_fails_its_clients_and_is_launched_again(tmp_path: Path) -> None:
     run = tmp_path / "run"
     with background(*FIXED, "--clients", "6,7", "--duration", 3, "--out", run, log=tmp_path / "log") as command:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from hydra.measure.figures import Observation, figures, merged
 from hydra.model import (
@@ -20,7 +26,7 @@ from hydra.model import (
     StepResult,
     SweepSpec,
 )
-from hydra.results.store import RunStore
+from hydra.results.store import DATABASE, RunStore
 from hydra.sweep import for_scenario
 from tests.measure.reports import SECOND, START, published, received
 
@@ -43,7 +49,7 @@ SEARCH = Scenario(
     "zmq",
     "pyzmq",
     "zmqrate",
-    SweepSpec((30, 60), 10.0, search=SearchSpec(start_rate=8_000.0, ratio=1.2, confirmations=1)),
+    SweepSpec((30, 60), 10.0, search=SearchSpec(start_rate=8_000.0, steps=15)),
     description="ZMQ PUB/SUB: the highest rate by client count",
 )
 RATE = Scenario(
@@ -51,18 +57,27 @@ RATE = Scenario(
     "kafka",
     "confluent-kafka",
     "rate",
-    SweepSpec((10, 30), 10.0, search=SearchSpec(loss_target=0.0, confirmations=1, series=("loss",))),
+    SweepSpec((10, 30), 10.0, search=SearchSpec(loss_target=0.0, steps=15, series=("loss",))),
 )
 NATIVE = replace(
     SEARCH,
     client="native",
     sweep=replace(
         SEARCH.sweep,
-        search=SearchSpec(8_000.0, ratio=1.2, confirmations=1, series=("max_rate", "loss"), sndhwms=(1000, 100_000)),
+        search=SearchSpec(8_000.0, steps=15, series=("max_rate", "loss"), sndhwms=(1000, 100_000)),
     ),
 )
 REPEATED = replace(FIXED, sweep=replace(FIXED.sweep, repeat=3))
 KINDS = {"batch": BATCH, "fixed": FIXED, "search": SEARCH, "rate": RATE, "native": NATIVE, "repeated": REPEATED}
+
+FACTS: Mapping[str, object] = {
+    "began": "2026-02-03T04:05:06+00:00",
+    "cluster": ClusterSpec((Agent("agent-1", "here", {"group": "cpu4-mem16"}, Resources(4.0, 15_000.0)),)),
+    "master": "local",
+    "versions": {"hydra": "0.1.0", "python": "3.11.2"},
+    "host": {"name": "here", "system": "Linux", "cores": 2, "memory_bytes": 8 * 2**30, "byte_order": "little"},
+    "limits": {"nofile_soft": 1024, "nofile_hard": 524288},
+}
 
 
 def observe(scenario: Scenario, plan: StepPlan, nth: int = 0) -> Observation:
@@ -91,6 +106,32 @@ def good(_plan: StepPlan) -> tuple[str, str]:
     return "ok", ""
 
 
+def bisected(directory: Path) -> Path:
+    """A search as the Hydra before this one stored it: ``ratio``, ``confirmations``, and steps that may ``confirm``."""
+    scenario: dict[str, Any] = msgspec.to_builtins(replace(SEARCH, sweep=replace(SEARCH.sweep, clients=(30,))))
+    search = scenario["sweep"]["search"]
+    del search["width"], search["steps"]
+    search |= {"ratio": 1.05, "confirmations": 1, "series": ["max_rate", "loss"]}
+    with RunStore.create(directory, {**FACTS, "name": directory.name, "scenario": scenario, "overrides": {}}) as store:
+        rates = [*(("max_rate", 8000.0 * 2**k) for k in range(5)), ("loss", 64_000.0), ("loss", 90_000.0)]
+        for epoch, (series, rate) in enumerate(rates, 1):
+            plan = StepPlan(30, replace(SEARCH.settings, rate=rate), 10.0, series)
+            o = observe(SEARCH, plan)
+            known = {c: v for c, v in figures(o).items() if c not in ("shortfall_pct", "bursts_s")}
+            store.add_step(StepResult(epoch, plan, "ok", known), o)
+        store.set_fact("ended", "finished")
+    with contextlib.closing(sqlite3.connect(directory / DATABASE)) as db, db:
+        db.execute("UPDATE steps SET plan = json_set(plan, '$.confirm', json('false'))")
+    row = {
+        "clients": 30, "max_rate_with_drop_pps": 106945.39, "aggregate_max_pps": 320556.7,
+        "max_rate_below_0_5pct_drop_pps": 65976.0, "max_rate_verdict": "subscriber hosts",
+        "loss_highest_passed_pps": 66409.0, "loss_lowest_failed_pps": 69349.0, "loss_verdict": "requested rate",
+        "status": "ok", "reason": "",
+    }  # fmt: skip
+    (directory / "rows.json").write_text(json.dumps({"scenario": "zmqrate", "rows": [row]}))
+    return directory
+
+
 def make(
     directory: Path, scenario: Scenario, status: Status = good, steps: int | None = None, ended: str | None = "finished"
 ) -> Path:
@@ -103,16 +144,11 @@ def make(
         steps: after how many the run ends; None goes on until the sweep is complete.
         ended: how the run says that it ended; None: it was killed.
     """
-    facts: Mapping[str, object] = {
+    facts = {
+        **FACTS,
         "name": directory.name,
-        "began": "2026-02-03T04:05:06+00:00",
         "scenario": scenario,
-        "cluster": ClusterSpec((Agent("agent-1", "here", {"group": "cpu4-mem16"}, Resources(4.0, 15_000.0)),)),
-        "master": "local",
         "command_line": f"hydra {scenario.name} --clients 30,60",
-        "versions": {"hydra": "0.1.0", "python": "3.11.2"},
-        "host": {"name": "here", "system": "Linux", "cores": 2, "memory_bytes": 8 * 2**30, "byte_order": "little"},
-        "limits": {"nofile_soft": 1024, "nofile_hard": 524288},
     }
     with RunStore.create(directory, facts) as store:
         sweep, results = for_scenario(scenario), list[StepResult]()
@@ -125,7 +161,8 @@ def make(
             result = StepResult(epoch, plan, how, shown, reason)  # type: ignore[arg-type]  # one of its literals
             store.add_step(result, *((o, histograms) if how == "ok" else ()))
             results.append(result)
-            store.add_event("window", f"epoch {epoch} runs", epoch)
+            for kind in ("window", "present", "phases", "stored"):
+                store.add_event(kind, f"epoch {epoch}", epoch)
         store.add_event("fact", "broker: kafka 3.9")
         if ended is not None:
             store.set_fact("ended", ended)

@@ -12,7 +12,7 @@ from hydra.jupyter import markup, plots, recorded
 from hydra.jupyter.cautions import cautions
 from hydra.model import StepPlan
 from hydra.results.store import RunStore
-from tests.jupyter.runs import BATCH, FIXED, KINDS, REPEATED, SEARCH, make
+from tests.jupyter.runs import BATCH, FIXED, KINDS, RATE, REPEATED, SEARCH, bisected, make
 
 
 def loaded(tmp_path: Path, kind: str = "fixed") -> recorded.Run:
@@ -23,6 +23,8 @@ def test_a_good_run_has_no_warning(tmp_path: Path) -> None:
     run = loaded(tmp_path)
     assert cautions(run) == []
     assert "None: every row was measured" in markup.warnings(run).text
+    searched = recorded.load(make(tmp_path / "search", RATE))
+    assert "None: every rate that was searched for was found." in markup.warnings(searched).text
 
 
 @pytest.mark.parametrize(
@@ -176,8 +178,50 @@ def test_a_search_shows_the_interval_of_its_answer(tmp_path: Path) -> None:
     figure = plots.rates(run)
     assert figure is not None
     (loss,) = (t for t in figure.data if t.name == "MaxRate at Sub (< 0.5% Drop)")
-    lowest_failed = float(run.rows[0]["loss_lowest_failed_pps"] or 0)
-    assert loss.error_y.array[0] == pytest.approx(max(lowest_failed - loss.y[0], 0))
+    low, high = (float(run.rows[0][f"loss_{limit}_pps"] or 0) for limit in ("low", "high"))
+    assert low < loss.y[0] < high
+    assert loss.error_y.array[0] == pytest.approx(high - loss.y[0])
+    assert loss.error_y.arrayminus[0] == pytest.approx(loss.y[0] - low)
+    assert f"[{low:,.4g} – {high:,.4g}]" in loss.customdata[0][0]
+    text = markup.table(run).text
+    assert f'{loss.y[0]:,.0f} <span class="interval">[{low:,.0f} – {high:,.0f}]</span>' in text
+    assert "at most 0.5 % of the messages are lost or pile up" in text
+    steps = ", ".join(f"{name} {run.rows[0][f'{name}_steps']}" for name in ("max_rate", "loss", "slow", "reconnecting"))
+    assert f"30 clients: steps of 10 s: {steps}</p>" in text
+
+
+def test_every_step_of_a_search_is_a_point_at_its_rate(tmp_path: Path) -> None:
+    run = recorded.load(make(tmp_path / "r", RATE))
+    figure = plots.loss(run)
+    assert figure is not None
+    assert [t.name for t in figure.data] == ["10 clients", "30 clients"]
+    for trace, clients in zip(figure.data, (10, 30), strict=True):
+        steps = [r for r in run.results if r.plan.clients == clients]
+        assert trace.mode == "markers"
+        short = [(r.plan.settings.rate, r.figures["shortfall_pct"]) for r in steps]
+        drawn = list(zip(trace.x, trace.y, strict=True))
+        assert len(drawn) == len(short)
+        assert {point for point in short if point[1]} <= set(drawn)
+    # A target of 0 is taken for this.
+    (target,) = figure.layout.annotations
+    assert (target.text, 10**target.y) == ("target 0.05 %", pytest.approx(0.05))
+    assert figure.layout.shapes[0].y0 == pytest.approx(0.05)
+
+
+def test_the_latency_of_a_search_is_that_of_a_step_within_its_figure(tmp_path: Path) -> None:
+    """Chance lets steps pass above it."""
+    run = recorded.load(make(tmp_path / "r", RATE))
+    figure = plots.latency(run)
+    assert figure is not None
+    passed = [r for r in run.results if r.plan.clients == 10 and r.figures["passed"]]
+    slowest = min(passed, key=lambda r: float(r.plan.settings.rate))
+    assert figure.data[0].y[0] > 0
+    limited = [{**row, "max_rate_without_drop_pps": slowest.plan.settings.rate} for row in run.rows]
+    marked = replace(slowest, figures={**slowest.figures, "latency_p50_us": 7})
+    results = [marked if r is slowest else r for r in run.results]
+    figure = plots.latency(replace(run, rows=limited, results=results))
+    assert figure is not None
+    assert figure.data[0].y[0] == 7
 
 
 def test_a_scenario_that_is_none_is_a_clear_error(tmp_path: Path) -> None:
@@ -185,6 +229,24 @@ def test_a_scenario_that_is_none_is_a_clear_error(tmp_path: Path) -> None:
         pass
     with pytest.raises(RunDirectoryError, match="cannot read") as error:
         recorded.load(tmp_path / "r")
+    assert error.value.exit_code == EXIT_USAGE
+
+
+def test_a_search_of_an_earlier_hydra_is_shown_as_it_was_stored(tmp_path: Path) -> None:
+    run = recorded.load(bisected(tmp_path / "r"))
+    assert [row["loss_highest_passed_pps"] for row in run.rows] == [66409.0]
+    (caution,) = cautions(run)
+    assert (caution.level, caution.about) == ("loss", "The rates")
+    assert "by bisection of single steps" in caution.text
+    assert "<td>65,976</td>" in markup.table(run).text
+    assert 'class="interval"' not in markup.table(run).text
+    for draw in (plots.rates, plots.loss, plots.latency):
+        figure = draw(run)
+        assert figure is not None
+        assert figure.data
+    (run.directory / "rows.json").unlink()
+    with pytest.raises(RunDirectoryError, match=r"rows\.json") as error:
+        recorded.load(run.directory)
     assert error.value.exit_code == EXIT_USAGE
 
 

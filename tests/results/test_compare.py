@@ -130,6 +130,6 @@ def test_a_search_with_other_rules_differs() -> None:
     published = published_for(mine)
     assert published is not None
     theirs = asked(published)
-    sweep = replace(mine.sweep, duration_s=theirs.sweep.duration_s, search=SearchSpec(confirmations=1))
+    sweep = replace(mine.sweep, duration_s=theirs.sweep.duration_s, search=SearchSpec(steps=30, width=2.0))
     mine = replace(mine, sweep=sweep, settings=theirs.settings)
-    assert differences(mine, theirs) == ["confirmations 1 instead of 3"]
+    assert differences(mine, theirs) == ["width 2 instead of 1.25", "steps 30 instead of 60"]

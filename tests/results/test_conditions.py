@@ -58,7 +58,11 @@ def test_what_is_no_condition_is_refused_with_what_to_try(text: str, said: str) 
         ("kafka-batch", "avg_rx_rate_pps_n"),
         ("kafka-batch", "latency_p99_us_high"),
         ("zmqrate", "max_rate_with_drop_pps"),
-        ("zmqrate", "loss_highest_passed_pps"),
+        ("zmqrate", "loss_low_pps"),
+        ("zmqrate", "slow_high_pps"),
+        ("zmqrate", "max_rate_steps"),
+        ("zmqrate", "failed_steps"),
+        ("zmqrate", "step_s"),
         ("kafka-rate", "max_rate_without_drop_pps"),
     ],
 )

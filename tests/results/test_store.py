@@ -19,7 +19,7 @@ from hydra.model import Cohort, LedgerCounts, Settings, StepPlan, StepResult
 from hydra.results.store import DATABASE, RunStore
 from tests.measure.reports import START, STOP, published, received
 
-PLAN = StepPlan(3, Settings(rate="max"), 10.0, "slow", Cohort("slow", 0.1, 50.0, 7), confirm=True)
+PLAN = StepPlan(3, Settings(rate="max"), 10.0, "slow", Cohort("slow", 0.1, 50.0, 7))
 
 
 def observed() -> Observation:

@@ -191,6 +191,71 @@ def test_a_search_says_what_its_figures_lack() -> None:
     assert "not felt" in text
 
 
+FOUND: Row = {
+    "clients": 30,
+    "max_rate_with_drop_pps": 87286.123,
+    "aggregate_max_pps": 2618583.7,
+    "max_rate_below_0_5pct_drop_pps": 28113.4,
+    "max_rate_10pct_clients_half_rate_pps": None,
+    "max_rate_10pct_clients_reconnecting_pps": 3.456,
+    "status": "ok",
+    "reason": "",
+    "step_s": 1.0,
+    "max_rate_steps": 9,
+    "loss_low_pps": 24010.2,
+    "loss_high_pps": 33419.8,
+    "loss_steps": 31,
+    "loss_note": "",
+    "slow_low_pps": 100.0,
+    "slow_high_pps": 900.0,
+    "slow_steps": 60,
+    "slow_note": "after 60 steps it may be anywhere from 100 to 900/s",
+    "reconnecting_low_pps": 3.0,
+    "reconnecting_high_pps": 4.0,
+    "reconnecting_steps": 20,
+    "failed_steps": 2,
+}
+
+
+def test_a_searched_rate_has_its_interval_and_what_it_took() -> None:
+    lines = tables.markdown(search(), [FOUND]).splitlines()
+    row = next(line for line in lines if line.startswith("|") and "87286" in line)
+    assert [c.strip() for c in row.strip("|").split("|")] == [
+        f"30 {MARK}", "87286.12", "2618583.70", "28113 [24010 – 33420]", "—", "3.46 [3 – 4]",
+    ]  # fmt: skip
+    assert (
+        "In brackets: the 95 % interval of a rate that was searched for, the highest at which on average over time at "
+        "most 0.5 % of the messages are lost or pile up."
+    ) in lines
+    assert (
+        "- 30 clients: steps of 1 s: max_rate 9, loss 31, slow 60, reconnecting 20; failed and measured again: 2"
+    ) in lines
+    assert f"- {MARK} **30 clients**: slow: after 60 steps it may be anywhere from 100 to 900/s" in lines
+
+
+def test_a_target_of_0_is_told_as_what_it_is_taken_for() -> None:
+    row = {**FOUND, "max_rate_without_drop_pps": 500.0}
+    assert "at most 0.05 % of the messages" in tables.markdown(search(SearchSpec(loss_target=0.0)), [row])
+
+
+def test_a_repeated_search_has_the_interval_of_its_repeats() -> None:
+    column = "max_rate_below_0_5pct_drop_pps"
+    row = {**FOUND, "repeats": 3, f"{column}_ci95": 812.5, f"{column}_n": 2, "loss_steps": 30.5, "failed_steps": 0.0}
+    text = tables.markdown(search(), [row])
+    assert "28113.40 ± 812.50 (2 of 3)" in text
+    assert "In brackets" not in text
+    assert "steps of 1 s, on average of 3 repeats: max_rate 9, loss 30.5," in text
+    assert "measured again" not in text
+
+
+def test_a_search_without_any_interval_has_no_legend() -> None:
+    row: Row = {"clients": 30, "max_rate_below_0_5pct_drop_pps": 66409.0, "loss_highest_passed_pps": 66409.0}
+    text = tables.markdown(search(), [row])
+    assert "66409" in text
+    assert "In brackets" not in text
+    assert "steps of" not in text
+
+
 def test_other_settings_change_the_headings_and_the_columns() -> None:
     scenario = search(SearchSpec(loss_target=0.01, cohort_fraction=0.2))
     assert heading_line(tables.markdown(scenario, []))[3:] == [

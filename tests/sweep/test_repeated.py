@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 
-from hydra.model import Figure, Histogram, KafkaSpec, Scenario, Settings, StepPlan, StepResult, SweepSpec
-from hydra.sweep import for_scenario
+from hydra.measure.shortfall import written
+from hydra.model import Figure, Histogram, KafkaSpec, Scenario, SearchSpec, Settings, StepPlan, StepResult, SweepSpec
+from hydra.sweep import for_scenario, search
 from hydra.sweep.repeated import mean_and_interval, merged
+from hydra.sweep.sweep import check_plan
 
 
 def scenario(repeat: int) -> Scenario:
@@ -63,6 +68,77 @@ def test_a_prefix_of_the_results_gives_the_same_next_step_and_partial_means() ->
         results.append(result(len(results) + 1, plan, x=1.0))
     assert len(results) == 12
     assert [r["repeats"] for r in sweep.rows(results[:3])] == [2, 1]
+
+
+def searching(repeat: int, clients: tuple[int, ...] = (2, 4)) -> Scenario:
+    spec = SearchSpec(series=("loss",), steps=12, start_rate=8000.0)
+    return Scenario("s", "zmq", "pyzmq", "zmqrate", SweepSpec(clients, 1.0, search=spec, repeat=repeat))
+
+
+def carrying(*lossless: float) -> Callable[[StepPlan, int], StepResult]:
+    """Steps of a system that can carry this much, another each time that it is searched."""
+    begun = 0
+    start = searching(1).sweep.search
+
+    def measure(plan: StepPlan, epoch: int) -> StepResult:
+        nonlocal begun
+        assert plan.settings.rate != "max"
+        assert start is not None
+        begun += plan.settings.rate == start.start_rate
+        short = 1 - lossless[begun - 1] / plan.settings.rate
+        return result(epoch, plan, bursts_s=written([short]) if short > 0 else "")
+
+    return measure
+
+
+def test_a_repeated_search_has_the_mean_of_its_figures_and_counts_those_that_have_none() -> None:
+    spec = searching(3, (2,))
+    sweep, measure, results = for_scenario(spec), carrying(5000.0, 5100.0, 0.0), list[StepResult]()
+    while (plan := sweep.next(results)) is not None:
+        results.append(measure(plan, len(results) + 1))
+    (row,) = sweep.rows(results)
+    column = "max_rate_below_0_5pct_drop_pps"
+    figure, half = row[column], row[f"{column}_ci95"]
+    assert isinstance(figure, float)
+    assert isinstance(half, float)
+    assert figure == pytest.approx(5050, rel=0.03)
+    # t(1) · |difference| / 2: between the two that have a figure.
+    assert half == pytest.approx(12.706 * 50, rel=0.5)
+    assert (row[f"{column}_n"], row["repeats"], row["step_s"], row["status"]) == (2, 3, 1.0, "ok")
+    assert row["loss_note"] == "no rate down to 1/s is within the target (1 of 3 repeats)"
+
+
+def test_a_repeated_search_goes_on_without_playing_its_steps_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replay costs up to a second; only one more result is taken with every step."""
+    spec = searching(2)
+    sweep, measure, results = for_scenario(spec), carrying(*[3000.0, 4000.0] * 2), list[StepResult]()
+    played = 0
+
+    def counted(plan: StepPlan, result: StepResult) -> None:
+        nonlocal played
+        played += 1
+        check_plan(plan, result)
+
+    monkeypatch.setattr(search, "check_plan", counted)
+    while (plan := sweep.next(results)) is not None:
+        results.append(measure(plan, len(results) + 1))
+        sweep.rows(results)
+        assert played == len(results)
+    assert [row["repeats"] for row in sweep.rows(results)] == [2, 2]
+    # Whatever it was asked before, the same results give the same answer.
+    fresh = for_scenario(spec)
+    for k in (len(results) // 3, len(results) - 1, 5, len(results)):
+        assert (
+            sweep.next(results[:k]) == fresh.next(tuple(results[:k])) == (results[k].plan if k < len(results) else None)
+        )
+        assert sweep.rows(results[:k]) == for_scenario(spec).rows(results[:k])
+    with pytest.raises(ValueError, match="more results"):
+        sweep.next([*results, results[0]])
+    strange = [*results[:-1], replace(results[-1], plan=replace(results[-1].plan, clients=7))]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="another scenario"):
+            sweep.next(strange)
+    assert sweep.next(results) is None
 
 
 def test_a_client_count_that_does_not_fit_is_not_tried_again() -> None:

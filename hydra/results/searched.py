@@ -1,0 +1,66 @@
+"""How rates that were searched for are shown: with their interval, and what they took. Made from rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from hydra.model import Figure, Scenario
+from hydra.sweep import Row
+from hydra.sweep.columns import CLIENTS, FAILED_STEPS, STEP_S, searched_columns
+from hydra.sweep.estimate import LEAST_TARGET
+from hydra.sweep.repeated import REPEATS
+
+_LEAST_WHOLE: Final = 100.0
+"""Rates from here on are shown as whole messages/s."""
+
+
+def interval_of(row: Row, column: str, scenario: Scenario) -> tuple[float, float] | None:
+    """The limits of the 95 % interval (messages/s) that the search itself found; None for every other figure.
+
+    The interval of a row that was repeated is that of its repeats.
+    """
+    search = scenario.sweep.search
+    name = searched_columns(search).get(column) if search else None
+    if name is None or REPEATS in row or row.get(column) is None:
+        return None
+    low, high = row.get(f"{name}_low_pps"), row.get(f"{name}_high_pps")
+    return (low, high) if isinstance(low, float) and isinstance(high, float) else None
+
+
+def whole(rate: Figure, grouped: bool = False) -> str:
+    """A rate that was searched for, in messages/s: digits behind the point would say more than is known."""
+    if not isinstance(rate, float):
+        return str(rate)
+    if rate < _LEAST_WHOLE:
+        return f"{rate:.3g}"
+    return f"{rate:,.0f}" if grouped else f"{rate:.0f}"
+
+
+def legend(scenario: Scenario, rows: Sequence[Row]) -> str:
+    """What the brackets are; "" where there are none."""
+    search = scenario.sweep.search
+    if not search or not any(interval_of(row, c, scenario) for row in rows for c in searched_columns(search)):
+        return ""
+    target = 100 * max(search.loss_target, LEAST_TARGET)
+    return (
+        "In brackets: the 95 % interval of a rate that was searched for, the highest at which on average over time at "
+        f"most {target:g} % of the messages are lost or pile up."
+    )
+
+
+def efforts(scenario: Scenario, rows: Sequence[Row]) -> list[str]:
+    """What each row of a search took; nothing for rows of versions that did not say it."""
+    return [text for row in rows if (text := _effort(scenario, row))]
+
+
+def _effort(scenario: Scenario, row: Row) -> str:
+    search = scenario.sweep.search
+    names = searched_columns(search).values() if search else ()
+    steps = [f"{name} {row[f'{name}_steps']:g}" for name in names if isinstance(row.get(f"{name}_steps"), int | float)]
+    if not steps or row.get(STEP_S) is None:
+        return ""
+    repeats = f", on average of {row[REPEATS]} repeats" if REPEATS in row else ""
+    text = f"{row.get(CLIENTS)} clients: steps of {row[STEP_S]:g} s{repeats}: {', '.join(steps)}"
+    failed = row.get(FAILED_STEPS)
+    return f"{text}; failed and measured again: {failed:g}" if isinstance(failed, int | float) and failed else text

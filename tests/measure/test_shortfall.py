@@ -1,0 +1,200 @@
+"""When messages were lost and what each burst cost, by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil
+
+import numpy as np
+import pytest
+
+from hydra.measure import shortfall
+from hydra.measure.figures import Observation, figures
+from hydra.model import DrainEnd, Figure, LedgerCounts, Rate, SequenceRange, Settings, StepPlan, SubscriberReport
+from tests.measure.reports import SECOND, START, published, received
+
+RATE = 1000.0
+"""Messages/s: 20 of them are due in a slice of 0.02 s."""
+
+
+def subscriber(
+    *ledgers: list[SequenceRange], more: int = 0, undrained: int = 0, drain: DrainEnd = "complete"
+) -> SubscriberReport:
+    """One that misses these ranges, of one publisher each, and ``more`` that its list has no room for."""
+    counts = [
+        LedgerCounts(p, 1000, 1000, sum(b - a + 1 for a, b in ranges) + more, ranges, truncated=more > 0)
+        for p, ranges in enumerate(ledgers)
+    ]
+    return replace(received(), ledgers=counts, undrained=undrained, drain=drain)
+
+
+def course(reports: list[SubscriberReport], rate: float = RATE, window_s: float = 1.0) -> dict[int, float]:
+    """The slices with losses, and which share of what was due was lost in each."""
+    found = shortfall.course(reports, rate, window_s)
+    return {int(i): float(found[i]) for i in np.flatnonzero(found)}
+
+
+ONE_MISSING: list[SequenceRange] = [(45, 45)]
+
+
+@pytest.mark.parametrize(
+    ("reports", "shares"),
+    [
+        ([subscriber([])], {}),
+        ([subscriber(ONE_MISSING)], {2: 1 / 20}),
+        ([subscriber([(40, 59)])], {2: 1.0}),
+        # 5 of one slice, 10 of the next.
+        ([subscriber([(35, 49)])], {1: 5 / 20, 2: 10 / 20}),
+        ([subscriber([(0, 0), (999, 999)])], {0: 1 / 20, 49: 1 / 20}),
+        # A mean over subscribers, also over those that lost nothing.
+        ([subscriber([(40, 59)]), subscriber([(50, 59)]), subscriber([]), subscriber([])], {2: 30 / 80}),
+        # Two publishers: sequence 40 of each is due at the same time.
+        ([subscriber([(40, 49)], [(40, 44)])], {2: 15 / 40}),
+        # 100 are missing, 20 of them are in the list: 80 stand in the middle of the 900 that follow.
+        ([subscriber([(80, 99)], more=80)], {4: 1.0, 25: 10 / 20, 26: 1.0, 27: 1.0, 28: 1.0, 29: 10 / 20}),
+        # Of 90 missing ones the youngest 60 are known to wait: they are not lost.
+        ([subscriber([(20, 49), (800, 859)], undrained=60)], {1: 1.0, 2: 10 / 20}),
+        ([subscriber([(20, 49), (800, 859)], undrained=70)], {1: 1.0}),
+        # Where the drain had to end, nobody knows what is lost.
+        ([subscriber([(20, 39)], drain="deadline"), subscriber([(20, 39)])], {1: 10 / 20}),
+        ([subscriber([(20, 39)], drain="marked")], {1: 1.0}),
+    ],
+)  # fmt: skip
+def test_the_course_is_the_share_that_was_lost_by_the_time_at_which_it_was_due(
+    reports: list[SubscriberReport], shares: dict[int, float]
+) -> None:
+    assert course(reports) == pytest.approx(shares)
+
+
+def test_a_message_that_takes_several_slices_is_lost_in_all_of_them() -> None:
+    # At 10/s a message is due every 0.1 s: five slices.
+    assert course([subscriber([(3, 3)])], rate=10.0) == pytest.approx(dict.fromkeys(range(15, 20), 1.0))
+
+
+@pytest.mark.parametrize("rate", [1000.0, 33_333.3, 777_777.7])
+def test_where_nothing_was_lost_the_course_is_nothing_at_all(rate: float) -> None:
+    """Rounding of the large sums must not fill the gap between two bursts."""
+    first = [(k, k) for k in range(0, int(rate / 5), 2)]
+    last = [(k, k) for k in range(ceil(0.8 * rate), int(rate) - 1, 3)]
+    found = shortfall.course([subscriber(first + last)] * 7, rate, 1.0)
+    assert set(np.flatnonzero(found)) == {*range(10), *range(40, 50)}
+    assert len(shortfall.bursts(found, 1.0, 0.0)) == 2
+    assert found.sum() * 0.02 * rate == pytest.approx(len(first) + len(last))
+
+
+def slices(seconds: float, **lost: float) -> shortfall.Course:
+    """A course that is 0 but for the slices ``s7=0.5``, or ``s10_19=0.5`` for a stretch of them."""
+    found = np.zeros(round(seconds / shortfall.SLICE_S))
+    for name, share in lost.items():
+        first, _, last = name[1:].partition("_")
+        found[int(first) : int(last or first) + 1] = share
+    return found
+
+
+@pytest.mark.parametrize(
+    ("lost", "seconds", "unsustained", "sizes"),
+    [
+        (slices(1), 1, 0.0, []),
+        (slices(1, s7=0.5), 1, 0.0, [0.01]),
+        (slices(1, s10_19=0.5), 1, 0.0, [0.1]),
+        # Four slices without a loss do not end a burst, five do.
+        (slices(1, s10=1.0, s15=0.5), 1, 0.0, [0.03]),
+        (slices(1, s10=1.0, s16=0.5), 1, 0.0, [0.02, 0.01]),
+        # A burst of 2.5 s is one of 1 s, another, and one of 0.5 s.
+        (slices(5, s20_144=0.1), 5, 0.0, [0.1, 0.1, 0.05]),
+        (slices(5, s0_249=0.1), 5, 0.0, [0.1] * 5),
+        # What piles up does so all the time.
+        (slices(1), 1, 0.02, [0.02]),
+        (slices(5), 5, 0.02, [0.02] * 5),
+        (slices(0.3), 0.3, 0.02, [0.006]),
+        (slices(1, s7=0.5), 1, 0.02, [0.01, 0.02]),
+    ],
+)
+def test_bursts_are_stretches_with_losses_of_a_second_at_most(
+    lost: shortfall.Course, seconds: float, unsustained: float, sizes: list[float]
+) -> None:
+    assert shortfall.bursts(lost, seconds, unsustained) == pytest.approx(sizes)
+
+
+def test_a_step_of_five_seconds_says_what_five_of_one_second_say() -> None:
+    at = [(100, 250), (1400, 1402), (1600, 1899), (3333, 3334), (4100, 4899)]
+    of_five: list[float] = []
+    for second in range(5):
+        mine = [(a - 1000 * second, b - 1000 * second) for a, b in at if 1000 * second <= a < 1000 * (second + 1)]
+        of_five += shortfall.bursts(shortfall.course([subscriber(mine)], RATE, 1.0), 1.0, 0.03)
+    together = shortfall.bursts(shortfall.course([subscriber(at)], RATE, 5.0), 5.0, 0.03)
+    assert sorted(together) == pytest.approx(sorted(of_five))
+    assert sum(together) == pytest.approx(sum(b - a + 1 for a, b in at) / RATE + 5 * 0.03)
+
+
+@pytest.mark.parametrize("sizes", [(), (0.5,), (0.01234, 1.0, 2e-05)])
+def test_what_is_written_can_be_read(sizes: tuple[float, ...]) -> None:
+    assert shortfall.read(shortfall.written(sizes)) == pytest.approx(sizes)
+
+
+def observed(report: SubscriberReport, rate: Rate = RATE, seconds: float = 2.0, **more: object) -> Observation:
+    o = Observation(
+        system="zmq",
+        plan=StepPlan(clients=1, settings=Settings(rate=rate), duration_s=2.0),
+        publishers={0},
+        subscribers={1},
+        publisher_reports={0: published(2000)},
+        subscriber_reports={1: report},
+        window_ns=(START, START + int(seconds * SECOND)),
+    )
+    return replace(o, **more)  # type: ignore[arg-type]
+
+
+def account(missing: list[SequenceRange], late: int = 0, undrained: int = 0, drain: DrainEnd = "complete",
+            lag_s: float | None = 0.0, slope: float = 0.0) -> SubscriberReport:  # fmt: skip
+    """Of 2,000 messages, with a lag that grows by ``slope``; None: no lag is known."""
+    lost = sum(b - a + 1 for a, b in missing)
+    bins: list[int | None] = [] if lag_s is None else [int(1e6 * (lag_s + slope * 0.1 * k)) + k % 2 for k in range(20)]
+    report = received(2000 - lost, late=late, undrained=undrained, drain=drain, lag_bins_us=bins)
+    counts = LedgerCounts(0, 2000 - lost, 2000 - lost - late, lost, missing)
+    return replace(report, ledgers=[counts])
+
+
+@pytest.mark.parametrize(
+    ("o", "bursts", "pct"),
+    [
+        (observed(account([])), [], 0.0),
+        # 300 messages of 1,000/s are 0.3 s of traffic.
+        (observed(account([(100, 399)])), [0.3], 15.0),
+        # A backlog that grows by a tenth of the rate.
+        (observed(account([], slope=0.1)), [0.1, 0.1], 10.0),
+        # What waits when the drain ended counts once, as piled up, though it is missing.
+        (observed(account([(1800, 1999)], undrained=200, drain="deadline")), [0.1, 0.1], 10.0),
+        (observed(account([(100, 199), (1800, 1999)], undrained=200, drain="quiet")), [0.1, 0.1, 0.1], 15.0),
+        # So does what nobody knows of.
+        (observed(account([(1600, 1999)], drain="deadline")), [0.2, 0.2], 20.0),
+        # No lag is known: what came later than the 0.1 s that are allowed of 2 s piled up.
+        (observed(account([], late=300, lag_s=None)), [0.1, 0.1], 10.0),
+        (observed(account([], late=100, lag_s=None)), [], 0.0),
+        # With a lag that does not grow, what is late at the end is no backlog.
+        (observed(account([], late=300)), [], 0.0),
+        # A publisher that gave up after a tenth of the step owes the rest of it.
+        (observed(replace(account([]), ledgers=[LedgerCounts(0, 200, 200, 0)]), seconds=0.2,
+                  publisher_reports={0: published(200, stopped_early="memory")}), [0.9, 0.9], 90.0),
+    ],
+)  # fmt: skip
+def test_the_figures_hold_the_bursts_and_the_share_that_falls_short(
+    o: Observation, bursts: list[float], pct: float
+) -> None:
+    found = figures(o)
+    assert shortfall.read(str(found["bursts_s"])) == pytest.approx(bursts, rel=2e-3)
+    assert found["shortfall_pct"] == pytest.approx(pct, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    "o",
+    [
+        observed(account([]), rate="max"),
+        observed(account([]), publishers={0, 9}),
+        observed(account([]), publisher_reports={0: published(0)}),
+        observed(account([]), subscriber_reports={}, dead={1}),
+    ],
+)
+def test_where_nobody_knows_what_was_due_nothing_is_said_of_a_shortfall(o: Observation) -> None:
+    found: dict[str, Figure] = figures(o)
+    assert (found["bursts_s"], found["shortfall_pct"]) == (None, None)
