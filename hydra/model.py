@@ -386,6 +386,11 @@ class BrokerSpec(RoleSpec):
 SearchSeries = Literal["max_rate", "loss", "slow", "reconnecting", "nodrop"]
 
 
+LEAST_TARGET: Final = 0.0005
+"""A loss target below this is searched for as if it were this: no number of steps that fits into a day tells less from
+nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class SearchSpec:
     """How rates are searched for each client count.
@@ -429,6 +434,11 @@ class SearchSpec:
             "max_rate" in self.series or "slow" not in self.series,
             "the series 'slow' needs 'max_rate': slow clients read a share of that figure",
         )
+
+    @property
+    def target(self) -> float:
+        """The shortfall that is searched for, a fraction."""
+        return max(self.loss_target, LEAST_TARGET)
 
 
 @dataclass(frozen=True, slots=True)

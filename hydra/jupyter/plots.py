@@ -15,7 +15,6 @@ from hydra.model import SearchSpec, StepResult
 from hydra.results.tables import HEADINGS, headings
 from hydra.sweep import Row
 from hydra.sweep.columns import AGGREGATE, AGGREGATE_MAX, CLIENTS, searched_columns
-from hydra.sweep.estimate import LEAST_TARGET
 
 TITLES: Final = {**HEADINGS, AGGREGATE: "Aggregate pps"}
 RATES: Final = ("avg_tx_rate_pps", "avg_rx_rate_pps", AGGREGATE)
@@ -83,7 +82,7 @@ def _shortfall(run: Run, search: SearchSpec) -> go.Figure | None:
     for label, color, group in groups:
         line(figure, group, "requested_rate", column, label, color, place=floor, joined=False)
     if figure.data and column == SHORTFALL:
-        target = 100 * max(search.loss_target, LEAST_TARGET)
+        target = 100 * search.target
         level(figure, target, f"target {target:g} %")
     return finish(figure, "requested_rate", [f"{unit}, % of what was due"], floor)
 

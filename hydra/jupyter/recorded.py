@@ -12,7 +12,7 @@ import msgspec
 from hydra.errors import RunDirectoryError
 from hydra.model import Scenario, StepPlan, StepResult
 from hydra.results.compare import Published, published_for
-from hydra.results.earlier import BISECTED, bisected, stored_rows
+from hydra.results.earlier import BISECTED, OTHERWISE, bisected, stored_rows
 from hydra.results.notes import notes_of
 from hydra.results.store import DATABASE, RunStore
 from hydra.sweep import Row, for_scenario
@@ -63,8 +63,14 @@ def load(directory: Path | str) -> Run:
         facts, results, events = store.facts(), store.results(), store.events()
     try:
         scenario = msgspec.convert(facts.get("scenario"), Scenario)
-        earlier = bisected(facts["scenario"])
-        rows, coming = (stored_rows(path), None) if earlier else _played(scenario, results)
+        earlier = BISECTED if bisected(facts["scenario"]) else ""
+        coming: StepPlan | None = None
+        try:
+            rows, coming = (stored_rows(path), None) if earlier else _played(scenario, results)
+        except ValueError:
+            if scenario.sweep.search is None:
+                raise
+            rows, earlier = stored_rows(path), OTHERWISE
     except (msgspec.ValidationError, ValueError) as e:
         raise RunDirectoryError(f"cannot read {path / DATABASE}: {e}", "use the Hydra that made it") from e
     return Run(
@@ -77,7 +83,7 @@ def load(directory: Path | str) -> Run:
         coming=coming,
         events=events,
         published=published_for(scenario),
-        earlier=BISECTED if earlier else "",
+        earlier=earlier,
     )
 
 

@@ -211,9 +211,11 @@ def _shortfall(
     rate = o.plan.settings.rate
     if rate == "max" or account is None or not account.expected or not mine:
         return {"shortfall_pct": None, "bursts_s": None}
-    # What of the rate cannot go on: the backlog that grows or stands there at the end (but for what ``BACKLOG_S``
-    # allows), what a publisher never sent, what a broker never took.
-    behind = 1 - (account.in_time + account.lost) / account.expected
+    # What of the rate cannot go on: a backlog that grows, or could not be drained; what a publisher never sent, what a
+    # broker never took. Where no lag is known, what was not received in time is all there is to go by.
+    behind = (account.undrained + account.unknown) / account.expected
+    if growing.share is None:
+        behind = 1 - (account.in_time + account.lost) / account.expected
     reports = o.publisher_reports.values()
     # Of the length that was asked for: what a step that stopped early owes is owed of all of it.
     asked_s = o.plan.duration_s

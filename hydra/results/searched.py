@@ -8,7 +8,6 @@ from typing import Final
 from hydra.model import Figure, Scenario
 from hydra.sweep import Row
 from hydra.sweep.columns import CLIENTS, FAILED_STEPS, STEP_S, searched_columns
-from hydra.sweep.estimate import LEAST_TARGET
 from hydra.sweep.repeated import REPEATS
 
 _LEAST_WHOLE: Final = 100.0
@@ -42,7 +41,7 @@ def legend(scenario: Scenario, rows: Sequence[Row]) -> str:
     search = scenario.sweep.search
     if not search or not any(interval_of(row, c, scenario) for row in rows for c in searched_columns(search)):
         return ""
-    target = 100 * max(search.loss_target, LEAST_TARGET)
+    target = 100 * search.target
     return (
         "In brackets: the 95 % interval of a rate that was searched for, the highest at which on average over time at "
         f"most {target:g} % of the messages are lost or pile up."

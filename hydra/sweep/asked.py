@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Generator
+from math import inf
 from typing import Final
 
 from hydra.model import Cohort, Scenario, SearchSeries, Settings, StepPlan, StepResult
@@ -11,9 +12,9 @@ from hydra.sweep.columns import BURSTS
 
 FAILURES_IN_A_ROW: Final = 3
 """Failed steps in a row after which a client count is given up: more rates will not mend what is broken. So many steps
-in a row without some of their subscribers, and it is the rate that silences them: the step counts then."""
+in a row without some of their subscribers, and it is the rate that silences them: from there on such steps count."""
 MOST_FAILURES: Final = 10
-"""Failed steps of one client count after which it is given up."""
+"""Failed steps of one client count, for reasons other than its rate, after which it is given up."""
 
 Steps = Generator[StepPlan, StepResult, StepResult]
 
@@ -45,6 +46,8 @@ class Asked:
         self.step_s = scenario.sweep.duration_s
         self._clients = clients
         self._in_a_row = 0
+        self._silencing = inf
+        self._explained = 0
 
     def step(
         self,
@@ -69,12 +72,16 @@ class Asked:
                 return result
             self.failed += 1
             self._in_a_row += 1
-            if result.status == "ok" and self._in_a_row >= FAILURES_IN_A_ROW and result.figures.get(BURSTS) is not None:
-                self._in_a_row = 0
-                return result
+            if result.status == "ok" and result.figures.get(BURSTS) is not None:
+                if self._in_a_row >= FAILURES_IN_A_ROW:
+                    self._silencing = min(rate, self._silencing)
+                if rate >= self._silencing:
+                    self._explained += self._in_a_row
+                    self._in_a_row = 0
+                    return result
             if self._in_a_row >= FAILURES_IN_A_ROW:
                 raise GivenUpError("failed", f"{FAILURES_IN_A_ROW} steps in a row failed, the last: {problem}")
-            if self.failed >= MOST_FAILURES:
+            if self.failed - self._explained >= MOST_FAILURES:
                 raise GivenUpError("failed", f"{MOST_FAILURES} steps failed, the last: {problem}")
 
 

@@ -39,8 +39,6 @@ Floats = npt.NDArray[np.float64]
 LATTICE: Final = log(2) / 28
 """Distance of neighbouring rates in logarithm: every rate that is tried, and every R that is thought of, is on it. It
 holds 1,000/s and its doublings."""
-LEAST_TARGET: Final = 0.0005
-"""A target below this is taken for it: no number of steps that fits into a day tells less from nothing."""
 BETWEEN_RUNS: Final = 0.05
 """Standard deviation of log R between runs of the same search, which no single run can know (docs/limits.md)."""
 MOST_BURSTS: Final = 3.0
@@ -65,6 +63,8 @@ _LOGNORMALS: Final = (0.8, 1.4)
 _JITTERS: Final = (0.003, 0.01, 0.03, 0.08)
 _CAPACITY_PRIOR: Final = 0.02
 """What the system without chance has to make up for before it is believed: two or three steps that fit it."""
+_OVERLOAD: Final = 0.5
+"""A step that falls short by more than this says only that it does: the model is of rates near R."""
 _TRUST: Final = 0.9
 """Exponent of the likelihood: no system is quite of this model, and the more steps, the more that would matter."""
 _CANDIDATES: Final = 9
@@ -170,8 +170,7 @@ class RateEstimate:
     """
 
     def __init__(self, target: float, guess: float) -> None:
-        self._target = max(target, LEAST_TARGET)
-        self._model = _tables(self._target)
+        self._model = _tables(target)
         self._evidence: list[Evidence] = []
         self._begin(place(guess) - _WINDOW // 2)
 
@@ -214,6 +213,8 @@ class RateEstimate:
         count = -seconds * self._rows(self._model.bursts, where)
         if not n:
             return count[None]
+        if sizes.sum() > _OVERLOAD * seconds:
+            return np.log(-np.expm1(count))[None]
         count += n * (self._rows(self._model.log_bursts, where) + log(seconds)) - lgamma(n + 1)
         logs = np.log(sizes)
         total, total_log, squares = float(sizes.sum()), float(logs.sum()), float((logs * logs).sum())
@@ -234,7 +235,10 @@ class RateEstimate:
         if not lost_s:
             censored: Floats = log_ndtr((capacity - log_rate) / jitters)
             return censored
-        delivered = max(1 - lost_s / seconds, 1e-3)
+        delivered = 1 - lost_s / seconds
+        if delivered < 1 - _OVERLOAD:
+            below: Floats = log_ndtr((log_rate + log(1 - _OVERLOAD) - capacity) / jitters)
+            return below
         z = (log(delivered) + log_rate - capacity) / jitters
         # As a density of the seconds that were lost, so that it compares with that of the bursts.
         seen: Floats = -0.5 * z * z - np.log(jitters * sqrt(2 * np.pi) * delivered * seconds)

@@ -15,7 +15,7 @@ from math import ceil, log2
 from typing import Final
 
 from hydra.model import Cohort, Figure, Scenario, SearchSeries, SearchSpec, Settings, StepPlan, StepResult
-from hydra.sweep.asked import MOST_FAILURES, Asked, GivenUpError
+from hydra.sweep.asked import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError
 from hydra.sweep.columns import (
     AGGREGATE,
     AGGREGATE_MAX,
@@ -76,7 +76,9 @@ class Search:
 
     def bound_s(self) -> float:
         """See :class:`hydra.sweep.sweep.Sweep`."""
-        steps = sum(self._times(series) * self._most_steps(series) for series in self._search.series) + MOST_FAILURES
+        steps = sum(self._times(series) * self._most_steps(series) for series in self._search.series)
+        # At worst each of them was silenced twice before it counted, and then came all that may fail.
+        steps = FAILURES_IN_A_ROW * steps + MOST_FAILURES
         return len(self._clients) * (steps * step_bound_s(self._scenario) + self._scenario.warmup_s)
 
     def expected_s(self) -> float:

@@ -15,7 +15,7 @@ from hydra.measure.shortfall import read
 from hydra.model import Cohort, Figure, SearchSeries, SearchSpec, Settings, StepPlan, StepResult
 from hydra.sweep.asked import Asked, unmeasured
 from hydra.sweep.columns import BURSTS
-from hydra.sweep.estimate import LEAST_TARGET, Evidence, Interval, RateEstimate, place, rate_at
+from hydra.sweep.estimate import Evidence, Interval, RateEstimate, place, rate_at
 
 WIDEST: Final = 4.0
 """Upper over lower limit of an interval above which the figure in it is not vouched for: a factor of 2 either way."""
@@ -44,7 +44,7 @@ class Threshold:
     evidence: list[Evidence] = field(default_factory=list)
     interval: Interval | None = None
     note: str = ""
-    _target: float = LEAST_TARGET
+    _least_burst: float = 0.0
     _estimate: RateEstimate | None = None
     _nearest: tuple[float, StepResult] | None = None
 
@@ -61,7 +61,7 @@ class Threshold:
         """Asks for steps until the answer is good enough or the budget is spent."""
         top = search.start_rate * 2.0**search.max_doublings
         lowest, highest = place(search.floor_rate), place(top)
-        target = self._target = max(search.loss_target, LEAST_TARGET)
+        self._least_burst = LEAST_BURST * search.target
         at = min(max(place(start), lowest), highest)
         doubling = place(2000.0)
         step = yield from self._step(asked, at)
@@ -71,13 +71,13 @@ class Threshold:
         if not step.bursts:
             self.note = f"nothing fell short up to {rate_at(at):,.0f}/s, the highest rate that is tried"
             return
-        while all(e.shortfall > target for e in self.evidence) and at > lowest:
+        while all(e.shortfall > search.target for e in self.evidence) and at > lowest:
             at = max(at - doubling, lowest)
             step = yield from self._step(asked, at)
-        if all(e.shortfall > target for e in self.evidence):
+        if all(e.shortfall > search.target for e in self.evidence):
             self.note = f"no rate down to {rate_at(at):,.0f}/s is within the target"
             return
-        self._estimate = RateEstimate(target, step.rate)
+        self._estimate = RateEstimate(search.target, step.rate)
         for evidence in self.evidence:
             self._estimate.add(evidence)
         yield from self.narrow(asked, search, search.steps)
@@ -108,7 +108,7 @@ class Threshold:
         gone = unmeasured(result) and float(result.figures.get("client_loss_pct") or 100.0) / 100
         seconds = max(round(asked.step_s), 1)
         bursts = [gone * asked.step_s / seconds] * seconds if gone else read(str(result.figures.get(BURSTS) or ""))
-        evidence = Evidence(rate, asked.step_s, tuple(b for b in bursts if b >= LEAST_BURST * self._target))
+        evidence = Evidence(rate, asked.step_s, tuple(b for b in bursts if b >= self._least_burst))
         self.evidence.append(evidence)
         if evidence.bursts and (self._nearest is None or rate <= self._nearest[0]):
             self._nearest = (rate, result)

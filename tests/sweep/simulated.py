@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from hydra.measure.shortfall import written
-from hydra.model import Scenario, SearchSpec, StepPlan, StepResult, SweepSpec
+from hydra.model import Figure, Scenario, SearchSpec, StepPlan, StepResult, SweepSpec
 from hydra.sweep.search import Search
 from hydra.sweep.sweep import Row
 
@@ -33,29 +34,33 @@ Family = Callable[[float, float, np.random.Generator], Bursts]
 """Takes log(rate / R), the length of the step in seconds, and chance; gives the bursts, seconds of traffic each."""
 
 
+def _seconds(sizes: npt.NDArray[np.float64]) -> Bursts:
+    return [float(size) for size in sizes]
+
+
 def _poisson(u: float, seconds: float, chance: np.random.Generator, mean_s: float, slope: float) -> int:
     return int(chance.poisson(TARGET / mean_s * exp(min(slope * u, 6.0)) * seconds))
 
 
 def compound(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
     """Poisson bursts of exponential size."""
-    return chance.exponential(0.15, _poisson(u, seconds, chance, 0.15, 8.0)).tolist()
+    return _seconds(chance.exponential(0.15, _poisson(u, seconds, chance, 0.15, 8.0)))
 
 
 def steep(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
     """A slope as steep as 15."""
-    return chance.exponential(0.15, _poisson(u, seconds, chance, 0.15, 15.0)).tolist()
+    return _seconds(chance.exponential(0.15, _poisson(u, seconds, chance, 0.15, 15.0)))
 
 
 def shallow(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
     """A slope of 2: three times the loss at 1.7 times the rate."""
-    return chance.exponential(0.05, _poisson(u, seconds, chance, 0.05, 2.0)).tolist()
+    return _seconds(chance.exponential(0.05, _poisson(u, seconds, chance, 0.05, 2.0)))
 
 
 def heavy(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
     """Log-normal sizes with a standard deviation of 1.2 in logarithm."""
     sigma, mean_s = 1.2, 0.08
-    return chance.lognormal(log(mean_s) - sigma**2 / 2, sigma, _poisson(u, seconds, chance, mean_s, 6.0)).tolist()
+    return _seconds(chance.lognormal(log(mean_s) - sigma**2 / 2, sigma, _poisson(u, seconds, chance, mean_s, 6.0)))
 
 
 def logistic(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
@@ -63,7 +68,7 @@ def logistic(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
     mean_s = 0.12
     at_r = TARGET / mean_s
     p = 1 / (1 + exp(-(log(at_r / (1 - at_r)) + 7 * u)))
-    return chance.gamma(1.5, mean_s / 1.5, chance.binomial(max(round(seconds), 1), p)).tolist()
+    return _seconds(chance.gamma(1.5, mean_s / 1.5, chance.binomial(max(round(seconds), 1), p)))
 
 
 def capacity(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
@@ -158,7 +163,10 @@ class System:
         bursts = self.family(log(plan.settings.rate / self.rate) - now, plan.duration_s, self._chance)
         lost = min(sum(bursts) / plan.duration_s, 0.98)
         scale = lost * plan.duration_s / sum(bursts) if bursts else 1.0
-        figures = {"bursts_s": written([b * scale for b in bursts]), "avg_rx_rate_pps": plan.settings.rate * (1 - lost)}
+        figures: dict[str, Figure] = {
+            "bursts_s": written([b * scale for b in bursts]),
+            "avg_rx_rate_pps": plan.settings.rate * (1 - lost),
+        }
         return StepResult(self.steps, plan, "ok", figures)
 
 
