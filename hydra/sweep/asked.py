@@ -37,7 +37,7 @@ class Asked:
     """Asks for the steps of one client count, and counts those that failed.
 
     Attributes:
-        failed: steps that could not be measured.
+        failed: steps that could not be measured and were asked for again.
         step_s: length of a step in seconds.
     """
 
@@ -76,7 +76,9 @@ class Asked:
                 if self._in_a_row >= FAILURES_IN_A_ROW:
                     self._silencing = min(rate, self._silencing)
                 if rate >= self._silencing:
-                    self._explained += self._in_a_row
+                    # It counts after all; only the tries before it were asked for again.
+                    self.failed -= 1
+                    self._explained += self._in_a_row - 1
                     self._in_a_row = 0
                     return result
             if self._in_a_row >= FAILURES_IN_A_ROW:
