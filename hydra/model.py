@@ -32,6 +32,11 @@ Figure = int | float | str | bool | None
 """One cell of a result row."""
 
 
+def number(figure: Figure) -> float | None:
+    """The figure as a number, None if it is none."""
+    return float(figure) if isinstance(figure, int | float) and not isinstance(figure, bool) else None
+
+
 def _require(condition: bool, message: str) -> None:
     if not condition:
         raise ValueError(message)

@@ -1,8 +1,22 @@
-"""Options of the whole test suite: the programs that the conformance suite is run against."""
+"""Of the whole test suite: the programs that the conformance suite is run against, and the bench to put clients on."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+
+from tests.conformance.bench import Bench
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    """A controller of the test's own, for clients that it starts."""
+    it = Bench()
+    try:
+        yield it
+    finally:
+        it.close()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

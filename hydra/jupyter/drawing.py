@@ -9,7 +9,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from hydra.model import Figure
+from hydra.model import Figure, number
 from hydra.sweep import Row
 from hydra.sweep.columns import CLIENTS
 from hydra.sweep.repeated import HIGH, INTERVAL, LOW
@@ -27,11 +27,6 @@ _NARROWEST: Final = 0.5
 _DIGITS: Final = ((4.0, (1,)), (2.0, (1, 3)), (0.9, (1, 2, 5)), (0.0, (1, 1.5, 2, 3, 4, 5, 6, 8)))
 """Which ticks a decade has, by how many decades the axis shows."""
 _AXES: Final = {CLIENTS: "clients", "msg_batch": "messages per batch", "requested_rate": "rate asked for, messages/s"}
-
-
-def number(value: Figure) -> float | None:
-    """The figure as a number, None if it is none."""
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def panels(titles: Sequence[str]) -> go.Figure:

@@ -9,9 +9,9 @@ from typing import Final
 import plotly.graph_objects as go
 from plotly.colors import qualitative, sample_colorscale
 
-from hydra.jupyter.drawing import Floor, Interval, Marked, dotted, finish, level, line, number, panels
+from hydra.jupyter.drawing import Floor, Interval, Marked, dotted, finish, level, line, panels
 from hydra.jupyter.recorded import Run
-from hydra.model import SearchSpec, StepResult
+from hydra.model import SearchSpec, StepResult, number
 from hydra.results.tables import HEADINGS, headings
 from hydra.sweep import Row
 from hydra.sweep.columns import AGGREGATE, AGGREGATE_MAX, CLIENTS, searched_columns

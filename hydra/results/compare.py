@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from hydra.config import conf_dir, load_scenario
 from hydra.errors import ConfigError
-from hydra.model import Figure, Scenario
+from hydra.model import Figure, Scenario, number
 from hydra.sweep import Row
 from hydra.sweep.columns import CLIENTS
 
@@ -113,9 +113,9 @@ def parse(reference: Reference, text: str) -> Published:
 
 
 def _figure(text: str) -> Figure:
-    for number in (int, float):
+    for kind in (int, float):
         try:
-            return number(text)
+            return kind(text)
         except ValueError:
             continue
     return text or None
@@ -136,7 +136,7 @@ def compare(rows: Sequence[Row], published: Published, varied: Iterable[str] = (
     found = {_key(row, keys) for row in rows}
     lines = [_line(names, columns, row, counterparts.get(_key(row, keys))) for row in rows]
     lines += [_line(names, columns, None, row) for key, row in counterparts.items() if key not in found]
-    return sorted(lines, key=lambda line: [_number(line.key[name]) or 0.0 for name in keys])
+    return sorted(lines, key=lambda line: [number(line.key[name]) or 0.0 for name in keys])
 
 
 def _key(row: Row, keys: Iterable[str]) -> tuple[Figure, ...]:
@@ -150,12 +150,8 @@ def _line(names: Iterable[str], columns: Iterable[str], measured: Row | None, pu
     return Line({name: (ours or theirs).get(name) for name in names}, side, cells)
 
 
-def _number(value: Figure) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
 def _ratio(measured: Figure, published: Figure) -> float | None:
-    ours, theirs = _number(measured), _number(published)
+    ours, theirs = number(measured), number(published)
     return ours / theirs if ours is not None and theirs else None
 
 

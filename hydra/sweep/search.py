@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import ceil, log2
 from typing import Final
 
-from hydra.model import Cohort, Figure, Scenario, SearchSeries, SearchSpec, Settings, StepPlan, StepResult
+from hydra.model import Cohort, Scenario, SearchSeries, SearchSpec, Settings, StepPlan, StepResult, number
 from hydra.sweep.asked import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError
 from hydra.sweep.columns import (
     AGGREGATE,
@@ -49,10 +49,6 @@ class _Played:
     rows: list[Row]
     taken: list[StepResult]
     coming: StepPlan | None
-
-
-def _number(value: Figure) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 class Search:
@@ -219,12 +215,12 @@ class Search:
         together = AGGREGATE_MAX if series == "max_rate" else f"{series}_aggregate_pps"
         for doubling in range(search.max_doublings + 1):
             result = yield from asked.step(settings, series, float(f"{search.start_rate * 2.0**doubling:.5g}"))
-            received = _number(result.figures.get(AVG_RX))
+            received = number(result.figures.get(AVG_RX))
             gained = received is not None and (best is None or received >= best * (1 + search.gain_target))
             if received is not None and (best is None or received > best):
                 best = received
                 row[f"{series}_verdict"] = result.figures.get(VERDICT)
-            pps = _number(result.figures.get(AGGREGATE))
+            pps = number(result.figures.get(AGGREGATE))
             if pps is not None:
                 aggregate = pps if aggregate is None else max(aggregate, pps)
             row[search_column(series, search)], row[together], row[f"{series}_steps"] = best, aggregate, doubling + 1

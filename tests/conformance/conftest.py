@@ -12,7 +12,6 @@ import pytest
 from hydra.errors import MissingDependencyError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.jars import fetch, find_java
-from tests.conformance.bench import Bench
 from tests.conformance.kafka_ends import Log
 
 PYTHON = f"env OPENBLAS_NUM_THREADS=1 {shlex.quote(sys.executable)} -m"
@@ -39,15 +38,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "zmq_client" in getattr(item, "fixturenames", ()) or "kafka_client" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.processes)
-
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    it = Bench()
-    try:
-        yield it
-    finally:
-        it.close()
 
 
 @pytest.fixture(scope="session")

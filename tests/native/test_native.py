@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,15 +27,6 @@ def program() -> str:
     if found is None:
         pytest.skip(f"hydra-client is not built; packages: {' '.join(nativebuild.missing()) or 'all there'}")
     return str(found)
-
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    it = Bench()
-    try:
-        yield it
-    finally:
-        it.close()
 
 
 # --- packed subscribers ------------------------------------------------------------------------------------------

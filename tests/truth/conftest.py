@@ -10,7 +10,6 @@ from hydra import nativebuild
 from hydra.errors import MissingDependencyError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.jars import fetch, find_java
-from tests.conformance.bench import Bench
 from tests.conformance.conftest import PYTHON
 
 
@@ -34,15 +33,6 @@ def require(implementation: str) -> None:
     """Skips the test where the implementation is not there."""
     if implementation == "native" and nativebuild.find() is None:
         pytest.skip("the native client is not built")
-
-
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    it = Bench()
-    try:
-        yield it
-    finally:
-        it.close()
 
 
 @pytest.fixture(scope="session")
