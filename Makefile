@@ -22,7 +22,7 @@ help: ## List these commands
 	@echo
 	@echo "  Another interpreter: make PYTHON=python3.12 demo"
 
-demo: install java ## Two small scaling tables, really measured: ZMQ PUB/SUB and Kafka (about two minutes)
+demo: install java ## Two small scaling tables, really measured: ZMQ PUB/SUB and Kafka (about three minutes)
 	$(BIN)/hydra zmqrate --clients 30,60 --step-seconds 0.5 --start-rate 8000 \
 		--search-steps 20 --set warmup_s=0.5 \
 		--out runs/demo-$(NOW)-zmqrate
@@ -36,7 +36,7 @@ test: native-tests install java browser ## Lint, strict types, and all tests aga
 lint: install ## Lint and strict types only
 	$(BIN)/tox run -e lint,type
 
-soak: install java ## Fifty kills of a run's controller, and every figure against witnesses (a quarter of an hour)
+soak: install java ## Fifty kills of a run's controller, and every figure against witnesses (half an hour)
 	HYDRA_SOAK_SEEDS=50 $(BIN)/tox run -e py -- -n 2 tests/integration/test_soak.py
 	HYDRA_TRUTH=whole $(BIN)/tox run -e py -- tests/truth
 	HYDRA_SEARCHES=1000 $(BIN)/tox run -e py -- -n 2 tests/sweep/test_searched_rates.py
