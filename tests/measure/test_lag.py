@@ -86,9 +86,9 @@ def test_a_growing_backlog_is_caught_in_five_seconds(subscribers: int, seeds: in
     assert caught(CALM, subscribers, seeds, everyone, one) >= 0.95
 
 
-def test_where_the_lag_swings_more_than_it_would_grow_only_more_growth_is_caught() -> None:
+def test_a_backlog_that_grows_by_more_than_a_restless_lag_swings_is_caught() -> None:
+    """Growth of 1 % is 50 ms in 5 s and drowns in such swings: docs/measurements.md says how often it is seen."""
     assert caught(RESTLESS, 10, 1000, everyone=0.1) >= 0.95
-    assert caught(RESTLESS, 10, 1000, everyone=0.01) < 0.95
 
 
 @pytest.mark.parametrize("lags", SATURATED)
