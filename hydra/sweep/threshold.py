@@ -62,7 +62,7 @@ class Threshold:
         top = search.start_rate * 2.0**search.max_doublings
         lowest, highest = place(search.floor_rate), place(top)
         self._least_burst = LEAST_BURST * search.target
-        at = min(max(place(start), lowest), highest)
+        at = min(max(place(max(start, search.floor_rate)), lowest), highest)
         doubling = place(2000.0)
         step = yield from self._step(asked, at)
         while not step.bursts and at < highest:
