@@ -23,6 +23,7 @@ from hydra.system import System
 _SAMPLED: Final = 100
 """Subscribers that report progress every second, for whoever looks on."""
 _PROGRESS_A_SECOND: Final = 100
+"""Progress messages that the sampled subscribers together send in a second at most, and as many the others."""
 _REPORT_MARGIN_S: Final = 15.0
 _LEAD_NS: Final = 200_000_000
 _LEAD_PER_CLIENT_NS: Final = 50_000
@@ -44,7 +45,7 @@ class RawStep:
     """What every client said of a step, before anything is computed.
 
     ``window_ns`` is the step's start and end on the step's clock; ``silent`` are clients that are alive and did not
-    report; ``agents`` says where each client was when the step began; ``last_words`` are the messages that a sampled
+    report; ``agents`` says where each client was when the step began; ``last_words`` are the messages that each
     subscriber last told of while the step went on.
     """
 

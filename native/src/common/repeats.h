@@ -23,7 +23,7 @@ class Repeats {
           longest_ns_(longest_ns),
           last_ns_(until_ns == kNeverNs ? kNeverNs : begin_ns + until_ns) {}
 
-    // Whether it is time; if so, the next time is fixed. Whoever is late loses no distance.
+    // Whether it is time; if so, the next time is fixed. A late call moves it, so that none follow in a rush.
     bool due(std::int64_t now_ns) {
         if (now_ns < next_ns_) {
             return false;
