@@ -74,11 +74,15 @@ def events(run: Path) -> list[str]:
 class Background:
     """A ``hydra`` command that goes on while the test does something to it."""
 
-    def __init__(self, *arguments: object, log: Path) -> None:
+    def __init__(self, *arguments: object, log: Path, env: Mapping[str, str] | None = None) -> None:
         self._log = log
         with log.open("w") as file:
             self.process = psutil.Popen(
-                [*Hydra, *map(str, arguments)], stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+                [*Hydra, *map(str, arguments)],
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, **(env or {})},
             )
 
     def family(self) -> list[psutil.Process]:
@@ -110,9 +114,9 @@ class Background:
 
 
 @contextlib.contextmanager
-def background(*arguments: object, log: Path) -> Iterator[Background]:
+def background(*arguments: object, log: Path, env: Mapping[str, str] | None = None) -> Iterator[Background]:
     """Starts a command and makes sure that nothing of it is left when the test ends."""
-    command = Background(*arguments, log=log)
+    command = Background(*arguments, log=log, env=env)
     family: list[psutil.Process] = []
     try:
         yield command
