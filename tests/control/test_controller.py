@@ -103,6 +103,14 @@ def test_a_client_is_welcomed_and_told(controller: Controller, peers: Peers) -> 
     assert not controller.refused()
 
 
+def test_a_client_that_says_hello_again_is_welcomed_again(controller: Controller, peers: Peers) -> None:
+    good = peers()
+    for seq in (1, 2):
+        good.send(encode(hello([1], seq=seq)))
+        assert isinstance(good.next(controller), Welcome)
+    assert not controller.refused()
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
