@@ -38,6 +38,16 @@ class Connection:
     last_seq: int
 
 
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """The end of a process: the clients that it carried, and how (None: nobody has said); whether others follow."""
+
+    ids: list[int]
+    pid: int
+    status: int | None
+    replaced: bool
+
+
 @dataclass(slots=True)
 class EpochAnswers:
     """What came in about one epoch."""
@@ -74,7 +84,7 @@ class Roster:
         answers: of the current epoch; :meth:`begin` starts a new one.
         refused: frames that changed nothing, by reason.
         pongs: a client's last answer to a ping: what it echoed and its clock (ns).
-        exits: deaths that wardens reported and nobody took yet (:meth:`take_exits`).
+        exits: deaths that have become known and nobody took yet (:meth:`take_exits`).
     """
 
     def __init__(self) -> None:
@@ -85,7 +95,8 @@ class Roster:
         self._connections: dict[bytes, Connection] = {}
         self._clients: dict[int, Connection] = {}
         self._wardens: dict[str, Connection] = {}
-        self._exits: list[ChildExit] = []
+        self._exits: list[Exit] = []
+        self._last_exits: dict[int, int] = {}  # the pid of each client's last process that is known to have ended
 
     # --- what the runner says --------------------------------------------------------------------------------------
 
@@ -99,6 +110,7 @@ class Roster:
         touched = set()
         for client in ids:
             touched.add(self._expected.pop(client, ""))
+            self._last_exits.pop(client, None)
             connection = self._clients.pop(client, None)
             if connection is not None and not any(c in self._clients for c in connection.ids):
                 self._connections.pop(connection.identity, None)
@@ -111,8 +123,8 @@ class Roster:
         """Starts a new epoch; answers of older ones are refused from now on."""
         self.answers = EpochAnswers(epoch)
 
-    def take_exits(self) -> list[ChildExit]:
-        """The deaths reported since the last call."""
+    def take_exits(self) -> list[Exit]:
+        """The deaths that have become known since the last call."""
         exits, self._exits = self._exits, []
         return exits
 
@@ -197,11 +209,12 @@ class Roster:
                 self.refused["duplicate_hello"] += 1
                 return None
             for holder in holders:
-                # Its process is gone, with all the clients that it carried.
+                # Its process is gone, with all the clients that it carried; that its warden told so may have been lost.
                 self._connections.pop(holder.identity, None)
                 for client in holder.ids:
                     if self._clients.get(client) is holder:
                         del self._clients[client]
+                self._ended(Exit(sorted(holder.ids), holder.hello.pid, None, replaced=True))
             for client in hello.ids:
                 self._clients[client] = connection
         self._connections[identity] = connection
@@ -266,4 +279,10 @@ class Roster:
             if holder is not None and holder.hello.pid == message.pid:
                 del self._clients[client]
                 self._connections.pop(holder.identity, None)
-        self._exits.append(message)
+        self._ended(Exit(message.ids, message.pid, message.status, message.replaced))
+
+    def _ended(self, exit_: Exit) -> None:
+        """Takes note of a death, once: it may be told again, and be known from the replacement before."""
+        if any(self._last_exits.get(client) != exit_.pid for client in exit_.ids):
+            self._last_exits.update(dict.fromkeys(exit_.ids, exit_.pid))
+            self._exits.append(exit_)

@@ -22,7 +22,7 @@ from hydra.control.protocol import (
     Report,
     encode,
 )
-from hydra.control.roster import EpochAnswers, Roster
+from hydra.control.roster import EpochAnswers, Exit, Roster
 from tests.control.golden_messages import FROM_CLIENT
 
 EPOCH = 5
@@ -209,6 +209,7 @@ def test_a_refused_message_of_ones_own_uses_up_its_seq(roster: Roster) -> None:
 def test_a_client_that_comes_again_from_a_packed_process_tells_that_all_of_it_is_gone(roster: Roster) -> None:
     assert roster.receive(b"two again", encode(hello([2], incarnation=1, pid=777)))
     assert roster.present() == {1, 2}
+    assert roster.take_exits() == [Exit([2, 3], 102, None, replaced=True)]
     assert list(roster.identities([1, 2, 3])) == [(b"one", [1]), (b"two again", [2])]
     assert b"two" not in roster.everyone()
 
@@ -219,11 +220,20 @@ def test_a_replacement_takes_over(roster: Roster) -> None:
     assert dict(roster.identities([1])) == {b"one again": [1]}
     roster.receive(b"one", encode(Ready(ids=[1], seq=2, epoch=EPOCH)))
     assert roster.refused == {"unannounced": 1}
-    # The forerunner's death, told afterwards, does not touch it.
+    # Its forerunner is dead, even if nobody ever says so; told afterwards, that does not touch it.
+    assert roster.take_exits() == [Exit([1], 101, None, replaced=True)]
     roster.receive(b"warden", encode(ChildExit(ids=[1], seq=2, pid=101, status=-9, replaced=True)))
     assert 1 in roster.present()
-    assert [e.pid for e in roster.take_exits()] == [101]
     assert roster.take_exits() == []
+
+
+def test_a_death_that_is_told_again_is_one_death(roster: Roster) -> None:
+    for seq in (2, 3):
+        roster.receive(b"warden", encode(ChildExit(ids=[1], seq=seq, pid=101, status=-9, replaced=False)))
+    assert roster.take_exits() == [Exit([1], 101, -9, replaced=False)]
+    # Its successor's is another one.
+    roster.receive(b"warden", encode(ChildExit(ids=[1], seq=4, pid=102, status=1, replaced=False)))
+    assert roster.take_exits() == [Exit([1], 102, 1, replaced=False)]
 
 
 def test_a_death_removes_the_client(roster: Roster) -> None:
