@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
+import msgspec
+
 from hydra.control.protocol import (
     MAX_MESSAGE_BYTES,
     Ack,
@@ -36,6 +38,16 @@ class Connection:
     last_seq: int
 
 
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """The end of a process: the clients that it carried, and how (None: nobody has said); whether others follow."""
+
+    ids: list[int]
+    pid: int
+    status: int | None
+    replaced: bool
+
+
 @dataclass(slots=True)
 class EpochAnswers:
     """What came in about one epoch."""
@@ -51,6 +63,10 @@ class EpochAnswers:
     def acked(self, command: str) -> Set[int]:
         """The clients that acknowledged this command."""
         return self.acks.get(command, set())
+
+    def configured(self) -> Set[int]:
+        """The publishers that took their settings and named their endpoints."""
+        return self.acked("configure") & self.ready.keys()
 
     def forget(self, command: str, clients: Iterable[int]) -> None:
         """These clients are told this command once more, and are to acknowledge it anew."""
@@ -68,7 +84,7 @@ class Roster:
         answers: of the current epoch; :meth:`begin` starts a new one.
         refused: frames that changed nothing, by reason.
         pongs: a client's last answer to a ping: what it echoed and its clock (ns).
-        exits: deaths that wardens reported and nobody took yet (:meth:`take_exits`).
+        exits: deaths that have become known and nobody took yet (:meth:`take_exits`).
     """
 
     def __init__(self) -> None:
@@ -79,7 +95,8 @@ class Roster:
         self._connections: dict[bytes, Connection] = {}
         self._clients: dict[int, Connection] = {}
         self._wardens: dict[str, Connection] = {}
-        self._exits: list[ChildExit] = []
+        self._exits: list[Exit] = []
+        self._last_exits: dict[int, int] = {}  # the pid of each client's last process that is known to have ended
 
     # --- what the runner says --------------------------------------------------------------------------------------
 
@@ -93,6 +110,7 @@ class Roster:
         touched = set()
         for client in ids:
             touched.add(self._expected.pop(client, ""))
+            self._last_exits.pop(client, None)
             connection = self._clients.pop(client, None)
             if connection is not None and not any(c in self._clients for c in connection.ids):
                 self._connections.pop(connection.identity, None)
@@ -105,8 +123,8 @@ class Roster:
         """Starts a new epoch; answers of older ones are refused from now on."""
         self.answers = EpochAnswers(epoch)
 
-    def take_exits(self) -> list[ChildExit]:
-        """The deaths reported since the last call."""
+    def take_exits(self) -> list[Exit]:
+        """The deaths that have become known since the last call."""
         exits, self._exits = self._exits, []
         return exits
 
@@ -149,7 +167,7 @@ class Roster:
     # --- what the peers say ----------------------------------------------------------------------------------------
 
     def receive(self, identity: bytes, frame: bytes) -> Hello | None:
-        """Takes one frame from a peer; returns a hello that was accepted, so that it can be welcomed."""
+        """Takes one frame from a peer; returns a hello that is to be welcomed: a new one, or one said again."""
         if len(frame) > MAX_MESSAGE_BYTES:
             self.refused["oversized"] += 1
             return None
@@ -178,8 +196,7 @@ class Roster:
             return None
         known = self._connections.get(identity)
         if known is not None:
-            self.refused["repeated_hello"] += 1
-            return None
+            return self._hello_again(known, hello)
         connection = Connection(identity, hello, frozenset(hello.ids), hello.seq)
         if hello.warden:
             if hello.group in self._wardens:
@@ -192,21 +209,34 @@ class Roster:
                 self.refused["duplicate_hello"] += 1
                 return None
             for holder in holders:
-                # Its process is gone, with all the clients that it carried.
+                # Its process is gone, with all the clients that it carried; that its warden told so may have been lost.
                 self._connections.pop(holder.identity, None)
                 for client in holder.ids:
                     if self._clients.get(client) is holder:
                         del self._clients[client]
+                self._ended(Exit(sorted(holder.ids), holder.hello.pid, None, replaced=True))
             for client in hello.ids:
                 self._clients[client] = connection
         self._connections[identity] = connection
         return hello
 
+    def _hello_again(self, known: Connection, hello: Hello) -> Hello | None:
+        """A peer that has not heard its welcome says the same once more."""
+        if msgspec.structs.replace(hello, seq=known.hello.seq) != known.hello:
+            self.refused["repeated_hello"] += 1
+        elif hello.seq <= known.last_seq:
+            self.refused["replayed"] += 1
+        else:
+            known.last_seq = hello.seq
+            return hello
+        return None
+
     def _take(self, connection: Connection, message: FromClient) -> None:
         if isinstance(message, ChildExit):
             self._child_exit(connection, message)
         elif isinstance(message, Ack) and message.command == "ping":
-            self.pongs[message.ids[0]] = (message.echo, message.time_ns)
+            if not connection.hello.warden:
+                self.pongs.update(dict.fromkeys(message.ids, (message.echo, message.time_ns)))
         elif connection.hello.warden and not isinstance(message, Error):
             self.refused["not_for_a_warden"] += 1
         elif isinstance(message, Error) and message.epoch == 0:
@@ -249,4 +279,10 @@ class Roster:
             if holder is not None and holder.hello.pid == message.pid:
                 del self._clients[client]
                 self._connections.pop(holder.identity, None)
-        self._exits.append(message)
+        self._ended(Exit(message.ids, message.pid, message.status, message.replaced))
+
+    def _ended(self, exit_: Exit) -> None:
+        """Takes note of a death, once: it may be told again, and be known from the replacement before."""
+        if any(self._last_exits.get(client) != exit_.pid for client in exit_.ids):
+            self._last_exits.update(dict.fromkeys(exit_.ids, exit_.pid))
+            self._exits.append(exit_)

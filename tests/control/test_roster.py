@@ -22,7 +22,7 @@ from hydra.control.protocol import (
     Report,
     encode,
 )
-from hydra.control.roster import EpochAnswers, Roster
+from hydra.control.roster import EpochAnswers, Exit, Roster
 from tests.control.golden_messages import FROM_CLIENT
 
 EPOCH = 5
@@ -106,8 +106,10 @@ def test_a_new_epoch_starts_empty(roster: Roster) -> None:
 
 def test_the_answer_to_a_ping_belongs_to_no_epoch(roster: Roster) -> None:
     roster.receive(b"one", encode(Ack(ids=[1], seq=2, epoch=0, command="ping", time_ns=7, echo=5)))
-    assert roster.pongs == {1: (5, 7)}
+    roster.receive(b"two", encode(Ack(ids=[2, 3], seq=2, epoch=0, command="ping", time_ns=9, echo=5)))
+    # A warden's is nobody else's.
     roster.receive(b"warden", encode(Ack(ids=[1, 2, 3], seq=2, epoch=0, command="ping", time_ns=8, echo=6)))
+    assert roster.pongs == {1: (5, 7), 2: (5, 9), 3: (5, 9)}
     assert not roster.refused
 
 
@@ -150,8 +152,9 @@ STRANGE: list[tuple[str, bytes, bytes]] = [
     ("unexpected_hello", b"new", encode(hello([1], group="h"))),
     ("unexpected_hello", b"new", encode(hello([1, 4], warden=True))),
     ("unexpected_hello", b"new", encode(msgspec.structs.replace(hello([1]), ids=[]))),
-    ("repeated_hello", b"one", encode(hello([1]))),
+    ("replayed", b"one", encode(hello([1]))),
     ("repeated_hello", b"one", encode(hello([1], seq=2, incarnation=1))),
+    ("repeated_hello", b"two", encode(hello([2], seq=2))),
     ("duplicate_hello", b"new", encode(hello([1]))),
     ("duplicate_hello", b"new", encode(hello([2], incarnation=0))),
     ("duplicate_hello", b"new", encode(hello([1, 2, 3], warden=True))),
@@ -164,6 +167,24 @@ def test_refused_counted_and_nothing_changed(roster: Roster, reason: str, identi
     assert roster.receive(identity, frame) is None
     assert roster.refused == Counter({reason: 1})
     assert state(roster) == before
+
+
+@pytest.mark.parametrize(
+    ("identity", "again"),
+    [
+        (b"one", hello([1], seq=2)),
+        (b"two", hello([2, 3], seq=7)),
+        (b"warden", hello([1, 2, 3], warden=True, pid=50, seq=2)),
+    ],
+)
+def test_who_has_not_heard_its_welcome_says_hello_again(roster: Roster, identity: bytes, again: Hello) -> None:
+    before = state(roster)
+    assert roster.receive(identity, encode(again)) == again
+    assert not roster.refused
+    assert state(roster) == before
+    # It has used up its seq.
+    assert roster.receive(identity, encode(again)) is None
+    assert roster.refused == {"replayed": 1}
 
 
 def test_a_report_counts_once(roster: Roster) -> None:
@@ -188,6 +209,7 @@ def test_a_refused_message_of_ones_own_uses_up_its_seq(roster: Roster) -> None:
 def test_a_client_that_comes_again_from_a_packed_process_tells_that_all_of_it_is_gone(roster: Roster) -> None:
     assert roster.receive(b"two again", encode(hello([2], incarnation=1, pid=777)))
     assert roster.present() == {1, 2}
+    assert roster.take_exits() == [Exit([2, 3], 102, None, replaced=True)]
     assert list(roster.identities([1, 2, 3])) == [(b"one", [1]), (b"two again", [2])]
     assert b"two" not in roster.everyone()
 
@@ -198,11 +220,20 @@ def test_a_replacement_takes_over(roster: Roster) -> None:
     assert dict(roster.identities([1])) == {b"one again": [1]}
     roster.receive(b"one", encode(Ready(ids=[1], seq=2, epoch=EPOCH)))
     assert roster.refused == {"unannounced": 1}
-    # The forerunner's death, told afterwards, does not touch it.
+    # Its forerunner is dead, even if nobody ever says so; told afterwards, that does not touch it.
+    assert roster.take_exits() == [Exit([1], 101, None, replaced=True)]
     roster.receive(b"warden", encode(ChildExit(ids=[1], seq=2, pid=101, status=-9, replaced=True)))
     assert 1 in roster.present()
-    assert [e.pid for e in roster.take_exits()] == [101]
     assert roster.take_exits() == []
+
+
+def test_a_death_that_is_told_again_is_one_death(roster: Roster) -> None:
+    for seq in (2, 3):
+        roster.receive(b"warden", encode(ChildExit(ids=[1], seq=seq, pid=101, status=-9, replaced=False)))
+    assert roster.take_exits() == [Exit([1], 101, -9, replaced=False)]
+    # Its successor's is another one.
+    roster.receive(b"warden", encode(ChildExit(ids=[1], seq=4, pid=102, status=1, replaced=False)))
+    assert roster.take_exits() == [Exit([1], 102, 1, replaced=False)]
 
 
 def test_a_death_removes_the_client(roster: Roster) -> None:
