@@ -43,6 +43,7 @@ Channel::Channel(zmq::context_t& context, const Credentials& credentials, const 
     socket_.set(zmq::sockopt::curve_secretkey, credentials.client_secret);
     socket_.set(zmq::sockopt::maxmsgsize, std::int64_t{kMostMessageBytes});
     socket_.set(zmq::sockopt::linger, kLingerMs);
+    socket_.set(zmq::sockopt::sndhwm, 0);  // see send
     socket_.connect(credentials.endpoint);
     fd_ = socket_.get(zmq::sockopt::fd);
     send(Hello{.ids = ids_,
@@ -96,10 +97,13 @@ std::optional<FromController> Channel::receive() {
     return std::nullopt;
 }
 
+// A send that waited for a controller which has vanished would never end. So the queue has no high-water mark
+// (it grows until the silence has been too long), and what libzmq does not take, because it has given the
+// connection up, is lost: then there is nothing but silence either.
 void Channel::send(const FromClient& message) {
     const std::string frame = encode(message, ++seq_);
     stirred_ = true;
-    socket_.send(zmq::buffer(frame), zmq::send_flags::none);
+    static_cast<void>(socket_.send(zmq::buffer(frame), zmq::send_flags::dontwait));
 }
 
 void Channel::acknowledge(Ids ids, std::uint32_t epoch, const char* command, std::int64_t echo) {

@@ -30,6 +30,7 @@ class Channel {
     // is taken note of. None: nothing is left, and fd() becomes readable anew when there is.
     std::optional<FromController> receive();
 
+    // Never waits.
     void send(const FromClient& message);
 
     // These clients obeyed the command.
