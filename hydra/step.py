@@ -11,6 +11,7 @@ import msgspec
 
 from hydra.client.clock import wall_offset_ns
 from hydra.client.publisher import FLUSH_AT_MOST_S
+from hydra.control.bounded import fit_unacknowledged
 from hydra.control.client import boot_id
 from hydra.control.controller import Controller
 from hydra.control.protocol import Configure, Finish, KafkaTopic, Progress, PublisherEndpoint, Sent, Start, Stop
@@ -302,7 +303,7 @@ class Stepper:
             refusals=False,
         )
         self._require_publishers()
-        reports: dict[int, PublisherReport] = dict(answers.publisher_reports)
+        reports = fit_unacknowledged(answers.publisher_reports)
         end_offsets = self._system.end_offsets()
         if log_begin is not None:
             end_offsets = self._settled(end_offsets)

@@ -29,6 +29,7 @@ TIERS = {
         "hydra.cluster.mesos_state",
         "hydra.control.protocol",
         "hydra.control.checks",
+        "hydra.control.bounded",
         "hydra.client.pacing",
         "hydra.client.ledger",
         "hydra.client.header",

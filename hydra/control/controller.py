@@ -15,6 +15,7 @@ from hydra.control import curve
 from hydra.control.protocol import MAX_MESSAGE_BYTES, FromController, Ping, Quit, Welcome, encode
 from hydra.control.roster import Roster
 from hydra.control.zap import Gatekeeper
+from hydra.errors import StepError
 
 _PING_EVERY_NS: Final = 10_000_000_000
 """A third of the silence that clients bear by default. Each ping wakes every client: it is not for free."""
@@ -139,6 +140,11 @@ class Controller:
         self._context.term()
 
     def _send(self, identity: bytes, frame: bytes) -> None:
+        if len(frame) > MAX_MESSAGE_BYTES:
+            raise StepError(
+                f"a command of {len(frame)} bytes is longer than the {MAX_MESSAGE_BYTES} that clients take",
+                "use fewer partitions or publishers",
+            )
         try:
             self._socket.send_multipart((identity, frame), zmq.NOBLOCK)
         except zmq.ZMQError as e:
