@@ -90,11 +90,16 @@ void Publisher::signal(std::uint64_t sequence) {
 }
 
 void Publisher::obey(const Configure& command) {
-    if (command_ && command.epoch < command_->epoch) {
+    if (command.epoch < epoch_) {
         return;
     }
-    if (!command_ || command.epoch > command_->epoch) {
+    if (!command_ || command.epoch > epoch_) {
+        // Whatever comes of it, the last step is over: what it sent with may be gone.
+        epoch_ = command.epoch;
         probes_ = end_markers_ = Repeats();
+        command_.reset();
+        step_.reset();
+        report_.reset();
         try {
             endpoint_ = transport_.configure(command);
         } catch (const TransportError& e) {
@@ -102,8 +107,6 @@ void Publisher::obey(const Configure& command) {
             return;
         }
         command_ = command;
-        step_.reset();
-        report_.reset();
         if (command.probe) {
             probes_ = Repeats(monotonic_ns(), kProbesApartNs, kNeverNs);
         }

@@ -36,7 +36,8 @@ class Publisher {
     PublisherTransport& transport_;
     Pacing pacing_;
     Waiter waiter_;
-    std::optional<Configure> command_;
+    std::uint32_t epoch_ = 0;           // of the last configure that was obeyed, or could not be
+    std::optional<Configure> command_;  // none before the first, and after one that failed
     std::string endpoint_;
     Repeats probes_;
     Repeats end_markers_;

@@ -26,7 +26,8 @@ class context_t;
 namespace hydra {
 
 // What cannot be done, as a text for the user. From `configure` it becomes an `error` of that epoch and the
-// client goes on; from anywhere else it is fatal: the client says so and exits.
+// client goes on. From anywhere else it is fatal: the client says so and exits; of a packed process, only the
+// client's step ends, with an `error` of its epoch.
 struct TransportError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -111,9 +112,8 @@ class SubscriberTransport {
     // Watched edge-triggered; may change with `configure` and `reconnect`. -1: none yet.
     [[nodiscard]] virtual int wake_fd() const = 0;
 
-    // Closes the connection and opens a new one with the same settings (Kafka: at the position it had). The
-    // interval without one, CLOCK_MONOTONIC.
-    virtual Interval reconnect() = 0;
+    // Closes the connection and opens a new one with the same settings (Kafka: at the position it had).
+    virtual void reconnect() = 0;
 
     // Messages known to be waiting: the sum of end offset − position (Kafka); 0 where nobody can know.
     virtual std::uint64_t undrained(const Offsets& end_offsets) {

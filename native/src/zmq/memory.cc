@@ -22,19 +22,25 @@ std::uint64_t resident_bytes() {
 MemoryLimit::MemoryLimit()
     : limit_bytes_(static_cast<std::uint64_t>(number_variable("HYDRA_MEMORY_LIMIT_BYTES").value_or(0))) {}
 
-std::string MemoryLimit::exceeded() const {
-    if (limit_bytes_ == 0) {
+std::string MemoryLimit::exceeded() {
+    if (limit_bytes_ == 0 || resident_bytes() <= limit_bytes_) {
         return "";
     }
-    const std::uint64_t resident = resident_bytes();
-    if (resident <= limit_bytes_) {
-        return "";
+    if (!gave_back_) {
+        // Much of it may be what the library has freed, of an earlier step too: the kernel gets that back.
+        // Once a step, because it takes its time.
+        gave_back_ = true;
+        malloc_trim(0);
+        if (resident_bytes() <= limit_bytes_) {
+            return "";
+        }
     }
     return "the process passed its memory limit of " + std::to_string(limit_bytes_) +
-           " bytes: the queue is unbounded";
+           " bytes: its queue is full of messages that nobody has read";
 }
 
-void MemoryLimit::give_back() const {
+void MemoryLimit::begin_step() {
+    gave_back_ = false;
     if (limit_bytes_ != 0 && resident_bytes() > limit_bytes_ / 2) {
         malloc_trim(0);
     }

@@ -1,5 +1,5 @@
-// How much memory a publisher with an unbounded queue may take, by HYDRA_MEMORY_LIMIT_BYTES (0 or unset: any
-// amount).
+// How much memory a publisher's queue may take, by HYDRA_MEMORY_LIMIT_BYTES (0 or unset: any amount). Every
+// queue is held to it: a high-water mark counts messages, and a few large ones fill a host.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,14 @@ class MemoryLimit {
     MemoryLimit();
 
     // Why the process must stop queueing, or "".
-    [[nodiscard]] std::string exceeded() const;
+    [[nodiscard]] std::string exceeded();
 
-    // What the library has freed, the kernel gets back: otherwise the next step would begin at the limit.
-    void give_back() const;
+    // A step begins: what the last one left behind does not count against it.
+    void begin_step();
 
   private:
     std::uint64_t limit_bytes_;
+    bool gave_back_ = false;  // in this step
 };
 
 }  // namespace hydra
