@@ -91,17 +91,21 @@ def warden_main(kind: Kind, credentials: Credentials, group: str, ids: Sequence[
     """Reports the deaths that the parent writes to the pipe ``deaths``, a JSON line each, until that closes.
 
     A ``quit`` that names clients is handed to the parent through the pipe ``kills``, u32 each: it is how the
-    controller gets rid of a client that no longer answers.
+    controller gets rid of a client that no longer answers. One that is gone for good was not heard of: it is reported
+    again.
     """
     control = ControlClient(credentials, _identity(kind, group, ids, 0, warden=True))
     poller = zmq.Poller()
     poller.register(control.socket, zmq.POLLIN)
     poller.register(deaths, zmq.POLLIN)
     buffer = b""
+    gone: dict[int, ChildExit] = {}
     while True:
         ready = dict(poller.poll(1000))
         while (message := control.receive(0)) is not None:
             if isinstance(message, Quit) and message.ids:
+                for client in gone.keys() & set(message.ids):
+                    control.send(gone[client])
                 os.write(kills, b"".join(client.to_bytes(4, "little") for client in message.ids))
         if deaths in ready:
             data = os.read(deaths, 65536)
@@ -111,12 +115,9 @@ def warden_main(kind: Kind, credentials: Credentials, group: str, ids: Sequence[
             *lines, buffer = (buffer + data).split(b"\n")
             for line in lines:
                 death = json.loads(line)
-                control.send(
-                    ChildExit(
-                        ids=[death["id"]],
-                        seq=1,
-                        pid=death["pid"],
-                        status=death["status"],
-                        replaced=death["replaced"],
-                    )
+                exit_ = ChildExit(
+                    ids=[death["id"]], seq=1, pid=death["pid"], status=death["status"], replaced=death["replaced"]
                 )
+                if not exit_.replaced:
+                    gone[death["id"]] = exit_
+                control.send(exit_)

@@ -50,7 +50,8 @@ class Publisher:
         self._id = client
         self._control = control
         self._transport = transport
-        self._command: Configure | None = None
+        self._epoch = 0
+        self._command: Configure | None = None  # None as well after one that could not be obeyed
         self._probes: Repeats | None = None
         self._end_markers: Repeats | None = None
         self._step: _Sending | None = None
@@ -104,20 +105,21 @@ class Publisher:
                 pass
 
     def _configure(self, command: Configure) -> None:
-        current = self._command
-        if current is not None and command.epoch < current.epoch:
+        if command.epoch < self._epoch:
             return
-        if current is None or command.epoch > current.epoch:
+        if self._command is None or command.epoch > self._epoch:
             if self._step is not None and self._step.stopped_early:
                 # An unbounded queue is full of the last step's messages; only a new socket is without them.
                 self._transport.close()
-            self._probes = self._end_markers = None
+            # The last step ends here, also if this one cannot be: there may be no connection left to send with.
+            self._epoch = command.epoch
+            self._command = self._step = self._report = self._probes = self._end_markers = None
             try:
                 self._endpoint = self._transport.configure(command)
             except (OSError, ValueError) as e:
                 self._control.send(Error(ids=[self._id], seq=1, epoch=command.epoch, message=str(e)[:4000]))
                 return
-            self._command, self._step, self._report = command, None, None
+            self._command = command
             if command.probe:
                 self._probes = Repeats(time.monotonic_ns(), longest_ns=PROBES_APART_NS)
         elif not command.probe and self._probes is not None:

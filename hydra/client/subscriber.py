@@ -47,7 +47,8 @@ class Subscriber:
         self._id = client
         self._control = control
         self._transport = transport
-        self._step: _Receiving | None = None
+        self._epoch = 0
+        self._step: _Receiving | None = None  # None as well after a configure that could not be obeyed
         self._report: Report | None = None
 
     def run(self) -> bool:
@@ -91,18 +92,19 @@ class Subscriber:
             step.finish(message)
 
     def _configure(self, command: Configure) -> None:
-        current = self._step
-        if current is not None and command.epoch < current.epoch:
+        if command.epoch < self._epoch:
             return
-        if current is None or command.epoch > current.epoch:
+        if self._step is None or command.epoch > self._epoch:
+            # The last step ends here, also if this one cannot be: there may be no connection left to read from.
+            self._epoch = command.epoch
+            self._step = self._report = None
             try:
                 self._transport.configure(command)
             except (OSError, ValueError) as e:
                 self._control.send(Error(ids=[self._id], seq=1, epoch=command.epoch, message=str(e)[:4000]))
                 return
             self._step = _Receiving(command, self._transport)
-            self._report = None
-        elif current.proven:
+        elif self._step.proven:
             self._control.send(Ready(ids=[self._id], seq=1, epoch=command.epoch))
         self._control.acknowledge(command.epoch, "configure")
 

@@ -30,6 +30,8 @@ from hydra.control.protocol import (
 from hydra.control.waiting import wait
 from hydra.model import GroupRole
 
+_HELLO_EVERY_NS: Final = 2_000_000_000
+"""How often a client says hello until it is welcomed."""
 _HOST_FACT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -78,22 +80,23 @@ class ControlClient:
         self._seq = 0
         self._silence_ns = 0
         self._heard_ns = time.monotonic_ns()
-        self.send(
-            Hello(
-                ids=list(identity.ids),
-                seq=1,
-                role=identity.role,
-                group=identity.group,
-                warden=identity.warden,
-                incarnation=identity.incarnation,
-                implementation=identity.implementation,
-                versions=identity.versions,
-                agent=identity.agent,
-                host=socket.gethostname(),
-                boot_id=boot_id(),
-                pid=os.getpid(),
-            )
+        self._welcomed = False
+        self._hello_due_ns = 0
+        self._hello = Hello(
+            ids=list(identity.ids),
+            seq=1,
+            role=identity.role,
+            group=identity.group,
+            warden=identity.warden,
+            incarnation=identity.incarnation,
+            implementation=identity.implementation,
+            versions=identity.versions,
+            agent=identity.agent,
+            host=socket.gethostname(),
+            boot_id=boot_id(),
+            pid=os.getpid(),
         )
+        self._introduce()
 
     def send(self, message: FromClient) -> None:
         """Sends a message; its ``seq`` is set here. Never waits.
@@ -109,8 +112,11 @@ class ControlClient:
     def receive(self, timeout_s: float) -> FromController | None:
         """The next message, waiting at most ``timeout_s`` for it; None if there is none.
 
-        Pings are answered and a welcome is taken note of before it is handed on.
+        Pings are answered and a welcome is taken note of before it is handed on. Before the welcome it says hello
+        again when that is due, and waits no longer than until then.
         """
+        if not self._welcomed:
+            timeout_s = min(timeout_s, self._introduce())
         if timeout_s > 0:
             wait(self.socket.poll, timeout_s)
         try:
@@ -127,10 +133,19 @@ class ControlClient:
             self.rejected += 1
             return None
         if isinstance(message, Welcome):
+            self._welcomed = True
             self._silence_ns = int(message.silence_s * 1e9)
         elif isinstance(message, Ping) and message.reply:
             self.acknowledge(0, "ping", echo=message.time_ns)
         return message
+
+    def _introduce(self) -> float:
+        """Says hello if that is due; seconds until it is due again."""
+        now_ns = time.monotonic_ns()
+        if now_ns >= self._hello_due_ns:
+            self._hello_due_ns = now_ns + _HELLO_EVERY_NS
+            self.send(self._hello)
+        return (self._hello_due_ns - now_ns) / 1e9
 
     def acknowledge(self, epoch: int, command: str, ids: Sequence[int] = (), *, echo: int = 0) -> None:
         """Says that a command took effect, for these clients or all that this connection carries."""

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
+import msgspec
+
 from hydra.control.protocol import (
     MAX_MESSAGE_BYTES,
     Ack,
@@ -149,7 +151,7 @@ class Roster:
     # --- what the peers say ----------------------------------------------------------------------------------------
 
     def receive(self, identity: bytes, frame: bytes) -> Hello | None:
-        """Takes one frame from a peer; returns a hello that was accepted, so that it can be welcomed."""
+        """Takes one frame from a peer; returns a hello that is to be welcomed: a new one, or one said again."""
         if len(frame) > MAX_MESSAGE_BYTES:
             self.refused["oversized"] += 1
             return None
@@ -178,8 +180,7 @@ class Roster:
             return None
         known = self._connections.get(identity)
         if known is not None:
-            self.refused["repeated_hello"] += 1
-            return None
+            return self._hello_again(known, hello)
         connection = Connection(identity, hello, frozenset(hello.ids), hello.seq)
         if hello.warden:
             if hello.group in self._wardens:
@@ -201,6 +202,17 @@ class Roster:
                 self._clients[client] = connection
         self._connections[identity] = connection
         return hello
+
+    def _hello_again(self, known: Connection, hello: Hello) -> Hello | None:
+        """A peer that has not heard its welcome says the same once more."""
+        if msgspec.structs.replace(hello, seq=known.hello.seq) != known.hello:
+            self.refused["repeated_hello"] += 1
+        elif hello.seq <= known.last_seq:
+            self.refused["replayed"] += 1
+        else:
+            known.last_seq = hello.seq
+            return hello
+        return None
 
     def _take(self, connection: Connection, message: FromClient) -> None:
         if isinstance(message, ChildExit):

@@ -15,7 +15,7 @@ import crc32c  # noqa: F401  # kafka-python takes it by itself, and does without
 import kafka
 import numpy as np
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.errors import KafkaError
+from kafka.errors import KafkaConfigurationError, KafkaError
 
 from hydra.client import group
 from hydra.client.acks import AckLedger
@@ -36,6 +36,9 @@ FULL_WAIT_S: Final = 0.005
 PROBE_FLUSH_S: Final = 0.05
 FLUSH_STEP_S: Final = 0.05
 CLOSE_WAIT_S: Final = 0.3
+_REFUSED: Final = (KafkaError, AssertionError, RuntimeError)
+"""What the library raises at a configuration: the last two when a codec's package is not there, or a value is out of
+its range."""
 
 
 class Publisher:
@@ -69,10 +72,8 @@ class Publisher:
                 self._producer = KafkaProducer(**config)
                 self._built_from = config
             self._partitions = sorted(self._producer.partitions_for(topic.topic))
-        except KafkaError as e:
-            raise OSError(f"Kafka does not answer: {_text(e)}") from None
-        except (AssertionError, RuntimeError) as e:  # a codec's package is not there, a value is out of its range
-            raise ValueError(f"kafka-python refuses the configuration: {_text(e)}") from None
+        except _REFUSED as e:
+            raise _refusal(e) from None
         self._topic, self._acks = topic.topic, settings.acks
         self._batch_bytes = config["batch_size"]
         self._most_in_flight = min(
@@ -253,8 +254,14 @@ class Subscriber:
             self._consumer.assign(list(self._positions))
             for partition, offset in self._positions.items():
                 self._consumer.seek(partition, offset)
-        except KafkaError as e:
-            raise OSError(f"Kafka does not answer: {_text(e)}") from None
+        except _REFUSED as e:
+            raise _refusal(e) from None
+
+
+def _refusal(e: Exception) -> OSError | ValueError:
+    if isinstance(e, KafkaError) and not isinstance(e, KafkaConfigurationError):
+        return OSError(f"Kafka does not answer: {_text(e)}")
+    return ValueError(f"kafka-python refuses the configuration: {_text(e)}")
 
 
 def _kafka(command: Configure) -> KafkaTopic:

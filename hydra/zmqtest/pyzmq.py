@@ -47,7 +47,7 @@ class ZmqPublisher:
         if wanted != self._built_for:
             self.close()
             nodrop = command.settings.nodrop
-            self._socket = self._context.socket(zmq.XPUB if nodrop else zmq.PUB)
+            self._socket = _made(self._context, zmq.XPUB if nodrop else zmq.PUB)
             self._socket.linger = 0
             self._socket.backlog = _BACKLOG
             self._socket.sndhwm = command.settings.sndhwm
@@ -103,6 +103,18 @@ class ZmqPublisher:
             self._socket, self._built_for = None, None
 
 
+def _made(context: zmq.Context[zmq.Socket[bytes]], kind: int) -> zmq.Socket[bytes]:
+    """A new socket.
+
+    Raises:
+        OSError: there is none to be had.
+    """
+    try:
+        return context.socket(kind)
+    except zmq.ZMQError as e:
+        raise OSError(f"cannot make a data socket: {e.strerror}; look at ulimit -n") from None
+
+
 def _bind(socket: zmq.Socket[bytes], endpoint: str) -> str:
     """The endpoint that was bound.
 
@@ -132,17 +144,16 @@ class ZmqSubscriber:
     def configure(self, command: Configure) -> None:
         """A new socket where the publishers or the high-water mark changed."""
         wanted = (command.settings.rcvhwm, tuple(p.endpoint for p in command.publishers))
-        if wanted != self._built_for:
+        if wanted != self._built_for or self._socket is None:
             self._built_for = wanted
             self._connect()
 
     def _connect(self) -> None:
-        if self._socket is not None:
-            self._socket.close(0)
+        self.close()
         if self._built_for is None:
             raise ValueError("a subscriber is configured before it connects")
         rcvhwm, endpoints = self._built_for
-        self._socket = self._context.socket(zmq.SUB)
+        self._socket = _made(self._context, zmq.SUB)
         self._socket.linger = 0
         self._socket.rcvhwm = rcvhwm
         self._socket.subscribe(b"")
@@ -150,7 +161,7 @@ class ZmqSubscriber:
             try:
                 self._socket.connect(endpoint)
             except zmq.ZMQError as e:
-                self._built_for = None  # told again, it tries again
+                self.close()  # told again, it tries again
                 raise OSError(f"cannot connect to {endpoint!r}: {e.strerror}") from None
 
     def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:

@@ -196,6 +196,16 @@ class Bench:
         assert report is not None
         return report
 
+    def ignores_commands(self, client: int, epochs: Iterable[int], window: Window) -> None:
+        """Sends this client the commands of steps that it does not have; fails if it answers, or dies of them."""
+        before = len(self.peer.log)
+        for epoch in epochs:
+            self.tell_start([client], epoch, window)
+            self.stop([client], epoch, window)
+            self.tell_finish([client], epoch, {}, drain_max_s=0.1)
+        self.peer.sync([client])
+        self.peer.stays(lambda: len(self.peer.log) == before + 1, "an answer beside the ping's, or its end", 0.3)
+
     # --- ends ------------------------------------------------------------------------------------------------------
 
     def quit(self) -> None:

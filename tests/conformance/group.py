@@ -8,12 +8,26 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 
 import psutil
 
 LIFELINE = "HYDRA_LIFELINE"
+
+
+@contextlib.contextmanager
+def no_more_files(pid: int) -> Iterator[None]:
+    """The process keeps the files and sockets that it has, and gets no further ones."""
+    process = psutil.Process(pid)
+    before = process.rlimit(psutil.RLIMIT_NOFILE)
+    # No number of a file that may be closed meanwhile is below it.
+    process.rlimit(psutil.RLIMIT_NOFILE, (3, before[1]))
+    try:
+        yield
+    finally:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.rlimit(psutil.RLIMIT_NOFILE, before)
 
 
 class GroupProgram:

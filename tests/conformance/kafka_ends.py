@@ -9,12 +9,20 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import msgspec
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from hydra.client.header import HEADER, pack
 from hydra.control.protocol import PROBE_EPOCH, KafkaTopic
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
+
+IMPOSSIBLE = {
+    "security.protocol": "carrier-pigeon",
+    "delivery.timeout.ms": "1",
+    "connections.max.idle.ms": "5",
+}
+"""Properties with values that every library refuses at once: kafka-python takes the first one for plain text."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,11 @@ class Log:
                 records.append(Record(partition, epoch, publisher, sequence, time_ns, len(value)))
         consumer.close()
         return records
+
+
+def with_properties(topic: KafkaTopic, properties: dict[str, str]) -> KafkaTopic:
+    """The same topic, with these properties for the library."""
+    return msgspec.structs.replace(topic, properties=properties)
 
 
 def kill(broker: EmbeddedBroker) -> None:

@@ -5,6 +5,7 @@ It is not :class:`hydra.control.controller.Controller`, whose idempotence would 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
@@ -51,6 +52,7 @@ class ControlPeer:
         self._watched: dict[zmq.Socket[bytes], Callable[[], None]] = {}
         self._seq: dict[bytes, int] = {}
         self._hellos: dict[bytes, Hello] = {}
+        self._welcomed: dict[bytes, float] = {}
         self._pings = 0
 
     # --- the loop --------------------------------------------------------------------------------------------------
@@ -184,9 +186,12 @@ class ControlPeer:
             assert message.seq > self._seq.get(identity, 0), f"seq does not rise: {message}"
             self._seq[identity] = message.seq
             if isinstance(message, Hello):
-                assert identity not in self._hellos, "a second hello on one connection"
-                self._hellos[identity] = message
+                first = self._hellos.setdefault(identity, message)
+                assert without_seq(message) == without_seq(first), "a second hello that is not the first one's like"
+                # One may have been on its way when the welcome was.
+                assert time.monotonic() < self._welcomed.get(identity, math.inf) + 1, "a hello after the welcome"
                 if self.welcoming:
+                    self._welcomed.setdefault(identity, time.monotonic())
                     welcome = Welcome(ids=message.ids, run="conformance", silence_s=self.silence_s)
                     self._socket.send_multipart((identity, encode(welcome)))
             else:

@@ -16,6 +16,7 @@ from hydra.control.protocol import Ack, ChildExit, Error, Hello, Ping, Progress,
 from hydra.model import Settings
 from tests.conformance.bench import Bench
 from tests.conformance.group import GroupProgram
+from tests.conformance.peer import without_seq
 from tests.conformance.zmq_ends import Listener, Speaker
 
 ARGUMENTS = ["zmq-sub", "--group", "g", "--first-id", "1", "--count", "1"]
@@ -81,6 +82,17 @@ def test_no_more_are_forked_than_the_window_allows(bench: Bench, zmq_client: str
     assert len(program.children()) == 3
     bench.peer.welcoming = True
     bench.peer.heard(Hello, [6], warden=False)
+
+
+def test_who_is_not_welcomed_says_hello_again(bench: Bench, zmq_client: str) -> None:
+    bench.peer.welcoming = False
+    bench.launch(zmq_client, "zmq-sub")
+    bench.peer.welcoming = True
+    for warden in (False, True):
+        bench.peer.heard(Hello, [1], warden=warden, times=2, timeout_s=4)
+        first, second = bench.peer.said(Hello, warden=warden)
+        assert without_seq(first) == without_seq(second)
+    bench.peer.sync([1])
 
 
 # --- dismissal -------------------------------------------------------------------------------------------------------
@@ -272,7 +284,11 @@ def test_replacements_run_out(bench: Bench, zmq_client: str) -> None:
 def test_the_others_live_on_when_one_is_not_replaced(bench: Bench, zmq_client: str) -> None:
     program = bench.launch(zmq_client, "zmq-sub", count=2, arguments=["--respawns", "0"])
     kill(bench.peer.hello(1).pid)
-    assert not bench.peer.heard(ChildExit, [1]).replaced
+    exit_ = bench.peer.heard(ChildExit, [1])
+    assert not exit_.replaced
+    # A controller that asks for its end has not heard of it.
+    bench.peer.tell_warden("g", Quit(ids=[1]))
+    assert without_seq(bench.peer.heard(ChildExit, [1], times=2)) == without_seq(exit_)
     bench.peer.sync([2])
     bench.peer.tell([2], Quit())
     assert bench.await_gone(program, 5) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from importlib.metadata import version
 from typing import Any
 
@@ -11,7 +12,7 @@ from hydra.control.protocol import PROBE_EPOCH, Ack, Error, KafkaTopic, Progress
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.model import Histogram, Settings
 from tests.conformance.bench import Bench, Window, same_answer, with_rate
-from tests.conformance.kafka_ends import Log, kill
+from tests.conformance.kafka_ends import IMPOSSIBLE, Log, kill, with_properties
 from tests.conformance.libraries import librdkafka_version
 
 CLIENT = 7
@@ -169,10 +170,29 @@ def test_a_property_that_cannot_be_is_an_error_that_names_it(
     publisher: Bench, log: Log, properties: dict[str, str]
 ) -> None:
     topic = log.from_here()
-    bad = KafkaTopic(bootstrap=topic.bootstrap, topic=topic.topic, offsets=topic.offsets, properties=properties)
-    publisher.tell_configure([CLIENT], 1, STEADY, kafka=bad)
+    publisher.tell_configure([CLIENT], 1, STEADY, kafka=with_properties(topic, properties))
     error = publisher.peer.heard(Error, [CLIENT], epoch=1, timeout_s=SLOW)
     assert next(iter(properties)) in error.message
+
+
+@pytest.mark.parametrize("doing", ["probing", "sending"])
+def test_a_configure_that_fails_in_the_middle_is_an_error_and_not_the_end(
+    publisher: Bench, log: Log, doing: str
+) -> None:
+    """Nothing is left to send with: what belongs to the step before must not try."""
+    topic = log.from_here()
+    configured(publisher, 1, topic)
+    publisher.peer.wait(lambda: sum(log.end().values()) > 0, "a probe")
+    window = Window(time.time_ns(), time.time_ns() + 10**9, 0)
+    if doing == "sending":
+        window = publisher.start([CLIENT], 1, 30)
+        publisher.await_end(window, -29.9)
+    bad = with_properties(topic, IMPOSSIBLE)
+    publisher.tell_configure([CLIENT], 2, STEADY, kafka=bad)
+    assert not publisher.peer.heard(Error, [CLIENT], epoch=2, timeout_s=SLOW).fatal
+    publisher.tell_configure([CLIENT], 1, STEADY, kafka=topic)
+    publisher.ignores_commands(CLIENT, (1, 2), window)
+    configured(publisher, 2, topic)
 
 
 def test_no_topic_at_all_is_an_error(publisher: Bench) -> None:

@@ -10,7 +10,7 @@ from hydra.control.protocol import Ack, Error, Progress, Ready, Report
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.model import LedgerCounts, Settings
 from tests.conformance.bench import Bench, same_answer, with_rate
-from tests.conformance.kafka_ends import Log, kill
+from tests.conformance.kafka_ends import IMPOSSIBLE, Log, kill, with_properties
 
 CLIENT = 3
 ONE, OTHER, STRANGER = 100, 101, 666
@@ -180,6 +180,19 @@ def test_an_offset_that_does_not_exist_is_an_error(subscriber: Bench, log: Log) 
     log.write(1, range(10), publisher=ONE)
     subscriber.tell_configure([CLIENT], 1, publishers={ONE: ""}, kafka=log.at({0: 10**6}))
     assert subscriber.peer.heard(Error, [CLIENT], timeout_s=SLOW).message
+
+
+def test_a_configure_that_fails_in_the_middle_is_an_error_and_not_the_end(subscriber: Bench, log: Log) -> None:
+    """Nothing is left to read with: what belongs to the step before must not try."""
+    connected(subscriber, 1, log, ONE)
+    window = subscriber.start([CLIENT], 1, 30)
+    log.write(1, range(5), publisher=ONE)
+    got(subscriber, 1, 5)
+    bad = with_properties(log.from_here(), IMPOSSIBLE)
+    subscriber.tell_configure([CLIENT], 2, PLAIN, publishers={ONE: ""}, kafka=bad)
+    assert not subscriber.peer.heard(Error, [CLIENT], epoch=2, timeout_s=SLOW).fatal
+    subscriber.ignores_commands(CLIENT, (1, 2), window)
+    connected(subscriber, 2, log, ONE)
 
 
 def test_no_topic_at_all_is_an_error(subscriber: Bench) -> None:

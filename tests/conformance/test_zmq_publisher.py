@@ -12,6 +12,7 @@ import zmq
 from hydra.control.protocol import Ack, Error, Hello, Progress, Ready, Report, Stop
 from hydra.model import Histogram, Settings
 from tests.conformance.bench import LEAD_NS, Bench, Window, same_answer, with_rate
+from tests.conformance.group import no_more_files
 from tests.conformance.libraries import libzmq_version
 from tests.conformance.zmq_ends import Listener
 
@@ -280,6 +281,26 @@ def test_an_address_that_cannot_be_bound_is_an_error_and_not_the_end(bench: Benc
     assert not error.fatal
     bench.peer.sync([CLIENT])
     assert not bench.peer.said(Ack, CLIENT, command="configure")
+
+
+@pytest.mark.parametrize("doing", ["probing", "sending"])
+def test_a_configure_that_fails_in_the_middle_is_an_error_and_not_the_end(publisher: Bench, doing: str) -> None:
+    """Nothing is left to send with: what belongs to the step before must not try."""
+    settings = with_rate(DEEP, rate=500.0)
+    listener = prepared(publisher, 1, settings)
+    window = Window(time.time_ns(), time.time_ns() + 10**9, 0)
+    if doing == "sending":
+        window = publisher.start([CLIENT], 1, 30.0)
+        publisher.peer.wait(lambda: len(listener.data(1)) > 0, "a message")
+    with no_more_files(publisher.peer.hello(CLIENT).pid):
+        publisher.tell_configure([CLIENT], 2, with_rate(settings, sndhwm=77))
+        error = publisher.peer.heard(Error, [CLIENT], epoch=2)
+        assert (error.fatal, bool(error.message)) == (False, True)
+        publisher.tell_configure([CLIENT], 1, settings)
+        publisher.ignores_commands(CLIENT, (1, 2), window)
+    # The same epoch, now that it can be.
+    prepared(publisher, 2, with_rate(settings, sndhwm=77))
+    assert publisher.start([CLIENT], 2, 0.1)
 
 
 def test_nodrop_waits_and_still_listens_to_the_controller(publisher: Bench) -> None:

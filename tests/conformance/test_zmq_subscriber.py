@@ -145,12 +145,16 @@ def test_another_endpoint_is_followed(subscriber: Bench) -> None:
 
 
 def test_an_endpoint_that_is_none_is_an_error_and_not_the_end(subscriber: Bench) -> None:
-    subscriber.tell_configure([CLIENT], 1, DEEP, publishers={ONE: "nonsense"})
-    error = subscriber.peer.heard(Error, [CLIENT], epoch=1)
+    """Whatever belongs to the step before, in the middle of which it comes, has ended."""
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    window = running(subscriber, 1)
+    subscriber.tell_configure([CLIENT], 2, DEEP, publishers={ONE: "nonsense"})
+    error = subscriber.peer.heard(Error, [CLIENT], epoch=2)
     assert "nonsense" in error.message
     assert not error.fatal
-    (one,) = speakers(subscriber, ONE)
-    connected(subscriber, 2, one)
+    subscriber.ignores_commands(CLIENT, (1, 2), window)
+    connected(subscriber, 2, one, subscriptions=2)
 
 
 # --- the ledger ------------------------------------------------------------------------------------------------------

@@ -112,6 +112,14 @@ def test_a_command_that_clients_would_ignore_is_not_sent(controller: Controller,
         controller.tell([1], many)
 
 
+def test_a_client_that_says_hello_again_is_welcomed_again(controller: Controller, peers: Peers) -> None:
+    good = peers()
+    for seq in (1, 2):
+        good.send(encode(hello([1], seq=seq)))
+        assert isinstance(good.next(controller), Welcome)
+    assert not controller.refused()
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

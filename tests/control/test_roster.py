@@ -150,8 +150,9 @@ STRANGE: list[tuple[str, bytes, bytes]] = [
     ("unexpected_hello", b"new", encode(hello([1], group="h"))),
     ("unexpected_hello", b"new", encode(hello([1, 4], warden=True))),
     ("unexpected_hello", b"new", encode(msgspec.structs.replace(hello([1]), ids=[]))),
-    ("repeated_hello", b"one", encode(hello([1]))),
+    ("replayed", b"one", encode(hello([1]))),
     ("repeated_hello", b"one", encode(hello([1], seq=2, incarnation=1))),
+    ("repeated_hello", b"two", encode(hello([2], seq=2))),
     ("duplicate_hello", b"new", encode(hello([1]))),
     ("duplicate_hello", b"new", encode(hello([2], incarnation=0))),
     ("duplicate_hello", b"new", encode(hello([1, 2, 3], warden=True))),
@@ -164,6 +165,24 @@ def test_refused_counted_and_nothing_changed(roster: Roster, reason: str, identi
     assert roster.receive(identity, frame) is None
     assert roster.refused == Counter({reason: 1})
     assert state(roster) == before
+
+
+@pytest.mark.parametrize(
+    ("identity", "again"),
+    [
+        (b"one", hello([1], seq=2)),
+        (b"two", hello([2, 3], seq=7)),
+        (b"warden", hello([1, 2, 3], warden=True, pid=50, seq=2)),
+    ],
+)
+def test_who_has_not_heard_its_welcome_says_hello_again(roster: Roster, identity: bytes, again: Hello) -> None:
+    before = state(roster)
+    assert roster.receive(identity, encode(again)) == again
+    assert not roster.refused
+    assert state(roster) == before
+    # It has used up its seq.
+    assert roster.receive(identity, encode(again)) is None
+    assert roster.refused == {"replayed": 1}
 
 
 def test_a_report_counts_once(roster: Roster) -> None:
