@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from hydra import nativebuild
 from hydra.control.protocol import ChildExit, Error, Hello, Ready, Report
 from hydra.model import Settings
 from tests.conformance.bench import Bench, with_rate
-from tests.conformance.group import GroupProgram
+from tests.conformance.group import GroupProgram, no_more_files
 from tests.conformance.zmq_ends import Listener, Speaker
 
 pytestmark = pytest.mark.processes
@@ -230,7 +229,6 @@ def test_a_storm_of_reconnections_runs_out_of_nothing(bench: Bench, program: str
 
 def test_a_packed_client_that_fails_leaves_the_others_alone(bench: Bench, program: str) -> None:
     packed(bench, program, 3, 3)
-    pid = bench.peer.hello(1).pid
     speaker = Speaker(bench.peer, 100)
     bench.configure_subscribers([1, 3], 1, DEEP, publishers={100: speaker.endpoint})
     failing = with_rate(DEEP, reconnect_rate=4.0)
@@ -240,12 +238,10 @@ def test_a_packed_client_that_fails_leaves_the_others_alone(bench: Bench, progra
     bench.peer.heard(Ready, [1, 2, 3], epoch=1)
     bench.start([1, 2, 3], 1, 30)
     speaker.send(1, range(10))
-    allowed = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, allowed[1]))
-    error = bench.peer.heard(Error, [2], epoch=1)
+    with no_more_files(bench.peer.hello(2).pid):
+        error = bench.peer.heard(Error, [2], epoch=1)
     assert (error.ids, error.fatal) == ([2], False)
     assert "open files" in error.message
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, allowed)
     speaker.send(1, range(10, 500))
     bench.tell_finish([1, 2, 3], 1, {100: 500})
     bench.peer.heard(Report, [1, 2, 3], epoch=1)
