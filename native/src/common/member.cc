@@ -52,10 +52,12 @@ Answer await_welcome(Channel& channel, double within_s) {
     return Answer::none;
 }
 
-bool serve(const Kind& kind, const Options& options, zmq::context_t& context, Channel& channel) {
+bool serve(const Kind& kind, const Options& options, const Environment& environment, zmq::context_t& context,
+           Channel& channel) {
     if (kind.role == Role::publisher) {
         const auto transport = kind.open_publisher(context, options);
-        return Publisher(channel, *transport, options.pacing).run();
+        return Publisher(channel, *transport, options.pacing, MemoryLimit(environment.memory_limit_bytes))
+            .run();
     }
     return Subscriber(channel, [&] { return kind.open_subscriber(context, options); }).run();
 }
@@ -97,7 +99,7 @@ int run_clients(const Kind& kind, const Options& options, const Environment& env
     }
     welcomed();
     try {
-        return serve(kind, options, context, channel) ? kExitDismissed : kExitStranded;
+        return serve(kind, options, environment, context, channel) ? kExitDismissed : kExitStranded;
     } catch (const std::exception& e) {
         channel.complain(ids, 0, e.what(), true);
         std::fprintf(stderr, "client %u: %s\n", ids.front(), e.what());

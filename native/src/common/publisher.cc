@@ -21,8 +21,8 @@ constexpr unsigned long kTimerSlackNs =
 
 }  // namespace
 
-Publisher::Publisher(Channel& channel, PublisherTransport& transport, Pacing pacing)
-    : channel_(channel), transport_(transport), pacing_(pacing) {
+Publisher::Publisher(Channel& channel, PublisherTransport& transport, Pacing pacing, MemoryLimit memory)
+    : channel_(channel), transport_(transport), pacing_(pacing), memory_(memory) {
     waiter_.add(channel.fd(), kChannelToken);
     if (transport.wake_fd() >= 0) {
         waiter_.add(transport.wake_fd(), kTransportToken);
@@ -94,6 +94,11 @@ void Publisher::obey(const Configure& command) {
         return;
     }
     if (!command_ || command.epoch > epoch_) {
+        if (step_ != nullptr && !step_->stopped_early().empty()) {
+            // A queue that reached the limit is full of the last step's messages; only a new connection is
+            // without them.
+            transport_.close();
+        }
         // Whatever comes of it, the last step is over: what it sent with may be gone.
         epoch_ = command.epoch;
         probes_ = end_markers_ = Repeats();
@@ -106,6 +111,7 @@ void Publisher::obey(const Configure& command) {
             channel_.complain(channel_.ids(), command.epoch, e.what());
             return;
         }
+        memory_.begin_step();
         command_ = command;
         if (command.probe) {
             probes_ = Repeats(monotonic_ns(), kProbesApartNs, kNeverNs);
@@ -125,7 +131,8 @@ void Publisher::obey(const Start& command) {
     }
     if (step_ == nullptr) {
         probes_ = Repeats();
-        step_ = std::make_unique<Sending>(channel_.ids().front(), *command_, command, transport_, pacing_);
+        step_ = std::make_unique<Sending>(channel_.ids().front(), *command_, command, transport_, pacing_,
+                                          memory_);
     }
     channel_.acknowledge(channel_.ids(), command.epoch, "start");
 }

@@ -24,11 +24,12 @@ std::uint64_t chunk_limit(const Settings& settings) {
 }  // namespace
 
 Sending::Sending(Id publisher, const Configure& command, const Start& start, PublisherTransport& transport,
-                 Pacing pacing)
+                 Pacing pacing, MemoryLimit& memory)
     : publisher_(publisher),
       epoch_(command.epoch),
       message_size_(command.settings.message_size),
       transport_(transport),
+      memory_(memory),
       offset_ns_(step_offset_ns(start)),
       pacer_(command.settings.rate, start.start_at_ns, start.stop_at_ns, chunk_limit(command.settings),
              pacing),
@@ -85,7 +86,7 @@ bool Sending::exhausted(std::int64_t now_ns) {
         return false;
     }
     next_look_ns_ = now_ns + kLookEveryNs;
-    stopped_early_ = transport_.exhausted();
+    stopped_early_ = memory_.exceeded();
     return !stopped_early_.empty();
 }
 

@@ -93,8 +93,8 @@ class PublisherTransport {
     // The batch size handed to a Kafka producer, 0 otherwise.
     [[nodiscard]] virtual std::uint64_t batch_bytes() const { return 0; }
 
-    // Why the step must end now (a memory limit), or "". Asked every few ms.
-    virtual std::string exhausted() { return ""; }
+    // Throws the connection away with what it still holds; the next `configure` makes another.
+    virtual void close() = 0;
 };
 
 class SubscriberTransport {

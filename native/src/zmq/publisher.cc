@@ -37,14 +37,11 @@ ZmqPublisher::ZmqPublisher(zmq::context_t& context, const Options& options)
 
 std::string ZmqPublisher::configure(const Configure& command) {
     const Settings& settings = command.settings;
-    // A queue that reached the limit is full of the last step's messages; only a new socket is without them.
-    if (!socket_ || full_ || settings.sndhwm != sndhwm_ || settings.nodrop != nodrop_) {
+    if (!socket_ || settings.sndhwm != sndhwm_ || settings.nodrop != nodrop_) {
         sndhwm_ = settings.sndhwm;
         nodrop_ = settings.nodrop;
-        full_ = false;
         open();
     }
-    memory_.begin_step();
     return endpoint_;
 }
 
@@ -134,12 +131,6 @@ void ZmqPublisher::poll() {
     char ignored[8];
     while (nodrop_ && socket_ && zmq_recv(socket_.handle(), ignored, sizeof ignored, ZMQ_DONTWAIT) >= 0) {
     }
-}
-
-std::string ZmqPublisher::exhausted() {
-    std::string reason = memory_.exceeded();
-    full_ = full_ || !reason.empty();
-    return reason;
 }
 
 }  // namespace hydra

@@ -1,5 +1,5 @@
-// How much memory a publisher's queue may take, by HYDRA_MEMORY_LIMIT_BYTES (0 or unset: any amount). Every
-// queue is held to it: a high-water mark counts messages, and a few large ones fill a host.
+// How much memory a publisher may take. Every queue is held to it: a high-water mark counts messages, and a
+// few large ones fill a host.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace hydra {
 
 class MemoryLimit {
   public:
-    // Throws EnvironmentError.
-    MemoryLimit();
+    // 0: any amount.
+    explicit MemoryLimit(std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
     // Why the process must stop queueing, or "".
     [[nodiscard]] std::string exceeded();

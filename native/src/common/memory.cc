@@ -1,11 +1,9 @@
-#include "zmq/memory.h"
+#include "common/memory.h"
 
 #include <malloc.h>
 #include <unistd.h>
 
 #include <fstream>
-
-#include "common/environment.h"
 
 namespace hydra {
 namespace {
@@ -18,9 +16,6 @@ std::uint64_t resident_bytes() {
 }
 
 }  // namespace
-
-MemoryLimit::MemoryLimit()
-    : limit_bytes_(static_cast<std::uint64_t>(number_variable("HYDRA_MEMORY_LIMIT_BYTES").value_or(0))) {}
 
 std::string MemoryLimit::exceeded() {
     if (limit_bytes_ == 0 || resident_bytes() <= limit_bytes_) {
@@ -36,7 +31,7 @@ std::string MemoryLimit::exceeded() {
         }
     }
     return "the process passed its memory limit of " + std::to_string(limit_bytes_) +
-           " bytes: its queue is full of messages that nobody has read";
+           " bytes: too much waits in its queue";
 }
 
 void MemoryLimit::begin_step() {
