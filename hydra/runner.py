@@ -145,10 +145,15 @@ class _Steps:
         self._store = store
         self._observer = observer
         self._stepper = Stepper(
-            controller, deployment, system, scenario.ready_timeout_s, scenario.drain_max_s, store.add_event
+            controller,
+            deployment,
+            system,
+            scenario.ready_timeout_s,
+            scenario.drain_max_s,
+            store.add_event,
+            epoch=max((r.epoch for r in store.results()), default=0),
         )
-        self._epoch = max((r.epoch for r in store.results()), default=0)
-        self._begun = self._epoch > 0
+        self._begun = self._stepper.epoch > 0
         self._clients: list[dict[str, object]] = store.fact(CLIENTS_FACT, [])
 
     def take(self, plan: StepPlan) -> StepResult:
@@ -163,19 +168,19 @@ class _Steps:
         except (PlacementError, DoesNotFitError) as e:
             if not self._begun and isinstance(e, PlacementError):
                 raise
-            result = StepResult(self._epoch, plan, "skipped", reason=str(e))
+            result = StepResult(self._stepper.epoch, plan, "skipped", reason=str(e))
             self._store.add_step(result)
         except (StepError, ReadinessError) as e:
-            result = StepResult(self._epoch, plan, "failed", reason=str(e))
+            result = StepResult(self._stepper.epoch, plan, "failed", reason=str(e))
             self._store.add_step(result)
         else:
             began = time.monotonic()
             histograms = merged(observation)
             result = StepResult(
-                self._epoch, plan, "ok", figures(observation, histograms), histograms=self._kept(histograms)
+                self._stepper.epoch, plan, "ok", figures(observation, histograms), histograms=self._kept(histograms)
             )
             self._store.add_step(result, observation, histograms)
-            self._store.add_event("stored", f"epoch {self._epoch}: {time.monotonic() - began:.3f} s")
+            self._store.add_event("stored", f"epoch {self._stepper.epoch}: {time.monotonic() - began:.3f} s")
         self._begun = True
         return result
 
@@ -185,7 +190,7 @@ class _Steps:
         return {name: h for name in MERGED_IN_REPEATS if (h := getattr(histograms, name)).counts} if repeated else {}
 
     def _measure(self, plan: StepPlan) -> Observation:
-        self._epoch += 1
+        self._stepper.epoch += 1
         if self._deployment.here and plan.clients > len(self._deployment.subscribers):
             checked = check_row(self._scenario, self._cluster, machine.read(), plan.clients)
             if not checked.fits:
@@ -243,10 +248,10 @@ class _Steps:
         settings = replace(plan.settings, rate=rate)
         warm_up = replace(plan, settings=settings, duration_s=self._scenario.warmup_s, cohort=Cohort())
         try:
-            self._stepper.measure(warm_up, self._epoch, lambda *_: None)
+            self._stepper.measure(warm_up, lambda *_: None)
         except StepError as e:
             raise StepError(f"in the warm-up: {e}") from e
-        self._epoch += 1
+        self._stepper.epoch += 1
 
     def _window(self, plan: StepPlan) -> tuple[RawStep, list[HostSample]]:
         """Measures the step and samples this host while it runs."""
@@ -258,7 +263,7 @@ class _Steps:
             samples.append(sampler.sample(time.monotonic_ns() + offset_ns))
             self._observer.tick(elapsed_s, rate_pps)
 
-        return self._stepper.measure(plan, self._epoch, tick), samples
+        return self._stepper.measure(plan, tick), samples
 
     def close(self) -> None:
         """Keeps with the run what was refused on the way."""

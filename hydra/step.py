@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,7 +15,19 @@ from hydra.client.publisher import FLUSH_AT_MOST_S
 from hydra.control.bounded import fit_unacknowledged
 from hydra.control.client import boot_id
 from hydra.control.controller import Controller
-from hydra.control.protocol import Configure, Finish, KafkaTopic, Progress, PublisherEndpoint, Sent, Start, Stop
+from hydra.control.outstanding import RESEND_EVERY_S, Outstanding
+from hydra.control.protocol import (
+    Configure,
+    Finish,
+    FromController,
+    KafkaTopic,
+    Ping,
+    Progress,
+    PublisherEndpoint,
+    Sent,
+    Start,
+    Stop,
+)
 from hydra.deployment import Deployment, Note, named
 from hydra.errors import StepError
 from hydra.model import DrainEnd, PublisherReport, Settings, StepPlan, SubscriberReport
@@ -26,9 +39,14 @@ _SAMPLED: Final = 100
 _PROGRESS_A_SECOND: Final = 100
 """Progress messages that the sampled subscribers together send in a second at most, and as many the others."""
 _REPORT_MARGIN_S: Final = 15.0
+"""Reports are waited for until none has come for this long, however many there are."""
+_ANSWER_WITHIN_S: Final = 30.0
 _LEAD_NS: Final = 200_000_000
-_LEAD_PER_CLIENT_NS: Final = 50_000
-"""How far ahead of the window ``start`` is sent, so that it has reached everyone by then."""
+_LEAD_PER_CLIENT_NS: Final = 250_000
+"""How far ahead of the window ``start`` is sent: ten thousand clients have acknowledged a command within 1.6 s."""
+_STARTS: Final = 5
+"""How often a step is begun: its window comes to nothing when somebody has not acknowledged it before it begins."""
+_RESENDS_IN_LEAD: Final = 8
 _SETTLE_S: Final = 0.2
 _SETTLE_AT_MOST_S: Final = 5.0
 _TICK_NS: Final = 250_000_000
@@ -36,6 +54,9 @@ _QUIET_S: Final = 0.5
 _QUIET_PER_CLIENT_S: Final = 0.00025
 _NOTHING_FOLLOWS: Final[frozenset[DrainEnd]] = frozenset({"complete", "marked"})
 """How a drain ends that proves it: after any other end, data of the step may still be on its way."""
+
+Shares = Sequence[tuple[Sequence[int], FromController]]
+"""Clients, and the command that is theirs."""
 
 Tick = Callable[[float, float], None]
 """Takes the seconds since the window began and the mean rate (messages/s) that subscribers have told of so far."""
@@ -79,7 +100,11 @@ class Phases:
 
 
 class Stepper:
-    """Measures one step after the other on a deployment."""
+    """Measures one step after the other on a deployment.
+
+    Attributes:
+        epoch: the number of the step that is measured, or was last. Whoever asks for the next one raises it.
+    """
 
     def __init__(
         self,
@@ -89,8 +114,13 @@ class Stepper:
         ready_timeout_s: float,
         drain_max_s: float | None,
         note: Note,
+        *,
+        epoch: int = 0,
+        clock_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
+        self.epoch = epoch
         self._note = note
+        self._clock_ns = clock_ns
         self._controller = controller
         self._deployment = deployment
         self._system = system
@@ -98,13 +128,14 @@ class Stepper:
         self._drain_max_s = drain_max_s
         # What each subscriber's readiness was last proven for; whoever differs is probed again.
         self._proven: dict[int, tuple[object, ...]] = {}
+        # How often the lead of a start was too short for everyone, and doubled.
+        self._doublings = 0
 
-    def measure(self, plan: StepPlan, epoch: int, tick: Tick) -> RawStep:
-        """Carries out one step.
+    def measure(self, plan: StepPlan, tick: Tick) -> RawStep:
+        """Carries out one step, under the number :attr:`epoch` or one that it raises it to.
 
         Args:
             plan: what to measure.
-            epoch: the step's number, higher than any before.
             tick: called a few times a second during the window.
 
         Raises:
@@ -113,18 +144,15 @@ class Stepper:
         phases = Phases()
         deployment, roster = self._deployment, self._controller.roster
         deployment.begin_step()
-        roster.begin(epoch)
         asked, agents = set(deployment.subscribers), deployment.agents()
         cohort = cohort_ids(plan.cohort, deployment.subscribers)
-        log_begin = self._configure(plan, epoch, cohort, phases)
-        # Nobody is ready for the next step until it is known that nothing of this one can follow.
-        proven, self._proven = self._proven, {}
-        window = self._run_window(plan, epoch, tick)
+        log_begin, proven, start = self._begin(plan, cohort, phases)
+        epoch, answers = self.epoch, roster.answers
+        window = self._run_window(start, tick)
         phases.end("lead and window")
-        publishers = self._collect(plan, epoch, log_begin)
+        publishers = self._collect(plan, window, log_begin)
         phases.end("reports")
         self._note("phases", f"epoch {epoch}: {phases}")
-        answers = roster.answers
         if not any(report.stopped_early for report in publishers.values()):
             # (A publisher that stopped early begins the next step with a new socket.)
             self._proven = {c: proven[c] for c in caught_up(answers.subscriber_reports, cohort) if c in proven}
@@ -142,9 +170,34 @@ class Stepper:
             last_words={c: p.messages for c, p in answers.progress.items() if c in asked and p.time_ns <= window[1]},
         )
 
-    # --- configure -------------------------------------------------------------------------------------------------
+    # --- configure and start ---------------------------------------------------------------------------------------
 
-    def _configure(self, plan: StepPlan, epoch: int, cohort: Set[int], phases: Phases) -> dict[int, int] | None:
+    def _begin(
+        self, plan: StepPlan, cohort: Set[int], phases: Phases
+    ) -> tuple[dict[int, int] | None, dict[int, tuple[object, ...]], Start]:
+        """Configures and starts everyone, under further epochs as long as somebody does not learn of it in time.
+
+        Returns what :meth:`_configure` does, what each subscriber's readiness was proven for, and the start.
+
+        Raises:
+            StepError: it could not be begun.
+        """
+        for _ in range(_STARTS):
+            self._controller.roster.begin(self.epoch)
+            log_begin = self._configure(plan, cohort, phases)
+            # Nobody is ready for the next step until it is known that nothing of this one can follow.
+            proven, self._proven = self._proven, {}
+            start, missing = self._start(plan)
+            if not missing:
+                return log_begin, proven, start
+            phases.end("start in vain")
+            self._note("start", f"epoch {self.epoch}: not acknowledged in time by {named(missing)}")
+            self._doublings += 1
+            self.epoch += 1
+        self._deployment.evict(missing)
+        raise StepError(f"{len(missing)} clients did not acknowledge one of {_STARTS} starts in time: {named(missing)}")
+
+    def _configure(self, plan: StepPlan, cohort: Set[int], phases: Phases) -> dict[int, int] | None:
         """Tells everyone the step's settings and waits until they are ready.
 
         Returns the end offsets of the log before the step's first message where its growth is all that tells what the
@@ -159,23 +212,23 @@ class Stepper:
         # The others do so as often as that allows: what one told of last is all that is known of it when it dies.
         seldom_s = max(1.0, len(deployment.subscribers) / _PROGRESS_A_SECOND)
         command = Configure(
-            epoch=epoch,
+            epoch=self.epoch,
             settings=plan.settings,
             publishers=[],
             probe=bool(unproven),
             progress_s=progress_s,
             kafka=topic,
         )
-        self._controller.tell(publishers, command)
-        self._await(publishers, lambda: answers.ready.keys(), "publishers", "bind", self._ready_timeout_s)
+        timeout_s = self._ready_timeout_s
+        self._require([(publishers, command)], answers.configured, "publishers", "bind", timeout_s)
         self._require_publishers()
         phases.end("bind")
         endpoints = [PublisherEndpoint(p, answers.ready[p]) for p in publishers]
-        shares: dict[tuple[bool, bool, bool], list[int]] = {}
+        kinds: dict[tuple[bool, bool, bool], list[int]] = {}
         for client in deployment.subscribers:
-            shares.setdefault((client in cohort, client in unproven, client in sampled), []).append(client)
-        for (in_cohort, probe, sample), ids in shares.items():
-            self._controller.tell(
+            kinds.setdefault((client in cohort, client in unproven, client in sampled), []).append(client)
+        shares = [
+            (
                 ids,
                 msgspec.structs.replace(
                     command,
@@ -185,10 +238,15 @@ class Stepper:
                     progress_s=progress_s if sample else seldom_s,
                 ),
             )
-        everyone = [*publishers, *deployment.subscribers]
-        self._await(everyone, lambda: answers.acked("configure"), "clients", "take their settings", 30.0)
+            for (in_cohort, probe, sample), ids in kinds.items()
+        ]
+        self._require(
+            shares, lambda: answers.acked("configure"), "subscribers", "take their settings", _ANSWER_WITHIN_S
+        )
         phases.end("settings")
-        self._await(unproven, lambda: answers.ready.keys(), "subscribers", "get a probe", self._ready_timeout_s)
+        # Each of them has been told, and says so again if it is told again.
+        shares = [(ids, told) for ids, told in shares if told.probe]
+        self._require(shares, answers.ready.keys, "subscribers", "get a probe", timeout_s, told=True)
         self._require_publishers()
         phases.end("readiness")
         self._proven.update((c, proofs[c]) for c in unproven)
@@ -197,13 +255,64 @@ class Stepper:
         if not unproven:
             return topic.offsets
         # The log has grown by the probes, which have no acknowledgements either: they end, and it comes to rest.
-        answers.forget("configure", publishers)
-        self._controller.tell(publishers, msgspec.structs.replace(command, probe=False))
-        self._await(publishers, lambda: answers.acked("configure"), "publishers", "end their probes", 30.0)
-        self._require_publishers()
+        self._end_probes(publishers, msgspec.structs.replace(command, probe=False))
         log_begin = self._settled(self._system.end_offsets())
         phases.end("end of probes")
         return log_begin
+
+    def _end_probes(self, publishers: Sequence[int], command: Configure) -> None:
+        """Has the publishers end their probes by a ``configure`` of the same epoch."""
+        roster = self._controller.roster
+        # An answer to the one before that is still on its way must not be taken for one to this: the echo of a ping
+        # comes behind all of them.
+        ping = Ping(time_ns=self._clock_ns(), reply=True)
+        self._require(
+            [(publishers, ping)],
+            lambda: {c for c in publishers if roster.pongs.get(c, (0, 0))[0] == ping.time_ns},
+            "publishers",
+            "answer a ping",
+            _ANSWER_WITHIN_S,
+        )
+        roster.answers.forget("configure", publishers)
+        self._require(
+            [(publishers, command)],
+            lambda: roster.answers.acked("configure"),
+            "publishers",
+            "end their probes",
+            _ANSWER_WITHIN_S,
+        )
+        self._require_publishers()
+
+    def _start(self, plan: StepPlan) -> tuple[Start, Set[int]]:
+        """Names the window to everyone; also those who have not acknowledged it when it begins.
+
+        The publishers are told once all subscribers are known to have it: when it comes to nothing, nothing was sent.
+        """
+        deployment, answers = self._deployment, self._controller.roster.answers
+        offset_ns = wall_offset_ns()
+        lead_ns = (_LEAD_NS + plan.clients * _LEAD_PER_CLIENT_NS) << self._doublings
+        start_ns = self._clock_ns() + offset_ns + lead_ns
+        command = Start(
+            epoch=self.epoch,
+            start_at_ns=start_ns,
+            stop_at_ns=start_ns + round(plan.duration_s * 1e9),
+            wall_offset_ns=offset_ns,
+            boot_id=boot_id(),
+        )
+        missing: Set[int] = set()
+        for ids, share in ((deployment.subscribers, 0.75), (deployment.publishers, 1.0)):
+            left_ns = start_ns - round((1 - share) * lead_ns) - self._clock_ns() - offset_ns
+            missing = self._ask(
+                [(ids, command)],
+                lambda: answers.acked("start"),
+                left_ns / 1e9,
+                self._look_for_failures,
+                every_s=lead_ns / 1e9 / _RESENDS_IN_LEAD,
+            )
+            self._require_publishers()
+            if missing:
+                break
+        return command, missing
 
     def _proof(self, client: int, settings: Settings, topic: KafkaTopic | None) -> tuple[object, ...]:
         """What a subscriber's readiness depends on: the processes at both ends, and what rebuilds their sockets."""
@@ -213,39 +322,88 @@ class Stepper:
         where = (topic.bootstrap, topic.topic) if topic else ()
         return (*ends, settings.sndhwm, settings.rcvhwm, settings.nodrop, *where)
 
-    def _await(
+    # --- commands and answers --------------------------------------------------------------------------------------
+
+    def _ask(
         self,
-        ids: Iterable[int],
+        shares: Shares,
+        answered: Callable[[], Set[int]],
+        timeout_s: float,
+        look: Callable[[Set[int]], None],
+        *,
+        told: bool = False,
+        margin_s: float = 0.0,
+        every_s: float = RESEND_EVERY_S,
+    ) -> Set[int]:
+        """Gives these clients their commands, again and again, until each has answered or died.
+
+        Args:
+            shares: who is told what.
+            answered: who has answered so far, among others.
+            timeout_s: how long that may take.
+            look: called with all of the clients all the time; may raise.
+            told: whether they have been told for the first time.
+            margin_s: how long it may take after the last new answer.
+            every_s: how often those who have not answered are told again.
+
+        Returns those that have neither answered in time nor died.
+        """
+        deployment = self._deployment
+        wanted = {client for ids, _ in shares for client in ids}
+        outstanding = Outstanding(wanted, self._now_s(), timeout_s, margin_s=margin_s, every_s=every_s)
+        if not told:
+            self._tell(shares, wanted)
+
+        def done() -> bool:
+            deployment.watch()
+            look(wanted)
+            answers, now_s = answered(), self._now_s()
+            if _all_in(wanted, answers, deployment.died):
+                return True
+            outstanding.heard(len(answers), now_s)
+            if again := outstanding.again(answers, deployment.died, now_s):
+                self._tell(shares, set(again))
+            return outstanding.over(now_s)
+
+        self._controller.wait_until(done, math.inf)
+        return wanted - answered() - deployment.died
+
+    def _tell(self, shares: Shares, clients: Set[int]) -> None:
+        for ids, command in shares:
+            self._controller.tell([client for client in ids if client in clients], command)
+
+    def _require(
+        self,
+        shares: Shares,
         answered: Callable[[], Set[int]],
         who: str,
         what: str,
         timeout_s: float,
         *,
-        refusals: bool = True,
+        told: bool = False,
     ) -> None:
-        """Waits until these clients, as far as they live, have answered; with ``refusals`` an error ends the step.
+        """Gives these clients their commands and waits until they, as far as they live, have answered.
 
         Raises:
             StepError: some did not, said that they cannot, or the system under test is in trouble.
         """
-        deployment, answers = self._deployment, self._controller.roster.answers
-        wanted = set(ids)
+        if missing := self._ask(shares, answered, timeout_s, self._look_for_refusals, told=told):
+            self._deployment.evict(missing)
+            asked = sum(len(ids) for ids, _ in shares)
+            raise StepError(f"{len(missing)} of {asked} {who} did not {what} within {timeout_s:g} s: {named(missing)}")
 
-        def done() -> bool:
-            deployment.watch()
-            for client, text in answers.errors.items():
-                if client in wanted and refusals:
-                    raise StepError(f"client {client}: {text}")
-            if trouble := self._system.trouble():
-                raise StepError(trouble)
-            return _all_in(wanted, answered(), deployment.died)
+    def _look_for_refusals(self, wanted: Set[int]) -> None:
+        for client, text in self._controller.roster.answers.errors.items():
+            if client in wanted:
+                raise StepError(f"client {client}: {text}")
+        self._look_for_failures(wanted)
 
-        if not self._controller.wait_until(done, timeout_s):
-            missing = wanted - answered() - deployment.died
-            deployment.evict(missing)
-            raise StepError(
-                f"{len(missing)} of {len(wanted)} {who} did not {what} within {timeout_s:g} s: {named(missing)}"
-            )
+    def _look_for_failures(self, _: Set[int]) -> None:
+        if trouble := self._system.trouble():
+            raise StepError(trouble)
+
+    def _now_s(self) -> float:
+        return self._clock_ns() / 1e9
 
     def _require_publishers(self) -> None:
         if dead := self._deployment.died.intersection(self._deployment.publishers):
@@ -253,56 +411,57 @@ class Stepper:
 
     # --- the window ------------------------------------------------------------------------------------------------
 
-    def _run_window(self, plan: StepPlan, epoch: int, tick: Tick) -> tuple[int, int]:
-        """Starts everyone and waits for the end of the window; returns it (ns on the step's clock)."""
+    def _run_window(self, start: Start, tick: Tick) -> tuple[int, int]:
+        """Waits for the end of the window, which may come early; returns it (ns on the step's clock)."""
         deployment, answers = self._deployment, self._controller.roster.answers
-        offset_ns = wall_offset_ns()
-        lead_ns = _LEAD_NS + plan.clients * _LEAD_PER_CLIENT_NS
-        start_ns = time.monotonic_ns() + offset_ns + lead_ns
-        stop_ns = start_ns + round(plan.duration_s * 1e9)
-        everyone = [*deployment.publishers, *deployment.subscribers]
-        self._controller.tell(
-            everyone,
-            Start(epoch=epoch, start_at_ns=start_ns, stop_at_ns=stop_ns, wall_offset_ns=offset_ns, boot_id=boot_id()),
-        )
-        self._note("window", f"epoch {epoch} runs")
+        offset_ns, start_ns, stop_ns = start.wall_offset_ns, start.start_at_ns, start.stop_at_ns
+        self._note("window", f"epoch {self.epoch} runs")
         next_tick_ns = start_ns
 
         def over() -> bool:
             nonlocal next_tick_ns
             deployment.watch()
             self._require_publishers()
-            if trouble := self._system.trouble():
-                raise StepError(trouble)
-            now_ns = time.monotonic_ns() + offset_ns
+            self._look_for_failures(set())
+            now_ns = self._clock_ns() + offset_ns
             if now_ns >= next_tick_ns:
                 next_tick_ns = now_ns + _TICK_NS
                 tick((now_ns - start_ns) / 1e9, _mean_rate(answers.progress, deployment.subscribers, start_ns))
             # A publisher that cannot go on says so; what it sent until then is measured.
             return now_ns >= stop_ns or any(p in answers.errors for p in deployment.publishers)
 
-        self._controller.wait_until(over, lead_ns / 1e9 + plan.duration_s + _REPORT_MARGIN_S)
-        stop_ns = min(stop_ns, time.monotonic_ns() + offset_ns)
-        self._controller.tell(everyone, Stop(epoch=epoch, stop_at_ns=stop_ns))
-        return start_ns, stop_ns
+        self._controller.wait_until(over, math.inf)
+        return start_ns, min(stop_ns, self._clock_ns() + offset_ns)
 
     # --- what came of it ---------------------------------------------------------------------------------------------
 
     def _collect(
-        self, plan: StepPlan, epoch: int, log_begin: Mapping[int, int] | None
+        self, plan: StepPlan, window: tuple[int, int], log_begin: Mapping[int, int] | None
     ) -> Mapping[int, PublisherReport]:
         """Takes the publishers' reports, tells the subscribers what to expect and takes theirs."""
         deployment, answers = self._deployment, self._controller.roster.answers
-        self._await(
-            deployment.publishers,
-            lambda: answers.publisher_reports.keys(),
-            "publishers",
-            "report",
-            FLUSH_AT_MOST_S + _REPORT_MARGIN_S,
-            # A publisher that stopped early has said so with an error, and still reports what it sent.
-            refusals=False,
-        )
+        stop = Stop(epoch=self.epoch, stop_at_ns=window[1])
+        self._controller.tell(deployment.subscribers, stop)
+        # A publisher that stopped early has said so with an error, and still reports what it sent.
+        timeout_s = FLUSH_AT_MOST_S + _REPORT_MARGIN_S
+        if missing := self._ask(
+            [(deployment.publishers, stop)],
+            answers.publisher_reports.keys,
+            timeout_s,
+            self._look_for_failures,
+            margin_s=_REPORT_MARGIN_S,
+        ):
+            deployment.evict(missing)
+            raise StepError(
+                f"{len(missing)} of {len(deployment.publishers)} publishers did not report within {timeout_s:g} s: "
+                f"{named(missing)}"
+            )
         self._require_publishers()
+        if round(plan.duration_s * 1e9) > window[1] - window[0]:
+            # Only this tells a subscriber that the window has ended before the time that it knows.
+            self._ask(
+                [(deployment.subscribers, stop)], lambda: answers.acked("stop"), _ANSWER_WITHIN_S, _nothing, told=True
+            )
         reports = fit_unacknowledged(answers.publisher_reports)
         end_offsets = self._system.end_offsets()
         if log_begin is not None:
@@ -311,25 +470,20 @@ class Stepper:
             grown = sum(end_offsets.values()) - sum(log_begin.values())
             reports = {p: replace(r, acknowledged=grown) for p, r in reports.items()}
         drain_max_s = plan.duration_s + 5 if self._drain_max_s is None else self._drain_max_s
-        self._controller.tell(
-            deployment.subscribers,
-            Finish(
-                epoch=epoch,
-                publishers=[
-                    Sent(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in reports.items()
-                ],
-                end_offsets=end_offsets,
-                drain_max_s=drain_max_s,
-                quiet_s=quiet_s(len(deployment.subscribers)),
-            ),
+        finish = Finish(
+            epoch=self.epoch,
+            publishers=[Sent(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in reports.items()],
+            end_offsets=end_offsets,
+            drain_max_s=drain_max_s,
+            quiet_s=quiet_s(len(deployment.subscribers)),
         )
-        asked = set(deployment.subscribers)
-
-        def all_in() -> bool:
-            deployment.watch()
-            return _all_in(asked, answers.subscriber_reports.keys(), deployment.died)
-
-        self._controller.wait_until(all_in, drain_max_s + _REPORT_MARGIN_S)
+        self._ask(
+            [(deployment.subscribers, finish)],
+            answers.subscriber_reports.keys,
+            drain_max_s + _REPORT_MARGIN_S,
+            _nothing,
+            margin_s=_REPORT_MARGIN_S,
+        )
         return reports
 
     def _settled(self, end_offsets: dict[int, int]) -> dict[int, int]:
@@ -341,6 +495,10 @@ class Stepper:
             if before == end_offsets:
                 break
         return end_offsets
+
+
+def _nothing(_: Set[int]) -> None:
+    """There is nothing to look for."""
 
 
 def _all_in(wanted: Set[int], answered: Set[int], died: Set[int]) -> bool:

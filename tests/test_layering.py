@@ -30,6 +30,7 @@ TIERS = {
         "hydra.control.protocol",
         "hydra.control.checks",
         "hydra.control.bounded",
+        "hydra.control.outstanding",
         "hydra.client.pacing",
         "hydra.client.ledger",
         "hydra.client.header",

@@ -6,8 +6,12 @@ from typing import get_args
 
 import pytest
 
-from hydra.model import DrainEnd, Histogram, LedgerCounts, ProcessUsage, SubscriberReport
-from hydra.step import caught_up, quiet_s
+from hydra.client.clock import wall_offset_ns
+from hydra.control.protocol import Ack, Configure, Finish, FromClient, FromController, Ready, Report, Start, Stop
+from hydra.errors import StepError
+from hydra.model import DrainEnd, Histogram, LedgerCounts, ProcessUsage, Settings, StepPlan, SubscriberReport
+from hydra.step import RawStep, caught_up, quiet_s
+from tests.channel import PUBLISHER, Channel
 
 
 def ended(drain: DrainEnd, missing: int = 1) -> SubscriberReport:
@@ -28,3 +32,102 @@ def test_a_cohort_always_proves_itself_again() -> None:
 @pytest.mark.parametrize(("clients", "seconds"), [(0, 0.5), (1, 0.50025), (100, 0.525), (7_680, 2.42), (10_000, 3.0)])
 def test_the_quiet_time_grows_with_the_clients(clients: int, seconds: float) -> None:
     assert quiet_s(clients) == pytest.approx(seconds)
+
+
+# --- over a channel that loses messages ------------------------------------------------------------------------------
+
+PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=1.0)
+
+
+def measured(channel: Channel, *, epoch: int = 1) -> RawStep:
+    """A step in which everybody reported, under the epoch that is expected."""
+    stepper = channel.stepper()
+    raw = stepper.measure(PLAN, lambda *_: None)
+    assert stepper.epoch == epoch
+    assert raw.publishers.keys() == {PUBLISHER}
+    assert raw.subscribers.keys() == raw.asked == set(channel.subscribers)
+    assert not raw.dead
+    assert not raw.silent
+    return raw
+
+
+@pytest.mark.parametrize("client", [PUBLISHER, 2])
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [
+        (Configure, ""),
+        (Ack, "configure"),
+        (Ready, ""),
+        (Start, ""),
+        (Ack, "start"),
+        (Stop, ""),
+        (Finish, ""),
+        (Report, ""),
+    ],
+)
+def test_what_is_lost_twice_comes_the_third_time(client: int, kind: type, command: str) -> None:
+    def loses(whose: int, message: FromController | FromClient, nth: int) -> bool:
+        right = isinstance(message, kind) and getattr(message, "command", "") == command
+        return right and whose == client and nth <= 2
+
+    measured(Channel(range(1, 4), loses))
+
+
+def test_a_step_that_somebody_does_not_start_in_time_is_begun_anew_before_anything_was_sent() -> None:
+    def loses(client: int, message: FromController | FromClient, _: int) -> bool:
+        return client == 2 and isinstance(message, Start) and message.epoch < 3
+
+    channel = Channel(range(1, 4), loses)
+    raw = measured(channel, epoch=3)
+    starts = {
+        client: {m.epoch: m for c, m in channel.told if c == client and isinstance(m, Start)} for client in (0, 2)
+    }
+    assert starts[PUBLISHER].keys() == {3}
+    assert starts[2].keys() == {1, 2, 3}
+    window = starts[PUBLISHER][3]
+    assert raw.window_ns == (window.start_at_ns, window.stop_at_ns)
+    # Whoever is to hear the publisher proves so anew.
+    assert all(m.probe for _, m in channel.told if isinstance(m, Configure))
+
+
+def test_who_never_acknowledges_a_start_is_got_rid_of() -> None:
+    channel = Channel(range(1, 4), lambda client, message, _: client == 2 and isinstance(message, Start))
+    with pytest.raises(StepError, match="1 clients did not acknowledge one of 5 starts in time: ids 2"):
+        channel.stepper().measure(PLAN, lambda *_: None)
+    assert channel.evicted == [2]
+
+
+def test_a_window_that_ended_early_is_known_to_every_subscriber() -> None:
+    """Its end is what they tell late messages by, and nothing else says so."""
+
+    def loses(client: int, message: FromController | FromClient, nth: int) -> bool:
+        return client == 3 and isinstance(message, Stop) and nth == 1
+
+    channel = Channel(range(1, 4), loses)
+
+    def tick(elapsed_s: float, _: float) -> None:
+        if elapsed_s > 0.4:
+            channel.complain("its queue is full")
+
+    stepper = channel.stepper()
+    raw = stepper.measure(PLAN, tick)
+    assert raw.window_ns[1] - raw.window_ns[0] < 0.6e9
+    kinds = [type(m) for c, m in channel.told if c == 3]
+    assert kinds[-3:] == [Stop, Stop, Finish]
+
+
+@pytest.mark.parametrize("apart_s", [1.0, 14.0])
+def test_nobody_is_silent_while_reports_keep_coming(apart_s: float) -> None:
+    """Far longer than anything of a step would say."""
+    channel = Channel(range(1, 61), report_after_s=lambda client: client * apart_s)
+    measured(channel)
+
+
+def test_who_says_nothing_is_waited_for_no_longer_than_the_margin() -> None:
+    channel = Channel(range(1, 4), lambda client, message, _: client == 3 and isinstance(message, Report))
+    raw = channel.stepper(drain_max_s=6.0).measure(PLAN, lambda *_: None)
+    assert raw.silent == {3}
+    waited_s = (channel.now_ns + wall_offset_ns() - raw.window_ns[1]) / 1e9
+    assert 21 <= waited_s < 22
+    # … and is asked every 2 s meanwhile.
+    assert len([m for c, m in channel.told if c == 3 and isinstance(m, Finish)]) == 11

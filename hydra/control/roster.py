@@ -54,6 +54,10 @@ class EpochAnswers:
         """The clients that acknowledged this command."""
         return self.acks.get(command, set())
 
+    def configured(self) -> Set[int]:
+        """The publishers that took their settings and named their endpoints."""
+        return self.acked("configure") & self.ready.keys()
+
     def forget(self, command: str, clients: Iterable[int]) -> None:
         """These clients are told this command once more, and are to acknowledge it anew."""
         self.acks.get(command, set()).difference_update(clients)
@@ -218,7 +222,8 @@ class Roster:
         if isinstance(message, ChildExit):
             self._child_exit(connection, message)
         elif isinstance(message, Ack) and message.command == "ping":
-            self.pongs[message.ids[0]] = (message.echo, message.time_ns)
+            if not connection.hello.warden:
+                self.pongs.update(dict.fromkeys(message.ids, (message.echo, message.time_ns)))
         elif connection.hello.warden and not isinstance(message, Error):
             self.refused["not_for_a_warden"] += 1
         elif isinstance(message, Error) and message.epoch == 0:

@@ -106,8 +106,10 @@ def test_a_new_epoch_starts_empty(roster: Roster) -> None:
 
 def test_the_answer_to_a_ping_belongs_to_no_epoch(roster: Roster) -> None:
     roster.receive(b"one", encode(Ack(ids=[1], seq=2, epoch=0, command="ping", time_ns=7, echo=5)))
-    assert roster.pongs == {1: (5, 7)}
+    roster.receive(b"two", encode(Ack(ids=[2, 3], seq=2, epoch=0, command="ping", time_ns=9, echo=5)))
+    # A warden's is nobody else's.
     roster.receive(b"warden", encode(Ack(ids=[1, 2, 3], seq=2, epoch=0, command="ping", time_ns=8, echo=6)))
+    assert roster.pongs == {1: (5, 7), 2: (5, 9), 3: (5, 9)}
     assert not roster.refused
 
 

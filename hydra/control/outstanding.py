@@ -1,0 +1,70 @@
+"""Whose answer to a command is awaited, whom to give it again, and for how long. No sockets, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from typing import Final
+
+RESEND_EVERY_S: Final = 2.0
+_AT_A_TIME: Final = 100
+_AT_A_TIME_IN_SILENCE: Final = 1_000
+
+
+class Outstanding:
+    """Clients that were given a command and have not answered it.
+
+    A command or its answer may be lost, so it is given again. Ten thousand clients may well take longer than that to
+    answer, and must not be kept from it: while answers keep coming, only a hundred clients are told again at a time,
+    in turn; when nobody has answered since the last time, a thousand.
+
+    Arguments:
+        clients: whom the command was given to.
+        now_s: when, on the clock of all later calls, in seconds.
+        timeout_s: how long to wait for all answers.
+        margin_s: the wait is never over before nobody has answered for so long.
+        every_s: how often the command is given again.
+    """
+
+    def __init__(
+        self,
+        clients: Iterable[int],
+        now_s: float,
+        timeout_s: float,
+        *,
+        margin_s: float = 0.0,
+        every_s: float = RESEND_EVERY_S,
+    ) -> None:
+        self._waiting = list(clients)  # whoever is to be told again first comes first
+        self._margin_s = margin_s
+        self._every_s = every_s
+        self._due_s = now_s + every_s
+        self._deadline_s = now_s + timeout_s
+        self._answers = 0
+
+    def heard(self, answers: int, now_s: float) -> None:
+        """So many have answered by now: if they are more than the last time, the wait goes on for the margin."""
+        if answers > self._answers:
+            self._answers = answers
+            self._deadline_s = max(self._deadline_s, now_s + self._margin_s)
+
+    def over(self, now_s: float) -> bool:
+        """Whether those who have not answered are given up."""
+        return now_s >= self._deadline_s
+
+    def again(self, answered: Set[int], gone: Set[int], now_s: float) -> list[int]:
+        """The clients to give the command again now; none while that is not due.
+
+        Args:
+            answered: who has answered.
+            gone: who never will.
+            now_s: the time.
+        """
+        if now_s < self._due_s:
+            return []
+        self._due_s = now_s + self._every_s
+        before = len(self._waiting)
+        waiting = [client for client in self._waiting if client not in answered and client not in gone]
+        most = _AT_A_TIME if len(waiting) < before else _AT_A_TIME_IN_SILENCE
+        chosen = waiting[:most]
+        self._waiting = waiting[most:] + chosen
+        return chosen

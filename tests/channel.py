@@ -1,0 +1,177 @@
+"""A control channel without sockets and with a clock of its own, for what a step decides."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass, field
+from typing import cast
+
+import msgspec
+
+from hydra.control.controller import Controller
+from hydra.control.protocol import (
+    Ack,
+    Configure,
+    Error,
+    Finish,
+    FromClient,
+    FromController,
+    Ping,
+    Ready,
+    Report,
+    Start,
+    Stop,
+    encode,
+)
+from hydra.control.roster import Roster
+from hydra.deployment import Deployment
+from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, SubscriberReport
+from hydra.step import Stepper
+from hydra.system import System
+from tests.control.golden_messages import FROM_CLIENT
+from tests.control.test_roster import hello
+
+_TICK_NS = 10_000_000
+PUBLISHER = 0
+Loss = Callable[[int, FromController | FromClient, int], bool]
+"""Whether the n-th message of its type and epoch (from 1) to or from a client is lost."""
+
+
+@dataclass
+class Channel:
+    """A publisher and subscribers that answer at once, over a channel that loses what it is told to.
+
+    ``report_after_s`` says how long a subscriber drains; ``told`` is what has been sent, with the client.
+    """
+
+    subscribers: range
+    loses: Loss = lambda *_: False
+    report_after_s: Callable[[int], float] = lambda _: 0.0
+    now_ns: int = 10**12
+    told: list[tuple[int, FromController]] = field(default_factory=list)
+    evicted: list[int] = field(default_factory=list)
+    died: set[int] = field(default_factory=set)
+    roster: Roster = field(default_factory=Roster)
+
+    def __post_init__(self) -> None:
+        self.publishers = range(PUBLISHER, PUBLISHER + 1)
+        everyone = [*self.publishers, *self.subscribers]
+        self.roster.expect("g", everyone)
+        for client in everyone:
+            self.roster.receive(b"%d" % client, encode(hello([client])))
+        self._seq = 1
+        self._counts: defaultdict[tuple[object, ...], int] = defaultdict(int)
+        self._coming: list[tuple[int, int, bytes, bytes]] = []
+        self._started: dict[int, int] = {}
+
+    def stepper(self, *, drain_max_s: float = 5.0) -> Stepper:
+        """One that measures on this channel, its first step as epoch 1."""
+        return Stepper(
+            cast(Controller, self),
+            cast(Deployment, self),
+            cast(System, self),
+            30.0,
+            drain_max_s,
+            lambda *_: None,
+            epoch=1,
+            clock_ns=lambda: self.now_ns,
+        )
+
+    # --- a controller ----------------------------------------------------------------------------------------------
+
+    def tell(self, ids: Iterable[int], message: FromController) -> None:
+        for client in ids:
+            self.told.append((client, message))
+            if not self._lost(client, message):
+                for answer, after_s in self._answers(client, message):
+                    self._say(client, answer, after_s)
+
+    def wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
+        until_ns = self.now_ns + timeout_s * 1e9
+        while not condition():
+            if self.now_ns >= until_ns:
+                return False
+            self.now_ns += _TICK_NS
+            while self._coming and self._coming[0][0] <= self.now_ns:
+                _, _, identity, frame = heapq.heappop(self._coming)
+                self.roster.receive(identity, frame)
+        return True
+
+    def complain(self, text: str) -> None:
+        """The publisher says that it cannot go on."""
+        epoch = self.roster.answers.epoch
+        self._say(PUBLISHER, Error(ids=[PUBLISHER], seq=1, epoch=epoch, message=text), 0)
+
+    # --- a deployment ----------------------------------------------------------------------------------------------
+
+    def begin_step(self) -> None: ...
+
+    def watch(self) -> None: ...
+
+    def agents(self) -> dict[int, str]:
+        return {}
+
+    def alive(self, ids: Iterable[int]) -> Set[int]:
+        return set(ids) - self.died
+
+    def evict(self, clients: Iterable[int]) -> None:
+        self.evicted += sorted(clients)
+
+    # --- a system --------------------------------------------------------------------------------------------------
+
+    def topic(self) -> None: ...
+
+    def trouble(self) -> str:
+        return ""
+
+    def end_offsets(self) -> dict[int, int]:
+        return {}
+
+    # --- the clients -----------------------------------------------------------------------------------------------
+
+    def _lost(self, client: int, message: FromController | FromClient) -> bool:
+        kind = (client, type(message), getattr(message, "epoch", 0), getattr(message, "command", ""))
+        self._counts[kind] += 1
+        return self.loses(client, message, self._counts[kind])
+
+    def _say(self, client: int, answer: FromClient, after_s: float) -> None:
+        self._seq += 1
+        if not self._lost(client, answer):
+            frame = encode(msgspec.structs.replace(answer, seq=self._seq))
+            heapq.heappush(self._coming, (self.now_ns + round(after_s * 1e9), self._seq, b"%d" % client, frame))
+
+    def _answers(self, client: int, message: FromController) -> Iterable[tuple[FromClient, float]]:
+        publishes = client in self.publishers
+        match message:
+            case Configure():
+                yield Ack(ids=[client], seq=1, epoch=message.epoch, command="configure"), 0
+                if publishes or message.probe:
+                    yield Ready(ids=[client], seq=1, epoch=message.epoch), 0
+            case Start():
+                self._started[client] = message.epoch
+                yield Ack(ids=[client], seq=1, epoch=message.epoch, command="start"), 0
+            case Stop() if publishes and self._started.get(client) == message.epoch:
+                yield Report(ids=[client], seq=1, epoch=message.epoch, publisher=_sent()), 0
+            case Stop() if not publishes:
+                yield Ack(ids=[client], seq=1, epoch=message.epoch, command="stop"), 0
+            case Finish() if not publishes:
+                yield (
+                    Report(ids=[client], seq=1, epoch=message.epoch, subscriber=_received()),
+                    self.report_after_s(client),
+                )
+            case Ping():
+                yield Ack(ids=[client], seq=1, epoch=0, command="ping", echo=message.time_ns), 0
+
+
+def _sent() -> PublisherReport:
+    golden = FROM_CLIENT["report-publisher-zmq"]
+    assert isinstance(golden, Report)
+    assert golden.publisher is not None
+    return golden.publisher
+
+
+def _received() -> SubscriberReport:
+    ledger = LedgerCounts(publisher=PUBLISHER, received=9, in_window=9, missing=0)
+    return SubscriberReport([ledger], 1, 9, 1, 1, 216, 0, Histogram(), ProcessUsage())

@@ -1,0 +1,76 @@
+"""Who is told a command again, and how long answers are waited for, on a clock of the test's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from hydra.control.outstanding import RESEND_EVERY_S, Outstanding
+
+NOBODY: set[int] = set()
+
+
+def test_nobody_is_told_again_before_it_is_due() -> None:
+    asked = Outstanding([1, 2, 3], 10.0, 60.0)
+    assert asked.again(NOBODY, NOBODY, 10.0) == []
+    assert asked.again(NOBODY, NOBODY, 9.99 + RESEND_EVERY_S) == []
+    assert asked.again(NOBODY, NOBODY, 10.0 + RESEND_EVERY_S) == [1, 2, 3]
+    assert asked.again(NOBODY, NOBODY, 11.0 + RESEND_EVERY_S) == []
+    assert asked.again(NOBODY, NOBODY, 10.0 + 2 * RESEND_EVERY_S) == [1, 2, 3]
+
+
+def test_only_those_are_told_again_who_have_not_answered_and_still_can() -> None:
+    asked = Outstanding(range(1, 6), 0.0, 60.0, every_s=1.0)
+    assert asked.again({2, 9}, {4}, 1.0) == [1, 3, 5]
+    assert asked.again({1, 2, 3, 5, 9}, {4}, 2.0) == []
+
+
+@pytest.mark.parametrize(
+    ("answered", "told"),
+    [
+        (0, 1_000),  # nobody hears us
+        (1, 100),  # answers are coming: those that are missing may be on their way
+        (9_950, 50),
+        (10_000, 0),
+    ],
+)
+def test_ten_thousand_clients_are_not_flooded(answered: int, told: int) -> None:
+    asked = Outstanding(range(10_000), 0.0, 60.0)
+    assert asked.again(set(range(answered)), NOBODY, 2.0) == list(range(answered, answered + told))
+
+
+def test_all_that_are_missing_have_their_turn() -> None:
+    asked = Outstanding(range(250), 0.0, 60.0, every_s=1.0)
+    rounds = [asked.again(set(range(250 - second, 250)), NOBODY, float(second)) for second in (1, 2, 3)]
+    assert [len(told) for told in rounds] == [100, 100, 100]
+    assert [client for told in rounds for client in told][:247] == list(range(247))
+
+
+@pytest.mark.parametrize(
+    ("margin_s", "answers_at_s", "given_up_at_s"),
+    [
+        (0.0, [], 20.0),
+        (0.0, [5.0, 19.0], 20.0),
+        (15.0, [], 20.0),
+        (15.0, [4.0], 20.0),
+        (15.0, [6.0], 21.0),
+        (15.0, [6.0, 20.0, 34.0, 48.0], 63.0),  # they keep coming
+        (15.0, [6.0, 22.0], 21.0),  # too late
+    ],
+)
+def test_the_wait_goes_on_as_long_as_answers_come(
+    margin_s: float, answers_at_s: list[float], given_up_at_s: float
+) -> None:
+    asked = Outstanding(range(10), 0.0, 20.0, margin_s=margin_s)
+    now_s = 0.0
+    while not asked.over(now_s):
+        now_s += 1.0
+        asked.heard(sum(at_s <= now_s for at_s in answers_at_s), now_s)
+    assert now_s == given_up_at_s
+
+
+def test_the_same_answers_again_are_no_news() -> None:
+    asked = Outstanding(range(10), 0.0, 1.0, margin_s=5.0)
+    asked.heard(3, 0.5)
+    asked.heard(3, 5.0)
+    assert not asked.over(5.4)
+    assert asked.over(5.5)
