@@ -33,6 +33,7 @@ class Receiving {
 
     // Its connection is broken: nothing more is taken, and the drain ends as soon as it begins.
     void fail() { failed_ = true; }
+    [[nodiscard]] bool failed() const { return failed_; }
 
     // When something is to be done without a message having come; kNeverNs if nothing.
     [[nodiscard]] std::int64_t next_ns(std::int64_t now_ns) const;

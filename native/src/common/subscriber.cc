@@ -185,8 +185,8 @@ void Subscriber::take_all() {
 }
 
 void Subscriber::take(Client& client, std::int64_t now_ns) {
-    if (client.step == nullptr) {
-        return;  // told something since it was queued that it cannot do
+    if (client.step == nullptr || client.step->failed()) {
+        return;  // since it was queued
     }
     const std::size_t limit = client.step->allowance(now_ns);
     if (limit > 0) {
