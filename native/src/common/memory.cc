@@ -5,8 +5,12 @@
 
 #include <fstream>
 
+#include "common/clock.h"
+
 namespace hydra {
 namespace {
+
+constexpr std::int64_t kLookEveryNs = 20 * kMillisecondNs;
 
 std::uint64_t resident_bytes() {
     std::uint64_t size = 0;
@@ -34,10 +38,18 @@ std::string MemoryLimit::exceeded() {
            " bytes: too much waits in its queue";
 }
 
-void MemoryLimit::begin_step() {
+void MemoryLimit::begin_step(std::int64_t patience_ns) {
     gave_back_ = false;
-    if (limit_bytes_ != 0 && resident_bytes() > limit_bytes_ / 2) {
+    if (limit_bytes_ == 0) {
+        return;
+    }
+    const std::int64_t deadline_ns = monotonic_ns() + patience_ns;
+    while (resident_bytes() > limit_bytes_ / 2) {
         malloc_trim(0);
+        if (monotonic_ns() >= deadline_ns) {
+            return;
+        }
+        sleep_until_ns(monotonic_ns() + kLookEveryNs);
     }
 }
 

@@ -15,8 +15,9 @@ class MemoryLimit {
     // Why the process must stop queueing, or "".
     [[nodiscard]] std::string exceeded();
 
-    // A step begins: what the last one left behind does not count against it.
-    void begin_step();
+    // A step begins: what the last one left behind does not count against it. A library that frees a full
+    // queue in a thread of its own is waited for, at most so long.
+    void begin_step(std::int64_t patience_ns);
 
   private:
     std::uint64_t limit_bytes_;

@@ -13,6 +13,7 @@ constexpr std::int64_t kProbesApartNs = kSecondNs;
 constexpr std::int64_t kEndMarkersForNs = 60 * kSecondNs;
 // Probes that are under way when they are told to end.
 constexpr double kProbesOutS = 1;
+constexpr std::int64_t kFreedWithinNs = 2 * kSecondNs;
 constexpr std::int64_t kIdleNs = 5 * kSecondNs;
 constexpr std::uint64_t kChannelToken = 0;
 constexpr std::uint64_t kTransportToken = 1;
@@ -94,9 +95,9 @@ void Publisher::obey(const Configure& command) {
         return;
     }
     if (!command_ || command.epoch > epoch_) {
-        if (step_ != nullptr && !step_->stopped_early().empty()) {
-            // A queue that reached the limit is full of the last step's messages; only a new connection is
-            // without them.
+        const bool full = step_ != nullptr && !step_->stopped_early().empty();
+        if (full) {
+            // Of the last step's messages: only a new connection is without them.
             transport_.close();
         }
         // Whatever comes of it, the last step is over: what it sent with may be gone.
@@ -111,7 +112,7 @@ void Publisher::obey(const Configure& command) {
             channel_.complain(channel_.ids(), command.epoch, e.what());
             return;
         }
-        memory_.begin_step();
+        memory_.begin_step(full ? kFreedWithinNs : 0);
         command_ = command;
         if (command.probe) {
             probes_ = Repeats(monotonic_ns(), kProbesApartNs, kNeverNs);
