@@ -38,6 +38,8 @@ from hydra.model import (
 )
 
 NATIVE: Final = "native"
+_NATIVE_ZMQ: Final = ("io_threads", "sndbuf", "rcvbuf", "transport", "secure")
+"""What of the native options is of ZMQ's sockets."""
 CLIENTS: Final[Mapping[System, tuple[str, ...]]] = {
     "zmq": ("pyzmq", NATIVE),
     "kafka": ("kafka-python", "confluent-kafka", NATIVE),
@@ -429,6 +431,10 @@ def _consistent(label: str, scenario: Scenario, data: Mapping[str, Any]) -> None
         )
     if scenario.native != NativeSpec() and scenario.client != NATIVE:
         raise _wrong(label, ("native",), f"client {scenario.client} has none of these options", "use client native")
+    if scenario.system != "zmq":
+        for name in _NATIVE_ZMQ:
+            if getattr(scenario.native, name) != getattr(NativeSpec(), name):
+                raise _wrong(label, ("native", name), f"system {scenario.system} has no ZMQ sockets", "remove it")
     searches = scenario.table in SEARCH_TABLES
     if searches and scenario.sweep.search is None:
         raise _wrong(label, ("table",), f"{scenario.table} is the table of a search", "add [sweep.search]")

@@ -520,7 +520,7 @@ class Scenario:
 
     ``warmup_s`` is sent before the first step of a deployment and is never part of a figure; ``drain_max_s`` None
     means the step's length + 5 s; ``ready_timeout_s`` bounds the wait for clients to be proven ready. A publisher that
-    passes ``publisher_memory_mb`` (an unbounded queue) ends its step early, and the row says so.
+    passes ``publisher_memory_mb`` (what waits in its queue) ends its step early, and the row says so.
     """
 
     name: str

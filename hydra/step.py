@@ -12,6 +12,7 @@ import msgspec
 
 from hydra.client.clock import wall_offset_ns
 from hydra.client.publisher import FLUSH_AT_MOST_S
+from hydra.control.bounded import fit_unacknowledged
 from hydra.control.client import boot_id
 from hydra.control.controller import Controller
 from hydra.control.outstanding import RESEND_EVERY_S, Outstanding
@@ -461,7 +462,7 @@ class Stepper:
             self._ask(
                 [(deployment.subscribers, stop)], lambda: answers.acked("stop"), _ANSWER_WITHIN_S, _nothing, told=True
             )
-        reports: dict[int, PublisherReport] = dict(answers.publisher_reports)
+        reports = fit_unacknowledged(answers.publisher_reports)
         end_offsets = self._system.end_offsets()
         if log_begin is not None:
             end_offsets = self._settled(end_offsets)

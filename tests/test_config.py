@@ -175,6 +175,11 @@ def test_a_secret_is_not_repeated_in_an_error() -> None:
         ({"sweep": None}, "sweep: is missing; add it"),
         ({"system": "amqp"}, "system: must be 'zmq' or 'kafka', not 'amqp'"),
         ({"client": "pyzmq"}, "client: 'pyzmq' is no client of system kafka; use kafka-python or confluent-kafka"),
+        ({"client": "native", "native.secure": True}, "native.secure: system kafka has no ZMQ sockets; remove it"),
+        (
+            {"client": "native", "native.transport": "ipc"},
+            "native.transport: system kafka has no ZMQ sockets; remove it",
+        ),
         ({"settings.rate": "fast"}, "settings.rate: must be a valid number or 'max', not 'fast'"),
         ({"settings.rate": 0}, "settings: rate must be above 0 or 'max', not 0"),
         ({"settings.msg_batch": 1.5}, "settings.msg_batch: must be a valid integer, not 1.5"),

@@ -29,6 +29,7 @@ TIERS = {
         "hydra.cluster.mesos_state",
         "hydra.control.protocol",
         "hydra.control.checks",
+        "hydra.control.bounded",
         "hydra.control.outstanding",
         "hydra.client.pacing",
         "hydra.client.ledger",

@@ -15,6 +15,7 @@ from hydra.client.processes import exact_timers
 from hydra.client.repeats import Repeats
 from hydra.client.transport import Delivery, PublisherTransport
 from hydra.client.usage import UsageMeter, resident_bytes
+from hydra.control.bounded import join_beyond
 from hydra.control.checks import MAX_UNACKNOWLEDGED_RANGES
 from hydra.control.client import ControlClient
 from hydra.control.protocol import (
@@ -28,7 +29,7 @@ from hydra.control.protocol import (
     Start,
     Stop,
 )
-from hydra.model import PublisherReport, SequenceRange
+from hydra.model import PublisherReport
 
 PROBES_APART_NS: Final = 1_000_000_000
 """The longest distance between two probes."""
@@ -237,7 +238,7 @@ class _Sending:
         self._transport.flush(FLUSH_AT_MOST_S)
         sent = self._pacer.sent
         delivery = self._transport.delivery() or Delivery(sent, 0, 0, 0)
-        unacknowledged, joined = _bounded(delivery.unacknowledged)
+        unacknowledged, joined = join_beyond(delivery.unacknowledged, MAX_UNACKNOWLEDGED_RANGES)
         last_ns = self.clock.at_ns(delivery.last_ack_ns) if delivery.last_ack_ns else self._last_ns
         return PublisherReport(
             sent=sent,
@@ -254,14 +255,3 @@ class _Sending:
             stopped_early=self.stopped_early,
             unacknowledged_joined=joined,
         )
-
-
-def _bounded(ranges: list[SequenceRange]) -> tuple[list[SequenceRange], bool]:
-    """At most as many ranges as a message holds, and whether the last ones became one for it.
-
-    What lies between those is then not expected of a subscriber, and counts as extra.
-    """
-    if len(ranges) <= MAX_UNACKNOWLEDGED_RANGES:
-        return ranges, False
-    kept = ranges[: MAX_UNACKNOWLEDGED_RANGES - 1]
-    return [*kept, (ranges[len(kept)][0], ranges[-1][1])], True

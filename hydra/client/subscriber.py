@@ -14,7 +14,7 @@ from hydra.client.lag import LagBins
 from hydra.client.ledger import Ledger
 from hydra.client.transport import SubscriberTransport
 from hydra.client.usage import UsageMeter
-from hydra.control.checks import MAX_ABSENT
+from hydra.control.bounded import add_absence
 from hydra.control.client import ControlClient
 from hydra.control.protocol import (
     Configure,
@@ -249,8 +249,7 @@ class _Receiving:
 
     def _end_absence(self, now_ns: int) -> None:
         """A reconnecting client is back when data flows again: only then has its subscription taken effect."""
-        if len(self._absent) < MAX_ABSENT:
-            self._absent.append((self._absent_since_ns, now_ns))
+        add_absence(self._absent, self._absent_since_ns, now_ns)
         self._absent_since_ns = 0
 
     # --- drain -----------------------------------------------------------------------------------------------------

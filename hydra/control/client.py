@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import time
@@ -74,6 +75,7 @@ class ControlClient:
         self.socket.curve_secretkey = credentials.client_secret.encode()
         self.socket.maxmsgsize = 2 * MAX_MESSAGE_BYTES
         self.socket.linger = 1000
+        self.socket.sndhwm = 0  # see send
         self.socket.connect(credentials.endpoint)
         self._seq = 0
         self._silence_ns = 0
@@ -97,9 +99,15 @@ class ControlClient:
         self._introduce()
 
     def send(self, message: FromClient) -> None:
-        """Sends a message; its ``seq`` is set here."""
+        """Sends a message; its ``seq`` is set here. Never waits.
+
+        A wait for a controller that has vanished would never end. So the queue has no high-water mark: it grows until
+        the silence has been too long. A message is lost where libzmq has given the connection up; then there is
+        nothing but silence either.
+        """
         self._seq += 1
-        self.socket.send(encode(msgspec.structs.replace(message, seq=self._seq)))
+        with contextlib.suppress(zmq.Again):
+            self.socket.send(encode(msgspec.structs.replace(message, seq=self._seq)), zmq.NOBLOCK)
 
     def receive(self, timeout_s: float) -> FromController | None:
         """The next message, waiting at most ``timeout_s`` for it; None if there is none.

@@ -15,6 +15,7 @@ from hydra.control import curve
 from hydra.control.protocol import MAX_MESSAGE_BYTES, FromController, Ping, Quit, Welcome, encode
 from hydra.control.roster import Roster
 from hydra.control.zap import Gatekeeper
+from hydra.errors import StepError
 
 _PING_EVERY_NS: Final = 10_000_000_000
 """A third of the silence that clients bear by default. Each ping wakes every client: it is not for free."""
@@ -175,7 +176,16 @@ class Controller:
         self.undeliverable += not self._reaches(identity, frame)
 
     def _reaches(self, identity: bytes, frame: bytes) -> bool:
-        """Sends a frame; False if the peer is gone, or its queue is full."""
+        """Sends a frame; False if the peer is gone, or its queue is full.
+
+        Raises:
+            StepError: it is longer than clients take.
+        """
+        if len(frame) > MAX_MESSAGE_BYTES:
+            raise StepError(
+                f"a command of {len(frame)} bytes is longer than the {MAX_MESSAGE_BYTES} that clients take",
+                "use fewer partitions or publishers",
+            )
         try:
             self._socket.send_multipart((identity, frame), zmq.NOBLOCK)
         except zmq.ZMQError as e:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Final
 
+from hydra.control.checks import MAX_ABSENT
 from hydra.measure import latency, loss, rates, shortfall
 from hydra.measure.lag import Growth, growth
 from hydra.measure.resources import HostSample, HostSummary, summarise
@@ -288,6 +289,8 @@ def _cohort(o: Observation, accounts: _Accounts | None) -> dict[str, Figure]:
         return {}
     reports = [o.subscriber_reports[c] for c in sorted(o.cohort) if c in o.subscriber_reports]
     account = accounts.of(o.cohort) if accounts and accounts.exact else loss.Fate()
+    # A list that is full may have been joined at its end, over times in which its subscriber was there.
+    full = any(len(r.absent) >= MAX_ABSENT for r in reports)
     absent_ns = sum(end - start for r in reports for start, end in r.absent)
     return {
         "cohort": o.plan.cohort.kind,
@@ -297,7 +300,7 @@ def _cohort(o: Observation, accounts: _Accounts | None) -> dict[str, Figure]:
         "cohort_undrained_pct": account.pct(account.undrained),
         "cohort_unknown_pct": account.pct(account.unknown),
         "reconnects": sum(r.reconnects for r in reports),
-        "absent_s": absent_ns / rates.SECOND_NS,
+        "absent_s": None if full else absent_ns / rates.SECOND_NS,
         "cohort_felt": any(r.felt for r in reports) if reports and o.plan.cohort.kind == "slow" else None,
     }
 

@@ -153,6 +153,11 @@ class ControlPeer:
         self.heard(Ack, clients, command="ping", echo=token, timeout_s=timeout_s)
         return (time.monotonic_ns() - token) / 1e9
 
+    def vanish(self) -> None:
+        """Is gone from one moment to the next, without a word; nothing is heard any more."""
+        self._poller.unregister(self._socket)
+        self._socket.close()
+
     def close(self) -> None:
         """Closes the channel."""
         self._socket.close()

@@ -12,7 +12,7 @@ import psutil
 import pytest
 import zmq
 
-from hydra.control.protocol import Ack, ChildExit, Error, Hello, Ping, Quit, Ready, Report
+from hydra.control.protocol import Ack, ChildExit, Error, Hello, Ping, Progress, Quit, Ready, Report
 from hydra.model import Settings
 from tests.conformance.bench import Bench
 from tests.conformance.group import GroupProgram
@@ -153,6 +153,22 @@ def test_without_a_lifeline_silence_ends_the_group(zmq_client: str, short_silenc
         # … and then nobody speaks any more.
         assert bench.await_gone(program, 1 + 5 + 3) == 4
         assert not bench.peer.said(ChildExit)
+    finally:
+        bench.close()
+
+
+def test_a_controller_that_vanished_holds_nobody_up(zmq_client: str, short_silence: Callable[[], Bench]) -> None:
+    bench = short_silence()
+    try:
+        program = bench.launch(zmq_client, "zmq-sub", lifeline=False)
+        # Far more to say within the silence than a queue of libzmq's holds by default.
+        bench.tell_configure([1], 1, Settings(rate=1.0), probe=False, progress_s=0.0001)
+        bench.peer.heard(Ack, [1], command="configure")
+        bench.start([1], 1, 60)
+        bench.peer.heard(Progress, [1], times=5)
+        bench.peer.vanish()
+        bench.peer.wait(lambda: program.exit_code() is not None, "the group ends", 1 + 5 + 3)
+        assert program.exit_code() == 4
     finally:
         bench.close()
 

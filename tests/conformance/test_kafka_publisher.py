@@ -195,6 +195,15 @@ def test_a_configure_that_fails_in_the_middle_is_an_error_and_not_the_end(
     configured(publisher, 2, topic)
 
 
+def test_the_step_ends_at_the_memory_limit(bench: Bench, kafka_client: str, log: Log) -> None:
+    # Every process is beyond this one from the start.
+    bench.launch(kafka_client, "kafka-pub", first_id=CLIENT, env={"HYDRA_MEMORY_LIMIT_BYTES": "1000000"})
+    configured(bench, 1, log.from_here(), probe=False)
+    window = bench.start([CLIENT], 1, 30)
+    assert bench.peer.heard(Error, [CLIENT], epoch=1).message
+    assert bench.publisher_report(CLIENT, 1, window).stopped_early
+
+
 def test_no_topic_at_all_is_an_error(publisher: Bench) -> None:
     publisher.tell_configure([CLIENT], 1, STEADY)
     assert publisher.peer.heard(Error, [CLIENT], epoch=1).message

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
+from hydra.control.bounded import fit_unacknowledged
+from hydra.control.checks import MAX_UNACKNOWLEDGED_RANGES
 from hydra.control.protocol import Ack, Error, Progress, Ready, Report
-from hydra.model import LAG_BINS, LedgerCounts, Settings, SubscriberReport
+from hydra.model import (
+    LAG_BINS,
+    Histogram,
+    LedgerCounts,
+    ProcessUsage,
+    PublisherReport,
+    Settings,
+    SubscriberReport,
+)
 from tests.conformance.bench import Bench, Window, same_answer, with_rate
 from tests.conformance.zmq_ends import Speaker
 
@@ -218,6 +229,24 @@ def test_what_was_never_acknowledged_is_not_expected(subscriber: Bench) -> None:
     assert only_ledger(report) == LedgerCounts(
         publisher=ONE, received=91, in_window=91, missing=2, missing_ranges=[(7, 7), (30, 30)], extra=6
     )
+
+
+def test_a_finish_with_as_many_ranges_as_it_holds_is_obeyed(subscriber: Bench) -> None:
+    publishers = speakers(subscriber, *range(ONE, ONE + 4))
+    connected(subscriber, 1, *publishers)
+    running(subscriber, 1)
+    body = PublisherReport(*(2**62, 0, 0, 1, 2, 0), Histogram(), ProcessUsage())
+    great = 2**62 - 2 * MAX_UNACKNOWLEDGED_RANGES
+    # Nothing but the first ten messages of each is expected.
+    ranges = [(10, great + 1)] + [(great + 2 * n, great + 2 * n + 1) for n in range(1, MAX_UNACKNOWLEDGED_RANGES)]
+    told = fit_unacknowledged({p.publisher: replace(body, unacknowledged=ranges) for p in publishers})
+    assert all(report.unacknowledged_joined for report in told.values())
+    for one in publishers:
+        one.send(1, range(10))
+    report = subscriber.subscriber_report(
+        CLIENT, 1, dict.fromkeys(told, 2**62), unacknowledged={p: r.unacknowledged for p, r in told.items()}
+    )
+    assert [(x.received, x.missing) for x in report.ledgers] == [(10, 0)] * 4
 
 
 def test_the_list_of_missing_ranges_is_bounded_and_says_so(subscriber: Bench) -> None:

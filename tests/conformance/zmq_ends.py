@@ -72,6 +72,10 @@ class Listener:
         self._peer.wait(lambda: bool(self.probes(epoch)), f"a probe of epoch {epoch}")
         return self.probes(epoch)[0]
 
+    def read_no_more(self) -> None:
+        """Stays connected and leaves everything that comes unread."""
+        self._peer.unwatch(self._socket)
+
     def close(self) -> None:
         """Disconnects."""
         self._peer.unwatch(self._socket)

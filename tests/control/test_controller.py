@@ -14,6 +14,7 @@ from hydra.control.controller import Controller
 from hydra.control.protocol import (
     MAX_MESSAGE_BYTES,
     Configure,
+    Finish,
     FromController,
     Ping,
     Quit,
@@ -22,6 +23,7 @@ from hydra.control.protocol import (
     decode_from_controller,
     encode,
 )
+from hydra.errors import StepError
 from hydra.model import Settings
 from tests.control.test_roster import hello
 
@@ -101,6 +103,13 @@ def test_a_client_is_welcomed_and_told(controller: Controller, peers: Peers) -> 
     serves(controller, peers)
     assert controller.roster.present() == {1}
     assert not controller.refused()
+
+
+def test_a_command_that_clients_would_ignore_is_not_sent(controller: Controller, peers: Peers) -> None:
+    serves(controller, peers)
+    many = Finish(epoch=1, publishers=[], end_offsets=dict.fromkeys(range(30_000), 2**62), drain_max_s=1.0)
+    with pytest.raises(StepError, match=f"longer than the {MAX_MESSAGE_BYTES} that clients take"):
+        controller.tell([1], many)
 
 
 def test_a_client_that_says_hello_again_is_welcomed_again(controller: Controller, peers: Peers) -> None:

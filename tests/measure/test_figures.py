@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hydra.control.checks import MAX_ABSENT
 from hydra.measure.figures import Observation, figures
 from hydra.model import Cohort, Rate, Settings, StepPlan, SubscriberReport
 from tests.measure.reports import START, STOP, published, received
@@ -120,6 +121,16 @@ def test_pass_and_figures_look_only_at_clients_outside_the_cohort() -> None:
     assert (f["passed"], f["client_loss_pct"], f["failed_clients"], f["total_rx"]) == (True, 0.0, 0, 1000)
     assert (f["cohort_loss_pct"], f["cohort_felt"], f["absent_s"], f["cohort_clients"]) == (60.0, False, 0.5, 1)
     assert (f["latency_max_us"], f["aggregate_pps"], f["late"]) == (50, 230.0, 100)
+
+
+def test_absences_that_may_have_been_joined_are_no_figure() -> None:
+    o = observed()
+    for count, seconds in ((MAX_ABSENT - 1, 1.023), (MAX_ABSENT, None)):
+        absent = [(2_000_000 * n, 2_000_000 * n + 1_000_000) for n in range(count)]
+        away = replace(o.subscriber_reports[1], absent=absent, reconnects=2000)
+        plan = replace(o.plan, cohort=Cohort("reconnecting", 0.3, 50.0, 1))
+        f = figures(replace(o, plan=plan, cohort={1}, subscriber_reports={**o.subscriber_reports, 1: away}))
+        assert (f["absent_s"], f["reconnects"]) == (seconds, 2000)
 
 
 RISING: list[int | None] = [1000 + i % 3 + 50_000 * i for i in range(20)]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from hydra import nativebuild
-from hydra.control.protocol import Ack, ChildExit, Hello, Ready, Report
+from hydra.control.protocol import ChildExit, Error, Hello, Ready, Report
 from hydra.model import Settings
 from tests.conformance.bench import Bench, with_rate
-from tests.conformance.group import GroupProgram
+from tests.conformance.group import GroupProgram, no_more_files
 from tests.conformance.zmq_ends import Listener, Speaker
 
 pytestmark = pytest.mark.processes
@@ -162,16 +162,99 @@ def test_secure_without_a_key_is_one_line_and_exit_code_2(bench: Bench, program:
     assert "HYDRA_DATA_SERVER_KEY" in line
 
 
-def test_an_unbounded_queue_ends_the_step_at_the_memory_limit(bench: Bench, program: str) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings(sndhwm=0, message_size=10_000),
+        Settings(sndhwm=100_000, message_size=10_000),
+        Settings(sndhwm=1000, message_size=1_000_000, msg_batch=1000),
+        Settings(sndhwm=1000, message_size=1_000_000, nodrop=True),
+    ],
+    ids=["unbounded", "deep", "large messages", "nodrop"],
+)
+def test_a_queue_ends_the_step_at_the_memory_limit(bench: Bench, program: str, settings: Settings) -> None:
     bench.launch(program, "zmq-pub", first_id=1, env={"HYDRA_MEMORY_LIMIT_BYTES": "150000000"})
-    settings = Settings(rate="max", sndhwm=0, message_size=10_000)
     listener = Listener(bench.peer, bench.configure_publisher(1, 1, settings), rcvhwm=10)
     listener.await_probe(1)
-    bench.peer.unwatch(listener._socket)  # from here on nobody reads
+    listener.read_no_more()
     window = bench.start([1], 1, 10.0)
-    bench.peer.heard(Ack, [1], command="start")
-    bench.peer.stays(lambda: True, "", 2.0)
+    assert "150000000" in bench.peer.heard(Error, [1], epoch=1).message
     report = bench.publisher_report(1, 1, window)
     assert "150000000" in report.stopped_early
-    assert report.usage.max_rss_bytes < 400_000_000
-    listener._socket.close()
+    assert report.usage.max_rss_bytes < 250_000_000
+    # What the last step left behind does not end the next one.
+    bench.configure_publisher(1, 2, with_rate(settings, rate=100.0, message_size=24))
+    window = bench.start([1], 2, 0.2)
+    bench.await_end(window)
+    report = bench.publisher_report(1, 2, window)
+    assert (report.sent > 0, report.stopped_early) == (True, "")
+
+
+@pytest.mark.parametrize("kind", ["kafka-pub", "kafka-sub"])
+@pytest.mark.parametrize(
+    "option", ["--secure", "--transport ipc", "--transport tcp", "--io-threads 2", "--sndbuf 1", "--rcvbuf 1"]
+)
+def test_what_is_of_zmq_is_refused_with_kafka(bench: Bench, program: str, kind: str, option: str) -> None:
+    arguments = [kind, "--group", "g", "--first-id", "1", "--count", "1", *option.split()]
+    group = GroupProgram(program, arguments, bench.peer.environment)
+    bench.groups.append(group)
+    assert group.process.wait(10) == 2
+    (line,) = group.stderr().splitlines()
+    assert option.split()[0] in line
+    assert kind in line
+
+
+# --- descriptors -------------------------------------------------------------------------------------------------
+
+
+def test_a_storm_of_reconnections_runs_out_of_nothing(bench: Bench, program: str) -> None:
+    count = 40
+    # A closed socket keeps its descriptors a little longer: there is room for every client once, and some more.
+    group = packed(bench, f"prlimit --nofile={2 * count + 30} {program}", count, count)
+    ids = range(1, count + 1)
+    speaker = Speaker(bench.peer, 100)
+    storm = with_rate(DEEP, reconnect_rate=100.0)
+    bench.configure_subscribers(ids, 1, storm, publishers={100: speaker.endpoint}, probe=False)
+    speaker.await_subscriptions(count)
+    window = bench.start(ids, 1, 1.5)
+    bench.await_end(window)
+    bench.tell_finish(ids, 1, {100: 0})
+    bench.peer.heard(Report, ids, epoch=1)
+    reports = [r.subscriber for r in bench.peer.said(Report) if r.subscriber]
+    assert min(r.reconnects for r in reports) > 20
+    assert not bench.peer.said(Error)
+    assert not bench.peer.said(ChildExit)
+    assert group.exit_code() is None
+
+
+def test_a_packed_client_that_fails_leaves_the_others_alone(bench: Bench, program: str) -> None:
+    packed(bench, program, 3, 3)
+    speaker = Speaker(bench.peer, 100)
+    bench.configure_subscribers([1, 3], 1, DEEP, publishers={100: speaker.endpoint})
+    failing = with_rate(DEEP, reconnect_rate=4.0)
+    bench.configure_subscribers([2], 1, failing, publishers={100: speaker.endpoint})
+    speaker.await_subscriptions(3)
+    speaker.probe(1)
+    bench.peer.heard(Ready, [1, 2, 3], epoch=1)
+    bench.start([1, 2, 3], 1, 30)
+    speaker.send(1, range(10))
+    with no_more_files(bench.peer.hello(2).pid):
+        error = bench.peer.heard(Error, [2], epoch=1)
+    assert (error.ids, error.fatal) == ([2], False)
+    assert "open files" in error.message
+    speaker.send(1, range(10, 500))
+    bench.tell_finish([1, 2, 3], 1, {100: 500})
+    bench.peer.heard(Report, [1, 2, 3], epoch=1)
+    told = {r.ids[0]: r.subscriber for r in bench.peer.said(Report) if r.subscriber}
+    assert [(told[c].drain, told[c].ledgers[0].received) for c in (1, 3)] == [("complete", 500)] * 2
+    assert told[2].drain == "deadline"
+    assert told[2].ledgers[0].received + told[2].ledgers[0].missing == 500
+    # It is there again for the next step, in the same process.
+    bench.configure_subscribers([1, 2, 3], 2, DEEP, publishers={100: speaker.endpoint})
+
+    def probing() -> bool:
+        speaker.probe(2)
+        return bool(bench.peer.said(Ready, 2, epoch=2))
+
+    bench.peer.wait(probing, "ready")
+    assert not bench.peer.said(ChildExit)

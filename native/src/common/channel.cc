@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kMostMessageBytes = 2 * static_cast<int>(kMaxMessageBytes);
 constexpr int kLingerMs = 1000;
+constexpr std::int64_t kHelloEveryNs = 2 * kSecondNs;
 constexpr std::size_t kLongestError = 1000;  // far below 4096 characters, whatever a character is
 
 std::string random_name() {
@@ -36,26 +37,37 @@ std::string host_name() {
 }  // namespace
 
 Channel::Channel(zmq::context_t& context, const Credentials& credentials, const Introduction& introduction)
-    : socket_(context, zmq::socket_type::dealer), ids_(introduction.ids), heard_ns_(monotonic_ns()) {
+    : socket_(context, zmq::socket_type::dealer),
+      ids_(introduction.ids),
+      hello_{.ids = introduction.ids,
+             .role = introduction.role,
+             .group = introduction.group,
+             .warden = introduction.warden,
+             .incarnation = introduction.incarnation,
+             .implementation = "native",
+             .versions = introduction.versions,
+             .agent = variable("HYDRA_AGENT"),
+             .host = host_name(),
+             .boot_id = boot_id(),
+             .pid = static_cast<std::uint32_t>(getpid())},
+      heard_ns_(monotonic_ns()) {
     socket_.set(zmq::sockopt::routing_id, random_name());
     socket_.set(zmq::sockopt::curve_serverkey, credentials.server_public);
     socket_.set(zmq::sockopt::curve_publickey, credentials.client_public);
     socket_.set(zmq::sockopt::curve_secretkey, credentials.client_secret);
     socket_.set(zmq::sockopt::maxmsgsize, std::int64_t{kMostMessageBytes});
     socket_.set(zmq::sockopt::linger, kLingerMs);
+    socket_.set(zmq::sockopt::sndhwm, 0);  // see send
     socket_.connect(credentials.endpoint);
     fd_ = socket_.get(zmq::sockopt::fd);
-    send(Hello{.ids = ids_,
-               .role = introduction.role,
-               .group = introduction.group,
-               .warden = introduction.warden,
-               .incarnation = introduction.incarnation,
-               .implementation = "native",
-               .versions = introduction.versions,
-               .agent = variable("HYDRA_AGENT"),
-               .host = host_name(),
-               .boot_id = boot_id(),
-               .pid = static_cast<std::uint32_t>(getpid())});
+}
+
+std::int64_t Channel::introduce(std::int64_t now_ns) {
+    if (now_ns >= hello_due_ns_) {
+        hello_due_ns_ = now_ns + kHelloEveryNs;
+        send(hello_);
+    }
+    return hello_due_ns_;
 }
 
 std::optional<FromController> Channel::receive() {
@@ -82,6 +94,7 @@ std::optional<FromController> Channel::receive() {
                 continue;
             }
             if (const auto* welcome = std::get_if<Welcome>(&message)) {
+                hello_due_ns_ = kNeverNs;
                 silence_ns_ = to_ns(welcome->silence_s);
             } else if (const auto* ping = std::get_if<Ping>(&message)) {
                 if (ping->reply) {
@@ -96,10 +109,13 @@ std::optional<FromController> Channel::receive() {
     return std::nullopt;
 }
 
+// A send that waited for a controller which has vanished would never end. So the queue has no high-water mark
+// (it grows until the silence has been too long), and what libzmq does not take, because it has given the
+// connection up, is lost: then there is nothing but silence either.
 void Channel::send(const FromClient& message) {
     const std::string frame = encode(message, ++seq_);
     stirred_ = true;
-    socket_.send(zmq::buffer(frame), zmq::send_flags::none);
+    static_cast<void>(socket_.send(zmq::buffer(frame), zmq::send_flags::dontwait));
 }
 
 void Channel::acknowledge(Ids ids, std::uint32_t epoch, const char* command, std::int64_t echo) {

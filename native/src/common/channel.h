@@ -23,13 +23,18 @@ struct Introduction {
 
 class Channel {
   public:
-    // Dials the controller and says hello. What was sent when it is destroyed is given a second to leave.
+    // Dials the controller; what was sent when it is destroyed is given a second to leave.
     Channel(zmq::context_t& context, const Credentials& credentials, const Introduction& introduction);
+
+    // Says hello if that is due: at once, then every 2 s until there is a welcome, for the one or the other
+    // may have been lost. When it is due again, kNeverNs after the welcome.
+    std::int64_t introduce(std::int64_t now_ns);
 
     // The next message that is about any of our clients; never waits. Pings are answered here, and a welcome
     // is taken note of. None: nothing is left, and fd() becomes readable anew when there is.
     std::optional<FromController> receive();
 
+    // Never waits.
     void send(const FromClient& message);
 
     // These clients obeyed the command.
@@ -55,6 +60,8 @@ class Channel {
   private:
     zmq::socket_t socket_;
     Ids ids_;
+    Hello hello_;
+    std::int64_t hello_due_ns_ = 0;
     int fd_;
     // Sending, too, takes note of what has arrived, without the descriptor becoming readable again.
     bool stirred_ = true;

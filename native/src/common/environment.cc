@@ -86,6 +86,8 @@ Environment read_environment() {
         }
     }
     it.welcome_within_s = number_variable("HYDRA_WELCOME_S").value_or(it.welcome_within_s);
+    it.memory_limit_bytes =
+        static_cast<std::uint64_t>(number_variable("HYDRA_MEMORY_LIMIT_BYTES").value_or(0));
     return it;
 }
 

@@ -1,6 +1,7 @@
 // What a group is told by its environment; the secrets among it are never printed.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -23,6 +24,7 @@ struct Environment {
     Credentials credentials;
     std::optional<int> lifeline;
     double welcome_within_s = 60;
+    std::uint64_t memory_limit_bytes = 0;  // of a publisher; 0: any amount
 };
 
 // Throws EnvironmentError.

@@ -3,10 +3,12 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <vector>
 
 #include "common/channel.h"
 #include "common/clock.h"
@@ -35,6 +37,7 @@ Answer await_welcome(Channel& channel, double within_s) {
     waiter.add(channel.fd(), 0);
     const std::int64_t deadline = monotonic_ns() + to_ns(within_s);
     while (monotonic_ns() < deadline) {
+        const std::int64_t hello_due_ns = channel.introduce(monotonic_ns());
         while (const auto message = channel.receive()) {
             if (std::holds_alternative<Welcome>(*message)) {
                 return Answer::welcome;
@@ -43,18 +46,33 @@ Answer await_welcome(Channel& channel, double within_s) {
                 return Answer::quit;
             }
         }
-        waiter.wait(deadline);
+        waiter.wait(std::min(deadline, hello_due_ns));
         channel.stir();
     }
     return Answer::none;
 }
 
-bool serve(const Kind& kind, const Options& options, zmq::context_t& context, Channel& channel) {
+bool serve(const Kind& kind, const Options& options, const Environment& environment, zmq::context_t& context,
+           Channel& channel) {
     if (kind.role == Role::publisher) {
         const auto transport = kind.open_publisher(context, options);
-        return Publisher(channel, *transport, options.pacing).run();
+        return Publisher(channel, *transport, options.pacing, MemoryLimit(environment.memory_limit_bytes))
+            .run();
     }
     return Subscriber(channel, [&] { return kind.open_subscriber(context, options); }).run();
+}
+
+// The parent kills what runs of them. Whoever asks for the end of those that are gone for good has not heard
+// of it.
+void end_clients(Channel& channel, const Ids& ids, const std::vector<ChildExit>& gone, int kills) {
+    for (const ChildExit& exit : gone) {
+        if (std::ranges::find_first_of(exit.ids, ids) != exit.ids.end()) {
+            channel.send(exit);
+        }
+    }
+    for (const Id id : ids) {
+        static_cast<void>(!write(kills, &id, sizeof id));
+    }
 }
 
 }  // namespace
@@ -81,7 +99,7 @@ int run_clients(const Kind& kind, const Options& options, const Environment& env
     }
     welcomed();
     try {
-        return serve(kind, options, context, channel) ? kExitDismissed : kExitStranded;
+        return serve(kind, options, environment, context, channel) ? kExitDismissed : kExitStranded;
     } catch (const std::exception& e) {
         channel.complain(ids, 0, e.what(), true);
         std::fprintf(stderr, "client %u: %s\n", ids.front(), e.what());
@@ -101,18 +119,19 @@ int run_warden(const Kind& kind, const Options& options, const Environment& envi
                      .warden = true,
                      .incarnation = 0,
                      .versions = {}});
+    std::vector<ChildExit> gone;  // those that are not replaced
     while (true) {
+        const std::int64_t now_ns = monotonic_ns();
+        const std::int64_t hello_due_ns = channel.introduce(now_ns);
         while (const auto message = channel.receive()) {
             const auto* quit = std::get_if<Quit>(&*message);
-            if (quit == nullptr || quit->ids.empty()) {
-                continue;
-            }
-            for (const Id id : channel.ours(quit->ids)) {
-                static_cast<void>(!write(kills, &id, sizeof id));
+            if (quit != nullptr && !quit->ids.empty()) {
+                end_clients(channel, channel.ours(quit->ids), gone, kills);
             }
         }
+        const bool welcomed = hello_due_ns == kNeverNs;
         pollfd waits[] = {{channel.fd(), POLLIN, 0}, {deaths, POLLIN, 0}};
-        poll(waits, 2, -1);
+        poll(waits, 2, welcomed ? -1 : static_cast<int>((hello_due_ns - now_ns) / kMillisecondNs) + 1);
         channel.stir();
         if (waits[1].revents == 0) {
             continue;
@@ -123,8 +142,12 @@ int run_warden(const Kind& kind, const Options& options, const Environment& envi
         }
         Ids dead(death.count);
         std::iota(dead.begin(), dead.end(), death.first_id);
-        channel.send(
-            ChildExit{.ids = dead, .pid = death.pid, .status = death.status, .replaced = death.replaced});
+        const ChildExit exit{
+            .ids = dead, .pid = death.pid, .status = death.status, .replaced = death.replaced};
+        channel.send(exit);
+        if (!exit.replaced) {
+            gone.push_back(exit);
+        }
     }
 }
 

@@ -77,6 +77,12 @@ Options parse_options(int argc, char** argv, const std::vector<std::string>& kin
     } catch (const CLI::Error& e) {
         usage(first_line(e.what()));
     }
+    // Where they mean nothing they are no small matter: --secure would be taken for what it says.
+    for (const std::string name : {"--io-threads", "--sndbuf", "--rcvbuf", "--transport", "--secure"}) {
+        if (app.count(name) > 0 && !options.kind.starts_with("zmq-")) {
+            usage(name + " is of the kinds zmq-pub and zmq-sub, not of " + options.kind);
+        }
+    }
     if (options.group.size() > kMaxTextCharacters) {
         usage("--group is longer than 4096 characters");
     }

@@ -13,6 +13,7 @@ constexpr std::int64_t kProbesApartNs = kSecondNs;
 constexpr std::int64_t kEndMarkersForNs = 60 * kSecondNs;
 // Probes that are under way when they are told to end.
 constexpr double kProbesOutS = 1;
+constexpr std::int64_t kFreedWithinNs = 2 * kSecondNs;
 constexpr std::int64_t kIdleNs = 5 * kSecondNs;
 constexpr std::uint64_t kChannelToken = 0;
 constexpr std::uint64_t kTransportToken = 1;
@@ -21,8 +22,8 @@ constexpr unsigned long kTimerSlackNs =
 
 }  // namespace
 
-Publisher::Publisher(Channel& channel, PublisherTransport& transport, Pacing pacing)
-    : channel_(channel), transport_(transport), pacing_(pacing) {
+Publisher::Publisher(Channel& channel, PublisherTransport& transport, Pacing pacing, MemoryLimit memory)
+    : channel_(channel), transport_(transport), pacing_(pacing), memory_(memory) {
     waiter_.add(channel.fd(), kChannelToken);
     if (transport.wake_fd() >= 0) {
         waiter_.add(transport.wake_fd(), kTransportToken);
@@ -90,20 +91,29 @@ void Publisher::signal(std::uint64_t sequence) {
 }
 
 void Publisher::obey(const Configure& command) {
-    if (command_ && command.epoch < command_->epoch) {
+    if (command.epoch < epoch_) {
         return;
     }
-    if (!command_ || command.epoch > command_->epoch) {
+    if (!command_ || command.epoch > epoch_) {
+        const bool full = step_ != nullptr && !step_->stopped_early().empty();
+        if (full) {
+            // Of the last step's messages: only a new connection is without them.
+            transport_.close();
+        }
+        // Whatever comes of it, the last step is over: what it sent with may be gone.
+        epoch_ = command.epoch;
         probes_ = end_markers_ = Repeats();
+        command_.reset();
+        step_.reset();
+        report_.reset();
         try {
             endpoint_ = transport_.configure(command);
         } catch (const TransportError& e) {
             channel_.complain(channel_.ids(), command.epoch, e.what());
             return;
         }
+        memory_.begin_step(full ? kFreedWithinNs : 0);
         command_ = command;
-        step_.reset();
-        report_.reset();
         if (command.probe) {
             probes_ = Repeats(monotonic_ns(), kProbesApartNs, kNeverNs);
         }
@@ -122,7 +132,8 @@ void Publisher::obey(const Start& command) {
     }
     if (step_ == nullptr) {
         probes_ = Repeats();
-        step_ = std::make_unique<Sending>(channel_.ids().front(), *command_, command, transport_, pacing_);
+        step_ = std::make_unique<Sending>(channel_.ids().front(), *command_, command, transport_, pacing_,
+                                          memory_);
     }
     channel_.acknowledge(channel_.ids(), command.epoch, "start");
 }

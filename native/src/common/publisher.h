@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/channel.h"
+#include "common/memory.h"
 #include "common/options.h"
 #include "common/repeats.h"
 #include "common/sending.h"
@@ -17,7 +18,7 @@ namespace hydra {
 
 class Publisher {
   public:
-    Publisher(Channel& channel, PublisherTransport& transport, Pacing pacing);
+    Publisher(Channel& channel, PublisherTransport& transport, Pacing pacing, MemoryLimit memory);
     ~Publisher();
 
     // Obeys until told to quit (true) or the controller is gone (false).
@@ -35,8 +36,10 @@ class Publisher {
     Channel& channel_;
     PublisherTransport& transport_;
     Pacing pacing_;
+    MemoryLimit memory_;
     Waiter waiter_;
-    std::optional<Configure> command_;
+    std::uint32_t epoch_ = 0;           // of the last configure that was obeyed, or could not be
+    std::optional<Configure> command_;  // none before the first, and after one that failed
     std::string endpoint_;
     Repeats probes_;
     Repeats end_markers_;

@@ -74,7 +74,7 @@ std::int64_t Receiving::reconnect_at_ns() const {
 }
 
 bool Receiving::reconnect_due(std::int64_t now_ns) const {
-    if (!reconnect_rate_ || !in_progress()) {
+    if (!reconnect_rate_ || failed_ || !in_progress()) {
         return false;
     }
     const std::int64_t due_ns = reconnect_at_ns();
@@ -82,19 +82,25 @@ bool Receiving::reconnect_due(std::int64_t now_ns) const {
 }
 
 void Receiving::reconnect() {
-    const Interval without = transport_.reconnect();
-    ++reconnects_;
     if (absent_since_ns_ == 0) {
-        absent_since_ns_ = step_ns(without.begin_ns);
+        absent_since_ns_ = step_ns(monotonic_ns());
     }
+    transport_.reconnect();
+    ++reconnects_;
 }
 
 // A reconnecting client is back when data flows again: only then has its subscription taken effect.
 void Receiving::end_absence(std::int64_t at_ns) {
-    if (absent_.size() < kMaxAbsent) {
-        absent_.push_back({absent_since_ns_, std::max(at_ns, absent_since_ns_)});
-    }
+    add_absence(absent_, {absent_since_ns_, std::max(at_ns, absent_since_ns_)});
     absent_since_ns_ = 0;
+}
+
+void add_absence(std::vector<Interval>& absent, const Interval& next) {
+    if (absent.size() < kMaxAbsent) {
+        absent.push_back(next);
+    } else {
+        absent.back().end_ns = next.end_ns;
+    }
 }
 
 std::int64_t Receiving::next_ns(std::int64_t now_ns) const {
@@ -112,7 +118,7 @@ std::int64_t Receiving::next_ns(std::int64_t now_ns) const {
     if (progress_ns_ > 0) {
         next = next_progress_ns_;
     }
-    if (reconnect_rate_ && reconnect_at_ns() < stop_ns_ && step_ns(now_ns) < stop_ns_) {
+    if (reconnect_rate_ && !failed_ && reconnect_at_ns() < stop_ns_ && step_ns(now_ns) < stop_ns_) {
         next = std::min(next, reconnect_at_ns());
     }
     if (receive_rate_ && allowance(now_ns) == 0) {
@@ -181,8 +187,8 @@ bool Receiving::drained(std::int64_t now_ns) {
         ended_ = DrainEnd::complete;
     } else if (ledger_.marked(finish_->publishers)) {
         ended_ = DrainEnd::marked;
-    } else if (now_ns > deadline_ns_) {
-        ended_ = DrainEnd::deadline;
+    } else if (failed_ || now_ns > deadline_ns_) {
+        ended_ = DrainEnd::deadline;  // nobody knows what of the rest was lost
     } else if (!undrained && now_ns - heard_ns_ > quiet_ns()) {
         ended_ = DrainEnd::quiet;
     }

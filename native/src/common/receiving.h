@@ -31,6 +31,10 @@ class Receiving {
     [[nodiscard]] bool reconnect_due(std::int64_t now_ns) const;
     void reconnect();
 
+    // Its connection is broken: nothing more is taken, and the drain ends as soon as it begins.
+    void fail() { failed_ = true; }
+    [[nodiscard]] bool failed() const { return failed_; }
+
     // When something is to be done without a message having come; kNeverNs if nothing.
     [[nodiscard]] std::int64_t next_ns(std::int64_t now_ns) const;
 
@@ -73,6 +77,7 @@ class Receiving {
     UsageMeter usage_;
     bool ready_;
     bool proven_ = false;
+    bool failed_ = false;
     std::optional<std::int64_t> offset_ns_;  // none before the start
     std::int64_t start_ns_ = kNeverNs;       // these on the step's clock
     std::int64_t stop_ns_ = kNeverNs;
@@ -92,5 +97,9 @@ class Receiving {
     std::optional<Finish> finish_;
     std::optional<DrainEnd> ended_;
 };
+
+// Takes in the next interval. A list that is full joins it to its last one, so that what was present between
+// the two counts as absent, and nothing absent is left out.
+void add_absence(std::vector<Interval>& absent, const Interval& next);
 
 }  // namespace hydra

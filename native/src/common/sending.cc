@@ -9,23 +9,31 @@ namespace {
 
 constexpr double kFlushAtMostS = 10;
 constexpr std::int64_t kLookEveryNs = 5 * kMillisecondNs;
-// Its times are kept in memory; a longer batch is handed over in pieces.
+// A longer batch is handed over in pieces: its times are kept in memory, and between two chunks the memory of
+// the queue is looked at.
 constexpr std::uint64_t kLongestChunk = 65'536;
+constexpr std::uint64_t kLargestChunkBytes = 16 * 1024 * 1024;
 // While it waits for a due time, the library may have acknowledgements to deliver.
 constexpr std::int64_t kPollEveryNs = 100 * kMillisecondNs;
+
+std::uint64_t chunk_limit(const Settings& settings) {
+    const std::uint64_t fit = std::max<std::uint64_t>(kLargestChunkBytes / settings.message_size, 1);
+    return std::min({settings.msg_batch, kLongestChunk, fit});
+}
 
 }  // namespace
 
 Sending::Sending(Id publisher, const Configure& command, const Start& start, PublisherTransport& transport,
-                 Pacing pacing)
+                 Pacing pacing, MemoryLimit& memory)
     : publisher_(publisher),
       epoch_(command.epoch),
       message_size_(command.settings.message_size),
       transport_(transport),
+      memory_(memory),
       offset_ns_(step_offset_ns(start)),
-      pacer_(command.settings.rate, start.start_at_ns, start.stop_at_ns,
-             std::min(command.settings.msg_batch, kLongestChunk), pacing),
-      times_(std::min(command.settings.msg_batch, kLongestChunk)),
+      pacer_(command.settings.rate, start.start_at_ns, start.stop_at_ns, chunk_limit(command.settings),
+             pacing),
+      times_(chunk_limit(command.settings)),
       progress_ns_(to_ns(command.progress_s)),
       next_progress_ns_(start.start_at_ns + progress_ns_) {}
 
@@ -78,7 +86,7 @@ bool Sending::exhausted(std::int64_t now_ns) {
         return false;
     }
     next_look_ns_ = now_ns + kLookEveryNs;
-    stopped_early_ = transport_.exhausted();
+    stopped_early_ = memory_.exceeded();
     return !stopped_early_.empty();
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/histogram.h"
+#include "common/memory.h"
 #include "common/messages.h"
 #include "common/pacer.h"
 #include "common/transport.h"
@@ -18,7 +19,7 @@ namespace hydra {
 class Sending {
   public:
     Sending(Id publisher, const Configure& command, const Start& start, PublisherTransport& transport,
-            Pacing pacing);
+            Pacing pacing, MemoryLimit& memory);
 
     // Sends at most one chunk; until when nothing is due (CLOCK_MONOTONIC), 0 if there is more at once.
     std::int64_t work(std::int64_t now_ns);
@@ -46,6 +47,7 @@ class Sending {
     std::uint32_t epoch_;
     std::uint64_t message_size_;
     PublisherTransport& transport_;
+    MemoryLimit& memory_;
     std::int64_t offset_ns_;
     Pacer pacer_;
     LatencyRecorder lag_;

@@ -87,21 +87,22 @@ void Subscriber::obey(const Configure& command) {
 }
 
 void Subscriber::configure(Client& client, const Configure& command, Ids& acknowledged) {
-    if (client.step != nullptr && command.epoch < client.step->epoch()) {
+    if (command.epoch < client.epoch) {
         return;
     }
-    if (client.step == nullptr || command.epoch > client.step->epoch()) {
-        waiter_.remove(client.watched_fd);
-        client.watched_fd = -1;
+    if (client.step == nullptr || command.epoch > client.epoch) {
+        // Whatever comes of it, the last step is over: what it received from may be gone.
+        client.epoch = command.epoch;
+        client.step.reset();
+        client.report.reset();
+        unwatch(client);
         try {
             client.transport->configure(command);
         } catch (const TransportError& e) {
-            watch_anew(client);
             channel_.complain({client.id}, command.epoch, e.what());
             return;
         }
         client.step = std::make_unique<Receiving>(command, *client.transport, client.latency);
-        client.report.reset();
         watch_anew(client);
     } else if (client.step->proven()) {
         channel_.send(Ready{.ids = {client.id}, .epoch = command.epoch, .endpoint = ""});
@@ -155,16 +156,16 @@ void Subscriber::queue(Client& client) {
     }
 }
 
-// The data socket may be another one now; what arrived before it was watched is looked for at once.
+void Subscriber::unwatch(Client& client) {
+    waiter_.remove(client.watched_fd);
+    client.watched_fd = -1;
+    client.more = false;
+}
+
+// What arrived before it was watched is looked for at once.
 void Subscriber::watch_anew(Client& client) {
-    const int fd = client.transport->wake_fd();
-    if (client.watched_fd != fd) {
-        waiter_.remove(client.watched_fd);
-    }
-    if (fd >= 0 && client.watched_fd != fd) {
-        waiter_.add(fd, static_cast<std::uint64_t>(&client - clients_.data()));
-    }
-    client.watched_fd = fd;
+    client.watched_fd = client.transport->wake_fd();
+    waiter_.add(client.watched_fd, static_cast<std::uint64_t>(&client - clients_.data()));
     client.more = true;
     queue(client);
 }
@@ -184,10 +185,17 @@ void Subscriber::take_all() {
 }
 
 void Subscriber::take(Client& client, std::int64_t now_ns) {
+    if (client.step == nullptr || client.step->failed()) {
+        return;  // since it was queued
+    }
     const std::size_t limit = client.step->allowance(now_ns);
     if (limit > 0) {
         batch_.reset(limit);
-        client.more = client.step->take(batch_);
+        try {
+            client.more = client.step->take(batch_);
+        } catch (const TransportError& e) {
+            fail(client, e);
+        }
         tell(client, now_ns);
     }
     if (client.more && client.step->allowance(now_ns) > 0) {
@@ -207,10 +215,7 @@ void Subscriber::do_what_is_due(std::int64_t now_ns) {
             continue;
         }
         if (client.step->reconnect_due(now_ns)) {
-            waiter_.remove(client.watched_fd);
-            client.watched_fd = -1;
-            client.step->reconnect();
-            watch_anew(client);
+            reconnect(client);
         }
         if (client.more && client.step->allowance(now_ns) > 0) {
             queue(client);
@@ -218,6 +223,27 @@ void Subscriber::do_what_is_due(std::int64_t now_ns) {
         tell(client, now_ns);
         due_ns_ = std::min(due_ns_, client.step->next_ns(now_ns));
     }
+}
+
+void Subscriber::reconnect(Client& client) {
+    unwatch(client);
+    try {
+        client.step->reconnect();
+        watch_anew(client);
+    } catch (const TransportError& e) {
+        fail(client, e);
+    }
+}
+
+// A process with one client ends with it, and is replaced. Packed ones go on without it: it says why, and
+// reports what it has when it is asked.
+void Subscriber::fail(Client& client, const TransportError& error) {
+    if (clients_.size() == 1) {
+        throw error;
+    }
+    unwatch(client);
+    client.step->fail();
+    channel_.complain({client.id}, client.epoch, error.what());
 }
 
 void Subscriber::tell(Client& client, std::int64_t now_ns) {

@@ -35,7 +35,8 @@ class Subscriber {
         bool queued = false;  // in queue_
         bool more = false;    // something may have arrived that was not taken yet
         LatencyRecorder latency{};
-        std::unique_ptr<Receiving> step{};
+        std::uint32_t epoch = 0;            // of the last configure that was obeyed, or could not be
+        std::unique_ptr<Receiving> step{};  // none before the first, and after one that failed
         std::optional<Report> report{};
     };
 
@@ -54,9 +55,12 @@ class Subscriber {
 
     void take_all();
     void take(Client& client, std::int64_t now_ns);
+    void reconnect(Client& client);
+    void fail(Client& client, const TransportError& error);
     void do_what_is_due(std::int64_t now_ns);
     void tell(Client& client, std::int64_t now_ns);
     void queue(Client& client);
+    void unwatch(Client& client);
     void watch_anew(Client& client);
 
     Channel& channel_;

@@ -26,7 +26,8 @@ class context_t;
 namespace hydra {
 
 // What cannot be done, as a text for the user. From `configure` it becomes an `error` of that epoch and the
-// client goes on; from anywhere else it is fatal: the client says so and exits.
+// client goes on. From anywhere else it is fatal: the client says so and exits; of a packed process, only the
+// client's step ends, with an `error` of its epoch.
 struct TransportError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -92,8 +93,8 @@ class PublisherTransport {
     // The batch size handed to a Kafka producer, 0 otherwise.
     [[nodiscard]] virtual std::uint64_t batch_bytes() const { return 0; }
 
-    // Why the step must end now (a memory limit), or "". Asked every few ms.
-    virtual std::string exhausted() { return ""; }
+    // Throws the connection away with what it still holds; the next `configure` makes another.
+    virtual void close() = 0;
 };
 
 class SubscriberTransport {
@@ -111,9 +112,8 @@ class SubscriberTransport {
     // Watched edge-triggered; may change with `configure` and `reconnect`. -1: none yet.
     [[nodiscard]] virtual int wake_fd() const = 0;
 
-    // Closes the connection and opens a new one with the same settings (Kafka: at the position it had). The
-    // interval without one, CLOCK_MONOTONIC.
-    virtual Interval reconnect() = 0;
+    // Closes the connection and opens a new one with the same settings (Kafka: at the position it had).
+    virtual void reconnect() = 0;
 
     // Messages known to be waiting: the sum of end offset − position (Kafka); 0 where nobody can know.
     virtual std::uint64_t undrained(const Offsets& end_offsets) {

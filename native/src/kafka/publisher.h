@@ -28,12 +28,12 @@ class KafkaPublisher final : public PublisherTransport {
     void poll() override;
     [[nodiscard]] int wake_fd() const override { return wake_.fd(); }
     void flush(double timeout_s) override;
+    void close() override;
     std::optional<Delivery> delivery() override;
     [[nodiscard]] std::uint64_t batch_bytes() const override { return batch_bytes_; }
 
   private:
     void open(const Properties& config);
-    void close();
     void learn_partitions(const std::string& name);
     void set_message_size(std::uint64_t message_size);
     std::size_t offer(const Chunk& chunk, std::size_t from);

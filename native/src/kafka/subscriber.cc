@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "common/clock.h"
 #include "kafka/config.h"
 #include "kafka/errors.h"
 
@@ -28,11 +27,11 @@ void KafkaSubscriber::configure(const Configure& command) {
         throw TransportError("configure names a partition that " + kafka.topic + " cannot have");
     }
     Properties config = consumer_config(kafka);
-    if (kafka_ == nullptr || config != config_) {
+    if (kafka_ == nullptr || config != config_ || !trouble_.empty()) {
         close();
         config_ = std::move(config);
         open();
-    } else if (started_ && topic_name_ == kafka.topic && stands_at(kafka.offsets) && trouble_.empty()) {
+    } else if (started_ && topic_name_ == kafka.topic && stands_at(kafka.offsets)) {
         return;  // a new start would throw away what it has fetched
     }
     stop();
@@ -155,12 +154,10 @@ void KafkaSubscriber::note(rd_kafka_resp_err_t error, const char* what) {
     }
 }
 
-Interval KafkaSubscriber::reconnect() {
-    const std::int64_t begin_ns = monotonic_ns();
+void KafkaSubscriber::reconnect() {
     close();
     open();
     start();
-    return {begin_ns, monotonic_ns()};
 }
 
 std::uint64_t KafkaSubscriber::undrained(const Offsets& end_offsets) {

@@ -27,7 +27,7 @@ class KafkaSubscriber final : public SubscriberTransport {
     void configure(const Configure& command) override;
     bool receive(Batch& batch) override;
     [[nodiscard]] int wake_fd() const override { return wake_.fd(); }
-    Interval reconnect() override;
+    void reconnect() override;
     std::uint64_t undrained(const Offsets& end_offsets) override;
 
   private:

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "common/environment.h"
-#include "zmq/memory.h"
 #include "zmq/publisher.h"
 #include "zmq/sockets.h"
 #include "zmq/subscriber.h"
@@ -21,7 +20,6 @@ std::string libzmq_version() {
 
 std::string objection(Role role, const Options& options) {
     try {
-        static_cast<void>(MemoryLimit());
         if (options.data.secure) {
             static_cast<void>(read_data_keys(role));
         }

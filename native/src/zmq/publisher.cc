@@ -37,22 +37,18 @@ ZmqPublisher::ZmqPublisher(zmq::context_t& context, const Options& options)
 
 std::string ZmqPublisher::configure(const Configure& command) {
     const Settings& settings = command.settings;
-    // An unbounded queue is full of the last step's messages; only a new socket is without them.
-    if (!socket_ || full_ || settings.sndhwm != sndhwm_ || settings.nodrop != nodrop_) {
-        socket_.close();
+    if (!socket_ || settings.sndhwm != sndhwm_ || settings.nodrop != nodrop_) {
         sndhwm_ = settings.sndhwm;
         nodrop_ = settings.nodrop;
-        full_ = false;
         open();
     }
-    memory_.give_back();
     return endpoint_;
 }
 
 void ZmqPublisher::open() {
     try {
         // PUB never blocks; XPUB with NODROP waits for at most its timeout.
-        socket_ = open_data_socket(context_, nodrop_ ? zmq::socket_type::xpub : zmq::socket_type::pub, data_);
+        open_data_socket(socket_, context_, nodrop_ ? zmq::socket_type::xpub : zmq::socket_type::pub, data_);
         socket_.set(zmq::sockopt::backlog, kBacklog);
         socket_.set(zmq::sockopt::sndhwm, sndhwm_);
         if (nodrop_) {
@@ -67,7 +63,7 @@ void ZmqPublisher::open() {
         endpoint_ = socket_.get(zmq::sockopt::last_endpoint);
     } catch (const zmq::error_t& e) {
         socket_.close();  // told again, it tries again
-        throw TransportError(std::string("cannot make a data socket: ") + e.what());
+        throw no_data_socket(e);
     } catch (const TransportError&) {
         socket_.close();
         throw;
@@ -135,13 +131,6 @@ void ZmqPublisher::poll() {
     char ignored[8];
     while (nodrop_ && socket_ && zmq_recv(socket_.handle(), ignored, sizeof ignored, ZMQ_DONTWAIT) >= 0) {
     }
-}
-
-// Only an unbounded queue can grow without end.
-std::string ZmqPublisher::exhausted() {
-    const std::string reason = sndhwm_ == 0 ? memory_.exceeded() : "";
-    full_ = full_ || !reason.empty();
-    return reason;
 }
 
 }  // namespace hydra

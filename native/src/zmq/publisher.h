@@ -7,7 +7,6 @@
 
 #include "common/options.h"
 #include "common/transport.h"
-#include "zmq/memory.h"
 
 namespace hydra {
 
@@ -20,7 +19,7 @@ class ZmqPublisher final : public PublisherTransport {
     [[nodiscard]] bool marks_end() const override { return true; }
     std::size_t send(const Chunk& chunk) override;
     void poll() override;
-    std::string exhausted() override;
+    void close() override { socket_.close(); }
 
   private:
     void open();
@@ -31,11 +30,9 @@ class ZmqPublisher final : public PublisherTransport {
     DataPlane data_;
     std::string host_;
     std::string port_;
-    MemoryLimit memory_;
     zmq::socket_t socket_;
     int sndhwm_ = 0;
     bool nodrop_ = false;
-    bool full_ = false;  // the last step ended because of its queue
     std::string endpoint_;
 };
 

@@ -1,9 +1,15 @@
 #include "zmq/sockets.h"
 
+#include <cerrno>
+
+#include "common/clock.h"
 #include "common/environment.h"
 
 namespace hydra {
 namespace {
+
+constexpr std::int64_t kReleasedWithinNs = kSecondNs;
+constexpr std::int64_t kLookEveryNs = kMillisecondNs;
 
 std::string key(const char* name) {
     std::string text = variable(name);
@@ -13,6 +19,19 @@ std::string key(const char* name) {
             name);
     }
     return text;
+}
+
+zmq::socket_t make_socket(zmq::context_t& context, zmq::socket_type type, std::int64_t deadline_ns) {
+    while (true) {
+        try {
+            return zmq::socket_t(context, type);
+        } catch (const zmq::error_t& e) {
+            if (e.num() != EMFILE || monotonic_ns() >= deadline_ns) {
+                throw;
+            }
+        }
+        sleep_until_ns(monotonic_ns() + kLookEveryNs);
+    }
 }
 
 }  // namespace
@@ -26,8 +45,11 @@ DataKeys read_data_keys(Role role) {
     return keys;
 }
 
-zmq::socket_t open_data_socket(zmq::context_t& context, zmq::socket_type type, const DataPlane& data) {
-    zmq::socket_t socket(context, type);
+void open_data_socket(zmq::socket_t& socket, zmq::context_t& context, zmq::socket_type type,
+                      const DataPlane& data) {
+    const std::int64_t patience_ns = socket ? kReleasedWithinNs : 0;
+    socket.close();
+    socket = make_socket(context, type, monotonic_ns() + patience_ns);
     socket.set(zmq::sockopt::linger, 0);
     if (data.sndbuf_bytes > 0) {
         socket.set(zmq::sockopt::sndbuf, data.sndbuf_bytes);
@@ -35,7 +57,11 @@ zmq::socket_t open_data_socket(zmq::context_t& context, zmq::socket_type type, c
     if (data.rcvbuf_bytes > 0) {
         socket.set(zmq::sockopt::rcvbuf, data.rcvbuf_bytes);
     }
-    return socket;
+}
+
+TransportError no_data_socket(const zmq::error_t& error) {
+    return TransportError(std::string("cannot make a data socket: ") + error.what() +
+                          (error.num() == EMFILE ? "; raise the limit of open files (ulimit -n)" : ""));
 }
 
 }  // namespace hydra

@@ -5,6 +5,7 @@
 #include <zmq.hpp>
 
 #include "common/options.h"
+#include "common/transport.h"
 
 namespace hydra {
 
@@ -18,7 +19,13 @@ struct DataKeys {
 // From HYDRA_DATA_SERVER_KEY and, for publishers, HYDRA_DATA_SERVER_SECRET. Throws EnvironmentError.
 DataKeys read_data_keys(Role role);
 
-// A data socket without linger and with the kernel's buffers as the options have them.
-zmq::socket_t open_data_socket(zmq::context_t& context, zmq::socket_type type, const DataPlane& data);
+// Makes a data socket, without linger and with the kernel's buffers as the options have them, in place of the
+// one that is there, which is closed first. libzmq releases that a little later, in threads of its own: then
+// this waits for it rather than run out of descriptors. Throws zmq::error_t.
+void open_data_socket(zmq::socket_t& socket, zmq::context_t& context, zmq::socket_type type,
+                      const DataPlane& data);
+
+// Why there is no data socket, as a text for the user.
+TransportError no_data_socket(const zmq::error_t& error);
 
 }  // namespace hydra

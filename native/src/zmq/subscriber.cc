@@ -3,7 +3,6 @@
 #include <array>
 #include <cerrno>
 
-#include "common/clock.h"
 #include "zmq/sockets.h"
 
 namespace hydra {
@@ -36,9 +35,8 @@ void ZmqSubscriber::configure(const Configure& command) {
 
 void ZmqSubscriber::connect() {
     fd_ = -1;
-    socket_.close();
     try {
-        socket_ = open_data_socket(context_, zmq::socket_type::sub, data_);
+        open_data_socket(socket_, context_, zmq::socket_type::sub, data_);
         socket_.set(zmq::sockopt::rcvhwm, rcvhwm_);
         socket_.set(zmq::sockopt::subscribe, "");
         if (data_.secure) {
@@ -54,7 +52,7 @@ void ZmqSubscriber::connect() {
         fd_ = socket_.get(zmq::sockopt::fd);
     } catch (const zmq::error_t& e) {
         socket_.close();  // told again, it tries again
-        throw TransportError(std::string("cannot make a data socket: ") + e.what());
+        throw no_data_socket(e);
     } catch (const TransportError&) {
         socket_.close();
         throw;
@@ -70,7 +68,8 @@ bool ZmqSubscriber::receive(Batch& batch) {
                 continue;
             }
             if (zmq_errno() != EAGAIN) {
-                throw zmq::error_t();
+                throw TransportError(std::string("cannot read the data socket: ") +
+                                     zmq_strerror(zmq_errno()));
             }
             return false;
         }
@@ -79,10 +78,8 @@ bool ZmqSubscriber::receive(Batch& batch) {
     return true;
 }
 
-Interval ZmqSubscriber::reconnect() {
-    const std::int64_t begin_ns = monotonic_ns();
+void ZmqSubscriber::reconnect() {
     connect();
-    return {begin_ns, monotonic_ns()};
 }
 
 }  // namespace hydra

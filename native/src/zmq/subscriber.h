@@ -17,7 +17,7 @@ class ZmqSubscriber final : public SubscriberTransport {
     void configure(const Configure& command) override;
     bool receive(Batch& batch) override;
     [[nodiscard]] int wake_fd() const override { return fd_; }
-    Interval reconnect() override;
+    void reconnect() override;
 
   private:
     void connect();

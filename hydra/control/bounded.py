@@ -1,0 +1,56 @@
+"""Lists of which a message holds only so many entries: where the others go, so that nothing vanishes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from hydra.control.checks import MAX_ABSENT, MAX_UNACKNOWLEDGED_RANGES
+from hydra.control.protocol import MAX_MESSAGE_BYTES
+from hydra.model import PublisherReport, SequenceRange
+
+MAX_FINISH_RANGES_BYTES: Final = MAX_MESSAGE_BYTES // 2
+"""The unacknowledged ranges of all publishers in one ``finish``: the other half is for ids and end offsets."""
+
+
+def join_beyond(ranges: Sequence[SequenceRange], most: int) -> tuple[list[SequenceRange], bool]:
+    """At most so many ranges (1 or more), and whether the last ones became one for it.
+
+    What lies between those is then not expected of a subscriber, and counts as extra.
+    """
+    if len(ranges) <= most:
+        return list(ranges), False
+    return [*ranges[: most - 1], (ranges[most - 1][0], ranges[-1][1])], True
+
+
+def add_absence(absent: list[tuple[int, int]], begin_ns: int, end_ns: int) -> None:
+    """Takes in the next interval of a subscriber's absence.
+
+    A list that is full joins it to its last one: what was present between the two counts as absent, and nothing absent
+    is left out.
+    """
+    end_ns = max(begin_ns, end_ns)
+    if len(absent) < MAX_ABSENT:
+        absent.append((begin_ns, end_ns))
+    else:
+        absent[-1] = (absent[-1][0], end_ns)
+
+
+def fit_unacknowledged(reports: Mapping[int, PublisherReport]) -> dict[int, PublisherReport]:
+    """The publishers' reports with so few unacknowledged ranges that one ``finish`` holds those of all of them.
+
+    Clients ignore a longer message. Reports whose ranges were joined for it say so.
+    """
+    most = MAX_UNACKNOWLEDGED_RANGES
+    while True:
+        bounded = {p: join_beyond(r.unacknowledged, most) for p, r in reports.items()}
+        if most == 1 or sum(len(msgspec.json.encode(r)) for r, _ in bounded.values()) <= MAX_FINISH_RANGES_BYTES:
+            break
+        most //= 2
+    return {
+        p: replace(reports[p], unacknowledged=ranges, unacknowledged_joined=joined or reports[p].unacknowledged_joined)
+        for p, (ranges, joined) in bounded.items()
+    }

@@ -1,0 +1,78 @@
+"""What becomes of the entries that a message has no room for: they are joined, never left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from hydra.control.bounded import add_absence, fit_unacknowledged, join_beyond
+from hydra.control.checks import MAX_ABSENT, MAX_UNACKNOWLEDGED_RANGES, check_report
+from hydra.control.protocol import MAX_MESSAGE_BYTES, Finish, Sent, encode
+from hydra.model import Histogram, ProcessUsage, PublisherReport, SequenceRange
+
+MOST = MAX_UNACKNOWLEDGED_RANGES
+GREAT = 2**62
+
+
+def unacknowledged(ranges: list[SequenceRange], *, joined: bool = False) -> PublisherReport:
+    """A report with these ranges."""
+    return PublisherReport(
+        *(2**63 - 1, 0, 0, 1, 2, 0),
+        Histogram(),
+        ProcessUsage(),
+        unacknowledged=ranges,
+        unacknowledged_joined=joined,
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "joined", "last"),
+    [(0, False, None), (1, False, (0, 1)), (MOST, False, (10 * MOST - 10, 10 * MOST - 9))]
+    + [(MOST + more, True, (10 * MOST - 10, 10 * (MOST + more) - 9)) for more in (1, 5)],
+)
+def test_ranges_beyond_the_most_are_joined_and_said_to_be(count: int, joined: bool, last: SequenceRange | None) -> None:
+    ranges, said = join_beyond([(10 * n, 10 * n + 1) for n in range(count)], MOST)
+    assert said is joined
+    assert len(ranges) == min(count, MOST)
+    assert (ranges[-1] if ranges else None) == last
+
+
+@pytest.mark.parametrize("count", [MAX_ABSENT, MAX_ABSENT + 1, MAX_ABSENT + 9])
+def test_absences_beyond_the_most_reach_to_the_last_return(count: int) -> None:
+    absent: list[tuple[int, int]] = []
+    for n in range(count):
+        add_absence(absent, 10 * n, 10 * n + 5)
+    assert len(absent) == MAX_ABSENT
+    assert absent[:-1] == [(10 * n, 10 * n + 5) for n in range(MAX_ABSENT - 1)]
+    assert absent[-1] == (10 * (MAX_ABSENT - 1), 10 * (count - 1) + 5)
+
+
+def test_an_absence_does_not_end_before_it_begins() -> None:
+    # A window that ended early ended before the connection was closed.
+    absent: list[tuple[int, int]] = []
+    add_absence(absent, 7, 5)
+    assert absent == [(7, 7)]
+
+
+@pytest.mark.parametrize("publishers", [1, 2, 4, 100])
+def test_the_ranges_of_all_publishers_fit_into_one_finish(publishers: int) -> None:
+    many = [(GREAT + 2 * n, GREAT + 2 * n) for n in range(MOST)]
+    reports = {p: unacknowledged(many) for p in range(publishers)}
+    bounded = fit_unacknowledged(reports)
+    finish = Finish(
+        ids=list(range(10**9, 10**9 + 5000)),
+        epoch=1,
+        publishers=[Sent(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in bounded.items()],
+        end_offsets=dict.fromkeys(range(5000), GREAT),
+        drain_max_s=5.0,
+    )
+    assert len(encode(finish)) <= MAX_MESSAGE_BYTES
+    for report in bounded.values():
+        check_report(report)
+        assert report.unacknowledged_joined is (publishers > 1)
+        # Nothing unacknowledged is expected after all.
+        assert (report.unacknowledged[0][0], report.unacknowledged[-1][1]) == (many[0][0], many[-1][1])
+
+
+def test_ranges_that_a_publisher_joined_stay_so() -> None:
+    (report,) = fit_unacknowledged({1: unacknowledged([(0, 9)], joined=True)}).values()
+    assert (report.unacknowledged, report.unacknowledged_joined) == ([(0, 9)], True)
