@@ -39,6 +39,7 @@ TIERS = {
     ],
     "parts": [
         "hydra.config",
+        "hydra.bounds",
         "hydra.console",
         "hydra.control",
         "hydra.cluster",
