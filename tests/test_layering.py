@@ -56,6 +56,7 @@ TIERS = {
         "hydra.brokers",
         "hydra.deployment",
         "hydra.facts",
+        "hydra.redaction",
         "hydra.resume",
         "hydra.step",
         "hydra.runner",
