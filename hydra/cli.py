@@ -201,7 +201,7 @@ def runs(folder: Path, as_json: bool) -> None:
 @click.option(
     "--master", type=WORD, default="local", show_default=True, help="local, or the address of a Mesos master."
 )
-@click.option("--for", "scenario", metavar="SCENARIO", help="Say also which of its roles could run on each.")
+@click.option("--for", "scenario", type=WORD, metavar="SCENARIO", help="Say also which of its roles could run on each.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def agents(config: Path | None, master: str, scenario: str | None, as_json: bool) -> None:
     """List the cluster's agents with their attributes and free resources."""
@@ -303,8 +303,10 @@ def main() -> None:
     except OSError as e:
         if e.errno not in _REMEDIES:
             raise
-        _drop_output()
-        what = f"{e.filename}: {e.strerror}" if e.filename else f"cannot write: {e.strerror}"
+        what = f"{e.filename}: {e.strerror}"
+        if not e.filename:
+            _drop_output()
+            what = f"cannot write: {e.strerror}"
         _leave(f"hydra: {what}; {_REMEDIES[e.errno]}", EXIT_USAGE)
 
 
@@ -324,10 +326,16 @@ _REMEDIES: Final = {
 """What the user can do about files that cannot be read or written, by the kernel's error."""
 
 
+_LINE: Final = 800
+"""Characters of an error at most: what the user gave may be a file."""
+
+
 def _leave(text: str, code: int) -> NoReturn:
     """Ends with one line, in which no secret of the command line is repeated."""
     text = Redactor.of_command(sys.argv).text(text)
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    if len(line) > _LINE:
+        line = f"{line[: _LINE // 2]} … {line[-_LINE // 2 :]}"
     with contextlib.suppress(OSError):  # nobody reads it
         click.echo(line, err=True)
     sys.exit(code)

@@ -471,6 +471,9 @@ def _consistent(label: str, scenario: Scenario, data: Mapping[str, Any]) -> None
         raise _wrong(
             label, ("table",), f"{scenario.table} has no search", f"remove [sweep.search] or use {SEARCH_TABLES[0]}"
         )
+    series = scenario.sweep.search.series if scenario.sweep.search else ()
+    if len(set(series)) < len(series):
+        raise _wrong(label, ("sweep", "search", "series"), f"a series stands twice in {list(series)}")
     if scenario.publishers > 1 and scenario.settings.acks == "0":
         raise _wrong(
             label,

@@ -171,9 +171,11 @@ def _check_folder(out: Path) -> None:
     """Refuses a run directory that cannot be made, before anything starts.
 
     Raises:
-        RunDirectoryError: its name is too long, or it is to be in what cannot be written.
+        RunDirectoryError: it has no name or one that is too long, or is to be in what cannot be written.
     """
     try:
+        if not out.resolve().name:
+            raise RunDirectoryError(f"{out} is no folder of its own", "choose another folder with --out")
         there = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
     except OSError as e:
         raise RunDirectoryError(f"{out}: {e.strerror}", "choose another folder with --out") from e
