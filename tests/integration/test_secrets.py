@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import stat
 from pathlib import Path
-from urllib.parse import quote
+
+import pytest
 
 from tests.integration.command import background, hydra, wait_until
+from tests.integration.secret import leaks, property_file
 
-PASSWORD = 'gänz/geheim+sehr="lang"'
-"""Quotes, a slash and an umlaut: its forms in JSON, in a URL and in base64 all differ."""
-FORMS = {
-    "as it is": PASSWORD,
-    "in JSON": PASSWORD.replace('"', '\\"'),
-    "in a URL": quote(PASSWORD, safe=""),
-    "in base64": base64.b64encode(PASSWORD.encode()).decode(),
-}
-
-
-def leaks(data: bytes) -> list[str]:
-    return [name for name, form in FORMS.items() if form.encode() in data]
+pytestmark = pytest.mark.processes
 
 
 def test_a_password_is_nowhere_but_with_the_clients(tmp_path: Path) -> None:
-    run, log, properties = tmp_path / "run", tmp_path / "log", tmp_path / "client.properties"
-    # Without SASL the clients are given it all the same, and do nothing with it.
-    properties.write_text(f"sasl.username=me\nsasl.password={PASSWORD}\n")
+    run, log = tmp_path / "run", tmp_path / "log"
     arguments = (
         *("kafka-fixed", "--clients", "2", "--rate", 200, "--duration", 2, "--client", "confluent-kafka"),
-        *("--kafka-prop-file", properties, "--out", run),
+        *("--kafka-prop-file", property_file(tmp_path), "--out", run),
     )
     words: dict[int, bytes] = {}
     with background(*arguments, log=log) as command:
