@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable
-from typing import TextIO
+from typing import TextIO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -37,6 +37,27 @@ def describe(plan: StepPlan) -> str:
     return f"{plan.clients} clients, {series}{rate}, batch {settings.msg_batch}{cohort}"
 
 
+class _Tolerant:
+    """A stream that drops what cannot be written: its terminal is closed, its reader gone, its disk full."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Writes it, or not."""
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Writes what is left, or not."""
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+
 class Observer:
     """Shows a run on standard error: plain lines when that is piped, a progress line on a terminal.
 
@@ -51,7 +72,7 @@ class Observer:
     def __init__(
         self, stream: TextIO | None = None, *, quiet: bool = False, redact: Callable[[str], str] = str
     ) -> None:
-        self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
+        self._console = Console(file=cast("TextIO", _Tolerant(stream or sys.stderr)), highlight=False, soft_wrap=True)
         self._quiet = quiet
         self._redact = redact
         self._progress: Progress | None = None
@@ -77,8 +98,7 @@ class Observer:
         self._print(f"warning: {text}", "yellow")
 
     def _print(self, text: str, style: str | None = None) -> None:
-        with contextlib.suppress(OSError):
-            self._console.print(self._redact(text), markup=False, style=style)
+        self._console.print(self._redact(text), markup=False, style=style)
 
     def step_begins(self, plan: StepPlan, left_s: float) -> None:
         """A step is being prepared; ``left_s`` is about how long the run still takes."""
