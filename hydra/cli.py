@@ -293,6 +293,9 @@ def main() -> None:
     except click.ClickException as e:
         # One line instead of click's usage block: what, where, what to try.
         where = f"hydra {e.ctx.info_name}" if isinstance(e, click.UsageError) and e.ctx and e.ctx.parent else "hydra"
+        if not sys.argv[1:] or e.format_message().startswith("Usage:"):  # a command alone, which asks for its help
+            click.echo(e.format_message(), err=True)
+            sys.exit(e.exit_code)
         _leave(f"{where}: {e.format_message()} (see {where} --help)", e.exit_code)
     except HydraError as e:
         _leave(f"hydra: {e}", e.exit_code)

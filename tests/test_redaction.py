@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 
 from hydra.cli import cli
 from hydra.config import load_cluster, load_scenario
-from hydra.errors import UsageError
+from hydra.errors import ConfigError, UsageError
 from hydra.facts import facts
 from hydra.model import MesosSpec, Scenario
 from hydra.options import kafka_flags, overrides, run_flags
 from hydra.redaction import HIDDEN, Redactor
 from hydra.results.store import RunStore
+from hydra.resume import scenario_of
 
 SECRETS = st.one_of(
     st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=4, max_size=24),
@@ -171,3 +172,23 @@ def test_events_of_a_run_hold_no_secret(tmp_path: Path) -> None:
         store.redact = Redactor(["geheim"]).text
         store.add_event("error", 'Invalid value "geheim" for sasl.password')
         assert [detail for *_, detail in store.events()] == [f'Invalid value "{HIDDEN}" for sasl.password']
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        {"kafka.properties": {"sasl.password": "geheim", "fetch.min.bytes": "1"}},
+        {"kafka.properties.sasl.password": "geheim", "kafka.properties.fetch.min.bytes": 1},
+        {"kafka": {"properties": {"sasl": {"password": "geheim"}, "fetch.min.bytes": 1}}},
+    ],
+    ids=["flags", "dotted keys", "tables"],
+)
+def test_a_run_is_resumed_with_its_secrets_given_again(tmp_path: Path, first: dict[str, object]) -> None:
+    scenario = load_scenario("kafka-fixed", first)
+    redactor = Redactor.of_run(scenario)
+    known = facts("run", scenario, load_cluster(), "local", ["hydra", "kafka-fixed"], first, redactor)
+    RunStore.create(tmp_path, known).close()
+    with pytest.raises(ConfigError, match=r"secrets are not stored with a run: sasl\.password"):
+        scenario_of(tmp_path, "kafka-fixed", {})
+    assert scenario_of(tmp_path, "kafka-fixed", first) == scenario
+    assert scenario_of(tmp_path, "kafka-fixed", {"kafka.properties.sasl.password": "geheim"}) == scenario
