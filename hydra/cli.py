@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NoReturn
 
 import click
 from tabulate import tabulate
@@ -16,7 +18,7 @@ from hydra import launcher
 from hydra.cluster.mesos import end_run, leftovers
 from hydra.cluster.resources import format_resources
 from hydra.config import load_cluster, load_mesos, load_scenario
-from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, UsageError
+from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_USAGE, HydraError, UsageError
 from hydra.interrupts import interrupt_on_the_first
 from hydra.jupyter.command import write_report
 from hydra.kafkatest.commands import broker
@@ -25,7 +27,9 @@ from hydra.limits.machine import raise_soft_limits
 from hydra.limits.report import check_all, needs_line
 from hydra.options import (
     COUNTS,
+    PATH,
     RATE,
+    WORD,
     kafka_flags,
     native_flags,
     native_zmq_flags,
@@ -36,6 +40,7 @@ from hydra.options import (
     sweep_flags,
     zmq_flags,
 )
+from hydra.redaction import Redactor
 from hydra.results.catalog import catalog
 from hydra.results.conditions import columns, met, parse
 from hydra.results.store import CLIENTS_FACT
@@ -56,6 +61,11 @@ def _run(scenario: str | Path, flags: dict[str, Any], more: dict[str, object] | 
     resumed: Path | None = flags["resume"]
     if resumed is not None and flags["out"] is not None:
         raise UsageError("--resume and --out name two run directories", "leave out --out")
+    for flag in ("advertise", "artifact"):
+        if flags[flag] is not None and flags["master"] == launcher.LOCAL:
+            raise UsageError(
+                f"--{flag} is for the agents of a Mesos master", f"name it with --master, or leave out --{flag}"
+            )
     loaded = scenario_of(resumed, scenario, replaced) if resumed else load_scenario(scenario, replaced)
     conditions = [parse(text, columns(loaded)) for text in flags["fail_if"]]
     fresh = Path("runs") / f"{loaded.name}-{datetime.now():%Y%m%d-%H%M%S}"  # local time
@@ -167,7 +177,7 @@ def run_scenario(scenario: str, **flags: Any) -> None:
 
 
 @cli.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=PATH)
 @click.option("--open", "opened", is_flag=True, help="Open the page in a browser, too.")
 def report(run: Path, opened: bool) -> None:
     """Write report.ipynb and report.html into the run directory RUN."""
@@ -178,7 +188,7 @@ def report(run: Path, opened: bool) -> None:
 
 
 @cli.command()
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
+@click.argument("folder", type=PATH, default=Path("runs"))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def runs(folder: Path, as_json: bool) -> None:
     """List the run directories in FOLDER (default: runs), newest first."""
@@ -187,9 +197,11 @@ def runs(folder: Path, as_json: bool) -> None:
 
 
 @cli.command()
-@click.option("--config", type=click.Path(path_type=Path), help="Cluster file (default: conf/hydra.toml).")
-@click.option("--master", default="local", show_default=True, help="local, or the address of a Mesos master.")
-@click.option("--for", "scenario", metavar="SCENARIO", help="Say also which of its roles could run on each.")
+@click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml).")
+@click.option(
+    "--master", type=WORD, default="local", show_default=True, help="local, or the address of a Mesos master."
+)
+@click.option("--for", "scenario", type=WORD, metavar="SCENARIO", help="Say also which of its roles could run on each.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def agents(config: Path | None, master: str, scenario: str | None, as_json: bool) -> None:
     """List the cluster's agents with their attributes and free resources."""
@@ -209,7 +221,7 @@ def agents(config: Path | None, master: str, scenario: str | None, as_json: bool
 
 @cli.command()
 @click.argument("scenario", default="zmqrate")
-@click.option("--config", type=click.Path(path_type=Path), help="Cluster file (default: conf/hydra.toml).")
+@click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml).")
 @click.option("--clients", type=COUNTS, help="Client counts to check (default: the scenario's).")
 @click.option("--client", help="Client implementation.")
 @packing_flag
@@ -231,8 +243,8 @@ def check(scenario: str, config: Path | None, **flags: Any) -> None:
 
 
 @cli.command()
-@click.option("--config", type=click.Path(path_type=Path), help="Cluster file (default: conf/hydra.toml).")
-@click.option("--master", required=True, help="The address of a Mesos master.")
+@click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml).")
+@click.option("--master", type=WORD, required=True, help="The address of a Mesos master.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def ps(config: Path | None, master: str, as_json: bool) -> None:
     """List the runs that a Mesos master still knows, and their tasks."""
@@ -241,9 +253,9 @@ def ps(config: Path | None, master: str, as_json: bool) -> None:
 
 
 @cli.command()
-@click.argument("run")
-@click.option("--config", type=click.Path(path_type=Path), help="Cluster file (default: conf/hydra.toml).")
-@click.option("--master", required=True, help="The address of a Mesos master.")
+@click.argument("run", type=WORD)
+@click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml).")
+@click.option("--master", type=WORD, required=True, help="The address of a Mesos master.")
 def kill(run: str, config: Path | None, master: str) -> None:
     """End what is left of RUN on a Mesos cluster: its framework and all its tasks."""
     for framework in end_run(load_mesos(config), master, run):
@@ -253,7 +265,9 @@ def kill(run: str, config: Path | None, master: str) -> None:
 @cli.command()
 @click.argument("scenario", default="zmqrate")
 @click.option("--client", help="Client implementation.")
-@click.option("--bootstrap", metavar="HOST:PORT", help="As in the run: with a cluster of yours, no broker is in it.")
+@click.option(
+    "--bootstrap", type=WORD, metavar="HOST:PORT", help="As in the run: with a cluster of yours, no broker is in it."
+)
 def artifact(scenario: str, **flags: Any) -> None:
     """Make the archive that agents need for SCENARIO, for serving it yourself (--artifact)."""
     loaded = load_scenario(scenario, overrides(flags, ()))
@@ -265,9 +279,12 @@ cli.add_command(broker)
 
 
 def main() -> None:
-    """Runs the command; a HydraError is one line on standard error and an exit code."""
+    """Runs the command; what goes wrong is one line on standard error and an exit code."""
     interrupt_on_the_first()
     try:
+        for number, word in enumerate(sys.argv):
+            if not word.isascii() and any("\ud800" <= c <= "\udfff" for c in word):
+                raise UsageError(f"argument {number} is not UTF-8: {word!r}", "set the terminal to UTF-8")
         cli(standalone_mode=False)
     except click.exceptions.Exit as e:
         sys.exit(e.exit_code)
@@ -276,15 +293,60 @@ def main() -> None:
     except click.ClickException as e:
         # One line instead of click's usage block: what, where, what to try.
         where = f"hydra {e.ctx.info_name}" if isinstance(e, click.UsageError) and e.ctx and e.ctx.parent else "hydra"
-        click.echo(f"{where}: {e.format_message()} (see {where} --help)", err=True)
-        sys.exit(e.exit_code)
+        if not sys.argv[1:] or e.format_message().startswith("Usage:"):  # a command alone, which asks for its help
+            click.echo(e.format_message(), err=True)
+            sys.exit(e.exit_code)
+        _leave(f"{where}: {e.format_message()} (see {where} --help)", e.exit_code)
     except HydraError as e:
-        click.echo(f"hydra: {e}", err=True)
-        sys.exit(e.exit_code)
+        _leave(f"hydra: {e}", e.exit_code)
     except BrokenPipeError:
         # Whoever read our output has gone; nothing can be said to them any more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        _drop_output()
+        sys.exit(EXIT_FAILED)
+    except OSError as e:
+        if e.errno not in _REMEDIES:
+            raise
+        what = f"{e.filename}: {e.strerror}"
+        if not e.filename:
+            _drop_output()
+            what = f"cannot write: {e.strerror}"
+        _leave(f"hydra: {what}; {_REMEDIES[e.errno]}", EXIT_USAGE)
+
+
+_REMEDIES: Final = {
+    errno.ENOSPC: "free some space, or write elsewhere",
+    errno.EDQUOT: "free some space, or write elsewhere",
+    errno.EFBIG: "raise ulimit -f, or write elsewhere",
+    errno.EACCES: "check the permissions, or name another place",
+    errno.EPERM: "check the permissions, or name another place",
+    errno.EROFS: "name a place that can be written",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ENOENT: "check that the folder exists and can be written",
+    errno.ENOTDIR: "a part of it is no folder: name another place",
+    errno.EISDIR: "name a file, not a folder",
+    errno.ELOOP: "its symbolic links lead in a circle: name another place",
+}
+"""What the user can do about files that cannot be read or written, by the kernel's error."""
+
+
+_LINE: Final = 800
+"""Characters of an error at most: what the user gave may be a file."""
+
+
+def _leave(text: str, code: int) -> NoReturn:
+    """Ends with one line, in which no secret of the command line is repeated."""
+    text = Redactor.of_command(sys.argv).text(text)
+    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    if len(line) > _LINE:
+        line = f"{line[: _LINE // 2]} … {line[-_LINE // 2 :]}"
+    with contextlib.suppress(OSError):  # nobody reads it
+        click.echo(line, err=True)
+    sys.exit(code)
+
+
+def _drop_output() -> None:
+    """Standard output leads nowhere from now on: what is left in its buffer could not be written at the end either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import reprlib
 import tomllib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -12,10 +13,12 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
+from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from hydra.bounds import out_of_bounds
 from hydra.cluster.constraints import parse_constraint
 from hydra.cluster.resources import parse_attributes, parse_resources
 from hydra.errors import ConfigError
@@ -48,6 +51,13 @@ CLIENTS: Final[Mapping[System, tuple[str, ...]]] = {
 
 SEARCH_TABLES: Final = ("zmqrate", "rate")
 """The tables whose figures are searched for."""
+
+_NAME: Final = re.compile(r"[^./][^/]*")
+_NAME_CHARACTERS: Final = 100
+"""Of a scenario's name: the run's folder is called by it, and a time."""
+
+_FILE_BYTES: Final = 1_000_000
+"""Of a scenario or cluster file at most."""
 
 Toml = dict[str, Any]
 Key = tuple[str | int, ...]
@@ -101,7 +111,9 @@ def load_cluster(path: Path | None = None) -> ClusterSpec:
         raise _wrong(source, ("agents",), "must be tables", "write each agent under its own [[agents]]")
     agents = [_agent(source, ("agents", index), row) for index, row in enumerate(rows)]
     homes: dict[str | int, str] = dict.fromkeys(_CLUSTER_KEYS, "cluster")
-    return _build(ClusterSpec, {**cluster, "agents": agents}, str(source), {}, homes)
+    spec = _build(ClusterSpec, {**cluster, "agents": agents}, str(source), {}, homes)
+    _sensible(str(source), spec, "cluster")
+    return spec
 
 
 def load_mesos(path: Path | None = None, overrides: Mapping[str, str | None] | None = None) -> MesosSpec:
@@ -122,7 +134,9 @@ def load_mesos(path: Path | None = None, overrides: Mapping[str, str | None] | N
     surroundings = {key: os.environ.get(f"HYDRA_MESOS_{key.upper()}") for key in ("principal", "secret")}
     given = {key: value for key, value in {**surroundings, **(overrides or {})}.items() if value}
     homes: dict[str | int, str] = dict.fromkeys(_field_names(MesosSpec), "mesos")
-    return _build(MesosSpec, {**table, **given}, str(source), {}, homes)
+    spec = _build(MesosSpec, {**table, **given}, str(source), {}, homes)
+    _sensible(str(source), spec, "mesos")
+    return spec
 
 
 def load_scenario(name_or_path: str | Path, overrides: Mapping[str, object] | None = None) -> Scenario:
@@ -168,10 +182,11 @@ def parse_set(text: str) -> tuple[str, object]:
         # One line only: a newline could smuggle in a second key.
         if "\n" not in written:
             return key, tomllib.loads(f"value = {written}")["value"]
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         if written[:1] in ("[", "{", '"', "'"):
+            # The value is not repeated: it may hold a secret.
             raise ConfigError(
-                f"--set {key}: {written} is not a TOML value: {error}",
+                f"--set {key}: not a TOML value: {error}",
                 "quote it for your shell, for example --set 'sweep.clients=[30,60]'",
             ) from error
     return key, written
@@ -198,12 +213,15 @@ def _scenario_path(name_or_path: str | Path) -> Path:
 def _read(source: Path, remedy: str) -> Toml:
     try:
         with source.open("rb") as file:
-            return tomllib.load(file)
+            data = file.read(_FILE_BYTES + 1)
+        if len(data) > _FILE_BYTES:
+            raise ConfigError(f"{source}: more than {_FILE_BYTES} bytes, which no such file has", remedy)
+        return tomllib.loads(data.decode())
     except FileNotFoundError as error:
         raise ConfigError(f"{source}: no such file", remedy) from error
     except OSError as error:
         raise ConfigError(f"{source}: cannot be read: {error.strerror}", remedy) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number of thousands of digits
         raise ConfigError(f"{source}: not TOML: {error}", "mend the line it names") from error
 
 
@@ -211,10 +229,12 @@ def _override(label: str, data: Toml, key: str, value: object) -> None:
     *tables, last = (part.strip() for part in key.split("."))
     table = data
     for depth, name in enumerate(tables):
-        inner = table.setdefault(name, {})
+        inner = table.get(name, {})
         if not isinstance(inner, dict):
             raise _wrong(label, tables[: depth + 1], "is a value and not a table", f"use {key.rsplit('.', 1)[0]}=…")
-        table = inner
+        # A copy: it may be part of another override, which is recorded as it was given.
+        table[name] = dict(inner)
+        table = table[name]
     if value is None:
         table.pop(last, None)
     else:
@@ -362,7 +382,12 @@ def _explain(
                 key = (homes[key[0]], *key)
             if key[:2] in (("kafka", "properties"), ("mesos", "secret")):  # their values may be secrets
                 return _wrong(label, key, f"must be {text}")
-            return _wrong(label, key, f"must be {text}, not {reprlib.repr(first['input'])}")
+            given = first["input"]
+            # What stands in a table or a list is not repeated: it may be a secret in the wrong place.
+            shown = (
+                "a table" if isinstance(given, dict) else "a list" if isinstance(given, list) else reprlib.repr(given)
+            )
+            return _wrong(label, key, f"must be {text}, not {shown}")
 
 
 def _existing(key: Key, data: object) -> Key:
@@ -421,6 +446,16 @@ def _field_names(noun: type | None) -> tuple[str, ...]:
 
 
 def _consistent(label: str, scenario: Scenario, data: Mapping[str, Any]) -> None:
+    _sensible(label, scenario)
+    if not _NAME.fullmatch(scenario.name) or len(scenario.name) > _NAME_CHARACTERS or not scenario.name.isprintable():
+        raise _wrong(
+            label,
+            ("name",),
+            f"must be a folder's name of at most {_NAME_CHARACTERS} characters, not {reprlib.repr(scenario.name)}",
+            "leave out slashes, control characters and a dot at the beginning",
+        )
+    if scenario.kafka.bootstrap:
+        _addresses(label, scenario.kafka.bootstrap)
     clients = CLIENTS[scenario.system]
     if scenario.client not in clients:
         raise _wrong(
@@ -442,6 +477,9 @@ def _consistent(label: str, scenario: Scenario, data: Mapping[str, Any]) -> None
         raise _wrong(
             label, ("table",), f"{scenario.table} has no search", f"remove [sweep.search] or use {SEARCH_TABLES[0]}"
         )
+    series = scenario.sweep.search.series if scenario.sweep.search else ()
+    if len(set(series)) < len(series):
+        raise _wrong(label, ("sweep", "search", "series"), f"a series stands twice in {list(series)}")
     if scenario.publishers > 1 and scenario.settings.acks == "0":
         raise _wrong(
             label,
@@ -460,20 +498,12 @@ def _consistent(label: str, scenario: Scenario, data: Mapping[str, Any]) -> None
             f"{scenario.broker.count}",
             "raise broker.count, or name a cluster of yours with --bootstrap",
         )
-    roles: Mapping[str, RoleSpec] = {
-        "publisher": scenario.publisher,
-        "subscriber": scenario.subscriber,
-        "broker": scenario.broker,
-    }
-    for role, spec in roles.items():
-        for field in fields(Demand):
-            amount = getattr(spec.demand, field.name)
-            if amount < 0:
-                raise _wrong(label, (role, "demand", field.name), f"must be 0 or more, not {amount:g}")
     settings = data.get("settings", {})
     for name, values in scenario.sweep.vary.items():
         if name not in _field_names(Settings):
             raise _unknown(label, ("sweep", "vary", name), _field_names(Settings))
+        if len(set(values)) < len(values):
+            raise _wrong(label, ("sweep", "vary", name), f"a value stands twice in {list(values)}")
         for index, value in enumerate(values):
             key = ("sweep", "vary", name, index)
             try:
@@ -481,3 +511,28 @@ def _consistent(label: str, scenario: Scenario, data: Mapping[str, Any]) -> None
             except ValidationError as error:
                 refusal = _explain("", error.errors(), {**settings, name: value}, {}, {})
                 raise _wrong(label, key, refusal.what.removeprefix(": ").removeprefix(f"{name}: ")) from error
+            for _, what in out_of_bounds(value, f"settings.{name}"):
+                raise _wrong(label, key, what)
+
+
+def _sensible(label: str, noun: object, table: str = "") -> None:
+    """Refuses the first number that is out of bounds; ``table`` is where the noun's keys stand in the file."""
+    for key, what in out_of_bounds(noun):
+        raise _wrong(label, (*([table] if table else []), key), what)
+
+
+def _addresses(label: str, bootstrap: str) -> None:
+    """Refuses what is not ``host`` or ``host:port``, several with commas."""
+    for address in bootstrap.split(","):
+        try:
+            parts = urlsplit(f"//{address.strip()}")
+            fine = parts.netloc == address.strip() and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # the port is no number up to 65535
+            fine = False
+        if not fine or not address.isprintable() or " " in address.strip() or "@" in address:
+            raise _wrong(
+                label,
+                ("kafka", "bootstrap"),
+                f"{reprlib.repr(address)} is no address",
+                "write host:port, ports are 1 to 65535",
+            )

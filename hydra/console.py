@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from typing import TextIO
+from collections.abc import Callable
+from typing import TextIO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -35,15 +37,44 @@ def describe(plan: StepPlan) -> str:
     return f"{plan.clients} clients, {series}{rate}, batch {settings.msg_batch}{cohort}"
 
 
+class _Tolerant:
+    """A stream that drops what cannot be written: its terminal is closed, its reader gone, its disk full."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Writes it, or not."""
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Writes what is left, or not."""
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+
 class Observer:
     """Shows a run on standard error: plain lines when that is piped, a progress line on a terminal.
 
-    ``quiet`` shows warnings only.
+    A reader that goes away, or a disk that is full, ends the display and not the run.
+
+    Args:
+        stream: where to write; None is standard error.
+        quiet: show warnings only.
+        redact: hides secrets in a text.
     """
 
-    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
-        self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
+    def __init__(
+        self, stream: TextIO | None = None, *, quiet: bool = False, redact: Callable[[str], str] = str
+    ) -> None:
+        self._console = Console(file=cast("TextIO", _Tolerant(stream or sys.stderr)), highlight=False, soft_wrap=True)
         self._quiet = quiet
+        self._redact = redact
         self._progress: Progress | None = None
         self._task = TaskID(0)
         self._steps = 0
@@ -60,11 +91,14 @@ class Observer:
     def say(self, text: str) -> None:
         """One line about what happens."""
         if not self._quiet:
-            self._console.print(text, markup=False)
+            self._print(text)
 
     def warn(self, text: str) -> None:
         """One line that must not be overlooked."""
-        self._console.print(f"warning: {text}", markup=False, style="yellow")
+        self._print(f"warning: {text}", "yellow")
+
+    def _print(self, text: str, style: str | None = None) -> None:
+        self._console.print(self._redact(text), markup=False, style=style)
 
     def step_begins(self, plan: StepPlan, left_s: float) -> None:
         """A step is being prepared; ``left_s`` is about how long the run still takes."""

@@ -7,7 +7,7 @@ import platform
 import resource
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -15,33 +15,15 @@ from typing import Any
 
 import psutil
 
-from hydra.kafkatest.properties import redact
 from hydra.model import ClusterSpec, Scenario
+from hydra.redaction import Redactor
 
 
-def redacted(scenario: Scenario) -> Scenario:
-    """The scenario as it may be written down: the values of secret properties are replaced."""
-    return replace(scenario, kafka=replace(scenario.kafka, properties=redact(scenario.kafka.properties)))
-
-
-def _without_secrets(words: Sequence[str]) -> str:
-    """The command line as it may be written down: properties are given as key=value."""
-    hidden = []
-    for word in words:
-        key, equals, value = word.partition("=")
-        name = key.removeprefix("--kafka-prop").removeprefix("kafka.properties.").strip("'\"")
-        hidden.append(f"{key}={redact({name: value})[name]}" if equals else word)
-    return shlex.join(hidden)
-
-
-def _redacted_overrides(overrides: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    for key, value in overrides.items():
-        if key.startswith("kafka.properties.") and isinstance(value, str):
-            yield key, redact({key: value})[key]
-        elif key == "kafka.properties" and isinstance(value, dict):
-            yield key, redact({name: str(text) for name, text in value.items()})
-        else:
-            yield key, value
+def redacted(scenario: Scenario, redactor: Redactor) -> Scenario:
+    """The scenario as it may be written down: without secrets where a user wrote free text."""
+    kafka = scenario.kafka
+    shown = replace(kafka, bootstrap=redactor.text(kafka.bootstrap), properties=redactor.properties(kafka.properties))
+    return replace(scenario, description=redactor.text(scenario.description), kafka=shown)
 
 
 def facts(
@@ -51,6 +33,7 @@ def facts(
     master: str,
     command_line: Sequence[str],
     overrides: Mapping[str, object],
+    redactor: Redactor,
 ) -> dict[str, Any]:
     """The facts of a run by key, JSON values; secrets are hidden wherever they stand.
 
@@ -63,18 +46,17 @@ def facts(
         master: where else.
         command_line: the words of the command.
         overrides: what the command replaced in the scenario, by dotted key.
+        redactor: knows the secrets.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return {
         "name": name,
         "began": datetime.now(UTC).isoformat(timespec="seconds"),
-        "scenario": redacted(scenario),
+        "scenario": redacted(scenario, redactor),
         "cluster": cluster,
-        "master": master,
-        "command_line": _without_secrets(command_line),
-        "overrides": {
-            k: redact(v) if isinstance(v, dict) and k == "kafka.properties" else v for k, v in overrides.items()
-        },
+        "master": redactor.text(master),
+        "command_line": shlex.join(redactor.command_line(command_line)),
+        "overrides": {key: redactor.value(value, key) for key, value in overrides.items()},
         "versions": {
             "hydra": version("hydra-scale"),
             "python": platform.python_version(),

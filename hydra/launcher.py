@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,11 +20,12 @@ from hydra.cluster.placement import merge
 from hydra.cluster.resources import fits, need_of
 from hydra.cluster.splitting import split
 from hydra.console import Observer, duration
-from hydra.errors import EXIT_INTERRUPTED
+from hydra.errors import EXIT_INTERRUPTED, HydraError, RunDirectoryError
 from hydra.facts import facts
 from hydra.kafkatest.system import KafkaSystem
 from hydra.limits.machine import raise_soft_limits
 from hydra.model import Agent, ClusterSpec, MesosSpec, Role, RoleSpec, Scenario
+from hydra.redaction import Redactor
 from hydra.results.store import RunStore
 from hydra.runner import run
 from hydra.sweep import for_scenario
@@ -137,13 +139,24 @@ def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int,
     Raises:
         HydraError: the run could not begin, or could not go on.
     """
-    observer = Observer(quiet=order.quiet)
+    redactor = Redactor.of_run(scenario, order.mesos)
+    try:
+        return _launch(scenario, cluster, order, redactor)
+    except HydraError as e:
+        e.what, e.remedy = redactor.text(e.what), redactor.text(e.remedy)
+        raise
+
+
+def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Redactor) -> tuple[int, RunStore]:
+    if not order.resume:
+        _check_folder(order.out)
+    observer = Observer(quiet=order.quiet, redact=redactor.text)
     raise_soft_limits()
     system = system_for(scenario, here=order.master == LOCAL)
     system.check()
     with engine(cluster, order, system) as its_engine:
         check_placement(scenario, cluster, its_engine)
-        store = _store(scenario, cluster, order)
+        store = _store(scenario, cluster, order, redactor)
         sweep = for_scenario(scenario)
         expected, bound = duration(sweep.expected_s()), duration(sweep.bound_s())
         observer.say(f"{scenario.name} into {order.out}: about {expected} if nothing is backlogged, {bound} at most")
@@ -154,10 +167,29 @@ def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int,
             return EXIT_INTERRUPTED, store
 
 
-def _store(scenario: Scenario, cluster: ClusterSpec, order: Order) -> RunStore:
+def _check_folder(out: Path) -> None:
+    """Refuses a run directory that cannot be made, before anything starts.
+
+    Raises:
+        RunDirectoryError: it has no name or one that is too long, or is to be in what cannot be written.
+    """
+    try:
+        if not out.resolve().name:
+            raise RunDirectoryError(f"{out} is no folder of its own", "choose another folder with --out")
+        there = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
+    except OSError as e:
+        raise RunDirectoryError(f"{out}: {e.strerror}", "choose another folder with --out") from e
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise RunDirectoryError(f"{out}: {there} is no folder that can be written", "choose another folder with --out")
+
+
+def _store(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Redactor) -> RunStore:
     if not order.resume:
-        known = facts(order.out.name, scenario, cluster, order.master, order.command_line, order.overrides)
-        return RunStore.create(order.out, known)
+        asked = (order.master, order.command_line, order.overrides)
+        store = RunStore.create(order.out, facts(order.out.name, scenario, cluster, *asked, redactor))
+        store.redact = redactor.text
+        return store
     store = RunStore.open(order.out, writable=True)
+    store.redact = redactor.text
     store.add_event("resumed", f"after {len(store.results())} steps")
     return store

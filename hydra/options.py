@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from hydra.config import CLIENTS, parse_set
-from hydra.errors import ConfigError
+from hydra.kafkatest.properties import parse, parse_file
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -32,6 +32,26 @@ class Counts(click.ParamType[list[int]]):
         return numbers
 
 
+class Word(click.ParamType[str]):
+    """Text that is not empty."""
+
+    name = "TEXT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The text; fails with one line where there is none."""
+        if not str(value).strip():
+            self.fail("it is empty", param, ctx)
+        return value
+
+
+class FilePath(click.Path):
+    """A path that is not empty: that would be the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; fails with one line where it is empty."""
+        return super().convert(WORD.convert(str(value), param, ctx), param, ctx)
+
+
 class RateType(click.ParamType[float | str]):
     """Messages per second, or ``max``."""
 
@@ -49,6 +69,8 @@ class RateType(click.ParamType[float | str]):
 
 COUNTS = Counts()
 RATE = RateType()
+WORD = Word()
+PATH = FilePath(path_type=Path)
 
 
 def _flags(*options: Callable[[_F], _F]) -> Callable[[_F], _F]:
@@ -60,14 +82,22 @@ def _flags(*options: Callable[[_F], _F]) -> Callable[[_F], _F]:
     return decorate
 
 
+master_flag = click.option(
+    "--master", type=WORD, default="local", show_default=True, help="local, or the address of a Mesos master."
+)
+
 run_flags = _flags(
-    click.option("--out", type=click.Path(path_type=Path), help="Run directory to make (default: runs/NAME-TIME)."),
-    click.option("--config", type=click.Path(path_type=Path), help="Cluster file (default: conf/hydra.toml)."),
-    click.option("--master", default="local", show_default=True, help="local, or the address of a Mesos master."),
-    click.option("--advertise", metavar="ADDRESS", help="This machine's address as Mesos agents reach it."),
-    click.option("--artifact", metavar="URL", help="A copy of the agents' archive that you serve (hydra artifact)."),
+    click.option("--out", type=PATH, help="Run directory to make (default: runs/NAME-TIME)."),
+    click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml)."),
+    click.option(
+        "--master", type=WORD, default="local", show_default=True, help="local, or the address of a Mesos master."
+    ),
+    click.option("--advertise", type=WORD, metavar="ADDRESS", help="This machine's address as Mesos agents reach it."),
+    click.option(
+        "--artifact", type=WORD, metavar="URL", help="A copy of the agents' archive that you serve (hydra artifact)."
+    ),
     click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Replace any key of the scenario."),
-    click.option("--resume", type=click.Path(path_type=Path), metavar="DIR", help="Go on with the run in DIR."),
+    click.option("--resume", type=PATH, metavar="DIR", help="Go on with the run in DIR."),
     click.option("--repeat", type=int, metavar="N", help="Measure each row N times: mean and 95 % interval."),
     click.option("--fail-if", "fail_if", multiple=True, metavar="EXPR", help="Exit with 3 if a row's figure is so."),
     click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON instead of the table."),
@@ -82,8 +112,9 @@ sweep_flags = _flags(
 """Flags of every command with a scenario of its own."""
 
 kafka_flags = _flags(
-    click.option("--bootstrap", metavar="HOST:PORT", help="Your own cluster (default: brokers come along)."),
+    click.option("--bootstrap", type=WORD, metavar="HOST:PORT", help="Your own cluster (default: brokers come along)."),
     click.option("--kafka-prop", "kafka_props", multiple=True, metavar="KEY=VALUE", help="Any client property."),
+    click.option("--kafka-prop-file", type=PATH, help="A file of them, KEY=VALUE a line: for passwords."),
     click.option("--partitions", type=int, help="Partitions of the run's topic."),
     click.option("--replication-factor", type=int, help="Replicas of the run's topic."),
     click.option("--client", type=click.Choice(CLIENTS["kafka"]), help="Client implementation."),
@@ -156,7 +187,7 @@ def overrides(flags: Mapping[str, Any], sets: tuple[str, ...]) -> dict[str, obje
     """Dotted keys and values from flags that were given, then from ``--set``, which wins.
 
     Raises:
-        ConfigError: a ``--set`` or ``--kafka-prop`` is no KEY=VALUE.
+        UsageError: a ``--set`` or ``--kafka-prop`` is no KEY=VALUE, or sets what a user may not.
     """
     result: dict[str, object] = {_KEYS[f]: v for f, v in flags.items() if f in _KEYS and v is not None}
     batches = flags.get("msg_batch")
@@ -164,12 +195,10 @@ def overrides(flags: Mapping[str, Any], sets: tuple[str, ...]) -> dict[str, obje
         result["sweep.vary"] = {"msg_batch": batches}
     elif batches is not None:
         result["settings.msg_batch"] = batches
-    properties: dict[str, object] = {}
-    for text in flags.get("kafka_props", ()):
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise ConfigError(f"--kafka-prop {text.partition('=')[0]!r} has no value", "write --kafka-prop key=value")
-        properties[key] = value
+    properties: dict[str, str] = {}
+    if flags.get("kafka_prop_file"):
+        properties |= parse_file(flags["kafka_prop_file"])
+    properties |= parse(flags.get("kafka_props", ()))
     if properties:
         result["kafka.properties"] = properties
     result.update(parse_set(text) for text in sets)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from hydra.config import load_scenario
 from hydra.errors import ConfigError, RunDirectoryError
 from hydra.facts import redacted
-from hydra.kafkatest.properties import HIDDEN
 from hydra.model import Scenario
+from hydra.redaction import HIDDEN, Redactor
 from hydra.results.earlier import bisected
 from hydra.results.store import RunStore
-
-_PROPERTIES: Final = "kafka.properties"
 
 
 def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, object]) -> Scenario:
@@ -39,13 +37,14 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
             f"{directory} is a search of an earlier Hydra, by bisection: this one would ask for other steps",
             "go on with the Hydra that made it, or start a new run",
         )
-    properties: Any = given.get(_PROPERTIES, first.get(_PROPERTIES)) or {}
-    if hidden := [key for key, value in properties.items() if value == HIDDEN]:
-        raise ConfigError(
-            f"secrets are not stored with a run: {', '.join(hidden)}", "give --kafka-prop for all properties again"
-        )
     scenario = load_scenario(name_or_path, {**first, **given})
-    difference = next(differences(stored, msgspec.to_builtins(redacted(scenario))), None)
+    if hidden := [key for key, value in scenario.kafka.properties.items() if HIDDEN in value]:
+        raise ConfigError(
+            f"secrets are not stored with a run: {', '.join(hidden)}",
+            "give all Kafka properties again",
+        )
+    shown = redacted(scenario, Redactor.of_run(scenario))
+    difference = next(differences(stored, msgspec.to_builtins(shown)), None)
     if difference is not None:
         raise RunDirectoryError(
             f"{directory} is a run of another scenario: {difference}", "resume it as it was started, or start a new one"

@@ -168,10 +168,10 @@ class _Steps:
         except (PlacementError, DoesNotFitError) as e:
             if not self._begun and isinstance(e, PlacementError):
                 raise
-            result = StepResult(self._stepper.epoch, plan, "skipped", reason=str(e))
+            result = StepResult(self._stepper.epoch, plan, "skipped", reason=self._store.redact(str(e)))
             self._store.add_step(result)
         except (StepError, ReadinessError) as e:
-            result = StepResult(self._stepper.epoch, plan, "failed", reason=str(e))
+            result = StepResult(self._stepper.epoch, plan, "failed", reason=self._store.redact(str(e)))
             self._store.add_step(result)
         else:
             began = time.monotonic()

@@ -1,12 +1,30 @@
-"""Of the whole test suite: the programs that the conformance suite is run against, and the bench to put clients on."""
+"""Of the whole test suite: what it may take, the programs under test, and the bench to put clients on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import pytest
+from hypothesis import settings
 
 from tests.conformance.bench import Bench
+
+STARTING: Final = frozenset(
+    {"bench", "broker", "own_broker", "needs_kafka", "kafka", "cluster", "zmq_client", "kafka_client"}
+)
+"""Fixtures that start brokers or clients, or that tests which do so ask for."""
+
+# A machine that is shared tells nothing of a test by the time that an example takes.
+settings.register_profile("shared", deadline=None)
+settings.load_profile("shared")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what starts processes, by its fixtures."""
+    for item in items:
+        if STARTING.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.processes)
 
 
 @pytest.fixture

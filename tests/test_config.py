@@ -197,7 +197,7 @@ def test_a_secret_is_not_repeated_in_an_error() -> None:
         ({"sweep.vary.acks": ["1", "2"]}, "sweep.vary.acks.1: must be '0', '1' or 'all', not '2'"),
         ({"sweep.vary": {}, "sweep.search": {}}, "table: batch has no search; remove [sweep.search]"),
         ({"table": "zmqrate"}, "table: zmqrate is the table of a search; add [sweep.search]"),
-        ({"subscriber.demand.base_cpus": -1}, "subscriber.demand.base_cpus: must be 0 or more, not -1"),
+        ({"subscriber.demand.base_cpus": -1}, "subscriber.demand.base_cpus: must be 0 to 1000000, not -1"),
         ({"subscriber.constraints": "group"}, "subscriber.constraints: must be a list of constraints"),
         ({"subscriber.constraints": ["group", "UNIQUE"]}, "subscriber.constraints.0: must be a list of strings"),
         ({"subscriber.constraints": [["group", "IS"]]}, "subscriber.constraints.0: unknown operator 'IS'"),
@@ -220,7 +220,7 @@ def test_a_wrong_key_or_value_is_named_with_its_remedy(overrides: dict[str, obje
         ({"broker.counts": 2}, "broker.counts: unknown key; did you mean count"),
         ({"broker.constraints": [["hostname", "MAX_PER"]]}, "broker.constraints"),
         ({"broker.demand.ports": 1}, "demand.ports must be 2 (for clients, and for controllers) or 0"),
-        ({"broker.demand.base_mem": -1.0}, "broker.demand.base_mem: must be 0 or more"),
+        ({"broker.demand.base_mem": -1.0}, "broker.demand.base_mem: must be 0 to 1000000000000, not -1"),
         ({"kafka.replication_factor": 2}, "2 replicas need as many brokers, and broker.count is 1"),
     ],
 )

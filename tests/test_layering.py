@@ -41,6 +41,7 @@ TIERS = {
     ],
     "parts": [
         "hydra.config",
+        "hydra.bounds",
         "hydra.console",
         "hydra.control",
         "hydra.cluster",
@@ -57,6 +58,7 @@ TIERS = {
         "hydra.brokers",
         "hydra.deployment",
         "hydra.facts",
+        "hydra.redaction",
         "hydra.resume",
         "hydra.step",
         "hydra.runner",

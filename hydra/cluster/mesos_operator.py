@@ -9,6 +9,7 @@ import base64
 import contextlib
 import http.client
 import json
+import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from hydra.model import Agent
 
 DEFAULT_PORT: Final = 5050
 INSTALL: Final = "pip install ./shims/http-parser '.[mesos]'"
+_HOST: Final = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?")
 _TIMEOUT_S: Final = 10.0
 _TAIL_BYTES: Final = 2048
 _TAIL_LINES: Final = 5
@@ -54,7 +56,7 @@ def hosts(master: str) -> list[tuple[str, int]]:
     found = []
     for part in rest.split(","):
         host, colon, number = part.strip().partition(":")
-        if not host or "/" in part or (colon and not (number.isdigit() and 0 < int(number) < 65536)):
+        if not _HOST.fullmatch(host) or (colon and not (number.isdigit() and 0 < int(number) < 65536)):
             raise UsageError(f"--master {master} is no address", "write local, host:5050 or zk://h1:2181,h2:2181/mesos")
         found.append((host, int(number) if colon else port))
     if len(found) > 1 and not master.startswith("zk://"):

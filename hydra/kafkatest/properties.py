@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
 from hydra.errors import UsageError
@@ -53,8 +54,17 @@ CONTROLLED: Final = {
 }
 """Properties that a user may not set, each with what to do instead."""
 
-_SECRET: Final = re.compile(r"password|secret|passphrase|\.pem$|jaas|oauthbearer\.config|keystore\.key|assertion")
-HIDDEN: Final = "***"
+_SECRET: Final = re.compile(
+    r"password|secret|passphrase|\.pem$|jaas|oauthbearer\.config|keystore\.key|assertion|kinit\.cmd", re.IGNORECASE
+)
+_PART: Final = re.compile(
+    r"""\w*(?:password|secret|passphrase|token|key)\w*\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;,"']+))""", re.IGNORECASE
+)
+"""A secret inside a value that holds several things: a JAAS configuration, the settings of OAUTHBEARER."""
+_LEAST_LINE: Final = 16
+"""Characters of a line that is a secret by itself in a key of several lines."""
+
+_FILE_CHARACTERS: Final = 1_000_000
 
 KafkaPythonValue = str | int | bool
 
@@ -133,23 +143,62 @@ _PYTHON_ALL: Final = {**_PYTHON_BOTH, **_PYTHON_PRODUCER, **_PYTHON_CONSUMER}
 
 
 def parse(items: Iterable[str]) -> dict[str, str]:
-    """``key=value`` items as a mapping.
+    """``key=value`` items as a mapping, by the names that were given.
 
     Raises:
         UsageError: an item has no ``=``, or its key is not one that a user may set. The value is never shown.
     """
     found: dict[str, str] = {}
     for item in items:
-        key, equals, value = item.partition("=")
-        if not equals or not key.strip():
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not key:
             raise UsageError("a --kafka-prop has no '='", "write --kafka-prop key=value")
-        found[_known(key.strip())] = value.strip()
+        _known(key)
+        found[key] = value
     return found
 
 
-def redact(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties with every secret's value hidden: what may be printed and stored."""
-    return {k: HIDDEN if _SECRET.search(k) else v for k, v in properties.items()}
+def parse_file(path: Path) -> dict[str, str]:
+    """The properties in a file: ``key=value`` a line, nothing is escaped; ``#`` begins a comment line.
+
+    Raises:
+        UsageError: it cannot be read, or a line is no property that a user may set. A value is never shown.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_FILE_CHARACTERS + 1)
+    except OSError as e:
+        raise UsageError(f"--kafka-prop-file {path}: cannot be read: {e.strerror}", "name a readable file") from e
+    except UnicodeDecodeError as e:
+        raise UsageError(f"--kafka-prop-file {path}: is not UTF-8", "write one key=value a line") from e
+    if len(text) > _FILE_CHARACTERS:
+        raise UsageError(
+            f"--kafka-prop-file {path}: has more than {_FILE_CHARACTERS} characters", "name a file of key=value lines"
+        )
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if "=" not in line:
+            raise UsageError(f"--kafka-prop-file {path}: line {number} has no '='", "write one key=value a line")
+        found |= parse([line])
+    return found
+
+
+def is_secret(key: str) -> bool:
+    """Whether the value of a property is secret; ``key`` may be a dotted key of a scenario that ends with its name."""
+    return _SECRET.search(key) is not None
+
+
+def secret_values(properties: Mapping[str, str]) -> Iterator[str]:
+    """The values that nobody may see: those of secret properties, and the passwords and keys inside of them."""
+    for key, value in properties.items():
+        if is_secret(key):
+            yield value
+            yield from (part for parts in _PART.findall(value) for part in parts if part)
+            lines = value.splitlines()
+            if len(lines) > 1:
+                yield from (line for line in lines if len(line) >= _LEAST_LINE and not line.startswith("-----"))
 
 
 def confluent_config(properties: Mapping[str, str], role: Role | None) -> dict[str, str]:

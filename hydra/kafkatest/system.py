@@ -11,9 +11,10 @@ from typing import Final, get_args
 
 from hydra.control.protocol import KafkaTopic
 from hydra.errors import BrokerError, StepError
+from hydra.kafkatest.accepted import check_values
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
-from hydra.kafkatest.properties import confluent_config, kafka_python_config
+from hydra.kafkatest.properties import kafka_python_config
 from hydra.kafkatest.topics import Topics
 from hydra.model import Role, Scenario
 from hydra.nativeclient import command
@@ -48,12 +49,10 @@ class KafkaSystem:
     def check(self) -> None:
         """The user's properties fit the client, and a broker of our own has its jars, and its Java if it runs here."""
         properties = self._spec.properties
-        confluent_config(properties, None)
-        for role in get_args(Role):
-            if self._scenario.client == "kafka-python":
+        check_values(properties)
+        if self._scenario.client == "kafka-python":
+            for role in get_args(Role):
                 kafka_python_config(properties, role)
-            else:
-                confluent_config(properties, role)
         self.program("subscriber")
         if not self._spec.bootstrap:
             if self._here:

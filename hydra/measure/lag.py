@@ -99,11 +99,21 @@ def _median(values: Lags, axis: int) -> Lags:
 def _growing(lags: Lags, times: Lags) -> NDArray[np.bool_]:
     """Whether each row grows, certainly and by enough; all rows are one family of tests."""
     # The median of the pairs' slopes is above the least share where most pairs' are: no need to sort 190 of each row.
-    large = np.nansum(np.sign(_differences(lags - LEAST_SHARE * times)), axis=1) > 0
+    large = _rises(lags - LEAST_SHARE * times) > 0
     p_values = np.ones(len(lags))
     if large.any():
         p_values[large] = trend_p_values(lags[large], times)
     return holm(p_values, LEVEL)
+
+
+def _rises(values: Lags) -> NDArray[np.int16]:
+    """Of each row, how many more of its pairs rise than fall. NaN does neither."""
+    rises = np.zeros(len(values), np.int16)
+    columns = np.ascontiguousarray(values.T)  # sums along the rows take ten times as long
+    for apart in range(1, len(columns)):
+        earlier, later = columns[:-apart], columns[apart:]
+        rises += (later > earlier).sum(axis=0, dtype=np.int16) - (later < earlier).sum(axis=0, dtype=np.int16)
+    return rises
 
 
 def _differences(values: Lags) -> Lags:

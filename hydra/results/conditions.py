@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -68,7 +69,7 @@ def parse(text: str, columns: Sequence[str]) -> Condition:
         number = float(form[3]) if form else 0.0
     except ValueError:
         form = None
-    if not form:
+    if not form or not math.isfinite(number):
         raise UsageError(f"--fail-if {text!r} is no comparison", "write it like 'client_loss_pct > 0.5'")
     if form[1] not in columns:
         near = get_close_matches(form[1], columns, 1)

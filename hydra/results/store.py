@@ -12,7 +12,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -42,10 +42,15 @@ class RunStore:
     """A run that is written or read; made by :meth:`create` or :meth:`open`, closed as a context manager.
 
     Every method raises HydraError when the disk is full or fails; what was committed before stays.
+
+    Attributes:
+        directory: the run's.
+        redact: hides the run's secrets in the text of events.
     """
 
     def __init__(self, directory: Path, connection: sqlite3.Connection) -> None:
         self.directory = directory
+        self.redact: Callable[[str], str] = str
         self._db = connection
 
     # --- opening -----------------------------------------------------------------------------------------------
@@ -150,7 +155,7 @@ class RunStore:
         with self._transaction():
             self._db.execute(
                 "INSERT INTO events (time_ns, epoch, kind, detail) VALUES (?, ?, ?, ?)",
-                (time.time_ns(), epoch, kind, detail),
+                (time.time_ns(), epoch, kind, self.redact(detail)),
             )
 
     @contextlib.contextmanager

@@ -29,7 +29,7 @@ def test_the_index_is_hdrhistograms(value: int) -> None:
     assert highest_of(index) == HDR.get_highest_equivalent_value(value)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.lists(values, min_size=1, max_size=60), max_size=5))
 def test_batches_of_every_size_count_like_hdrhistogram(batches: list[list[int]]) -> None:
     recorder = LatencyRecorder()

@@ -70,7 +70,7 @@ def deliveries(draw: st.DrawFn) -> list[list[tuple[int, int, int]]]:
     return batches
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     batches=deliveries(),
     sent=st.integers(0, 170),

@@ -301,7 +301,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_whatever_happens_no_offer_is_used_twice_or_overdrawn_and_every_group_is_accounted_for(
     steps: list[tuple[Any, ...]],
 ) -> None:

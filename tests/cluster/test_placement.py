@@ -200,7 +200,7 @@ def demanded(draw: st.DrawFn) -> list[Group]:
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(clusters(), demanded(), demanded())
 def test_placement_never_overcommits_nor_breaks_a_constraint_and_explains_the_rest(
     agents: list[Agent], before: list[Group], groups: list[Group]
@@ -240,7 +240,7 @@ def test_placement_never_overcommits_nor_breaks_a_constraint_and_explains_the_re
             assert not open_now or any(c.operator == "GROUP_BY" for c in refused.group.constraints)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(clusters(), demanded())
 def test_placement_is_deterministic(agents: list[Agent], groups: list[Group]) -> None:
     assert place(agents, groups) == place(agents, groups)
@@ -308,7 +308,7 @@ def test_a_role_that_does_not_fit_is_refused_with_the_reason(
         split(count, agents, spec, 1000)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(clusters(), st.integers(1, 300), st.integers(1, 100), st.builds(RoleSpec, CONSTRAINTS, DEMAND))
 def test_what_split_returns_can_be_placed(agents: list[Agent], count: int, max_group: int, spec: RoleSpec) -> None:
     try:

@@ -34,12 +34,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize(name, commands, ids=[c.rsplit("/", 1)[-1].rsplit(" ", 1)[-1] for c in commands])
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "zmq_client" in getattr(item, "fixturenames", ()) or "kafka_client" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.processes)
-
-
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
     """One broker for the whole suite."""

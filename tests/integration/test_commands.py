@@ -161,40 +161,6 @@ def test_agents_lists_what_is_declared() -> None:
     assert agents[0]["attributes"] == "group:cpu4-mem16"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["zmqfixed", "--rate", "abc"], "neither messages per second nor max"),
-        (["zmqfixed", "--rate", "-5"], "rate must be above 0"),
-        (["zmqfixed", "--clients", "0"], "at least 1"),
-        (["zmqfixed", "--clients", "3,x"], "whole numbers"),
-        (["zmqfixed", "--message-size", "3"], "message_size must be 24"),
-        (["zmqfixed", "--duration", "0"], "duration_s"),
-        (["zmqfixed", "--clients", "1000000"], "do not fit"),
-        (["zmqfixed", "--foo"], "No such option"),
-        (["zmqfixd"], "No such command"),
-        (["run", "nosuch"], "known scenarios"),
-        (["run", "zmqfixed", "--set", "settings.ratee=3"], "did you mean rate"),
-        (["run", "zmqfixed", "--set", "nonsense"], "nonsense"),
-        (["kafka-batch", "--kafka-prop", "nonsense"], "key=value"),
-        (["kafka-batch", "--kafka-prop", "no.such.property=1"], "no.such.property"),
-        (["kafka-batch", "--client", "pyzmq"], "confluent-kafka"),
-        (["kafka-batch", "--bootstrap", "127.0.0.1:1", "--kafka-prop", "group.id=x"], "group.id"),
-        (["zmqfixed", "--config", "nosuch.toml"], "nosuch.toml"),
-        (["zmqfixed", "--master", "host:port"], "--master"),
-        (["runs", "nosuch"], "nosuch"),
-    ],
-)
-def test_bad_input_is_one_line_with_exit_code_2_and_starts_nothing(
-    tmp_path: Path, arguments: list[str], said: str
-) -> None:
-    extra = ["--out", str(tmp_path / "run")] if arguments[0] not in ("runs", "zmqfixd") else []
-    done = hydra(*arguments, *extra, expect=2, cwd=tmp_path)
-    assert said in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_run_directory_is_never_overwritten(tmp_path: Path) -> None:
     small = ("zmqfixed", "--clients", "2", "--rate", 100, "--duration", 0.2, "--out", tmp_path / "run")
     hydra(*small)

@@ -19,6 +19,8 @@ from hydra.kafkatest.topics import Topics
 
 from .conftest import wait_until
 
+pytestmark = pytest.mark.usefixtures("needs_kafka")
+
 
 def gone(*pids: int) -> bool:
     return not any(psutil.pid_exists(p) and psutil.Process(p).status() != psutil.STATUS_ZOMBIE for p in pids)

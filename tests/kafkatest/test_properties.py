@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from hydra.errors import UsageError
@@ -14,11 +16,37 @@ SECURE = {
 }
 
 
-def test_items_are_parsed_and_java_names_translated() -> None:
-    assert properties.parse(["fetch.max.wait.ms=7", "sasl.password=a=b"]) == {
-        "fetch.wait.max.ms": "7",
+def test_items_are_parsed() -> None:
+    assert properties.parse(["fetch.max.wait.ms=7", " sasl.password = a=b "]) == {
+        "fetch.max.wait.ms": "7",
         "sasl.password": "a=b",
     }
+
+
+def test_a_file_has_one_property_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("# mine\n\nsasl.username=me\n  sasl.password = a=b\\#c\n")
+    assert properties.parse_file(file) == {"sasl.username": "me", "sasl.password": "a=b\\#c"}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"sasl.username=me\ngeheim\n", "line 2 has no '='"),
+        (b"sasl.pasword=geheim", "did you mean 'sasl.password'"),
+        (b"sasl.password=geheim\xff", "is not UTF-8"),
+        (b"sasl.password=" + 200_000 * b"geheim", "more than 1000000 characters"),
+        (None, "cannot be read: No such file"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_without_a_value(tmp_path: Path, content: bytes | None, said: str) -> None:
+    file = tmp_path / "client.properties"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(UsageError) as refusal:
+        properties.parse_file(file)
+    assert said in str(refusal.value)
+    assert "geheim" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -77,11 +105,21 @@ def test_what_kafka_python_cannot_do_is_refused(key: str, value: str, text: str)
         properties.kafka_python_config({key: value}, "subscriber")
 
 
-def test_secrets_are_hidden() -> None:
-    hidden = properties.redact({**SECURE, "ssl.key.pem": "x", "ssl.key.password": "x", "sasl.oauthbearer.config": "x"})
-    assert [k for k, v in hidden.items() if v == "***"] == [
-        "sasl.password",
-        "ssl.key.pem",
-        "ssl.key.password",
-        "sasl.oauthbearer.config",
-    ]
+def test_secrets_are_told_from_the_rest_and_found_inside_of_values() -> None:
+    pem = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END PRIVATE KEY-----"
+    given = {
+        **SECURE,
+        "ssl.key.pem": pem,
+        "sasl.jaas.config": 'PlainLoginModule required username="me" password="in quotes";',
+        "sasl.oauthbearer.config": "principal=me clientSecret=bare scope=all",
+    }
+    assert [key for key in given if properties.is_secret(key)] == ["sasl.password", *list(given)[-3:]]
+    assert set(properties.secret_values(given)) == {
+        "geheim",
+        pem,
+        "MIIEvQIBADANBgkqhkiG",
+        given["sasl.jaas.config"],
+        "in quotes",
+        given["sasl.oauthbearer.config"],
+        "bare",
+    }

@@ -21,13 +21,13 @@ def counted(values: list[int]) -> Histogram:
     return recorder.histogram()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(samples, samples)
 def test_merging_equals_counting_everything_in_one(one: list[int], two: list[int]) -> None:
     assert latency.merge([counted(one), counted(two), Histogram()]) == counted(one + two)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(samples.filter(bool))
 def test_percentiles_are_hdrhistograms_up_to_the_maximum(values: list[int]) -> None:
     hdr = HdrHistogram(LATENCY_LOWEST_US, LATENCY_HIGHEST_US, LATENCY_DIGITS)
@@ -38,7 +38,7 @@ def test_percentiles_are_hdrhistograms_up_to_the_maximum(values: list[int]) -> N
     assert latency.percentiles_us(counted(values), percents) == expected
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(samples)
 def test_the_stored_encoding_gives_the_same_histogram_back(values: list[int]) -> None:
     h = counted(values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from hydra.errors import MissingDependencyError
 from hydra.kafkatest.jars import cache_folder, fetch, find_java
 from tests.integration.command import assert_all_arrived, events, hydra, table
+from tests.integration.secret import leaks, property_file
 from tests.mesos.cluster import Cluster
 
 pytestmark = pytest.mark.processes
@@ -38,7 +40,8 @@ def archive(jars: list[Path], cache_home: Path) -> None:
 
 def test_a_broker_is_a_task_on_the_ports_that_its_agent_offered(cluster: Cluster, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    hydra(*FIXED, "--clients", 3, "--duration", 2, "--master", cluster.address, "--out", run)
+    properties = ("--kafka-prop-file", property_file(tmp_path))
+    hydra(*FIXED, "--clients", 3, "--duration", 2, "--master", cluster.address, "--out", run, *properties)
     (row,) = table(run)
     assert row["failed_clients"] == "0"
     assert_all_arrived(row, 400)
@@ -51,6 +54,11 @@ def test_a_broker_is_a_task_on_the_ports_that_its_agent_offered(cluster: Cluster
     assert port != controller_port
     assert any(f"at {variables['HYDRA_DATA_HOST']}:{port} after" in e for e in events(run) if e.startswith("brokers:"))
     assert set(cluster.states().values()) <= {"TASK_FINISHED", "TASK_KILLED"}
+    # A master knows no more than it was told, and agents keep what clients said: the password is in neither.
+    assert not leaks(json.dumps(cluster.ask(lambda: cluster.master.calls), ensure_ascii=False).encode())
+    said = [path for path in (tmp_path / "mesos").rglob("std*") if path.is_file()]
+    assert len(said) >= 2 * len(infos)
+    assert not [path for path in said if leaks(path.read_bytes())]
     # Neither Kafka nor its data outlive the task.
     assert not list((tmp_path / "mesos").glob("*/slaves/**/broker/"))
 

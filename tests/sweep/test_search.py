@@ -358,7 +358,7 @@ def test_each_high_water_mark_has_a_search_of_its_own() -> None:
         assert row[f"loss_sndhwm_{mark}_steps"] == steps > 0
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     data=st.data(),
     search=st.builds(

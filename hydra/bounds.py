@@ -1,0 +1,86 @@
+"""The least and the most that a scenario or a cluster file may ask for.
+
+The model says what can be; these say what makes sense, so that a slip of the finger is refused before anything starts.
+They are no part of the model, because runs that earlier versions stored must still be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Final
+
+_INT32: Final = 2**31 - 1
+_DAY_S: Final = 86_400
+_RATE: Final = (1e-6, 1e9)
+"""Messages/s: clients take a rate as a fraction with a denominator of at most 10⁶, and count in ns."""
+
+BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
+    "publishers": (1, 10_000),
+    "warmup_s": (0, 3600),
+    "drain_max_s": (0, _DAY_S),
+    "ready_timeout_s": (0, _DAY_S),
+    "publisher_memory_mb": (0, 1e9),
+    "sweep.clients": (1, 1_000_000),
+    "sweep.duration_s": (0.001, _DAY_S),
+    "sweep.repeat": (1, 10_000),
+    "sweep.search.start_rate": _RATE,
+    "sweep.search.floor_rate": _RATE,
+    "sweep.search.gain_target": (0, 1),
+    "sweep.search.stall_doublings": (1, 64),
+    "sweep.search.max_doublings": (1, 64),
+    "sweep.search.width": (1, 1000),
+    "sweep.search.reconnect_rate": (0.001, 100),
+    "sweep.search.sndhwms": (0, _INT32),
+    "settings.rate": _RATE,
+    "settings.msg_batch": (1, 1_000_000),  # librdkafka takes no more
+    "settings.sndhwm": (0, _INT32),
+    "settings.rcvhwm": (0, _INT32),
+    "settings.receive_rate": _RATE,
+    "settings.reconnect_rate": (0.001, 100),
+    "kafka.partitions": (1, 10_000),  # their offsets travel in one message of 512 KiB
+    "kafka.replication_factor": (1, 32_767),
+    "broker.count": (1, 1000),
+    "native.clients_per_process": (1, 100_000),
+    "native.sndbuf": (0, _INT32),
+    "native.rcvbuf": (0, _INT32),
+    **{
+        f"{role}.demand.{field}": bounds
+        for role in ("publisher", "subscriber", "broker")
+        for field, bounds in {
+            "base_cpus": (0, 1e6),
+            "base_mem": (0, 1e12),
+            "cpus_per_client": (0, 1e6),
+            "mem_per_client": (0, 1e12),
+            "ports": (0, 65_535),
+        }.items()
+    },
+    "max_group": (1, 1_000_000),
+    "fork_window": (1, 1_000_000),
+    "respawns": (0, 1_000_000),
+    "failover_timeout_s": (0, 1e9),
+}
+"""By dotted key; sizes in bytes, times in seconds, rates per second. The elements of a list are bounded one by one."""
+
+
+def out_of_bounds(noun: object, key: str = "") -> Iterator[tuple[str, str]]:
+    """(dotted key, what is wrong) of every number of a noun that is out of its bounds.
+
+    Args:
+        noun: a dataclass of the model, or a value in one.
+        key: where it stands.
+    """
+    if is_dataclass(noun):
+        for field in fields(noun):
+            yield from out_of_bounds(getattr(noun, field.name), f"{key}.{field.name}" if key else field.name)
+    elif isinstance(noun, tuple):
+        for value in noun:
+            yield from out_of_bounds(value, key)
+    elif key in BOUNDS and isinstance(noun, int | float):
+        least, most = BOUNDS[key]
+        if not least <= noun <= most:
+            yield key, f"must be {_plain(least)} to {_plain(most)}, not {_plain(noun)}"
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if number == int(number) and abs(number) < 1e15 else f"{number:g}"

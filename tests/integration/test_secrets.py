@@ -1,0 +1,46 @@
+"""A run with a password in its properties: nobody but the clients gets to know it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.integration.command import background, hydra, wait_until
+from tests.integration.secret import leaks, property_file
+
+pytestmark = pytest.mark.processes
+
+
+def test_a_password_is_nowhere_but_with_the_clients(tmp_path: Path) -> None:
+    run, log = tmp_path / "run", tmp_path / "log"
+    arguments = (
+        *("kafka-fixed", "--clients", "2", "--rate", 200, "--duration", 2, "--client", "confluent-kafka"),
+        *("--kafka-prop-file", property_file(tmp_path), "--out", run),
+    )
+    words: dict[int, bytes] = {}
+    with background(*arguments, log=log) as command:
+
+        def ended() -> bool:
+            for process in command.family():
+                try:
+                    environment = Path(f"/proc/{process.pid}/environ")
+                    words[process.pid] = Path(f"/proc/{process.pid}/cmdline").read_bytes() + environment.read_bytes()
+                    status = environment.stat()
+                except OSError:
+                    continue  # it ended meanwhile
+                # Nobody else may read it: the run's client key stands there.
+                assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (os.getuid(), 0o400)
+            return command.process.poll() is not None
+
+        wait_until(ended, 60, "the end of the run")
+        assert command.wait() == 0, command.output()
+    hydra("report", run)
+    # A guard and its Java, and of each role a parent, a warden and its clients.
+    assert len(words) >= 2 + 3 + 4
+    assert {pid: leaks(text) for pid, text in words.items() if leaks(text)} == {}
+    kept = [path for path in (*run.rglob("*"), log) if path.is_file()]
+    assert {path.name for path in kept} >= {"run.db", "report.html", "report.ipynb", "stderr", "log"}
+    assert {path: leaks(path.read_bytes()) for path in kept if leaks(path.read_bytes())} == {}

@@ -1,0 +1,250 @@
+"""What a user may get wrong: one line that says what, where and what to try, exit code 2, and nothing is made."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from hydra import cli, launcher
+from hydra.errors import EXIT_USAGE
+
+LONG = "x" * 300
+ZMQ = ("zmqfixed", "--clients", "2")
+KAFKA = ("kafka-fixed", "--clients", "2", "--bootstrap", "127.0.0.1:1")
+MESOS = (*ZMQ, "--master", "127.0.0.1:1")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the command runs; it must be empty afterwards."""
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty)
+    return empty
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Files that are no scenarios, in the folder above."""
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 20_000)
+    (tmp_path / "digits.toml").write_text("a = " + "9" * 5000)
+    (tmp_path / "huge.toml").write_text("#" * 2_000_000)
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\0")
+    (tmp_path / "folder.toml").mkdir()
+    (tmp_path / "loop.toml").symlink_to("loop.toml")
+    (tmp_path / "file").touch()
+    return tmp_path
+
+
+def refused(words: Sequence[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+    """What the command says, in this process: that takes milliseconds where a command of its own takes a second."""
+    monkeypatch.setattr(sys, "argv", ["hydra", *words])
+    # This process keeps its limits and its signals.
+    monkeypatch.setattr(cli, "interrupt_on_the_first", lambda: None)
+    monkeypatch.setattr(launcher, "raise_soft_limits", lambda: None)
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    captured = capsys.readouterr()
+    return checked(end.value.code, captured.out, captured.err)
+
+
+def checked(code: object, out: str, err: str) -> str:
+    assert code == EXIT_USAGE, out + err
+    assert out == ""
+    assert err.endswith("\n")
+    assert len(err.splitlines()) == 1, err
+    assert err.startswith("hydra")
+    assert len(err) < 1000
+    return err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        # numbers
+        ((*ZMQ, "--rate", "abc"), "neither messages per second nor max"),
+        ((*ZMQ, "--rate", "-5"), "rate must be above 0"),
+        ((*ZMQ, "--rate", "1e30"), "settings.rate: must be 1e-06 to 1000000000, not 1e+30"),
+        ((*ZMQ, "--rate", "1e-300"), "settings.rate: must be 1e-06 to"),
+        ((*ZMQ, "--rate", "nan"), "settings.rate: must be"),
+        ((*ZMQ, "--rate", "inf"), "settings.rate: must be"),
+        ((*ZMQ, "--sndhwm", "99999999999999"), "settings.sndhwm: must be 0 to 2147483647"),
+        ((*ZMQ, "--rcvhwm", "99999999999999"), "settings.rcvhwm: must be 0 to 2147483647"),
+        ((*ZMQ, "--msg-batch", "99999999999"), "settings.msg_batch: must be 1 to 1000000"),
+        ((*ZMQ, "--message-size", "3"), "message_size must be 24"),
+        ((*ZMQ, "--repeat", "99999999999"), "sweep.repeat: must be 1 to 10000, not 99999999999"),
+        ((*ZMQ, "--repeat", "9" * 5000), "--repeat"),
+        ((*ZMQ, "--duration", "0"), "duration_s"),
+        ((*ZMQ, "--duration", "1e-300"), "sweep.duration_s: must be 0.001 to 86400"),
+        ((*ZMQ, "--duration", "nan"), "sweep.duration_s: must be a finite number"),
+        ((*ZMQ, "--set", "warmup_s=1e300"), "warmup_s: must be 0 to 3600"),
+        ((*ZMQ, "--set", "drain_max_s=1e300"), "drain_max_s: must be 0 to 86400"),
+        ((*ZMQ, "--set", "ready_timeout_s=1e300"), "ready_timeout_s: must be 0 to 86400"),
+        ((*ZMQ, "--set", "publishers=99999999999"), "publishers: must be 1 to 10000"),
+        ((*ZMQ, "--set", "publisher_memory_mb=1e300"), "publisher_memory_mb: must be 0 to 1000000000"),
+        ((*ZMQ, "--set", "settings.receive_rate=1e30"), "settings.receive_rate: must be"),
+        ((*ZMQ, "--set", "settings.rate=" + "9" * 400), "settings.rate: must be"),
+        ((*ZMQ, "--set", "settings.rate=" + "9" * 5000), "settings.rate: must be"),
+        ((*ZMQ, "--set", "subscriber.demand.mem_per_client=1e300"), "mem_per_client: must be 0 to"),
+        ((*ZMQ, "--client", "native", "--sndbuf", "99999999999"), "native.sndbuf: must be 0 to 2147483647"),
+        ((*ZMQ, "--client", "native", "--clients-per-process", "99999999999"), "must be 1 to 100000"),
+        (("zmqrate", "--start-rate", "1e30"), "sweep.search.start_rate: must be"),
+        (("zmqrate", "--search-width", "1e300"), "sweep.search.width: must be 1 to 1000"),
+        (("zmqrate", "--set", "sweep.search.reconnect_rate=-1"), "reconnect_rate: must be 0.001 to 100"),
+        (("zmqrate", "--set", "sweep.search.gain_target=-1"), "gain_target: must be 0 to 1"),
+        (("zmqrate", "--sndhwm", "99999999999,5"), "sweep.search.sndhwms: must be 0 to 2147483647"),
+        ((*KAFKA, "--partitions", "1000000"), "kafka.partitions: must be 1 to 10000, not 1000000"),
+        ((*KAFKA, "--replication-factor", "1000000"), "kafka.replication_factor: must be 1 to 32767"),
+        # lists
+        (("zmqfixed", "--clients", "0"), "at least 1"),
+        (("zmqfixed", "--clients", "3,x"), "whole numbers"),
+        (("zmqfixed", "--clients", ""), "whole numbers"),
+        (("zmqfixed", "--clients", "30,30"), "a client count stands twice"),
+        (("zmqfixed", "--clients", "9" * 5000), "whole numbers"),
+        (("zmqfixed", "--clients", "99999999999"), "sweep.clients: must be 1 to 1000000"),
+        (("zmqfixed", "--clients", "1000000"), "do not fit"),
+        (("kafka-batch", "--msg-batch", "100,100"), "sweep.vary.msg_batch: a value stands twice in [100, 100]"),
+        (("kafka-batch", "--msg-batch", "100,99999999999"), "sweep.vary.msg_batch.1: must be 1 to 1000000"),
+        ((*ZMQ, "--set", "sweep.vary.rate=[1,1.0]"), "sweep.vary.rate: a value stands twice"),
+        (("zmqrate", "--set", 'sweep.search.series=["loss","loss"]'), "sweep.search.series: a series stands twice"),
+        # addresses
+        (("kafka-fixed", "--bootstrap", ""), "'--bootstrap': it is empty"),
+        (("kafka-fixed", "--bootstrap", "127.0.0.1:99999"), "'127.0.0.1:99999' is no address; write host:port"),
+        (("kafka-fixed", "--bootstrap", "127.0.0.1:0"), "is no address"),
+        (("kafka-fixed", "--bootstrap", "127.0.0.1:x"), "is no address"),
+        (("kafka-fixed", "--bootstrap", ":9092"), "is no address"),
+        (("kafka-fixed", "--bootstrap", "h:1,"), "'' is no address"),
+        (("kafka-fixed", "--bootstrap", "a b:1"), "is no address"),
+        (("kafka-fixed", "--bootstrap", "http://h:1"), "is no address"),
+        (("kafka-fixed", "--bootstrap", "h:1\nh:2"), "is no address"),
+        ((*ZMQ, "--advertise", "1.2.3.4"), "--advertise is for the agents of a Mesos master; name it"),
+        ((*ZMQ, "--artifact", "http://h/x"), "--artifact is for the agents of a Mesos master; name it"),
+        ((*ZMQ, "--master", ""), "'--master': it is empty"),
+        ((*ZMQ, "--master", "host:port"), "--master host:port is no address"),
+        ((*ZMQ, "--master", "a b"), "--master a b is no address"),
+        ((*ZMQ, "--master", LONG), "is no address"),
+        ((*MESOS, "--advertise", ""), "'--advertise': it is empty"),
+        (("kill", "", "--master", "127.0.0.1:1"), "it is empty"),
+        # paths and names
+        ((*ZMQ, "--out", ""), "'--out': it is empty"),
+        ((*ZMQ, "--out", LONG), "File name too long; choose another folder with --out"),
+        ((*ZMQ, "--out", "a/" * 3000), "File name too long"),
+        ((*ZMQ, "--out", "/"), "/ is no folder of its own"),
+        ((*ZMQ, "--out", "../file/x"), "is no folder that can be written"),
+        ((*ZMQ, "--resume", ""), "'--resume': it is empty"),
+        ((*ZMQ, "--resume", LONG), "File name too long; choose a shorter name"),
+        ((*ZMQ, "--config", ""), "'--config': it is empty"),
+        ((*ZMQ, "--config", "nosuch.toml"), "nosuch.toml: no such file"),
+        ((*ZMQ, "--config", "/dev/zero"), "/dev/zero: more than 1000000 bytes"),
+        ((*ZMQ, "--set", "name=../../x"), "name: must be a folder's name"),
+        ((*ZMQ, "--set", "name="), "name: must be a folder's name"),
+        ((*ZMQ, "--set", "name=.."), "name: must be a folder's name"),
+        ((*ZMQ, "--set", 'name="a\\u0000b"'), "name: must be a folder's name"),
+        ((*ZMQ, "--set", f"name={LONG}"), "name: must be a folder's name of at most 100 characters"),
+        (("run", ""), "no scenario ''"),
+        (("run", "nosuch"), "known scenarios"),
+        (("run", "x\ny"), "no scenario 'x\\ny'"),
+        (("run", "/dev/zero"), "more than 1000000 bytes"),
+        (("run", "../deep.toml"), "not TOML"),
+        (("run", "../digits.toml"), "not TOML"),
+        (("run", "../huge.toml"), "more than 1000000 bytes"),
+        (("run", "../binary.toml"), "not TOML"),
+        (("run", "../folder.toml"), "Is a directory"),
+        (("run", "../loop.toml"), "symbolic links"),
+        (("report", LONG), "File name too long"),
+        (("runs", LONG), "File name too long"),
+        (("runs", "nosuch"), "nosuch"),
+        (("agents", "--for", ""), "'--for': it is empty"),
+        # keys, values, properties
+        (("run", "zmqfixed", "--set", "settings.ratee=3"), "did you mean rate"),
+        (("run", "zmqfixed", "--set", "nonsense"), "--set nonsense: not of the form key=value"),
+        ((*ZMQ, "--set", "x=" + "[" * 20_000), "--set x: not a TOML value"),
+        ((*ZMQ, "--set", "description=\udcff"), "is not UTF-8"),
+        ((*KAFKA, "--kafka-prop", "nonsense"), "key=value"),
+        ((*KAFKA, "--kafka-prop", "no.such.property=1"), "no.such.property"),
+        ((*KAFKA, "--kafka-prop", "group.id=x"), "group.id"),
+        ((*KAFKA, "--kafka-prop", "security.protocol="), "cannot be set to empty value"),
+        ((*KAFKA, "--kafka-prop", "security.protocol=nonsense"), 'Invalid value "nonsense"'),
+        ((*KAFKA, "--kafka-prop", "socket.timeout.ms=999999999999"), "is outside allowed range"),
+        ((*KAFKA, "--client", "confluent-kafka", "--kafka-prop", "fetch.min.bytes=-7"), "is outside allowed range"),
+        ((*KAFKA, "--kafka-prop-file", ""), "'--kafka-prop-file': it is empty"),
+        ((*KAFKA, "--kafka-prop-file", "nosuch"), "--kafka-prop-file nosuch: cannot be read: No such file"),
+        ((*KAFKA, "--kafka-prop-file", "/dev/zero"), "has more than 1000000 characters"),
+        ((*KAFKA, "--client", "pyzmq"), "confluent-kafka"),
+        ((*ZMQ, "--fail-if", ""), "is no comparison"),
+        ((*ZMQ, "--fail-if", "client_loss_pct > 1e999"), "is no comparison"),
+        ((*ZMQ, "--foo"), "No such option"),
+        (("zmqfixd",), "No such command"),
+    ],
+)
+def test_bad_input_is_one_line_with_exit_code_2_and_makes_nothing(
+    folder: Path,
+    files: Path,
+    words: Sequence[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert files == folder.parent
+    before = sorted(files.iterdir())
+    assert said in refused(words, monkeypatch, capsys)
+    assert not list(folder.iterdir())
+    assert sorted(files.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "said"),
+    [
+        (("broker", "up"), {"HOME": "/proc", "XDG_STATE_HOME": ""}, "check that the folder exists"),
+        (("broker", "status"), {"XDG_STATE_HOME": "/dev/null"}, "a part of it is no folder"),
+        (("ps", "--master", "a b"), {"HYDRA_MESOS_PRINCIPAL": "me", "HYDRA_MESOS_SECRET": "geheim"}, "is no address"),
+    ],
+)
+def test_surroundings_that_cannot_be_used_are_one_line(
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    said: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert said in refused(words, monkeypatch, capsys)
+    assert not list(folder.iterdir())
+
+
+def hydra(*words: str | bytes, stdout: int) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "hydra.cli", *words]
+    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, check=False, timeout=60)
+
+
+@contextlib.contextmanager
+def full() -> Iterator[int]:
+    device = os.open("/dev/full", os.O_WRONLY)
+    try:
+        yield device
+    finally:
+        os.close(device)
+
+
+def test_output_that_cannot_be_written_is_one_line() -> None:
+    with full() as device:
+        done = hydra("agents", stdout=device)
+    assert "No space left on device; free some space" in checked(done.returncode, "", done.stderr.decode())
+
+
+def test_output_that_nobody_reads_is_no_error_message() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = hydra("agents", stdout=writer)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
