@@ -99,6 +99,13 @@ def _up(
         controller = Controller(name, host=engine.address)
         stack.callback(controller.close)
         stack.callback(engine.close)
+
+        def warn() -> None:
+            for text in system.warnings():
+                store.add_event("warning", text)
+                observer.warn(text)
+
+        stack.callback(warn)
         stack.callback(system.close)
         events = GroupEvents(engine)
         deployment = Deployment(engine, events, controller, system, scenario, cluster, store.add_event)
@@ -111,7 +118,8 @@ def _up(
             if program is not None and spec is not None
             else None
         )
-        system.open(name, store.directory, brokers)
+        system.open(name, store.directory, controller.wait_until, brokers)
+        warn()
         steps = _Steps(scenario, cluster, controller, deployment, system, store, observer)
         yield steps
         steps.close()

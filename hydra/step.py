@@ -326,6 +326,8 @@ class Stepper:
 
         def all_in() -> bool:
             deployment.watch()
+            if trouble := self._system.trouble():
+                raise StepError(trouble)
             return _all_in(asked, answers.subscriber_reports.keys(), deployment.died)
 
         self._controller.wait_until(all_in, drain_max_s + _REPORT_MARGIN_S)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from hydra.errors import MissingDependencyError
+from hydra.kafkatest.folders import cache_folder
 
 JAVA_AT_LEAST: Final = 17
 JAVA_PACKAGE: Final = "openjdk-17-jre-headless"
@@ -57,11 +58,6 @@ def conf_folder() -> Path:
         if (candidate / "pom.xml").is_file():
             return candidate
     raise MissingDependencyError("conf/kafka/pom.xml is not installed", "install Hydra again from a complete copy")
-
-
-def cache_folder() -> Path:
-    """``$XDG_CACHE_HOME/hydra``, or ``~/.cache/hydra``."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hydra"
 
 
 def find_java() -> Java:

@@ -31,7 +31,7 @@ def test_start_and_stop_leave_nothing(tmp_path: Path) -> None:
     assert broker.alive()
     pids = broker.pids
     assert pids is not None
-    assert Topics(bootstrap, {}, "x").check() == 1
+    assert Topics(bootstrap, {}, "x").describe().brokers == 1
     with pytest.raises(BrokerError, match="started already"):
         broker.start()
     broker.stop()
@@ -114,7 +114,7 @@ def test_up_status_down(tmp_path: Path) -> None:
     running = detached.up(state)
     try:
         assert detached.status(state) == running
-        assert Topics(running.bootstrap, {}, "x").check() == 1
+        assert Topics(running.bootstrap, {}, "x").describe().brokers == 1
         with pytest.raises(BrokerError, match="runs already"):
             detached.up(state)
     finally:
