@@ -5,10 +5,12 @@ import time
 import pytest
 from confluent_kafka import Producer
 
-from hydra.errors import BrokerError
+from hydra.config import load_scenario
+from hydra.errors import BrokerError, UsageError
 from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.system import KafkaSystem
 from hydra.kafkatest.template import free_ports
-from hydra.kafkatest.topics import Topics
+from hydra.kafkatest.topics import Topics, topic_part
 
 
 def test_the_life_of_a_topic(broker: EmbeddedBroker) -> None:
@@ -42,11 +44,29 @@ def test_a_topic_that_the_cluster_cannot_hold(topics: Topics) -> None:
         topics.create("data", replication_factor=3)
 
 
-def test_nobody_answers() -> None:
+def test_a_cluster_that_does_not_answer_is_refused_before_anything_is_made() -> None:
     (port,) = free_ports("127.0.0.1", 1)
+    system = KafkaSystem(load_scenario("kafka-fixed", {"kafka.bootstrap": f"127.0.0.1:{port}"}))
     began = time.monotonic()
-    with pytest.raises(BrokerError) as e:
-        Topics(f"127.0.0.1:{port}", {}, "x").create("data")
-    assert time.monotonic() - began < 10
-    assert f"127.0.0.1:{port}" in str(e.value)
+    with pytest.raises(UsageError) as e:
+        system.check()
+    assert time.monotonic() - began < 3
+    assert f"127.0.0.1:{port} does not answer" in str(e.value)
+    assert "Connection refused" in str(e.value)
     assert "--bootstrap" in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("run", "part"),
+    [
+        ("kafka-fixed-20261121-171131", "kafka-fixed-20261121-171131"),
+        ("Größe ist 3 µm", "Gro-e-ist-3-m"),
+        ("my run", "my-run"),
+        ("a/b\n..", "a-b-.."),
+        ("運行", "-"),
+        ("x" * 255, "x" * 150),
+    ],
+)
+def test_any_folder_name_gives_a_topic_that_kafka_takes(run: str, part: str) -> None:
+    assert topic_part(run) == part
