@@ -195,7 +195,7 @@ class _Steps:
     def _measure(self, plan: StepPlan) -> Observation:
         self._epoch += 1
         if self._deployment.here and plan.clients > len(self._deployment.subscribers):
-            checked = check_row(self._scenario, self._cluster, machine.read(), plan.clients)
+            checked = check_row(self._scenario, self._cluster, machine.read(self._store.directory), plan.clients)
             if not checked.fits:
                 raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
         if trouble := self._system.trouble():

@@ -50,6 +50,7 @@ class KafkaSystem:
         self._records = Records()
         self._warnings: list[str] = []
         self._topic = ""
+        self._began: dict[int, int] = {}
         self._bootstrap = ""
         self._run = ""
         self._folder = Path()
@@ -99,7 +100,7 @@ class KafkaSystem:
             self._broker = self._deployed or EmbeddedBroker(free, wait=self._wait)
             self._bootstrap = self._broker.start()
         topics = self._topics = Topics(self._bootstrap, self._spec.properties, self._run, self._wait_for_brokers)
-        self._topic = topics.name("data")
+        self._topic, self._began = topics.name("data"), {}
         if self._broker is None:
             self._record(topics)
         topics.create("data", self._spec.partitions, self._spec.replication_factor)
@@ -148,12 +149,17 @@ class KafkaSystem:
         return Program(command, {"OPENBLAS_NUM_THREADS": "1"}, files)
 
     def topic(self) -> KafkaTopic | None:
-        """The topic as it ends now: the next step starts there."""
+        """The topic as it ends now: the next step starts there.
+
+        What is before the last step is deleted: nobody is there any more. What is of it stays, as its subscribers may
+        still be at it.
+        """
+        offsets = self.end_offsets()
+        if self._topics is not None:
+            self._topics.forget(self._topic, self._began)
+        self._began = offsets
         return KafkaTopic(
-            bootstrap=self._bootstrap,
-            topic=self._topic,
-            offsets=self.end_offsets(),
-            properties=dict(self._spec.properties),
+            bootstrap=self._bootstrap, topic=self._topic, offsets=offsets, properties=dict(self._spec.properties)
         )
 
     def end_offsets(self) -> dict[int, int]:

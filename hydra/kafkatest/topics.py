@@ -155,6 +155,15 @@ class Topics:
         """
         return self._offsets(topic, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
+    def forget(self, topic: str, before: Mapping[int, int]) -> None:
+        """Asks the cluster to delete the messages before an offset of each partition, and waits for nothing.
+
+        A cluster that does not let us keeps them until the topic goes.
+        """
+        offsets = [TopicPartition(topic, partition, offset) for partition, offset in before.items() if offset > 0]
+        if offsets:
+            self._admin.delete_records(offsets, request_timeout=QUESTION_TIMEOUT_S)
+
     def delete(self, topic: str) -> None:
         """Deletes a topic of this object's and waits until the cluster does not list it any more.
 
