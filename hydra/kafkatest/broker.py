@@ -13,7 +13,16 @@ from hydra.kafkatest.background import Background
 from hydra.kafkatest.guarded import Guarded, tail
 from hydra.kafkatest.jars import Jars, Java, conf_folder, fetch, find_java
 from hydra.kafkatest.nodes import Node, settings
-from hydra.kafkatest.template import Template, accepts, copy_storage, free_ports, kafka_uuid, prepare, server_command
+from hydra.kafkatest.template import (
+    DATA,
+    Template,
+    accepts,
+    copy_storage,
+    free_ports,
+    kafka_uuid,
+    prepare,
+    server_command,
+)
 from hydra.kafkatest.topics import cluster_id
 from hydra.kafkatest.warmup import warm_up
 from hydra.system import Waiting, wait_alone
@@ -100,9 +109,9 @@ class EmbeddedBroker:
             port, controller_port = self._ports(self._host, 2)
             self._created = True
             self._folder.mkdir(parents=True, exist_ok=True)
-            cluster, data = kafka_uuid(), self._folder / "data"
-            copy_storage(template.storage, data, cluster)
-            values = settings([Node(self._host, port, controller_port)], 1, data)
+            cluster = kafka_uuid()
+            copy_storage(template.storage, self._folder / DATA, cluster)
+            values = settings([Node(self._host, port, controller_port)], 1)
             command = server_command(java, jars, self._conf, template, self._folder, values)
             try:
                 self._running = Guarded(command, self._folder, self._log)

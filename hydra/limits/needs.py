@@ -68,7 +68,7 @@ _BROKER_STEPS_KEPT: Final = 2
 """The step that runs and the one before it; see hydra/kafkatest/system.py."""
 _BROKER_LATE_S: Final = 10.0
 """How long a broker takes to free what was deleted (``log.retention.check.interval.ms``)."""
-_BROKER_MOST_BYTES_A_SECOND: Final = 250 * MEGABYTE
+_BROKER_MOST_BYTES_A_SECOND: Final = 400 * MEGABYTE
 """The fastest that one was seen to write (docs/limits.md); for rates that nobody knows before."""
 
 

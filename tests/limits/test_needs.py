@@ -66,8 +66,8 @@ def test_every_broker_on_this_machine_counts_and_one_of_the_users_does_not() -> 
             3 * 1e6 * (2 * 60 + 10) * 34e-9,
             False,
         ),
-        ("kafka-fixed", {"settings.rate": "max"}, 0.25 * (2 * 60 + 10), True),
-        ("kafka-rate", {}, 0.25 * (2 * 5 + 10), True),
+        ("kafka-fixed", {"settings.rate": "max"}, 0.4 * (2 * 60 + 10), True),
+        ("kafka-rate", {}, 0.4 * (2 * 5 + 10), True),
     ],
 )
 def test_brokers_of_our_own_keep_two_steps_on_disk(
