@@ -12,6 +12,7 @@ from hydra.control.controller import Controller
 from hydra.control.protocol import KafkaCluster
 from hydra.deployment import Note
 from hydra.errors import BrokerError
+from hydra.kafkatest.background import Background
 from hydra.kafkatest.nodes import bootstrap, parse
 from hydra.kafkatest.template import kafka_uuid
 from hydra.kafkatest.topics import membership
@@ -24,9 +25,8 @@ FIRST_ID: Final = 2**31
 STARTS: Final = 4
 """How often the brokers of a run are brought up in all."""
 _ASK_FOR_S: Final = 1.0
-"""How long one question for the cluster's members may take: the control channel waits meanwhile."""
+"""How long one question for the cluster's members may take."""
 _WARM_UP_WITHIN_S: Final = 25.0
-"""Less than the silence that clients of an earlier step bear."""
 _STOP_WITHIN_S: Final = 10.0
 _REMEDY: Final = "see the stderr of the brokers' groups and broker.log in their sandboxes"
 
@@ -144,8 +144,13 @@ class DeployedBrokers:
         for number, client in enumerate(self._ids, 1):
             self._controller.tell([client], KafkaCluster(cluster=cluster, node=number, endpoints=endpoints))
         self.version = roster.hello(FIRST_ID).versions.get("kafka", "")
-        self._await(lambda: _answers(address, cluster, len(nodes)), deadline, f"answer as one cluster at {address}")
-        warm_up(address, _WARM_UP_WITHIN_S, len(nodes))
+        background = Background()
+        answers = background.repeated(lambda: membership(address, _ASK_FOR_S) == (cluster, len(nodes)))
+        self._await(answers, deadline, f"answer as one cluster at {address}")
+        warmed = background.submit(lambda: warm_up(address, _WARM_UP_WITHIN_S, len(nodes)))
+        background.close()
+        self._await(warmed.done, time.monotonic() + self._within_s, "end their warm-up")
+        warmed.result()
         self._note("brokers", f"{len(nodes)} at {address} after {time.monotonic() - began:.3f} s")
         return address
 
@@ -197,7 +202,3 @@ class DeployedBrokers:
     def _host_of(self, client: int) -> str:
         roster = self._controller.roster
         return roster.hello(client).host if client in roster.present() else "an agent"
-
-
-def _answers(address: str, cluster: str, nodes: int) -> bool:
-    return membership(address, _ASK_FOR_S) == (cluster, nodes)

@@ -21,7 +21,7 @@ from hydra.config import load_cluster, load_mesos, load_scenario
 from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_USAGE, HydraError, UsageError
 from hydra.interrupts import interrupt_on_the_first
 from hydra.jupyter.command import write_report
-from hydra.kafkatest.commands import broker
+from hydra.kafkatest.commands import broker, kafka_clean
 from hydra.limits import machine
 from hydra.limits.machine import raise_soft_limits
 from hydra.limits.report import check_all, needs_line
@@ -276,6 +276,7 @@ def artifact(scenario: str, **flags: Any) -> None:
 
 
 cli.add_command(broker)
+cli.add_command(kafka_clean)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What Ctrl-C and SIGTERM do: the first ends the run in order, a second one leaves at once."""
+"""What Ctrl-C, SIGTERM and a closed terminal do: the first ends the run in order, a second Ctrl-C leaves at once."""
 
 from __future__ import annotations
 
@@ -8,18 +8,32 @@ import signal
 from hydra.errors import EXIT_INTERRUPTED
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_OUTPUTS = (1, 2)
 
 
 def interrupt_on_the_first() -> None:
-    """Both signals raise KeyboardInterrupt in the main thread."""
+    """Each of the signals raises KeyboardInterrupt in the main thread; SIGHUP does not where nohup ignores it."""
     for number in _SIGNALS:
         signal.signal(number, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        terminals = [number for number in _OUTPUTS if os.isatty(number)]
+        signal.signal(signal.SIGHUP, lambda *_: _hung_up(terminals))
 
 
 def leave_at_once_on_the_next() -> None:
     """Another one ends this process; groups and broker notice by their lifelines that it is gone."""
     for number in _SIGNALS:
         signal.signal(number, _leave)
+
+
+def _hung_up(terminals: list[int]) -> None:
+    # A closed terminal says so several times, by the kernel and by the shell: that is no impatience.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    # Nor can anything be written to it any more; the run's own tables are.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in terminals:
+        os.dup2(nowhere, number)
+    raise KeyboardInterrupt
 
 
 def _leave(*_: object) -> None:

@@ -99,6 +99,13 @@ def _up(
         controller = Controller(name, host=engine.address)
         stack.callback(controller.close)
         stack.callback(engine.close)
+
+        def warn() -> None:
+            for text in system.warnings():
+                store.add_event("warning", text)
+                observer.warn(text)
+
+        stack.callback(warn)
         stack.callback(system.close)
         events = GroupEvents(engine)
         deployment = Deployment(engine, events, controller, system, scenario, cluster, store.add_event)
@@ -111,7 +118,8 @@ def _up(
             if program is not None and spec is not None
             else None
         )
-        system.open(name, store.directory, brokers)
+        system.open(name, store.directory, controller.wait_until, brokers)
+        warn()
         steps = _Steps(scenario, cluster, controller, deployment, system, store, observer)
         yield steps
         steps.close()
@@ -192,7 +200,7 @@ class _Steps:
     def _measure(self, plan: StepPlan) -> Observation:
         self._stepper.epoch += 1
         if self._deployment.here and plan.clients > len(self._deployment.subscribers):
-            checked = check_row(self._scenario, self._cluster, machine.read(), plan.clients)
+            checked = check_row(self._scenario, self._cluster, machine.read(self._store.directory), plan.clients)
             if not checked.fits:
                 raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
         if trouble := self._system.trouble():

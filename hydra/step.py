@@ -481,7 +481,7 @@ class Stepper:
             [(deployment.subscribers, finish)],
             answers.subscriber_reports.keys,
             drain_max_s + _REPORT_MARGIN_S,
-            _nothing,
+            self._look_for_failures,
             margin_s=_REPORT_MARGIN_S,
         )
         return reports

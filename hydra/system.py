@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from hydra.control.protocol import KafkaTopic
 from hydra.model import Role
+
+Waiting = Callable[[Callable[[], bool], float], bool]
+"""Waits until a condition holds, for at most so many seconds, and says whether it does.
+
+A run waits through its controller (``Controller.wait_until``), so that clients are served meanwhile. The condition is
+asked often and returns at once.
+"""
+
+_LOOK_EVERY_S: Final = 0.005
+
+
+def wait_alone(condition: Callable[[], bool], timeout_s: float) -> bool:
+    """A :data:`Waiting` for whoever has nobody to serve."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_LOOK_EVERY_S)
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +73,13 @@ class System(Protocol):
             UsageError: a property cannot be used, or a program is missing.
         """
 
-    def open(self, run: str, folder: Path, brokers: Brokers | None = None) -> None:
+    def open(self, run: str, folder: Path, wait: Waiting, brokers: Brokers | None = None) -> None:
         """Brings up what is needed (a broker, a topic), with its files under ``folder``.
 
         Args:
             run: the run's name.
             folder: the run's directory.
+            wait: how this and every later call waits for others.
             brokers: those on the cluster's agents, where ``broker`` has named a program for them.
 
         Raises:
@@ -90,6 +111,9 @@ class System(Protocol):
 
     def facts(self) -> dict[str, str]:
         """What to record of it: versions, its configuration, no secrets."""
+
+    def warnings(self) -> list[str]:
+        """What the user has to know of it and was not told yet; empties the list."""
 
     def close(self) -> None:
         """Removes all that :meth:`open` made; may be called twice."""

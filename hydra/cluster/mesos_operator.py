@@ -9,6 +9,7 @@ import base64
 import contextlib
 import http.client
 import json
+import logging
 import re
 import socket
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ DEFAULT_PORT: Final = 5050
 INSTALL: Final = "pip install ./shims/http-parser '.[mesos]'"
 _HOST: Final = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?")
 _TIMEOUT_S: Final = 10.0
+_ZOOKEEPER_TIMEOUT_S: Final = 2.0
 _TAIL_BYTES: Final = 2048
 _TAIL_LINES: Final = 5
 
@@ -68,7 +70,7 @@ def leader(master: str) -> str:
     """``host:port`` of the master that leads.
 
     Raises:
-        UsageError: that is no address of a master.
+        UsageError: that is no address of a master, or no ZooKeeper answers there.
         ClusterError: nobody answers, or nobody leads.
     """
     address = _in_zookeeper(master) if master.startswith("zk://") else "{}:{}".format(*hosts(master)[0])
@@ -87,19 +89,31 @@ def _in_zookeeper(master: str) -> str:
     except ImportError as e:
         raise MissingDependencyError("ZooKeeper needs kazoo, which is not installed", INSTALL) from e
     hosts(master)
-    client = KazooClient(master.removeprefix("zk://"), timeout=_TIMEOUT_S)
+    client = KazooClient(master.removeprefix("zk://"), timeout=_ZOOKEEPER_TIMEOUT_S, logger=_silent())
     try:
-        client.start(timeout=_TIMEOUT_S)
+        client.start(timeout=_ZOOKEEPER_TIMEOUT_S)
         names = sorted(name for name in client.get_children("") if name.startswith("json.info"))
         if not names:
             raise ClusterError(f"no Mesos master is registered at {master}", "check the path, and that a master runs")
         address = json.loads(client.get("/" + names[0])[0])["address"]
         return f"{address['ip']}:{address['port']}"
-    except (KazooException, KazooTimeoutError) as e:
+    except KazooTimeoutError:
+        raise UsageError(
+            f"no ZooKeeper answers at {master} within {_ZOOKEEPER_TIMEOUT_S:g} s", "check --master, and that it runs"
+        ) from None
+    except KazooException as e:
         raise ClusterError(f"ZooKeeper at {master} does not tell the master: {e!r}", "check the address") from e
     finally:
         client.stop()
         client.close()
+
+
+def _silent() -> logging.Logger:
+    """A logger whose lines go nowhere: what goes wrong comes as an exception."""
+    logger = logging.getLogger("hydra.kazoo")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    return logger
 
 
 class Operator:

@@ -9,14 +9,28 @@ from pathlib import Path
 from typing import Final
 
 from hydra.errors import BrokerError
+from hydra.kafkatest.background import Background
 from hydra.kafkatest.guarded import Guarded, tail
-from hydra.kafkatest.jars import conf_folder, fetch, find_java
+from hydra.kafkatest.jars import Jars, Java, conf_folder, fetch, find_java
 from hydra.kafkatest.nodes import Node, settings
-from hydra.kafkatest.template import accepts, copy_storage, free_ports, kafka_uuid, prepare, server_command
+from hydra.kafkatest.template import (
+    DATA,
+    Template,
+    accepts,
+    copy_storage,
+    free_ports,
+    kafka_uuid,
+    prepare,
+    server_command,
+)
 from hydra.kafkatest.topics import cluster_id
 from hydra.kafkatest.warmup import warm_up
+from hydra.system import Waiting, wait_alone
 
 START_TIMEOUT_S: Final = 60.0
+PREPARE_TIMEOUT_S: Final = 900.0
+"""The first time on a machine, jars are fetched, and a broker runs to make the archive of its classes."""
+STOP_TIMEOUT_S: Final = 60.0
 PORT_ATTEMPTS: Final = 5
 
 
@@ -33,6 +47,7 @@ class EmbeddedBroker:
         host: the address to bind and to tell clients.
         ports: picks a port for clients and one for the controller; another may be quicker to bind them.
         warm: sends and receives some thousands of messages before ``start`` returns.
+        wait: how ``start`` and ``stop`` wait for it.
     """
 
     def __init__(
@@ -44,6 +59,7 @@ class EmbeddedBroker:
         host: str = "127.0.0.1",
         ports: Callable[[str, int], list[int]] = free_ports,
         warm: bool = True,
+        wait: Waiting = wait_alone,
     ) -> None:
         self._folder = folder.resolve()
         self._conf = (conf or conf_folder()).resolve()
@@ -51,6 +67,7 @@ class EmbeddedBroker:
         self._host = host
         self._ports = ports
         self._warm = warm
+        self._wait = wait
         self._running: Guarded | None = None
         self._created = False
         self._bootstrap = ""
@@ -84,24 +101,25 @@ class EmbeddedBroker:
             raise BrokerError("the embedded broker is started already", "stop it first")
         if self._folder.exists() and any(self._folder.iterdir()):
             raise BrokerError(f"the broker's folder {self._folder} is not empty", "name a new one")
-        java, jars = find_java(), fetch(self._conf)
+        background = Background(self._wait)
+        java, jars, template = background.ask(self._prepared, PREPARE_TIMEOUT_S)
         self.version = jars.version
-        template = prepare(java, jars, self._conf)
         deadline = time.monotonic() + timeout_s
         for _ in range(PORT_ATTEMPTS):
             port, controller_port = self._ports(self._host, 2)
             self._created = True
             self._folder.mkdir(parents=True, exist_ok=True)
-            cluster, data = kafka_uuid(), self._folder / "data"
-            copy_storage(template.storage, data, cluster)
-            values = settings([Node(self._host, port, controller_port)], 1, data)
+            cluster = kafka_uuid()
+            copy_storage(template.storage, self._folder / DATA, cluster)
+            values = settings([Node(self._host, port, controller_port)], 1)
             command = server_command(java, jars, self._conf, template, self._folder, values)
             try:
                 self._running = Guarded(command, self._folder, self._log)
-                if self._wait_until_up(port, cluster, deadline):
+                if self._wait_until_up(background, port, cluster, deadline):
                     self._bootstrap = f"{self._host}:{port}"
                     if self._warm:
-                        warm_up(self._bootstrap, max(1.0, deadline - time.monotonic()))
+                        self._warm_up(background, max(1.0, deadline - time.monotonic()))
+                    background.close()
                     return self._bootstrap
                 last = tail(self._log)
             except OSError as e:
@@ -132,11 +150,18 @@ class EmbeddedBroker:
     def stop(self) -> None:
         """Ends the broker and removes its folder; may be called twice, or without ``start``."""
         running, self._running, self._bootstrap = self._running, None, ""
-        if running is not None:
-            running.stop()
-        if self._created:
-            self._created = False
+        created, self._created = self._created, False
+
+        def clear() -> None:
+            if running is not None:
+                running.stop()
             shutil.rmtree(self._folder, ignore_errors=True)
+
+        if created:
+            # On a thread of its own: what the start has asked of another may take long.
+            background = Background(self._wait)
+            background.ask(clear, STOP_TIMEOUT_S)
+            background.close()
 
     def __enter__(self) -> EmbeddedBroker:
         self.start()
@@ -145,13 +170,24 @@ class EmbeddedBroker:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def _wait_until_up(self, port: int, cluster: str, deadline: float) -> bool:
+    def _prepared(self) -> tuple[Java, Jars, Template]:
+        java, jars = find_java(), fetch(self._conf)
+        return java, jars, prepare(java, jars, self._conf)
+
+    def _wait_until_up(self, background: Background, port: int, cluster: str, deadline: float) -> bool:
         """True when it answers; False when its process ended."""
-        running = self._running
-        while running is not None and not running.wait_for_end(0.02):
-            # The cluster's id tells our broker from a stranger who was quicker to bind the port.
-            if accepts(self._host, port) and cluster_id(f"{self._host}:{port}", timeout_s=1.0) == cluster:
-                return True
-            if time.monotonic() > deadline:
-                raise BrokerError(f"the Kafka broker did not answer in time: {tail(self._log)}", "see conf/kafka/")
-        return False
+        running, address = self._running, f"{self._host}:{port}"
+        if running is None:
+            return False
+        # The cluster's id tells our broker from a stranger who was quicker to bind the port.
+        answers = background.repeated(lambda: accepts(self._host, port) and cluster_id(address, 1.0) == cluster)
+        if not self._wait(lambda: running.wait_for_end(0.0) or answers(), deadline - time.monotonic()):
+            raise BrokerError(f"the Kafka broker did not answer in time: {tail(self._log)}", "see conf/kafka/")
+        return not running.wait_for_end(0.0)
+
+    def _warm_up(self, background: Background, within_s: float) -> None:
+        address = self._bootstrap
+        try:
+            background.ask(lambda: warm_up(address, within_s), within_s)
+        except TimeoutError:
+            raise BrokerError(f"the warm-up of the broker at {address} took longer than {within_s:.0f} s") from None

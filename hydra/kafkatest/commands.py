@@ -1,11 +1,17 @@
-"""``hydra broker``: a Kafka of our own that lives on between runs."""
+"""``hydra broker``: a Kafka of our own that lives on between runs. ``hydra kafka-clean``: what runs left on others."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import click
 
 from hydra.errors import BrokerError
-from hydra.kafkatest import detached
+from hydra.kafkatest import detached, properties
+from hydra.kafkatest.folders import state_folder
+from hydra.kafkatest.leftovers import clean
+from hydra.kafkatest.records import FOLDER, Records
+from hydra.kafkatest.topics import Topics
 
 
 @click.group()
@@ -33,3 +39,19 @@ def status() -> None:
     if found is None:
         raise BrokerError("no broker is running", "start one with hydra broker up")
     click.echo(f"broker up at {found.bootstrap} (pid {found.pid})")
+
+
+@click.command("kafka-clean")
+@click.option("--bootstrap", required=True, metavar="HOST:PORT", help="The cluster.")
+@click.option("--kafka-prop", "properties_", multiple=True, metavar="KEY=VALUE", help="As in the run.")
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
+def kafka_clean(bootstrap: str, properties_: tuple[str, ...], runs: tuple[Path, ...]) -> None:
+    """Remove the topics that killed runs left on a cluster.
+
+    Only a topic goes whose run is known to be dead: recorded by this user on this machine, or in one of the run
+    directories RUNS. The others are listed, each with the reason why it stays.
+    """
+    topics = Topics(bootstrap, properties.parse(properties_), "")
+    topics.reach()
+    found = clean(topics, Records(state_folder() / FOLDER, *(run / FOLDER for run in runs)))
+    click.echo("\n".join(map(str, found)) or f"no topic of Hydra's is at {bootstrap}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import psutil
 
 from hydra.errors import BrokerError
 from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.folders import state_folder
 from hydra.kafkatest.jars import locked
 
 STATE_FILE: Final = "broker.json"
@@ -39,9 +39,8 @@ class DetachedBroker:
     folder: str
 
 
-def state_folder() -> Path:
-    """``$XDG_STATE_HOME/hydra/broker``, or ``~/.local/state/hydra/broker``."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "hydra" / "broker"
+def _home() -> Path:
+    return state_folder() / "broker"
 
 
 def up(state: Path | None = None, *, conf: Path | None = None, host: str = "127.0.0.1") -> DetachedBroker:
@@ -51,7 +50,7 @@ def up(state: Path | None = None, *, conf: Path | None = None, host: str = "127.
         BrokerError: one runs already, or it did not come up.
         MissingDependencyError: Java or Maven is missing.
     """
-    state = state or state_folder()
+    state = state or _home()
     with locked(state / "lock"):
         running = _running(state)
         if running is not None:
@@ -79,12 +78,12 @@ def up(state: Path | None = None, *, conf: Path | None = None, host: str = "127.
 
 def status(state: Path | None = None) -> DetachedBroker | None:
     """The broker that runs, None if there is none."""
-    return _running(state or state_folder())
+    return _running(state or _home())
 
 
 def down(state: Path | None = None) -> bool:
     """Ends the broker and removes its data; False if none ran."""
-    state = state or state_folder()
+    state = state or _home()
     with locked(state / "lock"):
         running = _running(state)
         if running is not None:

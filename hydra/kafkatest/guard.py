@@ -33,7 +33,7 @@ POLL_S = 0.2
 def main(arguments: list[str]) -> int:
     """Starts the command and stays until it is over; the exit status is 0 unless the command could not start."""
     parser = argparse.ArgumentParser(prog="hydra.kafkatest.guard")
-    parser.add_argument("--folder", type=Path, required=True, help="removed at the end")
+    parser.add_argument("--folder", type=Path, required=True, help="where the command runs; removed at the end")
     parser.add_argument("--log", type=Path, required=True, help="takes the command's output")
     parser.add_argument("--owner", type=int, required=True, help="pid of the process that started the guard")
     parser.add_argument("--grace", type=float, default=1.5, help="seconds between SIGTERM and SIGKILL")
@@ -54,6 +54,9 @@ def main(arguments: list[str]) -> int:
     with options.log.open("wb") as log:
         child = subprocess.Popen(
             options.command,
+            cwd=options.folder,
+            # Java takes names in the encoding of its locale; in plain C it cannot even name a folder with an umlaut.
+            env={**os.environ, "LC_ALL": "C.UTF-8"},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

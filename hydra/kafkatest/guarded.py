@@ -29,7 +29,7 @@ class Guarded:
 
     Arguments:
         command: the program and its arguments.
-        folder: removed when the command is stopped or its owner is gone.
+        folder: the command's working directory, removed when it is stopped or its owner is gone.
         log: takes the command's output.
         grace_s: seconds that ``stop`` leaves the command between SIGTERM and SIGKILL.
 

@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Final
 
 from hydra.errors import MissingDependencyError
+from hydra.kafkatest.folders import cache_folder
 
 JAVA_AT_LEAST: Final = 17
 JAVA_PACKAGE: Final = "openjdk-17-jre-headless"
 MAVEN_PACKAGE: Final = "maven"
 JARS: Final = "jars"
+CHECKSUMS: Final = "jars.sha256"
 MAVEN_TIMEOUT_S: Final = 600.0
 _WITHOUT: Final = "or name a cluster of yours with --bootstrap; the ZMQ half of Hydra works without"
 
@@ -59,11 +61,6 @@ def conf_folder() -> Path:
     raise MissingDependencyError("conf/kafka/pom.xml is not installed", "install Hydra again from a complete copy")
 
 
-def cache_folder() -> Path:
-    """``$XDG_CACHE_HOME/hydra``, or ``~/.cache/hydra``."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hydra"
-
-
 def find_java() -> Java:
     """The ``java`` on PATH.
 
@@ -90,12 +87,13 @@ def find_java() -> Java:
 def fetch(conf: Path | None = None, cache: Path | None = None) -> Jars:
     """The jars that ``conf/pom.xml`` names, from the cache; fetched with Maven if they are not there yet.
 
-    On an agent they came with the program, and are in ``conf/jars``.
+    On an agent they came with the program, and are in ``conf/jars``. Wherever they come from, each is the one that
+    ``conf/jars.sha256`` lists, byte by byte, and there is no other.
 
     Two runs may call this together: one fetches, the other waits for it.
 
     Raises:
-        MissingDependencyError: Maven is missing, or could not get the jars.
+        MissingDependencyError: Maven is missing, could not get the jars, or they are not those of the list.
     """
     conf = conf or conf_folder()
     pom = conf / "pom.xml"
@@ -103,6 +101,7 @@ def fetch(conf: Path | None = None, cache: Path | None = None) -> Jars:
     found = re.search(rb"<kafka\.version>([^<]+)</kafka\.version>", text)
     version = found.group(1).decode() if found else "unknown"
     if (conf / JARS).is_dir():
+        _require_listed(conf / JARS, conf / CHECKSUMS, "make the agents' archive again")
         return Jars(version, conf / JARS)
     cache = cache or cache_folder()
     folder = cache / f"kafka-{version}-{hashlib.sha256(text).hexdigest()[:12]}" / JARS
@@ -111,6 +110,7 @@ def fetch(conf: Path | None = None, cache: Path | None = None) -> Jars:
             # Whoever held the lock before may have done the work.
             if not folder.is_dir():
                 _fetch(pom, folder)
+    _require_listed(folder, conf / CHECKSUMS, f"remove {folder} and they are fetched again")
     return Jars(version, folder)
 
 
@@ -121,7 +121,7 @@ def _fetch(pom: Path, folder: Path) -> None:
         raise MissingDependencyError("the embedded Kafka broker's jars come with Maven, and no mvn is on PATH", remedy)
     with building(folder) as unfinished:
         command = [
-            *(maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"),
+            *(maven, "-q", "-B", "--strict-checksums", "-f", str(pom), "dependency:copy-dependencies"),
             *("-DincludeScope=runtime", f"-DoutputDirectory={unfinished}"),
         ]
         try:
@@ -136,6 +136,19 @@ def _fetch(pom: Path, folder: Path) -> None:
                 f"Maven could not get the jars of {pom}: {lines[0] if lines else f'exit {answer.returncode}'}",
                 f"look at the network and Maven's settings, {_WITHOUT} them",
             )
+        _require_listed(unfinished, pom.with_name(CHECKSUMS), f"look at the repository in Maven's settings, {_WITHOUT}")
+
+
+def _require_listed(folder: Path, checksums: Path, remedy: str) -> None:
+    """Refuses jars that are not exactly those of a list, as ``sha256sum`` writes it."""
+    listed = {name: digest for digest, name in (line.split() for line in checksums.read_text().splitlines())}
+    found = {}
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    if wrong := sorted(name for name in listed | found if listed.get(name) != found.get(name)):
+        more = f" (nor are {len(wrong) - 1} others)" if len(wrong) > 1 else ""
+        raise MissingDependencyError(f"{wrong[0]} in {folder} is not as {checksums} lists it{more}", remedy)
 
 
 @contextmanager

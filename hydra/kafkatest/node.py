@@ -29,11 +29,11 @@ from hydra.kafkatest.guarded import Guarded, tail
 from hydra.kafkatest.jars import Jars, Java, conf_folder, fetch, find_java
 from hydra.kafkatest.nodes import Node, settings
 from hydra.kafkatest.nodes import parse as parse_node
-from hydra.kafkatest.template import Template, copy_storage, prepare, server_command
+from hydra.kafkatest.template import DATA, Template, copy_storage, prepare, server_command
 
 KIND: Final = "kafka-broker"
 LOG: Final = "broker.log"
-DATA: Final = "broker"
+FOLDER: Final = "broker"
 _POLL_S: Final = 0.2
 
 
@@ -140,13 +140,13 @@ class _Broker:
         return EXIT_STRANDED
 
     def _start(self, cluster: KafkaCluster) -> Guarded:
-        folder = Path(DATA).absolute()
+        folder = Path(FOLDER).absolute()
         # The guard does this as well, unless it was killed itself.
         self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
         folder.mkdir()
-        copy_storage(self._template.storage, folder / "data", cluster.cluster, cluster.node)
+        copy_storage(self._template.storage, folder / DATA, cluster.cluster, cluster.node)
         nodes = [parse_node(endpoint) for endpoint in cluster.endpoints]
-        values = settings(nodes, cluster.node, folder / "data")
+        values = settings(nodes, cluster.node)
         command = server_command(self._java, self._jars, self._conf, self._template, folder, values)
         self._kept.close()
         # No grace: the data goes with it, and a node that leaves politely waits for the others.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ def bootstrap(nodes: Sequence[Node]) -> str:
     return ",".join(node.bootstrap for node in nodes)
 
 
-def settings(nodes: Sequence[Node], number: int, data: Path) -> dict[str, str]:
+def settings(nodes: Sequence[Node], number: int) -> dict[str, str]:
     """What ``conf/kafka/server.properties`` leaves open, for one node.
 
     All nodes are alike, brokers and voters of the KRaft quorum: there is no first one that the others depend on.
@@ -51,7 +50,6 @@ def settings(nodes: Sequence[Node], number: int, data: Path) -> dict[str, str]:
     Args:
         nodes: the whole cluster.
         number: which of them it is, counted from 1; Kafka's ``node.id``.
-        data: its data folder.
     """
     mine = nodes[number - 1]
     return {
@@ -60,5 +58,4 @@ def settings(nodes: Sequence[Node], number: int, data: Path) -> dict[str, str]:
         "port": str(mine.port),
         "controller_port": str(mine.controller_port),
         "voters": ",".join(f"{n}@{node.host}:{node.controller_port}" for n, node in enumerate(nodes, 1)),
-        "data": str(data),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Final, get_args
@@ -13,13 +13,19 @@ from hydra.control.protocol import KafkaTopic
 from hydra.errors import BrokerError, StepError
 from hydra.kafkatest.accepted import check_values
 from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.folders import state_folder
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
+from hydra.kafkatest.leftovers import clean
+from hydra.kafkatest.owner import this_process
 from hydra.kafkatest.properties import kafka_python_config
-from hydra.kafkatest.topics import Topics
+from hydra.kafkatest.records import FOLDER, Record, Records
+from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, topic_part
+from hydra.kafkatest.watch import Watch
 from hydra.model import Role, Scenario
 from hydra.nativeclient import command
-from hydra.system import Brokers, Program
+from hydra.system import Brokers, Program, Waiting, wait_alone
 
+CLEAN: Final = "hydra kafka-clean --bootstrap … removes it"
 _MODULES: Final = {"kafka-python": "hydra.kafkatest.kafka_python", "confluent-kafka": "hydra.kafkatest.confluent"}
 
 
@@ -41,42 +47,85 @@ class KafkaSystem:
         self._broker: Brokers | None = None
         self._mute = ""
         self._topics: Topics | None = None
+        self._watch: Watch | None = None
+        self._records = Records()
+        self._warnings: list[str] = []
         self._topic = ""
+        self._began: dict[int, int] = {}
         self._bootstrap = ""
         self._run = ""
         self._folder = Path()
+        self._wait: Waiting = wait_alone
 
     def check(self) -> None:
-        """The user's properties fit the client, and a broker of our own has its jars, and its Java if it runs here."""
+        """The user's properties fit the client, and the cluster lets us in.
+
+        A broker of our own has its jars, and its Java if it runs here.
+        """
         properties = self._spec.properties
         check_values(properties)
         if self._scenario.client == "kafka-python":
             for role in get_args(Role):
                 kafka_python_config(properties, role)
         self.program("subscriber")
-        if not self._spec.bootstrap:
-            if self._here:
-                find_java()
-            fetch()
+        if self._spec.bootstrap:
+            topics = Topics(self._spec.bootstrap, properties, "")
+            topics.reach()
+            topics.close()
+            return
+        if self._here:
+            find_java()
+        fetch()
 
-    def open(self, run: str, folder: Path, brokers: Brokers | None = None) -> None:
-        """Starts the brokers or reaches the user's cluster, and creates the run's topic."""
+    def open(self, run: str, folder: Path, wait: Waiting, brokers: Brokers | None = None) -> None:
+        """Starts the brokers or reaches the user's cluster, and creates the run's topic.
+
+        What a killed predecessor of this run left on the user's cluster is removed.
+        """
         # The suffix keeps two runs of the same name on one cluster apart.
-        self._run = f"{run}-{secrets.token_hex(3)}"
+        self._run = f"{topic_part(run)}-{secrets.token_hex(4)}"
         self._folder = folder
+        self._wait = wait
         self._deployed = brokers
         self._bring_up()
 
     def _bring_up(self) -> None:
+        self._mute = ""
         if self._spec.bootstrap:
             self._bootstrap = self._spec.bootstrap
         else:
             # A folder that was left behind, by a machine that went down, is not touched.
-            self._broker = self._deployed or EmbeddedBroker(next(f for f in self._folders() if not f.exists()))
-            self._mute = ""
+            free = next(f for f in self._folders() if not f.exists())
+            self._broker = self._deployed or EmbeddedBroker(free, wait=self._wait)
             self._bootstrap = self._broker.start()
-        self._topics = Topics(self._bootstrap, self._spec.properties, self._run)
-        self._topic = self._topics.create("data", self._spec.partitions, self._spec.replication_factor)
+        topics = self._topics = Topics(self._bootstrap, self._spec.properties, self._run, self._wait_for_brokers)
+        self._topic, self._began = topics.name("data"), {}
+        if self._broker is None:
+            self._record(topics)
+        topics.create("data", self._spec.partitions, self._spec.replication_factor)
+        # The embedded broker's end is told by its guard.
+        if not isinstance(self._broker, EmbeddedBroker):
+            self._watch = Watch(topics, self._topic)
+
+    def _record(self, topics: Topics) -> None:
+        """Writes down that the topic is ours, before it is there, and removes what the run left there before."""
+        in_run, in_state = self._folder / FOLDER, state_folder() / FOLDER
+        self._records = Records(in_run, in_state)
+        found = clean(topics, self._records, among=Records(in_run).all())
+        self._warnings += [f"an earlier part of this run left a topic behind: {leftover}" for leftover in found]
+        cluster = topics.describe().id
+        self._records.add(Record(self._topic, cluster, self._bootstrap, str(self._folder.absolute()), this_process()))
+
+    def _wait_for_brokers(self, condition: Callable[[], bool], timeout_s: float) -> bool:
+        """Waits for their answer no longer than they are there."""
+
+        def settled() -> bool:
+            # Once this is closed, nothing depends on them but the topic's end.
+            if self._topics is not None and (trouble := self.trouble()):
+                raise BrokerError(trouble)
+            return condition()
+
+        return self._wait(settled, timeout_s)
 
     def _folders(self) -> Iterator[Path]:
         return (self._folder / f"broker-{n}" for n in count(1))
@@ -99,41 +148,57 @@ class KafkaSystem:
         return Program(command, {"OPENBLAS_NUM_THREADS": "1"}, files)
 
     def topic(self) -> KafkaTopic | None:
-        """The topic as it ends now: the next step starts there."""
+        """The topic as it ends now: the next step starts there.
+
+        What is before the last step is deleted: nobody is there any more. What is of it stays, as its subscribers may
+        still be at it.
+        """
+        offsets = self.end_offsets()
+        if self._topics is not None:
+            self._topics.forget(self._topic, self._began)
+        self._began = offsets
         return KafkaTopic(
-            bootstrap=self._bootstrap,
-            topic=self._topic,
-            offsets=self.end_offsets(),
-            properties=dict(self._spec.properties),
+            bootstrap=self._bootstrap, topic=self._topic, offsets=offsets, properties=dict(self._spec.properties)
         )
 
     def end_offsets(self) -> dict[int, int]:
         """The offset that the next message of each partition will get.
 
         Raises:
-            StepError: brokers of our own do not tell; they are in trouble from now on.
-            BrokerError: the user's do not.
+            StepError: the brokers do not tell; they are in trouble from now on.
         """
         if self._topics is None:
             raise BrokerError("the Kafka system is not open")
         try:
             return self._topics.end_offsets(self._topic)
         except BrokerError as e:
-            if self._broker is None:
-                raise
-            self._mute = self._broker.trouble() or e.what
+            self._mute = self.trouble() or e.what
             raise StepError(self._mute) from e
 
     def trouble(self) -> str:
-        """Brokers of our own that ended or fell silent; the user's show their trouble in what they answer."""
-        return self._mute or ("" if self._broker is None else self._broker.trouble())
+        """Brokers that ended, are gone or fell silent."""
+        if self._mute:
+            return self._mute
+        return (self._broker.trouble() if self._broker else "") or (self._watch.trouble() if self._watch else "")
 
     def revive(self) -> None:
-        """New brokers in the place of those in trouble."""
+        """New brokers in the place of our own that are in trouble; the user's have to be there again."""
         if not self.trouble():
             return
-        self.close()
-        self._bring_up()
+        if self._broker is not None:
+            self.close()
+            self._bring_up()
+        elif self._topics is not None and self._watch is not None:
+            self._mute = ""
+            self._watch.close()
+            self._watch = Watch(self._topics, self._topic)
+            self._topics.describe(REACH_TIMEOUT_S)
+            self._topics.end_offsets(self._topic)
+
+    def warnings(self) -> list[str]:
+        """Topics that were left behind, and what became of them."""
+        warnings, self._warnings = self._warnings, []
+        return warnings
 
     def facts(self) -> dict[str, str]:
         """The brokers' version if they are ours, and where the data goes."""
@@ -144,11 +209,17 @@ class KafkaSystem:
 
     def close(self) -> None:
         """Deletes the topic, or ends the brokers if they are ours."""
-        topics, broker = self._topics, self._broker
-        self._topics = self._broker = None
+        topics, watch, broker = self._topics, self._watch, self._broker
+        self._topics = self._watch = self._broker = None
+        if watch is not None:
+            watch.close()
         try:
             if topics is not None and broker is None:
                 topics.close()
+                if topics.created:
+                    self._warnings.append(f"{self._topic} may be left at {self._bootstrap}; {CLEAN}")
+                else:
+                    self._records.remove(self._topic)
         finally:
             if broker is not None:
                 # The topic goes with the brokers' data.

@@ -31,6 +31,10 @@ from hydra.kafkatest.nodes import Node, settings
 FORMAT_TIMEOUT_S: Final = 60.0
 TRAINING_S: Final = 60.0
 ARCHIVE: Final = "classes.jsa"
+DATA: Final = "data"
+"""A broker's data in its working directory, as ``conf/server.properties`` says."""
+PROPERTIES: Final = "server.properties"
+LOGGING: Final = "log4j2.properties"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ class Template:
 
 def fill(conf: Path, values: Mapping[str, str]) -> str:
     """``conf/server.properties`` with its ``${names}`` filled in."""
-    return string.Template((conf / "server.properties").read_text()).substitute(values)
+    return string.Template((conf / PROPERTIES).read_text()).substitute(values)
 
 
 def java_options(conf: Path) -> list[str]:
@@ -53,26 +57,31 @@ def java_options(conf: Path) -> list[str]:
 
 
 def java_command(java: Java, jars: Jars, conf: Path, extra: list[str], main: str, *arguments: str) -> list[str]:
-    """The command that runs one main class of Kafka."""
+    """The command that runs one main class of Kafka in a folder that :func:`furnish` has made ready."""
     return [
         java.program,
         *java_options(conf),
         *("-Xlog:disable", "-Xlog:all=error:stderr"),
         *extra,
-        f"-Dlog4j2.configurationFile={conf / 'log4j2.properties'}",
+        f"-Dlog4j2.configurationFile={LOGGING}",
         *("-cp", jars.classpath, main),
         *arguments,
     ]
 
 
+def furnish(folder: Path, conf: Path, values: Mapping[str, str]) -> None:
+    """Writes what Java reads into its working directory, so that no path has to be told to it."""
+    (folder / PROPERTIES).write_text(fill(conf, values))
+    shutil.copyfile(conf / LOGGING, folder / LOGGING)
+
+
 def server_command(
     java: Java, jars: Jars, conf: Path, template: Template, folder: Path, values: Mapping[str, str]
 ) -> list[str]:
-    """The command that runs a broker, whose settings are written into ``folder``."""
-    properties = folder / "server.properties"
-    properties.write_text(fill(conf, values))
+    """The command that runs a broker in ``folder``, where its settings are written."""
+    furnish(folder, conf, values)
     sharing = [f"-XX:SharedArchiveFile={template.archive}"] if template.archive else []
-    return java_command(java, jars, conf, sharing, "kafka.Kafka", str(properties))
+    return java_command(java, jars, conf, sharing, "kafka.Kafka", PROPERTIES)
 
 
 def prepare(java: Java, jars: Jars, conf: Path) -> Template:
@@ -81,16 +90,16 @@ def prepare(java: Java, jars: Jars, conf: Path) -> Template:
     Raises:
         BrokerError: Kafka's own tool could not format the storage.
     """
-    text = (java.version + (conf / "server.properties").read_text() + "".join(java_options(conf))).encode()
+    text = (java.version + (conf / PROPERTIES).read_text() + "".join(java_options(conf))).encode()
     folder = jars.folder.parent / f"template-{hashlib.sha256(text).hexdigest()[:12]}"
     if not folder.is_dir():
         with locked(folder.parent / f"{folder.name}.lock"):
             if not folder.is_dir():
                 with building(folder) as unfinished:
-                    _format(java, jars, conf, unfinished / "storage")
+                    _format(java, jars, conf, unfinished)
                     _train(java, jars, conf, unfinished)
     archive = folder / ARCHIVE
-    return Template(folder / "storage", archive if archive.is_file() else None)
+    return Template(folder / DATA, archive if archive.is_file() else None)
 
 
 def copy_storage(storage: Path, data: Path, cluster: str, node: int = 1) -> None:
@@ -119,20 +128,18 @@ def free_ports(host: str, count: int) -> list[int]:
         return [s.getsockname()[1] for s in sockets]
 
 
-def _values(data: Path) -> dict[str, str]:
-    return settings([Node("127.0.0.1", *free_ports("127.0.0.1", 2))], 1, data)
+def _values() -> dict[str, str]:
+    return settings([Node("127.0.0.1", *free_ports("127.0.0.1", 2))], 1)
 
 
-def _format(java: Java, jars: Jars, conf: Path, data: Path) -> None:
-    properties = data.with_suffix(".properties")
-    properties.write_text(fill(conf, _values(data)))
+def _format(java: Java, jars: Jars, conf: Path, folder: Path) -> None:
+    furnish(folder, conf, _values())
     command = java_command(
         *(java, jars, conf, ["-XX:TieredStopAtLevel=1"], "kafka.tools.StorageTool", "format"),
-        *("--cluster-id", kafka_uuid(), "--config", str(properties)),
+        *("--cluster-id", kafka_uuid(), "--config", PROPERTIES),
     )
-    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=FORMAT_TIMEOUT_S)
-    properties.unlink()
-    if answer.returncode != 0 or not (data / "meta.properties").is_file():
+    answer = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=FORMAT_TIMEOUT_S)
+    if answer.returncode != 0 or not (folder / DATA / "meta.properties").is_file():
         tail = (answer.stderr + answer.stdout).strip().splitlines()[-3:]
         raise BrokerError(f"Kafka's StorageTool could not format the storage: {' / '.join(tail)}", "see conf/kafka/")
 
@@ -142,11 +149,11 @@ def _train(java: Java, jars: Jars, conf: Path, folder: Path) -> None:
     archive = folder / ARCHIVE
     with tempfile.TemporaryDirectory(prefix=".training-", dir=folder, ignore_cleanup_errors=True) as name:
         scratch = Path(name)
-        copy_storage(folder / "storage", scratch / "data", kafka_uuid())
-        values = _values(scratch / "data")
-        (scratch / "server.properties").write_text(fill(conf, values))
+        copy_storage(folder / DATA, scratch / DATA, kafka_uuid())
+        values = _values()
+        furnish(scratch, conf, values)
         archiving = [f"-XX:ArchiveClassesAtExit={archive}"]
-        command = java_command(java, jars, conf, archiving, "kafka.Kafka", str(scratch / "server.properties"))
+        command = java_command(java, jars, conf, archiving, "kafka.Kafka", PROPERTIES)
         broker = Guarded(command, scratch, scratch / "log", grace_s=TRAINING_S)
         deadline = time.monotonic() + TRAINING_S
         try:

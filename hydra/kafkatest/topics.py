@@ -1,25 +1,39 @@
-"""The controller's side of Kafka: a run's own topics and their offsets."""
+"""The controller's side of Kafka: a run's own topics and their offsets.
+
+Every question to the cluster is asked by a thread of its own, so that the controller serves its clients meanwhile.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import time
-from collections.abc import Mapping
-from concurrent.futures import Future
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 # The stubs do not export the two, the documentation does.
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
-from hydra.errors import BrokerError
+from hydra.errors import BrokerError, UsageError
+from hydra.kafkatest.background import Background
 from hydra.kafkatest.properties import confluent_config
+from hydra.system import Waiting, wait_alone
 
-CONNECT_TIMEOUT_S: Final = 8.0
-REQUEST_TIMEOUT_S: Final = 30.0
+REACH_TIMEOUT_S: Final = 2.0
+"""How long a cluster has to answer the first question, before anything is made for it."""
+QUESTION_TIMEOUT_S: Final = 4.0
+"""How long it has to answer one while a run goes on: of metadata, or of offsets."""
+CHANGE_TIMEOUT_S: Final = 30.0
+"""How long it has to create a topic and to give all of its partitions leaders."""
+DELETE_TIMEOUT_S: Final = 8.0
 POLL_S: Final = 0.02
 PREFIX: Final = "hydra"
+_LONGEST_PART: Final = 150
+"""Characters of a run's name in its topic's, which may have 249 and ends with more."""
 
 _LEADER_MOVES: Final = frozenset(
     {
@@ -34,7 +48,21 @@ _LEADER_MOVES: Final = frozenset(
 _NEWBORN: Final = _LEADER_MOVES | {KafkaError.UNKNOWN_TOPIC_OR_PART}
 """What a topic may answer in the first moments after its creation."""
 
+_TELLING: Final = frozenset(
+    {KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._RESOLVE}
+)
+"""Errors that say more than those which follow from them: that all brokers are down, that time is over."""
+
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What a cluster says of itself."""
+
+    id: str
+    brokers: int
+    topics: frozenset[str]
 
 
 class Topics:
@@ -44,33 +72,53 @@ class Topics:
         bootstrap: ``host:port``, or several with commas.
         properties: the user's Kafka properties (properties.py).
         run: the run's name; every topic starts with it.
+        wait: how to wait for the cluster.
 
     Raises:
         UsageError: a property cannot be used.
     """
 
-    def __init__(self, bootstrap: str, properties: Mapping[str, str], run: str) -> None:
+    def __init__(self, bootstrap: str, properties: Mapping[str, str], run: str, wait: Waiting = wait_alone) -> None:
         self._bootstrap = bootstrap
         self._run = run
         self._mine: list[str] = []
-        self._last_error = ""
+        self._last_error: KafkaError | None = None
         self._admin = _admin(bootstrap, properties, self._on_error)
+        self._background = Background(wait)
+
+    @property
+    def bootstrap(self) -> str:
+        """Where the cluster was looked for."""
+        return self._bootstrap
 
     @property
     def created(self) -> tuple[str, ...]:
         """Names of the topics that exist because of this object."""
         return tuple(self._mine)
 
-    def check(self, timeout_s: float = CONNECT_TIMEOUT_S) -> int:
-        """Asks the cluster for its brokers; returns how many there are.
+    def reach(self) -> Cluster:
+        """What is there, asked before anything is made.
+
+        Raises:
+            UsageError: nobody answers in ``REACH_TIMEOUT_S``, or we are not let in.
+        """
+        try:
+            return self.describe(REACH_TIMEOUT_S)
+        except BrokerError as e:
+            raise UsageError(e.what, e.remedy) from None
+
+    def describe(self, timeout_s: float = QUESTION_TIMEOUT_S) -> Cluster:
+        """What is there.
 
         Raises:
             BrokerError: nobody answered in ``timeout_s``.
         """
-        try:
-            return len(self._admin.list_topics(timeout=timeout_s).brokers)
-        except KafkaException as e:
-            raise self._error("does not answer", e) from None
+        found = self._ask(lambda: self._admin.list_topics(timeout=timeout_s), timeout_s, "does not answer")
+        return Cluster(found.cluster_id or "", len(found.brokers), frozenset(found.topics))
+
+    def name(self, name: str) -> str:
+        """The full name of a topic of this run."""
+        return f"{PREFIX}-{self._run}-{name}"
 
     def create(
         self, name: str, partitions: int = 1, replication_factor: int = 1, config: Mapping[str, str] | None = None
@@ -80,20 +128,19 @@ class Topics:
         Raises:
             BrokerError: the cluster is not reachable, refuses, or names no leaders in time.
         """
-        self.check()
-        topic = f"{PREFIX}-{self._run}-{name}"
+        topic = self.name(name)
         new = NewTopic(topic, partitions, replication_factor, config=dict(config or {}))
-        self._result(
-            self._admin.create_topics([new], request_timeout=REQUEST_TIMEOUT_S)[topic], f"refuses to create {topic}"
-        )
+        self.describe()
+        # Ours from now on: whoever is interrupted while the cluster creates it deletes it, too.
         self._mine.append(topic)
+        self._ask(lambda: self._created(new), CHANGE_TIMEOUT_S, f"refuses to create {topic}")
+        deadline = time.monotonic() + CHANGE_TIMEOUT_S
         # The leaders answer for their partitions some ms after the metadata names them.
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        deadline = time.monotonic() + REQUEST_TIMEOUT_S
-        while len(self._offsets(topic, latest, _NEWBORN)) < partitions:
+        while len(self._offsets(topic, latest, _NEWBORN, deadline)) < partitions:
             if time.monotonic() > deadline:
                 raise BrokerError(f"{topic} at {self._bootstrap} does not get its {partitions} partitions")
-            self._admin.poll(POLL_S)
+            self._pause()
         return topic
 
     def start_offsets(self, topic: str) -> dict[int, int]:
@@ -108,67 +155,141 @@ class Topics:
         """
         return self._offsets(topic, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
+    def forget(self, topic: str, before: Mapping[int, int]) -> None:
+        """Asks the cluster to delete the messages before an offset of each partition, and waits for nothing.
+
+        A cluster that does not let us keeps them until the topic goes.
+        """
+        offsets = [TopicPartition(topic, partition, offset) for partition, offset in before.items() if offset > 0]
+        if offsets:
+            self._admin.delete_records(offsets, request_timeout=QUESTION_TIMEOUT_S)
+
     def delete(self, topic: str) -> None:
         """Deletes a topic of this object's and waits until the cluster does not list it any more.
 
         Raises:
-            BrokerError: it is not one of ours, or the cluster refuses.
+            BrokerError: it is not one of ours, or the cluster refuses or does not answer.
         """
         if topic not in self._mine:
             raise BrokerError(f"the topic {topic} was not created by this run", "delete it with Kafka's own tools")
-        future = self._admin.delete_topics([topic], request_timeout=REQUEST_TIMEOUT_S)[topic]
-        self._result(future, f"refuses to delete {topic}")
+        self._ask(lambda: self._deleted(topic), DELETE_TIMEOUT_S, f"refuses to delete {topic}")
+        deadline = time.monotonic() + DELETE_TIMEOUT_S
+        while topic in self.describe().topics:
+            if time.monotonic() > deadline:
+                raise BrokerError(f"Kafka at {self._bootstrap} still lists {topic} after it was deleted")
+            self._pause()
         self._mine.remove(topic)
-        deadline = time.monotonic() + REQUEST_TIMEOUT_S
-        while topic in self._listed() and time.monotonic() < deadline:
-            self._admin.poll(POLL_S)
+
+    def adopt(self, topic: str) -> None:
+        """Takes a topic for one of ours: that of a run that is known to be over."""
+        self._mine.append(topic)
 
     def close(self) -> None:
-        """Deletes what is left of this object's topics; a cluster that is gone keeps them, silently."""
-        for topic in tuple(self._mine):
-            with contextlib.suppress(BrokerError):
+        """Deletes what is left of this object's topics; a cluster that is gone keeps them.
+
+        ``created`` still names those that were not deleted.
+        """
+        with contextlib.suppress(BrokerError):
+            if self._mine:
+                self.describe(REACH_TIMEOUT_S)  # a cluster that is gone is found out once, and soon
+            for topic in self.created:
                 self.delete(topic)
+        self._background.close()
 
-    def _listed(self) -> set[str]:
-        try:
-            return set(self._admin.list_topics(timeout=CONNECT_TIMEOUT_S).topics)
-        except KafkaException as e:
-            raise self._error("does not list its topics", e) from None
-
-    def _offsets(self, topic: str, which: OffsetSpec, passing: frozenset[int] = _LEADER_MOVES) -> dict[int, int]:
+    def _offsets(
+        self,
+        topic: str,
+        which: OffsetSpec,
+        passing: frozenset[int] = _LEADER_MOVES,
+        deadline: float | None = None,
+    ) -> dict[int, int]:
         """Asks again while the answer is an error that passes."""
-        deadline = time.monotonic() + REQUEST_TIMEOUT_S
+        deadline = time.monotonic() + QUESTION_TIMEOUT_S if deadline is None else deadline
+        what = f"does not tell the offsets of {topic}"
         while True:
             try:
-                return self._ask_offsets(topic, which)
-            except KafkaException as e:
-                if e.args[0].code() not in passing or time.monotonic() > deadline:
-                    raise self._error(f"does not tell the offsets of {topic}", e) from None
-            self._admin.poll(POLL_S)
+                return self._background.ask(lambda: self._asked_offsets(topic, which), 2 * QUESTION_TIMEOUT_S)
+            except (KafkaException, TimeoutError) as e:
+                if _code(e) not in passing or time.monotonic() > deadline:
+                    raise self._error(what, e) from None
+            self._pause()
 
-    def _ask_offsets(self, topic: str, which: OffsetSpec) -> dict[int, int]:
-        described = self._admin.list_topics(topic, timeout=CONNECT_TIMEOUT_S).topics[topic]
-        if described.error is not None:
-            raise KafkaException(described.error)
-        asked = {TopicPartition(topic, p): which for p in sorted(described.partitions)}
-        futures = self._admin.list_offsets(asked, request_timeout=REQUEST_TIMEOUT_S)
-        return {tp.partition: int(f.result(REQUEST_TIMEOUT_S + 5.0).offset) for tp, f in futures.items()}
+    def _pause(self) -> None:
+        """Leaves the cluster a moment before the next question."""
+        self._background.ask(lambda: self._admin.poll(POLL_S), POLL_S)
 
-    def _result(self, future: Future[_T], what: str) -> _T:
+    def _ask(self, call: Callable[[], _T], within_s: float, what: str) -> _T:
         try:
-            return future.result(REQUEST_TIMEOUT_S + 5.0)
-        except KafkaException as e:
+            return self._background.ask(call, within_s)
+        except (KafkaException, TimeoutError) as e:
             raise self._error(what, e) from None
 
     def _on_error(self, error: KafkaError) -> None:
-        self._last_error = error.str()
+        if self._last_error is None or error.code() in _TELLING or self._last_error.code() not in _TELLING:
+            self._last_error = error
 
-    def _error(self, what: str, e: KafkaException) -> BrokerError:
+    def _error(self, what: str, e: KafkaException | TimeoutError) -> BrokerError:
         self._admin.poll(0)  # lets the library say what it ran into
-        detail = self._last_error or _text(e)
+        detail = self._last_error.str() if self._last_error else _text(e)
         return BrokerError(
             f"Kafka at {self._bootstrap} {what}: {detail}", "look at --bootstrap and the --kafka-prop settings"
         )
+
+    # --- what the thread does ----------------------------------------------------------------------------------------
+
+    def _created(self, new: NewTopic) -> None:
+        try:
+            self._admin.create_topics([new], request_timeout=CHANGE_TIMEOUT_S)[new.topic].result(CHANGE_TIMEOUT_S)
+        except KafkaException as e:
+            if _code(e) == KafkaError.TOPIC_ALREADY_EXISTS:
+                self._mine.remove(new.topic)  # somebody else's
+            raise
+
+    def _deleted(self, topic: str) -> None:
+        try:
+            self._admin.delete_topics([topic], request_timeout=DELETE_TIMEOUT_S)[topic].result(DELETE_TIMEOUT_S)
+        except KafkaException as e:
+            if _code(e) != KafkaError.UNKNOWN_TOPIC_OR_PART:  # somebody was quicker, or it was never created
+                raise
+
+    def _asked_offsets(self, topic: str, which: OffsetSpec) -> dict[int, int]:
+        return self._asked(self._metadata(topic, QUESTION_TIMEOUT_S), topic, which, QUESTION_TIMEOUT_S)
+
+    def _metadata(self, topic: str, timeout_s: float) -> ClusterMetadata:
+        found = self._admin.list_topics(topic, timeout=timeout_s)
+        error = found.topics[topic].error
+        if error is not None:
+            raise KafkaException(error)
+        return found
+
+    def _asked(self, found: ClusterMetadata, topic: str, which: OffsetSpec, timeout_s: float) -> dict[int, int]:
+        """Asks the leader of every partition."""
+        asked = {TopicPartition(topic, p): which for p in sorted(found.topics[topic].partitions)}
+        futures = self._admin.list_offsets(asked, request_timeout=timeout_s)
+        return {tp.partition: int(f.result(timeout_s).offset) for tp, f in futures.items()}
+
+    def leaders(self, topic: str, timeout_s: float) -> frozenset[str]:
+        """``host:port`` of every broker that leads a partition, each of which has just answered.
+
+        Waits by itself: it is for another thread than the caller's own.
+
+        Raises:
+            KafkaException, TimeoutError: the cluster, or one of them, did not answer within twice ``timeout_s``.
+        """
+        found = self._metadata(topic, timeout_s)
+        self._asked(found, topic, OffsetSpec.latest(), timeout_s)  # type: ignore[no-untyped-call]
+        led = {partition.leader for partition in found.topics[topic].partitions.values()}
+        return frozenset(f"{b.host}:{b.port}" for b in found.brokers.values() if b.id in led)
+
+
+def topic_part(name: str) -> str:
+    """A run's name as a part of a topic's: the letters, digits, dots, dashes and underscores that Kafka takes.
+
+    An ä becomes an a, what has no such letter a dash.
+    """
+    plain = unicodedata.normalize("NFKD", name)
+    kept = "".join(c for c in plain if not unicodedata.combining(c))
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", kept)[:_LONGEST_PART]
 
 
 def cluster_id(bootstrap: str, timeout_s: float) -> str | None:
@@ -196,6 +317,11 @@ def _admin(bootstrap: str, properties: Mapping[str, str], on_error: object) -> A
     return AdminClient(config)  # type: ignore[arg-type]  # the stub leaves callbacks out
 
 
-def _text(e: KafkaException) -> str:
-    error = e.args[0]
+def _code(e: KafkaException | TimeoutError) -> int | None:
+    error = e.args[0] if e.args else None
+    return error.code() if isinstance(error, KafkaError) else None
+
+
+def _text(e: KafkaException | TimeoutError) -> str:
+    error = e.args[0] if e.args else "no answer"
     return error.str() if isinstance(error, KafkaError) else str(error)

@@ -34,12 +34,17 @@ class Machine:
     ports_first: int
     ports_last: int
     memory_available_bytes: int
+    disk_available_bytes: int
     clock_source: str
     privileged: bool
 
 
-def read() -> Machine:
-    """Reads them all; what a kernel does not tell counts as unlimited."""
+def read(folder: Path = Path()) -> Machine:  # a Path never changes
+    """Reads them all; what a kernel does not tell counts as unlimited.
+
+    Args:
+        folder: where the run is or will be: brokers keep their messages there.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     nproc, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     first, last = (int(word) for word in _text(_PROC_SYS / "net/ipv4/ip_local_port_range", "32768 60999").split())
@@ -58,6 +63,7 @@ def read() -> Machine:
         ports_first=first,
         ports_last=last,
         memory_available_bytes=_memory(),
+        disk_available_bytes=_disk(folder.absolute()),
         clock_source=_text(_CLOCK, "unknown"),
         privileged=os.access(_PROC_SYS / "kernel/pid_max", os.W_OK),
     )
@@ -73,6 +79,11 @@ def _memory() -> int:
     available = int(psutil.virtual_memory().available)
     limit, used = _number(_CGROUP / "memory.max"), _number(_CGROUP / "memory.current")
     return min(available, limit - used) if limit else available
+
+
+def _disk(folder: Path) -> int:
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    return int(psutil.disk_usage(str(existing)).free)
 
 
 def _text(path: Path, default: str) -> str:

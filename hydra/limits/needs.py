@@ -62,6 +62,14 @@ _BROKER_THREADS: Final = 120
 _BROKER_FILES: Final = 150
 _BROKER_CONNECTIONS: Final = 2
 _BROKER_MEMORY_BYTES: Final = 1500 * MEGABYTE
+_BROKER_RECORD_BYTES: Final = 10
+"""What a broker keeps of a message beside its payload (docs/kafka-batching.md), and of its batch."""
+_BROKER_STEPS_KEPT: Final = 2
+"""The step that runs and the one before it; see hydra/kafkatest/system.py."""
+_BROKER_LATE_S: Final = 10.0
+"""How long a broker takes to free what was deleted (``log.retention.check.interval.ms``)."""
+_BROKER_MOST_BYTES_A_SECOND: Final = 400 * MEGABYTE
+"""The fastest that one was seen to write (docs/limits.md); for rates that nobody knows before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,8 @@ class Needs:
     """What a step takes in all.
 
     ``threads`` counts the processes' first ones too; ``files`` is the most that a single process opens; ``ports`` the
-    most connections from this host to one address; ``backlog`` how many clients may dial in at the same moment.
+    most connections from this host to one address; ``backlog`` how many clients may dial in at the same moment;
+    ``disk_bytes`` what brokers of our own keep of the messages, ``disk_guessed`` if nobody knows their rate before.
     """
 
     processes: int
@@ -79,6 +88,8 @@ class Needs:
     ports: int
     backlog: int
     memory_bytes: int
+    disk_bytes: int = 0
+    disk_guessed: bool = False
 
 
 def needs(scenario: Scenario, clients: int, groups: int, fork_window: int) -> Needs:
@@ -119,4 +130,27 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int) -> Ne
         + _CONTROLLER_MEMORY_BYTES
         + everyone * _CONTROLLER_BYTES_PER_CLIENT
         + brokers * _BROKER_MEMORY_BYTES,
+        disk_bytes=_disk_bytes(scenario) if brokers else 0,
+        disk_guessed=_highest_rate(scenario) is None,
     )
+
+
+def _highest_rate(scenario: Scenario) -> float | None:
+    """The highest rate (messages/s) of a grid's steps; None where a step, or a search, goes as fast as it can."""
+    rates = scenario.sweep.vary.get("rate", (scenario.settings.rate,))
+    if scenario.sweep.search is not None or "max" in rates:
+        return None
+    return max(float(rate) for rate in rates if rate is not None)
+
+
+def _disk_bytes(scenario: Scenario) -> int:
+    """What our brokers' logs take on this machine, every replica of them."""
+    rate = _highest_rate(scenario)
+    if rate is None:
+        a_second: float = _BROKER_MOST_BYTES_A_SECOND
+    else:
+        sizes = scenario.sweep.vary.get("message_size", (scenario.settings.message_size,))
+        largest = max(int(size) for size in sizes if size is not None)
+        a_second = rate * scenario.publishers * (largest + _BROKER_RECORD_BYTES)
+    kept_s = _BROKER_STEPS_KEPT * scenario.sweep.duration_s + _BROKER_LATE_S
+    return round(a_second * kept_s * scenario.kafka.replication_factor)

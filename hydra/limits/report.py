@@ -48,5 +48,6 @@ def needs_line(row: RowCheck) -> dict[str, str | float]:
         "open files (one process)": row.needs.files,
         "local ports": row.needs.ports,
         "memory (GB)": row.needs.memory_bytes / 1e9,
+        "disk (GB)": row.needs.disk_bytes / 1e9,
         "fits": "yes" if row.fits else f"no: {missing}",
     }

@@ -71,6 +71,15 @@ def _all(machine: Machine, needed: Needs) -> Iterator[Shortage]:
             f"{wants:.1f} GB",
             "it cannot be raised from here; use a larger machine, more machines, or fewer clients",
         )
+    if machine.disk_available_bytes < needed.disk_bytes:
+        has, wants = machine.disk_available_bytes / 1e9, needed.disk_bytes / 1e9
+        yield Shortage(
+            "disk for the brokers' logs",
+            f"{has:.1f} GB available",
+            f"{'up to ' if needed.disk_guessed else ''}{wants:.1f} GB",
+            "make room, name a folder on another disk with --out, or take shorter steps",
+            grave=not needed.disk_guessed,
+        )
     if machine.clock_source not in GOOD_CLOCKS:
         yield Shortage(
             "clock source", machine.clock_source, f"one of {', '.join(GOOD_CLOCKS)}",

@@ -10,7 +10,7 @@ import zmq
 from hydra.control.protocol import KafkaTopic
 from hydra.model import Role, Scenario
 from hydra.nativeclient import command
-from hydra.system import Brokers, Program
+from hydra.system import Brokers, Program, Waiting
 
 
 class ZmqSystem:
@@ -24,7 +24,7 @@ class ZmqSystem:
         """The native client is built, if it is asked for; pyzmq is a dependency of ours."""
         self.program("subscriber")
 
-    def open(self, run: str, folder: Path, brokers: Brokers | None = None) -> None:
+    def open(self, run: str, folder: Path, wait: Waiting, brokers: Brokers | None = None) -> None:
         """Nothing to bring up."""
 
     def program(self, role: Role) -> Program:
@@ -65,6 +65,10 @@ class ZmqSystem:
     def facts(self) -> dict[str, str]:
         """The library's version."""
         return {"libzmq": zmq.zmq_version()}
+
+    def warnings(self) -> list[str]:
+        """There is nothing to tell."""
+        return []
 
     def close(self) -> None:
         """Nothing to remove."""

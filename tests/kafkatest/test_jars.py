@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from pathlib import Path
@@ -26,10 +27,20 @@ def bin_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "bin"
 
 
+A_JAR = b"a jar"
+
+
 @pytest.fixture
 def conf(tmp_path: Path) -> Path:
     (tmp_path / "pom.xml").write_text(POM)
+    (tmp_path / jars.CHECKSUMS).write_text(f"{hashlib.sha256(A_JAR).hexdigest()}  a.jar\n")
     return tmp_path
+
+
+def maven(folder: Path, what: str, calls: Path) -> None:
+    """A Maven that writes jars: a shell script in which ``$out`` is their folder."""
+    fetching = f'for a in "$@"; do case $a in -DoutputDirectory=*) out="${{a#*=}}"; {what};; esac; done'
+    program(folder, "mvn", f'{fetching}\necho "$@" >> {calls}')
 
 
 def one_line(e: pytest.ExceptionInfo[MissingDependencyError]) -> str:
@@ -65,15 +76,56 @@ def test_a_failed_fetch_leaves_nothing_and_says_why(bin_only: Path, conf: Path, 
 
 
 def test_jars_are_fetched_once(bin_only: Path, conf: Path, tmp_path: Path) -> None:
-    fetching = 'for a in "$@"; do case $a in -DoutputDirectory=*) : > "${a#*=}/a.jar";; esac; done'
-    program(bin_only, "mvn", f"{fetching}\necho x >> {tmp_path}/calls")
+    maven(bin_only, 'printf "a jar" > "$out/a.jar"', tmp_path / "calls")
     first, second = (jars.fetch(conf, tmp_path / "cache") for _ in range(2))
     assert first == second
     assert first.version == "9.9.9"
     assert first.classpath.endswith(f"{os.sep}a.jar")
-    assert (tmp_path / "calls").read_text() == "x\n"
+    (call,) = (tmp_path / "calls").read_text().splitlines()
+    assert "--strict-checksums" in call
+
+
+@pytest.mark.parametrize(
+    ("what", "named"),
+    [
+        ('printf "another" > "$out/a.jar"', "a.jar"),
+        ('printf "a jar" > "$out/a.jar"; printf "" > "$out/b.jar"', "b.jar"),
+        ("true", "a.jar"),
+    ],
+    ids=["changed", "one more", "one less"],
+)
+def test_jars_that_are_not_those_of_the_list_are_neither_kept_nor_used(
+    bin_only: Path, conf: Path, tmp_path: Path, what: str, named: str
+) -> None:
+    maven(bin_only, what, tmp_path / "calls")
+    with pytest.raises(MissingDependencyError, match=f"^{named} in .* is not as .*jars.sha256 lists it; "):
+        jars.fetch(conf, tmp_path / "cache")
+    assert not list((tmp_path / "cache").rglob("*.jar"))
+
+
+def test_a_cached_jar_that_was_changed_is_found_out_and_told_in_one_line(
+    bin_only: Path, conf: Path, tmp_path: Path
+) -> None:
+    maven(bin_only, 'printf "a jar" > "$out/a.jar"', tmp_path / "calls")
+    cached = jars.fetch(conf, tmp_path / "cache").folder
+    (cached / "a.jar").write_bytes(b"b jar")
+    with pytest.raises(MissingDependencyError, match=f"a.jar in {cached} is not as .* remove {cached}") as e:
+        jars.fetch(conf, tmp_path / "cache")
+    assert "\n" not in str(e.value)
 
 
 def test_jars_that_came_with_the_program_need_no_maven(bin_only: Path, conf: Path, tmp_path: Path) -> None:
     (conf / "jars").mkdir()
+    (conf / "jars" / "a.jar").write_bytes(A_JAR)
     assert jars.fetch(conf, tmp_path / "cache") == jars.Jars("9.9.9", conf / "jars")
+    (conf / "jars" / "a.jar").write_bytes(b"")
+    with pytest.raises(MissingDependencyError, match="make the agents' archive again"):
+        jars.fetch(conf, tmp_path / "cache")
+
+
+def test_the_list_names_every_jar_of_this_kafka() -> None:
+    """A pom.xml that was changed without its list would refuse every broker."""
+    version = re.search(r"<kafka.version>([^<]+)<", (jars.conf_folder() / "pom.xml").read_text())
+    assert version is not None
+    names = [line.split()[1] for line in (jars.conf_folder() / jars.CHECKSUMS).read_text().splitlines()]
+    assert {f"kafka_2.13-{version[1]}.jar", f"kafka-tools-{version[1]}.jar"} <= set(names)

@@ -8,7 +8,7 @@ import pytest
 
 from hydra.kafkatest.jars import conf_folder
 from hydra.kafkatest.nodes import Node, bootstrap, parse, settings
-from hydra.kafkatest.template import copy_storage, fill
+from hydra.kafkatest.template import DATA, copy_storage, fill
 
 A, B, C = Node("10.0.0.6", 31000, 31001), Node("10.0.0.7", 31000, 31001), Node("node-c", 9092, 9093)
 
@@ -24,14 +24,14 @@ A, B, C = Node("10.0.0.6", 31000, 31001), Node("10.0.0.7", 31000, 31001), Node("
 )
 def test_every_node_is_told_of_all_and_listens_where_it_said(nodes: list[Node], number: int, voters: str) -> None:
     mine = nodes[number - 1]
-    lines = fill(conf_folder(), settings(nodes, number, Path("/data"))).splitlines()
+    lines = fill(conf_folder(), settings(nodes, number)).splitlines()
     found = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
     assert found["node.id"] == str(number)
     assert found["process.roles"] == "broker,controller"
     assert found["controller.quorum.voters"] == voters
     assert found["listeners"] == f"PLAINTEXT://{mine.host}:{mine.port},CONTROLLER://{mine.host}:{mine.controller_port}"
     assert found["advertised.listeners"] == f"PLAINTEXT://{mine.bootstrap}"
-    assert found["log.dirs"] == "/data"
+    assert found["log.dirs"] == DATA
 
 
 def test_clients_are_given_every_node() -> None:

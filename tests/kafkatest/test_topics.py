@@ -1,14 +1,20 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 
-from hydra.errors import BrokerError
+from hydra.config import load_scenario
+from hydra.errors import BrokerError, UsageError
 from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.system import KafkaSystem
 from hydra.kafkatest.template import free_ports
-from hydra.kafkatest.topics import Topics
+from hydra.kafkatest.topics import Topics, topic_part
+from hydra.system import wait_alone
+
+from .conftest import wait_until
 
 
 def test_the_life_of_a_topic(broker: EmbeddedBroker) -> None:
@@ -42,11 +48,54 @@ def test_a_topic_that_the_cluster_cannot_hold(topics: Topics) -> None:
         topics.create("data", replication_factor=3)
 
 
-def test_nobody_answers() -> None:
+def test_a_cluster_that_does_not_answer_is_refused_before_anything_is_made() -> None:
     (port,) = free_ports("127.0.0.1", 1)
+    system = KafkaSystem(load_scenario("kafka-fixed", {"kafka.bootstrap": f"127.0.0.1:{port}"}))
     began = time.monotonic()
-    with pytest.raises(BrokerError) as e:
-        Topics(f"127.0.0.1:{port}", {}, "x").create("data")
-    assert time.monotonic() - began < 10
-    assert f"127.0.0.1:{port}" in str(e.value)
+    with pytest.raises(UsageError) as e:
+        system.check()
+    assert time.monotonic() - began < 3
+    assert f"127.0.0.1:{port} does not answer" in str(e.value)
+    assert "Connection refused" in str(e.value)
     assert "--bootstrap" in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("run", "part"),
+    [
+        ("kafka-fixed-20261121-171131", "kafka-fixed-20261121-171131"),
+        ("Größe ist 3 µm", "Gro-e-ist-3-m"),
+        ("my run", "my-run"),
+        ("a/b\n..", "a-b-.."),
+        ("運行", "-"),
+        ("x" * 255, "x" * 150),
+    ],
+)
+def test_any_folder_name_gives_a_topic_that_kafka_takes(run: str, part: str) -> None:
+    assert topic_part(run) == part
+
+
+@pytest.mark.processes
+def test_between_steps_all_but_the_last_one_is_deleted(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    system = KafkaSystem(load_scenario("kafka-fixed", {"kafka.bootstrap": broker.bootstrap, "kafka.partitions": 2}))
+    system.open("run", tmp_path, wait_alone)
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    reader = Topics(broker.bootstrap, {}, "reader")
+    try:
+        kept = []
+        for step in range(3):
+            told = system.topic()
+            assert told is not None
+            assert told.offsets == {0: 5 * step, 1: 0}
+            for _ in range(5):
+                producer.produce(told.topic, b"x", None, 0)
+            assert producer.flush(10) == 0
+            beginning = {0: max(0, 5 * (step - 1)), 1: 0}
+            wait_until(lambda: reader.start_offsets(told.topic) == beginning, 10, "the log begins with the last step")  # noqa: B023
+            kept.append(sum(system.end_offsets().values()) - beginning[0])
+        assert kept == [5, 10, 10]
+    finally:
+        system.close()
+        reader.close()
+    assert not list((tmp_path / "topics").glob("*"))

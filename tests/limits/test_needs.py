@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from hydra.config import load_scenario
+from hydra.limits.machine import read
 from hydra.limits.needs import FOOTPRINTS, Footprint, needs
+from hydra.limits.shortages import shortages
 
 
 @pytest.mark.parametrize(
@@ -45,3 +51,49 @@ def test_every_broker_on_this_machine_counts_and_one_of_the_users_does_not() -> 
     )
     assert (one.processes - none.processes, three.processes - none.processes) == (2, 9)
     assert three.memory_bytes - none.memory_bytes == 3 * (one.memory_bytes - none.memory_bytes) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "gigabytes", "guessed"),
+    [
+        ("zmqfixed", {}, 0.0, False),
+        ("kafka-fixed", {"kafka.bootstrap": "h:9092"}, 0.0, False),
+        ("kafka-fixed", {"settings.rate": 1e6}, 1e6 * (2 * 60 + 10) * 34e-9, False),
+        ("kafka-fixed", {"settings.rate": 1e6, "settings.message_size": 990}, 1e6 * (2 * 60 + 10) * 1000e-9, False),
+        (
+            "kafka-fixed",
+            {"settings.rate": 1e6, "broker.count": 3, "kafka.replication_factor": 3},
+            3 * 1e6 * (2 * 60 + 10) * 34e-9,
+            False,
+        ),
+        ("kafka-fixed", {"settings.rate": "max"}, 0.4 * (2 * 60 + 10), True),
+        ("kafka-rate", {}, 0.4 * (2 * 5 + 10), True),
+    ],
+)
+def test_brokers_of_our_own_keep_two_steps_on_disk(
+    name: str, more: dict[str, object], gigabytes: float, guessed: bool
+) -> None:
+    if name == "kafka-fixed":
+        more = {"sweep.duration_s": 60.0, **more}
+    if name == "kafka-rate":
+        more = {"sweep.duration_s": 5.0, **more}
+    needed = needs(load_scenario(name, more), clients=10, groups=4, fork_window=128)
+    assert needed.disk_bytes == pytest.approx(gigabytes * 1e9)
+    if gigabytes:
+        assert needed.disk_guessed == guessed
+
+
+def test_a_guess_of_the_disk_skips_no_row() -> None:
+    machine = replace(read(), disk_available_bytes=1)
+    guess, known = (
+        needs(load_scenario("kafka-fixed", {"settings.rate": rate}), clients=2, groups=2, fork_window=128)
+        for rate in ("max", 100.0)
+    )
+    assert [s.grave for s in shortages(machine, guess) if "disk" in s.what] == [False]
+    assert [s.grave for s in shortages(machine, known) if "disk" in s.what] == [True]
+
+
+def test_the_disk_is_that_of_the_run_also_where_its_folder_is_not_there_yet(tmp_path: Path) -> None:
+    assert read(tmp_path / "runs" / "run").disk_available_bytes == pytest.approx(
+        shutil.disk_usage(tmp_path).free, rel=0.1
+    )

@@ -26,10 +26,20 @@ AMPLE = Machine(
     ports_first=32768,
     ports_last=60999,
     memory_available_bytes=64 * GB,
+    disk_available_bytes=64 * GB,
     clock_source="tsc",
     privileged=True,
 )
-NEEDS = Needs(processes=2000, threads=6000, files=2100, all_files=40_000, ports=2000, backlog=400, memory_bytes=16 * GB)
+NEEDS = Needs(
+    processes=2000,
+    threads=6000,
+    files=2100,
+    all_files=40_000,
+    ports=2000,
+    backlog=400,
+    memory_bytes=16 * GB,
+    disk_bytes=3 * GB,
+)
 
 
 def test_an_ample_machine_lacks_nothing() -> None:
@@ -49,6 +59,7 @@ def test_an_ample_machine_lacks_nothing() -> None:
         ({"ports_last": 33767}, "local ports", 'sysctl -w net.ipv4.ip_local_port_range="1024 65535"', True),
         ({"somaxconn": 128}, "listen queue", "sysctl -w net.core.somaxconn=400", False),
         ({"memory_available_bytes": 8 * GB}, "memory", "cannot be raised from here", True),
+        ({"disk_available_bytes": 2 * GB}, "disk for the brokers' logs", "on another disk with --out", True),
         ({"clock_source": "hpet"}, "clock source", "less exact", False),
         ({"pid_max": 6000, "privileged": False}, "process ids", "cannot be raised from here", True),
     ],

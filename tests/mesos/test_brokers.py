@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import MissingDependencyError
-from hydra.kafkatest.jars import cache_folder, fetch, find_java
+from hydra.kafkatest.folders import cache_folder
+from hydra.kafkatest.jars import fetch, find_java
 from tests.integration.command import assert_all_arrived, events, hydra, table
 from tests.integration.secret import leaks, property_file
 from tests.mesos.cluster import Cluster

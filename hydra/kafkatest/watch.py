@@ -1,0 +1,89 @@
+"""Notices that a broker is gone while a step goes on: asks the leaders of a topic's partitions again and again.
+
+A broker that is slow, because its clients ask much of it, is none that is gone: its host still takes connections.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from confluent_kafka import KafkaException
+
+from hydra.kafkatest.topics import Topics
+
+EVERY_S: Final = 1.0
+ANSWER_WITHIN_S: Final = 1.5
+GONE_AFTER_S: Final = 6.0
+"""Longer than the leader's move takes where partitions have replicas and a broker is shut down in order."""
+
+
+class Silence:
+    """Since when each leader has been silent. Pure: the time is handed in.
+
+    Arguments:
+        now: when this begins, in seconds.
+    """
+
+    def __init__(self, now: float) -> None:
+        self._began = now
+        self._heard: dict[str, float] = {}
+        self._silent: frozenset[str] = frozenset()
+
+    def note(self, answered: Mapping[str, bool], now: float) -> None:
+        """Takes which of the present leaders (``host:port``) answered; who leads no more is forgotten."""
+        self._heard = {who: now if here else self._heard.get(who, self._began) for who, here in answered.items()}
+        self._silent = frozenset(who for who, here in answered.items() if not here)
+
+    def gone(self, now: float) -> str:
+        """Leaders that have been silent for ``GONE_AFTER_S``, with commas; "" if there are none."""
+        return ", ".join(sorted(who for who in self._silent if now - self._heard[who] >= GONE_AFTER_S))
+
+
+class Watch:
+    """Watches the leaders of a topic on a thread of its own, until it is closed.
+
+    Arguments:
+        topics: asks the cluster.
+        topic: whose leaders are watched.
+    """
+
+    def __init__(self, topics: Topics, topic: str) -> None:
+        self._topics = topics
+        self._topic = topic
+        self._silence = Silence(time.monotonic())
+        self._closed = threading.Event()
+        threading.Thread(target=self._run, name="hydra-kafka-watch", daemon=True).start()
+
+    def trouble(self) -> str:
+        """That a leader is gone, or ""; returns at once."""
+        gone = self._silence.gone(time.monotonic())
+        return f"the Kafka broker at {gone} is gone" if gone else ""
+
+    def close(self) -> None:
+        """Ends the watch; the thread ends by itself soon."""
+        self._closed.set()
+
+    def _run(self) -> None:
+        leaders = frozenset(self._topics.bootstrap.split(","))
+        while not self._closed.wait(EVERY_S):
+            try:
+                leaders = self._topics.leaders(self._topic, ANSWER_WITHIN_S)
+                answered = dict.fromkeys(leaders, True)
+            except (KafkaException, TimeoutError):
+                answered = dict(_connected(leaders))
+            self._silence.note(answered, time.monotonic())
+
+
+def _connected(addresses: Iterable[str]) -> Iterable[tuple[str, bool]]:
+    """Whether each address takes a connection: the kernel answers for a process that is busy."""
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), ANSWER_WITHIN_S):
+                yield address, True
+        except OSError:
+            yield address, False

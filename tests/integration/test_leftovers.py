@@ -1,0 +1,122 @@
+"""What a run leaves on the user's cluster, however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hydra.errors import MissingDependencyError
+from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.template import free_ports
+from hydra.kafkatest.topics import Topics
+from tests.integration.command import Hydra, background, events, gone, hydra, steps, table, wait_until
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture(scope="module")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A cluster of the user's."""
+    broker = EmbeddedBroker(tmp_path_factory.mktemp("kafka") / "broker", warm=False)
+    try:
+        yield broker.start()
+    except MissingDependencyError as e:
+        pytest.skip(str(e))
+    finally:
+        broker.stop()
+
+
+def run_on(bootstrap: str, run: Path, clients: str) -> tuple[object, ...]:
+    quick = ("--rate", 200, "--duration", 1, "--client", "confluent-kafka", "--set", "warmup_s=0")
+    return ("kafka-fixed", *quick, "--clients", clients, "--bootstrap", bootstrap, "--out", run)
+
+
+def topics(bootstrap: str) -> list[str]:
+    """Those of Hydra's on the cluster."""
+    return [t for t in Topics(bootstrap, {}, "").describe().topics if t.startswith("hydra-")]
+
+
+def in_a_window(run: Path) -> Callable[[], bool]:
+    return lambda: (run / "run.db").exists() and any("window" in e for e in events(run))
+
+
+def test_the_topic_of_a_killed_run_is_removed_by_whoever_comes_next_and_not_before(
+    tmp_path: Path, bootstrap: str
+) -> None:
+    # Any folder gives a name that Kafka takes.
+    run = tmp_path / "my größte run"
+    with background(*run_on(bootstrap, run, "2,3"), log=tmp_path / "log") as command:
+        wait_until(in_a_window(run), 60, "the first step")
+        (topic,) = topics(bootstrap)
+        kept = hydra("kafka-clean", "--bootstrap", bootstrap).stdout
+        assert kept.startswith(f"kept {topic}: it belongs to process {command.process.pid} on ")
+        family = command.family()
+        command.process.kill()
+        command.process.wait(10)
+        wait_until(lambda: gone(family), 3, "the end of every client")
+    assert topics(bootstrap) == [topic]
+    resumed = hydra("kafka-fixed", "--resume", run)
+    assert f"removed {topic}" in resumed.stderr
+    assert topics(bootstrap) == []
+    assert [status for _, status in steps(run)] == ["ok", "ok"]
+    assert hydra("kafka-clean", "--bootstrap", bootstrap).stdout == f"no topic of Hydra's is at {bootstrap}\n"
+
+
+def test_a_closed_terminal_ends_a_run_in_order(tmp_path: Path, bootstrap: str) -> None:
+    run = tmp_path / "run"
+    ours, theirs = pty.openpty()
+    process = psutil.Popen(
+        [*Hydra, *map(str, run_on(bootstrap, run, "2,3,4,5"))],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    try:
+        wait_until(lambda: len(steps(run)) >= 1, 60, "the first row")
+        family = process.children(recursive=True)
+        # Nobody can be written to from here on; shell and kernel both say so.
+        os.close(ours)
+        for _ in range(2):
+            process.send_signal(signal.SIGHUP)
+        assert process.wait(20) == 130
+        wait_until(lambda: gone(family), 2, "the end of every client")
+    finally:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    assert topics(bootstrap) == []
+    assert table(run)[0]["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("listens", "arguments"),
+    [
+        pytest.param(True, ("kafka-fixed", "--bootstrap", "{}"), id="mute-kafka"),
+        pytest.param(False, ("zmqfixed", "--master", "zk://{}/mesos"), id="no-zookeeper"),
+    ],
+)
+def test_an_address_where_nobody_answers_is_one_line_within_3_s_and_nothing_is_made(
+    tmp_path: Path, listens: bool, arguments: tuple[str, ...]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        port = mute.getsockname()[1] if listens else free_ports("127.0.0.1", 1)[0]
+        began = time.monotonic()
+        hydra("--version")
+        start_s = time.monotonic() - began
+        done = hydra(*(a.format(f"127.0.0.1:{port}") for a in arguments), "--out", tmp_path / "run", expect=2)
+        took_s = time.monotonic() - began - start_s
+    (line,) = done.stderr.splitlines()
+    assert f"127.0.0.1:{port}" in line
+    # Starting Python takes its own time on a busy machine.
+    assert took_s < 2.5 + 2 * start_s
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,145 @@
+"""Topics that runs left behind: whose they are, and which of them are removed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.leftovers import clean, why_kept
+from hydra.kafkatest.owner import Owner, start_of, this_process, why_not_dead
+from hydra.kafkatest.records import Record, Records
+from hydra.kafkatest.topics import Topics
+
+ME = Owner("here", "m1", "boot1", "ns1", 10, 500)
+PID = 77
+"""The owner's."""
+
+
+def starts(pid: int) -> int | None:
+    """The processes of a host: one has the owner's number, and began at 1000."""
+    if pid == 99:
+        raise PermissionError
+    return {PID: 1000}.get(pid)
+
+
+@pytest.mark.parametrize(
+    ("owner", "why"),
+    [
+        (replace(ME, pid=PID, started=1000), "process 77 on here, which is running"),
+        (replace(ME, pid=PID, started=999), ""),  # somebody else has its number by now
+        (replace(ME, pid=78), ""),
+        (replace(ME, pid=PID, started=1000, boot_id="boot2"), ""),
+        (replace(ME, pid=78, pid_namespace="ns2"), "another container"),
+        (replace(ME, pid=78, pid_namespace="ns2", boot_id="boot2"), ""),
+        (replace(ME, pid=78, host="there"), "process 78 on there, ask there"),
+        (replace(ME, pid=78, boot_id="boot2", host="there"), "ask there"),
+        (replace(ME, pid=78, boot_id="boot2", machine_id="m2"), "ask there"),  # two hosts of one name
+        (replace(ME, pid=99), "hidden from this user"),
+    ],
+)
+def test_an_owner_is_dead_only_if_that_is_known(owner: Owner, why: str) -> None:
+    told = why_not_dead(owner, ME, starts)
+    assert told == why if not why else why in told
+    record = Record("hydra-x", "c", "h:1", "/run", owner)
+    assert why_kept(record, "c", ME, starts) == told
+    assert "of another cluster" in why_kept(record, "d", ME, starts)
+
+
+def test_a_topic_without_a_record_is_kept() -> None:
+    assert "no record" in why_kept(None, "c", ME, starts)
+
+
+def test_the_start_of_a_process_tells_whether_it_is_there() -> None:
+    me = this_process()
+    assert start_of(me.pid) == me.started > 0
+    # A name with spaces and a parenthesis must not move the fields.
+    with subprocess.Popen(
+        ["perl", "-e", "$0 = 'x) R (y'; $| = 1; print 'up'; <STDIN>"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.read(2) == b"up"
+        began = start_of(child.pid)
+        assert began is not None
+        assert began >= me.started
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        # Not reaped yet: a zombie is dead.
+        assert psutil.Process(child.pid).status() == psutil.STATUS_ZOMBIE
+        assert start_of(child.pid) is None
+    assert start_of(child.pid) is None
+
+
+def record(topic: str, cluster: str = "c", owner: Owner = ME) -> Record:
+    return Record(topic, cluster, "h:1", "/run", owner)
+
+
+def test_records_are_in_every_folder_until_they_are_removed(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    both = Records(one, two)
+    both.add(record("hydra-a"))
+    both.add(record("hydra-b"))
+    assert Records(one).all() == Records(two).all() == {"hydra-a": record("hydra-a"), "hydra-b": record("hydra-b")}
+    both.remove("hydra-a")
+    assert list(Records(two).all()) == ["hydra-b"]
+    both.remove("hydra-b")
+    both.remove("hydra-b")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_takes_no_copy_is_done_without_unless_it_is_the_first(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    Records(tmp_path / "run", blocked / "state").add(record("hydra-a"))
+    assert list(Records(tmp_path / "run").all()) == ["hydra-a"]
+    with pytest.raises(OSError, match="file"):
+        Records(blocked / "run", tmp_path / "state").add(record("hydra-b"))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"topic": "hydra-a"}', '{"topic": 1}'])
+def test_a_damaged_record_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "hydra-a.json").write_text(text)
+    assert Records(tmp_path).all() == {}
+
+
+KILLED = """
+import os, pathlib, signal, sys
+from hydra.kafkatest.owner import this_process
+from hydra.kafkatest.records import Record, Records
+from hydra.kafkatest.topics import Topics
+bootstrap, folder, cluster = sys.argv[1:]
+topics, records = Topics(bootstrap, {}, "killed"), Records(pathlib.Path(folder))
+for name in ("made", "planned"):
+    records.add(Record(topics.name(name), cluster, bootstrap, "/run", this_process()))
+topics.create("made")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.processes
+def test_only_the_topics_of_the_dead_are_removed(broker: EmbeddedBroker, topics: Topics, tmp_path: Path) -> None:
+    records, cluster = Records(tmp_path / "records"), topics.describe().id
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, broker.bootstrap, str(tmp_path / "records"), cluster], check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    mine = topics.create("mine")
+    records.add(record(mine, cluster, this_process()))
+    unknown = topics.create("unknown")
+
+    found = {left.topic: str(left) for left in clean(Topics(broker.bootstrap, {}, ""), records)}
+    assert found["hydra-killed-made"] == "removed hydra-killed-made"
+    assert "which is running" in found[mine]
+    assert "no record" in found[unknown]
+    there = topics.describe().topics
+    assert {mine, unknown} <= there
+    assert "hydra-killed-made" not in there
+    # The one that was never made is crossed out as well.
+    assert list(records.all()) == [mine]
