@@ -186,8 +186,9 @@ class _Steps:
 
     def _measure(self, plan: StepPlan) -> Observation:
         self._epoch += 1
-        if self._deployment.here and plan.clients > len(self._deployment.subscribers):
-            checked = check_row(self._scenario, self._cluster, machine.read(), plan.clients)
+        running = len(self._deployment.subscribers)
+        if self._deployment.here and plan.clients > running:
+            checked = check_row(self._scenario, self._cluster, machine.read(), plan.clients, running)
             if not checked.fits:
                 raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
         if trouble := self._system.trouble():
