@@ -9,7 +9,7 @@ from hydra.measure.loss import BACKLOG_S
 from hydra.measure.verdict import BUSY_HOST_PCT
 from hydra.model import Figure, Scenario
 from hydra.sweep import Row
-from hydra.sweep.columns import CLIENTS, RATE_HELD, REASON, STATUS
+from hydra.sweep.columns import CLIENTS, GONE, RATE_HELD, REASON, STATUS
 from hydra.sweep.repeated import COUNT, REPEATS
 
 MARK: Final = "⚠"
@@ -27,6 +27,8 @@ def notes_of(row: Row, scenario: Scenario) -> list[str]:
         notes.append(f"FAILED: {row.get(REASON) or 'no reason was given'}")
     elif status == "partial":
         notes.append("not finished: the run ended before its last step")
+    elif row.get(REASON):
+        notes.append(f"{row[REASON]}")
     notes += _repeat_notes(row)
     if scenario.sweep.search:
         return notes + _search_notes(row)
@@ -52,7 +54,7 @@ def _repeat_notes(row: Row) -> list[str]:
 
 def _step_notes(row: Row, duration_s: float) -> list[str]:
     notes = [*_loss_notes(row), *_lag_notes(row, duration_s)]
-    gone = [f"{_number(row[c]):g} {what}" for c, what in _GONE.items() if row.get(c)]
+    gone = [f"{_number(row[c]):g} {what}" for c, what in GONE.items() if row.get(c)]
     if gone:
         notes.append(f"subscribers that failed without an account: {', '.join(gone)}")
     if row.get(RATE_HELD) is False:
@@ -108,9 +110,6 @@ def _lag_notes(row: Row, duration_s: float) -> list[str]:
         f"consumers lagged: at the end of the window {messages:,.0f} messages ({100 * share:.3g} % of what was due, "
         f"about {behind_s:.2g} s) were still to come"
     ]
-
-
-_GONE: Final = {"failed_dead": "died", "failed_silent": "never answered"}
 
 
 def _missed_rate(row: Row) -> str:
