@@ -35,6 +35,11 @@ def notes_of(row: Row, scenario: Scenario) -> list[str]:
     return notes + _step_notes(row, scenario.sweep.duration_s)
 
 
+def gone_of(row: Row) -> str:
+    """How many subscribers died or fell silent in a row, "" if none did: ``1 died, 2 never answered``."""
+    return ", ".join(f"{_number(row[c]):g} {what}" for c, what in GONE.items() if row.get(c))
+
+
 def _number(value: Figure) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
@@ -54,9 +59,8 @@ def _repeat_notes(row: Row) -> list[str]:
 
 def _step_notes(row: Row, duration_s: float) -> list[str]:
     notes = [*_loss_notes(row), *_lag_notes(row, duration_s)]
-    gone = [f"{_number(row[c]):g} {what}" for c, what in GONE.items() if row.get(c)]
-    if gone:
-        notes.append(f"subscribers that failed without an account: {', '.join(gone)}")
+    if gone := gone_of(row):
+        notes.append(f"subscribers that failed without an account: {gone}")
     if row.get(RATE_HELD) is False:
         notes.append(_missed_rate(row))
     if row.get("stopped_early"):
