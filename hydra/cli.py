@@ -9,6 +9,7 @@ import os
 import sys
 from datetime import datetime
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, Final, NoReturn
 
 import click
@@ -191,9 +192,11 @@ def report(run: Path, opened: bool) -> None:
 @click.argument("folder", type=PATH, default=Path("runs"))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def runs(folder: Path, as_json: bool) -> None:
-    """List the run directories in FOLDER (default: runs), newest first."""
+    """List the run directories in FOLDER (default: runs), newest first, with how each ended and why."""
     entries = catalog(folder)
-    click.echo(json.dumps(entries, indent=2) if as_json else tabulate(entries, headers="keys"))
+    # A line of a terminal has room for the beginning of a reason; JSON has all of it.
+    short = [{**entry, "why": shorten(entry["why"], 72, placeholder=" …")} for entry in entries]
+    click.echo(json.dumps(entries, indent=2) if as_json else tabulate(short, headers="keys"))
 
 
 @cli.command()

@@ -5,18 +5,22 @@ from __future__ import annotations
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from typing import Final
 
+from hydra.client.member import EXIT_STRANDED
 from hydra.cluster.engine import GONE, Engine, GroupEvents
 from hydra.cluster.splitting import split
 from hydra.control.controller import Controller
+from hydra.control.protocol import ChildExit
 from hydra.errors import ClusterError, ReadinessError
 from hydra.model import ClusterSpec, Group, GroupEvent, Launch, Role, RoleSpec, Scenario
 from hydra.system import System
 
 _RELAUNCHES: Final = 3
-"""How often a client whose group was lost is launched again before the run gives up."""
+"""How often a client that was lost, or did not dial in, is replaced before the run gives up."""
+_PATIENCE: Final = 0.25
+"""Share of ``ready_timeout_s`` in which nobody dials in, after which whoever is missing is replaced."""
 
 Note = Callable[[str, str], None]
 """Takes (kind, text) of something worth keeping with the run."""
@@ -56,6 +60,9 @@ class Deployment:
         self._last_end = ""
         self._relaunches: Counter[int] = Counter()
         self._home: dict[int, str] = {}
+        self._started: set[str] = set()
+        # Clients whose processes are being ended by us, with the pid if it is known.
+        self._evicted: dict[int, int | None] = {}
         self._closing = False
 
     # --- who is there ----------------------------------------------------------------------------------------------
@@ -83,15 +90,17 @@ class Deployment:
         """Takes note of every death that has become known; cheap, called while waiting."""
         for exit_ in self._controller.roster.take_exits():
             for client in exit_.ids:
-                self._died(client, f"pid {exit_.pid} {_cause(exit_.status)}", replaced=exit_.replaced)
+                self._ended(client, exit_)
         for event in self._events.take(self.launches):
             if event.state in GONE:
                 self._group_ended(event)
+            elif event.state == "running":
+                self._started.add(event.group)
 
     def begin_step(self) -> None:
-        """From now on ``died`` counts for the next step."""
+        """From now on ``died`` counts for the next step; who is not there is not waited for."""
         self.watch()
-        self.died = set()
+        self.died = {*self.publishers, *self.subscribers} - self._controller.roster.present()
 
     # --- growing, shrinking, healing ---------------------------------------------------------------------------------
 
@@ -102,8 +111,8 @@ class Deployment:
 
         Raises:
             PlacementError: they do not fit.
-            ClusterError: some are lost again and again.
-            ReadinessError: some did not dial in before the deadline; the text names them.
+            ClusterError: some are lost, or do not dial in, again and again.
+            ReadinessError: some had not dialled in before the deadline; the text names them.
         """
         self.watch()
         if subscribers < self._subscribers:
@@ -122,15 +131,20 @@ class Deployment:
             self._note("present", f"{len(self._home)} clients after {time.monotonic() - began:.3f} s")
         return self._groups_made > before
 
-    def evict(self, clients: Iterable[int]) -> None:
-        """Gets rid of clients that no longer answer; their groups replace them."""
-        by_group: dict[str, list[int]] = {}
+    def evict(self, clients: Iterable[int], why: str = "did not answer") -> None:
+        """Gets rid of clients that are of no use any more; their groups replace them."""
+        roster = self._controller.roster
+        by_group: dict[str, set[int]] = {}
         for client in clients:
             if client in self._home:
-                by_group.setdefault(self._home[client], []).append(client)
+                # A process ends with all the clients that it carries.
+                carried = roster.hello(client).ids if client in roster.present() else [client]
+                by_group.setdefault(self._home[client], set()).update(carried)
         for group, ids in by_group.items():
-            self._note("evict", f"{group}: {named(ids)} did not answer")
-            self._controller.evict(group, ids)
+            self._note("evict", f"{group}: {named(ids)} {why}")
+            self._evicted.update((c, roster.hello(c).pid if c in roster.present() else None) for c in ids)
+            roster.disconnect(ids)
+            self._controller.evict(group, sorted(ids))
 
     def close(self) -> None:
         """Dismisses every client, waits for them to go, and tells the engine to end what does not."""
@@ -148,12 +162,7 @@ class Deployment:
         missing = [client for client in ids if client not in self._home]
         if not missing:
             return
-        for client in missing:
-            if self._relaunches[client] > _RELAUNCHES:
-                raise ClusterError(
-                    f"{role} {client} was lost {self._relaunches[client]} times, last: {self._last_end}",
-                    "see the events of the run and the stderr in its sandbox",
-                )
+        self._refuse_hopeless(missing)
         self._controller.roster.forget(missing)
         program = self._system.program(role)
         groups = []
@@ -205,11 +214,25 @@ class Deployment:
         self._groups_made += 1
         return f"{role}s-{self._groups_made}"
 
+    def _refuse_hopeless(self, clients: Iterable[int]) -> None:
+        for client in clients:
+            if self._relaunches[client] > _RELAUNCHES:
+                role = "publisher" if client in self.publishers else "subscriber"
+                raise ClusterError(
+                    f"{role} {client} was lost {self._relaunches[client]} times, last: {self._last_end}",
+                    "see the events of the run and the stderr in its sandbox",
+                )
+
     def _dismiss(self, ids: range) -> None:
         """Sends these clients home; a group that loses only some of its clients goes on with the rest."""
         self._controller.quit(ids)
+        self._let_go(ids)
+
+    def _let_go(self, ids: Collection[int]) -> None:
+        """Their groups carry these clients no more; a group without any is ended."""
         for client in ids:
             self._home.pop(client, None)
+            self._evicted.pop(client, None)
         for group in self.launches.keys() - set(self._home.values()):
             del self.launches[group]
             self._engine.kill([group])
@@ -217,33 +240,73 @@ class Deployment:
         self._controller.roster.forget(ids)
 
     def _await_present(self, deadline: float) -> bool:
-        """Waits until every client has said hello; False when some must be launched again first."""
+        """Waits until every client and every warden has said hello; False when some must be launched again first."""
         wanted = {*self.publishers, *self.subscribers}
+        roster = self._controller.roster
+        patience_s = self._scenario.ready_timeout_s * _PATIENCE
+        heard: tuple[int, ...] = ()
 
-        def settled() -> bool:
-            self.watch()
+        def hellos() -> tuple[int, ...]:
+            return len(roster.present()), len(roster.wardens()), len(self._started)
+
+        def all_there() -> bool:
             # Counted first: this is asked after every few messages, of thousands of clients.
-            if len(self._home) < len(wanted):
-                return True
-            return len(self._controller.roster.present()) >= len(wanted) and wanted <= self._controller.roster.present()
+            return len(roster.present()) >= len(wanted) and not self._missing(wanted)
 
-        if self._controller.wait_until(settled, max(deadline - time.monotonic(), 0)):
-            return wanted <= self._home.keys()
-        missing = sorted(wanted - self._controller.roster.present())
-        raise ReadinessError(
-            f"{len(missing)} of {len(wanted)} clients did not dial in within {self._scenario.ready_timeout_s:g} s: "
-            f"{named(missing)}",
-            "look at the stderr of their groups in the run's sandbox, or raise ready_timeout_s",
-        )
+        def something_new() -> bool:
+            self.watch()
+            return len(self._home) < len(wanted) or hellos() != heard or all_there()
+
+        while wanted <= self._home.keys() and not all_there():
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                missing = self._missing(wanted)
+                raise ReadinessError(
+                    f"{len(missing)} of {len(wanted)} clients did not dial in within "
+                    f"{self._scenario.ready_timeout_s:g} s: {named(missing)}",
+                    "look at the stderr of their groups in the run's sandbox, or raise ready_timeout_s",
+                )
+            heard = hellos()
+            if not self._controller.wait_until(something_new, min(left_s, patience_s)) and left_s > patience_s:
+                self._replace(self._missing(wanted))
+        return wanted <= self._home.keys()
+
+    def _missing(self, wanted: Set[int]) -> set[int]:
+        """Clients that have not dialled in, or whose warden has not: nobody could tell of their deaths, or end them."""
+        roster = self._controller.roster
+        missing = set(wanted - roster.present())
+        if mute := self.launches.keys() - roster.wardens():
+            missing.update(client for client in wanted if self._home[client] in mute)
+        return missing
+
+    def _replace(self, missing: Set[int]) -> None:
+        """Replaces clients that should have dialled in: by their group first, by another one if it does not do so.
+
+        A group that has not started yet may still be fetching its program; its clients are waited for.
+        """
+        late = {client for client in missing if self._home[client] in self._started}
+        given_up = late & self._evicted.keys()
+        self._last_end = "it did not dial in"
+        self._relaunches.update(late)
+        self._refuse_hopeless(late)
+        self.evict(late - given_up, "did not dial in")
+        if given_up:
+            self._note("evict", f"{named(given_up)}: not replaced by their groups, launched in others")
+            self._let_go(given_up)
 
     # --- deaths ----------------------------------------------------------------------------------------------------
 
-    def _died(self, client: int, why: str, *, replaced: bool) -> None:
-        self.died.add(client)
-        self._note("client_exit", f"client {client}: {why}{', replaced' if replaced else ''}")
-        if not replaced:
-            self._relaunches[client] += 1
+    def _ended(self, client: int, exit_: ChildExit) -> None:
+        """A client's process ended, of itself or because it was evicted."""
+        why = f"pid {exit_.pid} {_cause(exit_.status)}"
+        self._note("client_exit", f"client {client}: {why}{', replaced' if exit_.replaced else ''}")
+        if client in self._evicted and self._evicted[client] in (None, exit_.pid):
+            del self._evicted[client]
+        else:
+            self.died.add(client)
+            self._relaunches[client] += not exit_.replaced
             self._last_end = why
+        if not exit_.replaced:
             self._home.pop(client, None)
 
     def _group_ended(self, event: GroupEvent) -> None:
@@ -258,6 +321,7 @@ class Deployment:
         self._controller.roster.forget(ids)
         for client in ids:
             del self._home[client]
+            self._evicted.pop(client, None)
 
     def alive(self, ids: Iterable[int]) -> Set[int]:
         """Those of the clients that have not died in this step."""
@@ -271,6 +335,8 @@ def _ids(launch: Launch) -> range:
 def _cause(status: int | None) -> str:
     if status is None:
         return "ended"
+    if status == EXIT_STRANDED:
+        return f"was stranded (exit code {status}): it had heard nothing of the controller for too long"
     if status >= 0:
         return f"exited with {status}"
     return f"was killed by {signal.Signals(-status).name}"

@@ -26,7 +26,7 @@ from hydra.kafkatest.system import KafkaSystem
 from hydra.limits.machine import raise_soft_limits
 from hydra.model import Agent, ClusterSpec, MesosSpec, Role, RoleSpec, Scenario
 from hydra.redaction import Redactor
-from hydra.results.store import RunStore
+from hydra.results.store import ENDED_FACT, ERROR_FACT, RunStore
 from hydra.runner import run
 from hydra.sweep import for_scenario
 from hydra.system import System
@@ -191,5 +191,10 @@ def _store(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Red
         return store
     store = RunStore.open(order.out, writable=True)
     store.redact = redactor.text
-    store.add_event("resumed", f"after {len(store.results())} steps")
+    results = store.results()
+    again = for_scenario(scenario).offered_again(results)
+    store.add_event("resumed", f"after {len(results)} steps, {len(again)} failed ones of which are measured again")
+    store.offer_again(again)
+    store.set_fact(ENDED_FACT, "")
+    store.set_fact(ERROR_FACT, "")
     return store

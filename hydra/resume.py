@@ -15,6 +15,7 @@ from hydra.model import Scenario
 from hydra.redaction import HIDDEN, Redactor
 from hydra.results.earlier import bisected
 from hydra.results.store import RunStore
+from hydra.sweep import for_scenario
 
 
 def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, object]) -> Scenario:
@@ -26,13 +27,14 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
         given: the overrides of this command; those of the first command hold as well.
 
     Raises:
-        RunDirectoryError: there is no run, or it is of another scenario; the text names the difference.
+        RunDirectoryError: there is no run, it is damaged, or of another scenario; the text names the difference.
         ConfigError: the scenario is not valid any more, or a secret has to be given again.
     """
-    with RunStore.open(directory) as store:
-        facts = store.facts()
-    stored, first = facts["scenario"], facts["overrides"]
-    if bisected(stored):
+    with RunStore.open(directory) as store, store.reading():
+        results = store.results()
+        stored, first = dict(store.fact("scenario")), dict(store.fact("overrides"))
+        an_earlier = bisected(stored)
+    if an_earlier:
         raise RunDirectoryError(
             f"{directory} is a search of an earlier Hydra, by bisection: this one would ask for other steps",
             "go on with the Hydra that made it, or start a new run",
@@ -49,6 +51,13 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
         raise RunDirectoryError(
             f"{directory} is a run of another scenario: {difference}", "resume it as it was started, or start a new one"
         )
+    try:
+        for_scenario(scenario).next(results)
+    except ValueError as e:
+        raise RunDirectoryError(
+            f"the steps of {directory} do not belong to its scenario: {e}",
+            "go on with the Hydra that made it, or start a new run",
+        ) from e
     return scenario
 
 

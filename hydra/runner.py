@@ -23,9 +23,9 @@ from hydra.errors import (
     EXIT_GOOD,
     EXIT_INCOMPLETE,
     DoesNotFitError,
+    HydraError,
     PlacementError,
     ReadinessError,
-    RunDirectoryError,
     StepError,
 )
 from hydra.interrupts import leave_at_once_on_the_next
@@ -34,16 +34,19 @@ from hydra.limits.report import check_row
 from hydra.measure.figures import Merged, Observation, figures, merged
 from hydra.measure.resources import HostSample, HostSampler
 from hydra.model import ClusterSpec, Cohort, Histogram, Role, Scenario, StepPlan, StepResult
-from hydra.results.store import CLIENTS_FACT, RunStore
+from hydra.results.notes import gone_of
+from hydra.results.store import CLIENTS_FACT, ENDED_FACT, ERROR_FACT, RunStore
 from hydra.results.tables import write
 from hydra.step import RawStep, Stepper
-from hydra.sweep import Sweep, for_scenario
-from hydra.sweep.columns import STATUS
+from hydra.sweep import Row, for_scenario
+from hydra.sweep.columns import CLIENTS, STATUS
 from hydra.sweep.repeated import MERGED_IN_REPEATS
 from hydra.system import System
 
 _WARMUP_RATE: Final = 1_000.0
 """Messages/s of a warm-up at most: enough to open every path, too few to fill a queue."""
+_WARM_UPS: Final = 2
+"""How often a row is warmed up at most: once more where groups had to be launched anew after the first time."""
 
 
 def run(
@@ -58,10 +61,10 @@ def run(
     began = time.monotonic()
     sweep = for_scenario(scenario)
     results = store.results()
-    ended = "failed"
+    ended, error = "failed", ""
     try:
         with _up(scenario, cluster, engine, system, store, observer) as steps:
-            while (plan := _next(sweep, results)) is not None:
+            while (plan := sweep.next(results)) is not None:
                 # What was expected of the steps so far is no longer ahead.
                 spent = sum(r.plan.duration_s for r in results)
                 observer.step_begins(plan, max(sweep.expected_s() - spent, plan.duration_s))
@@ -73,20 +76,36 @@ def run(
     except KeyboardInterrupt:
         ended = "interrupted"
         raise
+    except Exception as e:
+        error = store.redact(str(e) if isinstance(e, HydraError) else f"{type(e).__name__}: {e}")
+        raise
     finally:
         observer.close()
-        write(store.directory, scenario, sweep.rows(results), store.fact(CLIENTS_FACT, []))
-        store.set_fact("ended", ended)
+        # What stopped the run is what the user has to know: a full disk, for instance, stops this as well.
+        with contextlib.nullcontext() if ended == "finished" else contextlib.suppress(HydraError):
+            _conclude(store, ended, error)
+            write(store.directory, scenario, sweep.rows(results), store.fact(CLIENTS_FACT, []))
     observer.say(f"done in {duration(time.monotonic() - began)}: {store.directory}")
-    # A search asks again for a step that failed: what counts is whether a row lacks something.
-    return EXIT_GOOD if all(row[STATUS] == "ok" for row in sweep.rows(results)) else EXIT_INCOMPLETE
+    return _exit_code(sweep.rows(results), observer)
 
 
-def _next(sweep: Sweep, results: Sequence[StepResult]) -> StepPlan | None:
-    try:
-        return sweep.next(results)
-    except ValueError as e:
-        raise RunDirectoryError(f"the steps of this run do not belong to its scenario: {e}") from e
+def _conclude(store: RunStore, ended: str, error: str) -> None:
+    """Keeps with the run how it ended, and why."""
+    store.set_fact(ENDED_FACT, ended)
+    store.set_fact(ERROR_FACT, error)
+    if error:
+        store.add_event("failed", error)
+
+
+def _exit_code(rows: Sequence[Row], observer: Observer) -> int:
+    """Incomplete if a row lacks something, or lost subscribers that nobody planned to lose.
+
+    A step that failed was measured again: what counts is what became of its row.
+    """
+    gone = [f"row {n} ({row[CLIENTS]} clients): {text}" for n, row in enumerate(rows, 1) if (text := gone_of(row))]
+    if gone:
+        observer.warn(f"subscribers failed by themselves, the exit code is {EXIT_INCOMPLETE}: {'; '.join(gone)}")
+    return EXIT_GOOD if not gone and all(row[STATUS] == "ok" for row in rows) else EXIT_INCOMPLETE
 
 
 @contextlib.contextmanager
@@ -159,7 +178,7 @@ class _Steps:
             scenario.ready_timeout_s,
             scenario.drain_max_s,
             store.add_event,
-            epoch=max((r.epoch for r in store.results()), default=0),
+            epoch=store.last_epoch(),
         )
         self._begun = self._stepper.epoch > 0
         self._clients: list[dict[str, object]] = store.fact(CLIENTS_FACT, [])
@@ -199,8 +218,10 @@ class _Steps:
 
     def _measure(self, plan: StepPlan) -> Observation:
         self._stepper.epoch += 1
-        if self._deployment.here and plan.clients > len(self._deployment.subscribers):
-            checked = check_row(self._scenario, self._cluster, machine.read(self._store.directory), plan.clients)
+        running = len(self._deployment.subscribers)
+        if self._deployment.here and plan.clients > running:
+            free = machine.read(self._store.directory)
+            checked = check_row(self._scenario, self._cluster, free, plan.clients, running)
             if not checked.fits:
                 raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
         if trouble := self._system.trouble():
@@ -208,8 +229,12 @@ class _Steps:
             self._system.revive()
         changed = self._deployment.scale(plan.clients)
         self._store_clients()
-        if changed and self._scenario.warmup_s:
+        for _ in range(_WARM_UPS):
+            if not changed or not self._scenario.warmup_s:
+                break
             self._warm_up(plan)
+            # Whoever was lost meanwhile is there again before the step begins.
+            changed = self._deployment.scale(plan.clients)
         raw, samples = self._window(plan)
         self._deployment.evict(raw.silent)
         search = self._scenario.sweep.search
@@ -256,9 +281,10 @@ class _Steps:
         settings = replace(plan.settings, rate=rate)
         warm_up = replace(plan, settings=settings, duration_s=self._scenario.warmup_s, cohort=Cohort())
         try:
-            self._stepper.measure(warm_up, lambda *_: None)
+            raw = self._stepper.measure(warm_up, lambda *_: None)
         except StepError as e:
             raise StepError(f"in the warm-up: {e}") from e
+        self._deployment.evict(raw.silent)
         self._stepper.epoch += 1
 
     def _window(self, plan: StepPlan) -> tuple[RawStep, list[HostSample]]:

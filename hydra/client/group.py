@@ -247,9 +247,10 @@ class _Parent:
         client = self._clients.pop(pid)
         self._unwelcomed.discard(client)
         self._stranded = self._stranded or code == EXIT_STRANDED
-        if code in (EXIT_DISMISSED, EXIT_STRANDED):
+        if code == EXIT_DISMISSED:
             return
-        replaced = self._incarnations[client] < self._options.respawns
+        # Who is stranded may be so because the controller is gone; then nobody is to come back.
+        replaced = code != EXIT_STRANDED and self._incarnations[client] < self._options.respawns
         line = json.dumps({"id": client, "pid": pid, "status": code, "replaced": replaced})
         os.write(self._warden_pipe, line.encode() + b"\n")
         if replaced:

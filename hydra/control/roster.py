@@ -7,7 +7,7 @@ and forgotten.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Collection, Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
 import msgspec
@@ -105,15 +105,19 @@ class Roster:
         for client in ids:
             self._expected[client] = group
 
-    def forget(self, ids: Iterable[int]) -> None:
-        """These clients are gone for good; their connections are no longer addressed."""
-        touched = set()
+    def disconnect(self, ids: Iterable[int]) -> None:
+        """The processes of these clients are being ended; others with their ids may dial in."""
         for client in ids:
-            touched.add(self._expected.pop(client, ""))
-            self._last_exits.pop(client, None)
             connection = self._clients.pop(client, None)
             if connection is not None and not any(c in self._clients for c in connection.ids):
                 self._connections.pop(connection.identity, None)
+
+    def forget(self, ids: Collection[int]) -> None:
+        """These clients are gone for good; their connections are no longer addressed."""
+        self.disconnect(ids)
+        for client in ids:
+            self._last_exits.pop(client, None)
+        touched = {self._expected.pop(client, "") for client in ids}
         for group in touched - set(self._expected.values()):
             warden = self._wardens.pop(group, None)
             if warden is not None:

@@ -15,8 +15,9 @@ from hydra.sweep import Row
 Level = Literal["fail", "loss", "note"]
 ORDER: Final[tuple[Level, ...]] = ("fail", "loss", "note")
 
-ORDINARY: Final = frozenset({"window", "launch", "present", "phases", "stored", "fact"})
-"""Kinds of events that belong to every run; whatever else happened is told."""
+ORDINARY: Final = frozenset({"window", "launch", "present", "phases", "stored", "fact", "failed"})
+"""Kinds of events that belong to every run; whatever else happened is told. (Why it failed
+stands first.)"""
 
 KINDS: Final = {
     "client_exit": "clients that ended in mid-run",
@@ -24,6 +25,7 @@ KINDS: Final = {
     "group_exit": "groups that ended in mid-run",
     "evict": "clients that did not answer",
     "refused": "peers and messages that the controller refused",
+    "resumed": "the run was gone on with",
     "revive": "the system under test was brought up again",
 }
 _MOST_DETAILS: Final = 20
@@ -58,7 +60,7 @@ def _of_the_end(run: Run) -> Iterator[Caution]:
     how = {
         "finished": "",
         "interrupted": "it was interrupted",
-        "failed": "it could not go on",
+        "failed": f"it could not go on: {run.error}" if run.error else "it could not go on",
         "": "it was killed, or it still goes on",
     }
     why = how.get(run.ended, f"it ended as {run.ended!r}")

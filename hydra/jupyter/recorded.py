@@ -9,12 +9,11 @@ from typing import Any
 
 import msgspec
 
-from hydra.errors import RunDirectoryError
 from hydra.model import Scenario, StepPlan, StepResult
 from hydra.results.compare import Published, published_for
 from hydra.results.earlier import BISECTED, OTHERWISE, bisected, stored_rows
 from hydra.results.notes import notes_of
-from hydra.results.store import DATABASE, RunStore
+from hydra.results.store import ENDED_FACT, ERROR_FACT, RunStore
 from hydra.sweep import Row, for_scenario
 
 
@@ -49,7 +48,12 @@ class Run:
     @property
     def ended(self) -> str:
         """How the run ended: ``finished``, ``interrupted``, ``failed``; "" if it was killed or still goes on."""
-        return str(self.facts.get("ended", ""))
+        return str(self.facts.get(ENDED_FACT, ""))
+
+    @property
+    def error(self) -> str:
+        """Why the run failed, "" if it did not or nobody kept it."""
+        return str(self.facts.get(ERROR_FACT, ""))
 
 
 def load(directory: Path | str) -> Run:
@@ -61,24 +65,26 @@ def load(directory: Path | str) -> Run:
     path = Path(directory)
     with RunStore.open(path) as store:
         facts, results, events = store.facts(), store.results(), store.events()
-    try:
-        scenario = msgspec.convert(facts.get("scenario"), Scenario)
-        earlier = BISECTED if bisected(facts["scenario"]) else ""
-        coming: StepPlan | None = None
-        try:
-            rows, coming = (stored_rows(path), None) if earlier else _played(scenario, results)
-        except ValueError:
-            if scenario.sweep.search is None:
-                raise
-            rows, earlier = stored_rows(path), OTHERWISE
-    except (msgspec.ValidationError, ValueError) as e:
-        raise RunDirectoryError(f"cannot read {path / DATABASE}: {e}", "use the Hydra that made it") from e
+        with store.reading():
+            scenario = msgspec.convert(facts.get("scenario"), Scenario)
+            earlier = BISECTED if bisected(facts["scenario"]) else ""
+            coming: StepPlan | None = None
+            try:
+                rows, coming = (stored_rows(path), None) if earlier else _played(scenario, results)
+            except ValueError:
+                if scenario.sweep.search is None:
+                    raise
+                rows, earlier = stored_rows(path), OTHERWISE
+            notes = [notes_of(row, scenario) for row in rows]
+    if facts.get(ENDED_FACT) == "finished":
+        # A version that tried failed steps only once has finished what this one would still try.
+        coming = None
     return Run(
         directory=path,
         facts=facts,
         scenario=scenario,
         rows=rows,
-        notes=[notes_of(row, scenario) for row in rows],
+        notes=notes,
         results=results,
         coming=coming,
         events=events,

@@ -24,13 +24,26 @@ class RowCheck:
         return not any(s.grave for s in self.shortages)
 
 
-def check_row(scenario: Scenario, cluster: ClusterSpec, machine: Machine, clients: int) -> RowCheck:
-    """What this client count of the scenario lacks."""
+def check_row(scenario: Scenario, cluster: ClusterSpec, machine: Machine, clients: int, running: int = 0) -> RowCheck:
+    """What this client count of the scenario lacks.
+
+    Args:
+        scenario: what is run.
+        cluster: where.
+        machine: as it is now.
+        clients: subscribers.
+        running: how many of them run already, with the publishers: what they take is no longer free.
+    """
+    needed = _needs(scenario, cluster, clients)
+    taken = _needs(scenario, cluster, running) if running else None
+    return RowCheck(clients, needed, shortages(machine, needed, taken))
+
+
+def _needs(scenario: Scenario, cluster: ClusterSpec, clients: int) -> Needs:
     # Growing step by step launches groups for each growth; each agent carries at least one of them.
     growths = sum(1 for count in scenario.sweep.clients if count <= clients) or 1
     subscriber_groups = max(-(-clients // cluster.max_group), min(len(cluster.agents) * growths, clients))
-    needed = needs(scenario, clients, subscriber_groups + scenario.publishers, cluster.fork_window)
-    return RowCheck(clients, needed, shortages(machine, needed))
+    return needs(scenario, clients, subscriber_groups + scenario.publishers, cluster.fork_window)
 
 
 def check_all(scenario: Scenario, cluster: ClusterSpec, machine: Machine) -> list[RowCheck]:

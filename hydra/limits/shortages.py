@@ -31,12 +31,22 @@ class Shortage:
         return f"{self.what}: {self.has}, needs {self.needed}; {self.remedy}"
 
 
-def shortages(machine: Machine, needed: Needs) -> list[Shortage]:
-    """Every shortage, the grave ones first."""
-    return sorted(_all(machine, needed), key=lambda shortage: not shortage.grave)
+def shortages(machine: Machine, needed: Needs, running: Needs | None = None) -> list[Shortage]:
+    """Every shortage, the grave ones first.
+
+    Args:
+        machine: as it is now.
+        needed: in all.
+        running: of what is needed, what runs already: the machine's threads in use and free memory tell of it, so only
+            the difference has to be there.
+    """
+    threads = needed.threads - (running.threads if running else 0)
+    memory_bytes = needed.memory_bytes - (running.memory_bytes if running else 0)
+    return sorted(_all(machine, needed, threads, memory_bytes), key=lambda shortage: not shortage.grave)
 
 
-def _all(machine: Machine, needed: Needs) -> Iterator[Shortage]:
+def _all(machine: Machine, needed: Needs, threads: int, memory_bytes: int) -> Iterator[Shortage]:
+    """``threads`` and ``memory_bytes`` are what is needed beside what runs; all else is compared as a whole."""
     if machine.nofile_hard < needed.files:
         yield Shortage(
             "open files of one process (hard limit)",
@@ -56,15 +66,15 @@ def _all(machine: Machine, needed: Needs) -> Iterator[Shortage]:
         )
     yield from _counted(machine, "processes of one user", machine.nproc_soft, 0, needed.processes, "ulimit -u {}")
     yield from _sysctl(machine, "open files of the host", "fs.file-max", machine.file_max, 0, needed.all_files)
-    yield from _sysctl(machine, "process ids", "kernel.pid_max", machine.pid_max, machine.threads, needed.threads)
-    yield from _sysctl(machine, "threads", "kernel.threads-max", machine.threads_max, machine.threads, needed.threads)
+    yield from _sysctl(machine, "process ids", "kernel.pid_max", machine.pid_max, machine.threads, threads)
+    yield from _sysctl(machine, "threads", "kernel.threads-max", machine.threads_max, machine.threads, threads)
     yield from _counted(
-        machine, "tasks of this control group", machine.cgroup_pids_max, machine.threads, needed.threads,
+        machine, "tasks of this control group", machine.cgroup_pids_max, machine.threads, threads,
         "echo {} > /sys/fs/cgroup/pids.max",
     )  # fmt: skip
     yield from _network(machine, needed)
-    if machine.memory_available_bytes < needed.memory_bytes:
-        has, wants = machine.memory_available_bytes / 1e9, needed.memory_bytes / 1e9
+    if machine.memory_available_bytes < memory_bytes:
+        has, wants = machine.memory_available_bytes / 1e9, memory_bytes / 1e9
         yield Shortage(
             "memory",
             f"{has:.1f} GB available",

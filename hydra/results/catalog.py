@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from hydra.errors import RunDirectoryError
-from hydra.results.store import DATABASE, RunStore
+from hydra.results.store import DATABASE, ENDED_FACT, ERROR_FACT, RunStore
 
 
 def catalog(folder: Path) -> list[dict[str, Any]]:
-    """The runs directly below ``folder``, newest first: where, what, when, how many steps and how it ended.
+    """The runs directly below ``folder``, newest first: where, what, when, how many steps, how it ended and why so.
+
+    A run that cannot be read has the reason in place of all else.
 
     Raises:
         RunDirectoryError: there is no such folder.
@@ -19,23 +21,31 @@ def catalog(folder: Path) -> list[dict[str, Any]]:
         raise RunDirectoryError(f"there is no folder {folder}", "name the folder that holds your runs")
     entries = []
     for database in folder.glob(f"*/{DATABASE}"):
+        directory = database.parent
         try:
-            with RunStore.open(database.parent) as store:
-                entries.append(_entry(database.parent, store))
+            with RunStore.open(directory) as store, store.reading():
+                entries.append(_entry(directory, store))
         except RunDirectoryError as e:
-            entries.append({"run": str(database.parent), "scenario": f"unreadable: {e.what}", "began": ""})
+            # Where it is stands in the first column.
+            why = e.what.replace(str(database), DATABASE)
+            entries.append(dict.fromkeys(_COLUMNS, "") | {"run": str(directory), "ended": "unreadable", "why": why})
     return sorted(entries, key=lambda entry: str(entry["began"]), reverse=True)
+
+
+_COLUMNS: Final = ("run", "scenario", "began", "client", "steps", "not ok", "ended", "why")
 
 
 def _entry(directory: Path, store: RunStore) -> dict[str, Any]:
     facts = store.facts()
     results = store.results()
-    return {
-        "run": str(directory),
-        "scenario": facts["scenario"]["name"],
-        "began": facts["began"],
-        "client": facts["scenario"]["client"],
-        "steps": len(results),
-        "not ok": sum(r.status != "ok" for r in results),
-        "ended": facts.get("ended", "unfinished"),
-    }
+    values = (
+        str(directory),
+        facts["scenario"]["name"],
+        facts["began"],
+        facts["scenario"]["client"],
+        len(results),
+        sum(r.status != "ok" for r in results),
+        facts.get(ENDED_FACT) or "unfinished",
+        facts.get(ERROR_FACT, ""),
+    )
+    return dict(zip(_COLUMNS, values, strict=True))

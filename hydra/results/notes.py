@@ -9,7 +9,7 @@ from hydra.measure.loss import BACKLOG_S
 from hydra.measure.verdict import BUSY_HOST_PCT
 from hydra.model import Figure, Scenario
 from hydra.sweep import Row
-from hydra.sweep.columns import CLIENTS, RATE_HELD, REASON, STATUS
+from hydra.sweep.columns import CLIENTS, GONE, RATE_HELD, REASON, STATUS
 from hydra.sweep.repeated import COUNT, REPEATS
 
 MARK: Final = "⚠"
@@ -27,10 +27,17 @@ def notes_of(row: Row, scenario: Scenario) -> list[str]:
         notes.append(f"FAILED: {row.get(REASON) or 'no reason was given'}")
     elif status == "partial":
         notes.append("not finished: the run ended before its last step")
+    elif row.get(REASON):
+        notes.append(f"{row[REASON]}")
     notes += _repeat_notes(row)
     if scenario.sweep.search:
         return notes + _search_notes(row)
     return notes + _step_notes(row, scenario.sweep.duration_s)
+
+
+def gone_of(row: Row) -> str:
+    """How many subscribers died or fell silent in a row, "" if none did: ``1 died, 2 never answered``."""
+    return ", ".join(f"{_number(row[c]):g} {what}" for c, what in GONE.items() if row.get(c))
 
 
 def _number(value: Figure) -> float:
@@ -52,9 +59,8 @@ def _repeat_notes(row: Row) -> list[str]:
 
 def _step_notes(row: Row, duration_s: float) -> list[str]:
     notes = [*_loss_notes(row), *_lag_notes(row, duration_s)]
-    gone = [f"{_number(row[c]):g} {what}" for c, what in _GONE.items() if row.get(c)]
-    if gone:
-        notes.append(f"subscribers that failed without an account: {', '.join(gone)}")
+    if gone := gone_of(row):
+        notes.append(f"subscribers that failed without an account: {gone}")
     if row.get(RATE_HELD) is False:
         notes.append(_missed_rate(row))
     if row.get("stopped_early"):
@@ -108,9 +114,6 @@ def _lag_notes(row: Row, duration_s: float) -> list[str]:
         f"consumers lagged: at the end of the window {messages:,.0f} messages ({100 * share:.3g} % of what was due, "
         f"about {behind_s:.2g} s) were still to come"
     ]
-
-
-_GONE: Final = {"failed_dead": "died", "failed_silent": "never answered"}
 
 
 def _missed_rate(row: Row) -> str:

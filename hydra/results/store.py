@@ -12,7 +12,8 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -23,7 +24,7 @@ from hydra.errors import HydraError, RunDirectoryError
 from hydra.measure import latency
 from hydra.measure.figures import Merged, Observation, merged
 from hydra.measure.resources import HostSample
-from hydra.model import Histogram, StepPlan, StepResult
+from hydra.model import Figure, Histogram, StepPlan, StepResult, StepStatus
 from hydra.results.clients import COLUMNS, client_rows
 from hydra.results.schema import FORMAT, SCHEMA
 from hydra.sweep.repeated import MERGED_IN_REPEATS
@@ -35,7 +36,21 @@ BUSY_S: Final = 10.0
 CLIENTS_FACT: Final = "clients"
 """The fact that holds what clients said in their hello: ``role``, ``implementation`` and ``versions`` of each kind."""
 
+ENDED_FACT: Final = "ended"
+"""The fact that says how the run ended: ``finished``, ``interrupted``, ``failed``; "" while it goes on."""
+ERROR_FACT: Final = "error"
+"""The fact that says why a run failed, one line; "" where it did not."""
+_OFFERED_AGAIN: Final = "offered_again"
+"""The fact that holds the epochs of failed steps that a resumed run measures again."""
+
 _HISTOGRAMS: Final = ("latency", "cohort_latency", "lag")
+
+
+_DAMAGED: Final = (
+    sqlite3.Error, msgspec.MsgspecError, zlib.error, ValueError, TypeError, KeyError, IndexError, AttributeError,
+    OverflowError,
+)  # fmt: skip
+"""What reading bytes that Hydra did not write may raise."""
 
 
 class RunStore:
@@ -150,6 +165,10 @@ class RunStore:
                 rows = [_sample_row(result.epoch, host, s) for s in samples]
                 self._db.executemany("INSERT INTO host_samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
+    def offer_again(self, epochs: Iterable[int]) -> None:
+        """Leaves failed steps out of :meth:`results` from now on; they stay stored."""
+        self.set_fact(_OFFERED_AGAIN, sorted({*self.fact(_OFFERED_AGAIN, []), *epochs}))
+
     def add_event(self, kind: str, detail: str, epoch: int | None = None) -> None:
         """Notes that something happened now."""
         with self._transaction():
@@ -183,62 +202,95 @@ class RunStore:
 
     # --- reading -----------------------------------------------------------------------------------------------
 
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """Whatever is wrong with what is stored is one error.
+
+        Raises:
+            RunDirectoryError: the database is damaged, or holds what no Hydra stores.
+        """
+        try:
+            yield
+        except _DAMAGED as e:
+            what = " ".join(str(e).split()) or "unknown"
+            raise RunDirectoryError(
+                f"cannot read {self.directory / DATABASE}: {what} ({type(e).__name__})",
+                "it is damaged, or of another version of Hydra",
+            ) from e
+
     def fact(self, key: str, default: Any = None) -> Any:
         """One fact of the run as it was stored."""
-        row = self._db.execute("SELECT value FROM run WHERE key = ?", (key,)).fetchone()
-        return default if row is None else json.loads(row[0])
+        with self.reading():
+            row = self._db.execute("SELECT value FROM run WHERE key = ?", (key,)).fetchone()
+            return default if row is None else json.loads(row[0])
 
     def facts(self) -> dict[str, Any]:
         """All facts of the run."""
-        return {key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM run")}
+        with self.reading():
+            return {key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM run")}
+
+    def last_epoch(self) -> int:
+        """The highest epoch of a stored step, 0 if there is none."""
+        with self.reading():
+            return int(self._db.execute("SELECT coalesce(max(epoch), 0) FROM steps").fetchone()[0])
 
     def results(self) -> list[StepResult]:
-        """Every committed step in order: what a sweep continues from. Repeated ones bring their histograms."""
-        repeated = self.fact("scenario", {}).get("sweep", {}).get("repeat", 1) > 1
-        rows = self._db.execute("SELECT epoch, plan, status, figures, reason FROM steps ORDER BY epoch").fetchall()
-        return [
-            StepResult(
-                epoch,
-                msgspec.json.decode(plan, type=StepPlan),
-                status,
-                json.loads(figures),
-                reason,
-                {name: h for name in MERGED_IN_REPEATS if (h := self.histogram(epoch, name)).counts}
-                if repeated
-                else {},
-            )
-            for epoch, plan, status, figures, reason in rows
-        ]
+        """Every committed step in order: what a sweep continues from. Repeated ones bring their histograms.
+
+        Failed steps that were offered again are left out.
+        """
+        with self.reading():
+            repeated = self.fact("scenario", {}).get("sweep", {}).get("repeat", 1) > 1
+            left_out = set(self.fact(_OFFERED_AGAIN, []))
+            rows = self._db.execute("SELECT epoch, plan, status, figures, reason FROM steps ORDER BY epoch").fetchall()
+            return [
+                StepResult(
+                    epoch,
+                    msgspec.json.decode(plan, type=StepPlan),
+                    msgspec.convert(status, StepStatus),
+                    msgspec.json.decode(figures, type=dict[str, Figure]),
+                    msgspec.convert(reason, str),
+                    {name: h for name in MERGED_IN_REPEATS if (h := self.histogram(epoch, name)).counts}
+                    if repeated
+                    else {},
+                )
+                for epoch, plan, status, figures, reason in rows
+                if epoch not in left_out
+            ]
 
     def clients(self, epoch: int) -> list[dict[str, Any]]:
         """The rows of a step's clients, by the names of ``clients.COLUMNS``; JSON columns decoded."""
-        rows = self._db.execute("SELECT * FROM clients WHERE epoch = ? ORDER BY client", (epoch,))
         result = []
-        for values in rows:
-            row = dict(zip(COLUMNS, values, strict=True))
-            for name in ("missing_ranges", "more"):
-                row[name] = json.loads(row[name]) if row[name] else {}
-            result.append(row)
+        with self.reading():
+            for values in self._db.execute("SELECT * FROM clients WHERE epoch = ? ORDER BY client", (epoch,)):
+                row = dict(zip(COLUMNS, values, strict=True))
+                for name in ("missing_ranges", "more"):
+                    row[name] = json.loads(row[name]) if row[name] else {}
+                result.append(row)
         return result
 
     def histogram(self, epoch: int, name: str = "latency") -> Histogram:
         """A merged histogram of a step: ``latency``, ``cohort_latency`` or ``lag``; empty if nothing was counted."""
-        row = self._db.execute(
-            "SELECT hdr, min_us, max_us FROM histograms WHERE epoch = ? AND name = ?", (epoch, name)
-        ).fetchone()
-        return latency.decode(*row) if row else Histogram()
+        with self.reading():
+            row = self._db.execute(
+                "SELECT hdr, min_us, max_us FROM histograms WHERE epoch = ? AND name = ?", (epoch, name)
+            ).fetchone()
+            return latency.decode(*row) if row else Histogram()
 
     def host_samples(self, epoch: int) -> dict[str, list[HostSample]]:
         """A step's samples by host, oldest first."""
         samples: dict[str, list[HostSample]] = {}
-        rows = self._db.execute("SELECT * FROM host_samples WHERE epoch = ? ORDER BY host, time_ns", (epoch,))
-        for _, host, time_ns, cpu_pct, *rest in rows:
-            samples.setdefault(host, []).append(HostSample(time_ns, tuple(json.loads(cpu_pct)), *rest))
+        with self.reading():
+            rows = self._db.execute("SELECT * FROM host_samples WHERE epoch = ? ORDER BY host, time_ns", (epoch,))
+            for _, host, time_ns, cpu_pct, *rest in rows:
+                samples.setdefault(host, []).append(HostSample(time_ns, tuple(json.loads(cpu_pct)), *rest))
         return samples
 
     def events(self) -> list[tuple[int, int | None, str, str]]:
         """(wall time ns, epoch, kind, detail), oldest first."""
-        return self._db.execute("SELECT time_ns, epoch, kind, detail FROM events ORDER BY id").fetchall()
+        with self.reading():
+            rows = self._db.execute("SELECT time_ns, epoch, kind, detail FROM events ORDER BY id").fetchall()
+            return msgspec.convert(rows, list[tuple[int, int | None, str, str]])
 
 
 def _connect(path: Path, writable: bool) -> sqlite3.Connection:
@@ -263,6 +315,9 @@ def _connect(path: Path, writable: bool) -> sqlite3.Connection:
         if db:
             db.close()
         raise RunDirectoryError(f"cannot open {path}: {e}", "check that it is a run of Hydra and writable") from e
+    if not found:
+        db.close()
+        raise RunDirectoryError(f"{path} is empty", "the run was never begun, or the file is damaged")
     if found != FORMAT:
         db.close()
         raise RunDirectoryError(

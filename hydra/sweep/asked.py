@@ -1,4 +1,4 @@
-"""Steps of one client count as a search asks for them: one that could not be measured is asked for again. Pure."""
+"""Steps that could not be measured are asked for again: how often, and those of a search as it asks for them. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from math import inf
 from typing import Final
 
 from hydra.model import Cohort, Scenario, SearchSeries, Settings, StepPlan, StepResult
-from hydra.sweep.columns import BURSTS
+from hydra.sweep.columns import BURSTS, GONE
 
 FAILURES_IN_A_ROW: Final = 3
 """Failed steps in a row after which a client count is given up: more rates will not mend what is broken. So many steps
 in a row without some of their subscribers, and it is the rate that silences them: from there on such steps count."""
 MOST_FAILURES: Final = 10
 """Failed steps of one client count, for reasons other than its rate, after which it is given up."""
+
+GRID_TRIES: Final = 2
+"""How often a step of a grid is tried at most."""
 
 Steps = Generator[StepPlan, StepResult, StepResult]
 
@@ -94,7 +97,7 @@ def unmeasured(result: StepResult) -> str:
     """
     if result.status != "ok":
         return result.reason or "no reason was given"
-    for column, what in (("failed_dead", "died"), ("failed_silent", "never answered")):
+    for column, what in GONE.items():
         if count := result.figures.get(column):
             return f"{count} subscribers {what}"
     if result.figures.get(BURSTS) is None:

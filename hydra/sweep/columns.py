@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from hydra.model import SearchSeries, SearchSpec
@@ -21,6 +22,9 @@ STEP_S: Final = "step_s"
 MAX_RATE: Final = "max_rate_with_drop_pps"
 MAX_RATE_NODROP: Final = "max_rate_nodrop_pps"
 AGGREGATE_MAX: Final = "aggregate_max_pps"
+
+GONE: Final[Mapping[str, str]] = {"failed_dead": "died", "failed_silent": "never answered"}
+"""Columns that count subscribers without a report, with what became of those."""
 
 FIXED: Final = (
     CLIENTS,

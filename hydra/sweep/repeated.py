@@ -20,7 +20,7 @@ from typing import Final
 from hydra.measure import latency
 from hydra.model import Figure, Histogram, Scenario, StepPlan, StepResult
 from hydra.sweep.columns import REASON, STATUS, STEP_S
-from hydra.sweep.sweep import Row, Sweep
+from hydra.sweep.sweep import Row, Sweep, by_clients
 
 REPEATS: Final = "repeats"
 INTERVAL: Final = "_ci95"
@@ -50,21 +50,31 @@ class Repeated:
     """A sweep whose rows are each measured ``sweep.repeat`` times; see :class:`hydra.sweep.sweep.Sweep`."""
 
     def __init__(self, scenario: Scenario, make: Callable[[Scenario], Sweep]) -> None:
-        self._keys = (*_FROM_PLAN, *scenario.sweep.vary)
+        self._varied = tuple(scenario.sweep.vary)
+        self._keys = (*_FROM_PLAN, *self._varied)
+        self._clients = sorted(scenario.sweep.clients)
         self._one_step_a_row = scenario.sweep.search is None
         parts = [
             dataclasses.replace(scenario, sweep=dataclasses.replace(scenario.sweep, clients=(clients,), repeat=1))
-            for clients in sorted(scenario.sweep.clients)
+            for clients in self._clients
         ]
         self._rounds = [[_Round(make(part)) for _ in range(scenario.sweep.repeat)] for part in parts]
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:
         """See :class:`hydra.sweep.sweep.Sweep`."""
-        return self._deal(results)[-1][-1].coming
+        return next((each.coming for rounds in self._deal(results) for each in rounds if each.coming), None)
 
     def rows(self, results: Sequence[StepResult]) -> list[Row]:
         """See :class:`hydra.sweep.sweep.Sweep`."""
         return [row for rounds in self._deal(results) for row in self._merge(rounds)]
+
+    def offered_again(self, results: Sequence[StepResult]) -> set[int]:
+        """See :class:`hydra.sweep.sweep.Sweep`: of a search that failed all steps, as it is repeated as a whole."""
+        epochs: set[int] = set()
+        for each in (each for rounds in self._deal(results) for each in rounds):
+            failed = each.sweep.offered_again(each.taken)
+            epochs |= failed if self._one_step_a_row or not failed else {r.epoch for r in each.taken}
+        return epochs
 
     def bound_s(self) -> float:
         """See :class:`hydra.sweep.sweep.Sweep`."""
@@ -75,36 +85,41 @@ class Repeated:
         return sum(each.sweep.expected_s() for rounds in self._rounds for each in rounds)
 
     def _deal(self, results: Sequence[StepResult]) -> list[list[_Round]]:
-        """The rounds of each client count that these results have come to; what comes next is the last one's."""
-        at = 0
+        """The rounds of each client count that these results have come to; the first that is open is to go on."""
         dealt: list[list[_Round]] = []
-        for rounds in self._rounds:
+        for rounds, its_results in zip(self._rounds, by_clients(results, self._clients).values(), strict=True):
+            if not its_results and any(each.coming for reached in dealt for each in reached):
+                continue
+            at = 0
             dealt.append([])
             for each in rounds:
-                at += each.take(results, at)
+                at += each.take(its_results, at)
                 dealt[-1].append(each)
                 if each.coming is not None:
-                    return dealt
+                    break
                 if all(row[STATUS] == "skipped" for row in each.sweep.rows(each.taken)):
                     # What does not fit does not fit the next time either.
                     break
-        if at < len(results):
-            raise ValueError("there are more results than this sweep has steps")
+            if at < len(its_results):
+                raise ValueError("there are more results than this sweep has steps")
         return dealt
 
     def _merge(self, rounds: Sequence[_Round]) -> list[Row]:
-        measured = [self._with_histograms(each) for each in rounds if each.taken]
-        merged_rows = []
-        for i in range(max(map(len, measured), default=0)):
-            rows, histograms = zip(*(of_round[i] for of_round in measured if i < len(of_round)), strict=True)
-            merged_rows.append(merged(rows, self._keys, histograms))
-        return merged_rows
+        """A row of each point, of all repeats that have come to it."""
+        repeats: dict[tuple[Figure, ...], list[tuple[Row, Histograms]]] = {}
+        for each in rounds:
+            for row, histograms in self._with_histograms(each) if each.taken else ():
+                repeats.setdefault(tuple(row[name] for name in self._varied), []).append((row, histograms))
+        return [merged([r for r, _ in of_point], self._keys, [h for _, h in of_point]) for of_point in repeats.values()]
 
     def _with_histograms(self, each: _Round) -> list[tuple[Row, Histograms]]:
         """A round's rows, each with the histograms of its step; the row of a search is of no single step."""
-        of_steps = [r.histograms for r in each.taken] if self._one_step_a_row else []
+        rows = each.sweep.rows(each.taken)
+        if not self._one_step_a_row:
+            return [(row, {}) for row in rows]
+        of_steps = {tuple(getattr(r.plan.settings, name) for name in self._varied): r.histograms for r in each.taken}
         # Where a step was skipped, the rows that follow have no step.
-        return [(row, of_steps[i] if i < len(of_steps) else {}) for i, row in enumerate(each.sweep.rows(each.taken))]
+        return [(row, of_steps.get(tuple(row[name] for name in self._varied), {})) for row in rows]
 
 
 class _Round:

@@ -30,7 +30,7 @@ from hydra.sweep.columns import (
     search_columns,
     sndhwm_column,
 )
-from hydra.sweep.sweep import QUICK_DRAIN_S, Row, check_plan, step_bound_s
+from hydra.sweep.sweep import QUICK_DRAIN_S, Row, by_clients, check_plan, step_bound_s
 from hydra.sweep.threshold import Script, Threshold
 
 _RISING: Final = ("max_rate", "nodrop")
@@ -43,10 +43,10 @@ _AGAIN: Final = 0.5
 
 @dataclass
 class _Played:
-    """How far the script has come."""
+    """How far the script of a client count has come."""
 
     script: Script
-    rows: list[Row]
+    row: Row
     taken: list[StepResult]
     coming: StepPlan | None
 
@@ -58,17 +58,21 @@ class Search:
         self._scenario = scenario
         self._search = search
         self._clients = sorted(scenario.sweep.clients)
-        self._played: _Played | None = None
+        self._played: dict[int, _Played] = {}
 
     # --- the sweep ---------------------------------------------------------------------------------------------
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:
         """See :class:`hydra.sweep.sweep.Sweep`."""
-        return self._play(results).coming
+        return next((p.coming for p in self._play(results) if p.coming is not None), None)
 
     def rows(self, results: Sequence[StepResult]) -> list[Row]:
         """See :class:`hydra.sweep.sweep.Sweep`."""
-        return [dict(row) for row in self._play(results).rows]
+        return [dict(p.row) for p in self._play(results)]
+
+    def offered_again(self, results: Sequence[StepResult]) -> set[int]:
+        """See :class:`hydra.sweep.sweep.Sweep`: the step after which the row was given up."""
+        return {p.taken[-1].epoch for p in self._play(results) if p.row[STATUS] == "failed"}
 
     def bound_s(self) -> float:
         """See :class:`hydra.sweep.sweep.Sweep`."""
@@ -100,16 +104,24 @@ class Search:
         again = ceil(_AGAIN * search.steps) * (cohorts if series == "loss" else 1)
         return max(search.steps, 2 * ceil(log2(span)) + 3) + again
 
-    def _play(self, results: Sequence[StepResult]) -> _Played:
-        played = self._played
+    def _play(self, results: Sequence[StepResult]) -> list[_Played]:
+        """How far each client count has come, up to the first that is not complete and those that have results."""
+        played: list[_Played] = []
+        for clients, its_results in by_clients(results, self._clients).items():
+            if its_results or all(p.coming is None for p in played):
+                played.append(self._play_count(clients, its_results))
+        return played
+
+    def _play_count(self, clients: int, results: Sequence[StepResult]) -> _Played:
+        played = self._played.get(clients)
         if (
             played is None
             or len(played.taken) > len(results)
             or any(a is not b and a != b for a, b in zip(played.taken, results, strict=False))
         ):
-            rows: list[Row] = []
-            script = self._script(rows)
-            played = self._played = _Played(script, rows, [], next(script))
+            row: Row = {}
+            script = self._script(clients, row)
+            played = self._played[clients] = _Played(script, row, [], next(script))
         for result in results[len(played.taken) :]:
             if played.coming is None:
                 raise ValueError("there are more results than this sweep has steps")
@@ -123,19 +135,17 @@ class Search:
 
     # --- the script --------------------------------------------------------------------------------------------
 
-    def _script(self, rows: list[Row]) -> Script:
-        for clients in self._clients:
-            row: Row = dict.fromkeys(search_columns(self._search))
-            asked = Asked(self._scenario, clients)
-            row.update({CLIENTS: clients, STATUS: "partial", REASON: "", STEP_S: asked.step_s})
-            rows.append(row)
-            try:
-                yield from self._row(asked, clients, row)
-            except GivenUpError as e:
-                row[STATUS], row[REASON] = e.status, e.reason
-            else:
-                row[STATUS] = "ok"
-            row[FAILED_STEPS] = asked.failed
+    def _script(self, clients: int, row: Row) -> Script:
+        row.update(dict.fromkeys(search_columns(self._search)))
+        asked = Asked(self._scenario, clients)
+        row.update({CLIENTS: clients, STATUS: "partial", REASON: "", STEP_S: asked.step_s})
+        try:
+            yield from self._row(asked, clients, row)
+        except GivenUpError as e:
+            row[STATUS], row[REASON] = e.status, e.reason
+        else:
+            row[STATUS] = "ok"
+        row[FAILED_STEPS] = asked.failed
 
     def _row(self, asked: Asked, clients: int, row: Row) -> Script:
         """All searches of one client count."""

@@ -29,6 +29,9 @@ class Sweep(Protocol):
     def rows(self, results: Sequence[StepResult]) -> list[Row]:
         """The table so far; a row that is still being measured has the status ``partial``."""
 
+    def offered_again(self, results: Sequence[StepResult]) -> set[int]:
+        """Epochs of failed steps; without them every row that failed is asked for once more, as a resumed run does."""
+
     def bound_s(self) -> float:
         """The most seconds that the steps may take, every drain to its limit included."""
 
@@ -41,6 +44,23 @@ def step_bound_s(scenario: Scenario) -> float:
     duration_s = scenario.sweep.duration_s
     drain_s = scenario.drain_max_s if scenario.drain_max_s is not None else duration_s + DRAIN_SLACK_S
     return duration_s + drain_s
+
+
+def by_clients(results: Sequence[StepResult], counts: Sequence[int]) -> dict[int, list[StepResult]]:
+    """The results of each client count in their order: a resumed run may measure an earlier count again.
+
+    Raises:
+        ValueError: there are results of other counts.
+    """
+    found: dict[int, list[StepResult]] = {clients: [] for clients in counts}
+    for result in results:
+        if result.plan.clients not in found:
+            raise ValueError(
+                f"step {result.epoch} measured {result.plan.clients} clients, which this sweep does not ask for: "
+                "the results belong to another scenario"
+            )
+        found[result.plan.clients].append(result)
+    return found
 
 
 def check_plan(asked: StepPlan, result: StepResult) -> None:

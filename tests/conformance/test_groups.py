@@ -152,7 +152,9 @@ def test_without_a_lifeline_silence_ends_the_group(zmq_client: str, short_silenc
         assert len(program.children()) == 3
         # … and then nobody speaks any more.
         assert bench.await_gone(program, 1 + 5 + 3) == 4
-        assert not bench.peer.said(ChildExit)
+        # Whoever is still there is told of each of them.
+        bench.peer.wait(lambda: len(bench.peer.said(ChildExit)) == 2, "both exits are told", 2)
+        assert [(e.status, e.replaced) for e in bench.peer.said(ChildExit)] == [(4, False)] * 2
     finally:
         bench.close()
 

@@ -9,7 +9,7 @@ import pytest
 from hydra.config import load_cluster, load_scenario
 from hydra.limits.machine import Machine, raise_soft_limits, read
 from hydra.limits.needs import Needs, needs
-from hydra.limits.report import check_all
+from hydra.limits.report import check_all, check_row
 from hydra.limits.shortages import shortages
 
 GB = 10**9
@@ -90,6 +90,28 @@ def test_rows_that_do_not_fit_are_told_from_those_that_do() -> None:
     assert fitting
     assert fitting == sorted(fitting)
     assert max(fitting) < 7680
+
+
+def test_what_runs_already_is_not_needed_once_more() -> None:
+    """A machine that fits a count when it is asked at once fits it also after the counts before it."""
+    scenario, cluster = load_scenario("zmqrate"), load_cluster()
+    small, large = (check_row(scenario, cluster, AMPLE, clients).needs for clients in (3840, 7680))
+    fresh = replace(
+        AMPLE,
+        memory_available_bytes=large.memory_bytes,
+        threads_max=AMPLE.threads + large.threads,
+        cgroup_pids_max=AMPLE.threads + large.threads,
+    )
+    assert check_row(scenario, cluster, fresh, 7680).fits
+    taken = replace(
+        fresh,
+        memory_available_bytes=fresh.memory_available_bytes - small.memory_bytes,
+        threads=fresh.threads + small.threads,
+    )
+    assert check_row(scenario, cluster, taken, 7680, running=3840).fits
+    less_memory = replace(taken, memory_available_bytes=taken.memory_available_bytes - 1)
+    for short in (less_memory, replace(taken, threads=taken.threads + 1)):
+        assert not check_row(scenario, cluster, short, 7680, running=3840).fits
 
 
 def test_this_machine_can_be_read() -> None:

@@ -128,7 +128,7 @@ def test_an_agent_lost_in_mid_run_fails_its_clients_and_they_are_elsewhere_in_th
         await_window(run)
         (lost,) = (agent for agent in cluster.agents if agent.hostname == "agent-sub-1")
         cluster.lose(lost)
-        assert command.wait() == 0, command.output()
+        assert command.wait() == 3, command.output()
     first, second = table(run)
     assert first["failed_dead"] == "2"
     assert (second["failed_clients"], float(second["client_loss_pct"])) == ("0", 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,8 @@ SCENARIO = Scenario(
     settings=Settings(rate=30_000.0, acks="all"),
     sweep=SweepSpec(clients=(60, 30), duration_s=10, vary={"msg_batch": (100, 200), "linger_ms": (0.0, 5.0)}),
 )
+
+THREE = replace(SCENARIO, sweep=SweepSpec(clients=(5,), duration_s=1, vary={"msg_batch": (100, 200, 300)}))
 
 
 def play(sweep: Sweep, skip: int = 0) -> list[StepResult]:
@@ -69,13 +72,79 @@ def test_results_of_another_sweep_are_refused() -> None:
     sweep = for_scenario(SCENARIO)
     results = play(sweep)
     with pytest.raises(ValueError, match="another scenario"):
-        sweep.next([results[1]])
+        sweep.next([replace(results[1], plan=replace(results[1].plan, clients=31))])
     with pytest.raises(ValueError, match="more results"):
         sweep.rows([*results, results[0]])
 
 
-@pytest.mark.parametrize(("drain", "bound"), [(None, 8 * 25 + 2), (2.0, 8 * 12 + 2)])
-def test_the_bound_counts_windows_drains_and_warmups(drain: float | None, bound: float) -> None:
+# --- failed steps ----------------------------------------------------------------------------------------------------
+
+
+def failing(sweep: Sweep, times: Mapping[int, int], results: Sequence[StepResult] = ()) -> list[StepResult]:
+    """Plays to the end from these results; steps with this batch fail so often, then they are good."""
+    left, played = dict(times), list(results)
+    epoch = max((r.epoch for r in results), default=0)
+    while (plan := sweep.next(played)) is not None:
+        epoch += 1
+        batch = plan.settings.msg_batch
+        left[batch] = left.get(batch, 0) - 1
+        failed = left[batch] >= 0
+        played.append(StepResult(epoch, plan, "failed" if failed else "ok", {}, f"because {epoch}" if failed else ""))
+    return played
+
+
+def batches(results: Sequence[StepResult]) -> list[int]:
+    return [r.plan.settings.msg_batch for r in results]
+
+
+@pytest.mark.parametrize(
+    ("times", "steps", "statuses", "reasons"),
+    [
+        ({}, [100, 200, 300], ["ok", "ok", "ok"], ["", "", ""]),
+        ({200: 1}, [100, 200, 200, 300], ["ok", "ok", "ok"], ["", "at the second try; the first: because 2", ""]),
+        ({200: 9}, [100, 200, 200, 300], ["ok", "failed", "ok"], ["", "because 3", ""]),
+        ({300: 1}, [100, 200, 300, 300], ["ok", "ok", "ok"], ["", "", "at the second try; the first: because 3"]),
+    ],
+)  # fmt: skip
+def test_a_failed_step_is_tried_once_more_and_the_row_is_that_of_the_last_try(
+    times: dict[int, int], steps: list[int], statuses: list[str], reasons: list[str]
+) -> None:
+    sweep = for_scenario(THREE)
+    results = failing(sweep, times)
+    assert batches(results) == steps
+    assert [row["status"] for row in sweep.rows(results)] == statuses
+    assert [row["reason"] for row in sweep.rows(results)] == reasons
+    # In the middle of it a row is there once as well.
+    for k in range(len(results) + 1):
+        shown = [row["msg_batch"] for row in sweep.rows(results[:k])]
+        assert shown == sorted(set(batches(results[:k])))
+
+
+def test_a_resumed_run_tries_each_failed_row_once_more() -> None:
+    sweep = for_scenario(THREE)
+    results = failing(sweep, {100: 9, 300: 9})
+    assert [row["status"] for row in sweep.rows(results)] == ["failed", "ok", "failed"]
+    for again, status in ((9, "failed"), (0, "ok")):
+        left_out = sweep.offered_again(results)
+        kept = [r for r in results if r.epoch not in left_out]
+        # Nothing is lost from the table until then.
+        assert [row["status"] for row in sweep.rows(kept)] == ["failed", "ok", "failed"]
+        results = failing(sweep, {100: again, 300: again}, kept)
+        assert batches(results[len(kept) :]) == [100, 300]
+        assert [row["status"] for row in sweep.rows(results)] == [status, "ok", status]
+    assert not sweep.offered_again(results)
+
+
+def test_a_run_of_a_version_that_tried_nothing_twice_goes_on_with_its_failed_row() -> None:
+    sweep = for_scenario(THREE)
+    first, failed, _, last = failing(sweep, {200: 1})
+    results = [first, failed, last]
+    assert [row["status"] for row in sweep.rows(results)] == ["ok", "failed", "ok"]
+    assert batches(failing(sweep, {}, results)[3:]) == [200]
+
+
+@pytest.mark.parametrize(("drain", "bound"), [(None, 2 * 8 * 25 + 2), (2.0, 2 * 8 * 12 + 2)])
+def test_the_bound_counts_windows_drains_warmups_and_second_tries(drain: float | None, bound: float) -> None:
     sweep = for_scenario(replace(SCENARIO, drain_max_s=drain))
     assert sweep.bound_s() == bound
     assert sweep.expected_s() <= bound

@@ -70,6 +70,23 @@ def test_a_prefix_of_the_results_gives_the_same_next_step_and_partial_means() ->
     assert [r["repeats"] for r in sweep.rows(results[:3])] == [2, 1]
 
 
+def test_a_resumed_run_tries_the_failed_repeats_once_more() -> None:
+    sweep, results = for_scenario(scenario(2)), list[StepResult]()
+    while (plan := sweep.next(results)) is not None:
+        failed = len(results) in (0, 1)
+        results.append(result(len(results) + 1, plan, "failed" if failed else "ok", x=float(len(results))))
+    assert [(r["status"], r["repeats"]) for r in sweep.rows(results)] == [("failed", 2), *[("ok", 2)] * 3]
+    left_out = sweep.offered_again(results)
+    kept = [r for r in results if r.epoch not in left_out]
+    assert len(kept) == len(results) - 1
+    again = sweep.next(kept)
+    assert again is not None
+    assert (again.clients, again.settings.msg_batch) == (2, 10)
+    done = [*kept, result(99, again, x=7.0)]
+    assert sweep.next(done) is None
+    assert [(r["status"], r["repeats"]) for r in sweep.rows(done)] == [("ok", 2)] * 4
+
+
 def searching(repeat: int, clients: tuple[int, ...] = (2, 4)) -> Scenario:
     spec = SearchSpec(series=("loss",), steps=12, start_rate=8000.0)
     return Scenario("s", "zmq", "pyzmq", "zmqrate", SweepSpec(clients, 1.0, search=spec, repeat=repeat))
@@ -139,6 +156,26 @@ def test_a_repeated_search_goes_on_without_playing_its_steps_again(monkeypatch: 
         with pytest.raises(ValueError, match="another scenario"):
             sweep.next(strange)
     assert sweep.next(results) is None
+
+
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_a_search_that_was_given_up_goes_on_when_the_run_is_resumed(repeat: int) -> None:
+    sweep, measure, results = for_scenario(searching(repeat)), carrying(*[3000.0] * 9), list[StepResult]()
+    while (plan := sweep.next(results)) is not None:
+        broken = 2 <= len(results) < 5
+        epoch = len(results) + 1
+        results.append(result(epoch, plan, "failed") if broken else measure(plan, epoch))
+    assert [row["status"] for row in sweep.rows(results)] == ["failed", "ok"]
+    left_out = sweep.offered_again(results)
+    # One step of a search; a search that is a repeat is made again as a whole.
+    assert left_out == ({5} if repeat == 1 else {1, 2, 3, 4, 5})
+    kept = [r for r in results if r.epoch not in left_out]
+    while (plan := sweep.next(kept)) is not None:
+        assert plan.clients == 2
+        kept.append(measure(plan, 1 + max(r.epoch for r in [*results, *kept])))
+    rows = sweep.rows(kept)
+    assert [row["status"] for row in rows] == ["ok", "ok"]
+    assert len(kept) > len(results) - len(left_out)
 
 
 def test_a_client_count_that_does_not_fit_is_not_tried_again() -> None:
@@ -235,7 +272,7 @@ def test_runs_without_histograms_get_medians() -> None:
 
 def test_a_repeat_that_failed_gives_no_histogram_and_shifts_none() -> None:
     sweep, results = for_scenario(scenario(2)), list[StepResult]()
-    for us in (None, 20, 100, 30):
+    for us in (None, None, 20, 100, 30):
         plan = sweep.next(results)
         assert plan is not None
         h = Histogram([us, 10], us, us) if us else Histogram()

@@ -58,7 +58,7 @@ def test_every_figure_is_what_the_rows_give_by_hand(tmp_path: Path, zmq_implemen
     )  # fmt: skip
     with background(*arguments, log=tmp_path / "log") as command:
         kill_some(command, run, seed)
-        assert command.wait(90) == 0, command.output()
+        assert command.wait(90) == 3, command.output()
     with RunStore.open(run) as store:
         (result,) = store.results()
         rows = store.clients(result.epoch)

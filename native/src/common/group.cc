@@ -266,10 +266,10 @@ void Parent::clients_ended(std::size_t index, int status) {
         unwelcomed_ -= seat.count;
     }
     stranded_ = stranded_ || status == kExitStranded;
-    if (status == kExitDismissed || status == kExitStranded) {
+    if (status == kExitDismissed) {
         return;
     }
-    const bool replaced = seat.forks <= options_.respawns;
+    const bool replaced = status != kExitStranded && seat.forks <= options_.respawns;
     Death death{};
     death.first_id = seat.first_id;
     death.count = seat.count;
