@@ -12,7 +12,7 @@ from hydra.client.member import EXIT_STRANDED
 from hydra.cluster.engine import GONE, Engine, GroupEvents
 from hydra.cluster.splitting import split
 from hydra.control.controller import Controller
-from hydra.control.protocol import ChildExit
+from hydra.control.roster import Exit
 from hydra.errors import ClusterError, ReadinessError
 from hydra.model import ClusterSpec, Group, GroupEvent, Launch, Role, RoleSpec, Scenario
 from hydra.system import System
@@ -296,7 +296,7 @@ class Deployment:
 
     # --- deaths ----------------------------------------------------------------------------------------------------
 
-    def _ended(self, client: int, exit_: ChildExit) -> None:
+    def _ended(self, client: int, exit_: Exit) -> None:
         """A client's process ended, of itself or because it was evicted."""
         why = f"pid {exit_.pid} {_cause(exit_.status)}"
         self._note("client_exit", f"client {client}: {why}{', replaced' if exit_.replaced else ''}")
