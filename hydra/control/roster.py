@@ -72,10 +72,6 @@ class EpochAnswers:
         """These clients are told this command once more, and are to acknowledge it anew."""
         self.acks.get(command, set()).difference_update(clients)
 
-    def has_report(self, client: int) -> bool:
-        """Whether this client's report is in."""
-        return client in self.subscriber_reports or client in self.publisher_reports
-
 
 class Roster:
     """The controller's knowledge of its clients.
@@ -262,12 +258,14 @@ class Roster:
                 self._report(message)
 
     def _report(self, message: Report) -> None:
-        if len(message.ids) != 1 or self.answers.has_report(message.ids[0]):
+        answers, client = self.answers, message.ids[0]
+        known = answers.publisher_reports.get(client) or answers.subscriber_reports.get(client)
+        if len(message.ids) != 1 or known not in (None, message.publisher or message.subscriber):
             self.refused["repeated_report"] += 1
         elif message.publisher is not None:
-            self.answers.publisher_reports[message.ids[0]] = message.publisher
+            answers.publisher_reports[client] = message.publisher
         elif message.subscriber is not None:
-            self.answers.subscriber_reports[message.ids[0]] = message.subscriber
+            answers.subscriber_reports[client] = message.subscriber
 
     def _child_exit(self, connection: Connection, message: ChildExit) -> None:
         if not connection.hello.warden:
