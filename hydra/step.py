@@ -45,7 +45,7 @@ _LEAD_PER_CLIENT_NS: Final = 250_000
 """How far ahead of the window ``start`` is sent: ten thousand clients have acknowledged a command within 1.6 s."""
 _STARTS: Final = 5
 """How often a step is begun: its window comes to nothing when somebody has not acknowledged it before it begins."""
-_RESENDS_IN_LEAD: Final = 8
+_RESENDS_IN_LEAD: Final = 4
 _SETTLE_S: Final = 0.2
 _SETTLE_AT_MOST_S: Final = 5.0
 _TICK_NS: Final = 250_000_000

@@ -116,7 +116,7 @@ class Roster:
                 self._connections.pop(warden.identity, None)
 
     def begin(self, epoch: int) -> None:
-        """Starts a new epoch; answers of older ones are refused from now on."""
+        """Starts a new epoch; answers of older ones change nothing from now on."""
         self.answers = EpochAnswers(epoch)
 
     def take_exits(self) -> list[Exit]:
@@ -238,8 +238,10 @@ class Roster:
         elif isinstance(message, Error) and message.epoch == 0:
             # It concerns no epoch at all; it is kept for the user.
             self.answers.errors.update(dict.fromkeys(message.ids, message.message))
-        elif message.epoch != self.answers.epoch:  # type: ignore[union-attr]  # a Hello never comes here
+        elif message.epoch > self.answers.epoch:  # type: ignore[union-attr]  # a Hello never comes here
             self.refused["out_of_epoch"] += 1
+        elif message.epoch < self.answers.epoch:  # type: ignore[union-attr]
+            pass  # it comes late, perhaps for the second time
         else:
             self._answer(message)
 
