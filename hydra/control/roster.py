@@ -72,10 +72,6 @@ class EpochAnswers:
         """These clients are told this command once more, and are to acknowledge it anew."""
         self.acks.get(command, set()).difference_update(clients)
 
-    def has_report(self, client: int) -> bool:
-        """Whether this client's report is in."""
-        return client in self.subscriber_reports or client in self.publisher_reports
-
 
 class Roster:
     """The controller's knowledge of its clients.
@@ -124,7 +120,7 @@ class Roster:
                 self._connections.pop(warden.identity, None)
 
     def begin(self, epoch: int) -> None:
-        """Starts a new epoch; answers of older ones are refused from now on."""
+        """Starts a new epoch; answers of older ones change nothing from now on."""
         self.answers = EpochAnswers(epoch)
 
     def take_exits(self) -> list[Exit]:
@@ -246,8 +242,10 @@ class Roster:
         elif isinstance(message, Error) and message.epoch == 0:
             # It concerns no epoch at all; it is kept for the user.
             self.answers.errors.update(dict.fromkeys(message.ids, message.message))
-        elif message.epoch != self.answers.epoch:  # type: ignore[union-attr]  # a Hello never comes here
+        elif message.epoch > self.answers.epoch:  # type: ignore[union-attr]  # a Hello never comes here
             self.refused["out_of_epoch"] += 1
+        elif message.epoch < self.answers.epoch:  # type: ignore[union-attr]
+            pass  # it comes late, perhaps for the second time
         else:
             self._answer(message)
 
@@ -266,12 +264,14 @@ class Roster:
                 self._report(message)
 
     def _report(self, message: Report) -> None:
-        if len(message.ids) != 1 or self.answers.has_report(message.ids[0]):
+        answers, client = self.answers, message.ids[0]
+        known = answers.publisher_reports.get(client) or answers.subscriber_reports.get(client)
+        if len(message.ids) != 1 or known not in (None, message.publisher or message.subscriber):
             self.refused["repeated_report"] += 1
         elif message.publisher is not None:
-            self.answers.publisher_reports[message.ids[0]] = message.publisher
+            answers.publisher_reports[client] = message.publisher
         elif message.subscriber is not None:
-            self.answers.subscriber_reports[message.ids[0]] = message.subscriber
+            answers.subscriber_reports[client] = message.subscriber
 
     def _child_exit(self, connection: Connection, message: ChildExit) -> None:
         if not connection.hello.warden:
