@@ -26,7 +26,8 @@ _ASSIGNING: Final = ("--set", "--kafka-prop")
 _LOGIN: Final = re.compile(r"(://)[^/?#\s@'\"]+@")
 """User and password in front of the host of a URL."""
 
-_ASSIGNED: Final = re.compile(r"""[\w.-]+["']?\s*[=:]\s*""")
+_ASSIGNED: Final = re.compile(r"""(?<![\w.-])[\w.-]++["']?\s*[=:]\s*""")
+"""A key and what stands between it and its value."""
 
 
 class Redactor:
