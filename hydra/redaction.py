@@ -26,7 +26,8 @@ _ASSIGNING: Final = ("--set", "--kafka-prop")
 _LOGIN: Final = re.compile(r"(://)[^/?#\s@'\"]+@")
 """User and password in front of the host of a URL."""
 
-_ASSIGNED: Final = re.compile(r"""[\w.-]+["']?\s*[=:]\s*""")
+_ASSIGNED: Final = re.compile(r"""(?<![\w.-])[\w.-]++["']?\s*[=:]\s*""")
+"""A key and what stands between it and its value."""
 
 
 class Redactor:
@@ -147,5 +148,6 @@ def _on_command_line(words: Sequence[str]) -> Iterator[str]:
             if quoted:
                 yield quoted[2]
         # Without an assignment the next word may be what was meant.
-        if not ends and is_secret(word.removeprefix("--set=")) and number + 1 < len(words):
-            yield words[number + 1]
+        assigns = word.startswith(tuple(f"{flag}=" for flag in _ASSIGNING)) or words[number - 1] in _ASSIGNING
+        if assigns and not ends and is_secret(word):
+            yield from words[number + 1 : number + 2]

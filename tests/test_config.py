@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hydra import config
 from hydra.cluster.placement import place
 from hydra.cluster.splitting import split
-from hydra.config import CLIENTS, conf_dir, load_cluster, load_scenario, parse_set, scenarios
+from hydra.config import CLIENTS, conf_dir, load_cluster, load_mesos, load_scenario, parse_set, scenarios
 from hydra.errors import EXIT_USAGE, ConfigError
 from hydra.model import Agent, BrokerSpec, Constraint, Demand, Group, Resources, Scenario, SearchSpec
 
@@ -328,6 +329,25 @@ def test_a_wrong_cluster_file_is_named_with_its_remedy(tmp_path: Path, text: str
 def test_a_missing_cluster_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file; name a file like"):
         load_cluster(tmp_path / "none.toml")
+
+
+def test_a_number_in_the_cluster_file_has_bounds_too(tmp_path: Path) -> None:
+    path = tmp_path / "hydra.toml"
+    path.write_text('[cluster]\nmax_group = 99999999\n[[agents]]\nid = "a"\n')
+    with pytest.raises(ConfigError, match=r"cluster\.max_group: must be 1 to 1000000, not 99999999"):
+        load_cluster(path)
+    path.write_text('[mesos]\nfailover_timeout_s = 1e300\n[[agents]]\nid = "a"\n')
+    with pytest.raises(ConfigError, match=r"mesos\.failover_timeout_s: must be 0 to 1000000000"):
+        load_mesos(path)
+
+
+def test_what_earlier_versions_ran_is_still_a_scenario() -> None:
+    """A stored run is read by the model, which has none of the bounds."""
+    loaded = load_scenario("kafka-batch")
+    sweep = replace(loaded.sweep, vary={"msg_batch": (100, 100)}, repeat=10**9)
+    settings = replace(loaded.settings, rate=1e30, sndhwm=10**14)
+    earlier = replace(loaded, name="../../x", sweep=sweep, settings=settings)
+    assert msgspec.json.decode(msgspec.json.encode(earlier), type=Scenario) == earlier
 
 
 # --- --set ---------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -240,6 +241,8 @@ def test_a_master_may_ask_who_we_are(tmp_path: Path) -> None:
             assert leftovers(MesosSpec(principal="hydra", secret="s3cret"), cluster.address)
             command = psutil.Process(it.engine._driver.pid).cmdline()
             assert not any("s3cret" in word for word in command)
+        log = (tmp_path / "mesos.log").read_bytes()
+        assert not any(form in log for form in (b"s3cret", base64.b64encode(b"hydra:s3cret")))
         wrong = MesosEngine(cluster.address, MesosSpec(user="root"), "run-2", None, tmp_path / "log")
         with closing(wrong), pytest.raises(ClusterError, match="401"):
             wrong.await_offers(10)

@@ -19,7 +19,7 @@ import pytest
 from hydra.sweep import Row
 from tests.sweep.simulated import FAMILIES, Family, System, replayed, searched, shallow
 
-SEARCHES: Final = int(os.environ.get("HYDRA_SEARCHES", "10"))
+SEARCHES: Final = int(os.environ.get("HYDRA_SEARCHES", "5"))
 FIGURE: Final = "max_rate_below_0_5pct_drop_pps"
 COVERAGE: Final = (0.92, 0.99)
 """Intervals of 95 % that hold the truth. 93 to 97 % is what is aimed at; docs/limits.md says what came out."""
