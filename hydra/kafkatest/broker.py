@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -48,6 +48,7 @@ class EmbeddedBroker:
         ports: picks a port for clients and one for the controller; another may be quicker to bind them.
         warm: sends and receives some thousands of messages before ``start`` returns.
         wait: how ``start`` and ``stop`` wait for it.
+        more: from its ports for clients and for controllers, settings that go over those of ``conf``.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class EmbeddedBroker:
         ports: Callable[[str, int], list[int]] = free_ports,
         warm: bool = True,
         wait: Waiting = wait_alone,
+        more: Callable[[int, int], Mapping[str, str]] | None = None,
     ) -> None:
         self._folder = folder.resolve()
         self._conf = (conf or conf_folder()).resolve()
@@ -68,6 +70,7 @@ class EmbeddedBroker:
         self._ports = ports
         self._warm = warm
         self._wait = wait
+        self._more = more
         self._running: Guarded | None = None
         self._created = False
         self._bootstrap = ""
@@ -112,7 +115,8 @@ class EmbeddedBroker:
             cluster = kafka_uuid()
             copy_storage(template.storage, self._folder / DATA, cluster)
             values = settings([Node(self._host, port, controller_port)], 1)
-            command = server_command(java, jars, self._conf, template, self._folder, values)
+            more = self._more(port, controller_port) if self._more else None
+            command = server_command(java, jars, self._conf, template, self._folder, values, more)
             try:
                 self._running = Guarded(command, self._folder, self._log)
                 if self._wait_until_up(background, port, cluster, deadline):

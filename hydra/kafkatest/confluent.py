@@ -19,6 +19,7 @@ from hydra.client.transport import DEAF_AT_MOST_S, Delivery, Kind
 from hydra.control.protocol import Configure, KafkaTopic
 from hydra.errors import UsageError
 from hydra.kafkatest import batching
+from hydra.kafkatest.complaint import Complaint, text
 from hydra.kafkatest.properties import confluent_config
 from hydra.model import Role, Settings
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from hydra.control.client import ControlClient
 
 CONNECT_TIMEOUT_S: Final = 10.0
+ASK_FOR_S: Final = 1.0
+"""How long one question for the topic waits; in between it is looked whether the cluster refuses us."""
 QUEUE_MESSAGES: Final = 100_000
 FULL_WAIT_S: Final = 0.005
 PROBE_FLUSH_S: Final = 0.05
@@ -66,6 +69,7 @@ class Publisher:
     def __init__(self, client: int) -> None:
         self._client = client
         self._producer: Producer | None = None
+        self._complaint = Complaint()
         self._built_from: object = None
         self._topic = ""
         self._partitions: list[int] = []
@@ -83,9 +87,10 @@ class Publisher:
         config = _producer_config(self._client, kafka, settings)
         if self._producer is None or config != self._built_from:
             self.close()
-            self._producer = _made(Producer, config)
+            self._complaint.forget()
+            self._producer = _made(Producer, {**config, "error_cb": self._complaint})
             self._built_from = config
-        self._partitions = _partitions(self._producer, kafka.topic)
+        self._partitions = _partitions(self._producer, kafka.topic, self._complaint)
         self._topic, self._epoch, self._acks = kafka.topic, command.epoch, settings.acks
         self._batch_bytes = int(config["batch.size"])
         self._ledger, self._last_ack_ns = AckLedger(), 0
@@ -120,7 +125,7 @@ class Publisher:
         except BufferError:
             producer.poll(FULL_WAIT_S)
         except KafkaException as e:
-            raise OSError(f"Kafka refuses a message for {topic}: {_text(e)}") from None
+            raise OSError(f"Kafka refuses a message for {topic}: {text(e)}") from None
         self._ledger.accept(count)
         return count
 
@@ -257,7 +262,7 @@ class Subscriber:
         try:
             self._opened().assign([TopicPartition(self._topic, p, offset) for p, offset in self._positions.items()])
         except KafkaException as e:
-            raise OSError(f"Kafka refuses the partitions of {self._topic}: {_text(e)}") from None
+            raise OSError(f"Kafka refuses the partitions of {self._topic}: {text(e)}") from None
 
     def _advance(self, messages: Sequence[Message]) -> None:
         """Notes where a batch ended. Offsets rise within a partition, so the last of each is enough."""
@@ -335,23 +340,24 @@ def _made(kind: type[_C], config: Mapping[str, object]) -> _C:
     try:
         return kind(dict(config))
     except KafkaException as e:
-        raise ValueError(f"Kafka's library refuses the configuration: {_text(e)}") from None
+        raise ValueError(f"Kafka's library refuses the configuration: {text(e)}") from None
 
 
-def _partitions(producer: Producer, topic: str) -> list[int]:
+def _partitions(producer: Producer, topic: str, complaint: Complaint) -> list[int]:
     """The topic's partitions; asking for them also opens the connection before the first message."""
-    try:
-        described = producer.list_topics(topic, timeout=CONNECT_TIMEOUT_S).topics[topic]
-    except KafkaException as e:
-        raise OSError(f"Kafka does not answer: {_text(e)}") from None
+    deadline = time.monotonic() + CONNECT_TIMEOUT_S
+    while True:
+        try:
+            described = producer.list_topics(topic, timeout=ASK_FOR_S).topics[topic]
+            break
+        except KafkaException as e:
+            producer.poll(0)  # lets the library say what it ran into
+            if complaint.refused or time.monotonic() > deadline:
+                raise OSError(f"Kafka does not answer: {complaint.explain(e)}") from None
+    complaint.forget()
     if described.error is not None:
         raise OSError(f"Kafka does not know {topic}: {described.error.str()}")
     return sorted(described.partitions)
-
-
-def _text(e: KafkaException) -> str:
-    error = e.args[0]
-    return error.str() if isinstance(error, KafkaError) else str(error)
 
 
 def _versions() -> dict[str, str]:

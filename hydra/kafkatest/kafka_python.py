@@ -7,7 +7,7 @@ import logging
 import sys
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +15,7 @@ import crc32c  # noqa: F401  # kafka-python takes it by itself, and does without
 import kafka
 import numpy as np
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.errors import KafkaConfigurationError, KafkaError
+from kafka.errors import KafkaConfigurationError, KafkaError, KafkaTimeoutError, SaslAuthenticationFailedError
 
 from hydra.client import group
 from hydra.client.acks import AckLedger
@@ -23,6 +23,7 @@ from hydra.client.transport import DEAF_AT_MOST_S, Delivery, Kind
 from hydra.control.protocol import Configure, KafkaTopic
 from hydra.errors import UsageError
 from hydra.kafkatest import batching
+from hydra.kafkatest.complaint import ENDED
 from hydra.kafkatest.properties import kafka_python_config
 from hydra.model import Role, Settings
 
@@ -36,9 +37,48 @@ FULL_WAIT_S: Final = 0.005
 PROBE_FLUSH_S: Final = 0.05
 FLUSH_STEP_S: Final = 0.05
 CLOSE_WAIT_S: Final = 0.3
-_REFUSED: Final = (KafkaError, AssertionError, RuntimeError)
-"""What the library raises at a configuration: the last two when a codec's package is not there, or a value is out of
-its range."""
+_WITH_PASSWORD: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
+"""SASL mechanisms for which the library needs user and password, and does not say so."""
+
+
+class _Diagnosis(logging.Handler):
+    """The last error that the library logged: what it raises says only that time is over.
+
+    A refusal of user and password stays: it is followed by ends of connections.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._error: BaseException | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See logging."""
+        arguments = record.args if isinstance(record.args, tuple) else ()
+        # Its own timeout follows from the one before.
+        found = [a for a in arguments if isinstance(a, BaseException) and not isinstance(a, KafkaTimeoutError)]
+        if found and not isinstance(self._error, SaslAuthenticationFailedError):
+            self._error = found[-1]
+
+    def explain(self, answer: BaseException) -> str:
+        """What is wrong, where a call got this answer."""
+        told = _text(self._error or answer)
+        return f"{told}; {ENDED}" if "socket disconnected" in told else told
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    """Says of a cluster that does not answer, or of a configuration that cannot be, what is wrong."""
+    logger, diagnosis = logging.getLogger("kafka"), _Diagnosis()
+    logger.addHandler(diagnosis)
+    try:
+        yield
+    # The last two when a codec's package is not there, or a value is out of its range.
+    except (KafkaConfigurationError, AssertionError, RuntimeError) as e:
+        raise ValueError(f"kafka-python refuses the configuration: {_text(e)}") from None
+    except KafkaError as e:
+        raise OSError(f"Kafka does not answer: {diagnosis.explain(e)}") from None
+    finally:
+        logger.removeHandler(diagnosis)
 
 
 class Publisher:
@@ -66,14 +106,12 @@ class Publisher:
         """See transport.py. A change of properties, acks, linger, batch or compression makes a new producer."""
         topic, settings = _kafka(command), command.settings
         config = _producer_config(self._client, topic, settings)
-        try:
+        with _explained():
             if self._producer is None or config != self._built_from:
                 self.close()
                 self._producer = KafkaProducer(**config)
                 self._built_from = config
             self._partitions = sorted(self._producer.partitions_for(topic.topic))
-        except _REFUSED as e:
-            raise _refusal(e) from None
         self._topic, self._acks = topic.topic, settings.acks
         self._batch_bytes = config["batch_size"]
         self._most_in_flight = min(
@@ -248,20 +286,12 @@ class Subscriber:
 
     def _open(self) -> None:
         """Connects if there is no connection, and seeks to the positions."""
-        try:
+        with _explained():
             if self._consumer is None:
                 self._consumer = KafkaConsumer(**self._config)
             self._consumer.assign(list(self._positions))
             for partition, offset in self._positions.items():
                 self._consumer.seek(partition, offset)
-        except _REFUSED as e:
-            raise _refusal(e) from None
-
-
-def _refusal(e: Exception) -> OSError | ValueError:
-    if isinstance(e, KafkaError) and not isinstance(e, KafkaConfigurationError):
-        return OSError(f"Kafka does not answer: {_text(e)}")
-    return ValueError(f"kafka-python refuses the configuration: {_text(e)}")
 
 
 def _kafka(command: Configure) -> KafkaTopic:
@@ -275,6 +305,9 @@ def _common_config(client: int, topic: KafkaTopic, role: Role) -> dict[str, Any]
         given = kafka_python_config(topic.properties, role)
     except UsageError as e:
         raise ValueError(str(e)) from None
+    needed = {"sasl_plain_username", "sasl_plain_password"} if given.get("sasl_mechanism") in _WITH_PASSWORD else set()
+    if needed - given.keys():
+        raise ValueError("sasl.username and sasl.password must be set")
     return {
         "bootstrap_timeout_ms": CONNECT_TIMEOUT_MS,
         **given,

@@ -69,17 +69,31 @@ def java_command(java: Java, jars: Jars, conf: Path, extra: list[str], main: str
     ]
 
 
-def furnish(folder: Path, conf: Path, values: Mapping[str, str]) -> None:
-    """Writes what Java reads into its working directory, so that no path has to be told to it."""
-    (folder / PROPERTIES).write_text(fill(conf, values))
+def furnish(folder: Path, conf: Path, values: Mapping[str, str], more: Mapping[str, str] | None = None) -> None:
+    """Writes what Java reads into its working directory, so that no path has to be told to it.
+
+    Args:
+        folder: the working directory.
+        conf: where the files are that are filled in.
+        values: what they leave open.
+        more: settings that go over those of ``conf/server.properties``.
+    """
+    # Of two lines with one name, Java takes the last.
+    (folder / PROPERTIES).write_text(fill(conf, values) + "".join(f"{k}={v}\n" for k, v in (more or {}).items()))
     shutil.copyfile(conf / LOGGING, folder / LOGGING)
 
 
 def server_command(
-    java: Java, jars: Jars, conf: Path, template: Template, folder: Path, values: Mapping[str, str]
+    java: Java,
+    jars: Jars,
+    conf: Path,
+    template: Template,
+    folder: Path,
+    values: Mapping[str, str],
+    more: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """The command that runs a broker in ``folder``, where its settings are written."""
-    furnish(folder, conf, values)
+    """The command that runs a broker in ``folder``, where its settings are written; see :func:`furnish`."""
+    furnish(folder, conf, values, more)
     sharing = [f"-XX:SharedArchiveFile={template.archive}"] if template.archive else []
     return java_command(java, jars, conf, sharing, "kafka.Kafka", PROPERTIES)
 

@@ -20,10 +20,11 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, Offset
 
 from hydra.errors import BrokerError, UsageError
 from hydra.kafkatest.background import Background
+from hydra.kafkatest.complaint import Complaint, code, text
 from hydra.kafkatest.properties import confluent_config
 from hydra.system import Waiting, wait_alone
 
-REACH_TIMEOUT_S: Final = 2.0
+REACH_TIMEOUT_S: Final = 1.6
 """How long a cluster has to answer the first question, before anything is made for it."""
 QUESTION_TIMEOUT_S: Final = 4.0
 """How long it has to answer one while a run goes on: of metadata, or of offsets."""
@@ -47,11 +48,6 @@ _LEADER_MOVES: Final = frozenset(
 """What a partition answers while its leader changes, or is not quite ready."""
 _NEWBORN: Final = _LEADER_MOVES | {KafkaError.UNKNOWN_TOPIC_OR_PART}
 """What a topic may answer in the first moments after its creation."""
-
-_TELLING: Final = frozenset(
-    {KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._RESOLVE}
-)
-"""Errors that say more than those which follow from them: that all brokers are down, that time is over."""
 
 _T = TypeVar("_T")
 
@@ -82,8 +78,8 @@ class Topics:
         self._bootstrap = bootstrap
         self._run = run
         self._mine: list[str] = []
-        self._last_error: KafkaError | None = None
-        self._admin = _admin(bootstrap, properties, self._on_error)
+        self._complaint = Complaint()
+        self._admin = _admin(bootstrap, properties, self._complaint)
         self._background = Background(wait)
 
     @property
@@ -100,12 +96,15 @@ class Topics:
         """What is there, asked before anything is made.
 
         Raises:
-            UsageError: nobody answers in ``REACH_TIMEOUT_S``, or we are not let in.
+            UsageError: nobody answers within about ``REACH_TIMEOUT_S``, or we are not let in.
         """
-        try:
-            return self.describe(REACH_TIMEOUT_S)
-        except BrokerError as e:
-            raise UsageError(e.what, e.remedy) from None
+        deadline = time.monotonic() + REACH_TIMEOUT_S
+        while True:
+            try:
+                return self.describe(REACH_TIMEOUT_S / 4)
+            except BrokerError as e:
+                if self._complaint.refused or time.monotonic() > deadline:
+                    raise UsageError(e.what, e.remedy) from None
 
     def describe(self, timeout_s: float = QUESTION_TIMEOUT_S) -> Cluster:
         """What is there.
@@ -210,7 +209,7 @@ class Topics:
             try:
                 return self._background.ask(lambda: self._asked_offsets(topic, which), 2 * QUESTION_TIMEOUT_S)
             except (KafkaException, TimeoutError) as e:
-                if _code(e) not in passing or time.monotonic() > deadline:
+                if code(e) not in passing or time.monotonic() > deadline:
                     raise self._error(what, e) from None
             self._pause()
 
@@ -220,19 +219,17 @@ class Topics:
 
     def _ask(self, call: Callable[[], _T], within_s: float, what: str) -> _T:
         try:
-            return self._background.ask(call, within_s)
+            answer = self._background.ask(call, within_s)
         except (KafkaException, TimeoutError) as e:
             raise self._error(what, e) from None
-
-    def _on_error(self, error: KafkaError) -> None:
-        if self._last_error is None or error.code() in _TELLING or self._last_error.code() not in _TELLING:
-            self._last_error = error
+        self._complaint.forget()
+        return answer
 
     def _error(self, what: str, e: KafkaException | TimeoutError) -> BrokerError:
         self._admin.poll(0)  # lets the library say what it ran into
-        detail = self._last_error.str() if self._last_error else _text(e)
         return BrokerError(
-            f"Kafka at {self._bootstrap} {what}: {detail}", "look at --bootstrap and the --kafka-prop settings"
+            f"Kafka at {self._bootstrap} {what}: {self._complaint.explain(e)}",
+            "look at --bootstrap and the --kafka-prop settings",
         )
 
     # --- what the thread does ----------------------------------------------------------------------------------------
@@ -241,7 +238,7 @@ class Topics:
         try:
             self._admin.create_topics([new], request_timeout=CHANGE_TIMEOUT_S)[new.topic].result(CHANGE_TIMEOUT_S)
         except KafkaException as e:
-            if _code(e) == KafkaError.TOPIC_ALREADY_EXISTS:
+            if code(e) == KafkaError.TOPIC_ALREADY_EXISTS:
                 self._mine.remove(new.topic)  # somebody else's
             raise
 
@@ -249,7 +246,7 @@ class Topics:
         try:
             self._admin.delete_topics([topic], request_timeout=DELETE_TIMEOUT_S)[topic].result(DELETE_TIMEOUT_S)
         except KafkaException as e:
-            if _code(e) != KafkaError.UNKNOWN_TOPIC_OR_PART:  # somebody was quicker, or it was never created
+            if code(e) != KafkaError.UNKNOWN_TOPIC_OR_PART:  # somebody was quicker, or it was never created
                 raise
 
     def _asked_offsets(self, topic: str, which: OffsetSpec) -> dict[int, int]:
@@ -314,14 +311,9 @@ def _admin(bootstrap: str, properties: Mapping[str, str], on_error: object) -> A
         "client.id": f"{PREFIX}-controller",
         "error_cb": on_error,
     }
-    return AdminClient(config)  # type: ignore[arg-type]  # the stub leaves callbacks out
-
-
-def _code(e: KafkaException | TimeoutError) -> int | None:
-    error = e.args[0] if e.args else None
-    return error.code() if isinstance(error, KafkaError) else None
-
-
-def _text(e: KafkaException | TimeoutError) -> str:
-    error = e.args[0] if e.args else "no answer"
-    return error.str() if isinstance(error, KafkaError) else str(error)
+    try:
+        return AdminClient(config)  # type: ignore[arg-type]  # the stub leaves callbacks out
+    except KafkaException as e:
+        raise UsageError(
+            f"Kafka's library refuses the configuration: {text(e)}", "look at the --kafka-prop settings"
+        ) from None

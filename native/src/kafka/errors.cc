@@ -1,6 +1,41 @@
 #include "kafka/errors.h"
 
 namespace hydra {
+namespace {
+
+// Older ones send a nonce that Kafka 4 refuses (librdkafka's pull request 4895).
+constexpr int kScramWithKafka4 = 0x020601ff;
+
+int weight(rd_kafka_resp_err_t error) {
+    if (is_refusal(error)) {
+        return 2;
+    }
+    // It only follows from another one.
+    return error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || error == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : 1;
+}
+
+}  // namespace
+
+bool is_refusal(rd_kafka_resp_err_t error) {
+    return error == RD_KAFKA_RESP_ERR__AUTHENTICATION || error == RD_KAFKA_RESP_ERR__SSL ||
+           error == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED;
+}
+
+std::string explained(rd_kafka_resp_err_t error, const std::string& words) {
+    const bool scram = is_refusal(error) && words.find("SCRAM") != std::string::npos;
+    if (!scram || rd_kafka_version() >= kScramWithKafka4) {
+        return words;
+    }
+    return words + "; librdkafka " + rd_kafka_version_str() +
+           " cannot log in to Kafka 4 with SCRAM, 2.6.1 and newer can: use --client confluent-kafka";
+}
+
+void Complaint::take(rd_kafka_resp_err_t error, const char* words) {
+    if (words_.empty() || weight(error) >= weight(error_)) {
+        error_ = error;
+        words_ = explained(error, words);
+    }
+}
 
 bool is_transient(rd_kafka_resp_err_t error) {
     switch (error) {

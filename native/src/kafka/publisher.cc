@@ -9,7 +9,9 @@
 namespace hydra {
 namespace {
 
-constexpr int kConnectTimeoutMs = 10'000;
+constexpr std::int64_t kConnectTimeoutNs = 10 * kSecondNs;
+// How long one question for the topic waits; in between it is looked whether the cluster refuses us.
+constexpr int kAskForMs = 1'000;
 constexpr int kFullWaitMs = 5;
 constexpr std::int64_t kProbeFlushNs = 50 * kMillisecondNs;
 // Offered to librdkafka in one call: enough to make its locks cheap, few enough to stay in the first-level
@@ -74,13 +76,21 @@ void KafkaPublisher::close() {
 void KafkaPublisher::learn_partitions(const std::string& name) {
     KafkaTopicHandle topic = open_topic(kafka_.get(), name);
     const rd_kafka_metadata_t* metadata = nullptr;
-    const rd_kafka_resp_err_t error =
-        rd_kafka_metadata(kafka_.get(), 0, topic.get(), &metadata, kConnectTimeoutMs);
-    reports_.drain(queue_.get(), 0);
-    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-        throw TransportError(with_complaint(std::string("Kafka does not answer: ") + rd_kafka_err2str(error),
-                                            reports_.complaint()));
+    const std::int64_t deadline_ns = monotonic_ns() + kConnectTimeoutNs;
+    while (true) {
+        const rd_kafka_resp_err_t error =
+            rd_kafka_metadata(kafka_.get(), 0, topic.get(), &metadata, kAskForMs);
+        reports_.drain(queue_.get(), 0);
+        if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
+            break;
+        }
+        if (reports_.complaint().refused() || monotonic_ns() > deadline_ns) {
+            throw TransportError(
+                with_complaint(std::string("Kafka does not answer: ") + rd_kafka_err2str(error),
+                               reports_.complaint().words()));
+        }
     }
+    reports_.forget_complaint();
     const std::unique_ptr<const rd_kafka_metadata_t, Destroy<rd_kafka_metadata_destroy>> owner(metadata);
     const rd_kafka_metadata_topic_t* found = metadata->topic_cnt > 0 ? metadata->topics : nullptr;
     if (found == nullptr || found->err != RD_KAFKA_RESP_ERR_NO_ERROR || found->partition_cnt == 0) {

@@ -45,7 +45,7 @@ void DeliveryReports::take(rd_kafka_event_t* event) {
             break;
         }
         case RD_KAFKA_EVENT_ERROR:
-            complaint_ = rd_kafka_event_error_string(event);
+            complaint_.take(rd_kafka_event_error(event), rd_kafka_event_error_string(event));
             break;
         default:
             break;

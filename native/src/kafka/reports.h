@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "kafka/ack_ledger.h"
+#include "kafka/errors.h"
 #include "kafka/handles.h"
 
 namespace hydra {
@@ -28,9 +28,9 @@ class DeliveryReports {
     [[nodiscard]] const AckLedger& ledger() const { return ledger_; }
     [[nodiscard]] std::int64_t last_ack_ns() const { return last_ack_ns_; }  // CLOCK_MONOTONIC; 0: none yet
 
-    // The last thing that librdkafka complained of, or "".
-    [[nodiscard]] const std::string& complaint() const { return complaint_; }
-    void forget_complaint() { complaint_.clear(); }
+    // The most telling of what librdkafka complained of.
+    [[nodiscard]] const Complaint& complaint() const { return complaint_; }
+    void forget_complaint() { complaint_ = {}; }
 
   private:
     // 2.8 · 10¹⁴ messages an epoch; the mark returns after 65,535 epochs.
@@ -45,7 +45,7 @@ class DeliveryReports {
     AckLedger ledger_;
     std::uint64_t mark_ = 0;  // from 1 on
     std::int64_t last_ack_ns_ = 0;
-    std::string complaint_;
+    Complaint complaint_;
 };
 
 }  // namespace hydra

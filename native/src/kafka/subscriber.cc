@@ -150,7 +150,8 @@ void KafkaSubscriber::take(Batch& batch, const rd_kafka_message_t& message) {
 
 void KafkaSubscriber::note(rd_kafka_resp_err_t error, const char* what) {
     if (!is_transient(error)) {
-        trouble_ = std::string(rd_kafka_err2str(error)) + (what == nullptr ? "" : std::string(": ") + what);
+        const std::string words = what == nullptr ? "" : std::string(": ") + what;
+        trouble_ = explained(error, rd_kafka_err2str(error) + words);
     }
 }
 

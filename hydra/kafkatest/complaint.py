@@ -1,0 +1,61 @@
+"""What librdkafka complained of, where its own answer only says that time is over."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException
+
+_REFUSALS: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError.SASL_AUTHENTICATION_FAILED})
+"""Errors that no second attempt mends."""
+
+
+ENDED: Final = "it ends our connections: are security.protocol, user and password right?"
+"""What is probably wrong where nothing else is told."""
+
+
+class Complaint:
+    """The most telling error so far; to be given to a client as its ``error_cb``."""
+
+    def __init__(self) -> None:
+        self._error: KafkaError | None = None
+
+    def __call__(self, error: KafkaError) -> None:
+        """Takes an error, unless a more telling one is known."""
+        if self._error is None or _weight(error) >= _weight(self._error):
+            self._error = error
+
+    @property
+    def refused(self) -> bool:
+        """Whether the cluster, or we, will have nothing to do with the other."""
+        return self._error is not None and self._error.code() in _REFUSALS
+
+    def forget(self) -> None:
+        """All is well again."""
+        self._error = None
+
+    def explain(self, answer: BaseException) -> str:
+        """What is wrong, where a call got this answer."""
+        if self._error is None:
+            return text(answer)
+        # One that does not even take connections is told before this, as another error.
+        return ENDED if self._error.code() == KafkaError._ALL_BROKERS_DOWN else self._error.str()
+
+
+def text(answer: BaseException) -> str:
+    """The words of an error that a call got."""
+    error = answer.args[0] if answer.args else "no answer"
+    return error.str() if isinstance(error, KafkaError) else str(error)
+
+
+def code(answer: BaseException) -> int | None:
+    """The code of Kafka's error that a call got, None if it is none of Kafka's."""
+    error = answer.args[0] if isinstance(answer, KafkaException) else None
+    return error.code() if isinstance(error, KafkaError) else None
+
+
+def _weight(error: KafkaError) -> int:
+    if error.code() in _REFUSALS:
+        return 2
+    # It only follows from another one.
+    return 0 if error.code() == KafkaError._ALL_BROKERS_DOWN else 1
