@@ -100,7 +100,10 @@ class Deployment:
     def begin_step(self) -> None:
         """From now on ``died`` counts for the next step; who is not there is not waited for."""
         self.watch()
-        self.died = {*self.publishers, *self.subscribers} - self._controller.roster.present()
+        present = self._controller.roster.present()
+        self.died = {*self.publishers, *self.subscribers} - present
+        # Where another process has taken the place of an unknown one, its end is no longer ours.
+        self._evicted = {c: pid for c, pid in self._evicted.items() if pid is not None or c not in present}
 
     # --- growing, shrinking, healing ---------------------------------------------------------------------------------
 
@@ -224,7 +227,7 @@ class Deployment:
                 )
 
     def _dismiss(self, ids: range) -> None:
-        """Sends these clients home; a group that loses only some of its clients goes on with the rest."""
+        """Tells these clients to exit; a group that loses only some of its clients goes on with the rest."""
         self._controller.quit(ids)
         self._let_go(ids)
 

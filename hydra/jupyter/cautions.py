@@ -16,8 +16,8 @@ Level = Literal["fail", "loss", "note"]
 ORDER: Final[tuple[Level, ...]] = ("fail", "loss", "note")
 
 ORDINARY: Final = frozenset({"window", "launch", "present", "phases", "stored", "fact", "failed"})
-"""Kinds of events that belong to every run; whatever else happened is told. (Why it failed
-stands first.)"""
+"""Kinds of events that belong to every run; whatever else happened is told, and why it failed
+stands at the top."""
 
 KINDS: Final = {
     "client_exit": "clients that ended in mid-run",
@@ -25,7 +25,7 @@ KINDS: Final = {
     "group_exit": "groups that ended in mid-run",
     "evict": "clients that did not answer",
     "refused": "peers and messages that the controller refused",
-    "resumed": "the run was gone on with",
+    "resumed": "the run was resumed",
     "revive": "the system under test was brought up again",
 }
 _MOST_DETAILS: Final = 20

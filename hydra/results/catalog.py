@@ -46,6 +46,6 @@ def _entry(directory: Path, store: RunStore) -> dict[str, Any]:
         len(results),
         sum(r.status != "ok" for r in results),
         facts.get(ENDED_FACT) or "unfinished",
-        facts.get(ERROR_FACT, ""),
+        str(facts.get(ERROR_FACT, "")),
     )
     return dict(zip(_COLUMNS, values, strict=True))

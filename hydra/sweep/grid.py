@@ -72,7 +72,7 @@ class Grid:
                 skipped[plan.clients] = last.reason
             reason = last.reason
             if last.status == "ok" and len(tries) > 1:
-                reason = f"at the second try; the first: {tries[0].reason}"
+                reason = f"measured at the second try; the first failed: {tries[0].reason}"
             rows.append({**known, **last.figures, STATUS: last.status, REASON: reason})
         return rows, coming
 

@@ -122,7 +122,8 @@ class Agent:
 
     def acknowledge(self, framework: str, task_id: str, update: str) -> None:
         task = self.tasks.get((framework, task_id))
-        if task is None or not task.updates or task.updates[0]["uuid"] != update:
+        # A host that is gone hears nothing, and tells nothing more.
+        if not self.alive or task is None or not task.updates or task.updates[0]["uuid"] != update:
             return
         task.updates.pop(0)
         if task.resend is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import socket
 import time
@@ -17,6 +18,7 @@ from hydra.cluster.mesos import MesosEngine, end_run, leftovers
 from hydra.errors import ClusterError, PlacementError, UsageError
 from hydra.model import Constraint, Demand, Group, GroupEvent, MesosSpec
 from tests.integration.command import wait_until
+from tests.mesos.agent import Agent
 from tests.mesos.cluster import Cluster, running
 
 pytestmark = pytest.mark.processes
@@ -138,7 +140,16 @@ def test_a_master_failover_keeps_the_framework_and_its_tasks(cluster: Cluster, t
     assert cluster.calls("TEARDOWN")
 
 
-def test_a_lost_agent_loses_its_groups_and_others_take_their_place(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_lost_agent_loses_its_groups_and_others_take_their_place(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acknowledge = Agent.acknowledge
+
+    def late(agent: Agent, framework: str, task: str, update: str) -> None:
+        """The acknowledgement of TASK_RUNNING arrives when the agent is gone."""
+        asyncio.get_running_loop().call_later(0.1, acknowledge, agent, framework, task, update)
+
+    monkeypatch.setattr(Agent, "acknowledge", late)
     with engine(cluster, tmp_path) as it:
         launches = it.engine.launch([group("a", constraints=LARGE), group("b", constraints=LARGE)])
         home = {launch.group.id: launch.agent.hostname for launch in launches}

@@ -93,6 +93,9 @@ def failing(sweep: Sweep, times: Mapping[int, int], results: Sequence[StepResult
     return played
 
 
+SECOND = "measured at the second try; the first failed: because "
+
+
 def batches(results: Sequence[StepResult]) -> list[int]:
     return [r.plan.settings.msg_batch for r in results]
 
@@ -101,9 +104,9 @@ def batches(results: Sequence[StepResult]) -> list[int]:
     ("times", "steps", "statuses", "reasons"),
     [
         ({}, [100, 200, 300], ["ok", "ok", "ok"], ["", "", ""]),
-        ({200: 1}, [100, 200, 200, 300], ["ok", "ok", "ok"], ["", "at the second try; the first: because 2", ""]),
+        ({200: 1}, [100, 200, 200, 300], ["ok", "ok", "ok"], ["", SECOND + "2", ""]),
         ({200: 9}, [100, 200, 200, 300], ["ok", "failed", "ok"], ["", "because 3", ""]),
-        ({300: 1}, [100, 200, 300, 300], ["ok", "ok", "ok"], ["", "", "at the second try; the first: because 3"]),
+        ({300: 1}, [100, 200, 300, 300], ["ok", "ok", "ok"], ["", "", SECOND + "3"]),
     ],
 )  # fmt: skip
 def test_a_failed_step_is_tried_once_more_and_the_row_is_that_of_the_last_try(

@@ -1,0 +1,152 @@
+"""Clients that do not dial in, or are stranded: they are replaced, each of their ends is told, and not without end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hydra.cluster.engine import GroupEvents
+from hydra.cluster.local import LocalEngine
+from hydra.control.controller import Controller
+from hydra.deployment import Deployment
+from hydra.errors import ClusterError, ReadinessError
+from tests.faults.faulty import FaultyZmq, cluster, scenario
+
+pytestmark = pytest.mark.processes
+
+
+class Stage:
+    """A deployment of clients on this machine, with what it noted."""
+
+    def __init__(
+        self, folder: Path, faults: Mapping[int, Sequence[str]], ready_timeout_s: float, respawns: int
+    ) -> None:
+        self.events: list[tuple[str, str]] = []
+        its_scenario = scenario(ready_timeout_s=ready_timeout_s)
+        its_cluster = cluster(respawns=respawns)
+        with ExitStack() as stack:
+            self.controller = Controller("run")
+            stack.callback(self.controller.close)
+            engine = LocalEngine(its_cluster.agents, folder / "sandbox")
+            stack.callback(engine.close)
+            self.deployment = Deployment(
+                engine,
+                GroupEvents(engine),
+                self.controller,
+                FaultyZmq(its_scenario, folder / "log", faults),
+                its_scenario,
+                its_cluster,
+                lambda kind, text: self.events.append((kind, text)),
+            )
+            stack.callback(self.deployment.close)
+            self._stack = stack.pop_all()
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def told(self, kind: str) -> list[str]:
+        return [text for told, text in self.events if told == kind]
+
+    def watched(self, condition: Callable[[], bool]) -> bool:
+        """Whether the condition comes to hold while the deployment is watched."""
+
+        def holds() -> bool:
+            self.deployment.watch()
+            return condition()
+
+        return self.controller.wait_until(holds, 5.0)
+
+    def present(self) -> set[int]:
+        return set(self.controller.roster.present())
+
+
+@pytest.fixture
+def stages(tmp_path: Path) -> Iterator[list[Stage]]:
+    made: list[Stage] = []
+    yield made
+    for stage in made:
+        stage.close()
+
+
+def staged(
+    stages: list[Stage], folder: Path, faults: Mapping[int, Sequence[str]], ready_timeout_s: float, respawns: int = 3
+) -> Stage:
+    stages.append(Stage(folder, faults, ready_timeout_s, respawns))
+    return stages[-1]
+
+
+def test_a_client_that_never_dials_in_is_replaced(stages: list[Stage], tmp_path: Path) -> None:
+    stage = staged(stages, tmp_path, {2: ["stop"]}, ready_timeout_s=8.0)
+    stage.deployment.scale(3)
+    assert stage.present() == {0, 1, 2, 3}
+    assert any("did not dial in" in text and "ids 2" in text for text in stage.told("evict"))
+    assert any("client 2" in text and "SIGKILL" in text for text in stage.told("client_exit"))
+    # Its end was ours: no step misses it.
+    stage.deployment.begin_step()
+    assert not stage.deployment.died
+
+
+def test_a_stranded_client_is_reported_and_launched_anew(stages: list[Stage], tmp_path: Path) -> None:
+    stage = staged(stages, tmp_path, {2: ["strand"]}, ready_timeout_s=20.0)
+    stage.deployment.scale(2)
+    assert stage.present() == {0, 1, 2}
+    os.kill(stage.controller.roster.hello(1).pid, signal.SIGUSR1)
+    assert stage.watched(lambda: 1 in stage.deployment.died)
+    stage.deployment.scale(2)
+    assert stage.present() == {0, 1, 2}
+    for client in (2, 1):
+        assert any(f"client {client}: " in text and "stranded" in text for text in stage.told("client_exit"))
+
+
+def test_a_client_that_can_never_dial_in_ends_the_run_and_does_not_cost_its_time_again(
+    stages: list[Stage], tmp_path: Path
+) -> None:
+    stage = staged(stages, tmp_path, {1: ["stop"] * 20}, ready_timeout_s=6.0)
+    with pytest.raises(ReadinessError, match="1 of 2 clients did not dial in within 6 s: ids 1"):
+        stage.deployment.scale(1)
+    began = time.monotonic()
+    with pytest.raises(ClusterError, match="subscriber 1 was lost 4 times, last: it did not dial in"):
+        stage.deployment.scale(1)
+    assert time.monotonic() - began < 6
+    assert len((tmp_path / "log" / "1").read_text().splitlines()) == 4
+
+
+def test_a_client_that_its_group_does_not_replace_is_launched_in_another(stages: list[Stage], tmp_path: Path) -> None:
+    """Whatever became of the words between: a group whose parent hangs hears nothing and tells nothing."""
+    stage = staged(stages, tmp_path, {}, ready_timeout_s=10.0)
+    stage.deployment.scale(1)
+    (group,) = (g for g in stage.deployment.launches if g.startswith("subscribers"))
+    parent = psutil.Process(stage.controller.roster.hello(1).pid).ppid()
+    os.kill(parent, signal.SIGSTOP)
+    stage.deployment.evict([1])
+    stage.deployment.scale(1)
+    assert stage.controller.roster.hello(1).group != group
+
+
+def test_who_was_evicted_between_steps_is_not_dead_in_the_next(stages: list[Stage], tmp_path: Path) -> None:
+    stage = staged(stages, tmp_path, {}, ready_timeout_s=20.0)
+    stage.deployment.scale(2)
+    before = stage.controller.roster.hello(2).pid
+    os.kill(before, signal.SIGSTOP)
+    stage.deployment.evict([2])
+    stage.deployment.scale(2)
+    assert stage.controller.roster.hello(2).pid != before
+    stage.deployment.begin_step()
+    assert stage.watched(lambda: bool(stage.told("client_exit"))), stage.events
+    assert not stage.deployment.died
+
+
+def test_nobody_waits_for_a_client_that_is_gone_when_the_step_begins(stages: list[Stage], tmp_path: Path) -> None:
+    stage = staged(stages, tmp_path, {}, ready_timeout_s=20.0, respawns=0)
+    stage.deployment.scale(2)
+    os.kill(stage.controller.roster.hello(2).pid, signal.SIGKILL)
+    assert stage.controller.wait_until(lambda: 2 not in stage.present(), 5.0)
+    stage.deployment.begin_step()
+    assert stage.deployment.died == {2}

@@ -1,0 +1,213 @@
+"""What a run makes of clients that fail: rows healed or tried again, an exit code and a reason that say so."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from hydra import step
+from hydra.cluster.local import LocalEngine
+from hydra.console import Observer
+from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, BrokerError
+from hydra.jupyter.cautions import cautions
+from hydra.jupyter.recorded import load
+from hydra.model import Scenario
+from hydra.results.catalog import catalog
+from hydra.results.store import RunStore
+from hydra.runner import run
+from hydra.sweep import Row, for_scenario
+from tests.faults.faulty import FaultyZmq, cluster, scenario
+from tests.integration.command import hydra, steps, table
+from tests.jupyter.runs import make
+
+SMALL = {"sweep.clients": [3], "drain_max_s": 0.5, "ready_timeout_s": 20.0}
+
+
+class _HookedStore(RunStore):
+    """Does something to the clients when a certain event is noted."""
+
+    hook: Callable[[str], object] = staticmethod(lambda kind: None)
+
+    def add_event(self, kind: str, detail: str, epoch: int | None = None) -> None:
+        super().add_event(kind, detail, epoch)
+        self.hook(kind)
+
+
+@dataclass
+class Ran:
+    """A run that has ended."""
+
+    code: int
+    rows: list[Row]
+    statuses: list[str]
+    events: list[str]
+    said: str = field(repr=False)
+
+
+def ran(folder: Path, its_scenario: Scenario, fault: Callable[[Path], object], at: str, times: int = 1) -> Ran:
+    """Runs a scenario; the first ``times`` times that an event of the kind ``at`` is noted, the fault is done.
+
+    ``fault`` is given the folder with the pids of every client's processes.
+    """
+    log, left = folder / "log", times
+
+    def hook(kind: str) -> None:
+        nonlocal left
+        if kind == at and left:
+            left -= 1
+            fault(log)
+
+    its_cluster, stream = cluster(), io.StringIO()
+    engine = LocalEngine(its_cluster.agents, folder / "sandbox")
+    with _HookedStore.create(folder / "run", {"scenario": its_scenario}) as store:
+        store.hook = hook  # type: ignore[attr-defined]
+        code = run(its_scenario, its_cluster, engine, FaultyZmq(its_scenario, log), store, Observer(stream))
+        results = store.results()
+        events = [f"{kind}: {text}" for _, _, kind, text in store.events()]
+    assert not left
+    statuses = [str(r.status) for r in results]
+    return Ran(code, for_scenario(its_scenario).rows(results), statuses, events, stream.getvalue())
+
+
+def pid(log: Path, client: int) -> int:
+    """Of the client's latest process."""
+    return int((log / str(client)).read_text().split()[-1])
+
+
+def hit(client: int, number: signal.Signals) -> Callable[[Path], object]:
+    return lambda log: os.kill(pid(log, client), number)
+
+
+def end_group_of(client: int) -> Callable[[Path], object]:
+    def end(log: Path) -> None:
+        parent = psutil.Process(pid(log, client)).ppid()
+        os.kill(parent, signal.SIGKILL)
+        os.waitid(os.P_PID, parent, os.WEXITED | os.WNOWAIT)
+
+    return end
+
+
+@pytest.fixture(autouse=True)
+def _quick_to_call_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step, "_REPORT_MARGIN_S", 0.5)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("fault", "at", "told"),
+    [(hit(2, signal.SIGSTOP), "window", "evict"), (end_group_of(2), "phases", "group_exit")],
+    ids=["silent in the warm-up", "lost after the warm-up"],
+)
+def test_whoever_is_lost_before_the_step_is_there_again_when_it_begins(
+    tmp_path: Path, fault: Callable[[Path], object], at: str, told: str
+) -> None:
+    done = ran(tmp_path, scenario(**SMALL, warmup_s=0.3), fault, at)
+    (row,) = done.rows
+    assert any(event.startswith(told) for event in done.events)
+    assert (row["status"], row["failed_clients"], row["client_loss_pct"]) == ("ok", 0, 0)
+    assert (done.code, done.statuses) == (EXIT_GOOD, ["ok"])
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("times", "code", "statuses"), [(1, EXIT_GOOD, ["failed", "ok"]), (2, EXIT_INCOMPLETE, ["failed", "failed"])]
+)
+def test_a_failed_row_of_a_grid_is_tried_once_more(tmp_path: Path, times: int, code: int, statuses: list[str]) -> None:
+    done = ran(tmp_path, scenario(**SMALL, warmup_s=0.0), hit(0, signal.SIGKILL), "window", times)
+    (row,) = done.rows
+    assert (done.code, done.statuses, row["status"]) == (code, statuses, statuses[-1])
+    assert "publisher 0 died" in str(row["reason"])
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("fault", "column", "count", "what", "noted"),
+    [
+        (hit(2, signal.SIGKILL), "failed_dead", 1, "1 died", "client_exit: client 2: pid"),
+        (hit(2, signal.SIGSTOP), "failed_silent", 1, "1 never answered", "evict: "),
+        (end_group_of(2), "failed_dead", 2, "2 died", "group_exit: "),
+    ],
+    ids=["killed", "stopped", "its group killed"],
+)
+def test_who_fails_in_a_step_by_itself_counts_there_alone_and_in_the_exit_code(
+    tmp_path: Path, fault: Callable[[Path], object], column: str, count: int, what: str, noted: str
+) -> None:
+    their_scenario = scenario(**{**SMALL, "sweep.clients": [6, 7]}, warmup_s=0.0)
+    done = ran(tmp_path, their_scenario, fault, "window")
+    first, second = done.rows
+    assert (first["status"], first["failed_clients"], first[column]) == ("ok", count, count)
+    assert 0 < float(str(first["client_loss_pct"])) <= 100 * count / 6 + 0.01
+    assert (second["status"], second["failed_clients"], second["client_loss_pct"]) == ("ok", 0, 0)
+    assert any(event.startswith(noted) for event in done.events)
+    assert done.code == EXIT_INCOMPLETE
+    (line,) = (line for line in done.said.splitlines() if "by themselves" in line)
+    assert line.startswith("warning: ")
+    assert line.endswith(f": row 1 (6 clients): {what}")
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (BrokerError("the broker went away", "start it again"), "the broker went away; start it again"),
+        (ZeroDivisionError("division by zero"), "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_run_that_could_not_go_on_keeps_why(tmp_path: Path, error: Exception, why: str) -> None:
+    class Broken(FaultyZmq):
+        def open(self, *_: Any) -> None:
+            raise error
+
+    its_scenario, its_cluster = scenario(**SMALL), cluster()
+    engine = LocalEngine(its_cluster.agents, tmp_path / "sandbox")
+    folder = tmp_path / "runs" / "one"
+    facts = {"scenario": its_scenario, "began": "2026-01-01"}
+    with RunStore.create(folder, facts) as store, pytest.raises(type(error)):
+        run(its_scenario, its_cluster, engine, Broken(its_scenario, tmp_path / "log"), store, Observer(quiet=True))
+    recorded = load(folder)
+    assert [detail for _, _, kind, detail in recorded.events if kind == "failed"] == [why]
+    (first, *_) = cautions(recorded)
+    assert f"it could not go on: {why}" in first.text
+    (entry,) = catalog(tmp_path / "runs")
+    assert (entry["ended"], entry["why"]) == ("failed", why)
+
+
+def test_a_full_disk_does_not_hide_that_it_was_what_stopped_the_run(tmp_path: Path) -> None:
+    its_scenario, its_cluster = scenario(**SMALL), cluster()
+    with RunStore.create(tmp_path / "run", {"scenario": its_scenario}) as store:
+        (tmp_path / "run" / ".table.md.new").mkdir()  # nothing can be written there
+
+        class Broken(FaultyZmq):
+            def open(self, *_: Any) -> None:
+                raise BrokerError("no space left")
+
+        engine = LocalEngine(its_cluster.agents, tmp_path / "sandbox")
+        with pytest.raises(BrokerError, match="no space left"):
+            run(its_scenario, its_cluster, engine, Broken(its_scenario, tmp_path / "log"), store, Observer(quiet=True))
+        assert store.fact("ended") == "failed"
+
+
+@pytest.mark.processes
+def test_resume_tries_the_failed_rows_again(tmp_path: Path) -> None:
+    overrides = {"sweep.clients": [2, 3], "sweep.duration_s": 0.3, "settings.rate": 100.0}
+    folder = make(
+        tmp_path / "run", scenario(**overrides), lambda plan: ("failed", "once") if plan.clients == 2 else ("ok", "")
+    )
+    with RunStore.open(folder, writable=True) as store:
+        store.set_fact("overrides", overrides)
+    assert [status for _, status in steps(folder)] == ["failed", "failed", "ok"]
+    hydra("zmqfixed", "--resume", folder)
+    assert [(row["clients"], row["status"]) for row in table(folder)] == [("2", "ok"), ("3", "ok")]
+    # What failed is still stored, and nothing twice.
+    assert [status for _, status in steps(folder)] == ["failed", "failed", "ok", "ok"]
+    with closing(sqlite3.connect(folder / "run.db")) as db:
+        assert db.execute("SELECT count(*) FROM clients WHERE epoch > 3").fetchone() == (3,)
