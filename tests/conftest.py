@@ -1,4 +1,4 @@
-"""Of the whole test suite: what it may take, the programs under test, and the bench to put clients on."""
+"""Of the whole test suite: what it may take, the programs under test, and the bench and brokers to put clients on."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Final
 import pytest
 from hypothesis import settings
 
+from hydra.errors import MissingDependencyError
+from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.jars import fetch, find_java
 from tests.conformance.bench import Bench
 
 STARTING: Final = frozenset(
@@ -45,6 +48,30 @@ def bench() -> Iterator[Bench]:
         yield it
     finally:
         it.close()
+
+
+@pytest.fixture(scope="session")
+def needs_kafka() -> None:
+    """Skips where Java or the jars are not to be had."""
+    try:
+        find_java()
+        fetch()
+    except MissingDependencyError as e:
+        pytest.skip(str(e))
+
+
+@pytest.fixture(scope="session")
+def broker(needs_kafka: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
+    """A Kafka for all tests of this process; whoever uses it takes topics of its own."""
+    with EmbeddedBroker(tmp_path_factory.mktemp("kafka") / "broker") as running:
+        yield running
+
+
+@pytest.fixture
+def own_broker(needs_kafka: None, tmp_path: Path) -> Iterator[EmbeddedBroker]:
+    """One to be killed."""
+    with EmbeddedBroker(tmp_path / "own", warm=False) as running:
+        yield running
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

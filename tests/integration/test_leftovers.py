@@ -14,7 +14,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.errors import MissingDependencyError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.template import free_ports
 from hydra.kafkatest.topics import Topics
@@ -24,15 +23,10 @@ pytestmark = pytest.mark.processes
 
 
 @pytest.fixture(scope="module")
-def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A cluster of the user's."""
-    broker = EmbeddedBroker(tmp_path_factory.mktemp("kafka") / "broker", warm=False)
-    try:
-        yield broker.start()
-    except MissingDependencyError as e:
-        pytest.skip(str(e))
-    finally:
-        broker.stop()
+def bootstrap(needs_kafka: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A cluster of the user's, with no topic on it."""
+    with EmbeddedBroker(tmp_path_factory.mktemp("kafka") / "broker", warm=False) as broker:
+        yield broker.bootstrap
 
 
 def run_on(bootstrap: str, run: Path, clients: str) -> tuple[object, ...]:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from hydra import nativebuild
-from hydra.errors import MissingDependencyError
-from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.kafkatest.jars import fetch, find_java
 from tests.conformance.conftest import PYTHON
 
 
@@ -33,15 +28,3 @@ def require(implementation: str) -> None:
     """Skips the test where the implementation is not there."""
     if implementation == "native" and nativebuild.find() is None:
         pytest.skip("the native client is not built")
-
-
-@pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
-    """A user's own Kafka, from where Hydra stands."""
-    try:
-        find_java()
-        fetch()
-    except MissingDependencyError as e:
-        pytest.skip(str(e))
-    with EmbeddedBroker(tmp_path_factory.mktemp("kafka") / "broker", warm=False) as running:
-        yield running
