@@ -36,7 +36,7 @@ test: native-tests install java browser ## Lint, strict types, and all tests aga
 lint: install ## Lint and strict types only
 	$(BIN)/tox run -e lint,type
 
-soak: install java ## Fifty kills of a run's controller, and every figure against witnesses (half an hour)
+soak: install java ## Fifty kills of a run's controller, lossy control channels, and every figure against witnesses (half an hour)
 	HYDRA_SOAK_SEEDS=50 $(BIN)/tox run -e py -- -n 2 tests/integration/test_soak.py
 	HYDRA_SOAK_SEEDS=12 $(BIN)/tox run -e py -- tests/integration/test_lossy_channel.py
 	HYDRA_TRUTH=whole $(BIN)/tox run -e py -- tests/truth
