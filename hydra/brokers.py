@@ -9,6 +9,7 @@ from typing import Final
 
 from hydra.cluster.engine import GONE, Engine, GroupEvents
 from hydra.control.controller import Controller
+from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.control.protocol import KafkaCluster
 from hydra.deployment import Note
 from hydra.errors import BrokerError
@@ -141,10 +142,23 @@ class DeployedBrokers:
         endpoints = [roster.answers.ready[client] for client in self._ids]
         cluster, nodes = kafka_uuid(), [parse(endpoint) for endpoint in endpoints]
         address = bootstrap(nodes)
-        for number, client in enumerate(self._ids, 1):
-            self._controller.tell([client], KafkaCluster(cluster=cluster, node=number, endpoints=endpoints))
+        commands = {
+            client: KafkaCluster(cluster=cluster, node=number, endpoints=endpoints)
+            for number, client in enumerate(self._ids, 1)
+        }
+        due_s = 0.0
+
+        def up() -> bool:
+            # No broker answers that: all are told again until Kafka does.
+            nonlocal due_s
+            if time.monotonic() >= due_s:
+                due_s = time.monotonic() + RESEND_EVERY_S
+                for client, command in commands.items():
+                    self._controller.tell([client], command)
+            return _answers(address, cluster, len(nodes))
+
         self.version = roster.hello(FIRST_ID).versions.get("kafka", "")
-        self._await(lambda: _answers(address, cluster, len(nodes)), deadline, f"answer as one cluster at {address}")
+        self._await(up, deadline, f"answer as one cluster at {address}")
         warm_up(address, _WARM_UP_WITHIN_S, len(nodes))
         self._note("brokers", f"{len(nodes)} at {address} after {time.monotonic() - began:.3f} s")
         return address

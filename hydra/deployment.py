@@ -268,7 +268,9 @@ def _ids(launch: Launch) -> range:
     return range(launch.group.first_client, launch.group.first_client + launch.group.count)
 
 
-def _cause(status: int) -> str:
+def _cause(status: int | None) -> str:
+    if status is None:
+        return "ended"
     if status >= 0:
         return f"exited with {status}"
     return f"was killed by {signal.Signals(-status).name}"

@@ -46,7 +46,7 @@ _LEAD_PER_CLIENT_NS: Final = 250_000
 """How far ahead of the window ``start`` is sent: ten thousand clients have acknowledged a command within 1.6 s."""
 _STARTS: Final = 5
 """How often a step is begun: its window comes to nothing when somebody has not acknowledged it before it begins."""
-_RESENDS_IN_LEAD: Final = 8
+_RESENDS_IN_LEAD: Final = 4
 _SETTLE_S: Final = 0.2
 _SETTLE_AT_MOST_S: Final = 5.0
 _TICK_NS: Final = 250_000_000
@@ -103,7 +103,8 @@ class Stepper:
     """Measures one step after the other on a deployment.
 
     Attributes:
-        epoch: the number of the step that is measured, or was last. Whoever asks for the next one raises it.
+        epoch: the number of the step that is measured, or was last. The caller raises it before each step; a step that
+            has to be begun anew raises it further.
     """
 
     def __init__(
@@ -128,11 +129,11 @@ class Stepper:
         self._drain_max_s = drain_max_s
         # What each subscriber's readiness was last proven for; whoever differs is probed again.
         self._proven: dict[int, tuple[object, ...]] = {}
-        # How often the lead of a start was too short for everyone, and doubled.
+        # How often the lead of a start was doubled because it was too short for somebody.
         self._doublings = 0
 
     def measure(self, plan: StepPlan, tick: Tick) -> RawStep:
-        """Carries out one step, under the number :attr:`epoch` or one that it raises it to.
+        """Carries out one step, under the number that is then :attr:`epoch`.
 
         Args:
             plan: what to measure.
@@ -192,7 +193,7 @@ class Stepper:
                 return log_begin, proven, start
             phases.end("start in vain")
             self._note("start", f"epoch {self.epoch}: not acknowledged in time by {named(missing)}")
-            self._doublings += 1
+            self._doublings = min(self._doublings + 1, _STARTS - 1)
             self.epoch += 1
         self._deployment.evict(missing)
         raise StepError(f"{len(missing)} clients did not acknowledge one of {_STARTS} starts in time: {named(missing)}")
@@ -284,7 +285,7 @@ class Stepper:
         self._require_publishers()
 
     def _start(self, plan: StepPlan) -> tuple[Start, Set[int]]:
-        """Names the window to everyone; also those who have not acknowledged it when it begins.
+        """Names the window to everyone; returns it, and those who had not acknowledged it when it began.
 
         The publishers are told once all subscribers are known to have it: when it comes to nothing, nothing was sent.
         """
@@ -299,20 +300,21 @@ class Stepper:
             wall_offset_ns=offset_ns,
             boot_id=boot_id(),
         )
-        missing: Set[int] = set()
         for ids, share in ((deployment.subscribers, 0.75), (deployment.publishers, 1.0)):
             left_ns = start_ns - round((1 - share) * lead_ns) - self._clock_ns() - offset_ns
             missing = self._ask(
                 [(ids, command)],
                 lambda: answers.acked("start"),
                 left_ns / 1e9,
-                self._look_for_failures,
+                self._look_for_trouble,
                 every_s=lead_ns / 1e9 / _RESENDS_IN_LEAD,
             )
             self._require_publishers()
             if missing:
-                break
-        return command, missing
+                return command, missing
+        # What came after the beginning may have been said after it.
+        late = self._clock_ns() + offset_ns > start_ns
+        return command, set(deployment.publishers) if late else set()
 
     def _proof(self, client: int, settings: Settings, topic: KafkaTopic | None) -> tuple[object, ...]:
         """What a subscriber's readiness depends on: the processes at both ends, and what rebuilds their sockets."""
@@ -329,7 +331,7 @@ class Stepper:
         shares: Shares,
         answered: Callable[[], Set[int]],
         timeout_s: float,
-        look: Callable[[Set[int]], None],
+        look: Callable[[], None] = lambda: None,
         *,
         told: bool = False,
         margin_s: float = 0.0,
@@ -341,7 +343,7 @@ class Stepper:
             shares: who is told what.
             answered: who has answered so far, among others.
             timeout_s: how long that may take.
-            look: called with all of the clients all the time; may raise.
+            look: called again and again meanwhile; what it raises ends the wait.
             told: whether they have been told for the first time.
             margin_s: how long it may take after the last new answer.
             every_s: how often those who have not answered are told again.
@@ -356,7 +358,7 @@ class Stepper:
 
         def done() -> bool:
             deployment.watch()
-            look(wanted)
+            look()
             answers, now_s = answered(), self._now_s()
             if _all_in(wanted, answers, deployment.died):
                 return True
@@ -387,18 +389,23 @@ class Stepper:
         Raises:
             StepError: some did not, said that they cannot, or the system under test is in trouble.
         """
-        if missing := self._ask(shares, answered, timeout_s, self._look_for_refusals, told=told):
+        asked = {client for ids, _ in shares for client in ids}
+
+        def look() -> None:
+            for client, text in self._controller.roster.answers.errors.items():
+                if client in asked:
+                    raise StepError(f"client {client}: {text}")
+            self._look_for_trouble()
+
+        self._insist(self._ask(shares, answered, timeout_s, look, told=told), len(asked), who, what, timeout_s)
+
+    def _insist(self, missing: Set[int], asked: int, who: str, what: str, timeout_s: float) -> None:
+        """Gets rid of those who have not answered; raises StepError if there are any."""
+        if missing:
             self._deployment.evict(missing)
-            asked = sum(len(ids) for ids, _ in shares)
             raise StepError(f"{len(missing)} of {asked} {who} did not {what} within {timeout_s:g} s: {named(missing)}")
 
-    def _look_for_refusals(self, wanted: Set[int]) -> None:
-        for client, text in self._controller.roster.answers.errors.items():
-            if client in wanted:
-                raise StepError(f"client {client}: {text}")
-        self._look_for_failures(wanted)
-
-    def _look_for_failures(self, _: Set[int]) -> None:
+    def _look_for_trouble(self) -> None:
         if trouble := self._system.trouble():
             raise StepError(trouble)
 
@@ -422,7 +429,7 @@ class Stepper:
             nonlocal next_tick_ns
             deployment.watch()
             self._require_publishers()
-            self._look_for_failures(set())
+            self._look_for_trouble()
             now_ns = self._clock_ns() + offset_ns
             if now_ns >= next_tick_ns:
                 next_tick_ns = now_ns + _TICK_NS
@@ -444,24 +451,18 @@ class Stepper:
         self._controller.tell(deployment.subscribers, stop)
         # A publisher that stopped early has said so with an error, and still reports what it sent.
         timeout_s = FLUSH_AT_MOST_S + _REPORT_MARGIN_S
-        if missing := self._ask(
+        missing = self._ask(
             [(deployment.publishers, stop)],
             answers.publisher_reports.keys,
             timeout_s,
-            self._look_for_failures,
+            self._look_for_trouble,
             margin_s=_REPORT_MARGIN_S,
-        ):
-            deployment.evict(missing)
-            raise StepError(
-                f"{len(missing)} of {len(deployment.publishers)} publishers did not report within {timeout_s:g} s: "
-                f"{named(missing)}"
-            )
+        )
+        self._insist(missing, len(deployment.publishers), "publishers", "report", timeout_s)
         self._require_publishers()
         if round(plan.duration_s * 1e9) > window[1] - window[0]:
             # Only this tells a subscriber that the window has ended before the time that it knows.
-            self._ask(
-                [(deployment.subscribers, stop)], lambda: answers.acked("stop"), _ANSWER_WITHIN_S, _nothing, told=True
-            )
+            self._ask([(deployment.subscribers, stop)], lambda: answers.acked("stop"), _ANSWER_WITHIN_S, told=True)
         reports = fit_unacknowledged(answers.publisher_reports)
         end_offsets = self._system.end_offsets()
         if log_begin is not None:
@@ -481,7 +482,6 @@ class Stepper:
             [(deployment.subscribers, finish)],
             answers.subscriber_reports.keys,
             drain_max_s + _REPORT_MARGIN_S,
-            _nothing,
             margin_s=_REPORT_MARGIN_S,
         )
         return reports
@@ -495,10 +495,6 @@ class Stepper:
             if before == end_offsets:
                 break
         return end_offsets
-
-
-def _nothing(_: Set[int]) -> None:
-    """There is nothing to look for."""
 
 
 def _all_in(wanted: Set[int], answered: Set[int], died: Set[int]) -> bool:

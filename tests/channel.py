@@ -43,12 +43,14 @@ Loss = Callable[[int, FromController | FromClient, int], bool]
 class Channel:
     """A publisher and subscribers that answer at once, over a channel that loses what it is told to.
 
-    ``report_after_s`` says how long a subscriber drains; ``told`` is what has been sent, with the client.
+    ``report_after_s`` says how long a subscriber drains, ``start_ack_after_s`` how long a client takes to acknowledge a
+    start; ``told`` is what has been sent, with the client.
     """
 
     subscribers: range
     loses: Loss = lambda *_: False
     report_after_s: Callable[[int], float] = lambda _: 0.0
+    start_ack_after_s: Callable[[int], float] = lambda _: 0.0
     now_ns: int = 10**12
     told: list[tuple[int, FromController]] = field(default_factory=list)
     evicted: list[int] = field(default_factory=list)
@@ -151,7 +153,7 @@ class Channel:
                     yield Ready(ids=[client], seq=1, epoch=message.epoch), 0
             case Start():
                 self._started[client] = message.epoch
-                yield Ack(ids=[client], seq=1, epoch=message.epoch, command="start"), 0
+                yield Ack(ids=[client], seq=1, epoch=message.epoch, command="start"), self.start_ack_after_s(client)
             case Stop() if publishes and self._started.get(client) == message.epoch:
                 yield Report(ids=[client], seq=1, epoch=message.epoch, publisher=_sent()), 0
             case Stop() if not publishes:

@@ -7,15 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.brokers import STARTS, DeployedBrokers, wanted
+from hydra.brokers import FIRST_ID, STARTS, DeployedBrokers, wanted
 from hydra.cluster.engine import GroupEvents
 from hydra.cluster.splitting import split
 from hydra.config import load_cluster, load_scenario, scenarios
 from hydra.control.controller import Controller
+from hydra.control.protocol import Ready, encode
 from hydra.errors import BrokerError, PlacementError
 from hydra.launcher import roles_on
 from hydra.model import Agent, BrokerSpec, Group, GroupEvent, GroupState, Launch, Resources
 from hydra.system import Program
+from tests.control.test_roster import hello
 
 KAFKA = [name for name in scenarios() if "kafka" in name]
 
@@ -125,3 +127,30 @@ def test_brokers_whose_agents_are_lost_are_launched_again_until_it_is_enough(con
     with pytest.raises(BrokerError, match=f"brought up {STARTS} times, last: the broker brokers-7 on host-a lost"):
         deployed(engine, controller, []).start()
     assert len(engine.launched) == 2 * STARTS
+
+
+class ReadyAtOnce(Told):
+    """What is launched dials in and is ready at once."""
+
+    def __init__(self, controller: Controller) -> None:
+        super().__init__()
+        self._roster = controller.roster
+
+    def launch(self, groups: Sequence[Group]) -> list[Launch]:
+        for group in groups:
+            client = group.first_client
+            dialled = hello([client], group=group.id, role="broker")
+            for message in (dialled, Ready(ids=[client], seq=2, epoch=0, endpoint="h:1,h:2")):
+                self._roster.receive(group.id.encode(), encode(message))
+        return super().launch(groups)
+
+
+def test_brokers_are_told_of_their_cluster_until_it_answers(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(controller, "tell", lambda ids, _: told.extend(ids))
+    monkeypatch.setattr("hydra.brokers._answers", lambda *_: len(told) > 2)
+    monkeypatch.setattr("hydra.brokers.warm_up", lambda *_: None)
+    deployed(ReadyAtOnce(controller), controller, []).start()
+    assert told == [FIRST_ID, FIRST_ID + 1] * 2

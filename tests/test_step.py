@@ -90,6 +90,12 @@ def test_a_step_that_somebody_does_not_start_in_time_is_begun_anew_before_anythi
     assert all(m.probe for _, m in channel.told if isinstance(m, Configure))
 
 
+@pytest.mark.parametrize(("client", "after_s"), [(PUBLISHER, 0.195), (2, 0.3)])
+def test_a_start_acknowledged_after_its_window_began_is_none(client: int, after_s: float) -> None:
+    """With three clients it begins after 0.2 s, and after 0.4 s the next time; publishers are told a moment later."""
+    measured(Channel(range(1, 4), start_ack_after_s=lambda c: after_s if c == client else 0.0), epoch=2)
+
+
 def test_who_never_acknowledges_a_start_is_got_rid_of() -> None:
     channel = Channel(range(1, 4), lambda client, message, _: client == 2 and isinstance(message, Start))
     with pytest.raises(StepError, match="1 clients did not acknowledge one of 5 starts in time: ids 2"):

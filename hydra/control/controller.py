@@ -19,6 +19,9 @@ from hydra.errors import StepError
 
 _PING_EVERY_NS: Final = 10_000_000_000
 """A third of the silence that clients bear by default. Each ping wakes every client: it is not for free."""
+_QUIT_AGAIN_NS: Final = 2_000_000_000
+_QUITS: Final = 5
+"""How often a client is told to quit that does not hang up."""
 _DRAIN_AT_MOST: Final = 2000
 _BACKLOG: Final = 4096
 _REFUSED_HANDSHAKES: Final = (
@@ -63,6 +66,9 @@ class Controller:
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
         self.environment = curve.environment(self._keys, self.endpoint)
         self._next_ping_ns = time.monotonic_ns() + _PING_EVERY_NS
+        self._leaving: list[tuple[bytes, bytes]] = []
+        self._quits_left = 0
+        self._next_quit_ns = 0
         self._poller = zmq.Poller()
         for socket in (self._socket, self._gatekeeper.socket, self._monitor):
             self._poller.register(socket, zmq.POLLIN)
@@ -90,6 +96,8 @@ class Controller:
         if time.monotonic_ns() >= self._next_ping_ns:
             self._next_ping_ns = time.monotonic_ns() + _PING_EVERY_NS
             self.broadcast(Ping(time_ns=time.monotonic_ns()))
+        if self._leaving and time.monotonic_ns() >= self._next_quit_ns:
+            self._quit_again()
 
     def wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
         """Serves the channel until ``condition()`` holds; False if it does not within ``timeout_s``."""
@@ -102,13 +110,9 @@ class Controller:
         return True
 
     def tell(self, ids: Iterable[int], message: FromController) -> None:
-        """Sends a command to these clients, encoded once for all connections that carry nobody else."""
-        everyone = encode(message)
-        for identity, carried in list(self.roster.identities(ids)):
-            if self.roster.carries_only(identity, carried):
-                self._send(identity, everyone)
-            else:
-                self._send(identity, encode(msgspec.structs.replace(message, ids=carried)))
+        """Sends a command to these clients."""
+        for identity, frame in self._addressed(ids, message):
+            self._send(identity, frame)
 
     def broadcast(self, message: FromController) -> None:
         """Sends a command to every connection, wardens included."""
@@ -117,11 +121,19 @@ class Controller:
             self._send(identity, frame)
 
     def quit(self, ids: Sequence[int] | None = None) -> None:
-        """Tells these clients, or everyone, to exit."""
+        """Tells these clients, or everyone, to exit.
+
+        Nobody answers that: whoever is named is told again every 2 s while its connection lasts, a few times at most.
+        """
         if ids is None:
             self.broadcast(Quit())
-        else:
-            self.tell(ids, Quit())
+            return
+        told = self._addressed(ids, Quit())
+        for identity, frame in told:
+            self._send(identity, frame)
+        self._leaving += told
+        self._quits_left = _QUITS - 1
+        self._next_quit_ns = time.monotonic_ns() + _QUIT_AGAIN_NS
 
     def evict(self, group: str, ids: Sequence[int]) -> None:
         """Tells the group's warden to have these clients killed; the group replaces them."""
@@ -139,7 +151,32 @@ class Controller:
         self._gatekeeper.close()
         self._context.term()
 
+    def _addressed(self, ids: Iterable[int], message: FromController) -> list[tuple[bytes, bytes]]:
+        """Each connection that carries some of these clients, with the frame for it: one for all with nobody else."""
+        everyone = encode(message)
+        return [
+            (
+                identity,
+                everyone
+                if self.roster.carries_only(identity, carried)
+                else encode(msgspec.structs.replace(message, ids=carried)),
+            )
+            for identity, carried in self.roster.identities(ids)
+        ]
+
+    def _quit_again(self) -> None:
+        # Who has left has hung up, which is no loss.
+        self._leaving = [(identity, frame) for identity, frame in self._leaving if self._reaches(identity, frame)]
+        self._next_quit_ns = time.monotonic_ns() + _QUIT_AGAIN_NS
+        self._quits_left -= 1
+        if not self._quits_left:
+            self._leaving.clear()
+
     def _send(self, identity: bytes, frame: bytes) -> None:
+        self.undeliverable += not self._reaches(identity, frame)
+
+    def _reaches(self, identity: bytes, frame: bytes) -> bool:
+        """Sends a frame; False if the peer is gone, or its queue is full."""
         if len(frame) > MAX_MESSAGE_BYTES:
             raise StepError(
                 f"a command of {len(frame)} bytes is longer than the {MAX_MESSAGE_BYTES} that clients take",
@@ -150,7 +187,8 @@ class Controller:
         except zmq.ZMQError as e:
             if e.errno not in (zmq.EHOSTUNREACH, zmq.EAGAIN):
                 raise
-            self.undeliverable += 1
+            return False
+        return True
 
     def _receive(self) -> None:
         # Bounded, so that a flood of messages cannot keep handshakes and pings waiting.

@@ -38,6 +38,16 @@ class Connection:
     last_seq: int
 
 
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """The end of a process: the clients that it carried, and how (None: nobody has said); whether others follow."""
+
+    ids: list[int]
+    pid: int
+    status: int | None
+    replaced: bool
+
+
 @dataclass(slots=True)
 class EpochAnswers:
     """What came in about one epoch."""
@@ -62,10 +72,6 @@ class EpochAnswers:
         """These clients are told this command once more, and are to acknowledge it anew."""
         self.acks.get(command, set()).difference_update(clients)
 
-    def has_report(self, client: int) -> bool:
-        """Whether this client's report is in."""
-        return client in self.subscriber_reports or client in self.publisher_reports
-
 
 class Roster:
     """The controller's knowledge of its clients.
@@ -74,7 +80,7 @@ class Roster:
         answers: of the current epoch; :meth:`begin` starts a new one.
         refused: frames that changed nothing, by reason.
         pongs: a client's last answer to a ping: what it echoed and its clock (ns).
-        exits: deaths that wardens reported and nobody took yet (:meth:`take_exits`).
+        exits: deaths that have become known and nobody took yet (:meth:`take_exits`).
     """
 
     def __init__(self) -> None:
@@ -85,7 +91,8 @@ class Roster:
         self._connections: dict[bytes, Connection] = {}
         self._clients: dict[int, Connection] = {}
         self._wardens: dict[str, Connection] = {}
-        self._exits: list[ChildExit] = []
+        self._exits: list[Exit] = []
+        self._last_exits: dict[int, int] = {}  # the pid of each client's last process that is known to have ended
 
     # --- what the runner says --------------------------------------------------------------------------------------
 
@@ -99,6 +106,7 @@ class Roster:
         touched = set()
         for client in ids:
             touched.add(self._expected.pop(client, ""))
+            self._last_exits.pop(client, None)
             connection = self._clients.pop(client, None)
             if connection is not None and not any(c in self._clients for c in connection.ids):
                 self._connections.pop(connection.identity, None)
@@ -108,11 +116,11 @@ class Roster:
                 self._connections.pop(warden.identity, None)
 
     def begin(self, epoch: int) -> None:
-        """Starts a new epoch; answers of older ones are refused from now on."""
+        """Starts a new epoch; answers of older ones change nothing from now on."""
         self.answers = EpochAnswers(epoch)
 
-    def take_exits(self) -> list[ChildExit]:
-        """The deaths reported since the last call."""
+    def take_exits(self) -> list[Exit]:
+        """The deaths that have become known since the last call."""
         exits, self._exits = self._exits, []
         return exits
 
@@ -197,11 +205,12 @@ class Roster:
                 self.refused["duplicate_hello"] += 1
                 return None
             for holder in holders:
-                # Its process is gone, with all the clients that it carried.
+                # Its process is gone, with all the clients that it carried; that its warden told so may have been lost.
                 self._connections.pop(holder.identity, None)
                 for client in holder.ids:
                     if self._clients.get(client) is holder:
                         del self._clients[client]
+                self._ended(Exit(sorted(holder.ids), holder.hello.pid, None, replaced=True))
             for client in hello.ids:
                 self._clients[client] = connection
         self._connections[identity] = connection
@@ -229,8 +238,10 @@ class Roster:
         elif isinstance(message, Error) and message.epoch == 0:
             # It concerns no epoch at all; it is kept for the user.
             self.answers.errors.update(dict.fromkeys(message.ids, message.message))
-        elif message.epoch != self.answers.epoch:  # type: ignore[union-attr]  # a Hello never comes here
+        elif message.epoch > self.answers.epoch:  # type: ignore[union-attr]  # a Hello never comes here
             self.refused["out_of_epoch"] += 1
+        elif message.epoch < self.answers.epoch:  # type: ignore[union-attr]
+            pass  # it comes late, perhaps for the second time
         else:
             self._answer(message)
 
@@ -249,12 +260,14 @@ class Roster:
                 self._report(message)
 
     def _report(self, message: Report) -> None:
-        if len(message.ids) != 1 or self.answers.has_report(message.ids[0]):
+        answers, client = self.answers, message.ids[0]
+        known = answers.publisher_reports.get(client) or answers.subscriber_reports.get(client)
+        if len(message.ids) != 1 or known not in (None, message.publisher or message.subscriber):
             self.refused["repeated_report"] += 1
         elif message.publisher is not None:
-            self.answers.publisher_reports[message.ids[0]] = message.publisher
+            answers.publisher_reports[client] = message.publisher
         elif message.subscriber is not None:
-            self.answers.subscriber_reports[message.ids[0]] = message.subscriber
+            answers.subscriber_reports[client] = message.subscriber
 
     def _child_exit(self, connection: Connection, message: ChildExit) -> None:
         if not connection.hello.warden:
@@ -266,4 +279,10 @@ class Roster:
             if holder is not None and holder.hello.pid == message.pid:
                 del self._clients[client]
                 self._connections.pop(holder.identity, None)
-        self._exits.append(message)
+        self._ended(Exit(message.ids, message.pid, message.status, message.replaced))
+
+    def _ended(self, exit_: Exit) -> None:
+        """Takes note of a death, once: it may be told again, and be known from the replacement before."""
+        if any(self._last_exits.get(client) != exit_.pid for client in exit_.ids):
+            self._last_exits.update(dict.fromkeys(exit_.ids, exit_.pid))
+            self._exits.append(exit_)

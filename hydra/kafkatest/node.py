@@ -13,6 +13,7 @@ import shutil
 import signal
 import socket
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,6 +24,7 @@ from hydra.client.member import EXIT_DISMISSED, EXIT_STRANDED, WELCOME_WITHIN_S,
 from hydra.client.processes import die_with_parent
 from hydra.control import curve
 from hydra.control.client import ControlClient, Identity
+from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.control.protocol import Error, KafkaCluster, Quit, Ready
 from hydra.errors import EXIT_FAILED, BrokerError, HydraError
 from hydra.kafkatest.guarded import Guarded, tail
@@ -124,9 +126,12 @@ class _Broker:
         Raises:
             BrokerError: Kafka ended; the controller has been told.
         """
-        control.send(Ready(ids=[self._id], seq=1, epoch=0, endpoint=self._node.endpoint))
         kafka: Guarded | None = None
+        ready_s = 0.0
         while not control.silent():
+            if kafka is None and time.monotonic() >= ready_s:
+                ready_s = time.monotonic() + RESEND_EVERY_S
+                control.send(Ready(ids=[self._id], seq=1, epoch=0, endpoint=self._node.endpoint))
             message = control.receive(_POLL_S)
             if isinstance(message, Quit) or (lifeline is not None and _closed(lifeline)):
                 return EXIT_DISMISSED

@@ -233,6 +233,26 @@ def test_what_cannot_be_delivered_is_counted_and_harms_nobody(controller: Contro
     serves(controller, peers, 2)
 
 
+def test_who_is_told_to_quit_is_told_again_until_it_hangs_up(controller: Controller, peers: Peers) -> None:
+    good, other = serves(controller, peers), serves(controller, peers, 2)
+    controller.quit([1])
+    controller.roster.forget([1])
+    for _ in range(2):
+        assert good.next(controller) == Quit()
+        controller._next_quit_ns = 0
+    assert good.next(controller) == Quit()
+    good.close()
+
+    def let_go() -> bool:
+        controller._next_quit_ns = 0
+        controller._quits_left = 5
+        return not controller._leaving
+
+    assert controller.wait_until(let_go, WITHIN_S)
+    assert not other.socket.poll(0)
+    assert not controller.undeliverable
+
+
 def test_pings_come_by_themselves(controller: Controller, peers: Peers) -> None:
     good = serves(controller, peers)
     controller._next_ping_ns = 0

@@ -25,22 +25,25 @@ def test_only_those_are_told_again_who_have_not_answered_and_still_can() -> None
 
 
 @pytest.mark.parametrize(
-    ("answered", "told"),
+    ("answered", "heard_s", "every_s", "told"),
     [
-        (0, 1_000),  # nobody hears us
-        (1, 100),  # answers are coming: those that are missing may be on their way
-        (9_950, 50),
-        (10_000, 0),
+        (0, 0.0, 2.0, 1_000),  # nobody hears us
+        (0, 0.0, 0.1, 100),  # … or it has not had the time
+        (1, 0.5, 2.0, 100),  # answers are coming: those that are missing may be on their way
+        (1, 0.5, 4.0, 1_000),
+        (9_950, 0.5, 2.0, 50),
+        (10_000, 0.5, 2.0, 0),
     ],
 )
-def test_ten_thousand_clients_are_not_flooded(answered: int, told: int) -> None:
-    asked = Outstanding(range(10_000), 0.0, 60.0)
-    assert asked.again(set(range(answered)), NOBODY, 2.0) == list(range(answered, answered + told))
+def test_ten_thousand_clients_are_not_flooded(answered: int, heard_s: float, every_s: float, told: int) -> None:
+    asked = Outstanding(range(10_000), 0.0, 60.0, every_s=every_s)
+    asked.heard(answered, heard_s)
+    assert asked.again(set(range(answered)), NOBODY, every_s) == list(range(answered, answered + told))
 
 
 def test_all_that_are_missing_have_their_turn() -> None:
-    asked = Outstanding(range(250), 0.0, 60.0, every_s=1.0)
-    rounds = [asked.again(set(range(250 - second, 250)), NOBODY, float(second)) for second in (1, 2, 3)]
+    asked = Outstanding(range(250), 0.0, 60.0, every_s=0.5)
+    rounds = [asked.again(set(range(250 - look, 250)), NOBODY, look * 0.5) for look in (1, 2, 3)]
     assert [len(told) for told in rounds] == [100, 100, 100]
     assert [client for told in rounds for client in told][:247] == list(range(247))
 

@@ -22,7 +22,7 @@ from hydra.control.protocol import (
     Report,
     encode,
 )
-from hydra.control.roster import EpochAnswers, Roster
+from hydra.control.roster import EpochAnswers, Exit, Roster
 from tests.control.golden_messages import FROM_CLIENT
 
 EPOCH = 5
@@ -92,7 +92,7 @@ def test_answers_are_kept_by_client(roster: Roster) -> None:
     assert answers.acked("start") == set()
     assert answers.ready == {1: "tcp://x:1"}
     assert answers.progress[3].messages == 7
-    assert [c for c in range(5) if answers.has_report(c)] == [1, 3]
+    assert (set(answers.publisher_reports), set(answers.subscriber_reports)) == ({1}, {3})
     assert answers.errors == {2: "no"}
     assert not roster.refused
 
@@ -134,12 +134,8 @@ STRANGE: list[tuple[str, bytes, bytes]] = [
     ("foreign_id", b"one", encode(Ready(ids=[1, 2], seq=2, epoch=EPOCH))),
     ("foreign_id", b"one", encode(Ready(ids=[], seq=2, epoch=EPOCH))),
     ("foreign_id", b"warden", encode(ChildExit(ids=[9], seq=2, pid=1, status=-9, replaced=True))),
-    ("out_of_epoch", b"one", encode(Ready(ids=[1], seq=2, epoch=EPOCH - 1))),
     ("out_of_epoch", b"one", encode(Ack(ids=[1], seq=2, epoch=EPOCH + 1, command="configure"))),
-    ("out_of_epoch", b"one", encode(Ack(ids=[1], seq=2, epoch=0, command="configure"))),
-    ("out_of_epoch", b"one", encode(Progress(ids=[1], seq=2, epoch=0, messages=1, time_ns=1))),
-    ("out_of_epoch", b"one", encode(report([1], 2, EPOCH - 1))),
-    ("out_of_epoch", b"one", encode(Error(ids=[1], seq=2, epoch=EPOCH - 1, message="late"))),
+    ("out_of_epoch", b"one", encode(report([1], 2, EPOCH + 1))),
     ("repeated_report", b"two", encode(report([2, 3], 2))),
     ("not_for_a_warden", b"warden", encode(Ready(ids=[1], seq=2, epoch=EPOCH))),
     ("not_for_a_warden", b"warden", encode(report([1], 2))),
@@ -190,17 +186,37 @@ def test_who_has_not_heard_its_welcome_says_hello_again(roster: Roster, identity
 def test_a_report_counts_once(roster: Roster) -> None:
     roster.receive(b"one", encode(report([1], 2)))
     before = state(roster)
+    # Told to report again it says the same, which is no offence.
     roster.receive(b"one", encode(report([1], 3)))
+    assert not roster.refused
     roster.receive(b"one", encode(report([1], 4, golden=_PUBLISHER)))
+    roster.receive(b"one", encode(report([1], 5, golden=FROM_CLIENT["report-subscriber-silent"])))
     assert roster.refused == {"repeated_report": 2}
     assert state(roster) == before
 
 
 def test_a_refused_message_of_ones_own_uses_up_its_seq(roster: Roster) -> None:
-    roster.receive(b"one", encode(Ready(ids=[1], seq=7, epoch=EPOCH - 1)))
+    roster.receive(b"one", encode(Ready(ids=[1], seq=7, epoch=EPOCH + 1)))
     roster.receive(b"one", encode(Ready(ids=[1], seq=7, epoch=EPOCH)))
     assert roster.refused == {"out_of_epoch": 1, "replayed": 1}
     assert not roster.answers.ready
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        Ready(ids=[1], seq=2, epoch=EPOCH - 1),
+        Ack(ids=[1], seq=2, epoch=0, command="configure"),
+        Progress(ids=[1], seq=2, epoch=0, messages=1, time_ns=1),
+        report([1], 2, EPOCH - 1),
+        Error(ids=[1], seq=2, epoch=EPOCH - 1, message="late"),
+    ],
+)
+def test_what_comes_late_changes_nothing_and_is_no_offence(roster: Roster, late: FromClient) -> None:
+    before = state(roster)
+    assert roster.receive(b"one", encode(late)) is None
+    assert not roster.refused
+    assert state(roster) == before
 
 
 # --- deaths and replacements -----------------------------------------------------------------------------------------
@@ -209,6 +225,7 @@ def test_a_refused_message_of_ones_own_uses_up_its_seq(roster: Roster) -> None:
 def test_a_client_that_comes_again_from_a_packed_process_tells_that_all_of_it_is_gone(roster: Roster) -> None:
     assert roster.receive(b"two again", encode(hello([2], incarnation=1, pid=777)))
     assert roster.present() == {1, 2}
+    assert roster.take_exits() == [Exit([2, 3], 102, None, replaced=True)]
     assert list(roster.identities([1, 2, 3])) == [(b"one", [1]), (b"two again", [2])]
     assert b"two" not in roster.everyone()
 
@@ -219,11 +236,20 @@ def test_a_replacement_takes_over(roster: Roster) -> None:
     assert dict(roster.identities([1])) == {b"one again": [1]}
     roster.receive(b"one", encode(Ready(ids=[1], seq=2, epoch=EPOCH)))
     assert roster.refused == {"unannounced": 1}
-    # The forerunner's death, told afterwards, does not touch it.
+    # Its forerunner is dead, even if nobody ever says so; told afterwards, that does not touch it.
+    assert roster.take_exits() == [Exit([1], 101, None, replaced=True)]
     roster.receive(b"warden", encode(ChildExit(ids=[1], seq=2, pid=101, status=-9, replaced=True)))
     assert 1 in roster.present()
-    assert [e.pid for e in roster.take_exits()] == [101]
     assert roster.take_exits() == []
+
+
+def test_a_death_that_is_told_again_is_one_death(roster: Roster) -> None:
+    for seq in (2, 3):
+        roster.receive(b"warden", encode(ChildExit(ids=[1], seq=seq, pid=101, status=-9, replaced=False)))
+    assert roster.take_exits() == [Exit([1], 101, -9, replaced=False)]
+    # Its successor's is another one.
+    roster.receive(b"warden", encode(ChildExit(ids=[1], seq=4, pid=102, status=1, replaced=False)))
+    assert roster.take_exits() == [Exit([1], 102, 1, replaced=False)]
 
 
 def test_a_death_removes_the_client(roster: Roster) -> None:

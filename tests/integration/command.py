@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -74,11 +74,11 @@ def events(run: Path) -> list[str]:
 class Background:
     """A ``hydra`` command that goes on while the test does something to it."""
 
-    def __init__(self, *arguments: object, log: Path) -> None:
+    def __init__(self, *arguments: object, log: Path, program: Sequence[str]) -> None:
         self._log = log
         with log.open("w") as file:
             self.process = psutil.Popen(
-                [*Hydra, *map(str, arguments)], stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+                [*program, *map(str, arguments)], stdout=file, stderr=subprocess.STDOUT, start_new_session=True
             )
 
     def family(self) -> list[psutil.Process]:
@@ -110,9 +110,9 @@ class Background:
 
 
 @contextlib.contextmanager
-def background(*arguments: object, log: Path) -> Iterator[Background]:
+def background(*arguments: object, log: Path, program: Sequence[str] = Hydra) -> Iterator[Background]:
     """Starts a command and makes sure that nothing of it is left when the test ends."""
-    command = Background(*arguments, log=log)
+    command = Background(*arguments, log=log, program=program)
     family: list[psutil.Process] = []
     try:
         yield command

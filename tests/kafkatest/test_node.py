@@ -96,6 +96,10 @@ def test_however_a_remote_broker_ends_neither_java_nor_data_are_left(tmp_path: P
     try:
         assert controller.wait_until(lambda: BROKER in roster.answers.ready, 60)
         endpoint, cluster = roster.answers.ready[BROKER], kafka_uuid()
+        if end == "quit":
+            # Until it is told of its cluster it says so again: either may have been lost.
+            roster.begin(0)
+            assert controller.wait_until(lambda: roster.answers.ready == {BROKER: endpoint}, 10)
         controller.tell([BROKER], KafkaCluster(cluster=cluster, node=1, endpoints=[endpoint]))
 
         def up() -> bool:
