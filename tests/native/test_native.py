@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from pathlib import Path
 
 import pytest
@@ -213,6 +214,22 @@ def test_what_is_of_zmq_is_refused_with_kafka(bench: Bench, program: str, kind: 
     (line,) = group.stderr().splitlines()
     assert option.split()[0] in line
     assert kind in line
+
+
+# --- the control channel -----------------------------------------------------------------------------------------
+
+
+def test_what_is_repeated_while_it_is_obeyed_is_obeyed_once(bench: Bench, program: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        bench.launch(program, "zmq-pub", first_id=1, env={"HYDRA_PORTS": str(taken.getsockname()[1])})
+        # It waits for the port for 2 s.
+        for _ in range(3):
+            bench.tell_configure([1], 1, DEEP)
+        bench.peer.heard(Error, [1], epoch=1)
+        bench.peer.sync([1])
+    assert len(bench.peer.said(Error, 1)) == 1
+    # Told again after the answer, it tries again.
+    bench.configure_publisher(1, 1, DEEP)
 
 
 # --- descriptors -------------------------------------------------------------------------------------------------
