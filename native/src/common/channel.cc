@@ -75,6 +75,7 @@ std::optional<FromController> Channel::receive() {
         zmq::message_t frame;
         if (!socket_.recv(frame, zmq::recv_flags::dontwait)) {
             stirred_ = false;
+            last_.rebuild();
             break;
         }
         heard_ns_ = monotonic_ns();
@@ -84,7 +85,7 @@ std::optional<FromController> Channel::receive() {
             zmq::message_t rest;
             static_cast<void>(socket_.recv(rest, zmq::recv_flags::dontwait));
         }
-        if (!whole) {
+        if (!whole || frame == last_) {
             continue;
         }
         try {
@@ -101,6 +102,7 @@ std::optional<FromController> Channel::receive() {
                     acknowledge(named, 0, "ping", ping->time_ns);
                 }
             }
+            last_.swap(frame);
             return message;
         } catch (const ProtocolError&) {
             continue;

@@ -31,7 +31,9 @@ class Channel {
     std::int64_t introduce(std::int64_t now_ns);
 
     // The next message that is about any of our clients; never waits. Pings are answered here, and a welcome
-    // is taken note of. None: nothing is left, and fd() becomes readable anew when there is.
+    // is taken note of. A command that was given again while it was obeyed is left out, for its answer is
+    // younger: a configuration that fails after ten seconds would fail once more for each repetition. None:
+    // nothing is left, and fd() becomes readable anew when there is.
     std::optional<FromController> receive();
 
     // Never waits.
@@ -63,6 +65,7 @@ class Channel {
     Hello hello_;
     std::int64_t hello_due_ns_ = 0;
     int fd_;
+    zmq::message_t last_;  // that receive() returned; empty when nothing was left after it
     // Sending, too, takes note of what has arrived, without the descriptor becoming readable again.
     bool stirred_ = true;
     std::uint64_t seq_ = 0;
