@@ -32,6 +32,7 @@ from hydra.options import (
     RATE,
     WORD,
     kafka_flags,
+    master_flag,
     native_flags,
     native_zmq_flags,
     overrides,
@@ -201,9 +202,7 @@ def runs(folder: Path, as_json: bool) -> None:
 
 @cli.command()
 @click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml).")
-@click.option(
-    "--master", type=WORD, default="local", show_default=True, help="local, or the address of a Mesos master."
-)
+@master_flag
 @click.option("--for", "scenario", type=WORD, metavar="SCENARIO", help="Say also which of its roles could run on each.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def agents(config: Path | None, master: str, scenario: str | None, as_json: bool) -> None:
@@ -288,7 +287,7 @@ def main() -> None:
     try:
         for number, word in enumerate(sys.argv):
             if not word.isascii() and any("\ud800" <= c <= "\udfff" for c in word):
-                raise UsageError(f"argument {number} is not UTF-8: {word!r}", "set the terminal to UTF-8")
+                raise UsageError(f"argument {number} is not UTF-8", "set the terminal to UTF-8")
         cli(standalone_mode=False)
     except click.exceptions.Exit as e:
         sys.exit(e.exit_code)
@@ -308,7 +307,7 @@ def main() -> None:
         _drop_output()
         sys.exit(EXIT_FAILED)
     except OSError as e:
-        if e.errno not in _REMEDIES:
+        if e.errno is None or e.errno not in (_REMEDIES if e.filename else _FULL):
             raise
         what = f"{e.filename}: {e.strerror}"
         if not e.filename:
@@ -317,10 +316,11 @@ def main() -> None:
         _leave(f"hydra: {what}; {_REMEDIES[e.errno]}", EXIT_USAGE)
 
 
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What happens to output as well, which has no file's name."""
+
 _REMEDIES: Final = {
-    errno.ENOSPC: "free some space, or write elsewhere",
-    errno.EDQUOT: "free some space, or write elsewhere",
-    errno.EFBIG: "raise ulimit -f, or write elsewhere",
+    **dict.fromkeys(_FULL, "free some space, raise ulimit -f, or write elsewhere"),
     errno.EACCES: "check the permissions, or name another place",
     errno.EPERM: "check the permissions, or name another place",
     errno.EROFS: "name a place that can be written",

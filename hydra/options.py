@@ -89,9 +89,7 @@ master_flag = click.option(
 run_flags = _flags(
     click.option("--out", type=PATH, help="Run directory to make (default: runs/NAME-TIME)."),
     click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml)."),
-    click.option(
-        "--master", type=WORD, default="local", show_default=True, help="local, or the address of a Mesos master."
-    ),
+    master_flag,
     click.option("--advertise", type=WORD, metavar="ADDRESS", help="This machine's address as Mesos agents reach it."),
     click.option(
         "--artifact", type=WORD, metavar="URL", help="A copy of the agents' archive that you serve (hydra artifact)."

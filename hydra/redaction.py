@@ -127,12 +127,13 @@ def _forms(secret: str, users: Sequence[str]) -> Iterator[str]:
         yield repr(value)[1:-1]
         yield json.dumps(value)[1:-1]
         yield json.dumps(value, ensure_ascii=False)[1:-1]
-        for escaped in (quote(value), quote(value, safe=""), quote_plus(value)):
+        octets = value.encode(errors="surrogateescape")  # a command line may hold what is not UTF-8
+        for escaped in (quote(octets), quote(octets, safe=""), quote_plus(octets)):
             yield escaped
             yield re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), escaped)
         for plain in (value, *(f"{user}:{value}" for user in users)):
             for encode in (base64.b64encode, base64.urlsafe_b64encode):
-                encoded = encode(plain.encode()).decode()
+                encoded = encode(plain.encode(errors="surrogateescape")).decode()
                 yield encoded
                 yield encoded.rstrip("=")
 

@@ -165,7 +165,8 @@ def checked(code: object, out: str, err: str) -> str:
         (("run", "zmqfixed", "--set", "settings.ratee=3"), "did you mean rate"),
         (("run", "zmqfixed", "--set", "nonsense"), "--set nonsense: not of the form key=value"),
         ((*ZMQ, "--set", "x=" + "[" * 20_000), "--set x: not a TOML value"),
-        ((*ZMQ, "--set", "description=\udcff"), "is not UTF-8"),
+        ((*ZMQ, "--set", "description=\udcff"), "argument 5 is not UTF-8"),
+        ((*KAFKA, "--kafka-prop", "sasl.password=geheim\udcff"), "argument 7 is not UTF-8; set the terminal"),
         ((*KAFKA, "--kafka-prop", "nonsense"), "key=value"),
         ((*KAFKA, "--kafka-prop", "no.such.property=1"), "no.such.property"),
         ((*KAFKA, "--kafka-prop", "group.id=x"), "group.id"),
@@ -237,7 +238,7 @@ def full() -> Iterator[int]:
 def test_output_that_cannot_be_written_is_one_line() -> None:
     with full() as device:
         done = hydra("agents", stdout=device)
-    assert "No space left on device; free some space" in checked(done.returncode, "", done.stderr.decode())
+    assert "No space left on device; free some space, raise" in checked(done.returncode, "", done.stderr.decode())
 
 
 def test_output_that_nobody_reads_is_no_error_message() -> None:
