@@ -44,7 +44,7 @@ def status() -> None:
 @click.command("kafka-clean")
 @click.option("--bootstrap", required=True, metavar="HOST:PORT", help="The cluster.")
 @click.option("--kafka-prop", "properties_", multiple=True, metavar="KEY=VALUE", help="As in the run.")
-@click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path, exists=True, file_okay=False))
 def kafka_clean(bootstrap: str, properties_: tuple[str, ...], runs: tuple[Path, ...]) -> None:
     """Remove the topics that killed runs left on a cluster.
 
