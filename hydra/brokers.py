@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -145,11 +144,12 @@ class DeployedBrokers:
         for number, client in enumerate(self._ids, 1):
             self._controller.tell([client], KafkaCluster(cluster=cluster, node=number, endpoints=endpoints))
         self.version = roster.hello(FIRST_ID).versions.get("kafka", "")
-        with contextlib.closing(Background()) as background:
-            answers = background.repeated(lambda: membership(address, _ASK_FOR_S) == (cluster, len(nodes)))
-            self._await(answers, deadline, f"answer as one cluster at {address}")
-            warmed = background.submit(lambda: warm_up(address, _WARM_UP_WITHIN_S, len(nodes)))
-            self._await(warmed.done, time.monotonic() + self._within_s, "end their warm-up")
+        background = Background()
+        answers = background.repeated(lambda: membership(address, _ASK_FOR_S) == (cluster, len(nodes)))
+        self._await(answers, deadline, f"answer as one cluster at {address}")
+        warmed = background.submit(lambda: warm_up(address, _WARM_UP_WITHIN_S, len(nodes)))
+        background.close()
+        self._await(warmed.done, time.monotonic() + self._within_s, "end their warm-up")
         warmed.result()
         self._note("brokers", f"{len(nodes)} at {address} after {time.monotonic() - began:.3f} s")
         return address
