@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -30,7 +31,8 @@ from hydra.system import Waiting, wait_alone
 START_TIMEOUT_S: Final = 60.0
 PREPARE_TIMEOUT_S: Final = 900.0
 """The first time on a machine, jars are fetched, and a broker runs to make the archive of its classes."""
-STOP_TIMEOUT_S: Final = 60.0
+STOP_TIMEOUT_S: Final = 600.0
+"""It is killed within 4 s; removing what it kept may take a slow disk long."""
 PORT_ATTEMPTS: Final = 5
 
 
@@ -104,7 +106,10 @@ class EmbeddedBroker:
             raise BrokerError("the embedded broker is started already", "stop it first")
         if self._folder.exists() and any(self._folder.iterdir()):
             raise BrokerError(f"the broker's folder {self._folder} is not empty", "name a new one")
-        background = Background(self._wait)
+        with contextlib.closing(Background(self._wait)) as background:
+            return self._start(background, timeout_s)
+
+    def _start(self, background: Background, timeout_s: float) -> str:
         java, jars, template = background.ask(self._prepared, PREPARE_TIMEOUT_S)
         self.version = jars.version
         deadline = time.monotonic() + timeout_s
@@ -123,7 +128,6 @@ class EmbeddedBroker:
                     self._bootstrap = f"{self._host}:{port}"
                     if self._warm:
                         self._warm_up(background, max(1.0, deadline - time.monotonic()))
-                    background.close()
                     return self._bootstrap
                 last = tail(self._log)
             except OSError as e:
@@ -163,9 +167,8 @@ class EmbeddedBroker:
 
         if created:
             # On a thread of its own: what the start has asked of another may take long.
-            background = Background(self._wait)
-            background.ask(clear, STOP_TIMEOUT_S)
-            background.close()
+            with contextlib.closing(Background(self._wait)) as background:
+                background.ask(clear, STOP_TIMEOUT_S)
 
     def __enter__(self) -> EmbeddedBroker:
         self.start()

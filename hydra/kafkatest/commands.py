@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from hydra.errors import BrokerError
+from hydra.config import load_scenario
+from hydra.errors import BrokerError, UsageError
 from hydra.kafkatest import detached, properties
 from hydra.kafkatest.folders import state_folder
 from hydra.kafkatest.leftovers import clean
@@ -44,14 +45,19 @@ def status() -> None:
 @click.command("kafka-clean")
 @click.option("--bootstrap", required=True, metavar="HOST:PORT", help="The cluster.")
 @click.option("--kafka-prop", "properties_", multiple=True, metavar="KEY=VALUE", help="As in the run.")
-@click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path, exists=True, file_okay=False))
 def kafka_clean(bootstrap: str, properties_: tuple[str, ...], runs: tuple[Path, ...]) -> None:
     """Remove the topics that killed runs left on a cluster.
 
     Only a topic goes whose run is known to be dead: recorded by this user on this machine, or in one of the run
     directories RUNS. The others are listed, each with the reason why it stays.
     """
-    topics = Topics(bootstrap, properties.parse(properties_), "")
+    if not bootstrap:
+        raise UsageError("--bootstrap is empty", "name your cluster: host:port")
+    # As a run would take them.
+    given = {"kafka.bootstrap": bootstrap, "kafka.properties": properties.parse(properties_)}
+    spec = load_scenario("kafka-fixed", given).kafka
+    topics = Topics(spec.bootstrap, spec.properties, "")
     topics.reach()
     found = clean(topics, Records(state_folder() / FOLDER, *(run / FOLDER for run in runs)))
     click.echo("\n".join(map(str, found)) or f"no topic of Hydra's is at {bootstrap}")

@@ -15,7 +15,13 @@ import crc32c  # noqa: F401  # kafka-python takes it by itself, and does without
 import kafka
 import numpy as np
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.errors import KafkaConfigurationError, KafkaError, KafkaTimeoutError, SaslAuthenticationFailedError
+from kafka.errors import (
+    KafkaConfigurationError,
+    KafkaError,
+    KafkaTimeoutError,
+    RequestTimedOutError,
+    SaslAuthenticationFailedError,
+)
 
 from hydra.client import group
 from hydra.client.acks import AckLedger
@@ -41,6 +47,9 @@ _WITH_PASSWORD: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
 """SASL mechanisms for which the library needs user and password, and does not say so."""
 
 
+_OVER: Final = (KafkaTimeoutError, RequestTimedOutError)
+
+
 class _Diagnosis(logging.Handler):
     """The last error that the library logged: what it raises says only that time is over.
 
@@ -54,8 +63,8 @@ class _Diagnosis(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """See logging."""
         arguments = record.args if isinstance(record.args, tuple) else ()
-        # Its own timeout follows from the one before.
-        found = [a for a in arguments if isinstance(a, BaseException) and not isinstance(a, KafkaTimeoutError)]
+        # That time is over follows from the one before.
+        found = [a for a in arguments if isinstance(a, BaseException) and not isinstance(a, _OVER)]
         if found and not isinstance(self._error, SaslAuthenticationFailedError):
             self._error = found[-1]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, get_args
 
 from hydra.control.protocol import KafkaTopic
-from hydra.errors import BrokerError, StepError
+from hydra.errors import BrokerError, RunDirectoryError, StepError
 from hydra.kafkatest.accepted import check_values
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.folders import state_folder
@@ -113,8 +113,11 @@ class KafkaSystem:
         self._records = Records(in_run, in_state)
         found = clean(topics, self._records, among=Records(in_run).all())
         self._warnings += [f"an earlier part of this run left a topic behind: {leftover}" for leftover in found]
-        cluster = topics.describe().id
-        self._records.add(Record(self._topic, cluster, self._bootstrap, str(self._folder.absolute()), this_process()))
+        cluster, run = topics.describe().id, str(self._folder.absolute())
+        try:
+            self._records.add(Record(self._topic, cluster, self._bootstrap, run, this_process()))
+        except OSError as e:
+            raise RunDirectoryError(f"{in_run} takes no record of the run's topic: {e.strerror}", "make room") from e
 
     def _wait_for_brokers(self, condition: Callable[[], bool], timeout_s: float) -> bool:
         """Waits for their answer no longer than they are there."""

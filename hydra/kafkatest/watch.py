@@ -31,16 +31,17 @@ class Silence:
     def __init__(self, now: float) -> None:
         self._began = now
         self._heard: dict[str, float] = {}
-        self._silent: frozenset[str] = frozenset()
+        self._silent_since: dict[str, float] = {}
 
     def note(self, answered: Mapping[str, bool], now: float) -> None:
         """Takes which of the present leaders (``host:port``) answered; who leads no more is forgotten."""
         self._heard = {who: now if here else self._heard.get(who, self._began) for who, here in answered.items()}
-        self._silent = frozenset(who for who, here in answered.items() if not here)
+        # Replaced as a whole: another thread asks meanwhile.
+        self._silent_since = {who: self._heard[who] for who, here in answered.items() if not here}
 
     def gone(self, now: float) -> str:
         """Leaders that have been silent for ``GONE_AFTER_S``, with commas; "" if there are none."""
-        return ", ".join(sorted(who for who in self._silent if now - self._heard[who] >= GONE_AFTER_S))
+        return ", ".join(sorted(who for who, since in self._silent_since.items() if now - since >= GONE_AFTER_S))
 
 
 class Watch:

@@ -39,7 +39,7 @@ class Machine:
     privileged: bool
 
 
-def read(folder: Path = Path()) -> Machine:  # a Path never changes
+def read(folder: Path = Path()) -> Machine:
     """Reads them all; what a kernel does not tell counts as unlimited.
 
     Args:

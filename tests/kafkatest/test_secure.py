@@ -152,7 +152,7 @@ def test_no_security_at_all_is_told(secure: SecureBroker, door: str, given: dict
 @pytest.fixture(params=[confluent, kafka_python], ids=["confluent", "kafka_python"])
 def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     # kafka-python tries again and again until its time is over.
-    monkeypatch.setattr(kafka_python, "CONNECT_TIMEOUT_MS", 700)
+    monkeypatch.setattr(kafka_python, "CONNECT_TIMEOUT_MS", 1500)
     chosen: ModuleType = request.param
     return chosen
 
