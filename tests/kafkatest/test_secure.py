@@ -14,7 +14,7 @@ import pytest
 
 from hydra.client.header import pack
 from hydra.config import load_scenario
-from hydra.control.protocol import PROBE_EPOCH, Configure, Error, Hello, KafkaTopic, Ready
+from hydra.control.protocol import PROBE_EPOCH, Configure, Error, KafkaTopic, Ready
 from hydra.errors import UsageError
 from hydra.kafkatest import confluent, kafka_python
 from hydra.kafkatest.system import KafkaSystem
@@ -215,7 +215,7 @@ def epoch(epochs: Iterator[int]) -> int:
 
 def old_for_scram(native: Bench) -> bool:
     """Whether the native client's librdkafka cannot log in to Kafka 4 with SCRAM."""
-    version = native.peer.said(Hello, 1)[0].versions["librdkafka"]
+    version = native.peer.hello(1).versions["librdkafka"]
     return tuple(int(part) for part in version.split(".")[:3]) < (2, 6, 1)
 
 
