@@ -45,8 +45,9 @@ def status() -> None:
 @click.command("kafka-clean")
 @click.option("--bootstrap", required=True, metavar="HOST:PORT", help="The cluster.")
 @click.option("--kafka-prop", "properties_", multiple=True, metavar="KEY=VALUE", help="As in the run.")
+@click.option("--kafka-prop-file", "file", type=click.Path(path_type=Path), help="A file of them: for passwords.")
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path, exists=True, file_okay=False))
-def kafka_clean(bootstrap: str, properties_: tuple[str, ...], runs: tuple[Path, ...]) -> None:
+def kafka_clean(bootstrap: str, properties_: tuple[str, ...], file: Path | None, runs: tuple[Path, ...]) -> None:
     """Remove the topics that killed runs left on a cluster.
 
     Only a topic goes whose run is known to be dead: recorded by this user on this machine, or in one of the run
@@ -55,8 +56,8 @@ def kafka_clean(bootstrap: str, properties_: tuple[str, ...], runs: tuple[Path, 
     if not bootstrap:
         raise UsageError("--bootstrap is empty", "name your cluster: host:port")
     # As a run would take them.
-    given = {"kafka.bootstrap": bootstrap, "kafka.properties": properties.parse(properties_)}
-    spec = load_scenario("kafka-fixed", given).kafka
+    given = (properties.parse_file(file) if file else {}) | properties.parse(properties_)
+    spec = load_scenario("kafka-fixed", {"kafka.bootstrap": bootstrap, "kafka.properties": given}).kafka
     topics = Topics(spec.bootstrap, spec.properties, "")
     topics.reach()
     found = clean(topics, Records(state_folder() / FOLDER, *(run / FOLDER for run in runs)))
