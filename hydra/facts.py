@@ -50,7 +50,7 @@ def facts(
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return {
-        "name": name,
+        "name": redactor.text(name),
         "began": datetime.now(UTC).isoformat(timespec="seconds"),
         "scenario": redacted(scenario, redactor),
         "cluster": cluster,

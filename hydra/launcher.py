@@ -26,6 +26,7 @@ from hydra.kafkatest.system import KafkaSystem
 from hydra.limits.machine import raise_soft_limits
 from hydra.model import Agent, ClusterSpec, MesosSpec, Role, RoleSpec, Scenario
 from hydra.redaction import Redactor
+from hydra.results.alone import alone_in
 from hydra.results.store import ENDED_FACT, ERROR_FACT, RunStore
 from hydra.runner import run
 from hydra.sweep import for_scenario
@@ -154,9 +155,14 @@ def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Re
     raise_soft_limits()
     system = system_for(scenario, here=order.master == LOCAL)
     system.check()
-    with engine(cluster, order, system) as its_engine:
+    with contextlib.ExitStack() as stack:
+        if order.resume:
+            stack.enter_context(alone_in(order.out))
+        its_engine = stack.enter_context(engine(cluster, order, system))
         check_placement(scenario, cluster, its_engine)
         store = _store(scenario, cluster, order, redactor)
+        if not order.resume:
+            stack.enter_context(alone_in(order.out))
         sweep = for_scenario(scenario)
         expected, bound = duration(sweep.expected_s()), duration(sweep.bound_s())
         observer.say(f"{scenario.name} into {order.out}: about {expected} if nothing is backlogged, {bound} at most")

@@ -40,10 +40,10 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
             "go on with the Hydra that made it, or start a new run",
         )
     scenario = load_scenario(name_or_path, {**first, **given})
-    if hidden := [key for key, value in scenario.kafka.properties.items() if HIDDEN in value]:
+    if hidden := list(_hidden(msgspec.to_builtins(scenario))):
         raise ConfigError(
             f"secrets are not stored with a run: {', '.join(hidden)}",
-            "give all Kafka properties again",
+            "give these again, and all Kafka properties if one of them is among these",
         )
     shown = redacted(scenario, Redactor.of_run(scenario))
     difference = next(differences(stored, msgspec.to_builtins(shown)), None)
@@ -68,6 +68,15 @@ def differences(stored: object, asked: object, key: str = "") -> Iterator[str]:
             yield from differences(stored.get(name), asked.get(name), f"{key}.{name}" if key else str(name))
     elif _plain(stored) != _plain(asked):
         yield f"{key} was {stored!r} and is now {asked!r}"
+
+
+def _hidden(value: object, key: str = "") -> Iterator[str]:
+    """Every dotted key under which a hidden secret stands."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _hidden(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, str) and HIDDEN in value:
+        yield key
 
 
 def _plain(value: Any) -> Any:

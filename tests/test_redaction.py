@@ -193,7 +193,22 @@ def test_a_run_is_resumed_with_its_secrets_given_again(tmp_path: Path, first: di
     redactor = Redactor.of_run(scenario)
     known = facts("run", scenario, CLUSTER, "local", ["hydra", "kafka-fixed"], first, redactor)
     RunStore.create(tmp_path, known).close()
-    with pytest.raises(ConfigError, match=r"secrets are not stored with a run: sasl\.password"):
+    with pytest.raises(ConfigError, match=r"secrets are not stored with a run: kafka\.properties\.sasl\.password"):
         scenario_of(tmp_path, "kafka-fixed", {})
     assert scenario_of(tmp_path, "kafka-fixed", first) == scenario
     assert scenario_of(tmp_path, "kafka-fixed", {"kafka.properties.sasl.password": "geheim"}) == scenario
+
+
+def test_what_was_hidden_is_not_taken_for_a_value(tmp_path: Path) -> None:
+    """A password that is a part of an address hides that part of it, too."""
+    first: dict[str, object] = {
+        "kafka.bootstrap": "kafka1:9092",
+        "kafka.properties": {"sasl.username": "me", "sasl.password": "kafka"},
+    }
+    scenario = load_scenario("kafka-fixed", first)
+    redactor = Redactor.of_run(scenario)
+    RunStore.create(tmp_path, facts("run", scenario, CLUSTER, "local", [], first, redactor)).close()
+    again = {"kafka.properties": first["kafka.properties"]}
+    with pytest.raises(ConfigError, match=r"not stored with a run: kafka\.bootstrap"):
+        scenario_of(tmp_path, "kafka-fixed", again)
+    assert scenario_of(tmp_path, "kafka-fixed", first) == scenario

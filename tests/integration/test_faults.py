@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.integration.command import background, events, gone, steps, table, wait_until
+from tests.integration.command import background, events, gone, hydra, steps, table, wait_until
 
 pytestmark = pytest.mark.processes
 
@@ -50,6 +50,8 @@ def test_a_killed_controller_leaves_nothing_and_keeps_its_rows(tmp_path: Path) -
         wait_until(lambda: len(steps(run)) >= 1, 30, "the first row")
         family = command.family()
         assert len(family) >= 4
+        # It lives: nobody else goes on with it.
+        assert "another command" in hydra("zmqfixed", "--resume", run, expect=2).stderr
         command.process.kill()
         wait_until(lambda: gone(family), 2, "the end of every client")
     assert steps(run)[0][1] == "ok"
