@@ -12,7 +12,7 @@ from hydra.cluster.engine import GroupEvents
 from hydra.cluster.splitting import split
 from hydra.config import load_cluster, load_scenario, scenarios
 from hydra.control.controller import Controller
-from hydra.control.protocol import Ready, encode
+from hydra.control.protocol import KafkaCluster, Ready, encode
 from hydra.errors import BrokerError, PlacementError
 from hydra.launcher import roles_on
 from hydra.model import Agent, BrokerSpec, Group, GroupEvent, GroupState, Launch, Resources
@@ -148,9 +148,9 @@ class ReadyAtOnce(Told):
 def test_brokers_are_told_of_their_cluster_until_it_answers(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[int] = []
-    monkeypatch.setattr(controller, "tell", lambda ids, _: told.extend(ids))
-    monkeypatch.setattr("hydra.brokers._answers", lambda *_: len(told) > 2)
+    told: list[tuple[int, KafkaCluster]] = []
+    monkeypatch.setattr(controller, "tell", lambda ids, command: told.append((*ids, command)))
+    monkeypatch.setattr("hydra.brokers.membership", lambda *_: (told[0][1].cluster, 2) if len(told) > 2 else (None, 0))
     monkeypatch.setattr("hydra.brokers.warm_up", lambda *_: None)
     deployed(ReadyAtOnce(controller), controller, []).start()
-    assert told == [FIRST_ID, FIRST_ID + 1] * 2
+    assert [client for client, _ in told] == [FIRST_ID, FIRST_ID + 1] * 2

@@ -44,6 +44,7 @@ def test_it_names_the_library_that_it_has_loaded(bench: Bench, kafka_client: str
 def test_configure_sent_twice_changes_nothing(publisher: Bench, log: Log) -> None:
     topic = log.from_here()
     configured(publisher, 1, topic)
+    publisher.peer.sync([CLIENT])
     publisher.tell_configure([CLIENT], 1, STEADY, kafka=topic)
     publisher.peer.heard(Ready, [CLIENT], epoch=1, times=2)
     publisher.peer.heard(Ack, [CLIENT], epoch=1, command="configure", times=2)

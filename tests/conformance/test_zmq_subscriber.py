@@ -96,6 +96,7 @@ def test_it_is_ready_when_every_publisher_was_heard_in_this_epoch(subscriber: Be
 def test_configure_sent_twice_makes_no_new_connection(subscriber: Bench) -> None:
     (one,) = speakers(subscriber, ONE)
     connected(subscriber, 1, one)
+    subscriber.peer.sync([CLIENT])
     subscriber.tell_configure([CLIENT], 1, DEEP, publishers=endpoints(one))
     subscriber.peer.heard(Ready, [CLIENT], epoch=1, times=2)
     subscriber.peer.heard(Ack, [CLIENT], epoch=1, command="configure", times=2)
@@ -107,7 +108,7 @@ def test_without_probe_there_is_only_the_ack(subscriber: Bench) -> None:
     for times in (1, 2):
         subscriber.tell_configure([CLIENT], 1, DEEP, publishers=endpoints(one), probe=False)
         subscriber.peer.heard(Ack, [CLIENT], epoch=1, command="configure", times=times)
-    subscriber.peer.sync([CLIENT])
+        subscriber.peer.sync([CLIENT])
     assert not subscriber.peer.said(Ready)
 
 
