@@ -36,8 +36,8 @@ test: native-tests install java browser ## Lint, strict types, and all tests aga
 lint: install ## Lint and strict types only
 	$(BIN)/tox run -e lint,type
 
-soak: install java ## Fifty kills of a run's controller, lossy control channels, and every figure against witnesses (half an hour)
-	HYDRA_SOAK_SEEDS=50 $(BIN)/tox run -e py -- -n 2 tests/integration/test_soak.py
+soak: install java ## Fifty seeds of trouble at random moments, lossy control channels, every figure against witnesses (an hour)
+	HYDRA_SOAK_SEEDS=50 $(BIN)/tox run -e py -- -n 4 tests/integration/test_soak.py
 	HYDRA_SOAK_SEEDS=12 $(BIN)/tox run -e py -- tests/integration/test_lossy_channel.py
 	HYDRA_TRUTH=whole $(BIN)/tox run -e py -- tests/truth
 	HYDRA_SEARCHES=1000 $(BIN)/tox run -e py -- -n 2 tests/sweep/test_searched_rates.py
