@@ -13,7 +13,7 @@ from hydra.control.protocol import KafkaTopic
 from hydra.errors import BrokerError, RunDirectoryError, StepError
 from hydra.kafkatest.accepted import check_values
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.kafkatest.folders import state_folder
+from hydra.kafkatest.folders import state_folder, stored_bytes
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.leftovers import clean
 from hydra.kafkatest.owner import this_process
@@ -197,6 +197,10 @@ class KafkaSystem:
             self._watch = Watch(self._topics, self._topic)
             self._topics.describe(REACH_TIMEOUT_S)
             self._topics.end_offsets(self._topic)
+
+    def stored_bytes(self) -> int:
+        """What the logs of the run's topic take on this machine's disk."""
+        return stored_bytes(self._folder, self._topic) if self._topic and not self._spec.bootstrap else 0
 
     def warnings(self) -> list[str]:
         """Topics that were left behind, and what became of them."""
