@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -146,25 +147,24 @@ class DeployedBrokers:
             client: KafkaCluster(cluster=cluster, node=number, endpoints=endpoints)
             for number, client in enumerate(self._ids, 1)
         }
-        background = Background()
-        answers = background.repeated(lambda: membership(address, _ASK_FOR_S) == (cluster, len(nodes)))
         due_s = 0.0
-
-        def up() -> bool:
-            # No broker answers that: all are told again until Kafka does.
-            nonlocal due_s
-            if time.monotonic() >= due_s:
-                due_s = time.monotonic() + RESEND_EVERY_S
-                for client, command in commands.items():
-                    self._controller.tell([client], command)
-            return answers()
-
         self.version = roster.hello(FIRST_ID).versions.get("kafka", "")
-        self._await(up, deadline, f"answer as one cluster at {address}")
-        warmed = background.submit(lambda: warm_up(address, _WARM_UP_WITHIN_S, len(nodes)))
-        background.close()
-        self._await(warmed.done, time.monotonic() + self._within_s, "end their warm-up")
-        warmed.result()
+        with contextlib.closing(Background()) as background:
+            answers = background.repeated(lambda: membership(address, _ASK_FOR_S) == (cluster, len(nodes)))
+
+            def up() -> bool:
+                # No broker answers that: all are told again until Kafka does.
+                nonlocal due_s
+                if time.monotonic() >= due_s:
+                    due_s = time.monotonic() + RESEND_EVERY_S
+                    for client, command in commands.items():
+                        self._controller.tell([client], command)
+                return answers()
+
+            self._await(up, deadline, f"answer as one cluster at {address}")
+            warmed = background.submit(lambda: warm_up(address, _WARM_UP_WITHIN_S, len(nodes)))
+            self._await(warmed.done, time.monotonic() + self._within_s, "end their warm-up")
+            warmed.result()
         self._note("brokers", f"{len(nodes)} at {address} after {time.monotonic() - began:.3f} s")
         return address
 

@@ -223,7 +223,8 @@ class _Steps:
         running = len(self._deployment.subscribers)
         if self._deployment.here and plan.clients > running:
             free = machine.read(self._store.directory)
-            checked = check_row(self._scenario, self._cluster, free, plan.clients, running)
+            stored_bytes = self._system.stored_bytes()
+            checked = check_row(self._scenario, self._cluster, free, plan.clients, running, stored_bytes)
             if not checked.fits:
                 raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
         if trouble := self._system.trouble():

@@ -107,7 +107,14 @@ class System(Protocol):
         """Why this system can carry no more steps just now, or ""; returns at once."""
 
     def revive(self) -> None:
-        """Tries to end the trouble, by a new broker for instance; raises BrokerError if that is not ours to do."""
+        """Tries to end the trouble, by a new broker for instance, or waits for its end.
+
+        Raises:
+            BrokerError: it did not end.
+        """
+
+    def stored_bytes(self) -> int:
+        """What brokers of our own keep of the last steps on this machine's disk: the next ones take its place."""
 
     def facts(self) -> dict[str, str]:
         """What to record of it: versions, its configuration, no secrets."""

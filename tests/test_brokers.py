@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -16,7 +17,7 @@ from hydra.control.protocol import KafkaCluster, Ready, encode
 from hydra.errors import BrokerError, PlacementError
 from hydra.launcher import roles_on
 from hydra.model import Agent, BrokerSpec, Group, GroupEvent, GroupState, Launch, Resources
-from hydra.system import Program
+from hydra.system import Program, wait_alone
 from tests.control.test_roster import hello
 
 KAFKA = [name for name in scenarios() if "kafka" in name]
@@ -154,3 +155,15 @@ def test_brokers_are_told_of_their_cluster_until_it_answers(
     monkeypatch.setattr("hydra.brokers.warm_up", lambda *_: None)
     deployed(ReadyAtOnce(controller), controller, []).start()
     assert [client for client, _ in told] == [FIRST_ID, FIRST_ID + 1] * 2
+
+
+def test_no_thread_is_left_of_brokers_that_do_not_come_up(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, engine = set(threading.enumerate()), ReadyAtOnce(controller)
+    ended = GroupEvent("brokers-1", "failed", "a", "exit status 1")
+    monkeypatch.setattr(controller, "tell", lambda *_: setattr(engine, "told", [ended]))
+    monkeypatch.setattr("hydra.brokers.membership", lambda *_: (None, 0))
+    with pytest.raises(BrokerError, match="brokers-1 on host-a failed"):
+        deployed(engine, controller, []).start()
+    assert wait_alone(lambda: set(threading.enumerate()) <= before, 10)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from hydra.errors import BrokerError
 from hydra.kafkatest.owner import Owner, start_of, this_process, why_not_dead
 from hydra.kafkatest.records import Record, Records
 from hydra.kafkatest.topics import PREFIX, Topics
@@ -38,7 +39,10 @@ def why_kept(record: Record | None, cluster: str, me: Owner, start: Callable[[in
 
 
 def clean(topics: Topics, records: Records, among: Iterable[str] | None = None) -> list[Leftover]:
-    """Removes the topics whose owner is dead from a cluster, and the records of those that are not there any more.
+    """Removes the topics whose owner is dead from a cluster, each with its record.
+
+    The cluster is told to delete those too that it does not list: a topic that is new, or that it does not show to this
+    user, is there all the same. A record goes only after the topic was deleted, or the cluster said that there is none.
 
     Args:
         topics: asks and tells the cluster.
@@ -46,19 +50,23 @@ def clean(topics: Topics, records: Records, among: Iterable[str] | None = None) 
         among: the topics to look at; None is all that bear Hydra's name.
 
     Raises:
-        BrokerError: the cluster does not answer, or refuses.
+        BrokerError: the cluster does not answer.
     """
     there = topics.describe()
     known, me = records.all(), this_process()
     asked = {t for t in there.topics | known.keys() if t.startswith(f"{PREFIX}-")} if among is None else set(among)
     found = []
     for topic in sorted(asked):
-        kept = why_kept(known.get(topic), there.id, me)
-        if topic in there.topics:
-            if not kept:
-                topics.adopt(topic)
-                topics.delete(topic)
-            found.append(Leftover(topic, kept))
-        if not kept:
-            records.remove(topic)
+        if kept := why_kept(known.get(topic), there.id, me):
+            if topic in there.topics:
+                found.append(Leftover(topic, kept))
+            continue
+        try:
+            was_there = topics.remove(topic)
+        except BrokerError as e:
+            found.append(Leftover(topic, e.what))
+            continue
+        records.remove(topic)
+        if was_there:
+            found.append(Leftover(topic, ""))
     return found

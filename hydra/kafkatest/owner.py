@@ -11,6 +11,8 @@ from typing import Final
 
 from hydra.control.client import boot_id
 
+INITIAL_PID_NAMESPACE: Final = "pid:[4026531836]"
+"""That of the host itself, outside of every container; its number is the kernel's (PROC_PID_INIT_INO)."""
 _START_FIELD: Final = 19
 """Where the start time is in /proc/PID/stat, counted from the state, which is behind the name (proc(5), field 22)."""
 
@@ -81,7 +83,11 @@ def why_not_dead(owner: Owner, me: Owner, start: Callable[[int], int | None] = s
     if (owner.host, owner.machine_id) != (me.host, me.machine_id):
         return f"it belongs to {owner}, ask there"
     if owner.boot_id != me.boot_id:
-        return ""
+        # Containers made of one image may share name and machine-id on different hosts.
+        on_one_host = owner.machine_id and {owner.pid_namespace, me.pid_namespace} == {INITIAL_PID_NAMESPACE}
+        return (
+            "" if on_one_host else f"it belongs to {owner} at another boot, or on another host of this name, ask there"
+        )
     if owner.pid_namespace != me.pid_namespace:
         return f"it belongs to {owner} in another container, ask there"
     try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import sys
+import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -13,7 +15,7 @@ from hydra.control.protocol import KafkaTopic
 from hydra.errors import BrokerError, RunDirectoryError, StepError
 from hydra.kafkatest.accepted import check_values
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.kafkatest.folders import state_folder
+from hydra.kafkatest.folders import state_folder, stored_bytes
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.leftovers import clean
 from hydra.kafkatest.owner import this_process
@@ -25,6 +27,11 @@ from hydra.model import Role, Scenario
 from hydra.nativeclient import command
 from hydra.system import Brokers, Program, Waiting, wait_alone
 
+COMES_BACK_WITHIN_S: Final = 30.0
+"""How long the user's cluster has, between two steps, to answer again."""
+_ASK_AGAIN_S: Final = 0.5
+_KEPT_MS: Final = 3_600_000
+"""For how long brokers of our own keep messages at least, beside two steps."""
 CLEAN: Final = "hydra kafka-clean --bootstrap … removes it"
 _MODULES: Final = {"kafka-python": "hydra.kafkatest.kafka_python", "confluent-kafka": "hydra.kafkatest.confluent"}
 
@@ -69,9 +76,8 @@ class KafkaSystem:
                 kafka_python_config(properties, role)
         self.program("subscriber")
         if self._spec.bootstrap:
-            topics = Topics(self._spec.bootstrap, properties, "")
-            topics.reach()
-            topics.close()
+            with contextlib.closing(Topics(self._spec.bootstrap, properties, "")) as topics:
+                topics.reach()
             return
         if self._here:
             find_java()
@@ -100,9 +106,13 @@ class KafkaSystem:
             self._bootstrap = self._broker.start()
         topics = self._topics = Topics(self._bootstrap, self._spec.properties, self._run, self._wait_for_brokers)
         self._topic, self._began = topics.name("data"), {}
+        config: dict[str, str] = {}
         if self._broker is None:
             self._record(topics)
-        topics.create("data", self._spec.partitions, self._spec.replication_factor)
+        else:
+            step_s = self._scenario.sweep.duration_s + (self._scenario.drain_max_s or 0)
+            config["retention.ms"] = str(_KEPT_MS + round(2000 * step_s))
+        topics.create("data", self._spec.partitions, self._spec.replication_factor, config)
         # The embedded broker's end is told by its guard.
         if not isinstance(self._broker, EmbeddedBroker):
             self._watch = Watch(topics, self._topic)
@@ -185,7 +195,11 @@ class KafkaSystem:
         return (self._broker.trouble() if self._broker else "") or (self._watch.trouble() if self._watch else "")
 
     def revive(self) -> None:
-        """New brokers in the place of our own that are in trouble; the user's have to be there again."""
+        """New brokers in the place of our own that are in trouble; the user's are waited for.
+
+        Raises:
+            BrokerError: the user's did not answer within ``COMES_BACK_WITHIN_S``.
+        """
         if not self.trouble():
             return
         if self._broker is not None:
@@ -194,9 +208,27 @@ class KafkaSystem:
         elif self._topics is not None and self._watch is not None:
             self._mute = ""
             self._watch.close()
+            # Nobody tells of their silence again while they are waited for.
+            self._watch = None
+            self._await_answer(self._topics)
             self._watch = Watch(self._topics, self._topic)
-            self._topics.describe(REACH_TIMEOUT_S)
-            self._topics.end_offsets(self._topic)
+
+    def _await_answer(self, topics: Topics) -> None:
+        deadline = time.monotonic() + COMES_BACK_WITHIN_S
+        while True:
+            try:
+                topics.describe(REACH_TIMEOUT_S)
+                topics.end_offsets(self._topic)
+            except BrokerError:
+                if time.monotonic() > deadline:
+                    raise
+                self._wait(lambda: False, _ASK_AGAIN_S)
+            else:
+                return
+
+    def stored_bytes(self) -> int:
+        """What the logs of the run's topic take on this machine's disk."""
+        return stored_bytes(self._folder, self._topic) if self._topic and not self._spec.bootstrap else 0
 
     def warnings(self) -> list[str]:
         """Topics that were left behind, and what became of them."""

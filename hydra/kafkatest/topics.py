@@ -62,7 +62,7 @@ class Cluster:
 
 
 class Topics:
-    """The topics of one run on one cluster; it deletes those that it created, and never another.
+    """The topics of one run on one cluster; it deletes those that it created, and others only by ``remove``.
 
     Arguments:
         bootstrap: ``host:port``, or several with commas.
@@ -171,17 +171,26 @@ class Topics:
         """
         if topic not in self._mine:
             raise BrokerError(f"the topic {topic} was not created by this run", "delete it with Kafka's own tools")
-        self._ask(lambda: self._deleted(topic), DELETE_TIMEOUT_S, f"refuses to delete {topic}")
+        self.remove(topic)
+        self._mine.remove(topic)
+
+    def remove(self, topic: str) -> bool:
+        """Deletes a topic, whoever created it, and waits until the cluster does not list it any more.
+
+        Returns:
+            False if the cluster says that there is none of this name. A topic that it does not list may be there: one
+            that it does not show to this user, or that is new.
+
+        Raises:
+            BrokerError: the cluster refuses or does not answer.
+        """
+        was_there = self._ask(lambda: self._deleted(topic), DELETE_TIMEOUT_S, f"refuses to delete {topic}")
         deadline = time.monotonic() + DELETE_TIMEOUT_S
         while topic in self.describe().topics:
             if time.monotonic() > deadline:
                 raise BrokerError(f"Kafka at {self._bootstrap} still lists {topic} after it was deleted")
             self._pause()
-        self._mine.remove(topic)
-
-    def adopt(self, topic: str) -> None:
-        """Takes a topic for one of ours: that of a run that is known to be over."""
-        self._mine.append(topic)
+        return was_there
 
     def close(self) -> None:
         """Deletes what is left of this object's topics; a cluster that is gone keeps them.
@@ -214,8 +223,15 @@ class Topics:
             self._pause()
 
     def _pause(self) -> None:
-        """Leaves the cluster a moment before the next question."""
-        self._background.ask(lambda: self._admin.poll(POLL_S), POLL_S)
+        """Leaves the cluster a moment before the next question.
+
+        Raises:
+            BrokerError: questions that were given up still keep the thread.
+        """
+        try:
+            self._background.ask(lambda: self._admin.poll(POLL_S), POLL_S)
+        except TimeoutError as e:
+            raise self._error("does not answer", e) from None
 
     def _ask(self, call: Callable[[], _T], within_s: float, what: str) -> _T:
         try:
@@ -242,12 +258,14 @@ class Topics:
                 self._mine.remove(new.topic)  # somebody else's
             raise
 
-    def _deleted(self, topic: str) -> None:
+    def _deleted(self, topic: str) -> bool:
         try:
             self._admin.delete_topics([topic], request_timeout=DELETE_TIMEOUT_S)[topic].result(DELETE_TIMEOUT_S)
         except KafkaException as e:
-            if code(e) != KafkaError.UNKNOWN_TOPIC_OR_PART:  # somebody was quicker, or it was never created
+            if code(e) != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
+            return False  # somebody was quicker, or it was never created
+        return True
 
     def _asked_offsets(self, topic: str, which: OffsetSpec) -> dict[int, int]:
         return self._asked(self._metadata(topic, QUESTION_TIMEOUT_S), topic, which, QUESTION_TIMEOUT_S)

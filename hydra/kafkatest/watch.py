@@ -13,10 +13,13 @@ from typing import Final
 
 from confluent_kafka import KafkaException
 
+from hydra.kafkatest.background import Background
 from hydra.kafkatest.topics import Topics
 
 EVERY_S: Final = 1.0
 ANSWER_WITHIN_S: Final = 1.5
+DEFAULT_PORT: Final = 9092
+"""librdkafka's, where an address has none."""
 GONE_AFTER_S: Final = 6.0
 """Longer than the leader's move takes where partitions have replicas and a broker is shut down in order."""
 
@@ -57,19 +60,23 @@ class Watch:
         self._topic = topic
         self._silence = Silence(time.monotonic())
         self._closed = threading.Event()
-        threading.Thread(target=self._run, name="hydra-kafka-watch", daemon=True).start()
+        self._thread = Background()
+        self._watching = self._thread.submit(self._run)
 
     def trouble(self) -> str:
-        """That a leader is gone, or ""; returns at once."""
+        """That a leader is gone, or ""; returns at once. Raises what the watch itself failed with, if it did."""
+        if self._watching.done():
+            self._watching.result()
         gone = self._silence.gone(time.monotonic())
         return f"the Kafka broker at {gone} is gone" if gone else ""
 
     def close(self) -> None:
         """Ends the watch; the thread ends by itself soon."""
         self._closed.set()
+        self._thread.close()
 
     def _run(self) -> None:
-        leaders = frozenset(self._topics.bootstrap.split(","))
+        leaders = frozenset(address.strip() for address in self._topics.bootstrap.split(","))
         while not self._closed.wait(EVERY_S):
             try:
                 leaders = self._topics.leaders(self._topic, ANSWER_WITHIN_S)
@@ -82,9 +89,16 @@ class Watch:
 def _connected(addresses: Iterable[str]) -> Iterable[tuple[str, bool]]:
     """Whether each address takes a connection: the kernel answers for a process that is busy."""
     for address in addresses:
-        host, _, port = address.rpartition(":")
         try:
-            with socket.create_connection((host.strip("[]"), int(port)), ANSWER_WITHIN_S):
+            with socket.create_connection(host_and_port(address), ANSWER_WITHIN_S):
                 yield address, True
-        except OSError:
+        except (OSError, UnicodeError):  # the second: no host can have this name
             yield address, False
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Where to connect for ``host`` or ``host:port``; brackets around an IPv6 address are taken off."""
+    host, _, port = address.rpartition(":")
+    if not port.isdigit():
+        host, port = address, str(DEFAULT_PORT)
+    return host.strip("[]"), int(port)

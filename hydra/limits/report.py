@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hydra.limits.machine import Machine
 from hydra.limits.needs import Needs, needs
@@ -24,7 +24,9 @@ class RowCheck:
         return not any(s.grave for s in self.shortages)
 
 
-def check_row(scenario: Scenario, cluster: ClusterSpec, machine: Machine, clients: int, running: int = 0) -> RowCheck:
+def check_row(
+    scenario: Scenario, cluster: ClusterSpec, machine: Machine, clients: int, running: int = 0, stored_bytes: int = 0
+) -> RowCheck:
     """What this client count of the scenario lacks.
 
     Args:
@@ -33,7 +35,9 @@ def check_row(scenario: Scenario, cluster: ClusterSpec, machine: Machine, client
         machine: as it is now.
         clients: subscribers.
         running: how many of them run already, with the publishers: what they take is no longer free.
+        stored_bytes: what the run's brokers keep on the disk already: what they will need takes its place.
     """
+    machine = replace(machine, disk_available_bytes=machine.disk_available_bytes + stored_bytes)
     needed = _needs(scenario, cluster, clients)
     taken = _needs(scenario, cluster, running) if running else None
     return RowCheck(clients, needed, shortages(machine, needed, taken))

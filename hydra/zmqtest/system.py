@@ -62,6 +62,10 @@ class ZmqSystem:
     def revive(self) -> None:
         """Nothing to revive."""
 
+    def stored_bytes(self) -> int:
+        """Nothing is stored."""
+        return 0
+
     def facts(self) -> dict[str, str]:
         """The library's version."""
         return {"libzmq": zmq.zmq_version()}

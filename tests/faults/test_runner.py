@@ -15,12 +15,15 @@ from typing import Any
 import psutil
 import pytest
 
-from hydra import step
+from hydra import runner, step
 from hydra.cluster.local import LocalEngine
 from hydra.console import Observer
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, BrokerError
 from hydra.jupyter.cautions import cautions
 from hydra.jupyter.recorded import load
+from hydra.limits.needs import needs
+from hydra.limits.report import RowCheck
+from hydra.limits.shortages import Shortage
 from hydra.model import Scenario
 from hydra.results.catalog import catalog
 from hydra.results.store import RunStore
@@ -211,3 +214,20 @@ def test_resume_tries_the_failed_rows_again(tmp_path: Path) -> None:
     assert [status for _, status in steps(folder)] == ["failed", "failed", "ok", "ok"]
     with closing(sqlite3.connect(folder / "run.db")) as db:
         assert db.execute("SELECT count(*) FROM clients WHERE epoch > 3").fetchone() == (3,)
+
+
+def test_a_row_is_checked_with_what_the_brokers_keep_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    its_scenario = scenario(**SMALL)
+    lacking = RowCheck(3, needs(its_scenario, 3, 2, 8), [Shortage("disk", "0 GB", "1 GB", "make room")])
+    stored: list[int] = []
+
+    def check(*arguments: Any) -> RowCheck:
+        stored.append(arguments[-1])
+        return lacking
+
+    monkeypatch.setattr(FaultyZmq, "stored_bytes", lambda _: 4096)
+    monkeypatch.setattr(runner, "check_row", check)
+    done = ran(tmp_path, its_scenario, lambda _: None, "none", times=0)
+    assert (stored, done.statuses) == ([4096], ["skipped"])

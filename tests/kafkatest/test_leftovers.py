@@ -12,13 +12,16 @@ from pathlib import Path
 import psutil
 import pytest
 
+from hydra.errors import BrokerError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.leftovers import clean, why_kept
-from hydra.kafkatest.owner import Owner, start_of, this_process, why_not_dead
+from hydra.kafkatest.owner import INITIAL_PID_NAMESPACE, Owner, start_of, this_process, why_not_dead
 from hydra.kafkatest.records import Record, Records
+from hydra.kafkatest.topics import Cluster as Described
 from hydra.kafkatest.topics import Topics
 
-ME = Owner("here", "m1", "boot1", "ns1", 10, 500)
+ME = Owner("here", "m1", "boot1", INITIAL_PID_NAMESPACE, 10, 500)
+IN_CONTAINER = replace(ME, pid_namespace="ns2")
 PID = 77
 """The owner's."""
 
@@ -38,7 +41,8 @@ def starts(pid: int) -> int | None:
         (replace(ME, pid=78), ""),
         (replace(ME, pid=PID, started=1000, boot_id="boot2"), ""),
         (replace(ME, pid=78, pid_namespace="ns2"), "another container"),
-        (replace(ME, pid=78, pid_namespace="ns2", boot_id="boot2"), ""),
+        # Containers of one image have one name and one machine-id on every host.
+        (replace(ME, pid=78, pid_namespace="ns2", boot_id="boot2"), "on another host of this name, ask there"),
         (replace(ME, pid=78, host="there"), "process 78 on there, ask there"),
         (replace(ME, pid=78, boot_id="boot2", host="there"), "ask there"),
         (replace(ME, pid=78, boot_id="boot2", machine_id="m2"), "ask there"),  # two hosts of one name
@@ -51,6 +55,12 @@ def test_an_owner_is_dead_only_if_that_is_known(owner: Owner, why: str) -> None:
     record = Record("hydra-x", "c", "h:1", "/run", owner)
     assert why_kept(record, "c", ME, starts) == told
     assert "of another cluster" in why_kept(record, "d", ME, starts)
+
+
+@pytest.mark.parametrize("me", [IN_CONTAINER, replace(ME, machine_id="")], ids=["in a container", "no machine-id"])
+def test_another_boot_is_none_of_this_host_where_the_host_is_not_known(me: Owner) -> None:
+    assert "ask there" in why_not_dead(replace(me, boot_id="boot2"), me, starts)
+    assert why_not_dead(replace(me, pid=78), me, starts) == ""
 
 
 def test_a_topic_without_a_record_is_kept() -> None:
@@ -107,6 +117,42 @@ def test_a_folder_that_takes_no_copy_is_done_without_unless_it_is_the_first(tmp_
 def test_a_damaged_record_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "hydra-a.json").write_text(text)
     assert Records(tmp_path).all() == {}
+
+
+class Cluster(Topics):
+    """A cluster that has some topics, lists some of them, and refuses to delete some."""
+
+    def __init__(self, there: set[str], hidden: set[str], refused: set[str]) -> None:
+        super().__init__("h:1", {}, "")
+        self.there, self._hidden, self._refused = there, hidden, refused
+
+    def describe(self, timeout_s: float = 0.0) -> Described:
+        return Described("c", 1, frozenset(self.there - self._hidden))
+
+    def remove(self, topic: str) -> bool:
+        if topic in self._refused:
+            raise BrokerError(f"Kafka refuses to delete {topic}", "look at --bootstrap")
+        was_there = topic in self.there
+        self.there.discard(topic)
+        return was_there
+
+
+def test_a_topic_that_is_not_removed_keeps_its_record_and_stops_no_other(tmp_path: Path) -> None:
+    records, dead = Records(tmp_path), replace(this_process(), pid=2**22 + 1)
+    for name in ("a-refused", "b-there", "c-hidden", "d-hidden-refused", "e-never-made"):
+        records.add(record(f"hydra-{name}", owner=dead))
+    refused = {"hydra-a-refused", "hydra-d-hidden-refused"}
+    hidden = {"hydra-c-hidden", "hydra-d-hidden-refused"}
+    cluster = Cluster({"hydra-a-refused", "hydra-b-there"} | hidden, hidden, refused)
+    assert [str(left) for left in clean(cluster, records)] == [
+        "kept hydra-a-refused: Kafka refuses to delete hydra-a-refused",
+        "removed hydra-b-there",
+        "removed hydra-c-hidden",
+        "kept hydra-d-hidden-refused: Kafka refuses to delete hydra-d-hidden-refused",
+    ]
+    assert cluster.there == refused
+    assert records.all().keys() == refused
+    assert cluster.created == ()
 
 
 KILLED = """

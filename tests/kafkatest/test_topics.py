@@ -61,6 +61,13 @@ def test_a_cluster_that_does_not_answer_is_refused_before_anything_is_made() -> 
     assert "\n" not in str(e.value)
 
 
+def test_a_pause_that_finds_no_turn_is_told_like_any_other_silence() -> None:
+    """An earlier question, which was given up, still keeps the thread."""
+    topics = Topics("h:1", {}, "run", lambda condition, timeout_s: False)
+    with pytest.raises(BrokerError, match="Kafka at h:1 does not answer"):
+        topics._pause()
+
+
 @pytest.mark.parametrize(
     ("run", "part"),
     [

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from collections import UserDict
+from collections.abc import ItemsView
+
 import pytest
 
-from hydra.kafkatest.watch import GONE_AFTER_S, Silence
+from hydra.kafkatest import watch as module
+from hydra.kafkatest.topics import Topics
+from hydra.kafkatest.watch import GONE_AFTER_S, Silence, Watch, host_and_port
+from hydra.system import wait_alone
 
 A, B = "a:9092", "b:9092"
 ALL_WELL, A_SILENT = {A: True, B: True}, {A: False, B: True}
@@ -32,3 +39,73 @@ def test_a_leader_is_gone_when_it_was_silent_for_long(
     for time_s, answered in course:
         silence.note(answered, time_s)
     assert silence.gone(now) == gone
+
+
+def test_a_silence_may_be_asked_for_while_it_is_noted() -> None:
+    silence, told = Silence(0.0), list[str]()
+
+    class Asking(UserDict[str, bool]):
+        """Another thread asks whenever this one looks at the answers."""
+
+        def items(self) -> ItemsView[str, bool]:
+            told.append(silence.gone(100.0))
+            return super().items()
+
+    silence.note(A_SILENT, 1.0)
+    silence.note(Asking({B: True}), 2.0)
+    assert set(told) == {A}
+    assert silence.gone(100.0) == ""
+
+
+@pytest.mark.parametrize(
+    ("address", "where"),
+    [
+        ("localhost", ("localhost", 9092)),
+        ("127.0.0.1:1234", ("127.0.0.1", 1234)),
+        ("[::1]", ("::1", 9092)),
+        ("[::1]:1234", ("::1", 1234)),
+        ("::1:1234", ("::1", 1234)),  # as librdkafka tells a leader
+    ],
+)
+def test_an_address_without_a_port_has_the_one_of_kafka(address: str, where: tuple[str, int]) -> None:
+    assert host_and_port(address) == where
+
+
+class Asked(Topics):
+    """A cluster that answers no question: each fails as it is told to."""
+
+    def __init__(self, bootstrap: str, fails: Exception) -> None:
+        super().__init__(bootstrap, {}, "")
+        self.asked = threading.Semaphore(0)
+        self._fails = fails
+
+    def leaders(self, topic: str, timeout_s: float) -> frozenset[str]:
+        self.asked.release()
+        raise self._fails
+
+
+@pytest.mark.parametrize("bootstrap", ["localhost", "localhost, 127.0.0.1:9", f"{'a' * 64}:9092"])
+def test_a_watch_goes_on_whatever_the_address_is(bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "EVERY_S", 0.01)
+    topics = Asked(bootstrap, TimeoutError())
+    watch = Watch(topics, "t")
+    try:
+        # The third question is asked after the addresses were tried twice.
+        assert all(topics.asked.acquire(timeout=10) for _ in range(3))
+        assert watch.trouble() == ""
+    finally:
+        watch.close()
+
+
+def test_a_watch_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "EVERY_S", 0.01)
+    watch = Watch(Asked("h:1", ZeroDivisionError("a defect")), "t")
+
+    def told() -> bool:
+        try:
+            return bool(watch.trouble())
+        except ZeroDivisionError as e:
+            return str(e) == "a defect"
+
+    assert wait_alone(told, 10)
+    watch.close()
