@@ -130,6 +130,8 @@ class DeployedBrokers:
             return not self._launches
 
         self._controller.wait_until(gone, _STOP_WITHIN_S)
+        for group in self._launches:
+            self._events.ignore(group)
         self._launches.clear()
         self._controller.roster.forget(self._ids)
 

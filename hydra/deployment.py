@@ -12,6 +12,7 @@ from hydra.client.member import EXIT_STRANDED
 from hydra.cluster.engine import GONE, Engine, GroupEvents
 from hydra.cluster.splitting import split
 from hydra.control.controller import Controller
+from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.control.roster import Exit
 from hydra.errors import ClusterError, ReadinessError
 from hydra.model import ClusterSpec, Group, GroupEvent, Launch, Role, RoleSpec, Scenario
@@ -45,6 +46,8 @@ class Deployment:
         scenario: Scenario,
         cluster: ClusterSpec,
         note: Note,
+        *,
+        clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.launches: dict[str, Launch] = {}
         self.died: set[int] = set()
@@ -55,14 +58,16 @@ class Deployment:
         self._scenario = scenario
         self._cluster = cluster
         self._note = note
+        self._clock_s = clock_s
         self._groups_made = 0
         self._subscribers = 0
         self._last_end = ""
         self._relaunches: Counter[int] = Counter()
         self._home: dict[int, str] = {}
         self._started: set[str] = set()
-        # Clients whose processes are being ended by us, with the pid if it is known.
-        self._evicted: dict[int, int | None] = {}
+        # Clients whose processes are being ended by us: neither that end is known nor a successor.
+        self._evicted: set[int] = set()
+        self._evict_again_s = 0.0
         self._closing = False
 
     # --- who is there ----------------------------------------------------------------------------------------------
@@ -102,8 +107,7 @@ class Deployment:
         self.watch()
         present = self._controller.roster.present()
         self.died = {*self.publishers, *self.subscribers} - present
-        # Where another process has taken the place of an unknown one, its end is no longer ours.
-        self._evicted = {c: pid for c, pid in self._evicted.items() if pid is not None or c not in present}
+        self._evicted -= present
 
     # --- growing, shrinking, healing ---------------------------------------------------------------------------------
 
@@ -122,7 +126,7 @@ class Deployment:
             self._dismiss(range(self._scenario.publishers + subscribers, self.subscribers.stop))
         self._subscribers = subscribers
         before = self._groups_made
-        began = time.monotonic()
+        began = self._clock_s()
         deadline = began + self._scenario.ready_timeout_s
         complete = False
         while not complete:
@@ -131,7 +135,7 @@ class Deployment:
             self._launch_missing("subscriber", self.subscribers, self._scenario.subscriber)
             complete = self._await_present(deadline)
         if self._groups_made > before:
-            self._note("present", f"{len(self._home)} clients after {time.monotonic() - began:.3f} s")
+            self._note("present", f"{len(self._home)} clients after {self._clock_s() - began:.3f} s")
         return self._groups_made > before
 
     def evict(self, clients: Iterable[int], why: str = "did not answer") -> None:
@@ -140,14 +144,16 @@ class Deployment:
         by_group: dict[str, set[int]] = {}
         for client in clients:
             if client in self._home:
+                group = self._home[client]
                 # A process ends with all the clients that it carries.
                 carried = roster.hello(client).ids if client in roster.present() else [client]
-                by_group.setdefault(self._home[client], set()).update(carried)
+                by_group.setdefault(group, set()).update(c for c in carried if self._home.get(c) == group)
         for group, ids in by_group.items():
             self._note("evict", f"{group}: {named(ids)} {why}")
-            self._evicted.update((c, roster.hello(c).pid if c in roster.present() else None) for c in ids)
+            self._evicted |= ids
             roster.disconnect(ids)
             self._controller.evict(group, sorted(ids))
+        self._evict_again_s = self._clock_s() + RESEND_EVERY_S
 
     def close(self) -> None:
         """Dismisses every client, waits for them to go, and tells the engine to end what does not."""
@@ -235,9 +241,10 @@ class Deployment:
         """Their groups carry these clients no more; a group without any is ended."""
         for client in ids:
             self._home.pop(client, None)
-            self._evicted.pop(client, None)
+            self._evicted.discard(client)
         for group in self.launches.keys() - set(self._home.values()):
             del self.launches[group]
+            self._events.ignore(group)
             self._engine.kill([group])
         # Their ids are free again: who comes next with one of them is somebody else.
         self._controller.roster.forget(ids)
@@ -252,16 +259,20 @@ class Deployment:
         def hellos() -> tuple[int, ...]:
             return len(roster.present()), len(roster.wardens()), len(self._started)
 
+        # What follows is asked after every few messages, of thousands of clients, so it is counted first.
+        def all_launched() -> bool:
+            return len(self._home) == len(wanted)  # nobody else is in there
+
         def all_there() -> bool:
-            # Counted first: this is asked after every few messages, of thousands of clients.
             return len(roster.present()) >= len(wanted) and not self._missing(wanted)
 
         def something_new() -> bool:
             self.watch()
-            return len(self._home) < len(wanted) or hellos() != heard or all_there()
+            self._evict_again()
+            return not all_launched() or hellos() != heard or all_there()
 
-        while wanted <= self._home.keys() and not all_there():
-            left_s = deadline - time.monotonic()
+        while all_launched() and not all_there():
+            left_s = deadline - self._clock_s()
             if left_s <= 0:
                 missing = self._missing(wanted)
                 raise ReadinessError(
@@ -272,7 +283,7 @@ class Deployment:
             heard = hellos()
             if not self._controller.wait_until(something_new, min(left_s, patience_s)) and left_s > patience_s:
                 self._replace(self._missing(wanted))
-        return wanted <= self._home.keys()
+        return all_launched()
 
     def _missing(self, wanted: Set[int]) -> set[int]:
         """Clients that have not dialled in, or whose warden has not: nobody could tell of their deaths, or end them."""
@@ -288,7 +299,7 @@ class Deployment:
         A group that has not started yet may still be fetching its program; its clients are waited for.
         """
         late = {client for client in missing if self._home[client] in self._started}
-        given_up = late & self._evicted.keys()
+        given_up = late & self._evicted
         self._last_end = "it did not dial in"
         self._relaunches.update(late)
         self._refuse_hopeless(late)
@@ -297,15 +308,29 @@ class Deployment:
             self._note("evict", f"{named(given_up)}: not replaced by their groups, launched in others")
             self._let_go(given_up)
 
+    def _evict_again(self) -> None:
+        """Asks again for the end of whoever was evicted, as long as neither that nor a successor is known."""
+        if self._clock_s() < self._evict_again_s:
+            return
+        self._evict_again_s = self._clock_s() + RESEND_EVERY_S
+        self._evicted -= self._controller.roster.present()
+        by_group: dict[str, list[int]] = {}
+        for client in sorted(self._evicted):
+            by_group.setdefault(self._home[client], []).append(client)
+        for group, ids in by_group.items():
+            self._controller.evict(group, ids)
+
     # --- deaths ----------------------------------------------------------------------------------------------------
 
     def _ended(self, client: int, exit_: Exit) -> None:
         """A client's process ended, of itself or because it was evicted."""
         why = f"pid {exit_.pid} {_cause(exit_.status)}"
         self._note("client_exit", f"client {client}: {why}{', replaced' if exit_.replaced else ''}")
-        if client in self._evicted and self._evicted[client] in (None, exit_.pid):
-            del self._evicted[client]
-        else:
+        ours = client in self._evicted
+        self._evicted.discard(client)
+        if not exit_.present and client in self._controller.roster.present():
+            return  # its successor is there
+        if exit_.present or not ours:
             self.died.add(client)
             self._relaunches[client] += not exit_.replaced
             self._last_end = why
@@ -324,7 +349,7 @@ class Deployment:
         self._controller.roster.forget(ids)
         for client in ids:
             del self._home[client]
-            self._evicted.pop(client, None)
+            self._evicted.discard(client)
 
     def alive(self, ids: Iterable[int]) -> Set[int]:
         """Those of the clients that have not died in this step."""

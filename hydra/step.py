@@ -27,6 +27,7 @@ from hydra.control.protocol import (
     Sent,
     Start,
     Stop,
+    encode,
 )
 from hydra.deployment import Deployment, Note, named
 from hydra.errors import StepError
@@ -47,6 +48,8 @@ _LEAD_PER_CLIENT_NS: Final = 250_000
 _STARTS: Final = 5
 """How often a step is begun: its window comes to nothing when somebody has not acknowledged it before it begins."""
 _RESENDS_IN_LEAD: Final = 4
+_EASILY: Final = 1 / 3
+"""Share of a lead within which everybody has acknowledged who would have done so in half of it, too."""
 _SETTLE_S: Final = 0.2
 _SETTLE_AT_MOST_S: Final = 5.0
 _TICK_NS: Final = 250_000_000
@@ -129,7 +132,7 @@ class Stepper:
         self._drain_max_s = drain_max_s
         # What each subscriber's readiness was last proven for; whoever differs is probed again.
         self._proven: dict[int, tuple[object, ...]] = {}
-        # How often the lead of a start was doubled because it was too short for somebody.
+        # How often the lead of the next start is doubled, because it was too short for somebody.
         self._doublings = 0
 
     def measure(self, plan: StepPlan, tick: Tick) -> RawStep:
@@ -312,9 +315,12 @@ class Stepper:
             self._require_publishers()
             if missing:
                 return command, missing
+        left_ns = start_ns - self._clock_ns() - offset_ns
+        if left_ns >= (1 - _EASILY) * lead_ns:
+            # What held them up is over.
+            self._doublings = max(0, self._doublings - 1)
         # What came after the beginning may have been said after it.
-        late = self._clock_ns() + offset_ns > start_ns
-        return command, set(deployment.publishers) if late else set()
+        return command, set(deployment.publishers) if left_ns < 0 else set()
 
     def _proof(self, client: int, settings: Settings, topic: KafkaTopic | None) -> tuple[object, ...]:
         """What a subscriber's readiness depends on: the processes at both ends, and what rebuilds their sockets."""
@@ -352,7 +358,10 @@ class Stepper:
         """
         deployment = self._deployment
         wanted = {client for ids, _ in shares for client in ids}
-        outstanding = Outstanding(wanted, self._now_s(), timeout_s, margin_s=margin_s, every_s=every_s)
+        longest = max((len(encode(command)) for _, command in shares), default=1)
+        outstanding = Outstanding(
+            wanted, self._now_s(), timeout_s, margin_s=margin_s, every_s=every_s, command_bytes=longest
+        )
         if not told:
             self._tell(shares, wanted)
 

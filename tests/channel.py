@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import msgspec
@@ -44,15 +44,17 @@ class Channel:
     """A publisher and subscribers that answer at once, over a channel that loses what it is told to.
 
     ``report_after_s`` says how long a subscriber drains, ``start_ack_after_s`` how long a client takes to acknowledge a
-    start; ``told`` is what has been sent, with the client.
+    start, ``unacknowledged`` what the publisher reports as that; ``told_at`` is what has been sent, with the time (ns)
+    and the client, ``told`` without the time.
     """
 
     subscribers: range
     loses: Loss = lambda *_: False
     report_after_s: Callable[[int], float] = lambda _: 0.0
     start_ack_after_s: Callable[[int], float] = lambda _: 0.0
+    unacknowledged: list[tuple[int, int]] = field(default_factory=list)
     now_ns: int = 10**12
-    told: list[tuple[int, FromController]] = field(default_factory=list)
+    told_at: list[tuple[int, int, FromController]] = field(default_factory=list)
     evicted: list[int] = field(default_factory=list)
     died: set[int] = field(default_factory=set)
     roster: Roster = field(default_factory=Roster)
@@ -81,11 +83,15 @@ class Channel:
             clock_ns=lambda: self.now_ns,
         )
 
+    @property
+    def told(self) -> list[tuple[int, FromController]]:
+        return [(client, message) for _, client, message in self.told_at]
+
     # --- a controller ----------------------------------------------------------------------------------------------
 
     def tell(self, ids: Iterable[int], message: FromController) -> None:
         for client in ids:
-            self.told.append((client, message))
+            self.told_at.append((self.now_ns, client, message))
             if not self._lost(client, message):
                 for answer, after_s in self._answers(client, message):
                     self._say(client, answer, after_s)
@@ -155,7 +161,7 @@ class Channel:
                 self._started[client] = message.epoch
                 yield Ack(ids=[client], seq=1, epoch=message.epoch, command="start"), self.start_ack_after_s(client)
             case Stop() if publishes and self._started.get(client) == message.epoch:
-                yield Report(ids=[client], seq=1, epoch=message.epoch, publisher=_sent()), 0
+                yield Report(ids=[client], seq=1, epoch=message.epoch, publisher=_sent(self.unacknowledged)), 0
             case Stop() if not publishes:
                 yield Ack(ids=[client], seq=1, epoch=message.epoch, command="stop"), 0
             case Finish() if not publishes:
@@ -167,11 +173,11 @@ class Channel:
                 yield Ack(ids=[client], seq=1, epoch=0, command="ping", echo=message.time_ns), 0
 
 
-def _sent() -> PublisherReport:
+def _sent(unacknowledged: list[tuple[int, int]]) -> PublisherReport:
     golden = FROM_CLIENT["report-publisher-zmq"]
     assert isinstance(golden, Report)
     assert golden.publisher is not None
-    return golden.publisher
+    return replace(golden.publisher, unacknowledged=unacknowledged)
 
 
 def _received() -> SubscriberReport:

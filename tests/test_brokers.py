@@ -101,6 +101,20 @@ def test_everybody_is_told_of_their_own_groups_once_and_in_order() -> None:
     assert events.take({"x", "y"}) == []
 
 
+def test_the_end_of_a_group_that_was_let_go_waits_for_nobody() -> None:
+    engine = Told()
+    events = GroupEvents(engine)
+    engine.told = [GroupEvent("x", "running", "a"), GroupEvent("y", "failed", "a")]
+    assert events.take({"z"}) == []
+    for group in ("x", "y"):
+        events.ignore(group)
+    engine.told = [GroupEvent("x", "killed", "a")]
+    assert events.take({"x", "y", "z"}) == []
+    # The next one of that name is somebody else.
+    engine.told = [GroupEvent("x", "running", "b"), GroupEvent("y", "running", "b")]
+    assert [event.group for event in events.take({"x", "y"})] == ["x", "y"]
+
+
 @pytest.fixture
 def controller() -> Iterator[Controller]:
     made = Controller("run")

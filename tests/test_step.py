@@ -7,7 +7,18 @@ from typing import get_args
 import pytest
 
 from hydra.client.clock import wall_offset_ns
-from hydra.control.protocol import Ack, Configure, Finish, FromClient, FromController, Ready, Report, Start, Stop
+from hydra.control.protocol import (
+    Ack,
+    Configure,
+    Finish,
+    FromClient,
+    FromController,
+    Ready,
+    Report,
+    Start,
+    Stop,
+    encode,
+)
 from hydra.errors import StepError
 from hydra.model import DrainEnd, Histogram, LedgerCounts, ProcessUsage, Settings, StepPlan, SubscriberReport
 from hydra.step import RawStep, caught_up, quiet_s
@@ -96,6 +107,41 @@ def test_a_start_acknowledged_after_its_window_began_is_none(client: int, after_
     measured(Channel(range(1, 4), start_ack_after_s=lambda c: after_s if c == client else 0.0), epoch=2)
 
 
+def leads_s(channel: Channel) -> dict[int, float]:
+    """How far ahead of its window client 1 was first told of each epoch's start, in steps of the channel's clock."""
+    leads: dict[int, float] = {}
+    for at_ns, client, message in channel.told_at:
+        if client == 1 and isinstance(message, Start):
+            lead_ns = message.start_at_ns - message.wall_offset_ns - at_ns
+            leads.setdefault(message.epoch, round(lead_ns / 1e9, 1))
+    return leads
+
+
+@pytest.mark.parametrize(
+    ("held_up_until", "ack_after_s", "leads"),
+    [
+        (3, 0.0, [0.2, 0.4, 0.8, 0.4, 0.2, 0.2]),  # it was passing
+        (3, 0.25, [0.2, 0.4, 0.8, 0.4, 0.4, 0.4]),  # they need more than the first
+        (3, 0.28, [0.2, 0.4, 0.8, 0.8, 0.8, 0.8]),  # half of it might not do
+        (2, 0.1, [0.2, 0.4, 0.2, 0.2, 0.2, 0.2]),
+    ],
+)
+def test_a_lead_that_was_doubled_shrinks_again_once_nobody_needs_it(
+    held_up_until: int, ack_after_s: float, leads: list[float]
+) -> None:
+    channel = Channel(
+        range(1, 4),
+        lambda client, message, _: client == 2 and isinstance(message, Start) and message.epoch < held_up_until,
+        start_ack_after_s=lambda client: ack_after_s if client == 2 else 0.0,
+    )
+    stepper = channel.stepper()
+    while stepper.epoch < len(leads):
+        if stepper.epoch > 1:
+            stepper.epoch += 1
+        stepper.measure(PLAN, lambda *_: None)
+    assert leads_s(channel) == dict(enumerate(leads, 1))
+
+
 def test_who_never_acknowledges_a_start_is_got_rid_of() -> None:
     channel = Channel(range(1, 4), lambda client, message, _: client == 2 and isinstance(message, Start))
     with pytest.raises(StepError, match="1 clients did not acknowledge one of 5 starts in time: ids 2"):
@@ -120,6 +166,14 @@ def test_a_window_that_ended_early_is_known_to_every_subscriber() -> None:
     assert raw.window_ns[1] - raw.window_ns[0] < 0.6e9
     kinds = [type(m) for c, m in channel.told if c == 3]
     assert kinds[-3:] == [Stop, Stop, Finish]
+
+
+def test_a_long_finish_is_not_told_to_everybody_again_while_they_drain() -> None:
+    unacknowledged = [(10**18 + 2 * n, 10**18 + 2 * n) for n in range(4_000)]
+    channel = Channel(range(1, 201), report_after_s=lambda _: 3.0, unacknowledged=unacknowledged)
+    measured(channel)
+    finishes = [m for _, m in channel.told if isinstance(m, Finish)]
+    assert 0 < len(finishes) - 200 <= 16e6 / len(encode(finishes[0])) < 199
 
 
 @pytest.mark.parametrize("apart_s", [1.0, 14.0])

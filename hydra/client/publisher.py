@@ -36,6 +36,8 @@ PROBES_APART_NS: Final = 1_000_000_000
 PROBES_OUT_S: Final = 1.0
 """How long a publisher that is told to end its probes waits for those that are under way."""
 END_MARKERS_FOR_NS: Final = 60_000_000_000
+ERRORS_APART_NS: Final = 2_000_000_000
+"""The longest distance between two errors of a step that has ended before its window."""
 FLUSH_AT_MOST_S: Final = 10.0
 """How long a publisher waits for outstanding acknowledgements after the end of the window."""
 MEMORY_EVERY_NS: Final = 50_000_000
@@ -54,6 +56,7 @@ class Publisher:
         self._command: Configure | None = None  # None as well after one that could not be obeyed
         self._probes: Repeats | None = None
         self._end_markers: Repeats | None = None
+        self._errors: Repeats | None = None  # of a step that stopped early
         self._step: _Sending | None = None
         self._report: Report | None = None
 
@@ -68,13 +71,17 @@ class Publisher:
         if step is not None and not step.finished:
             wait_s = step.work()
             if step.stopped_early:
-                # Its window ends here for everybody: the controller is told at once.
-                self._control.send(Error(ids=[self._id], seq=1, epoch=step.epoch, message=step.stopped_early))
+                self._errors = Repeats(time.monotonic_ns(), longest_ns=ERRORS_APART_NS)
             if step.progress_due():
                 self._control.send(
                     Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.sent, time_ns=step.clock.now_ns())
                 )
             return wait_s
+        if step is not None and self._errors is not None:
+            # Its window ends here for everybody: the controller is told until it says so itself.
+            if self._errors.due(time.monotonic_ns()):
+                self._control.send(Error(ids=[self._id], seq=1, epoch=step.epoch, message=step.stopped_early))
+            return _until(self._errors)
         command = self._command
         if command is None:
             return _IDLE_S
@@ -89,9 +96,7 @@ class Publisher:
         if repeats.due(time.monotonic_ns()):
             self._transport.probe(pack(PROBE_EPOCH, self._id, sequence, time.time_ns()))
             self._transport.poll()
-        if repeats.next_ns is None:
-            return _IDLE_S
-        return min(max(repeats.next_ns - time.monotonic_ns(), 0) / 1e9, _IDLE_S)
+        return _until(repeats)
 
     def _obey(self, message: FromController) -> None:
         match message:
@@ -113,7 +118,7 @@ class Publisher:
                 self._transport.close()
             # The last step ends here, also if this one cannot be: there may be no connection left to send with.
             self._epoch = command.epoch
-            self._command = self._step = self._report = self._probes = self._end_markers = None
+            self._command = self._step = self._report = self._probes = self._end_markers = self._errors = None
             try:
                 self._endpoint = self._transport.configure(command)
             except (OSError, ValueError) as e:
@@ -141,11 +146,19 @@ class Publisher:
         if self._command is None or command.epoch != self._command.epoch or self._step is None:
             return
         if self._report is None:
+            self._errors = None
             self._step.stop(command.stop_at_ns)
             self._report = Report(ids=[self._id], seq=1, epoch=command.epoch, publisher=self._step.report())
             if self._transport.marks_end:
                 self._end_markers = Repeats(time.monotonic_ns(), for_ns=END_MARKERS_FOR_NS)
         self._control.send(self._report)
+
+
+def _until(repeats: Repeats) -> float:
+    """Seconds until the next repetition, and never longer than an idle publisher waits."""
+    if repeats.next_ns is None:
+        return _IDLE_S
+    return min(max(repeats.next_ns - time.monotonic_ns(), 0) / 1e9, _IDLE_S)
 
 
 class _Sending:

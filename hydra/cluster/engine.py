@@ -51,10 +51,21 @@ class GroupEvents:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._waiting: list[GroupEvent] = []
+        self._ignored: set[str] = set()
+
+    def ignore(self, group: str) -> None:
+        """Nobody asks for this group's events any more."""
+        if not any(event.group == group and event.state in GONE for event in self._waiting):
+            self._ignored.add(group)
+        self._waiting = [event for event in self._waiting if event.group != group]
 
     def take(self, groups: Container[str]) -> list[GroupEvent]:
         """What happened to these groups since they were asked about last, oldest first; the rest waits."""
-        self._waiting += self._engine.events()
+        for event in self._engine.events():
+            if event.group not in self._ignored:
+                self._waiting.append(event)
+            elif event.state in GONE:
+                self._ignored.remove(event.group)  # its last one
         taken = [event for event in self._waiting if event.group in groups]
         if taken:
             self._waiting = [event for event in self._waiting if event.group not in groups]

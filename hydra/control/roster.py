@@ -40,12 +40,17 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """The end of a process: the clients that it carried, and how (None: nobody has said); whether others follow."""
+    """The end of a process: the clients that it carried, and how (None: nobody has said).
+
+    ``replaced``: whether another follows. ``present``: whether it carried them until then; a process that was being
+    ended by us, or had not said hello yet, did not.
+    """
 
     ids: list[int]
     pid: int
     status: int | None
     replaced: bool
+    present: bool
 
 
 @dataclass(slots=True)
@@ -105,7 +110,7 @@ class Roster:
         """The processes of these clients are being ended; others with their ids may dial in."""
         for client in ids:
             connection = self._clients.pop(client, None)
-            if connection is not None and not any(c in self._clients for c in connection.ids):
+            if connection is not None and not any(self._clients.get(c) is connection for c in connection.ids):
                 self._connections.pop(connection.identity, None)
 
     def forget(self, ids: Collection[int]) -> None:
@@ -211,10 +216,10 @@ class Roster:
             for holder in holders:
                 # Its process is gone, with all the clients that it carried; that its warden told so may have been lost.
                 self._connections.pop(holder.identity, None)
-                for client in holder.ids:
-                    if self._clients.get(client) is holder:
-                        del self._clients[client]
-                self._ended(Exit(sorted(holder.ids), holder.hello.pid, None, replaced=True))
+                carried = sorted(client for client in holder.ids if self._clients.get(client) is holder)
+                for client in carried:
+                    del self._clients[client]
+                self._ended(Exit(carried, holder.hello.pid, None, replaced=True, present=True))
             for client in hello.ids:
                 self._clients[client] = connection
         self._connections[identity] = connection
@@ -277,13 +282,17 @@ class Roster:
         if not connection.hello.warden:
             self.refused["not_a_warden"] += 1
             return
-        for client in message.ids:
+        # Those that another group has by now are somebody else: its old process concerns nobody any more.
+        ids = [client for client in message.ids if self._expected.get(client) == connection.hello.group]
+        present = False
+        for client in ids:
             holder = self._clients.get(client)
             # The replacement may have said hello before its forerunner's death was told.
             if holder is not None and holder.hello.pid == message.pid:
+                present = True
                 del self._clients[client]
                 self._connections.pop(holder.identity, None)
-        self._ended(Exit(message.ids, message.pid, message.status, message.replaced))
+        self._ended(Exit(ids, message.pid, message.status, message.replaced, present))
 
     def _ended(self, exit_: Exit) -> None:
         """Takes note of a death, once: it may be told again, and be known from the replacement before."""

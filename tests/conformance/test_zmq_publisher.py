@@ -150,6 +150,19 @@ def test_it_stops_by_itself_at_the_end_of_the_window(publisher: Bench) -> None:
     assert not publisher.peer.said(Report)
 
 
+def test_why_it_stopped_early_is_told_until_the_stop(bench: Bench, zmq_client: str) -> None:
+    """Nobody else knows that the window is over, and any message may be lost."""
+    # Every process is beyond this limit from the start.
+    bench.launch(zmq_client, "zmq-pub", first_id=CLIENT, env={"HYDRA_MEMORY_LIMIT_BYTES": "1000000"})
+    bench.configure_publisher(CLIENT, 1, DEEP, probe=False)
+    window = bench.start([CLIENT], 1, 30)
+    bench.peer.heard(Error, [CLIENT], epoch=1, times=3)
+    report = bench.publisher_report(CLIENT, 1, window)
+    told = bench.peer.said(Error, CLIENT, epoch=1)
+    assert {(m.message, m.fatal) for m in told} == {(report.stopped_early, False)}
+    bench.peer.stays(lambda: len(bench.peer.said(Error)) == len(told), "an error after the report", 0.5)
+
+
 def test_stop_is_answered_with_one_report_again_and_again(publisher: Bench) -> None:
     prepared(publisher, 1, with_rate(DEEP, rate=500.0))
     window = publisher.start([CLIENT], 1, 0.2)

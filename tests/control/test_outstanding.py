@@ -41,6 +41,15 @@ def test_ten_thousand_clients_are_not_flooded(answered: int, heard_s: float, eve
     assert asked.again(set(range(answered)), NOBODY, every_s) == list(range(answered, answered + told))
 
 
+@pytest.mark.parametrize(
+    ("command_bytes", "told"), [(300, 1_000), (16_000, 1_000), (32_000, 500), (262_144, 61), (20_000_000, 1)]
+)
+def test_a_quiet_drain_is_no_reason_to_send_long_commands_to_all(command_bytes: int, told: int) -> None:
+    asked = Outstanding(range(10_000), 0.0, 60.0, command_bytes=command_bytes)
+    assert asked.again(NOBODY, NOBODY, 2.0) == list(range(told))
+    assert asked.again(NOBODY, NOBODY, 4.0) == list(range(told, 2 * told))
+
+
 def test_all_that_are_missing_have_their_turn() -> None:
     asked = Outstanding(range(250), 0.0, 60.0, every_s=0.5)
     rounds = [asked.again(set(range(250 - look, 250)), NOBODY, look * 0.5) for look in (1, 2, 3)]

@@ -225,7 +225,7 @@ def test_what_comes_late_changes_nothing_and_is_no_offence(roster: Roster, late:
 def test_a_client_that_comes_again_from_a_packed_process_tells_that_all_of_it_is_gone(roster: Roster) -> None:
     assert roster.receive(b"two again", encode(hello([2], incarnation=1, pid=777)))
     assert roster.present() == {1, 2}
-    assert roster.take_exits() == [Exit([2, 3], 102, None, replaced=True)]
+    assert roster.take_exits() == [Exit([2, 3], 102, None, replaced=True, present=True)]
     assert list(roster.identities([1, 2, 3])) == [(b"one", [1]), (b"two again", [2])]
     assert b"two" not in roster.everyone()
 
@@ -237,7 +237,7 @@ def test_a_replacement_takes_over(roster: Roster) -> None:
     roster.receive(b"one", encode(Ready(ids=[1], seq=2, epoch=EPOCH)))
     assert roster.refused == {"unannounced": 1}
     # Its forerunner is dead, even if nobody ever says so; told afterwards, that does not touch it.
-    assert roster.take_exits() == [Exit([1], 101, None, replaced=True)]
+    assert roster.take_exits() == [Exit([1], 101, None, replaced=True, present=True)]
     roster.receive(b"warden", encode(ChildExit(ids=[1], seq=2, pid=101, status=-9, replaced=True)))
     assert 1 in roster.present()
     assert roster.take_exits() == []
@@ -246,10 +246,10 @@ def test_a_replacement_takes_over(roster: Roster) -> None:
 def test_a_death_that_is_told_again_is_one_death(roster: Roster) -> None:
     for seq in (2, 3):
         roster.receive(b"warden", encode(ChildExit(ids=[1], seq=seq, pid=101, status=-9, replaced=False)))
-    assert roster.take_exits() == [Exit([1], 101, -9, replaced=False)]
-    # Its successor's is another one.
+    assert roster.take_exits() == [Exit([1], 101, -9, replaced=False, present=True)]
+    # Its successor's is another one, which had not said hello.
     roster.receive(b"warden", encode(ChildExit(ids=[1], seq=4, pid=102, status=1, replaced=False)))
-    assert roster.take_exits() == [Exit([1], 102, 1, replaced=False)]
+    assert roster.take_exits() == [Exit([1], 102, 1, replaced=False, present=False)]
 
 
 def test_a_death_removes_the_client(roster: Roster) -> None:
@@ -258,6 +258,45 @@ def test_a_death_removes_the_client(roster: Roster) -> None:
     assert b"one" not in roster.everyone()
     with pytest.raises(KeyError):
         roster.hello(1)
+
+
+@pytest.mark.parametrize("pid", [101, 777], ids=["the one that was replaced", "one that said nothing"])
+def test_a_death_of_an_earlier_process_does_not_touch_the_present_one(roster: Roster, pid: int) -> None:
+    roster.disconnect([1])
+    roster.receive(b"one again", encode(hello([1], incarnation=1, pid=888)))
+    roster.receive(b"warden", encode(ChildExit(ids=[1], seq=2, pid=pid, status=-9, replaced=True)))
+    assert roster.hello(1).pid == 888
+    assert roster.take_exits() == [Exit([1], pid, -9, replaced=True, present=False)]
+
+
+@pytest.mark.parametrize("pid", [101, 888], ids=["the old pid", "the new one's, on another host"])
+def test_a_group_does_not_speak_for_a_client_that_another_group_has_by_now(roster: Roster, pid: int) -> None:
+    roster.forget([1])
+    roster.expect("next", [1])
+    roster.receive(b"elsewhere", encode(hello([1], group="next", pid=888)))
+    roster.receive(b"warden", encode(ChildExit(ids=[1], seq=2, pid=pid, status=4, replaced=False)))
+    assert roster.hello(1).pid == 888
+    assert roster.take_exits() == []
+    # Of the others it does.
+    roster.receive(b"warden", encode(ChildExit(ids=[2, 3], seq=3, pid=102, status=4, replaced=False)))
+    assert roster.take_exits() == [Exit([2, 3], 102, 4, replaced=False, present=True)]
+
+
+def test_a_packed_process_that_is_gone_takes_no_client_with_it_that_has_moved(roster: Roster) -> None:
+    roster.forget([3])
+    roster.expect("next", [3])
+    roster.receive(b"elsewhere", encode(hello([3], group="next", pid=888)))
+    roster.receive(b"two again", encode(hello([2], incarnation=1, pid=777)))
+    assert roster.take_exits() == [Exit([2], 102, None, replaced=True, present=True)]
+    assert roster.hello(3).pid == 888
+
+
+def test_a_packed_process_whose_other_client_has_moved_is_heard_no_more_once_it_is_disconnected(roster: Roster) -> None:
+    roster.forget([3])
+    roster.expect("next", [3])
+    roster.receive(b"elsewhere", encode(hello([3], group="next", pid=888)))
+    roster.disconnect([2])
+    assert b"two" not in roster.everyone()
 
 
 def test_forgetting_clients_forgets_their_warden_with_the_last(roster: Roster) -> None:

@@ -122,13 +122,23 @@ def test_a_client_that_can_never_dial_in_ends_the_run_and_does_not_cost_its_time
 def test_a_client_that_its_group_does_not_replace_is_launched_in_another(stages: list[Stage], tmp_path: Path) -> None:
     """Whatever became of the words between: a group whose parent hangs hears nothing and tells nothing."""
     stage = staged(stages, tmp_path, {}, ready_timeout_s=10.0)
-    stage.deployment.scale(1)
-    (group,) = (g for g in stage.deployment.launches if g.startswith("subscribers"))
-    parent = psutil.Process(stage.controller.roster.hello(1).pid).ppid()
+    roster = stage.controller.roster
+    stage.deployment.scale(6)
+    old = roster.hello(1)
+    assert any(roster.hello(c).group == old.group for c in range(2, 7)), "its group has other clients"
+    parent = psutil.Process(old.pid).ppid()
     os.kill(parent, signal.SIGSTOP)
     stage.deployment.evict([1])
-    stage.deployment.scale(1)
-    assert stage.controller.roster.hello(1).group != group
+    stage.deployment.scale(6)
+    new = roster.hello(1)
+    assert new.group != old.group
+    # It wakes up, obeys at last, and replaces a client that is not its own any more.
+    stage.deployment.begin_step()
+    os.kill(parent, signal.SIGCONT)
+    assert stage.watched(lambda: roster.refused["unexpected_hello"] > 0)
+    assert not psutil.pid_exists(old.pid)
+    assert roster.hello(1) == new
+    assert not stage.deployment.died
 
 
 def test_who_was_evicted_between_steps_is_not_dead_in_the_next(stages: list[Stage], tmp_path: Path) -> None:

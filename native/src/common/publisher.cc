@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kProbesApartNs = kSecondNs;
 constexpr std::int64_t kEndMarkersForNs = 60 * kSecondNs;
+constexpr std::int64_t kErrorsApartNs = 2 * kSecondNs;
 // Probes that are under way when they are told to end.
 constexpr double kProbesOutS = 1;
 constexpr std::int64_t kFreedWithinNs = 2 * kSecondNs;
@@ -63,9 +64,7 @@ std::int64_t Publisher::work(std::int64_t now_ns) {
     if (step_ != nullptr && !step_->finished()) {
         const std::int64_t until_ns = step_->work(now_ns);
         if (!step_->stopped_early().empty()) {
-            // Its window ends here for everybody: the controller is told at once.
-            channel_.send(
-                Error{.ids = channel_.ids(), .epoch = command_->epoch, .message = step_->stopped_early()});
+            errors_ = Repeats(now_ns, kErrorsApartNs, kNeverNs);
         }
         if (const auto told_ns = step_->progress_due(now_ns)) {
             channel_.send(Progress{.ids = channel_.ids(),
@@ -75,13 +74,18 @@ std::int64_t Publisher::work(std::int64_t now_ns) {
         }
         return until_ns;
     }
+    if (errors_.due(now_ns)) {
+        // Its window ends here for everybody: the controller is told until it says so itself.
+        channel_.send(
+            Error{.ids = channel_.ids(), .epoch = command_->epoch, .message = step_->stopped_early()});
+    }
     if (probes_.due(now_ns)) {
         signal(command_->epoch);
     }
     if (end_markers_.due(now_ns)) {
         signal(kSequenceLimit | command_->epoch);
     }
-    return std::min({probes_.next_ns(), end_markers_.next_ns(), now_ns + kIdleNs});
+    return std::min({errors_.next_ns(), probes_.next_ns(), end_markers_.next_ns(), now_ns + kIdleNs});
 }
 
 // A probe or an end marker, by its sequence.
@@ -102,7 +106,7 @@ void Publisher::obey(const Configure& command) {
         }
         // Whatever comes of it, the last step is over: what it sent with may be gone.
         epoch_ = command.epoch;
-        probes_ = end_markers_ = Repeats();
+        probes_ = end_markers_ = errors_ = Repeats();
         command_.reset();
         step_.reset();
         report_.reset();
@@ -143,6 +147,7 @@ void Publisher::obey(const Stop& command) {
         return;
     }
     if (!report_) {
+        errors_ = Repeats();
         step_->stop(command.stop_at_ns);
         report_ = Report{.ids = channel_.ids(), .epoch = command.epoch, .body = step_->report()};
         if (transport_.marks_end()) {

@@ -43,6 +43,7 @@ class Publisher {
     std::string endpoint_;
     Repeats probes_;
     Repeats end_markers_;
+    Repeats errors_;  // of a step that stopped early
     std::unique_ptr<Sending> step_;
     std::optional<Report> report_;
 };
