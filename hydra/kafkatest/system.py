@@ -198,7 +198,8 @@ class KafkaSystem:
         """New brokers in the place of our own that are in trouble; the user's are waited for.
 
         Raises:
-            BrokerError: the user's did not answer within ``COMES_BACK_WITHIN_S``.
+            BrokerError: the user's did not answer within ``COMES_BACK_WITHIN_S``, or the scenario's ``ready_timeout_s`` if
+                that is less.
         """
         if not self.trouble():
             return
@@ -214,7 +215,7 @@ class KafkaSystem:
             self._watch = Watch(self._topics, self._topic)
 
     def _await_answer(self, topics: Topics) -> None:
-        deadline = time.monotonic() + COMES_BACK_WITHIN_S
+        deadline = time.monotonic() + min(COMES_BACK_WITHIN_S, self._scenario.ready_timeout_s)
         while True:
             try:
                 topics.describe(REACH_TIMEOUT_S)

@@ -213,7 +213,7 @@ def test_no_topic_at_all_is_an_error(publisher: Bench) -> None:
 def test_a_broker_that_dies_leaves_an_honest_report(publisher: Bench, own_broker: EmbeddedBroker) -> None:
     log = Log(own_broker, 1)
     configured(publisher, 1, log.from_here(), probe=False)
-    window = publisher.start([CLIENT], 1, 1.5)
+    window = publisher.start([CLIENT], 1, 2.5)
     publisher.await_end(window, -1.0)
     kill(own_broker)
     publisher.await_end(window, -0.1)

@@ -31,14 +31,14 @@ def test_a_bootstrap_server_that_goes_away_ends_the_run_within_10_s_with_its_row
         pids = broker.pids
         assert pids is not None
         arguments = ("kafka-fixed", "--clients", "2,3,4", "--rate", 200, "--duration", 3, "--client", "confluent-kafka")
-        more = ("--set", "warmup_s=0", "--bootstrap", bootstrap, "--out", run)
+        more = ("--set", "warmup_s=0", "--set", "ready_timeout_s=10.0", "--bootstrap", bootstrap, "--out", run)
         with background(*arguments, *more, log=tmp_path / "log") as command:
             wait_until(lambda: len(steps(run)) == 1, 60, "the first row")
             wait_until(lambda: sum(e.startswith("window") for e in events(run)) == 2, 60, "the second step")
             family = command.family()
             os.kill(pids[1], signal.SIGKILL)
             wait_until(lambda: f"the Kafka broker at {bootstrap} is gone" in command.output(), 10, "the run to say so")
-            assert command.wait(20) == 1
+            assert command.wait(40) == 1
             assert gone(family)
             assert "Traceback" not in command.output()
     assert [row["status"] for row in table(run)] == ["ok", "failed"]
