@@ -14,7 +14,7 @@
 namespace hydra {
 
 // The fields of one object. Each is asked for by its name, and at the end none may be left over. Whatever is
-// not as described is refused with a ProtocolError.
+// not as described is refused with a ProtocolError, which says where.
 class Reader {
   public:
     using json = nlohmann::json;

@@ -46,7 +46,7 @@ class System {
 
 // One kind of client. The system outlives it.
 struct Kind {
-    System* system = nullptr;
+    const System* system = nullptr;
     Role role = Role::publisher;
 
     // As the command line has it: "zmq-sub".
