@@ -1,43 +1,37 @@
 // hydra-client KIND --group G --first-id N --count C: a group of Hydra clients; see docs/control-protocol.md.
-#include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <vector>
 
 #include "common/environment.h"
 #include "common/group.h"
 #include "common/options.h"
-#include "zmq/kinds.h"
+#include "zmq/system.h"
 #ifdef HYDRA_WITH_KAFKA
-#include "kafka/kinds.h"
+#include "kafka/system.h"
 #endif
 
 namespace {
 
-std::vector<hydra::Kind> offered_kinds() {
-    std::vector<hydra::Kind> kinds;
-    hydra::add_zmq_kinds(kinds);
+hydra::Systems offered_systems() {
+    hydra::Systems systems;
+    systems.push_back(std::make_unique<hydra::ZmqSystem>());
 #ifdef HYDRA_WITH_KAFKA
-    hydra::add_kafka_kinds(kinds);
+    systems.push_back(std::make_unique<hydra::KafkaSystem>());
 #endif
-    return kinds;
-}
-
-std::vector<std::string> names(const std::vector<hydra::Kind>& kinds) {
-    std::vector<std::string> all;
-    std::ranges::transform(kinds, std::back_inserter(all), &hydra::Kind::name);
-    return all;
+    return systems;
 }
 
 int run(int argc, char** argv) {
-    const std::vector<hydra::Kind> kinds = offered_kinds();
-    const hydra::Options options = hydra::parse_options(argc, argv, names(kinds));
-    const hydra::Kind& kind = *std::ranges::find(kinds, options.kind, &hydra::Kind::name);
+    const hydra::Systems systems = offered_systems();
+    const hydra::Options options = hydra::parse_options(argc, argv, systems);
     const hydra::Environment environment = hydra::read_environment();
-    if (const std::string objection = kind.objection ? kind.objection(options) : ""; !objection.empty()) {
-        throw hydra::EnvironmentError(objection);
-    }
-    return hydra::run_group(kind, options, environment);
+    options.kind.system->check(options.kind.role);
+    return hydra::run_group(options, environment);
+}
+
+int complain(const std::exception& e, int exit_code) {
+    std::fprintf(stderr, "hydra-client: %s\n", e.what());
+    return exit_code;
 }
 
 }  // namespace
@@ -45,11 +39,11 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
     try {
         return run(argc, argv);
+    } catch (const hydra::UsageError& e) {
+        return complain(e, hydra::kExitUsage);
     } catch (const hydra::EnvironmentError& e) {
-        std::fprintf(stderr, "hydra-client: %s\n", e.what());
-        return hydra::kExitUsage;
+        return complain(e, hydra::kExitUsage);
     } catch (const std::exception& e) {
-        std::fprintf(stderr, "hydra-client: %s\n", e.what());
-        return 1;
+        return complain(e, 1);
     }
 }

@@ -3,9 +3,12 @@
 
 #include <nlohmann/json.hpp>
 #include <set>
+#include <type_traits>
 
 #include "common/header.h"
 #include "common/protocol.h"
+#include "common/reader.h"
+#include "common/writer.h"
 #include "golden.h"
 
 using namespace hydra;
@@ -161,6 +164,38 @@ const std::set<std::string> kFromController = {"welcome",
                                                "quit",
                                                "quit-evict"};
 
+// The frame read and written again by the description of its type, whichever side sends it; "" where no
+// message of the set has that type.
+template <typename... Messages>
+std::string again(std::type_identity<std::variant<Messages...>>, const std::string& frame) {
+    const auto value = nlohmann::json::parse(frame);
+    std::string written;
+    const auto try_as = [&]<typename Message>(Message it) {
+        if (value["type"] != Message::kType) {
+            return;
+        }
+        std::string type;
+        int version = 0;
+        std::uint64_t seq = 0;
+        Reader reader(value);
+        reader.required("type", type);
+        reader.required("v", version);
+        reader.required("ids", it.ids);
+        const bool from_client = reader.optional("seq", seq);
+        Message::describe(it, reader);
+        reader.nothing_else();
+        Writer::json object = {{"type", type}, {"v", version}, {"ids", it.ids}};
+        if (from_client) {
+            object["seq"] = seq;
+        }
+        Writer writer(object);
+        Message::describe(it, writer);
+        written = object.dump();
+    };
+    (try_as(Messages()), ...);
+    return written;
+}
+
 template <typename T>
 T read(const std::string& name) {
     return std::get<T>(decode(content(golden("control/" + name + ".json"))));
@@ -172,6 +207,16 @@ TEST_CASE("what a client writes is what the golden files hold") {
     for (const auto& [name, written] : from_client()) {
         CAPTURE(name);
         CHECK(encode(written.message, written.seq) == content(golden("control/" + name + ".json")));
+    }
+}
+
+TEST_CASE("one description reads and writes a message, whichever side sends it") {
+    for (const auto& file : std::filesystem::directory_iterator(golden("control"))) {
+        CAPTURE(file.path());
+        const std::string frame = content(file.path());
+        CHECK(again(std::type_identity<FromClient>(), frame) +
+                  again(std::type_identity<FromController>(), frame) ==
+              frame);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "common/protocol.h"
+#include "common/reader.h"
 
 using namespace hydra;
 
@@ -66,6 +67,49 @@ TEST_CASE("null only where it says so") {
     refused(configure(R"("rate":null)"));
     refused(configure(R"("nodrop":null)"));
     refused(R"({"type":"quit","v":1,"ids":null})");
+}
+
+TEST_CASE("a refusal says where") {
+    const auto reason = [](const std::string& frame) -> std::string {
+        try {
+            decode(frame);
+            return "";
+        } catch (const ProtocolError& e) {
+            return e.what();
+        }
+    };
+    CHECK(reason(configure(R"("rate":0)")) == "settings: rate: a number out of its range");
+    CHECK(reason(R"({"type":"stop","v":1,"epoch":1})") == "the field is missing: stop_at_ns");
+    CHECK(reason(R"({"type":"stop","v":1,"epoch":-1,"stop_at_ns":1})") ==
+          "epoch: not a whole number in its range");
+}
+
+TEST_CASE("a report has one body, and its words are known ones") {
+    const auto read = [](const std::string& bodies) {
+        const auto value = nlohmann::json::parse(R"({"epoch":1,)" + bodies + "}");
+        Reader fields(value);
+        Report report;
+        Report::describe(report, fields);
+        fields.nothing_else();
+        return report;
+    };
+    const std::string nothing = R"("first_ns":0,"last_ns":0,"bytes":0,"usage":{})";
+    const std::string histogram = R"({"counts":[],"min_us":0,"max_us":0})";
+    const std::string sent =
+        R"({"sent":5,"acknowledged":5,"failed":0,"lag":)" + histogram + "," + nothing + "}";
+    const auto received = [&](const std::string& drain) {
+        return R"({"ledgers":[],"batches":0,"first_batch":0,"stale":0,"latency":)" + histogram + "," +
+               nothing + R"(,"drain":)" + drain + "}";
+    };
+    CHECK(std::get<PublisherReport>(read(R"("publisher":)" + sent).body).sent == 5);
+    const auto quiet = std::get<SubscriberReport>(read(R"("subscriber":)" + received(R"("quiet")")).body);
+    CHECK(quiet.drain == DrainEnd::quiet);
+    CHECK(quiet.felt);
+    CHECK_THROWS_AS(read(R"("subscriber":)" + received(R"("sudden")")), ProtocolError);
+    CHECK_THROWS_AS(read(R"("subscriber":)" + received("2")), ProtocolError);
+    CHECK_THROWS_AS(read(R"("publisher":null,"subscriber":null)"), ProtocolError);
+    CHECK_THROWS_AS(read(R"("publisher":)" + sent + R"(,"subscriber":)" + received(R"("quiet")")),
+                    ProtocolError);
 }
 
 TEST_CASE("limits of settings") {

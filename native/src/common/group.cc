@@ -47,7 +47,7 @@ struct Seat {
 // One thread and no socket for as long as it lives, so that it can fork at any time.
 class Parent {
   public:
-    Parent(const Kind& kind, const Options& options, const Environment& environment);
+    Parent(const Options& options, const Environment& environment);
     int run();
 
   private:
@@ -68,7 +68,6 @@ class Parent {
         return (id - options_.first_id) / options_.clients_per_process;
     }
 
-    const Kind& kind_;
     const Options& options_;
     const Environment& environment_;
     Pipe welcomes_;  // seats, from the clients
@@ -85,8 +84,8 @@ class Parent {
     bool stranded_ = false;
 };
 
-Parent::Parent(const Kind& kind, const Options& options, const Environment& environment)
-    : kind_(kind), options_(options), environment_(environment) {
+Parent::Parent(const Options& options, const Environment& environment)
+    : options_(options), environment_(environment) {
     for (std::uint32_t taken = 0; taken < options.count;) {
         const std::uint32_t count = std::min(options.clients_per_process, options.count - taken);
         waiting_.push_back(seats_.size());
@@ -191,7 +190,7 @@ int Parent::client_process(std::size_t index) {
     deaths_.close_write();
     kills_.close_read();
     const Seat& seat = seats_[index];
-    return run_clients(kind_, options_, environment_, seat.ids(), seat.forks - 1, [this, index] {
+    return run_clients(options_, environment_, seat.ids(), seat.forks - 1, [this, index] {
         static_cast<void>(!write(welcomes_.write_end(), &index, sizeof index));
         welcomes_.close_write();
     });
@@ -201,7 +200,7 @@ int Parent::warden_process() {
     deaths_.close_write();
     kills_.close_read();
     welcomes_.close_write();
-    return run_warden(kind_, options_, environment_, deaths_.read_end(), kills_.write_end());
+    return run_warden(options_, environment_, deaths_.read_end(), kills_.write_end());
 }
 
 // --- what happened
@@ -298,16 +297,16 @@ int Parent::end() {
 
 }  // namespace
 
-int run_group(const Kind& kind, const Options& options, const Environment& environment) {
+int run_group(const Options& options, const Environment& environment) {
     if (environment.lifeline) {
         die_with_parent(getppid());
     }
-    if (options.kind.ends_with("-sub")) {
+    if (options.kind.role == Role::subscriber) {
         // An arena for each of libzmq's threads would cost every one of thousands of subscribers its own
         // pages.
         mallopt(M_ARENA_MAX, 1);
     }
-    return Parent(kind, options, environment).run();
+    return Parent(options, environment).run();
 }
 
 }  // namespace hydra

@@ -4,7 +4,6 @@
 
 #include "common/environment.h"
 #include "common/options.h"
-#include "common/transport.h"
 
 namespace hydra {
 
@@ -12,6 +11,6 @@ inline constexpr int kExitUsage = 2;
 inline constexpr int kExitWardenDied = 5;
 
 // Runs a group until its clients have been dismissed or its lifeline closes; returns the exit code.
-int run_group(const Kind& kind, const Options& options, const Environment& environment);
+int run_group(const Options& options, const Environment& environment);
 
 }  // namespace hydra

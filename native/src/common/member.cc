@@ -25,7 +25,7 @@ namespace {
 // socket twice.
 zmq::context_t make_context(const Options& options, std::size_t clients) {
     zmq::context_t context;
-    context.set(zmq::ctxopt::io_threads, options.data.io_threads);
+    context.set(zmq::ctxopt::io_threads, options.kind.system->io_threads());
     context.set(zmq::ctxopt::max_sockets, static_cast<int>(2 * clients + 6));
     return context;
 }
@@ -52,14 +52,15 @@ Answer await_welcome(Channel& channel, double within_s) {
     return Answer::none;
 }
 
-bool serve(const Kind& kind, const Options& options, const Environment& environment, zmq::context_t& context,
+bool serve(const Options& options, const Environment& environment, zmq::context_t& context,
            Channel& channel) {
-    if (kind.role == Role::publisher) {
-        const auto transport = kind.open_publisher(context, options);
+    const System& system = *options.kind.system;
+    if (options.kind.role == Role::publisher) {
+        const auto transport = system.open_publisher(context);
         return Publisher(channel, *transport, options.pacing, MemoryLimit(environment.memory_limit_bytes))
             .run();
     }
-    return Subscriber(channel, [&] { return kind.open_subscriber(context, options); }).run();
+    return Subscriber(channel, [&] { return system.open_subscriber(context); }).run();
 }
 
 // The parent kills what runs of them. Whoever asks for the end of those that are gone for good has not heard
@@ -77,16 +78,16 @@ void end_clients(Channel& channel, const Ids& ids, const std::vector<ChildExit>&
 
 }  // namespace
 
-int run_clients(const Kind& kind, const Options& options, const Environment& environment, const Ids& ids,
+int run_clients(const Options& options, const Environment& environment, const Ids& ids,
                 std::uint32_t incarnation, const std::function<void()>& welcomed) {
     zmq::context_t context = make_context(options, ids.size());
     Channel channel(context, environment.credentials,
                     {.ids = ids,
-                     .role = kind.role,
+                     .role = options.kind.role,
                      .group = options.group,
                      .warden = false,
                      .incarnation = incarnation,
-                     .versions = kind.versions});
+                     .versions = options.kind.system->versions()});
     switch (await_welcome(channel, environment.welcome_within_s)) {
         case Answer::quit:
             return kExitDismissed;
@@ -99,7 +100,7 @@ int run_clients(const Kind& kind, const Options& options, const Environment& env
     }
     welcomed();
     try {
-        return serve(kind, options, environment, context, channel) ? kExitDismissed : kExitStranded;
+        return serve(options, environment, context, channel) ? kExitDismissed : kExitStranded;
     } catch (const std::exception& e) {
         channel.complain(ids, 0, e.what(), true);
         std::fprintf(stderr, "client %u: %s\n", ids.front(), e.what());
@@ -107,14 +108,13 @@ int run_clients(const Kind& kind, const Options& options, const Environment& env
     }
 }
 
-int run_warden(const Kind& kind, const Options& options, const Environment& environment, int deaths,
-               int kills) {
+int run_warden(const Options& options, const Environment& environment, int deaths, int kills) {
     Ids ids(options.count);
     std::iota(ids.begin(), ids.end(), options.first_id);
     zmq::context_t context = make_context(options, 0);
     Channel channel(context, environment.credentials,
                     {.ids = ids,
-                     .role = kind.role,
+                     .role = options.kind.role,
                      .group = options.group,
                      .warden = true,
                      .incarnation = 0,

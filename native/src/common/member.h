@@ -6,7 +6,6 @@
 #include "common/environment.h"
 #include "common/messages.h"
 #include "common/options.h"
-#include "common/transport.h"
 
 namespace hydra {
 
@@ -26,12 +25,11 @@ struct Death {
 
 // The life of a process with these clients; returns its exit code. Calls `welcomed` when the controller has
 // answered.
-int run_clients(const Kind& kind, const Options& options, const Environment& environment, const Ids& ids,
+int run_clients(const Options& options, const Environment& environment, const Ids& ids,
                 std::uint32_t incarnation, const std::function<void()>& welcomed);
 
 // The life of the warden: reports the deaths that the parent writes to one pipe until that closes, and writes
 // the ids of clients that it was told to end to the other.
-int run_warden(const Kind& kind, const Options& options, const Environment& environment, int deaths,
-               int kills);
+int run_warden(const Options& options, const Environment& environment, int deaths, int kills);
 
 }  // namespace hydra

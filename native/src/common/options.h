@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "common/messages.h"
+#include "common/system.h"
 
 namespace hydra {
 
@@ -14,17 +17,9 @@ enum class Pacing {
     bursty,  // each second's messages at its start, as a program that paces by whole seconds sends them
 };
 
-// The data plane of raw ZMQ; 0 leaves a size to the kernel.
-struct DataPlane {
-    int io_threads = 1;
-    int sndbuf_bytes = 0;
-    int rcvbuf_bytes = 0;
-    bool ipc = false;
-    bool secure = false;
-};
-
+// What all systems have; a system keeps its own.
 struct Options {
-    std::string kind;
+    Kind kind;
     std::string group;
     Id first_id = 0;
     std::uint32_t count = 1;
@@ -32,10 +27,16 @@ struct Options {
     std::uint32_t respawns = 3;
     std::uint32_t clients_per_process = 1;
     Pacing pacing = Pacing::smooth;
-    DataPlane data;
 };
 
-// Ends the program with 2 and one line on stderr where the arguments make no sense, with 0 after --help.
-Options parse_options(int argc, char** argv, const std::vector<std::string>& kinds);
+// Arguments that make no sense, as one line for the user.
+struct UsageError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+using Systems = std::vector<std::unique_ptr<System>>;
+
+// Sets the options of the chosen system, too. Throws UsageError; ends the program with 0 after --help.
+Options parse_options(int argc, const char* const* argv, const Systems& systems);
 
 }  // namespace hydra

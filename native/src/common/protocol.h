@@ -11,6 +11,8 @@
 
 namespace hydra {
 
+inline constexpr int kVersion = 1;
+
 // A frame that is no message of this protocol; it is ignored and changes nothing.
 struct ProtocolError : std::runtime_error {
     using std::runtime_error::runtime_error;

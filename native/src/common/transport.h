@@ -1,13 +1,10 @@
-// What a client needs of its system: the two interfaces that every transport implements.
+// What a client needs of its system: the two interfaces that every transport implements; system.h opens them.
 //
 // A transport owns one data connection. It is made after the fork, in the client's own process, and is used
 // by one thread. Sequences, times and ledgers are the business of the publisher and subscriber loops.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -17,11 +14,6 @@
 #include "common/batch.h"
 #include "common/header.h"
 #include "common/messages.h"
-#include "common/options.h"
-
-namespace zmq {
-class context_t;
-}
 
 namespace hydra {
 
@@ -120,18 +112,6 @@ class SubscriberTransport {
         static_cast<void>(end_offsets);
         return 0;
     }
-};
-
-// One kind of client that this program offers. `open_*` run in the client's process, after the fork.
-struct Kind {
-    std::string name;  // "zmq-sub"
-    Role role = Role::publisher;
-    std::map<std::string, std::string> versions;  // of the libraries, for hello
-    std::function<std::unique_ptr<PublisherTransport>(zmq::context_t&, const Options&)> open_publisher;
-    std::function<std::unique_ptr<SubscriberTransport>(zmq::context_t&, const Options&)> open_subscriber;
-    // What this kind finds wrong with the options or the environment before anything is forked; "" if
-    // nothing.
-    std::function<std::string(const Options&)> objection;
 };
 
 }  // namespace hydra

@@ -28,8 +28,8 @@ std::string first_port() {
 
 }  // namespace
 
-ZmqPublisher::ZmqPublisher(zmq::context_t& context, const Options& options)
-    : context_(context), data_(options.data), host_(variable("HYDRA_DATA_HOST")), port_(first_port()) {
+ZmqPublisher::ZmqPublisher(zmq::context_t& context, const ZmqOptions& options)
+    : context_(context), options_(options), host_(variable("HYDRA_DATA_HOST")), port_(first_port()) {
     if (host_.empty()) {
         host_ = "127.0.0.1";
     }
@@ -48,14 +48,15 @@ std::string ZmqPublisher::configure(const Configure& command) {
 void ZmqPublisher::open() {
     try {
         // PUB never blocks; XPUB with NODROP waits for at most its timeout.
-        open_data_socket(socket_, context_, nodrop_ ? zmq::socket_type::xpub : zmq::socket_type::pub, data_);
+        open_data_socket(socket_, context_, nodrop_ ? zmq::socket_type::xpub : zmq::socket_type::pub,
+                         options_);
         socket_.set(zmq::sockopt::backlog, kBacklog);
         socket_.set(zmq::sockopt::sndhwm, sndhwm_);
         if (nodrop_) {
             socket_.set(zmq::sockopt::xpub_nodrop, 1);
             socket_.set(zmq::sockopt::sndtimeo, kSendTimeoutMs);
         }
-        if (data_.secure) {
+        if (options_.secure) {
             socket_.set(zmq::sockopt::curve_server, true);
             socket_.set(zmq::sockopt::curve_secretkey, read_data_keys(Role::publisher).server_secret);
         }
@@ -73,8 +74,8 @@ void ZmqPublisher::open() {
 void ZmqPublisher::bind() {
     // Abstract: no file is left behind, and nobody needs to agree on a folder.
     const std::string where =
-        data_.ipc ? "ipc://@hydra-" + std::to_string(getpid()) + "-" + std::to_string(monotonic_ns())
-                  : "tcp://" + host_ + ":" + port_;
+        options_.ipc ? "ipc://@hydra-" + std::to_string(getpid()) + "-" + std::to_string(monotonic_ns())
+                     : "tcp://" + host_ + ":" + port_;
     const std::int64_t deadline = monotonic_ns() + kRebindWithinNs;
     while (true) {
         try {

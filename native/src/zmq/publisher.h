@@ -5,14 +5,14 @@
 #include <string>
 #include <zmq.hpp>
 
-#include "common/options.h"
 #include "common/transport.h"
+#include "zmq/options.h"
 
 namespace hydra {
 
 class ZmqPublisher final : public PublisherTransport {
   public:
-    ZmqPublisher(zmq::context_t& context, const Options& options);
+    ZmqPublisher(zmq::context_t& context, const ZmqOptions& options);
 
     std::string configure(const Configure& command) override;
     void probe(const Header& header) override;
@@ -27,7 +27,7 @@ class ZmqPublisher final : public PublisherTransport {
     bool send_one(const Header& header, std::uint64_t message_size);
 
     zmq::context_t& context_;
-    DataPlane data_;
+    ZmqOptions options_;
     std::string host_;
     std::string port_;
     zmq::socket_t socket_;

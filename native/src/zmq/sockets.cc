@@ -46,16 +46,16 @@ DataKeys read_data_keys(Role role) {
 }
 
 void open_data_socket(zmq::socket_t& socket, zmq::context_t& context, zmq::socket_type type,
-                      const DataPlane& data) {
+                      const ZmqOptions& options) {
     const std::int64_t patience_ns = socket ? kReleasedWithinNs : 0;
     socket.close();
     socket = make_socket(context, type, monotonic_ns() + patience_ns);
     socket.set(zmq::sockopt::linger, 0);
-    if (data.sndbuf_bytes > 0) {
-        socket.set(zmq::sockopt::sndbuf, data.sndbuf_bytes);
+    if (options.sndbuf_bytes > 0) {
+        socket.set(zmq::sockopt::sndbuf, options.sndbuf_bytes);
     }
-    if (data.rcvbuf_bytes > 0) {
-        socket.set(zmq::sockopt::rcvbuf, data.rcvbuf_bytes);
+    if (options.rcvbuf_bytes > 0) {
+        socket.set(zmq::sockopt::rcvbuf, options.rcvbuf_bytes);
     }
 }
 

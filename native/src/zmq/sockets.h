@@ -4,8 +4,8 @@
 #include <string>
 #include <zmq.hpp>
 
-#include "common/options.h"
 #include "common/transport.h"
+#include "zmq/options.h"
 
 namespace hydra {
 
@@ -23,7 +23,7 @@ DataKeys read_data_keys(Role role);
 // one that is there, which is closed first. libzmq releases that a little later, in threads of its own: then
 // this waits for it rather than run out of descriptors. Throws zmq::error_t.
 void open_data_socket(zmq::socket_t& socket, zmq::context_t& context, zmq::socket_type type,
-                      const DataPlane& data);
+                      const ZmqOptions& options);
 
 // Why there is no data socket, as a text for the user.
 TransportError no_data_socket(const zmq::error_t& error);

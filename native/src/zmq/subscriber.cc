@@ -36,10 +36,10 @@ void ZmqSubscriber::configure(const Configure& command) {
 void ZmqSubscriber::connect() {
     fd_ = -1;
     try {
-        open_data_socket(socket_, context_, zmq::socket_type::sub, data_);
+        open_data_socket(socket_, context_, zmq::socket_type::sub, options_);
         socket_.set(zmq::sockopt::rcvhwm, rcvhwm_);
         socket_.set(zmq::sockopt::subscribe, "");
-        if (data_.secure) {
+        if (options_.secure) {
             secure(socket_);
         }
         for (const PublisherEndpoint& publisher : publishers_) {

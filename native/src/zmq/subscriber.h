@@ -5,14 +5,15 @@
 #include <vector>
 #include <zmq.hpp>
 
-#include "common/options.h"
 #include "common/transport.h"
+#include "zmq/options.h"
 
 namespace hydra {
 
 class ZmqSubscriber final : public SubscriberTransport {
   public:
-    ZmqSubscriber(zmq::context_t& context, const Options& options) : context_(context), data_(options.data) {}
+    ZmqSubscriber(zmq::context_t& context, const ZmqOptions& options)
+        : context_(context), options_(options) {}
 
     void configure(const Configure& command) override;
     bool receive(Batch& batch) override;
@@ -23,7 +24,7 @@ class ZmqSubscriber final : public SubscriberTransport {
     void connect();
 
     zmq::context_t& context_;
-    DataPlane data_;
+    ZmqOptions options_;
     zmq::socket_t socket_;
     int fd_ = -1;
     int rcvhwm_ = 0;

@@ -1,0 +1,220 @@
+// Reads what messages.h describes from parsed JSON.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <concepts>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+#include <utility>
+
+#include "common/protocol.h"
+
+namespace hydra {
+
+// The fields of one object. Each is asked for by its name, and at the end none may be left over. Whatever is
+// not as described is refused with a ProtocolError, which says where.
+class Reader {
+  public:
+    using json = nlohmann::json;
+
+    explicit Reader(const json& value) : object_(object(value)) {}
+
+    void required(const char* name, auto& into, const auto&... limit) {
+        if (!optional(name, into, limit...)) {
+            refuse(std::string("the field is missing: ") + name);
+        }
+    }
+
+    // Where the field is missing, `into` stays as it is. Returns whether it is there.
+    bool optional(const char* name, auto& into, const auto&... limit) {
+        const auto field = object_.find(name);
+        if (field == object_.end()) {
+            return false;
+        }
+        ++asked_;
+        try {
+            read(*field, into, limit...);
+        } catch (const ProtocolError& e) {
+            refuse(std::string(name) + ": " + e.what());
+        }
+        return true;
+    }
+
+    // One field for each type, of which exactly one is there and not null.
+    template <typename... Types>
+    void either(const std::array<const char*, sizeof...(Types)>& names, std::variant<Types...>& into) {
+        std::size_t asked = 0;
+        std::size_t found = 0;
+        const auto ask = [&]<typename Type>(std::optional<Type> value) {
+            optional(names[asked++], value);
+            if (value) {
+                into = *std::move(value);
+                ++found;
+            }
+        };
+        (ask(std::optional<Types>()), ...);
+        if (found != 1) {
+            refuse("not exactly one of the fields that exclude each other");
+        }
+    }
+
+    void nothing_else() const {
+        if (asked_ != object_.size()) {
+            refuse("an unknown field");
+        }
+    }
+
+    [[noreturn]] static void refuse(const std::string& what) { throw ProtocolError(what); }
+
+  private:
+    static const json& object(const json& value) {
+        if (!value.is_object()) {
+            refuse("not an object");
+        }
+        return value;
+    }
+
+    static void read(const json& value, bool& into) {
+        if (!value.is_boolean()) {
+            refuse("not a boolean");
+        }
+        into = value.get<bool>();
+    }
+
+    template <std::integral T>
+    static void read(const json& value, T& into, const Whole& limit = kWhole<T>) {
+        // The parser takes a whole number as unsigned, as signed where it has a minus sign, and as a float
+        // beyond 64 bits.
+        const bool fits = value.is_number_unsigned() ? value.get<std::uint64_t>() <= INT64_MAX
+                                                     : value.is_number_integer() && limit.least < 0;
+        if (!fits || value.get<std::int64_t>() < limit.least || value.get<std::int64_t>() > limit.most) {
+            refuse("not a whole number in its range");
+        }
+        into = value.get<T>();
+    }
+
+    static void read(const json& value, double& into, const Number& limit) {
+        if (!value.is_number()) {
+            refuse("not a number");
+        }
+        if (value < limit.least || value > limit.most) {
+            refuse("a number out of its range");
+        }
+        into = value.get<double>();
+    }
+
+    static void read(const json& value, std::optional<double>& into, const OrMax& number) {
+        if (value == "max") {
+            into.reset();
+        } else {
+            read(value, into.emplace(), number.limit);
+        }
+    }
+
+    static void read(const json& value, std::string& into) {
+        if (!value.is_string()) {
+            refuse("not a text");
+        }
+        into = value.get_ref<const std::string&>();
+    }
+
+    static void read(const json& value, std::string& into, const OneOf& known) {
+        read(value, into);
+        if (std::ranges::find(known, into) == known.end()) {
+            refuse("an unknown word");
+        }
+    }
+
+    template <typename T>
+        requires std::is_enum_v<T>
+    static void read(const json& value, T& into) {
+        const auto known = words(into);
+        const auto found = std::ranges::find(known, value);
+        if (found == known.end()) {
+            refuse("an unknown word");
+        }
+        into = static_cast<T>(found - known.begin());
+    }
+
+    template <typename T>
+    static void read(const json& value, std::optional<T>& into, const auto&... limit) {
+        if (value.is_null()) {
+            into.reset();
+        } else {
+            read(value, into.emplace(), limit...);
+        }
+    }
+
+    template <typename T>
+    static void read(const json& value, std::vector<T>& into) {
+        if (!value.is_array()) {
+            refuse("not an array");
+        }
+        into.reserve(value.size());
+        for (const json& item : value) {
+            read(item, into.emplace_back());
+        }
+    }
+
+    static void read(const json& value, std::vector<Range>& into) {
+        read<Range>(value, into);
+        for (std::size_t i = 0; i < into.size(); ++i) {
+            if (into[i].first > into[i].last || (i > 0 && into[i].first <= into[i - 1].last)) {
+                refuse("ranges must rise");
+            }
+        }
+    }
+
+    static void read(const json& value, Range& into) { read_pair(value, into.first, into.last); }
+    static void read(const json& value, Interval& into) { read_pair(value, into.begin_ns, into.end_ns); }
+
+    static void read_pair(const json& value, auto& first, auto& second) {
+        if (!value.is_array() || value.size() != 2) {
+            refuse("not an array of two");
+        }
+        read(value[0], first);
+        read(value[1], second);
+    }
+
+    static void read(const json& value, std::map<std::string, std::string>& into) {
+        for (const auto& [key, text] : object(value).items()) {
+            read(text, into[key]);
+        }
+    }
+
+    static void read(const json& value, Offsets& into) {
+        for (const auto& [key, offset] : object(value).items()) {
+            read(offset, into[partition(key)]);
+        }
+    }
+
+    static std::int32_t partition(const std::string& key) {
+        std::int32_t it = -1;
+        const auto [stopped, error] = std::from_chars(key.data(), key.data() + key.size(), it);
+        if (error != std::errc() || it < 0 || std::to_string(it) != key) {
+            refuse("not a partition's number");
+        }
+        return it;
+    }
+
+    // An object that describes itself.
+    template <typename T>
+        requires std::is_class_v<T>
+    static void read(const json& value, T& into) {
+        Reader fields(value);
+        T::describe(into, fields);
+        if constexpr (!requires { T::kOthersAllowed; }) {
+            fields.nothing_else();
+        }
+    }
+
+    template <typename T>
+    static constexpr Whole kWhole{0, std::min<std::uint64_t>(std::numeric_limits<T>::max(), INT64_MAX)};
+
+    const json& object_;
+    std::size_t asked_ = 0;
+};
+
+}  // namespace hydra

@@ -1,0 +1,58 @@
+// What a messaging system offers to this program: its options and its transports.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/messages.h"
+#include "common/transport.h"
+
+namespace CLI {
+class App;
+}
+
+namespace zmq {
+class context_t;
+}
+
+namespace hydra {
+
+class System {
+  public:
+    virtual ~System() = default;
+
+    [[nodiscard]] virtual std::string name() const = 0;
+
+    // Of the libraries, for hello.
+    [[nodiscard]] virtual std::map<std::string, std::string> versions() const = 0;
+
+    // Adds the options that only this system has. They are set when the command line is parsed, and refused
+    // where another system was chosen.
+    virtual void add_options(CLI::App& app) { static_cast<void>(app); }
+
+    // Looks at the options and the environment before anything is forked. Throws EnvironmentError.
+    virtual void check(Role role) const { static_cast<void>(role); }
+
+    // libzmq's threads in a client's context, which the control channel uses as well.
+    [[nodiscard]] virtual int io_threads() const { return 1; }
+
+    // Both run in the client's process, after the fork.
+    [[nodiscard]] virtual std::unique_ptr<PublisherTransport> open_publisher(
+        zmq::context_t& context) const = 0;
+    [[nodiscard]] virtual std::unique_ptr<SubscriberTransport> open_subscriber(
+        zmq::context_t& context) const = 0;
+};
+
+// One kind of client. The system outlives it.
+struct Kind {
+    const System* system = nullptr;
+    Role role = Role::publisher;
+
+    // As the command line has it: "zmq-sub".
+    [[nodiscard]] std::string name() const {
+        return system->name() + (role == Role::publisher ? "-pub" : "-sub");
+    }
+};
+
+}  // namespace hydra
