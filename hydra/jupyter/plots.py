@@ -106,7 +106,7 @@ def _two(run: Run, each: Sequence[str], together: str) -> go.Figure | None:
     figure, known = panels(list(sides)), columns_of(run.scenario)
     places = [(c, panel) for panel, columns in enumerate(sides.values(), start=1) for c in columns]
     for (column, panel), color in zip(places, qualitative.D3, strict=False):
-        name = known[column].title
+        name = known.get(column, Column(column)).title
         line(figure, rows, CLIENTS, column, name, color, panel=panel, interval=_interval(run, column))
         dotted(figure, run.published.rows if run.published else (), column, name, color, panel)
     return finish(figure, STEP[CLIENTS].axis_title, [STEP[AVG_RX].unit] * len(sides))
