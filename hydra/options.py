@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from hydra.columns.names import LOSS
 from hydra.config import CLIENTS, parse_set
 from hydra.kafkatest.properties import parse, parse_file
 
@@ -97,7 +98,13 @@ run_flags = _flags(
     click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Replace any key of the scenario."),
     click.option("--resume", type=PATH, metavar="DIR", help="Go on with the run in DIR."),
     click.option("--repeat", type=int, metavar="N", help="Measure each row N times: mean and 95 % interval."),
-    click.option("--fail-if", "fail_if", multiple=True, metavar="EXPR", help="Exit with 3 if a row's figure is so."),
+    click.option(
+        "--fail-if",
+        "fail_if",
+        multiple=True,
+        metavar="EXPR",
+        help=f"Exit with 3 if a row's figure is so, such as '{LOSS} > 0.5'; takes every column of numbers.",
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON instead of the table."),
     click.option("--quiet", is_flag=True, help="Print warnings and the table only."),
 )

@@ -16,6 +16,7 @@ from typing import Final
 from hydra.brokers import DeployedBrokers, wanted
 from hydra.client.clock import wall_offset_ns
 from hydra.cluster.engine import Engine, GroupEvents
+from hydra.columns.names import CLIENTS, STATUS
 from hydra.console import Observer, duration
 from hydra.control.controller import Controller
 from hydra.deployment import Deployment
@@ -39,7 +40,6 @@ from hydra.results.store import CLIENTS_FACT, ENDED_FACT, ERROR_FACT, RunStore
 from hydra.results.tables import write
 from hydra.step import RawStep, Stepper
 from hydra.sweep import Row, for_scenario
-from hydra.sweep.columns import CLIENTS, STATUS
 from hydra.sweep.repeated import MERGED_IN_REPEATS
 from hydra.system import System
 

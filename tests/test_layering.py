@@ -19,6 +19,7 @@ TIERS = {
     # Lowest first. A room uses rooms of lower tiers and of its own.
     "nouns": ["hydra", "hydra.model", "hydra.errors"],
     "pure": [
+        "hydra.columns",
         "hydra.sweep",
         "hydra.measure",
         "hydra.cluster.constraints",
@@ -74,7 +75,7 @@ STRANGERS = [{"hydra.zmqtest", "hydra.kafkatest"}]
 ONLY = {
     "hydra.jupyter": {
         *("hydra.jupyter", "hydra.model", "hydra.errors"),
-        *("hydra.results", "hydra.measure", "hydra.sweep"),
+        *("hydra.results", "hydra.measure", "hydra.sweep", "hydra.columns"),
     },
 }
 """All that a room may use of hydra."""

@@ -9,10 +9,10 @@ from typing import Any, Final
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from hydra.columns.column import HIGH, INTERVAL, LOW
+from hydra.columns.names import CLIENTS
 from hydra.model import Figure, number
 from hydra.sweep import Row
-from hydra.sweep.columns import CLIENTS
-from hydra.sweep.repeated import HIGH, INTERVAL, LOW
 
 Marked = list[tuple[Row, str]]
 """Rows, each with its notes as one text, "" where its figures can be taken as they are."""
@@ -26,7 +26,6 @@ _NARROWEST: Final = 0.5
 """Decades that an axis shows at least."""
 _DIGITS: Final = ((4.0, (1,)), (2.0, (1, 3)), (0.9, (1, 2, 5)), (0.0, (1, 1.5, 2, 3, 4, 5, 6, 8)))
 """Which ticks a decade has, by how many decades the axis shows."""
-_AXES: Final = {CLIENTS: "clients", "msg_batch": "messages per batch", "requested_rate": "rate asked for, messages/s"}
 
 
 def panels(titles: Sequence[str]) -> go.Figure:
@@ -136,13 +135,13 @@ def level(figure: go.Figure, value: float, text: str) -> None:
     figure.add_annotation(text=text, showarrow=False, font={"color": _LEVEL}, **at)
 
 
-def finish(figure: go.Figure, x: str, units: Sequence[str], floor: Floor | None = None) -> go.Figure | None:
+def finish(figure: go.Figure, across: str, upwards: Sequence[str], floor: Floor | None = None) -> go.Figure | None:
     """Axes, legend and size; None if nothing was drawn.
 
     Args:
         figure: with all its lines.
-        x: the column across.
-        units: of each panel's axis upwards.
+        across: the title of the axis across.
+        upwards: the title of each panel's axis upwards.
         floor: for an axis of losses.
     """
     if not figure.data:
@@ -156,13 +155,13 @@ def finish(figure: go.Figure, x: str, units: Sequence[str], floor: Floor | None 
         hovermode="closest",
         showlegend=True,
     )
-    across = sorted({float(at) for trace in figure.data for at in trace.x})
-    figure.update_xaxes(type="log", title_text=_AXES.get(x, x), gridcolor=_GRID, **_ticks_at(across))
-    for panel, unit in enumerate(units, start=1):
+    values_across = sorted({float(at) for trace in figure.data for at in trace.x})
+    figure.update_xaxes(type="log", title_text=across, gridcolor=_GRID, **_ticks_at(values_across))
+    for panel, title in enumerate(upwards, start=1):
         name = _axis("y", panel)
         values = [float(y) for t in figure.data if (t.yaxis or "y") == name for y in t.y if y]
-        upwards = {"type": "log", "gridcolor": _GRID, "title": {"text": unit, "standoff": 8}}
-        figure.update_layout({f"yaxis{name[1:]}": upwards | (floor.axis() if floor else _log_axis(values))})
+        look = {"type": "log", "gridcolor": _GRID, "title": {"text": title, "standoff": 8}}
+        figure.update_layout({f"yaxis{name[1:]}": look | (floor.axis() if floor else _log_axis(values))})
     return figure
 
 

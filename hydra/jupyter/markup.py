@@ -8,6 +8,8 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final
 
+from hydra.columns import Column, columns_of, in_order
+from hydra.columns.column import COUNT, INTERVAL, REPEATS
 from hydra.jupyter.cautions import Caution, cautions
 from hydra.jupyter.recorded import Run
 from hydra.model import Figure
@@ -15,9 +17,8 @@ from hydra.results.compare import Cell, Line, asked, compare, differences
 from hydra.results.notes import MARK
 from hydra.results.searched import efforts, interval_of, legend, whole
 from hydra.results.store import CLIENTS_FACT
-from hydra.results.tables import columns_of, headings, published_columns, said_by
+from hydra.results.tables import said_by, table_columns
 from hydra.sweep import Row
-from hydra.sweep.repeated import COUNT, INTERVAL, REPEATS
 
 UNKNOWN: Final = "—"
 
@@ -129,13 +130,11 @@ def table(run: Run) -> Html:
     """The table with the published headings, then all columns, folded away."""
     if not run.rows:
         return block('<p class="empty">No row was measured.</p>')
-    published = published_columns(run.scenario)
-    columns = list(dict.fromkeys((published[0], *run.scenario.sweep.vary, *published)))
-    titles = headings(run.scenario)
-    head = "".join(f"<th>{escape(titles.get(c, c))}</th>" for c in columns)
+    columns = table_columns(run.scenario)
+    head = "".join(f"<th>{escape(c.title)}</th>" for c in columns)
     body = "".join(_row(run, row, notes, columns) for row, notes in zip(run.rows, run.notes, strict=True))
     below = [legend(run.scenario, run.rows), *efforts(run.scenario, run.rows)]
-    every = columns_of(run.scenario, run.rows)
+    every = in_order(run.scenario, run.rows)
     return block(
         _scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows")
         + "".join(f'<p class="below">{escape(text)}</p>' for text in below if text)
@@ -143,7 +142,7 @@ def table(run: Run) -> Html:
     )
 
 
-def _row(run: Run, row: Row, notes: Sequence[str], columns: Sequence[str]) -> str:
+def _row(run: Run, row: Row, notes: Sequence[str], columns: Sequence[Column]) -> str:
     cells = [_with_interval(run, row, c) for c in columns]
     if notes:
         cells[0] = f'<span class="mark">{MARK}</span> {cells[0]}'
@@ -152,25 +151,31 @@ def _row(run: Run, row: Row, notes: Sequence[str], columns: Sequence[str]) -> st
     return f'<tr class="{status}"{hint}>{"".join(f"<td>{c}</td>" for c in cells)}</tr>'
 
 
-def _with_interval(run: Run, row: Row, column: str) -> str:
-    if limits := interval_of(row, column, run.scenario):
+def _with_interval(run: Run, row: Row, column: Column) -> str:
+    if limits := interval_of(row, column.name, run.scenario):
         low, high = (whole(limit, grouped=True) for limit in limits)
-        return f'{whole(row[column], grouped=True)} <span class="interval">[{low} – {high}]</span>'
-    return figure(column, row.get(column)) + _interval(row, column)
+        return f'{whole(row[column.name], grouped=True)} <span class="interval">[{low} – {high}]</span>'
+    return figure(column, row.get(column.name)) + _interval(row, column)
 
 
-def _interval(row: Row, column: str) -> str:
+def _interval(row: Row, column: Column) -> str:
     """Half the 95 % interval of a repeated row's mean, and of how many repeats it is if not of all."""
-    half, count = row.get(column + INTERVAL), row.get(column + COUNT)
+    half, count = row.get(column.name + INTERVAL), row.get(column.name + COUNT)
     shown = [] if half is None else [f"± {figure(column, half)}"]
     shown += [] if count is None else [f"({count} of {row.get(REPEATS)})"]
     return f' <span class="interval">{" ".join(shown)}</span>' if shown else ""
 
 
-def _everything(rows: Iterable[Row], columns: Sequence[str]) -> str:
-    head = "".join(f"<th>{escape(c)}</th>" for c in columns)
-    body = "".join("<tr>" + "".join(f"<td>{figure(c, r.get(c))}</td>" for c in columns) + "</tr>" for r in rows)
+def _everything(rows: Iterable[Row], columns: Sequence[Column]) -> str:
+    head = "".join(f"<th{_hint(c)}>{escape(c.name)}</th>" for c in columns)
+    body = "".join("<tr>" + "".join(f"<td>{figure(c, r.get(c.name))}</td>" for c in columns) + "</tr>" for r in rows)
     return _scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows every")
+
+
+def _hint(column: Column) -> str:
+    """What a heading says when it is pointed at: the unit and the definition."""
+    text = ": ".join(filter(None, (column.unit, column.help)))
+    return f' title="{escape(text)}"' if text else ""
 
 
 def comparison(run: Run) -> Html:
@@ -178,13 +183,13 @@ def comparison(run: Run) -> Html:
     if run.published is None:
         return block('<p class="empty">This experiment was never published: there is nothing to lay beside it.</p>')
     lines = compare(run.rows, run.published, run.scenario.sweep.vary)
-    titles = headings(run.scenario)
-    columns = [c for c in run.published.columns if lines and c in lines[0].cells]
-    keys = list(lines[0].key) if lines else []
-    head = "".join(f'<th rowspan="2">{escape(titles.get(k, k))}</th>' for k in keys)
-    head += "".join(f'<th colspan="3" class="first">{escape(titles.get(c, c))}</th>' for c in columns)
+    known = columns_of(run.scenario)
+    columns = [known.get(c, Column(c)) for c in run.published.columns if lines and c in lines[0].cells]
+    keys = [known.get(key, Column(key)) for key in (lines[0].key if lines else ())]
+    head = "".join(f'<th rowspan="2">{escape(key.title)}</th>' for key in keys)
+    head += "".join(f'<th colspan="3" class="first">{escape(c.title)}</th>' for c in columns)
     under = '<th class="first">here</th><th>publ.</th><th>ratio</th>' * len(columns)
-    body = "".join(_line(line, columns) for line in lines)
+    body = "".join(_line(line, keys, columns) for line in lines)
     differing = differences(run.scenario, asked(run.published))
     note = f"Published: <code>{escape(run.published.reference.file)}</code>, measured on other machines. "
     note += f"This run asked for {escape('; '.join(differing))}. " if differing else ""
@@ -199,16 +204,16 @@ def comparison(run: Run) -> Html:
 _SIDES: Final = {"both": "", "measured": "not published", "published": "not measured in this run"}
 
 
-def _line(line: Line, columns: Iterable[str]) -> str:
+def _line(line: Line, keys: Iterable[Column], columns: Iterable[Column]) -> str:
     mark = " *" if line.side == "measured" else ""
-    (first, *others) = (figure(name, value) for name, value in line.key.items())
-    keys = "".join(f"<td>{text}</td>" for text in (first + mark, *others))
-    cells = "".join(_cell(c, line.cells[c]) for c in columns)
+    (first, *others) = (figure(key, line.key[key.name]) for key in keys)
+    told = "".join(f"<td>{text}</td>" for text in (first + mark, *others))
+    cells = "".join(_cell(c, line.cells[c.name]) for c in columns)
     hint = f' title="{_SIDES[line.side]}"' if _SIDES[line.side] else ""
-    return f'<tr class="only-{line.side}"{hint}>{keys}{cells}</tr>'
+    return f'<tr class="only-{line.side}"{hint}>{told}{cells}</tr>'
 
 
-def _cell(column: str, cell: Cell) -> str:
+def _cell(column: Column, cell: Cell) -> str:
     ratio = UNKNOWN
     if cell.ratio is not None:
         ratio = f"{cell.ratio:.2f}×" if cell.ratio < 100 else f"{cell.ratio:,.0f}×"
@@ -220,14 +225,14 @@ def _cell(column: str, cell: Cell) -> str:
     )
 
 
-def figure(column: str, value: Figure) -> str:
-    """A figure as text: rates with as many digits as matter, loss with the six of the published tables."""
+def figure(column: Column, value: Figure) -> str:
+    """A figure as text, thousands grouped; large ones have no digits behind the point."""
     if value is None or value == "":
         return UNKNOWN
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        if column.endswith(("loss_pct", "loss_pct_ci95")):
+        if column.digits == "six":
             return f"{value:.6g}"
         return f"{value:,.0f}" if value.is_integer() or abs(value) >= 10_000 else f"{value:,.2f}"
     return f"{value:,}" if isinstance(value, int) else escape(value)

@@ -9,50 +9,44 @@ from typing import Final
 import plotly.graph_objects as go
 from plotly.colors import qualitative, sample_colorscale
 
+from hydra.columns import Column, columns_of, searched
+from hydra.columns.names import AGGREGATE, AGGREGATE_MAX, AVG_RX, AVG_TX, CLIENTS, LOSS, REQUESTED, SHORTFALL
+from hydra.columns.step import DUE, SENT, latency_columns, step_columns
 from hydra.jupyter.drawing import Floor, Interval, Marked, dotted, finish, level, line, panels
 from hydra.jupyter.recorded import Run
 from hydra.model import SearchSpec, StepResult, number
-from hydra.results.tables import HEADINGS, headings
+from hydra.results.tables import headings
 from hydra.sweep import Row
-from hydra.sweep.columns import AGGREGATE, AGGREGATE_MAX, CLIENTS, searched_columns
 
-TITLES: Final = {**HEADINGS, AGGREGATE: "Aggregate pps"}
-RATES: Final = ("avg_tx_rate_pps", "avg_rx_rate_pps", AGGREGATE)
-PERCENTILES: Final = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9", "max": "max"}
-LATENCIES: Final = {
-    "latency": "latency from the due time, µs",
-    "latency_from_send": "latency from the send (no due time at rate max), µs",
-}
-PER_SECOND: Final = "messages/s"
-LOSS: Final = "client_loss_pct"
-SHORTFALL: Final = "shortfall_pct"
-NOT_LOST: Final = {"late_pct": "late", "undrained_pct": "still waiting (undrained)", "unknown_pct": "unknown"}
-"""What did not come in the window and is no loss: column → its name."""
+STEP: Final = {column.name: column for column in step_columns()}
+RATES: Final = (AVG_TX, AVG_RX, AGGREGATE)
+NOT_LOST: Final = ("late_pct", "undrained_pct", "unknown_pct")
+"""What did not come in the window and is no loss."""
 
 
 def rates(run: Run) -> go.Figure | None:
     """Rates against the client count, the published ones dotted; a panel a figure where settings vary."""
     search = run.scenario.sweep.search
     if search:
-        return _two(run, list(searched_columns(search)), AGGREGATE_MAX)
+        return _two(run, list(searched.rates(search).values()), AGGREGATE_MAX)
     if not run.scenario.sweep.vary:
         return _two(run, RATES[:2], AGGREGATE)
-    return _by_settings(run, [(TITLES[c], c, PER_SECOND) for c in RATES])
+    return _by_settings(run, [STEP[c] for c in RATES])
 
 
 def latency(run: Run) -> go.Figure | None:
     """Latency percentiles against the client count; for a search, of the fastest step within its figure."""
     rows = _passing(run) if run.scenario.sweep.search else _marked(run)
-    prefix = next((p for p in LATENCIES if _has(rows, f"{p}_p50_us")), None)
-    if prefix is None:
+    percentiles = next((columns for columns in map(latency_columns, (DUE, SENT)) if _has(rows, columns[0].name)), None)
+    if percentiles is None:
         return None
     if run.scenario.sweep.vary:
-        return _by_settings(run, [(PERCENTILES[p], f"{prefix}_{p}_us", "µs") for p in ("p50", "p99", "max")])
+        return _by_settings(run, [column for column in percentiles if column.title in ("p50", "p99", "max")])
     figure = go.Figure()
-    colors = sample_colorscale("Plasma", [0.05, 0.25, 0.45, 0.65, 0.85])
-    for (name, label), color in zip(PERCENTILES.items(), colors, strict=True):
-        line(figure, rows, CLIENTS, f"{prefix}_{name}_us", label, color)
-    return finish(figure, CLIENTS, [LATENCIES[prefix]])
+    shades = [0.05 + 0.8 * i / (len(percentiles) - 1) for i in range(len(percentiles))]
+    for column, color in zip(percentiles, sample_colorscale("Plasma", shades), strict=True):
+        line(figure, rows, CLIENTS, column.name, column.title, color)
+    return finish(figure, STEP[CLIENTS].axis_title, [percentiles[0].axis_title])
 
 
 def loss(run: Run) -> go.Figure | None:
@@ -68,8 +62,10 @@ def loss(run: Run) -> go.Figure | None:
     floor, figure = Floor(everything, parts), go.Figure()
     for label, color, group in groups:
         for part, its in zip(parts, (color, *qualitative.D3[1:]), strict=False):
-            line(figure, group, CLIENTS, part, NOT_LOST.get(part) or label or TITLES[LOSS], its, place=floor)
-    return finish(figure, CLIENTS, ["% of what was due" if len(parts) > 1 else "client loss, %"], floor)
+            name = label if label and part == LOSS else STEP[part].title
+            line(figure, group, CLIENTS, part, name, its, place=floor)
+    upwards = "% of what was due" if len(parts) > 1 else STEP[LOSS].axis_title
+    return finish(figure, STEP[CLIENTS].axis_title, [upwards], floor)
 
 
 def _shortfall(run: Run, search: SearchSpec) -> go.Figure | None:
@@ -77,27 +73,27 @@ def _shortfall(run: Run, search: SearchSpec) -> go.Figure | None:
     groups = _tried(run)
     everything = [row for _, _, group in groups for row in group]
     # Steps of earlier versions have their loss only.
-    column, unit = (SHORTFALL, "lost or piled up") if _has(everything, SHORTFALL) else (LOSS, "client loss")
+    column = SHORTFALL if _has(everything, SHORTFALL) else LOSS
     floor, figure = Floor(everything, [column]), go.Figure()
     for label, color, group in groups:
-        line(figure, group, "requested_rate", column, label, color, place=floor, joined=False)
+        line(figure, group, REQUESTED, column, label, color, place=floor, joined=False)
     if figure.data and column == SHORTFALL:
         target = 100 * search.target
         level(figure, target, f"target {target:g} %")
-    return finish(figure, "requested_rate", [f"{unit}, % of what was due"], floor)
+    return finish(figure, STEP[REQUESTED].axis_title, [STEP[column].axis_title], floor)
 
 
 def batches(run: Run) -> go.Figure | None:
     """What the size of a batch does, a line a client count; None where it does not vary."""
     rows = _marked(run)
-    columns = [c for c in (*RATES[:2], *(f"{p}_p99_us" for p in LATENCIES)) if _has(rows, c)]
+    columns = [STEP[c] for c in (*RATES[:2], *(f"{p}_p99_us" for p in (DUE, SENT))) if _has(rows, c)]
     if "msg_batch" not in run.scenario.sweep.vary or not columns:
         return None
-    figure = panels([TITLES.get(c, "Latency p99") for c in columns])
+    figure = panels([f"Latency {c.title}" if c.unit == "µs" else c.title for c in columns])
     for panel, column in enumerate(columns, start=1):
         for label, color, group in _by_clients(rows):
-            line(figure, group, "msg_batch", column, label, color, panel=panel)
-    return finish(figure, "msg_batch", ["µs" if c.endswith("_us") else PER_SECOND for c in columns])
+            line(figure, group, "msg_batch", column.name, label, color, panel=panel)
+    return finish(figure, STEP["msg_batch"].axis_title, [column.unit for column in columns])
 
 
 def _two(run: Run, each: Sequence[str], together: str) -> go.Figure | None:
@@ -107,27 +103,27 @@ def _two(run: Run, each: Sequence[str], together: str) -> go.Figure | None:
     sides = {title: columns for title, columns in sides.items() if any(_has(rows, c) for c in columns)}
     if not sides:
         return None
-    figure, titles = panels(list(sides)), headings(run.scenario)
+    figure, known = panels(list(sides)), columns_of(run.scenario)
     places = [(c, panel) for panel, columns in enumerate(sides.values(), start=1) for c in columns]
     for (column, panel), color in zip(places, qualitative.D3, strict=False):
-        name = titles.get(column, TITLES.get(column, column))
+        name = known.get(column, Column(column)).title
         line(figure, rows, CLIENTS, column, name, color, panel=panel, interval=_interval(run, column))
         dotted(figure, run.published.rows if run.published else (), column, name, color, panel)
-    return finish(figure, CLIENTS, [PER_SECOND] * len(sides))
+    return finish(figure, STEP[CLIENTS].axis_title, [STEP[AVG_RX].unit] * len(sides))
 
 
-def _by_settings(run: Run, shown: Sequence[tuple[str, str, str]]) -> go.Figure | None:
-    """One panel a (title, column, unit); a line for every combination of the settings that vary."""
+def _by_settings(run: Run, shown: Sequence[Column]) -> go.Figure | None:
+    """One panel a column; a line for every combination of the settings that vary."""
     rows = _marked(run)
-    shown = [s for s in shown if _has(rows, s[1])]
+    shown = [column for column in shown if _has(rows, column.name)]
     if not shown:
         return None
-    figure = panels([title for title, _, _ in shown])
-    for panel, (_, column, _) in enumerate(shown, start=1):
+    figure = panels([column.title for column in shown])
+    for panel, column in enumerate(shown, start=1):
         for label, color, group in _groups(run, rows):
-            line(figure, group, CLIENTS, column, label, color, panel=panel)
-            dotted(figure, _published(run, group[0][0]), column, label, color, panel)
-    return finish(figure, CLIENTS, [unit for _, _, unit in shown])
+            line(figure, group, CLIENTS, column.name, label, color, panel=panel)
+            dotted(figure, _published(run, group[0][0]), column.name, label, color, panel)
+    return finish(figure, STEP[CLIENTS].axis_title, [column.unit for column in shown])
 
 
 # --- rows ----------------------------------------------------------------------------------------------------------
@@ -166,7 +162,7 @@ def _passing(run: Run) -> Marked:
 def _found(run: Run, row: Row) -> float:
     """The highest rate (messages/s) that a search without a cohort vouches for; infinite where there is none."""
     search = run.scenario.sweep.search
-    names = searched_columns(search) if search else {}
+    names = searched.prefixes(search) if search else {}
     rates = [
         number(row.get(column))
         for column, name in names.items()
@@ -232,7 +228,7 @@ def _scale(count: int) -> list[str]:
 def _interval(run: Run, column: str) -> Interval | None:
     """The 95 % interval of a rate that was searched for."""
     search = run.scenario.sweep.search
-    name = searched_columns(search).get(column) if search else None
+    name = searched.prefixes(search).get(column) if search else None
     if name is None:
         return None
     return lambda row: (row.get(f"{name}_low_pps"), row.get(f"{name}_high_pps"))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Final
 
+from hydra.columns.names import LOSS_HIGH, LOSS_LOW
 from hydra.control.checks import MAX_ABSENT
 from hydra.measure import latency, loss, rates, shortfall
 from hydra.measure.lag import Growth, growth
@@ -21,9 +22,6 @@ from hydra.model import Figure, Histogram, PublisherReport, StepPlan, Subscriber
 
 HELD_SHARE: Final = 0.99
 """A publisher held its rate if it sent at least this part of what was due."""
-LOSS_LOW: Final = "client_loss_low_pct"
-LOSS_HIGH: Final = "client_loss_high_pct"
-"""The loss where a publisher's unacknowledged ranges were joined: an interval."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,13 @@ Percentiles are never averaged: counts are added, then asked once.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
 from hydra.client.histogram import BUCKETS, highest_of, lowest_of
+from hydra.columns.step import DUE, PERCENTILES, SENT
 from hydra.model import LATENCY_DIGITS, LATENCY_HIGHEST_US, LATENCY_LOWEST_US, Figure, Histogram, Rate
-
-PERCENTILES: Final = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
-"""Column suffix → percentile; the maximum comes beside them."""
 
 
 def merge(histograms: Iterable[Histogram]) -> Histogram:
@@ -61,15 +58,13 @@ def percentiles_us(histogram: Histogram, percents: Iterable[float]) -> list[int 
 
 def prefix_for(rate: Rate) -> str:
     """What the figure is called: at rate ``max`` there is no due time, so it counts from the send."""
-    return "latency_from_send" if rate == "max" else "latency"
+    return SENT if rate == "max" else DUE
 
 
 def figures(histogram: Histogram, prefix: str) -> dict[str, Figure]:
     """The percentile columns (µs) of a merged histogram."""
     values = percentiles_us(histogram, PERCENTILES.values())
-    columns: dict[str, Figure] = {f"{prefix}_{name}_us": value for name, value in zip(PERCENTILES, values, strict=True)}
-    columns[f"{prefix}_max_us"] = histogram.max_us if histogram.counts else None
-    return columns
+    return {f"{prefix}_{name}_us": value for name, value in zip(PERCENTILES, values, strict=True)}
 
 
 def encode(histogram: Histogram) -> bytes:

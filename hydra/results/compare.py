@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from hydra.columns.names import CLIENTS
 from hydra.config import conf_dir, load_scenario
 from hydra.errors import ConfigError
 from hydra.model import Figure, Scenario, number
 from hydra.sweep import Row
-from hydra.sweep.columns import CLIENTS
 
 Side = Literal["both", "measured", "published"]
 

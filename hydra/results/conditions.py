@@ -10,19 +10,15 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
+from hydra.columns import columns_of
+from hydra.columns.column import TEXT
 from hydra.errors import UsageError
-from hydra.measure.names import figure_names
 from hydra.model import Scenario
-from hydra.results.tables import published_columns
 from hydra.sweep import Row
-from hydra.sweep.columns import FAILED_STEPS, STEP_S, searched_columns
-from hydra.sweep.repeated import COUNT, HIGH, INTERVAL, LOW
 
 _OPERATORS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
-SEARCH_EXTRAS: Final = ("_low_pps", "_high_pps", "_steps", "_cohort_loss_pct")
-"""Figures that a search adds for each of its series."""
 _FORM: Final = re.compile(r"\s*([a-z][a-z0-9_]*)\s*(<=|>=|==|!=|<|>)\s*([-+0-9.eE]+)\s*")
 
 
@@ -46,16 +42,8 @@ class Condition:
 
 
 def columns(scenario: Scenario) -> list[str]:
-    """Every column that a row of this scenario can have: published, measured, searched for, and what repeats add."""
-    search = scenario.sweep.search
-    names = [*published_columns(scenario), *scenario.sweep.vary]
-    if search is None:
-        names += figure_names(scenario)
-    else:
-        names += [f"{name}{column}" for name in searched_columns(search).values() for column in SEARCH_EXTRAS]
-        names += [FAILED_STEPS, STEP_S]
-    of_repeats = (INTERVAL, COUNT, LOW, HIGH)
-    return list(dict.fromkeys([*names, *(name + suffix for suffix in of_repeats for name in names)]))
+    """Every column of numbers, or of yes and no, that a row of this scenario can have, repeated or not."""
+    return [column.name for column in columns_of(scenario).values() if column.unit != TEXT]
 
 
 def parse(text: str, columns: Sequence[str]) -> Condition:
@@ -74,7 +62,7 @@ def parse(text: str, columns: Sequence[str]) -> Condition:
     if form[1] not in columns:
         near = get_close_matches(form[1], columns, 1)
         remedy = f"did you mean {near[0]}?" if near else f"some that there are: {', '.join(columns[:8])}"
-        raise UsageError(f"--fail-if {text!r}: this scenario has no column {form[1]}", remedy)
+        raise UsageError(f"--fail-if {text!r}: this scenario's rows have no number called {form[1]}", remedy)
     return Condition(form[1], form[2], number)
 
 

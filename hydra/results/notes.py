@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from hydra.measure.figures import LOSS_HIGH, LOSS_LOW
+from hydra.columns.column import COUNT, REPEATS
+from hydra.columns.names import CLIENTS, GONE, LOSS_HIGH, LOSS_LOW, RATE_HELD, REASON, STATUS
 from hydra.measure.loss import BACKLOG_S
 from hydra.measure.verdict import BUSY_HOST_PCT
 from hydra.model import Figure, Scenario
 from hydra.sweep import Row
-from hydra.sweep.columns import CLIENTS, GONE, RATE_HELD, REASON, STATUS
-from hydra.sweep.repeated import COUNT, REPEATS
 
 MARK: Final = "⚠"
 _NAMED: Final = 4

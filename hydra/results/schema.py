@@ -12,6 +12,11 @@ CREATE TABLE run (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL              -- JSON: scenario (redacted), versions, hosts, limits, command line, times
 ) WITHOUT ROWID;
+CREATE TABLE columns (               -- what the names in steps.figures mean; runs of earlier versions lack it
+    name TEXT PRIMARY KEY,
+    unit TEXT NOT NULL,
+    help TEXT NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE steps (
     epoch INTEGER PRIMARY KEY,
     status TEXT NOT NULL CHECK (status IN ('ok', 'failed', 'skipped')),

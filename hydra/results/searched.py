@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from hydra.columns.column import REPEATS
+from hydra.columns.names import CLIENTS, FAILED_STEPS, STEP_S
+from hydra.columns.searched import prefixes, rates
 from hydra.model import Figure, Scenario
 from hydra.sweep import Row
-from hydra.sweep.columns import CLIENTS, FAILED_STEPS, STEP_S, searched_columns
-from hydra.sweep.repeated import REPEATS
 
 _LEAST_WHOLE: Final = 100.0
 """Rates from here on are shown as whole messages/s."""
@@ -20,7 +21,7 @@ def interval_of(row: Row, column: str, scenario: Scenario) -> tuple[float, float
     The interval of a row that was repeated is that of its repeats.
     """
     search = scenario.sweep.search
-    name = searched_columns(search).get(column) if search else None
+    name = prefixes(search).get(column) if search else None
     if name is None or REPEATS in row or row.get(column) is None:
         return None
     low, high = row.get(f"{name}_low_pps"), row.get(f"{name}_high_pps")
@@ -39,7 +40,7 @@ def whole(rate: Figure, grouped: bool = False) -> str:
 def legend(scenario: Scenario, rows: Sequence[Row]) -> str:
     """What the brackets are; "" where there are none."""
     search = scenario.sweep.search
-    if not search or not any(interval_of(row, c, scenario) for row in rows for c in searched_columns(search)):
+    if not search or not any(interval_of(row, c, scenario) for row in rows for c in rates(search).values()):
         return ""
     target = 100 * search.target
     return (
@@ -55,7 +56,7 @@ def efforts(scenario: Scenario, rows: Sequence[Row]) -> list[str]:
 
 def _effort(scenario: Scenario, row: Row) -> str:
     search = scenario.sweep.search
-    names = searched_columns(search).values() if search else ()
+    names = rates(search) if search else ()
     steps = [f"{name} {row[f'{name}_steps']:g}" for name in names if isinstance(row.get(f"{name}_steps"), int | float)]
     if not steps or row.get(STEP_S) is None:
         return ""

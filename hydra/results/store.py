@@ -20,6 +20,7 @@ from typing import Any, Final, Self
 
 import msgspec
 
+from hydra.columns.step import step_columns
 from hydra.errors import HydraError, RunDirectoryError
 from hydra.measure import latency
 from hydra.measure.figures import Merged, Observation, merged
@@ -91,7 +92,10 @@ class RunStore:
             directory.mkdir(parents=True, exist_ok=True)
             draft.unlink(missing_ok=True)
             with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
-                db.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version={FORMAT};COMMIT;")
+                db.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version={FORMAT};")
+                meanings = [(column.name, column.unit, column.help) for column in step_columns()]
+                db.executemany("INSERT INTO columns VALUES (?, ?, ?)", meanings)
+                db.execute("COMMIT")
             draft.rename(path)
         except (OSError, sqlite3.Error) as e:
             raise RunDirectoryError(

@@ -7,88 +7,31 @@ import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from tabulate import tabulate
 
+from hydra.columns import Column, columns_of, in_order, published_columns
+from hydra.columns.column import COUNT, INTERVAL, REPEATS
 from hydra.errors import HydraError
-from hydra.model import Figure, Scenario, SearchSeries, SearchSpec
+from hydra.model import Figure, Scenario
 from hydra.results.earlier import ROWS
 from hydra.results.notes import MARK, notes_of
 from hydra.results.searched import efforts, interval_of, legend, whole
 from hydra.sweep import Row
-from hydra.sweep.columns import BATCH, FIXED, REASON, STATUS, search_column, search_columns, sndhwm_column
-from hydra.sweep.repeated import COUNT, INTERVAL, REPEATS
-
-HEADINGS: Final[Mapping[str, str]] = {
-    "msg_batch": "Batch",
-    "avg_tx_rate_pps": "Avrg Tx Rate",
-    "avg_rx_rate_pps": "Avrg Rx Rate",
-    "client_loss_pct": "Client Loss[%]",
-    "failed_clients": "Failed Clients",
-    "total_tx": "Total pckts Tx",
-    "total_rx": "Total pckts Rx",
-    "max_rate_with_drop_pps": "MaxRate at SUB With Drop",
-    "aggregate_max_pps": "Aggregate Max pps",
-}
-"""The published headings of columns whose name needs no settings to be told."""
-
-
-def published_columns(scenario: Scenario) -> tuple[str, ...]:
-    """The columns of the table that this scenario's experiment was published with."""
-    search = scenario.sweep.search
-    if search is not None:
-        return search_columns(search)
-    return BATCH if scenario.table == "batch" else FIXED
-
-
-def _search_heading(series: SearchSeries, search: SearchSpec) -> str:
-    cohort = f"{search.cohort_fraction * 100:g}% of clients"
-    if series == "loss" and not search.loss_target:
-        return "MaxRate without Drop"
-    if series == "loss":
-        return f"MaxRate at Sub (< {search.loss_target * 100:g}% Drop)"
-    if series == "nodrop":
-        return "MaxRate at Sub (XPUB_NODROP)"
-    if series == "slow":
-        share = "Half Rate" if search.slow_share == 0.5 else f"{search.slow_share * 100:g}% of the Rate"
-        return f"{cohort} at {share}"
-    return f"{cohort} Reconnecting"
-
-
-def _sndhwm_heading(sndhwm: int, search: SearchSpec) -> str:
-    first = f"< {search.loss_target * 100:g}% Drop, " if sndhwm == search.sndhwms[0] else ""
-    return f"MaxRate at Sub ({first}SNDHWM = {sndhwm})"
 
 
 def headings(scenario: Scenario) -> dict[str, str]:
-    """The heading of every published column, and of every setting that varies."""
-    search = scenario.sweep.search
-    found = {"clients": "Client Count" if search else "Client #"}
-    for column in (*scenario.sweep.vary, *published_columns(scenario)):
-        found.setdefault(column, HEADINGS.get(column, column))
-    if search:
-        for series in search.series:
-            if series == "loss" and search.sndhwms:
-                found.update((sndhwm_column(h, search), _sndhwm_heading(h, search)) for h in search.sndhwms)
-            elif series != "max_rate":
-                found[search_column(series, search)] = _search_heading(series, search)
-    return found
+    """The heading of every column that a row of this scenario can have."""
+    return {name: column.title for name, column in columns_of(scenario).items()}
 
 
-def _table_columns(scenario: Scenario) -> list[str]:
+def table_columns(scenario: Scenario) -> list[Column]:
     """Published columns, with varied settings that are not among them after the client count."""
-    published = published_columns(scenario)
-    varied = [v for v in scenario.sweep.vary if v not in published]
-    return [published[0], *varied, *published[1:]]
-
-
-def columns_of(scenario: Scenario, rows: Sequence[Row]) -> list[str]:
-    """All columns: the published ones, then the others in the order in which rows bring them, status last."""
-    columns = list(published_columns(scenario))
-    known = dict.fromkeys(columns)
-    others = [c for row in rows for c in row if c not in known and c not in (STATUS, REASON)]
-    return [*columns, *dict.fromkeys(others), STATUS, REASON]
+    first, *others = published_columns(scenario)
+    known = columns_of(scenario)
+    names = {column.name for column in others}
+    return [first, *(known[name] for name in scenario.sweep.vary if name not in names), *others]
 
 
 def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]] = ()) -> str:
@@ -96,8 +39,8 @@ def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[
 
     A row with a note carries ``MARK`` in its first cell, so that nobody reads its figures without it.
     """
-    columns = _table_columns(scenario)
-    titles = headings(scenario)
+    columns = table_columns(scenario)
+    known = columns_of(scenario)
     notes: list[str] = []
     body: list[list[str]] = []
     for row in rows:
@@ -105,13 +48,13 @@ def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[
         cells = [_with_interval(c, row, scenario) for c in columns]
         if about:
             cells[0] = f"{cells[0]} {MARK}"
-            at = ", ".join(f"{titles.get(v, v)} {_cell(v, row.get(v))}" for v in scenario.sweep.vary)
+            at = ", ".join(f"{known[v].title} {_cell(known[v], row.get(v))}" for v in scenario.sweep.vary)
             name = f"{row.get('clients')} clients" + (f", {at}" if at else "")
             notes.append(f"- {MARK} **{name}**: {'; '.join(about)}")
         body.append(cells)
     table = tabulate(
         body,
-        headers=[titles[c] for c in columns],
+        headers=[column.title for column in columns],
         tablefmt="pipe",
         # Numbers are text already: tabulate would round and re-format them.
         disable_numparse=True,
@@ -148,30 +91,31 @@ def said_by(clients: Iterable[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _with_interval(column: str, row: Row, scenario: Scenario) -> str:
+def _with_interval(column: Column, row: Row, scenario: Scenario) -> str:
     """A cell with the 95 % interval of what was searched for or repeated, and of how many repeats if not of all."""
-    if limits := interval_of(row, column, scenario):
-        return f"{whole(row[column])} [{whole(limits[0])} – {whole(limits[1])}]"
-    cell, interval, count = _cell(column, row.get(column)), row.get(column + INTERVAL), row.get(column + COUNT)
+    name = column.name
+    if limits := interval_of(row, name, scenario):
+        return f"{whole(row[name])} [{whole(limits[0])} – {whole(limits[1])}]"
+    cell, interval, count = _cell(column, row.get(name)), row.get(name + INTERVAL), row.get(name + COUNT)
     if interval is not None:
         cell = f"{cell} ± {_cell(column, interval)}"
     return cell if count is None else f"{cell} ({count} of {row.get(REPEATS)})"
 
 
-def _cell(column: str, value: Figure) -> str:
-    """Rates with two digits, loss with the six significant ones of the published tables."""
+def _cell(column: Column, value: Figure) -> str:
+    """A figure as text."""
     if value is None:
         return "—"
     if isinstance(value, float):
-        if column.endswith("loss_pct"):
+        if column.digits == "six":
             return f"{value:.6g}"
-        return f"{value:.0f}" if value.is_integer() or column == "total_rx" else f"{value:.2f}"
+        return f"{value:.0f}" if value.is_integer() or column.digits == "none" else f"{value:.2f}"
     return str(value)
 
 
 def csv_text(scenario: Scenario, rows: Sequence[Row]) -> str:
     """``table.csv``: full precision, column names of ``conf/reference``; nothing for a figure that is not known."""
-    columns = columns_of(scenario, rows)
+    columns = [column.name for column in in_order(scenario, rows)]
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()
@@ -181,8 +125,8 @@ def csv_text(scenario: Scenario, rows: Sequence[Row]) -> str:
 
 def json_text(scenario: Scenario, rows: Sequence[Row]) -> str:
     """``rows.json``: the rows as objects, every one with all columns in their order."""
-    columns = columns_of(scenario, rows)
-    body = [{c: row.get(c) for c in columns} for row in rows]
+    columns = in_order(scenario, rows)
+    body = [{c.name: row.get(c.name) for c in columns} for row in rows]
     return json.dumps({"scenario": scenario.name, "rows": body}, indent=1, allow_nan=False) + "\n"
 
 

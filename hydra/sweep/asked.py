@@ -7,8 +7,8 @@ from collections.abc import Generator
 from math import inf
 from typing import Final
 
+from hydra.columns.names import BURSTS, GONE
 from hydra.model import Cohort, Scenario, SearchSeries, Settings, StepPlan, StepResult
-from hydra.sweep.columns import BURSTS, GONE
 
 FAILURES_IN_A_ROW: Final = 3
 """Failed steps in a row after which a client count is given up: more rates will not mend what is broken. So many steps

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
 
+from hydra.columns.names import CLIENTS, REASON, STATUS
 from hydra.model import Figure, Scenario, StepPlan, StepResult
 from hydra.sweep.asked import GRID_TRIES
-from hydra.sweep.columns import CLIENTS, REASON, STATUS
 from hydra.sweep.sweep import QUICK_DRAIN_S, Row, step_bound_s
 
 

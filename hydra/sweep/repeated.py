@@ -11,33 +11,21 @@ grid varies take turns within a client count.
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable, Mapping, Sequence
 from math import sqrt
 from statistics import fmean, median, stdev
 from typing import Final
 
+from hydra.columns import Column, columns_of
+from hydra.columns.column import COUNT, HIGH, INTERVAL, LOW, REPEATS
+from hydra.columns.names import REASON, STATUS
+from hydra.columns.step import DUE, SENT, step_columns
 from hydra.measure import latency
 from hydra.model import Figure, Histogram, Scenario, StepPlan, StepResult
-from hydra.sweep.columns import REASON, STATUS, STEP_S
 from hydra.sweep.sweep import Row, Sweep, by_clients
 
-REPEATS: Final = "repeats"
-INTERVAL: Final = "_ci95"
-"""Suffix of the column with half the width of a mean's 95 % interval."""
-COUNT: Final = "_n"
-"""Suffix of the column with the number of repeats that a figure is of, where these are not all."""
-LOW: Final = "_low"
-HIGH: Final = "_high"
-"""Suffixes of the columns with the range of a percentile or an extreme."""
-
 _WORST_FIRST: Final = ("partial", "failed", "skipped", "ok")
-_FROM_PLAN: Final = ("clients", "msg_batch", "requested_rate", "loss_target_pct", "batch_bytes", STEP_S)
-_ORDER_STATISTIC: Final = re.compile(
-    r"latency_\w+_us|tx_lag_p\d+_us|rx_p\d+|\w+_(min|max)_bytes|host_cpu_busiest_core_pct"
-)
-_TOLD: Final = re.compile(r"\w+_note|stopped_early")
-"""Texts that say what is wrong with a figure: it matters in how many repeats."""
+_OF_STEPS: Final = {column.name: column for column in step_columns()}
 
 MERGED_IN_REPEATS: Final = ("latency", "lag")
 """The stored histograms of a step that percentile columns are made of."""
@@ -51,7 +39,7 @@ class Repeated:
 
     def __init__(self, scenario: Scenario, make: Callable[[Scenario], Sweep]) -> None:
         self._varied = tuple(scenario.sweep.vary)
-        self._keys = (*_FROM_PLAN, *self._varied)
+        self._columns = columns_of(scenario)
         self._clients = sorted(scenario.sweep.clients)
         self._one_step_a_row = scenario.sweep.search is None
         parts = [
@@ -110,7 +98,9 @@ class Repeated:
         for each in rounds:
             for row, histograms in self._with_histograms(each) if each.taken else ():
                 repeats.setdefault(tuple(row[name] for name in self._varied), []).append((row, histograms))
-        return [merged([r for r, _ in of_point], self._keys, [h for _, h in of_point]) for of_point in repeats.values()]
+        return [
+            merged([r for r, _ in of_point], self._columns, [h for _, h in of_point]) for of_point in repeats.values()
+        ]
 
     def _with_histograms(self, each: _Round) -> list[tuple[Row, Histograms]]:
         """A round's rows, each with the histograms of its step; the row of a search is of no single step."""
@@ -147,12 +137,14 @@ class _Round:
         return len(self.taken)
 
 
-def merged(rows: Sequence[Row], keys: Sequence[str] = _FROM_PLAN, histograms: Sequence[Histograms] = ()) -> Row:
+def merged(
+    rows: Sequence[Row], columns: Mapping[str, Column] = _OF_STEPS, histograms: Sequence[Histograms] = ()
+) -> Row:
     """One row of several measurements of the same.
 
     Args:
         rows: of every repeat; those without figures (failed, skipped) count as repeats all the same.
-        keys: columns that were asked for, not measured.
+        columns: what is known of each column; one that is not among them is told by its figures.
         histograms: of the repeats' steps, to merge.
     """
     if not rows:
@@ -164,16 +156,17 @@ def merged(rows: Sequence[Row], keys: Sequence[str] = _FROM_PLAN, histograms: Se
         if column in (STATUS, REASON):
             continue
         numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-        if column in keys:
-            result[column] = _common(values)
-        elif not values or len(numbers) < len(values):
-            result[column] = _told(values, len(rows)) if _TOLD.fullmatch(column) else _all_of(values, len(rows))
+        how = columns[column].repeats if column in columns else "mean"
+        if how == "noted":
+            result[column] = _told(values, len(rows))
+        elif how == "common" or not values or len(numbers) < len(values):
+            result[column] = _all_of(values, len(rows))
         else:
-            if _ORDER_STATISTIC.fullmatch(column):
+            if how == "mean":
+                result[column], result[column + INTERVAL] = mean_and_interval(numbers)
+            else:
                 result[column] = together.get(column, median(numbers))
                 result[column + LOW], result[column + HIGH] = min(numbers), max(numbers)
-            else:
-                result[column], result[column + INTERVAL] = mean_and_interval(numbers)
             if len(numbers) < len(rows):
                 result[column + COUNT] = len(numbers)
     statuses = [str(row[STATUS]) for row in rows]
@@ -188,7 +181,7 @@ def _percentiles(rows: Sequence[Row], histograms: Sequence[Histograms]) -> dict[
     found: dict[str, Figure] = {}
     columns = {c for row in rows for c in row}
     all_latencies = latency.merge(h["latency"] for h in histograms if "latency" in h)
-    for prefix in ("latency", "latency_from_send"):
+    for prefix in (DUE, SENT):
         if f"{prefix}_p50_us" in columns:
             found |= latency.figures(all_latencies, prefix)
     (found["tx_lag_p99_us"],) = latency.percentiles_us(

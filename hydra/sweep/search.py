@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from math import ceil, log2
 from typing import Final
 
-from hydra.model import Cohort, Scenario, SearchSeries, SearchSpec, Settings, StepPlan, StepResult, number
-from hydra.sweep.asked import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError
-from hydra.sweep.columns import (
+from hydra.columns.names import (
     AGGREGATE,
     AGGREGATE_MAX,
     AVG_RX,
@@ -26,10 +24,10 @@ from hydra.sweep.columns import (
     STATUS,
     STEP_S,
     VERDICT,
-    search_column,
-    search_columns,
-    sndhwm_column,
 )
+from hydra.columns.searched import published, rates, sndhwm_prefix
+from hydra.model import Cohort, Scenario, SearchSeries, SearchSpec, Settings, StepPlan, StepResult, number
+from hydra.sweep.asked import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError
 from hydra.sweep.sweep import QUICK_DRAIN_S, Row, by_clients, check_plan, step_bound_s
 from hydra.sweep.threshold import Script, Threshold
 
@@ -58,6 +56,7 @@ class Search:
         self._scenario = scenario
         self._search = search
         self._clients = sorted(scenario.sweep.clients)
+        self._rates = rates(search)
         self._played: dict[int, _Played] = {}
 
     # --- the sweep ---------------------------------------------------------------------------------------------
@@ -136,7 +135,7 @@ class Search:
     # --- the script --------------------------------------------------------------------------------------------
 
     def _script(self, clients: int, row: Row) -> Script:
-        row.update(dict.fromkeys(search_columns(self._search)))
+        row.update(dict.fromkeys(column.name for column in published(self._search)))
         asked = Asked(self._scenario, clients)
         row.update({CLIENTS: clients, STATUS: "partial", REASON: "", STEP_S: asked.step_s})
         try:
@@ -233,7 +232,7 @@ class Search:
             pps = number(result.figures.get(AGGREGATE))
             if pps is not None:
                 aggregate = pps if aggregate is None else max(aggregate, pps)
-            row[search_column(series, search)], row[together], row[f"{series}_steps"] = best, aggregate, doubling + 1
+            row[self._rates[series]], row[together], row[f"{series}_steps"] = best, aggregate, doubling + 1
             stalled = 0 if gained else stalled + 1
             if stalled >= search.stall_doublings:
                 break
@@ -245,10 +244,8 @@ class Search:
 
     def _fill(self, row: Row, found: Threshold, sndhwm: int | None = None) -> None:
         series = found.series
-        name = series if sndhwm is None else f"loss_sndhwm_{sndhwm}"
-        row[search_column(series, self._search) if sndhwm is None else sndhwm_column(sndhwm, self._search)] = (
-            found.figure
-        )
+        name = series if sndhwm is None else sndhwm_prefix(sndhwm)
+        row[self._rates[name]] = found.figure
         row[f"{name}_low_pps"] = found.interval.low if found.interval else None
         row[f"{name}_high_pps"] = found.interval.high if found.interval else None
         row[f"{name}_steps"] = len(found.evidence)

@@ -11,10 +11,10 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Final
 
+from hydra.columns.names import BURSTS
 from hydra.measure.shortfall import read
 from hydra.model import Cohort, Figure, SearchSeries, SearchSpec, Settings, StepPlan, StepResult
 from hydra.sweep.asked import Asked, unmeasured
-from hydra.sweep.columns import BURSTS
 from hydra.sweep.estimate import Evidence, Interval, RateEstimate, place, rate_at
 
 WIDEST: Final = 4.0

@@ -86,6 +86,7 @@ def test_the_table_has_the_published_headings_and_marks(tmp_path: Path) -> None:
     text = markup.table(loaded(tmp_path, "batch")).text
     assert "<th>Client #</th><th>Batch</th><th>Avrg Tx Rate</th>" in text
     assert '<span class="mark">⚠</span> 120' in text
+    assert '<th title="cores: CPU time of the busiest publisher / *T*">publisher_cores</th>' in text
 
 
 def test_a_repeated_row_shows_its_interval_in_table_and_plot(tmp_path: Path) -> None:

@@ -68,3 +68,19 @@ def test_what_is_no_condition_is_refused_with_what_to_try(text: str, said: str) 
 )
 def test_every_column_that_can_come_out_is_known_beforehand(scenario: str, column: str) -> None:
     assert column in columns(load_scenario(scenario))
+
+
+@pytest.mark.parametrize(
+    ("scenario", "column"),
+    [
+        ("kafka-batch", "verdict"),  # a text, no number
+        ("kafka-batch", "latency_p99_us_ci95"),  # a percentile has a range
+        ("kafka-batch", "avg_rx_rate_pps_low"),  # a mean has an interval
+        ("kafka-batch", "latency_from_send_p99_us"),  # at a rate, latency counts from the due time
+        ("zmqrate", "max_rate_low_pps"),  # the highest rate received has no interval
+        ("zmqrate", "fairness_jain"),  # of a step, not of a search
+    ],
+)
+def test_what_could_never_hold_is_refused(scenario: str, column: str) -> None:
+    with pytest.raises(UsageError, match="no number called"):
+        parse(f"{column} > 0", columns(load_scenario(scenario)))

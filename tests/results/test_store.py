@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sqlite3
@@ -67,6 +68,24 @@ def test_facts_come_back_and_can_be_replaced(store: RunStore) -> None:
     store.set_fact("ended", 6)
     assert store.facts() == {"scenario": {"name": "x"}, "command_line": ["hydra", "run"], "ended": 6}
     assert store.fact("nothing", "default") == "default"
+
+
+def test_the_database_says_what_each_figure_of_a_step_is(store: RunStore) -> None:
+    figures_of_step = stored(store).figures
+    with contextlib.closing(sqlite3.connect(store.directory / DATABASE)) as db:
+        known = {name: (unit, text) for name, unit, text in db.execute("SELECT name, unit, help FROM columns")}
+    assert figures_of_step.keys() - known.keys() == set()
+    assert known["blocked_s"][0] == "s"
+    assert known["blocked_s"][1].startswith("time that a publisher waited")
+
+
+def test_a_run_of_a_version_that_did_not_say_so_is_read(store: RunStore) -> None:
+    result = stored(store)
+    with contextlib.closing(sqlite3.connect(store.directory / DATABASE)) as db, db:
+        db.execute("DROP TABLE columns")
+    with RunStore.open(store.directory, writable=True) as opened:
+        opened.add_step(replace(result, epoch=2))
+        assert [r.epoch for r in opened.results()] == [1, 2]
 
 
 def test_every_asked_client_has_a_row(store: RunStore) -> None:

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from hydra.columns import columns_of
+from hydra.columns.step import step_columns
 from hydra.measure.shortfall import written
 from hydra.model import Figure, Histogram, KafkaSpec, Scenario, SearchSpec, Settings, StepPlan, StepResult, SweepSpec
 from hydra.sweep import for_scenario, search
@@ -234,7 +236,8 @@ def test_a_flag_holds_if_it_holds_in_every_repeat(flags: tuple[bool | None, ...]
 
 
 def test_a_censored_repeat_is_counted_with_what_was_said_of_it() -> None:
-    row = merged([of(loss_note="still rising"), of(loss_note="no rate passes"), of(loss_note="still rising"), of()])
+    rows = [of(loss_note="still rising"), of(loss_note="no rate passes"), of(loss_note="still rising"), of()]
+    row = merged(rows, columns_of(searching(4)))
     assert row["loss_note"] == "still rising (2 of 4 repeats); no rate passes (1 of 4 repeats)"
 
 
@@ -263,6 +266,14 @@ def test_percentiles_are_of_the_merged_histograms() -> None:
         assert (row["latency_p50_us"], row["latency_p99_us"], row["tx_lag_p99_us"]) == (110, 110, 110)
         assert (row["latency_max_us"], row["latency_p99_us_low"], row["latency_p99_us_high"]) == (900_000, 100, 900_000)
         assert "latency_p99_us_ci95" not in row
+
+
+def test_every_column_that_is_of_the_merged_histograms_is_made_of_them() -> None:
+    columns = [column.name for column in step_columns() if column.repeats == "merged"]
+    assert len(columns) == 11
+    h = Histogram([7, 10], 7, 7)
+    row = merged([of(**dict.fromkeys(columns, 1000))] * 2, histograms=[{"latency": h, "lag": h}] * 2)
+    assert {row[name] for name in columns} == {7}
 
 
 def test_runs_without_histograms_get_medians() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hydra.columns import columns_of
 from hydra.measure.shortfall import written
 from hydra.model import Figure, Scenario, SearchSpec, StepPlan, StepResult, SweepSpec
 from hydra.sweep import for_scenario
@@ -131,6 +132,7 @@ def test_all_four_series_give_the_published_columns_in_their_order() -> None:
         "max_rate_10pct_clients_reconnecting_pps",
     ]
     assert [r["clients"] for r in rows] == [30, 60]
+    assert {name for row in rows for name in row} - set(columns_of(spec)) == set()
 
 
 def test_cohorts_read_a_share_of_the_first_figure_and_reconnect_at_the_given_rate() -> None:

@@ -1,0 +1,72 @@
+"""What a record of a column says, and the columns that repeats add beside one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+Digits = Literal["two", "six", "none"]
+Repeats = Literal["mean", "median", "merged", "common", "noted"]
+
+PER_SECOND: Final = "messages/s"
+MESSAGES: Final = "messages"
+SUBSCRIBERS: Final = "subscribers"
+YES_NO: Final = "yes/no"
+TEXT: Final = "text"
+"""The unit of a column that holds words."""
+
+REPEATS: Final = "repeats"
+INTERVAL: Final = "_ci95"
+"""Suffix of the column with half the width of a mean's 95 % interval."""
+COUNT: Final = "_n"
+"""Suffix of the column with the number of repeats that a figure is of, where these are not all."""
+LOW: Final = "_low"
+HIGH: Final = "_high"
+"""Suffixes of the columns with the range of a percentile or an extreme."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column.
+
+    Attributes:
+        name: in ``table.csv``, ``rows.json`` and ``--fail-if``.
+        unit: of its figures; ``YES_NO`` and ``TEXT`` are no numbers, "" is a plain number.
+        help: its definition, one line of Markdown. Columns side by side with the same one share a line of the docs.
+        heading: what tables, panels and legends call it; "": its name.
+        digits: of a fraction: two behind the point, the six significant ones of the published losses, or none in the
+            published table.
+        repeats: what a repeated row shows: the mean; the median; the percentile of the merged histograms; what all
+            repeats have in common (a setting, a flag, a text); or each text with the repeats that it was said of.
+        axis: the title of an axis for it; "": its unit.
+    """
+
+    name: str
+    unit: str = ""
+    help: str = ""
+    heading: str = ""
+    digits: Digits = "two"
+    repeats: Repeats = "mean"
+    axis: str = ""
+
+    @property
+    def title(self) -> str:
+        """What a table or a legend calls it."""
+        return self.heading or self.name
+
+    @property
+    def axis_title(self) -> str:
+        """What an axis calls it."""
+        return self.axis or self.unit or self.name
+
+
+def of_repeats(column: Column) -> tuple[Column, ...]:
+    """The columns that stand beside a repeated one, in their order."""
+    count = Column(f"{column.name}{COUNT}", REPEATS, "of how many repeats the figure is, where these are not all")
+    if column.repeats == "mean":
+        half = "half the width of the 95 % interval of the repeats' mean"
+        return replace(column, name=f"{column.name}{INTERVAL}", help=half, heading=""), count
+    if column.repeats in ("median", "merged"):
+        ends = ((LOW, "the lowest of the repeats' figures"), (HIGH, "the highest of the repeats' figures"))
+        return *(replace(column, name=f"{column.name}{end}", help=text, heading="") for end, text in ends), count
+    return ()

@@ -1,0 +1,147 @@
+"""The columns of a search: the rates that were searched for (``conf/reference/*.csv``), and what stands beside each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from hydra.columns.column import PER_SECOND, TEXT, YES_NO, Column
+from hydra.columns.names import AGGREGATE_MAX, FAILED_STEPS, STEP_S
+from hydra.columns.step import PUBLISHED
+from hydra.model import SearchSeries, SearchSpec
+
+LENGTH: Final = Column(STEP_S, "s", "length of a step of the row", repeats="common")
+FAILED: Final = Column(FAILED_STEPS, "steps", "steps of the row that were measured again")
+_TOGETHER: Final = Column(AGGREGATE_MAX, PER_SECOND, "highest `aggregate_pps` of the same steps", "Aggregate Max pps")
+
+
+def _percent(fraction: float) -> str:
+    return f"{fraction * 100:.6g}".replace(".", "_")
+
+
+def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
+    """The column of a search's figure.
+
+    With the published settings these are the columns of ``hydra_zmq_python.csv``; with others the name says so,
+    because the figures cannot be laid side by side.
+    """
+    if series == "max_rate":
+        text = "highest `avg_rx_rate_pps` at any rate that was tried, drops allowed"
+        return Column("max_rate_with_drop_pps", PER_SECOND, text, "MaxRate at SUB With Drop")
+    if series == "nodrop":
+        text = "highest `avg_rx_rate_pps` while the publisher waits instead of dropping"
+        return Column("max_rate_nodrop_pps", PER_SECOND, text, "MaxRate at Sub (XPUB_NODROP)")
+    if series == "loss":
+        return _loss_column(search)
+    share = f"{_percent(search.cohort_fraction)}pct_clients"
+    whose = f"{search.cohort_fraction * 100:g}% of clients"
+    of_others = f"the same of the other clients while {search.cohort_fraction * 100:g} % of the clients"
+    if series == "slow":
+        half = search.slow_share == 0.5
+        part = "half" if half else f"{_percent(search.slow_share)}pct"
+        speed = "half" if half else f"{search.slow_share * 100:g} %"
+        return Column(
+            f"max_rate_{share}_{part}_rate_pps",
+            PER_SECOND,
+            f"{of_others} read at {speed} of the first figure",
+            f"{whose} at {'Half Rate' if half else f'{search.slow_share * 100:g}% of the Rate'}",
+        )
+    twice = search.reconnect_rate == 2.0
+    times = "" if twice else f"_{search.reconnect_rate:g}_per_s".replace(".", "_")
+    often = "twice" if twice else f"{search.reconnect_rate:g} times"
+    return Column(
+        f"max_rate_{share}_reconnecting{times}_pps",
+        PER_SECOND,
+        f"{of_others} reconnect {often} a second",
+        f"{whose} Reconnecting",
+    )
+
+
+def _loss_column(search: SearchSpec) -> Column:
+    text = "the highest rate whose expected shortfall is within the target, which the name says"
+    if not search.loss_target:
+        return Column("max_rate_without_drop_pps", PER_SECOND, text, "MaxRate without Drop")
+    name = f"max_rate_below_{_percent(search.loss_target)}pct_drop_pps"
+    return Column(name, PER_SECOND, text, f"MaxRate at Sub (< {search.loss_target * 100:g}% Drop)")
+
+
+def _sndhwm_column(sndhwm: int, search: SearchSpec) -> Column:
+    """The column of the search below the loss target at one of several high-water marks.
+
+    As in ``hydra_zmq_cpp.csv``, where only the first of them names the target.
+    """
+    loss = _loss_column(search)
+    name, first = f"max_rate_sndhwm_{sndhwm}_pps", ""
+    if sndhwm == search.sndhwms[0]:
+        name = f"{loss.name.removesuffix('_pps')}_sndhwm_{sndhwm}_pps"
+        first = f"< {search.loss_target * 100:g}% Drop, "
+    return replace(loss, name=name, heading=f"MaxRate at Sub ({first}SNDHWM = {sndhwm})")
+
+
+def sndhwm_prefix(sndhwm: int) -> str:
+    """What the columns beside the figure at one of several high-water marks begin with."""
+    return f"loss_sndhwm_{sndhwm}"
+
+
+def _rates(search: SearchSpec) -> list[tuple[str, SearchSeries, Column]]:
+    """(what the columns beside it begin with, series, column) of every rate that is searched for, in order."""
+    found: list[tuple[str, SearchSeries, Column]] = []
+    for series in search.series:
+        if series == "loss" and search.sndhwms:
+            found += [(sndhwm_prefix(mark), series, _sndhwm_column(mark, search)) for mark in search.sndhwms]
+        else:
+            found.append((series, series, rate_column(series, search)))
+    return found
+
+
+def rates(search: SearchSpec) -> dict[str, str]:
+    """What the columns beside a rate begin with → the column of the rate."""
+    return {prefix: column.name for prefix, _, column in _rates(search)}
+
+
+def prefixes(search: SearchSpec) -> dict[str, str]:
+    """The column of a rate → what the names of the columns beside it begin with."""
+    return {column: prefix for prefix, column in rates(search).items()}
+
+
+def published(search: SearchSpec) -> tuple[Column, ...]:
+    """The columns of a search's table in their order."""
+    found = [replace(PUBLISHED[0], heading="Client Count")]
+    for _, series, column in _rates(search):
+        found += [column, _TOGETHER] if series == "max_rate" else [column]
+    return tuple(found)
+
+
+def beside(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
+    """What a search says of one rate, in the order of the table; ``prefix`` begins the names."""
+    limits = "the 95 % interval of *R*"
+    steps = Column(f"{prefix}_steps", "steps", "steps that were measured for it")
+    note = Column(f"{prefix}_note", TEXT, "why there is no figure, or what has to be known of it", repeats="noted")
+    verdict = Column(
+        f"{prefix}_verdict",
+        TEXT,
+        "what limited the slowest step that fell short (for `max_rate` and `nodrop`, the fastest one)",
+        repeats="common",
+    )
+    if series == "max_rate":
+        return verdict, steps, note
+    if series == "nodrop":
+        return verdict, replace(_TOGETHER, name=f"{prefix}_aggregate_pps", heading=""), steps, note
+    found = [
+        Column(f"{prefix}_low_pps", PER_SECOND, limits),
+        Column(f"{prefix}_high_pps", PER_SECOND, limits),
+        *(steps, note, verdict),
+    ]
+    if series in ("slow", "reconnecting"):
+        text = "`cohort_loss_pct` of that step"
+        found.append(Column(f"{prefix}_cohort_loss_pct", "%", text, digits="six"))
+    if series == "slow":
+        text = "`cohort_felt` of that step"
+        found.append(Column(f"{prefix}_cohort_felt", YES_NO, text, repeats="common"))
+    return tuple(found)
+
+
+def search_columns(search: SearchSpec) -> tuple[Column, ...]:
+    """All columns of a search's row in their order."""
+    of_rates = (column for prefix, series, _ in _rates(search) for column in beside(prefix, series))
+    return *published(search), LENGTH, *of_rates, FAILED

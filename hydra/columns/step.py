@@ -1,0 +1,249 @@
+"""The columns of a step: what ``measure.figures`` gives for each, in the order of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from hydra.columns.column import MESSAGES, PER_SECOND, SUBSCRIBERS, TEXT, YES_NO, Column
+from hydra.columns.names import (
+    AGGREGATE,
+    AVG_RX,
+    AVG_TX,
+    BURSTS,
+    CLIENTS,
+    LOSS,
+    LOSS_HIGH,
+    LOSS_LOW,
+    RATE_HELD,
+    REQUESTED,
+    SHORTFALL,
+    VERDICT,
+)
+
+PERCENTILES: Final[Mapping[str, float]] = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9, "max": 100.0}
+"""Suffix of a latency column → its percentile."""
+DUE: Final = "latency"
+SENT: Final = "latency_from_send"
+"""What the columns of latency begin with: since the due time, or since the send at rate ``max``."""
+
+PUBLISHED: Final = (
+    Column(CLIENTS, SUBSCRIBERS, "subscribers that were asked", "Client #", repeats="common", axis="clients"),
+    Column("msg_batch", MESSAGES, "the step's `msg_batch`", "Batch", repeats="common", axis="messages per batch"),
+    Column(
+        AVG_TX,
+        PER_SECOND,
+        "(Tx − 1) / (last − first); ZMQ: between first and last send, Kafka: first send and last acknowledgement; the "
+        "publisher's clock, mean over publishers",
+        "Avrg Tx Rate",
+    ),
+    Column(
+        AVG_RX,
+        PER_SECOND,
+        "mean, over subscribers with at least two batches, of (received − size of the first batch) / (time of the last "
+        "batch − time of the first). The first batch was filling before anybody looked at the clock. `rx_clients` says "
+        "how many entered",
+        "Avrg Rx Rate",
+    ),
+    Column(
+        LOSS,
+        "%",
+        "100 · Σ lost / Σ*E* over all that were asked. What is undrained or unknown fails a rate, and is no loss",
+        "Client Loss[%]",
+        digits="six",
+        axis="client loss, %",
+    ),
+    Column(
+        "failed_clients",
+        SUBSCRIBERS,
+        "`failed_lossy` + `failed_dead` + `failed_silent`: reported a loss, died, never answered. Each under the "
+        "gravest",
+        "Failed Clients",
+    ),
+    Column(
+        "total_tx",
+        MESSAGES,
+        'Tx: messages that the library accepted (ZMQ), or the broker acknowledged (Kafka; with `acks = "0"` the growth '
+        "of the log); all publishers",
+        "Total pckts Tx",
+    ),
+    Column(
+        "total_rx",
+        MESSAGES,
+        "mean over subscribers of received, drain included; one that died or stayed silent counts with its last word",
+        "Total pckts Rx",
+        digits="none",
+    ),
+)
+"""The columns of ``hydra_kafka_batch.csv``."""
+
+_PARTS: Final = "the other parts of Σ*E*, as `client_loss_pct` of the subscribers outside the cohort"
+_FAILED: Final = "the parts of `failed_clients`"
+_RECEIVED: Final = "nearest-rank percentiles of received per subscriber"
+_BOUNDS: Final = "where `client_loss_pct` is known as a bound only: its limits; otherwise there are no such columns"
+_FATES: Final = "what became of the expected messages, over everyone"
+_ODD: Final = "counts over everyone"
+_ITS_LOSS: Final = "the cohort's own account, as `client_loss_pct`, `undrained_pct` and `unknown_pct`"
+
+_ACCOUNT: Final = (
+    Column(AGGREGATE, PER_SECOND, "`in_window` / *T*", "Aggregate pps"),
+    Column(
+        "loss_at_stop_pct",
+        "%",
+        "100 · Σ(*E* − received inside the window) / Σ*E*: what was still on its way counts as lost. It is what the "
+        "original experiments printed",
+    ),
+    Column("late_pct", "%", _PARTS, "late"),
+    Column("undrained_pct", "%", _PARTS, "still waiting (undrained)"),
+    Column("unknown_pct", "%", _PARTS, "unknown"),
+    Column("rx_clients", SUBSCRIBERS, "subscribers that `avg_rx_rate_pps` is the mean of"),
+    Column("failed_lossy", SUBSCRIBERS, _FAILED),
+    Column("failed_dead", SUBSCRIBERS, _FAILED),
+    Column("failed_silent", SUBSCRIBERS, _FAILED),
+    Column(LOSS_LOW, "%", _BOUNDS),
+    Column(LOSS_HIGH, "%", _BOUNDS),
+)
+
+_STEP: Final = (
+    Column(
+        "fairness_jain",
+        "",
+        "(Σx)² / (n · Σx²) over every subscriber's received x: 1 if all got the same, 1/n if one got everything. R. "
+        "Jain, D. Chiu, W. Hawe: A Quantitative Measure of Fairness, DEC TR-301, 1984",
+    ),
+    Column("rx_p1", MESSAGES, _RECEIVED, repeats="median"),
+    Column("rx_p50", MESSAGES, _RECEIVED, repeats="median"),
+    Column("rx_p99", MESSAGES, _RECEIVED, repeats="median"),
+    Column(
+        REQUESTED,
+        PER_SECOND,
+        "what was asked for, of each publisher: a number, or `max`",
+        repeats="common",
+        axis="rate asked for, messages/s",
+    ),
+    Column(
+        RATE_HELD,
+        YES_NO,
+        "whether each publisher sent at least 99 % of what was due. Empty at `max`",
+        repeats="common",
+    ),
+    Column(
+        "tx_lag_p99_us",
+        "µs",
+        "send time − due time of the first message of each chunk that a publisher hands to its library, 99th "
+        "percentile",
+        repeats="merged",
+    ),
+    Column(
+        "blocked_s",
+        "s",
+        "time that a publisher waited for a full queue (`nodrop`, or Kafka's buffer), the longest of all",
+    ),
+    Column(
+        "batch_bytes",
+        "bytes",
+        "batch size that the producer was given (Kafka), see [kafka-batching.md](kafka-batching.md)",
+        repeats="common",
+    ),
+    Column("sent", MESSAGES, "accepted by the library"),
+    Column("tx_failed", MESSAGES, "refused by library or broker"),
+    Column("publisher_cores", "cores", "CPU time of the busiest publisher / *T*"),
+    Column("stopped_early", TEXT, "why a publisher stopped before the end of the window", repeats="noted"),
+    Column("in_window", MESSAGES, _FATES),
+    Column("late", MESSAGES, _FATES),
+    Column("undrained", MESSAGES, _FATES),
+    Column("lost", MESSAGES, _FATES),
+    Column("unknown", MESSAGES, _FATES),
+    Column("duplicates", MESSAGES, _ODD),
+    Column("reordered", MESSAGES, _ODD),
+    Column("stale", MESSAGES, _ODD),
+    Column("extra", MESSAGES, _ODD),
+    Column("subscriber_cpu_s", "s", "CPU time of everyone together"),
+    Column("subscriber_rss_max_bytes", "bytes", "largest resident memory of one", repeats="median"),
+)
+
+_OF_COHORT: Final = (
+    Column("cohort", TEXT, "kind of the cohort: `slow` or `reconnecting`", repeats="common"),
+    Column("cohort_clients", SUBSCRIBERS, "subscribers in the cohort"),
+    Column("cohort_rate", "1/s", "how many messages each of the cohort reads a second, or how often it reconnects"),
+    Column("cohort_loss_pct", "%", _ITS_LOSS, digits="six"),
+    Column("cohort_undrained_pct", "%", _ITS_LOSS),
+    Column("cohort_unknown_pct", "%", _ITS_LOSS),
+    Column("reconnects", "", "how often the cohort's clients reconnected, all together"),
+    Column(
+        "absent_s",
+        "s",
+        "how long the cohort's clients were away, all together. Empty where a client was absent more often than a "
+        "report lists (1024 times)",
+    ),
+    Column(
+        "cohort_felt",
+        YES_NO,
+        "false for slow clients whose buffers never filled: then their slowness was not felt by anybody",
+        repeats="common",
+    ),
+)
+
+_LAST: Final = (
+    Column("falling_behind", SUBSCRIBERS, "how many subscribers' backlog grows, see *Lag*. Empty: no lag is known"),
+    Column(
+        "backlog_growth_pct",
+        "%",
+        "the mean growth of the backlog over all subscribers in per cent of the rate, see *Lag*. Empty: no lag is "
+        "known",
+    ),
+    Column("passed", YES_NO, "whether the rate passes, see *When a rate passes*", repeats="common"),
+    Column("loss_target_pct", "%", "the loss up to which a rate passes", repeats="common"),
+    Column(
+        SHORTFALL,
+        "%",
+        "what of the step a search counts as lost or piled up, see *Rates that are searched for*",
+        axis="lost or piled up, % of what was due",
+    ),
+    Column(BURSTS, TEXT, "the bursts of `shortfall_pct`, in seconds of traffic each", repeats="common"),
+    Column("host_cpu_mean_pct", "%", "CPU of all cores over the window; the busiest host"),
+    Column(
+        "host_cpu_busiest_core_pct",
+        "%",
+        "of the busiest core of any host over the window",
+        repeats="median",
+    ),
+    Column(
+        "host_memory_available_min_bytes",
+        "bytes",
+        "least memory that was left on any host in the window",
+        repeats="median",
+    ),
+    Column(VERDICT, TEXT, "what limited the point, see *Verdict*", repeats="common"),
+)
+
+
+def latency_columns(prefix: str) -> tuple[Column, ...]:
+    """The percentiles of latency; ``prefix`` is ``DUE`` or ``SENT``."""
+    since = "from the due time" if prefix == DUE else "from the send (no due time at rate max)"
+    text = (
+        f"{since}: percentiles of the merged histograms of all subscribers (HDR: 1 µs to 1 h, 3 significant digits). "
+        "Counts are added, percentiles are never averaged"
+    )
+    return tuple(
+        Column(
+            f"{prefix}_{name}_us",
+            "µs",
+            text,
+            name if name == "max" else f"p{percent:g}",
+            repeats="merged",
+            axis=f"latency {since}, µs",
+        )
+        for name, percent in PERCENTILES.items()
+    )
+
+
+def step_columns(latencies: Iterable[str] = (DUE, SENT), cohort: bool = True) -> tuple[Column, ...]:
+    """The columns of a step in their order, by default all that any step can have.
+
+    Args:
+        latencies: since when the steps count their latency.
+        cohort: whether they have one.
+    """
+    of_latency = [column for prefix in latencies for column in latency_columns(prefix)]
+    return (*PUBLISHED, *_ACCOUNT, *of_latency, *_STEP, *(_OF_COHORT if cohort else ()), *_LAST)

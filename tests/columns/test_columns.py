@@ -1,0 +1,91 @@
+"""The records of columns: complete, and the tables that are made with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hydra.columns import columns_of
+from hydra.columns.column import of_repeats
+from hydra.columns.searched import search_columns
+from hydra.columns.step import DUE, SENT, step_columns
+from hydra.measure.figures import figures
+from hydra.model import Cohort, Rate, Scenario, SearchSpec, StepPlan
+from hydra.results import tables
+from hydra.sweep import Row
+from tests.jupyter.runs import FIXED, KINDS, RATE, observe
+
+GOLDEN = Path(__file__).with_name("golden")
+RUNS: Mapping[str, Scenario] = {
+    **KINDS,
+    "max": replace(FIXED, settings=replace(FIXED.settings, rate="max")),
+    "repeated-search": replace(RATE, sweep=replace(RATE.sweep, repeat=2)),
+}
+"""A run of each kind. What it measured, and the tables that were made of it before there were records, is in GOLDEN."""
+EVERY_SEARCH = SearchSpec(series=("max_rate", "loss", "slow", "reconnecting", "nodrop"), sndhwms=(10, 20))
+
+
+def rows(kind: str) -> list[Row]:
+    found: list[Row] = json.loads((GOLDEN / f"{kind}.json").read_text())["rows"]
+    return found
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_the_tables_are_byte_for_byte_what_they_were(kind: str) -> None:
+    # The order of the columns is that of the records, not the one in which the figures of a row came about.
+    turned = [dict(reversed(row.items())) for row in rows(kind)]
+    for suffix, made in (("md", tables.markdown), ("csv", tables.csv_text), ("json", tables.json_text)):
+        assert made(RUNS[kind], turned) == (GOLDEN / f"{kind}.{suffix}").read_text()
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_every_column_of_a_row_is_known_before_anything_is_measured(kind: str) -> None:
+    assert {name for row in rows(kind) for name in row} - set(columns_of(RUNS[kind])) == set()
+
+
+@pytest.mark.parametrize(("rate", "prefix"), [(100.0, DUE), ("max", SENT)])
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("cohort", [Cohort(), Cohort("slow", 0.5, 10.0)])
+def test_every_figure_of_a_step_has_a_record_and_every_record_a_figure(
+    rate: Rate, prefix: str, joined: bool, cohort: Cohort
+) -> None:
+    o = observe(FIXED, StepPlan(30, replace(FIXED.settings, rate=rate), 1.0, cohort=cohort))
+    if joined:
+        report = replace(o.publisher_reports[0], unacknowledged=[(3, 5)], unacknowledged_joined=True)
+        o = replace(o, publisher_reports={0: report})
+    expected = [c.name for c in step_columns([prefix], cohort.kind != "none")]
+    bounds = ("client_loss_low_pct", "client_loss_high_pct")
+    assert list(figures(o)) == [name for name in expected if joined or name not in bounds]
+
+
+def test_every_record_says_what_it_is() -> None:
+    columns = [*step_columns(), *search_columns(EVERY_SEARCH)]
+    assert [column.name for column in columns if not column.help] == []
+
+
+@pytest.mark.parametrize("scenario", RUNS.values(), ids=RUNS.keys())
+def test_no_column_of_repeats_has_the_name_of_another(scenario: Scenario) -> None:
+    search = scenario.sweep.search
+    columns = search_columns(search) if search else step_columns()
+    names = [each.name for column in columns for each in (column, *of_repeats(column))]
+    assert len(set(names)) == len(names)
+
+
+def test_columns_of_earlier_versions_stand_before_the_status() -> None:
+    row: Row = {"clients": 30, "loss_highest_passed_pps": 66409.0, "status": "ok", "reason": ""}
+    header = tables.csv_text(KINDS["rate"], [row]).splitlines()[0].split(",")
+    assert header == [
+        "clients", "max_rate_without_drop_pps", "loss_highest_passed_pps", "status", "reason",
+    ]  # fmt: skip
+
+
+def test_the_order_of_columns_does_not_depend_on_which_row_has_them() -> None:
+    """A figure that only a later row has stands where it stands in every run."""
+    first, *others = rows("repeated")
+    lacking = {name: value for name, value in first.items() if not name.startswith("latency")}
+    whole, part = (tables.csv_text(RUNS["repeated"], [row, *others]) for row in (first, lacking))
+    assert part.splitlines()[0] == whole.splitlines()[0]
