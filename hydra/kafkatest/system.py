@@ -198,8 +198,8 @@ class KafkaSystem:
         """New brokers in the place of our own that are in trouble; the user's are waited for.
 
         Raises:
-            BrokerError: the user's did not answer within ``COMES_BACK_WITHIN_S``, or the scenario's ``ready_timeout_s`` if
-                that is less.
+            BrokerError: the user's did not answer within ``COMES_BACK_WITHIN_S``, or ``ready_timeout_s`` where that is
+                less.
         """
         if not self.trouble():
             return
