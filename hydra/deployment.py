@@ -67,6 +67,8 @@ class Deployment:
         self._started: set[str] = set()
         # Clients whose processes are being ended by us: neither that end is known nor a successor.
         self._evicted: set[int] = set()
+        # The pid of clients whose death only the replacement has told of.
+        self._causes_awaited: dict[int, int] = {}
         self._evict_again_s = 0.0
         self._closing = False
 
@@ -105,6 +107,7 @@ class Deployment:
     def begin_step(self) -> None:
         """From now on ``died`` counts for the next step; who is not there is not waited for."""
         self.watch()
+        self._await_causes_no_longer()
         present = self._controller.roster.present()
         self.died = {*self.publishers, *self.subscribers} - present
         self._evicted -= present
@@ -161,6 +164,7 @@ class Deployment:
         # Not the brokers: what clients still have to say to those is no reason to wait for them.
         self._controller.quit([*self.publishers, *self.subscribers])
         self._controller.wait_until(self._all_ended, 2.0)
+        self._await_causes_no_longer()
         self._engine.kill(list(self.launches))
 
     def _all_ended(self) -> bool:
@@ -324,8 +328,14 @@ class Deployment:
 
     def _ended(self, client: int, exit_: Exit) -> None:
         """A client's process ended, of itself or because it was evicted."""
+        if exit_.status is None:
+            self._causes_awaited[client] = exit_.pid
+        else:
+            self._note_exit(client, exit_.pid, exit_.status, replaced=exit_.replaced)
+            if self._causes_awaited.get(client) == exit_.pid:
+                del self._causes_awaited[client]
+                return  # that it ended is known
         why = f"pid {exit_.pid} {_cause(exit_.status)}"
-        self._note("client_exit", f"client {client}: {why}{', replaced' if exit_.replaced else ''}")
         ours = client in self._evicted
         self._evicted.discard(client)
         if not exit_.present and client in self._controller.roster.present():
@@ -336,6 +346,15 @@ class Deployment:
             self._last_end = why
         if not exit_.replaced:
             self._home.pop(client, None)
+
+    def _note_exit(self, client: int, pid: int, status: int | None, *, replaced: bool) -> None:
+        self._note("client_exit", f"client {client}: pid {pid} {_cause(status)}{', replaced' if replaced else ''}")
+
+    def _await_causes_no_longer(self) -> None:
+        """Deaths that only the replacements have told of; how they came about was lost on the way."""
+        for client, pid in self._causes_awaited.items():
+            self._note_exit(client, pid, None, replaced=True)
+        self._causes_awaited.clear()
 
     def _group_ended(self, event: GroupEvent) -> None:
         del self.launches[event.group]

@@ -214,6 +214,27 @@ def test_a_death_counts_whose_replacement_is_there_at_once() -> None:
     assert fleet.deployment.died == {1}
 
 
+@pytest.mark.parametrize(
+    ("told", "how"), [(True, "was killed by SIGKILL"), (False, "ended")], ids=["told late", "never told"]
+)
+def test_a_death_that_the_replacement_tells_of_is_noted_once_and_with_its_cause_where_that_comes(
+    told: bool, how: str
+) -> None:
+    fleet = Fleet()
+    fleet.deployment.scale(3)
+    fleet.deployment.begin_step()
+    group, old = fleet.group_of(1), fleet.roster.hello(1).pid
+    new = fleet.dials_in(group, 1, 1)
+    fleet.wait_until(lambda: fleet.roster.hello(1).pid == new, 1.0)
+    fleet.deployment.watch()
+    assert fleet.deployment.died == {1}
+    if told:
+        fleet.warden_tells(group, 1, old, -9, replaced=True)
+    fleet.deployment.begin_step()
+    assert fleet.deployment.died == set()
+    assert [text for kind, text in fleet.noted if kind == "client_exit"] == [f"client 1: pid {old} {how}, replaced"]
+
+
 def test_a_hello_costs_the_same_among_few_and_many() -> None:
     """10,000 clients that dial in one by one: 0.15 s of CPU time; it was 2.5 s with a look at all of them for each."""
     fleet = Fleet(ready_s=1000.0)

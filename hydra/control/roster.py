@@ -97,7 +97,8 @@ class Roster:
         self._clients: dict[int, Connection] = {}
         self._wardens: dict[str, Connection] = {}
         self._exits: list[Exit] = []
-        self._last_exits: dict[int, int] = {}  # the pid of each client's last process that is known to have ended
+        # The pid of each client's last process that is known to have ended, and whether it is known how.
+        self._last_exits: dict[int, tuple[int, bool]] = {}
 
     # --- what the runner says --------------------------------------------------------------------------------------
 
@@ -295,7 +296,11 @@ class Roster:
         self._ended(Exit(ids, message.pid, message.status, message.replaced, present))
 
     def _ended(self, exit_: Exit) -> None:
-        """Takes note of a death, once: it may be told again, and be known from the replacement before."""
-        if any(self._last_exits.get(client) != exit_.pid for client in exit_.ids):
-            self._last_exits.update(dict.fromkeys(exit_.ids, exit_.pid))
+        """Takes note of a death, once: it may be told again.
+
+        One that is known from the replacement is taken note of a second time when its cause is told.
+        """
+        known = (exit_.pid, True), (exit_.pid, exit_.status is not None)
+        if any(self._last_exits.get(client) not in known for client in exit_.ids):
+            self._last_exits.update(dict.fromkeys(exit_.ids, known[1]))
             self._exits.append(exit_)
