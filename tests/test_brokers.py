@@ -160,6 +160,7 @@ class ReadyAtOnce(Told):
         return super().launch(groups)
 
 
+@pytest.mark.processes
 def test_brokers_are_told_of_their_cluster_until_it_answers(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,7 @@ def mute() -> Iterator[str]:
         yield f"127.0.0.1:{listener.getsockname()[1]}"
 
 
+@pytest.mark.processes
 def test_clients_are_served_while_a_mute_broker_is_asked(
     controller: Watched, mute: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

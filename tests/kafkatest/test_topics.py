@@ -48,6 +48,7 @@ def test_a_topic_that_the_cluster_cannot_hold(topics: Topics) -> None:
         topics.create("data", replication_factor=3)
 
 
+@pytest.mark.processes
 def test_a_cluster_that_does_not_answer_is_refused_before_anything_is_made() -> None:
     (port,) = free_ports("127.0.0.1", 1)
     system = KafkaSystem(load_scenario("kafka-fixed", {"kafka.bootstrap": f"127.0.0.1:{port}"}))

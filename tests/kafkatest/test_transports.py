@@ -149,6 +149,7 @@ def test_an_offset_that_is_not_there_is_an_error(library: ModuleType, broker: Em
         subscriber.close()
 
 
+@pytest.mark.processes
 def test_a_cluster_that_does_not_answer(library: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confluent, "CONNECT_TIMEOUT_S", 1.0)
     monkeypatch.setattr(kafka_python, "CONNECT_TIMEOUT_MS", 1000)

@@ -74,18 +74,21 @@ def test_there_are_records_of_every_kind() -> None:
     assert (len(CALM) >= 15, len(RESTLESS) >= 10, len(SATURATED) >= 1) == (True, True, True)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("steps", [CALM, RESTLESS], ids=["calm", "restless"])
 @pytest.mark.parametrize(("subscribers", "seeds"), [(10, 500), (2_000, 200)])
 def test_steps_without_a_trend_pass(steps: list[Lags], subscribers: int, seeds: int) -> None:
     assert caught(steps, subscribers, seeds) <= 0.01
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(("subscribers", "seeds"), [(10, 500), (2_000, 100)])
 @pytest.mark.parametrize(("everyone", "one"), [(0.01, 0.0), (0.0, 0.05)], ids=["all by 1 %", "one by 5 %"])
 def test_a_growing_backlog_is_caught_in_five_seconds(subscribers: int, seeds: int, everyone: float, one: float) -> None:
     assert caught(CALM, subscribers, seeds, everyone, one) >= 0.95
 
 
+@pytest.mark.processes
 def test_a_backlog_that_grows_by_more_than_a_restless_lag_swings_is_caught() -> None:
     """Growth of 1 % is 50 ms in 5 s and drowns in such swings: docs/measurements.md says how often it is seen."""
     assert caught(RESTLESS, 10, 500, everyone=0.1) >= 0.95

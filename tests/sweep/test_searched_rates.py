@@ -19,6 +19,8 @@ import pytest
 from hydra.sweep import Row
 from tests.sweep.simulated import FAMILIES, Family, System, replayed, searched, shallow
 
+pytestmark = pytest.mark.processes
+
 SEARCHES: Final = int(os.environ.get("HYDRA_SEARCHES", "5"))
 FIGURE: Final = "max_rate_below_0_5pct_drop_pps"
 COVERAGE: Final = (0.92, 0.99)

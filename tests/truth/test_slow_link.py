@@ -53,9 +53,10 @@ def test_it_gets_what_the_link_carries_and_the_rest_is_accounted_for(zmq_command
     assert listed < ledger.missing if ledger.truncated else listed == ledger.missing
     assert (ledger.duplicates, ledger.reordered, ledger.extra) == (0, 0, 0)
 
-    # In the window the link was full, and carried no more than it can.
+    # In the window the link was busy, and carried no more than it can.
     most = bits_s / 8 * SECONDS + BURST
-    assert 0.7 * most <= ledger.in_window * ON_THE_WIRE <= most
+    # TCP pauses after what the bucket dropped, for up to a fifth of a second at first and for longer each time.
+    assert 0.5 * most <= ledger.in_window * ON_THE_WIRE <= most
     # It was overloaded: something came late, out of the queues on the way, and something never came.
     late = ledger.received - ledger.in_window
     assert late > 0
