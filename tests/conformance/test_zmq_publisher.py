@@ -168,6 +168,7 @@ def test_stop_is_answered_with_one_report_again_and_again(publisher: Bench) -> N
     window = publisher.start([CLIENT], 1, 0.2)
     publisher.await_end(window)
     publisher.publisher_report(CLIENT, 1, window)
+    publisher.peer.sync([CLIENT])
     publisher.stop([CLIENT], 1, window)
     publisher.peer.heard(Report, [CLIENT], epoch=1, times=2)
     first, second = publisher.peer.said(Report, CLIENT, epoch=1)
