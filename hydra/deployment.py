@@ -328,14 +328,14 @@ class Deployment:
 
     def _ended(self, client: int, exit_: Exit) -> None:
         """A client's process ended, of itself or because it was evicted."""
+        why = _cause(exit_.pid, exit_.status)
         if exit_.status is None:
             self._causes_awaited[client] = exit_.pid
         else:
-            self._note_exit(client, exit_.pid, exit_.status, replaced=exit_.replaced)
+            self._note_exit(client, why, replaced=exit_.replaced)
             if self._causes_awaited.get(client) == exit_.pid:
                 del self._causes_awaited[client]
                 return  # that it ended is known
-        why = f"pid {exit_.pid} {_cause(exit_.status)}"
         ours = client in self._evicted
         self._evicted.discard(client)
         if not exit_.present and client in self._controller.roster.present():
@@ -347,13 +347,13 @@ class Deployment:
         if not exit_.replaced:
             self._home.pop(client, None)
 
-    def _note_exit(self, client: int, pid: int, status: int | None, *, replaced: bool) -> None:
-        self._note("client_exit", f"client {client}: pid {pid} {_cause(status)}{', replaced' if replaced else ''}")
+    def _note_exit(self, client: int, why: str, *, replaced: bool) -> None:
+        self._note("client_exit", f"client {client}: {why}{', replaced' if replaced else ''}")
 
     def _await_causes_no_longer(self) -> None:
         """Deaths that only the replacements have told of; how they came about was lost on the way."""
         for client, pid in self._causes_awaited.items():
-            self._note_exit(client, pid, None, replaced=True)
+            self._note_exit(client, _cause(pid, None), replaced=True)
         self._causes_awaited.clear()
 
     def _group_ended(self, event: GroupEvent) -> None:
@@ -379,14 +379,14 @@ def _ids(launch: Launch) -> range:
     return range(launch.group.first_client, launch.group.first_client + launch.group.count)
 
 
-def _cause(status: int | None) -> str:
+def _cause(pid: int, status: int | None) -> str:
     if status is None:
-        return "ended"
+        return f"pid {pid} ended"
     if status == EXIT_STRANDED:
-        return f"was stranded (exit code {status}): it had heard nothing of the controller for too long"
+        return f"pid {pid} was stranded (exit code {status}): it had heard nothing of the controller for too long"
     if status >= 0:
-        return f"exited with {status}"
-    return f"was killed by {signal.Signals(-status).name}"
+        return f"pid {pid} exited with {status}"
+    return f"pid {pid} was killed by {signal.Signals(-status).name}"
 
 
 def _runs(ids: Sequence[int]) -> list[range]:

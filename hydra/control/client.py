@@ -15,6 +15,7 @@ import msgspec
 import zmq
 
 from hydra.control.curve import Credentials
+from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.control.protocol import (
     MAX_MESSAGE_BYTES,
     Ack,
@@ -30,7 +31,7 @@ from hydra.control.protocol import (
 from hydra.control.waiting import wait
 from hydra.model import GroupRole
 
-_HELLO_EVERY_NS: Final = 2_000_000_000
+_HELLO_EVERY_NS: Final = round(RESEND_EVERY_S * 1e9)
 """How often a client says hello until it is welcomed."""
 _HOST_FACT: Final = Path("/proc/sys/kernel/random/boot_id")
 

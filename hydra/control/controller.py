@@ -12,6 +12,7 @@ import zmq
 import zmq.utils.monitor
 
 from hydra.control import curve
+from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.control.protocol import MAX_MESSAGE_BYTES, FromController, Ping, Quit, Welcome, encode
 from hydra.control.roster import Roster
 from hydra.control.zap import Gatekeeper
@@ -19,7 +20,7 @@ from hydra.errors import StepError
 
 _PING_EVERY_NS: Final = 10_000_000_000
 """A third of the silence that clients bear by default. Each ping wakes every client: it is not for free."""
-_QUIT_AGAIN_NS: Final = 2_000_000_000
+_QUIT_AGAIN_NS: Final = round(RESEND_EVERY_S * 1e9)
 _QUITS: Final = 5
 """How often a client is told to quit that does not hang up."""
 _DRAIN_AT_MOST: Final = 2000

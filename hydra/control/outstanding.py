@@ -6,6 +6,7 @@ from collections.abc import Iterable, Set
 from typing import Final
 
 RESEND_EVERY_S: Final = 2.0
+"""How often anything that may have been lost on the channel is said again, on both of its ends."""
 _AT_A_TIME: Final = 100
 _AT_A_TIME_IN_SILENCE: Final = 1_000
 _BYTES_AT_A_TIME: Final = 16_000_000
