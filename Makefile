@@ -62,7 +62,7 @@ clean: ## Remove what these commands made; runs of your own under runs/ stay
 	rm -rf runs/demo-*; rmdir runs 2>/dev/null || true
 	find hydra tests bench -type d -name __pycache__ -prune -exec rm -rf {} +
 
-$(STAMP): pyproject.toml setup.py hydra/nativebuild.py shims/http-parser/pyproject.toml $(NATIVE)
+$(STAMP): pyproject.toml setup.py hydra/native/build.py shims/http-parser/pyproject.toml $(NATIVE)
 	@scripts/system-packages python $(PYTHON)
 	@scripts/system-packages native || echo "going on without the native client (--client native)"
 	@[ -e $@ ] || $(PYTHON) -m venv --clear $(VENV)

@@ -18,10 +18,10 @@ TREE = Path(__file__).resolve().parent
 
 
 def load_nativebuild() -> ModuleType:
-    """hydra/nativebuild.py by its path: hydra is not installed yet, and need not be importable here."""
-    spec = importlib.util.spec_from_file_location("nativebuild", TREE / "hydra" / "nativebuild.py")
+    """hydra/native/build.py by its path: hydra is not installed yet, and need not be importable here."""
+    spec = importlib.util.spec_from_file_location("nativebuild", TREE / "hydra" / "native" / "build.py")
     if spec is None or spec.loader is None:
-        raise FileNotFoundError("hydra/nativebuild.py")
+        raise FileNotFoundError("hydra/native/build.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

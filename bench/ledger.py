@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hydra.client.header import pack_batch, unpack_batch
-from hydra.client.histogram import LatencyRecorder
 from hydra.client.ledger import Ledger
+from hydra.wire.header import pack_batch, unpack_batch
+from hydra.wire.histogram import LatencyRecorder
 
 MESSAGES = 400_000
 

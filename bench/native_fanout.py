@@ -14,13 +14,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from hydra import nativebuild
-from hydra.client.clock import wall_offset_ns
-from hydra.control.client import boot_id
 from hydra.control.controller import Controller
-from hydra.control.protocol import Configure, Finish, PublisherEndpoint, Sent, Start, Stop
 from hydra.control.roster import EpochAnswers
 from hydra.model import Settings
+from hydra.native import build
+from hydra.wire.clock import boot_id, wall_offset_ns
+from hydra.wire.messages import Configure, Finish, PublisherEndpoint, Sent, Start, Stop
 
 TREE = Path(__file__).resolve().parents[1]
 ROUNDS = 5
@@ -117,12 +116,12 @@ def ours(program: Path, subscribers: int, io_threads: int) -> tuple[float, float
 
 def main() -> int:
     """Prints a table: what both sides reach on new connections, and on ones that have carried a window before."""
-    missing = nativebuild.missing()
+    missing = build.missing()
     if missing:
         print(f"not measured: apt-get install {' '.join(missing)}")
         return 0
     folder = TREE / "build" / "native-bench"
-    client = nativebuild.build(TREE / "native", folder, "-DHYDRA_TESTS=OFF", "-DHYDRA_BENCH=ON")
+    client = build.build(TREE / "native", folder, "-DHYDRA_TESTS=OFF", "-DHYDRA_BENCH=ON")
     loops = folder / "bench" / "bare-fanout"
     counts = [int(argument) for argument in sys.argv[1:]] or [30, 480]
     print("subscribers io_threads window   hydra/s    bare/s  ratio of medians (each round's)")

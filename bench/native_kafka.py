@@ -22,16 +22,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
-from hydra import nativebuild
-from hydra.client.clock import wall_offset_ns
-from hydra.control.client import boot_id
 from hydra.control.controller import Controller
-from hydra.control.protocol import Configure, Finish, FromController, KafkaTopic, PublisherEndpoint, Sent, Start, Stop
 from hydra.control.roster import EpochAnswers
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.jars import fetch, find_java
 from hydra.kafkatest.topics import Topics
 from hydra.model import PublisherReport, Settings, SubscriberReport
+from hydra.native import build
+from hydra.wire.clock import boot_id, wall_offset_ns
+from hydra.wire.messages import Configure, Finish, FromController, KafkaTopic, PublisherEndpoint, Sent, Start, Stop
 
 TREE = Path(__file__).resolve().parents[1]
 SECONDS = 2.0
@@ -240,12 +239,12 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--programs", type=Path, help="where native/ was built with -DHYDRA_BENCH=ON")
     options = parser.parse_args()
-    if missing := nativebuild.missing():
+    if missing := build.missing():
         print(f"not measured: apt-get install {' '.join(missing)}")
         return 0
     programs = options.programs or TREE / "build" / "native-bench"
     if options.programs is None:
-        nativebuild.build(TREE / "native", programs, "-DHYDRA_TESTS=OFF", "-DHYDRA_BENCH=ON")
+        build.build(TREE / "native", programs, "-DHYDRA_TESTS=OFF", "-DHYDRA_BENCH=ON")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         bench = Bench(programs, stack.enter_context(EmbeddedBroker(folder / "broker")).bootstrap)

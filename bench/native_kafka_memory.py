@@ -18,12 +18,12 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from hydra import nativebuild
 from hydra.control.controller import Controller
-from hydra.control.protocol import Configure, KafkaTopic, PublisherEndpoint
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
 from hydra.model import Settings
+from hydra.native import build
+from hydra.wire.messages import Configure, KafkaTopic, PublisherEndpoint
 
 TREE = Path(__file__).resolve().parents[1]
 PUBLISHER = 0
@@ -109,12 +109,12 @@ def main() -> int:
     parser.add_argument("clients", type=int, nargs="*", default=[100, 300])
     parser.add_argument("--programs", type=Path, help="where native/ was built")
     options = parser.parse_args()
-    if missing := nativebuild.missing():
+    if missing := build.missing():
         print(f"not measured: apt-get install {' '.join(missing)}")
         return 0
     programs = options.programs or TREE / "build" / "native-bench"
     if options.programs is None:
-        nativebuild.build(TREE / "native", programs, "-DHYDRA_TESTS=OFF", "-DHYDRA_BENCH=ON")
+        build.build(TREE / "native", programs, "-DHYDRA_TESTS=OFF", "-DHYDRA_BENCH=ON")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         bootstrap = stack.enter_context(EmbeddedBroker(folder / "broker", warm=False)).bootstrap

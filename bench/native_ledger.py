@@ -6,17 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hydra import nativebuild
+from hydra.native import build
 
 TREE = Path(__file__).resolve().parents[1]
 
 
 def main() -> int:
-    missing = nativebuild.missing()
+    missing = build.missing()
     if missing:
         print(f"not measured: apt-get install {' '.join(missing)}")
         return 0
-    nativebuild.build(TREE / "native", TREE / "build" / "native-bench", "-DHYDRA_TESTS=OFF", "-DHYDRA_BENCH=ON")
+    build.build(TREE / "native", TREE / "build" / "native-bench", "-DHYDRA_TESTS=OFF", "-DHYDRA_BENCH=ON")
     return subprocess.run([TREE / "build" / "native-bench" / "bench" / "bench-ledger"], check=False).returncode
 
 

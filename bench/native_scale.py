@@ -24,7 +24,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from hydra import nativebuild
+from hydra.native import build
 from hydra.results.store import RunStore
 
 COLUMNS = ("present", "ready", "configure", "reports", "stored", "agg pps", "lost %", "failed")
@@ -77,7 +77,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rate", type=float, default=10.0)
     options = parser.parse_args()
-    if nativebuild.find() is None:
+    if build.find() is None:
         print("not measured: the native client is not built")
         return 0
     print(" | ".join(["clients", *COLUMNS]))

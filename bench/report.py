@@ -35,7 +35,7 @@ def main() -> None:
                 histograms = merged(observed)
                 results.append(StepResult(len(results) + 1, plan, "ok", figures(observed, histograms)))
                 store.add_step(results[-1], observed, histograms)
-            store.set_fact("ended", "finished")
+            store.set_meta("ended", "finished")
         start = time.perf_counter()
         paths = write_report(run)
         seconds = time.perf_counter() - start

@@ -15,12 +15,10 @@ from typing import Any, Final, NoReturn
 import click
 from tabulate import tabulate
 
-from hydra import launcher
-from hydra.cluster.mesos import end_run, leftovers
+from hydra.cluster.mesos.engine import end_run, leftovers
 from hydra.cluster.resources import format_resources
-from hydra.config import load_cluster, load_mesos, load_scenario
+from hydra.config.scenario import load_cluster, load_mesos, load_scenario
 from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_USAGE, HydraError, UsageError
-from hydra.interrupts import interrupt_on_the_first
 from hydra.jupyter.command import write_report
 from hydra.kafkatest.commands import broker, kafka_clean
 from hydra.limits import machine
@@ -42,12 +40,14 @@ from hydra.options import (
     sweep_flags,
     zmq_flags,
 )
-from hydra.redaction import Redactor
 from hydra.results.catalog import catalog
 from hydra.results.conditions import columns, met, parse
-from hydra.results.store import CLIENTS_FACT
+from hydra.results.store import CLIENTS_KEY
 from hydra.results.tables import json_text, markdown
-from hydra.resume import scenario_of
+from hydra.run import launcher
+from hydra.run.interrupts import interrupt_on_the_first
+from hydra.run.redaction import Redactor
+from hydra.run.resume import scenario_of
 from hydra.sweep import for_scenario
 
 
@@ -82,7 +82,7 @@ def _run(scenario: str | Path, flags: dict[str, Any], more: dict[str, object] | 
     )
     code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
     with store:
-        rows, clients = for_scenario(loaded).rows(store.results()), store.fact(CLIENTS_FACT, [])
+        rows, clients = for_scenario(loaded).rows(store.results()), store.meta(CLIENTS_KEY, [])
     click.echo(json_text(loaded, rows) if flags["as_json"] else markdown(loaded, rows, clients))
     for line in met(conditions, rows):
         click.echo(f"--fail-if: {line}", err=True)
@@ -207,14 +207,14 @@ def runs(folder: Path, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def agents(config: Path | None, master: str, scenario: str | None, as_json: bool) -> None:
     """List the cluster's agents with their attributes and free resources."""
-    wanted = load_scenario(scenario) if scenario else None
+    required = load_scenario(scenario) if scenario else None
     rows = [
         {
             "agent": a.id,
             "hostname": a.hostname,
             "attributes": ";".join(f"{k}:{v}" for k, v in a.attributes.items()),
             "resources": format_resources(a.resources),
-            **({"could run": ", ".join(launcher.roles_on(a, wanted))} if wanted else {}),
+            **({"could run": ", ".join(launcher.roles_on(a, required))} if required else {}),
         }
         for a in launcher.agents(load_cluster(config), master, load_mesos(config))
     ]
@@ -273,7 +273,7 @@ def kill(run: str, config: Path | None, master: str) -> None:
 def artifact(scenario: str, **flags: Any) -> None:
     """Make the archive that agents need for SCENARIO, for serving it yourself (--artifact)."""
     loaded = load_scenario(scenario, overrides(flags, ()))
-    made = launcher.archive(launcher.system_for(loaded, here=False))
+    made = launcher.archive(launcher.system_for(loaded, is_local=False))
     click.echo(f"{made.path}\nsha256 {made.sha256}")
 
 

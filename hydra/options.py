@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from hydra.columns.names import LOSS
-from hydra.config import CLIENTS, parse_set
+from hydra.config.scenario import CLIENTS, parse_set
 from hydra.kafkatest.properties import parse, parse_file
 
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -11,7 +11,12 @@ from typing import cast
 import msgspec
 
 from hydra.control.controller import Controller
-from hydra.control.protocol import (
+from hydra.control.roster import Roster
+from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, SubscriberReport
+from hydra.run.deployment import Deployment
+from hydra.run.step import Stepper
+from hydra.system import System
+from hydra.wire.messages import (
     Ack,
     Configure,
     Error,
@@ -25,11 +30,6 @@ from hydra.control.protocol import (
     Stop,
     encode,
 )
-from hydra.control.roster import Roster
-from hydra.deployment import Deployment
-from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, SubscriberReport
-from hydra.step import Stepper
-from hydra.system import System
 from tests.control.golden_messages import FROM_CLIENT
 from tests.control.test_roster import hello
 
@@ -131,7 +131,7 @@ class Channel:
 
     def topic(self) -> None: ...
 
-    def trouble(self) -> str:
+    def failure(self) -> str:
         return ""
 
     def end_offsets(self) -> dict[int, int]:

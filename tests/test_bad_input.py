@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from hydra import cli, launcher
+from hydra import cli
 from hydra.errors import EXIT_USAGE
+from hydra.run import launcher
 
 LONG = "x" * 300
 ZMQ = ("zmqfixed", "--clients", "2")

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hydra import config
 from hydra.cluster.placement import place
 from hydra.cluster.splitting import split
-from hydra.config import CLIENTS, conf_dir, load_cluster, load_mesos, load_scenario, parse_set, scenarios
+from hydra.config import scenario as config_files
+from hydra.config.scenario import CLIENTS, conf_dir, load_cluster, load_mesos, load_scenario, parse_set, scenarios
 from hydra.errors import EXIT_USAGE, ConfigError
 from hydra.model import Agent, BrokerSpec, Constraint, Demand, Group, Resources, Scenario, SearchSpec
 
@@ -99,7 +99,7 @@ def test_a_default_is_the_published_experiments_value(name: str, check: object) 
 def test_an_installed_conf_is_found_before_the_repositorys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "hydra"
     (package / "conf").mkdir(parents=True)
-    monkeypatch.setattr(config, "__file__", str(package / "config.py"))
+    monkeypatch.setattr(config_files, "__file__", str(package / "config" / "scenario.py"))
     assert conf_dir() == tmp_path / "conf"
     (package / "conf" / "hydra.toml").touch()
     assert conf_dir() == package / "conf"

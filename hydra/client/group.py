@@ -19,19 +19,17 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
-from hydra.client.member import EXIT_DISMISSED, EXIT_STRANDED, WELCOME_WITHIN_S, client_main, warden_main
+from hydra.client.member import client_main, warden_main
 from hydra.client.processes import die_with_parent, thread_count
 from hydra.client.transport import Kind
 from hydra.control import curve
+from hydra.wire.program import EXIT_DISMISSED, EXIT_STRANDED, EXIT_USAGE, EXIT_WARDEN_DIED, WELCOME_WITHIN_S
 
 _N = TypeVar("_N", int, float)
-
-EXIT_USAGE: Final = 2
-EXIT_WARDEN_DIED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)

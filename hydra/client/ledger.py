@@ -16,9 +16,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from hydra.client.header import SEQUENCE_LIMIT
-from hydra.control.protocol import MAX_MISSING_RANGES, PROBE_EPOCH, Sent
 from hydra.model import LedgerCounts, SequenceRange
+from hydra.wire.header import SEQUENCE_LIMIT
+from hydra.wire.messages import MAX_MISSING_RANGES, PROBE_EPOCH, Sent
 
 Headers = npt.NDArray[np.void]
 

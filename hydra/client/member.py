@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Final, cast
+from typing import cast
 
 import zmq
 
@@ -16,13 +16,8 @@ from hydra.client.subscriber import Subscriber
 from hydra.client.transport import Kind, PublisherTransport, SubscriberTransport
 from hydra.control.client import ControlClient, Identity
 from hydra.control.curve import Credentials
-from hydra.control.protocol import ChildExit, Error, Quit, Welcome
-
-EXIT_DISMISSED: Final = 0
-EXIT_STRANDED: Final = 4
-"""The controller could not be reached, or has been silent for too long."""
-WELCOME_WITHIN_S: Final = 60.0
-"""How long a client knocks before it gives up, unless the environment says otherwise."""
+from hydra.wire.messages import ChildExit, Error, Quit, Welcome
+from hydra.wire.program import EXIT_DISMISSED, EXIT_STRANDED
 
 
 def _identity(kind: Kind, group: str, ids: Sequence[int], incarnation: int, *, warden: bool) -> Identity:

@@ -6,19 +6,20 @@ import os
 import time
 from typing import Final
 
-from hydra.client.clock import StepClock
-from hydra.client.duty import serve
-from hydra.client.header import SEQUENCE_LIMIT, pack, pack_batch
-from hydra.client.histogram import LatencyRecorder
+from hydra.client.loop import serve
 from hydra.client.pacing import Pacer
 from hydra.client.processes import exact_timers
 from hydra.client.repeats import Repeats
 from hydra.client.transport import Delivery, PublisherTransport
 from hydra.client.usage import UsageMeter, resident_bytes
 from hydra.control.bounded import join_beyond
-from hydra.control.checks import MAX_UNACKNOWLEDGED_RANGES
 from hydra.control.client import ControlClient
-from hydra.control.protocol import (
+from hydra.model import PublisherReport
+from hydra.wire.checks import MAX_UNACKNOWLEDGED_RANGES
+from hydra.wire.clock import StepClock
+from hydra.wire.header import SEQUENCE_LIMIT, pack, pack_batch
+from hydra.wire.histogram import LatencyRecorder
+from hydra.wire.messages import (
     PROBE_EPOCH,
     Configure,
     Error,
@@ -29,7 +30,7 @@ from hydra.control.protocol import (
     Start,
     Stop,
 )
-from hydra.model import PublisherReport
+from hydra.wire.program import FLUSH_AT_MOST_S
 
 PROBES_APART_NS: Final = 1_000_000_000
 """The longest distance between two probes."""
@@ -38,8 +39,6 @@ PROBES_OUT_S: Final = 1.0
 END_MARKERS_FOR_NS: Final = 60_000_000_000
 ERRORS_APART_NS: Final = 2_000_000_000
 """The longest distance between two errors of a step that has ended before its window."""
-FLUSH_AT_MOST_S: Final = 10.0
-"""How long a publisher waits for outstanding acknowledgements after the end of the window."""
 MEMORY_EVERY_NS: Final = 50_000_000
 """How often the memory of an unbounded queue is looked at: at 500 MB/s it grows by 25 MB between two looks."""
 _IDLE_S: Final = 5.0

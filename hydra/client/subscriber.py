@@ -6,17 +6,18 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from hydra.client.clock import StepClock
-from hydra.client.duty import serve
-from hydra.client.header import unpack_batch
-from hydra.client.histogram import LatencyRecorder
 from hydra.client.lag import LagBins
 from hydra.client.ledger import Ledger
+from hydra.client.loop import serve
 from hydra.client.transport import SubscriberTransport
 from hydra.client.usage import UsageMeter
 from hydra.control.bounded import add_absence
 from hydra.control.client import ControlClient
-from hydra.control.protocol import (
+from hydra.model import DrainEnd, Settings, SubscriberReport
+from hydra.wire.clock import StepClock
+from hydra.wire.header import unpack_batch
+from hydra.wire.histogram import LatencyRecorder
+from hydra.wire.messages import (
     Configure,
     Error,
     Finish,
@@ -27,7 +28,6 @@ from hydra.control.protocol import (
     Start,
     Stop,
 )
-from hydra.model import DrainEnd, Settings, SubscriberReport
 
 BATCH_LIMIT: Final = 2000
 """Most messages taken before the control channel is looked at again."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from hydra.control.client import ControlClient
-from hydra.control.protocol import Configure
 from hydra.model import Role, SequenceRange
+from hydra.wire.messages import Configure
 
 DEAF_AT_MOST_S: Final = 0.1
 """How long a transport waits for data when the control channel cannot wake it."""

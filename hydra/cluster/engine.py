@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import click
 
 from hydra.model import Agent, Group, GroupEvent, GroupState, Launch
 
@@ -19,7 +24,7 @@ class Engine(Protocol):
         """The address of this machine at which groups reach it."""
 
     @property
-    def here(self) -> bool:
+    def is_local(self) -> bool:
         """Whether groups run on this machine, so that its limits are theirs."""
 
     def agents(self) -> list[Agent]:
@@ -70,3 +75,58 @@ class GroupEvents:
         if taken:
             self._waiting = [event for event in self._waiting if event.group not in groups]
         return taken
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What an engine is opened with.
+
+    Attributes:
+        master: what ``--master`` names.
+        agents: those that the cluster file declares.
+        settings: the engine's own, of its ``settings`` type.
+        run: the run's name.
+        folder: the run's directory; made when something is put there.
+        programs: the commands of the groups that will be launched, as they are started on this machine.
+        files: what they need beside Hydra's modules, by their name in the package ``hydra``.
+    """
+
+    master: str
+    agents: Sequence[Agent]
+    settings: Any
+    run: str
+    folder: Path
+    programs: Sequence[Sequence[str]] = ()
+    files: Mapping[str, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSpec:
+    """Everything that generic code knows of an engine.
+
+    Attributes:
+        name: of its entry point, and of its table in the cluster file.
+        handles: whether a ``--master`` is one of this engine's. The first engine that says so takes it.
+        is_local: whether its groups run on this machine, so that its limits are theirs.
+        open: the engine for a run, closed at the end of the context.
+        agents: the agents with what is free on each; registers nothing. Takes ``--master``, the agents of the cluster
+            file and the settings.
+        settings: a frozen dataclass; every field has a default.
+        environment: settings that may stand in the environment instead: its variable by the field.
+        flags: click options that every command that runs a scenario gets; each names a field of the settings.
+        commands: click commands, added to ``hydra``.
+        secrets: values of the settings that must not be seen; ``users`` are names that may stand before one in HTTP's
+            basic authentication.
+    """
+
+    name: str
+    handles: Callable[[str], bool]
+    is_local: bool
+    open: Callable[[Opening], AbstractContextManager[Engine]]
+    agents: Callable[[str, Sequence[Agent], Any], list[Agent]]
+    settings: type
+    environment: Mapping[str, str] = field(default_factory=dict)
+    flags: Sequence[click.Option] = ()
+    commands: Sequence[click.Command] = ()
+    secrets: Callable[[Any], Iterable[str]] = lambda _: ()
+    users: Callable[[Any], Iterable[str]] = lambda _: ()

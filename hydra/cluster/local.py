@@ -51,7 +51,7 @@ class LocalEngine:
     """
 
     address: Final = "127.0.0.1"
-    here: Final = True
+    is_local: Final = True
 
     def __init__(
         self,

@@ -229,4 +229,4 @@ def _some(texts: Sequence[str]) -> str:
 def _share(need: Need, free: Resources) -> float:
     """The part of the need that can be met, by its scarcest resource."""
     pairs = ((need.cpus, free.cpus), (need.mem, free.mem), (need.ports, port_count(free)))
-    return min((have / wanted for wanted, have in pairs if wanted > 0), default=1.0)
+    return min((have / required for required, have in pairs if required > 0), default=1.0)

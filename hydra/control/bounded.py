@@ -8,9 +8,9 @@ from typing import Final
 
 import msgspec
 
-from hydra.control.checks import MAX_ABSENT, MAX_UNACKNOWLEDGED_RANGES
-from hydra.control.protocol import MAX_MESSAGE_BYTES
 from hydra.model import PublisherReport, SequenceRange
+from hydra.wire.checks import MAX_ABSENT, MAX_UNACKNOWLEDGED_RANGES
+from hydra.wire.messages import MAX_MESSAGE_BYTES
 
 MAX_FINISH_RANGES_BYTES: Final = MAX_MESSAGE_BYTES // 2
 """The unacknowledged ranges of all publishers in one ``finish``: the other half is for ids and end offsets."""

@@ -8,7 +8,6 @@ import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -16,7 +15,10 @@ import zmq
 
 from hydra.control.curve import Credentials
 from hydra.control.outstanding import RESEND_EVERY_S
-from hydra.control.protocol import (
+from hydra.control.waiting import wait
+from hydra.model import GroupRole
+from hydra.wire.clock import boot_id
+from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
     Ack,
     FromClient,
@@ -28,17 +30,9 @@ from hydra.control.protocol import (
     decode_from_controller,
     encode,
 )
-from hydra.control.waiting import wait
-from hydra.model import GroupRole
 
 _HELLO_EVERY_NS: Final = round(RESEND_EVERY_S * 1e9)
 """How often a client says hello until it is welcomed."""
-_HOST_FACT: Final = Path("/proc/sys/kernel/random/boot_id")
-
-
-def boot_id() -> str:
-    """What identifies this boot of this host: processes with the same one share CLOCK_MONOTONIC."""
-    return _HOST_FACT.read_text().strip()
 
 
 @dataclass(frozen=True, slots=True)

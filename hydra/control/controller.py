@@ -13,10 +13,10 @@ import zmq.utils.monitor
 
 from hydra.control import curve
 from hydra.control.outstanding import RESEND_EVERY_S
-from hydra.control.protocol import MAX_MESSAGE_BYTES, FromController, Ping, Quit, Welcome, encode
 from hydra.control.roster import Roster
 from hydra.control.zap import Gatekeeper
 from hydra.errors import StepError
+from hydra.wire.messages import MAX_MESSAGE_BYTES, FromController, Ping, Quit, Welcome, encode
 
 _PING_EVERY_NS: Final = 10_000_000_000
 """A third of the silence that clients bear by default. Each ping wakes every client: it is not for free."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from hydra.control.protocol import (
+from hydra.model import PublisherReport, SubscriberReport
+from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
     Ack,
     ChildExit,
@@ -25,7 +26,6 @@ from hydra.control.protocol import (
     Report,
     decode_from_client,
 )
-from hydra.model import PublisherReport, SubscriberReport
 
 
 @dataclass(slots=True)

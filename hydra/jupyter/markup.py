@@ -16,7 +16,7 @@ from hydra.model import Figure
 from hydra.results.compare import Cell, Line, asked, compare, differences
 from hydra.results.notes import MARK
 from hydra.results.searched import efforts, interval_of, legend, whole
-from hydra.results.store import CLIENTS_FACT
+from hydra.results.store import CLIENTS_KEY
 from hydra.results.tables import said_by, table_columns
 from hydra.sweep import Row
 
@@ -70,7 +70,7 @@ def _caution(caution: Caution) -> str:
 
 def facts(run: Run) -> Html:
     """What was run, and where."""
-    known = run.facts
+    known = run.metadata
     host: Mapping[str, Any] = known.get("host", {})
     limits: Mapping[str, Any] = known.get("limits", {})
     agents: Sequence[Mapping[str, Any]] = known.get("cluster", {}).get("agents", [])
@@ -81,7 +81,7 @@ def facts(run: Run) -> Html:
         "System": escape(f"{scenario.system}, client {scenario.client}"),
         "Measured": escape(_asked_for(run)),
         "Settings": escape(_pairs(_settings(run))),
-        "Clients": "<br>".join(escape(text) for text in said_by(known.get(CLIENTS_FACT, ()))),
+        "Clients": "<br>".join(escape(text) for text in said_by(known.get(CLIENTS_KEY, ()))),
         "Versions": escape(_pairs(known.get("versions", {}))),
         "Host": escape(_host(host)),
         "Limits": escape(_pairs(limits)),
@@ -104,7 +104,7 @@ def _asked_for(run: Run) -> str:
 
 
 def _settings(run: Run) -> dict[str, object]:
-    settings: Mapping[str, object] = run.facts["scenario"]["settings"]
+    settings: Mapping[str, object] = run.metadata["scenario"]["settings"]
     varied = (*run.scenario.sweep.vary, *(("rate",) if run.scenario.sweep.search else ()))
     other = ("linger_ms", "batch_bytes", "compression", "acks")
     foreign = other if run.scenario.system == "zmq" else ("sndhwm", "rcvhwm", "nodrop")

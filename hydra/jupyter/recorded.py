@@ -13,7 +13,7 @@ from hydra.model import Scenario, StepPlan, StepResult
 from hydra.results.compare import Published, published_for
 from hydra.results.earlier import BISECTED, OTHERWISE, bisected, stored_rows
 from hydra.results.notes import notes_of
-from hydra.results.store import ENDED_FACT, ERROR_FACT, RunStore
+from hydra.results.store import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.sweep import Row, for_scenario
 
 
@@ -23,7 +23,7 @@ class Run:
 
     Attributes:
         directory: where it was read from.
-        facts: what was recorded of the run, by key.
+        metadata: what was recorded of the run, by key.
         scenario: what was asked for, without its secrets.
         rows: the table, as the sweep makes it of the steps; of a run that this Hydra would search otherwise, as stored.
         notes: for every row, what has to be known before its figures are believed.
@@ -35,7 +35,7 @@ class Run:
     """
 
     directory: Path
-    facts: Mapping[str, Any]
+    metadata: Mapping[str, Any]
     scenario: Scenario
     rows: list[Row]
     notes: list[list[str]]
@@ -48,12 +48,12 @@ class Run:
     @property
     def ended(self) -> str:
         """How the run ended: ``finished``, ``interrupted``, ``failed``; "" if it was killed or still goes on."""
-        return str(self.facts.get(ENDED_FACT, ""))
+        return str(self.metadata.get(ENDED_KEY, ""))
 
     @property
     def error(self) -> str:
         """Why the run failed, "" if it did not or nobody kept it."""
-        return str(self.facts.get(ERROR_FACT, ""))
+        return str(self.metadata.get(ERROR_KEY, ""))
 
 
 def load(directory: Path | str) -> Run:
@@ -64,10 +64,10 @@ def load(directory: Path | str) -> Run:
     """
     path = Path(directory)
     with RunStore.open(path) as store:
-        facts, results, events = store.facts(), store.results(), store.events()
+        metadata, results, events = store.metadata(), store.results(), store.events()
         with store.reading():
-            scenario = msgspec.convert(facts.get("scenario"), Scenario)
-            earlier = BISECTED if bisected(facts["scenario"]) else ""
+            scenario = msgspec.convert(metadata.get("scenario"), Scenario)
+            earlier = BISECTED if bisected(metadata["scenario"]) else ""
             coming: StepPlan | None = None
             try:
                 rows, coming = (stored_rows(path), None) if earlier else _played(scenario, results)
@@ -76,12 +76,12 @@ def load(directory: Path | str) -> Run:
                     raise
                 rows, earlier = stored_rows(path), OTHERWISE
             notes = [notes_of(row, scenario) for row in rows]
-    if facts.get(ENDED_FACT) == "finished":
+    if metadata.get(ENDED_KEY) == "finished":
         # A version that tried failed steps only once has finished what this one would still try.
         coming = None
     return Run(
         directory=path,
-        facts=facts,
+        metadata=metadata,
         scenario=scenario,
         rows=rows,
         notes=notes,

@@ -30,7 +30,7 @@ def render(run: Path) -> list[Path]:
         RunDirectoryError: the directory holds no run.
         HydraError: it cannot be written, or the notebook failed.
     """
-    name = recorded.load(run).facts.get("name", run.name)
+    name = recorded.load(run).metadata.get("name", run.name)
     _refuse_unwritable(run)
     notebook = execute(template("report"), run)
     notebook.metadata["title"] = f"Hydra: {name}"

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from hydra.errors import BrokerError
-from hydra.kafkatest.background import Background
-from hydra.kafkatest.guarded import Guarded, tail
 from hydra.kafkatest.jars import Jars, Java, conf_folder, fetch, find_java
 from hydra.kafkatest.nodes import Node, settings
 from hydra.kafkatest.template import (
@@ -26,6 +24,8 @@ from hydra.kafkatest.template import (
 )
 from hydra.kafkatest.topics import cluster_id
 from hydra.kafkatest.warmup import warm_up
+from hydra.servers.background import Background
+from hydra.servers.supervised import Supervised, tail
 from hydra.system import Waiting, wait_alone
 
 START_TIMEOUT_S: Final = 60.0
@@ -39,7 +39,7 @@ PORT_ATTEMPTS: Final = 5
 class EmbeddedBroker:
     """One Kafka in KRaft mode; its data is thrown away with it.
 
-    Java runs under a guard process (guard.py): it dies within 2 s of its owner, even by SIGKILL, and the folder goes
+    Java runs under a supervisor process: it dies within 2 s of its owner, even by SIGKILL, and the folder goes
     with it.
 
     Arguments:
@@ -73,7 +73,7 @@ class EmbeddedBroker:
         self._warm = warm
         self._wait = wait
         self._more = more
-        self._running: Guarded | None = None
+        self._running: Supervised | None = None
         self._created = False
         self._bootstrap = ""
         self.version = ""
@@ -92,7 +92,7 @@ class EmbeddedBroker:
 
     @property
     def pids(self) -> tuple[int, int] | None:
-        """Process ids of the guard and of Java, None when it does not run."""
+        """Process ids of the supervisor and of Java, None when it does not run."""
         return (self._running.pid, self._running.command_pid) if self._running else None
 
     def start(self, timeout_s: float = START_TIMEOUT_S) -> str:
@@ -123,7 +123,7 @@ class EmbeddedBroker:
             more = self._more(port, controller_port) if self._more else None
             command = server_command(java, jars, self._conf, template, self._folder, values, more)
             try:
-                self._running = Guarded(command, self._folder, self._log)
+                self._running = Supervised(command, self._folder, self._log)
                 if self._wait_until_up(background, port, cluster, deadline):
                     self._bootstrap = f"{self._host}:{port}"
                     if self._warm:
@@ -146,12 +146,12 @@ class EmbeddedBroker:
         """Whether the broker's process runs; costs one system call."""
         return self._running is not None and not self._running.wait_for_end(0.0)
 
-    def trouble(self) -> str:
+    def failure(self) -> str:
         """That the broker's process ended, or ""; costs one system call."""
         return "" if self.alive() else "the embedded Kafka broker ended"
 
     def detach(self) -> None:
-        """Lets the broker live on without this process; SIGTERM to the guard ends it."""
+        """Lets the broker live on without this process; SIGTERM to the supervisor ends it."""
         if self._running is not None:
             self._running.detach()
 

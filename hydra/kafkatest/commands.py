@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.errors import BrokerError, UsageError
-from hydra.kafkatest import detached, properties
+from hydra.kafkatest import daemon, properties
 from hydra.kafkatest.folders import state_folder
 from hydra.kafkatest.leftovers import clean
 from hydra.kafkatest.records import FOLDER, Records
@@ -23,20 +23,20 @@ def broker() -> None:
 @broker.command()
 def up() -> None:
     """Start the broker and print its address."""
-    started = detached.up()
+    started = daemon.up()
     click.echo(f"broker up at {started.bootstrap} (pid {started.pid}); use it with --bootstrap {started.bootstrap}")
 
 
 @broker.command()
 def down() -> None:
     """Stop the broker and remove its data."""
-    click.echo("broker down" if detached.down() else "no broker was running")
+    click.echo("broker down" if daemon.down() else "no broker was running")
 
 
 @broker.command()
 def status() -> None:
     """Say whether the broker runs; exit code 1 if it does not."""
-    found = detached.status()
+    found = daemon.status()
     if found is None:
         raise BrokerError("no broker is running", "start one with hydra broker up")
     click.echo(f"broker up at {found.bootstrap} (pid {found.pid})")

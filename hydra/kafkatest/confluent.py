@@ -14,14 +14,14 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from hydra.client import group
 from hydra.client.acks import AckLedger
-from hydra.client.header import unpack_batch
 from hydra.client.transport import DEAF_AT_MOST_S, Delivery, Kind
-from hydra.control.protocol import Configure, KafkaTopic
 from hydra.errors import UsageError
 from hydra.kafkatest import batching
 from hydra.kafkatest.complaint import Complaint, text
 from hydra.kafkatest.properties import confluent_config
 from hydra.model import Role, Settings
+from hydra.wire.header import unpack_batch
+from hydra.wire.messages import Configure, KafkaTopic
 
 if TYPE_CHECKING:
     from hydra.control.client import ControlClient
@@ -200,7 +200,7 @@ class Subscriber:
         self._topic = ""
         # Kept here: the library's own positions survive a new assignment until its first message.
         self._positions: dict[int, int] = {}
-        self._trouble: KafkaError | None = None
+        self._failure: KafkaError | None = None
 
     def configure(self, command: Configure) -> None:
         """See transport.py. The connection is kept unless the cluster or the properties changed."""
@@ -213,7 +213,7 @@ class Subscriber:
             self._consumer = _made(Consumer, self._config)
         elif kafka.topic == self._topic and self._positions == kafka.offsets:
             return  # it stands there already, and an assignment would throw away what it has fetched
-        self._topic, self._positions, self._trouble = kafka.topic, dict(kafka.offsets), None
+        self._topic, self._positions, self._failure = kafka.topic, dict(kafka.offsets), None
         self._assign()
 
     def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
@@ -229,8 +229,8 @@ class Subscriber:
         if len(values) < len(messages):
             messages = self._without_errors(messages)
         self._advance(messages)
-        if self._trouble is not None:
-            raise OSError(f"Kafka refuses to give {self._topic}: {self._trouble.str()}")
+        if self._failure is not None:
+            raise OSError(f"Kafka refuses to give {self._topic}: {self._failure.str()}")
         return values  # type: ignore[return-value]  # only a tombstone has no value, and nobody sends one
 
     def reconnect(self) -> tuple[int, int]:
@@ -287,7 +287,7 @@ class Subscriber:
 
     def _on_error(self, error: KafkaError) -> None:
         if error.fatal() or (error.code() not in _TRANSIENT and not error.retriable()):
-            self._trouble = error
+            self._failure = error
 
 
 def _kafka(command: Configure) -> KafkaTopic:

@@ -26,12 +26,12 @@ from kafka.errors import (
 from hydra.client import group
 from hydra.client.acks import AckLedger
 from hydra.client.transport import DEAF_AT_MOST_S, Delivery, Kind
-from hydra.control.protocol import Configure, KafkaTopic
 from hydra.errors import UsageError
 from hydra.kafkatest import batching
 from hydra.kafkatest.complaint import ENDED
 from hydra.kafkatest.properties import kafka_python_config
 from hydra.model import Role, Settings
+from hydra.wire.messages import Configure, KafkaTopic
 
 if TYPE_CHECKING:
     from hydra.control.client import ControlClient

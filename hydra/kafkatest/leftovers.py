@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from hydra.errors import BrokerError
-from hydra.kafkatest.owner import Owner, start_of, this_process, why_not_dead
 from hydra.kafkatest.records import Record, Records
 from hydra.kafkatest.topics import PREFIX, Topics
+from hydra.servers.owner import Owner, start_of, this_process, why_not_dead
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The program of a broker's group: dials into the control channel, and runs Kafka once it is told of the other nodes.
 
-Java runs under the guard (guard.py), so that neither it nor its data outlive this process, however that ends. This
-process ends when it is told to, on SIGTERM, with its lifeline, when the controller has been silent for too long, and
+Java runs under the supervisor, so that neither it nor its data outlive this process, however that ends. This process
+ends when it is told to, on SIGTERM, with its lifeline, when the controller has been silent for too long, and
 when Kafka ends.
 """
 
@@ -19,19 +19,20 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NoReturn
 
-from hydra.client.group import EXIT_USAGE, from_environment, parse
-from hydra.client.member import EXIT_DISMISSED, EXIT_STRANDED, WELCOME_WITHIN_S, await_welcome
+from hydra.client.group import from_environment, parse
+from hydra.client.member import await_welcome
 from hydra.client.processes import die_with_parent
 from hydra.control import curve
 from hydra.control.client import ControlClient, Identity
 from hydra.control.outstanding import RESEND_EVERY_S
-from hydra.control.protocol import Error, KafkaCluster, Quit, Ready
 from hydra.errors import EXIT_FAILED, BrokerError, HydraError
-from hydra.kafkatest.guarded import Guarded, tail
 from hydra.kafkatest.jars import Jars, Java, conf_folder, fetch, find_java
 from hydra.kafkatest.nodes import Node, settings
 from hydra.kafkatest.nodes import parse as parse_node
 from hydra.kafkatest.template import DATA, Template, copy_storage, prepare, server_command
+from hydra.servers.supervised import Supervised, tail
+from hydra.wire.messages import Error, KafkaCluster, Quit, Ready
+from hydra.wire.program import EXIT_DISMISSED, EXIT_STRANDED, EXIT_USAGE, WELCOME_WITHIN_S
 
 KIND: Final = "kafka-broker"
 LOG: Final = "broker.log"
@@ -126,7 +127,7 @@ class _Broker:
         Raises:
             BrokerError: Kafka ended; the controller has been told.
         """
-        kafka: Guarded | None = None
+        kafka: Supervised | None = None
         ready_s = 0.0
         while not control.silent():
             if kafka is None and time.monotonic() >= ready_s:
@@ -144,9 +145,9 @@ class _Broker:
         sys.stderr.write(f"hydra group {self._group}: the controller has been silent for too long\n")
         return EXIT_STRANDED
 
-    def _start(self, cluster: KafkaCluster) -> Guarded:
+    def _start(self, cluster: KafkaCluster) -> Supervised:
         folder = Path(FOLDER).absolute()
-        # The guard does this as well, unless it was killed itself.
+        # The supervisor does this as well, unless it was killed itself.
         self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
         folder.mkdir()
         copy_storage(self._template.storage, folder / DATA, cluster.cluster, cluster.node)
@@ -155,7 +156,7 @@ class _Broker:
         command = server_command(self._java, self._jars, self._conf, self._template, folder, values)
         self._kept.close()
         # No grace: the data goes with it, and a node that leaves politely waits for the others.
-        kafka = Guarded(command, folder, Path(LOG).absolute(), grace_s=0.0)
+        kafka = Supervised(command, folder, Path(LOG).absolute(), grace_s=0.0)
         self._stack.callback(kafka.stop)
         return kafka
 

@@ -209,9 +209,9 @@ def confluent_config(properties: Mapping[str, str], role: Role | None) -> dict[s
     Raises:
         UsageError: a property is unknown, or Hydra's own.
     """
-    wanted = BOTH | {"publisher": PRODUCER, "subscriber": CONSUMER, None: frozenset[str]()}[role]
+    required = BOTH | {"publisher": PRODUCER, "subscriber": CONSUMER, None: frozenset[str]()}[role]
     named = {_known(k): v for k, v in properties.items()}
-    return {k: v for k, v in named.items() if k in wanted}
+    return {k: v for k, v in named.items() if k in required}
 
 
 def kafka_python_config(properties: Mapping[str, str], role: Role) -> dict[str, KafkaPythonValue]:
@@ -220,7 +220,7 @@ def kafka_python_config(properties: Mapping[str, str], role: Role) -> dict[str, 
     Raises:
         UsageError: a property is unknown, Hydra's own, has no counterpart in kafka-python, or an impossible value.
     """
-    wanted = {**_PYTHON_BOTH, **(_PYTHON_PRODUCER if role == "publisher" else _PYTHON_CONSUMER)}
+    required = {**_PYTHON_BOTH, **(_PYTHON_PRODUCER if role == "publisher" else _PYTHON_CONSUMER)}
     arguments: dict[str, KafkaPythonValue] = {}
     for given, value in properties.items():
         key = _known(given)
@@ -229,8 +229,8 @@ def kafka_python_config(properties: Mapping[str, str], role: Role) -> dict[str, 
                 f"kafka-python has nothing like the Kafka property {given!r}",
                 f"{_nearest(key, _PYTHON_ALL)}or use --client confluent-kafka",
             )
-        if key in wanted:
-            name, convert = wanted[key]
+        if key in required:
+            name, convert = required[key]
             try:
                 arguments[name] = convert(value)
             except ValueError as e:

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from hydra.kafkatest.owner import Owner
+from hydra.servers.owner import Owner
 
 FOLDER: Final = "topics"
 """Of a run, and of Hydra's own state: a file for each topic."""

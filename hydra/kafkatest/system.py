@@ -11,21 +11,21 @@ from itertools import count
 from pathlib import Path
 from typing import Final, get_args
 
-from hydra.control.protocol import KafkaTopic
 from hydra.errors import BrokerError, RunDirectoryError, StepError
 from hydra.kafkatest.accepted import check_values
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.folders import state_folder, stored_bytes
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.leftovers import clean
-from hydra.kafkatest.owner import this_process
 from hydra.kafkatest.properties import kafka_python_config
 from hydra.kafkatest.records import FOLDER, Record, Records
 from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, topic_part
 from hydra.kafkatest.watch import Watch
 from hydra.model import Role, Scenario
-from hydra.nativeclient import command
+from hydra.native.command import command
+from hydra.servers.owner import this_process
 from hydra.system import Brokers, Program, Waiting, wait_alone
+from hydra.wire.messages import KafkaTopic
 
 COMES_BACK_WITHIN_S: Final = 30.0
 """How long the user's cluster has, between two steps, to answer again."""
@@ -42,14 +42,14 @@ class KafkaSystem:
     Args:
         scenario: what is run.
         deploy: whether they run as groups on agents; otherwise there is one, embedded.
-        here: whether they run on this machine.
+        is_local: whether they run on this machine.
     """
 
-    def __init__(self, scenario: Scenario, *, deploy: bool = False, here: bool = True) -> None:
+    def __init__(self, scenario: Scenario, *, deploy: bool = False, is_local: bool = True) -> None:
         self._scenario = scenario
         self._spec = scenario.kafka
         self._deploy = deploy
-        self._here = here
+        self._is_local = is_local
         self._deployed: Brokers | None = None
         self._broker: Brokers | None = None
         self._mute = ""
@@ -79,7 +79,7 @@ class KafkaSystem:
             with contextlib.closing(Topics(self._spec.bootstrap, properties, "")) as topics:
                 topics.reach()
             return
-        if self._here:
+        if self._is_local:
             find_java()
         fetch()
 
@@ -113,7 +113,7 @@ class KafkaSystem:
             step_s = self._scenario.sweep.duration_s + (self._scenario.drain_max_s or 0)
             config["retention.ms"] = str(_KEPT_MS + round(2000 * step_s))
         topics.create("data", self._spec.partitions, self._spec.replication_factor, config)
-        # The embedded broker's end is told by its guard.
+        # The embedded broker's end is told by its supervisor.
         if not isinstance(self._broker, EmbeddedBroker):
             self._watch = Watch(topics, self._topic)
 
@@ -134,8 +134,8 @@ class KafkaSystem:
 
         def settled() -> bool:
             # Once this is closed, nothing depends on them but the topic's end.
-            if self._topics is not None and (trouble := self.trouble()):
-                raise BrokerError(trouble)
+            if self._topics is not None and (failure := self.failure()):
+                raise BrokerError(failure)
             return condition()
 
         return self._wait(settled, timeout_s)
@@ -178,30 +178,30 @@ class KafkaSystem:
         """The offset that the next message of each partition will get.
 
         Raises:
-            StepError: the brokers do not tell; they are in trouble from now on.
+            StepError: the brokers do not tell; they count as failed from now on.
         """
         if self._topics is None:
             raise BrokerError("the Kafka system is not open")
         try:
             return self._topics.end_offsets(self._topic)
         except BrokerError as e:
-            self._mute = self.trouble() or e.what
+            self._mute = self.failure() or e.what
             raise StepError(self._mute) from e
 
-    def trouble(self) -> str:
+    def failure(self) -> str:
         """Brokers that ended, are gone or fell silent."""
         if self._mute:
             return self._mute
-        return (self._broker.trouble() if self._broker else "") or (self._watch.trouble() if self._watch else "")
+        return (self._broker.failure() if self._broker else "") or (self._watch.failure() if self._watch else "")
 
     def revive(self) -> None:
-        """New brokers in the place of our own that are in trouble; the user's are waited for.
+        """New brokers in the place of our own that failed; the user's are waited for.
 
         Raises:
             BrokerError: the user's did not answer within ``COMES_BACK_WITHIN_S``, or ``ready_timeout_s`` where that is
                 less.
         """
-        if not self.trouble():
+        if not self.failure():
             return
         if self._broker is not None:
             self.close()
@@ -236,12 +236,12 @@ class KafkaSystem:
         warnings, self._warnings = self._warnings, []
         return warnings
 
-    def facts(self) -> dict[str, str]:
+    def metadata(self) -> dict[str, str]:
         """The brokers' version if they are ours, and where the data goes."""
-        facts = {"bootstrap": self._bootstrap, "topic": self._topic}
+        metadata = {"bootstrap": self._bootstrap, "topic": self._topic}
         if self._broker is not None:
-            facts["kafka"] = self._broker.version
-        return facts
+            metadata["kafka"] = self._broker.version
+        return metadata
 
     def close(self) -> None:
         """Deletes the topic, or ends the brokers if they are ours."""

@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Final
 
 from hydra.errors import BrokerError
-from hydra.kafkatest.guarded import Guarded
 from hydra.kafkatest.jars import Jars, Java, building, locked
 from hydra.kafkatest.nodes import Node, settings
+from hydra.servers.supervised import Supervised
 
 FORMAT_TIMEOUT_S: Final = 60.0
 TRAINING_S: Final = 60.0
@@ -168,7 +168,7 @@ def _train(java: Java, jars: Jars, conf: Path, folder: Path) -> None:
         furnish(scratch, conf, values)
         archiving = [f"-XX:ArchiveClassesAtExit={archive}"]
         command = java_command(java, jars, conf, archiving, "kafka.Kafka", PROPERTIES)
-        broker = Guarded(command, scratch, scratch / "log", grace_s=TRAINING_S)
+        broker = Supervised(command, scratch, scratch / "log", grace_s=TRAINING_S)
         deadline = time.monotonic() + TRAINING_S
         try:
             while not accepts("127.0.0.1", int(values["port"])) and time.monotonic() < deadline:

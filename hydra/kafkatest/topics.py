@@ -19,9 +19,9 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from hydra.errors import BrokerError, UsageError
-from hydra.kafkatest.background import Background
 from hydra.kafkatest.complaint import Complaint, code, text
 from hydra.kafkatest.properties import confluent_config
+from hydra.servers.background import Background
 from hydra.system import Waiting, wait_alone
 
 REACH_TIMEOUT_S: Final = 1.6

@@ -13,8 +13,8 @@ from typing import Final
 
 from confluent_kafka import KafkaException
 
-from hydra.kafkatest.background import Background
 from hydra.kafkatest.topics import Topics
+from hydra.servers.background import Background
 
 EVERY_S: Final = 1.0
 ANSWER_WITHIN_S: Final = 1.5
@@ -63,7 +63,7 @@ class Watch:
         self._thread = Background()
         self._watching = self._thread.submit(self._run)
 
-    def trouble(self) -> str:
+    def failure(self) -> str:
         """That a leader is gone, or ""; returns at once. Raises what the watch itself failed with, if it did."""
         if self._watching.done():
             self._watching.result()

@@ -108,7 +108,7 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int) -> Ne
     everyone = clients + scenario.publishers
     client_processes = subscriber_processes + scenario.publishers
     brokers = scenario.broker.count if scenario.system == "kafka" and not scenario.kafka.bootstrap else 0
-    # Each is Java and its guard; several have a group each, which dials in.
+    # Each is Java and its supervisor; several have a group each, which dials in.
     broker_processes = 2 * brokers if brokers < 2 else 3 * brokers
     # A publisher of raw ZMQ holds a connection of every subscriber; a broker of ours holds theirs instead.
     widest = max(

@@ -13,12 +13,12 @@ from statistics import fmean
 from typing import Final
 
 from hydra.columns.names import LOSS_HIGH, LOSS_LOW
-from hydra.control.checks import MAX_ABSENT
 from hydra.measure import latency, loss, rates, shortfall
 from hydra.measure.lag import Growth, growth
 from hydra.measure.resources import HostSample, HostSummary, summarise
 from hydra.measure.verdict import Evidence, verdict
 from hydra.model import Figure, Histogram, PublisherReport, StepPlan, SubscriberReport, System
+from hydra.wire.checks import MAX_ABSENT
 
 HELD_SHARE: Final = 0.99
 """A publisher held its rate if it sent at least this part of what was due."""

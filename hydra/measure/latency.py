@@ -10,9 +10,9 @@ from collections.abc import Iterable
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
-from hydra.client.histogram import BUCKETS, highest_of, lowest_of
 from hydra.columns.step import DUE, PERCENTILES, SENT
 from hydra.model import LATENCY_DIGITS, LATENCY_HIGHEST_US, LATENCY_LOWEST_US, Figure, Histogram, Rate
+from hydra.wire.histogram import BUCKETS, highest_of, lowest_of
 
 
 def merge(histograms: Iterable[Histogram]) -> Histogram:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra.errors import RunDirectoryError
-from hydra.results.store import DATABASE, ENDED_FACT, ERROR_FACT, RunStore
+from hydra.results.store import DATABASE, ENDED_KEY, ERROR_KEY, RunStore
 
 
 def catalog(folder: Path) -> list[dict[str, Any]]:
@@ -36,16 +36,16 @@ _COLUMNS: Final = ("run", "scenario", "began", "client", "steps", "not ok", "end
 
 
 def _entry(directory: Path, store: RunStore) -> dict[str, Any]:
-    facts = store.facts()
+    metadata = store.metadata()
     results = store.results()
     values = (
         str(directory),
-        facts["scenario"]["name"],
-        facts["began"],
-        facts["scenario"]["client"],
+        metadata["scenario"]["name"],
+        metadata["began"],
+        metadata["scenario"]["client"],
         len(results),
         sum(r.status != "ok" for r in results),
-        facts.get(ENDED_FACT) or "unfinished",
-        str(facts.get(ERROR_FACT, "")),
+        metadata.get(ENDED_KEY) or "unfinished",
+        str(metadata.get(ERROR_KEY, "")),
     )
     return dict(zip(_COLUMNS, values, strict=True))

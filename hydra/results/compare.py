@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from hydra.columns.names import CLIENTS
-from hydra.config import conf_dir, load_scenario
+from hydra.config.scenario import conf_dir, load_scenario
 from hydra.errors import ConfigError
 from hydra.model import Figure, Scenario, number
 from hydra.sweep import Row

@@ -34,15 +34,15 @@ DATABASE: Final = "run.db"
 BUSY_S: Final = 10.0
 """How long a reader (a report of a run that goes on) may be in the way before it is an error."""
 
-CLIENTS_FACT: Final = "clients"
-"""The fact that holds what clients said in their hello: ``role``, ``implementation`` and ``versions`` of each kind."""
+CLIENTS_KEY: Final = "clients"
+"""What clients said in their hello: ``role``, ``implementation`` and ``versions`` of each kind."""
 
-ENDED_FACT: Final = "ended"
-"""The fact that says how the run ended: ``finished``, ``interrupted``, ``failed``; "" while it goes on."""
-ERROR_FACT: Final = "error"
-"""The fact that says why a run failed, one line; "" where it did not."""
+ENDED_KEY: Final = "ended"
+"""How the run ended: ``finished``, ``interrupted``, ``failed``; "" while it goes on."""
+ERROR_KEY: Final = "error"
+"""Says why a run failed, one line; "" where it did not."""
 _OFFERED_AGAIN: Final = "offered_again"
-"""The fact that holds the epochs of failed steps that a resumed run measures again."""
+"""Holds the epochs of failed steps that a resumed run measures again."""
 
 _HISTOGRAMS: Final = ("latency", "cohort_latency", "lag")
 
@@ -72,12 +72,12 @@ class RunStore:
     # --- opening -----------------------------------------------------------------------------------------------
 
     @classmethod
-    def create(cls, directory: Path, facts: Mapping[str, object]) -> RunStore:
+    def create(cls, directory: Path, metadata: Mapping[str, object]) -> RunStore:
         """Makes the run directory and its database.
 
         Args:
             directory: may exist, but must hold no run.
-            facts: what is known of the run (``scenario`` redacted: secrets are never stored; versions, hosts,
+            metadata: what is known of the run (``scenario`` redacted: secrets are never stored; versions, hosts,
                 limits, command line), JSON values by key.
 
         Raises:
@@ -102,8 +102,8 @@ class RunStore:
                 f"cannot write the run directory {directory}: {e}", "choose another with --out"
             ) from e
         store = cls(directory, _connect(path, writable=True))
-        for key, value in facts.items():
-            store.set_fact(key, value)
+        for key, value in metadata.items():
+            store.set_meta(key, value)
         return store
 
     @classmethod
@@ -134,8 +134,8 @@ class RunStore:
 
     # --- writing -----------------------------------------------------------------------------------------------
 
-    def set_fact(self, key: str, value: object) -> None:
-        """Stores one fact of the run, in place of an older one."""
+    def set_meta(self, key: str, value: object) -> None:
+        """Stores one entry of the run's metadata, in place of an older one."""
         with self._transaction():
             self._db.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (key, _to_json(value)))
 
@@ -171,7 +171,7 @@ class RunStore:
 
     def offer_again(self, epochs: Iterable[int]) -> None:
         """Leaves failed steps out of :meth:`results` from now on; they stay stored."""
-        self.set_fact(_OFFERED_AGAIN, sorted({*self.fact(_OFFERED_AGAIN, []), *epochs}))
+        self.set_meta(_OFFERED_AGAIN, sorted({*self.meta(_OFFERED_AGAIN, []), *epochs}))
 
     def add_event(self, kind: str, detail: str, epoch: int | None = None) -> None:
         """Notes that something happened now."""
@@ -222,14 +222,14 @@ class RunStore:
                 "it is damaged, or of another version of Hydra",
             ) from e
 
-    def fact(self, key: str, default: Any = None) -> Any:
-        """One fact of the run as it was stored."""
+    def meta(self, key: str, default: Any = None) -> Any:
+        """One entry of the run's metadata as it was stored."""
         with self.reading():
             row = self._db.execute("SELECT value FROM run WHERE key = ?", (key,)).fetchone()
             return default if row is None else json.loads(row[0])
 
-    def facts(self) -> dict[str, Any]:
-        """All facts of the run."""
+    def metadata(self) -> dict[str, Any]:
+        """The run's metadata by key."""
         with self.reading():
             return {key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM run")}
 
@@ -244,8 +244,8 @@ class RunStore:
         Failed steps that were offered again are left out.
         """
         with self.reading():
-            repeated = self.fact("scenario", {}).get("sweep", {}).get("repeat", 1) > 1
-            left_out = set(self.fact(_OFFERED_AGAIN, []))
+            repeated = self.meta("scenario", {}).get("sweep", {}).get("repeat", 1) > 1
+            left_out = set(self.meta(_OFFERED_AGAIN, []))
             rows = self._db.execute("SELECT epoch, plan, status, figures, reason FROM steps ORDER BY epoch").fetchall()
             return [
                 StepResult(

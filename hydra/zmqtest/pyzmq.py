@@ -15,8 +15,8 @@ import zmq.backend
 from hydra.client import group
 from hydra.client.transport import Delivery, Kind, Transport
 from hydra.control.client import ControlClient
-from hydra.control.protocol import Configure
 from hydra.control.waiting import poll_ms
+from hydra.wire.messages import Configure
 
 _BACKLOG: Final = 4096
 _REBIND_WITHIN_S: Final = 2.0
@@ -43,8 +43,8 @@ class ZmqPublisher:
 
     def configure(self, command: Configure) -> str:
         """A new socket where the high-water mark or ``nodrop`` changed; the data endpoint."""
-        wanted = (command.settings.sndhwm, command.settings.nodrop)
-        if wanted != self._built_for:
+        required = (command.settings.sndhwm, command.settings.nodrop)
+        if required != self._built_for:
             self.close()
             nodrop = command.settings.nodrop
             self._socket = _made(self._context, zmq.XPUB if nodrop else zmq.PUB)
@@ -57,7 +57,7 @@ class ZmqPublisher:
             # PUB never blocks; XPUB_NODROP waits at most its SNDTIMEO.
             self._flags = zmq.Flag(0) if nodrop else zmq.NOBLOCK
             self._endpoint = _bind(self._socket, f"tcp://{self._host}:{self._port}")
-            self._built_for = wanted
+            self._built_for = required
         return self._endpoint
 
     def probe(self, message: bytes) -> None:
@@ -143,9 +143,9 @@ class ZmqSubscriber:
 
     def configure(self, command: Configure) -> None:
         """A new socket where the publishers or the high-water mark changed."""
-        wanted = (command.settings.rcvhwm, tuple(p.endpoint for p in command.publishers))
-        if wanted != self._built_for or self._socket is None:
-            self._built_for = wanted
+        required = (command.settings.rcvhwm, tuple(p.endpoint for p in command.publishers))
+        if required != self._built_for or self._socket is None:
+            self._built_for = required
             self._connect()
 
     def _connect(self) -> None:

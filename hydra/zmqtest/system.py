@@ -7,10 +7,10 @@ from pathlib import Path
 
 import zmq
 
-from hydra.control.protocol import KafkaTopic
 from hydra.model import Role, Scenario
-from hydra.nativeclient import command
+from hydra.native.command import command
 from hydra.system import Brokers, Program, Waiting
+from hydra.wire.messages import KafkaTopic
 
 
 class ZmqSystem:
@@ -55,7 +55,7 @@ class ZmqSystem:
         """There are no offsets."""
         return {}
 
-    def trouble(self) -> str:
+    def failure(self) -> str:
         """There is nothing that could fail but clients."""
         return ""
 
@@ -66,7 +66,7 @@ class ZmqSystem:
         """Nothing is stored."""
         return 0
 
-    def facts(self) -> dict[str, str]:
+    def metadata(self) -> dict[str, str]:
         """The library's version."""
         return {"libzmq": zmq.zmq_version()}
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hydra.client import ledger as ledger_module
-from hydra.client.header import DTYPE
 from hydra.client.ledger import Headers, Ledger
-from hydra.control.protocol import MAX_MISSING_RANGES, Sent
+from hydra.wire.header import DTYPE
+from hydra.wire.messages import MAX_MISSING_RANGES, Sent
 
 EPOCH = 7
 

@@ -145,8 +145,8 @@ def test_another_python_is_refused_in_one_line(sandbox: Path, tmp_path: Path) ->
         (tmp_path / tool).symlink_to(next(p for p in (Path("/usr/bin") / tool, Path("/bin") / tool) if p.exists()))
     done = run(sandbox, "python", "-c", "print(1)", PATH=str(tmp_path))
     assert done.returncode == 78
-    wanted = f"{sys.version_info.major}.{sys.version_info.minor}"
-    assert f"this agent has no Python {wanted}, which the controller runs (python3 here: Python 3.8.1)" in done.stderr
+    required = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert f"this agent has no Python {required}, which the controller runs (python3 here: Python 3.8.1)" in done.stderr
 
 
 def test_another_machine_and_another_archive_are_refused(sandbox: Path, tmp_path: Path) -> None:

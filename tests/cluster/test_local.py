@@ -69,14 +69,14 @@ def engine(tmp_path: Path) -> Iterator[LocalEngine]:
     engine.close()
 
 
-def events_until(engine: Engine, *wanted: tuple[str, str]) -> list[GroupEvent]:
+def events_until(engine: Engine, *required: tuple[str, str]) -> list[GroupEvent]:
     seen: list[GroupEvent] = []
 
     def all_seen() -> bool:
         seen.extend(engine.events())
-        return set(wanted) <= {(e.group, e.state) for e in seen}
+        return set(required) <= {(e.group, e.state) for e in seen}
 
-    wait_until(all_seen, f"{wanted}, saw {seen}")
+    wait_until(all_seen, f"{required}, saw {seen}")
     return seen
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from hydra.client.clock import wall_offset_ns
-from hydra.control.client import boot_id
-from hydra.control.protocol import (
+from hydra.model import PublisherReport, Settings, SubscriberReport
+from hydra.wire.clock import boot_id, wall_offset_ns
+from hydra.wire.messages import (
     Ack,
     Configure,
     Finish,
@@ -25,7 +25,6 @@ from hydra.control.protocol import (
     Start,
     Stop,
 )
-from hydra.model import PublisherReport, Settings, SubscriberReport
 from tests.conformance.group import GroupProgram
 from tests.conformance.peer import ControlPeer
 

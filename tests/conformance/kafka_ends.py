@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import msgspec
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from hydra.client.header import HEADER, pack
-from hydra.control.protocol import PROBE_EPOCH, KafkaTopic
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
+from hydra.wire.header import HEADER, pack
+from hydra.wire.messages import PROBE_EPOCH, KafkaTopic
 
 IMPOSSIBLE = {
     "security.protocol": "carrier-pigeon",

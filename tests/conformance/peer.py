@@ -14,7 +14,7 @@ import msgspec
 import zmq
 
 from hydra.control import curve
-from hydra.control.protocol import (
+from hydra.wire.messages import (
     Ack,
     FromClient,
     FromController,
@@ -91,18 +91,18 @@ class ControlPeer:
 
     # --- what clients said -----------------------------------------------------------------------------------------
 
-    def said(self, kind: type[M], client: int | None = None, **wanted: object) -> list[M]:
+    def said(self, kind: type[M], client: int | None = None, **required: object) -> list[M]:
         """The messages of this type so far, of this client and with these field values, oldest first."""
         return [
             m
             for m in self.log
             if isinstance(m, kind)
             and (client is None or client in m.ids)
-            and all(getattr(m, name) == value for name, value in wanted.items())
+            and all(getattr(m, name) == value for name, value in required.items())
         ]
 
     def heard(
-        self, kind: type[M], ids: Iterable[int], *, times: int = 1, timeout_s: float = 10.0, **wanted: object
+        self, kind: type[M], ids: Iterable[int], *, times: int = 1, timeout_s: float = 10.0, **required: object
     ) -> M:
         """Waits until each client has said this ``times`` times; returns the last one of the last client."""
         clients = list(ids)
@@ -110,11 +110,11 @@ class ControlPeer:
 
         def everyone() -> bool:
             nonlocal missing
-            missing = [c for c in clients if len(self.said(kind, c, **wanted)) < times]
+            missing = [c for c in clients if len(self.said(kind, c, **required)) < times]
             return not missing
 
-        self.wait(everyone, f"{kind.__name__} {wanted} x{times} of clients {clients}", timeout_s)
-        return self.said(kind, clients[-1], **wanted)[times - 1]
+        self.wait(everyone, f"{kind.__name__} {required} x{times} of clients {clients}", timeout_s)
+        return self.said(kind, clients[-1], **required)[times - 1]
 
     def hello(self, client: int) -> Hello:
         """The latest hello of this client's own connection."""

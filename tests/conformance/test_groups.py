@@ -12,8 +12,8 @@ import psutil
 import pytest
 import zmq
 
-from hydra.control.protocol import Ack, ChildExit, Error, Hello, Ping, Progress, Quit, Ready, Report
 from hydra.model import Settings
+from hydra.wire.messages import Ack, ChildExit, Error, Hello, Ping, Progress, Quit, Ready, Report
 from tests.conformance.bench import Bench
 from tests.conformance.group import GroupProgram
 from tests.conformance.peer import without_seq

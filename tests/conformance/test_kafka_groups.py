@@ -8,8 +8,8 @@ import signal
 import psutil
 import pytest
 
-from hydra.control.protocol import ChildExit, Hello, Ready
 from hydra.model import Settings
+from hydra.wire.messages import ChildExit, Hello, Ready
 from tests.conformance.bench import Bench
 from tests.conformance.kafka_ends import Log
 

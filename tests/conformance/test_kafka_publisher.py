@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hydra.control.protocol import PROBE_EPOCH, Ack, Error, KafkaTopic, Progress, Ready, Report
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.model import Histogram, Settings
+from hydra.wire.messages import PROBE_EPOCH, Ack, Error, KafkaTopic, Progress, Ready, Report
 from tests.conformance.bench import Bench, Window, same_answer, with_rate
 from tests.conformance.kafka_ends import IMPOSSIBLE, Log, kill, with_properties
 from tests.conformance.libraries import librdkafka_version

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.control.protocol import Ack, Error, Progress, Ready, Report
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.model import LedgerCounts, Settings
+from hydra.wire.messages import Ack, Error, Progress, Ready, Report
 from tests.conformance.bench import Bench, same_answer, with_rate
 from tests.conformance.kafka_ends import IMPOSSIBLE, Log, kill, with_properties
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import zmq
 
-from hydra.control.protocol import Ack, Error, Hello, Progress, Ready, Report, Stop
 from hydra.model import Histogram, Settings
+from hydra.wire.messages import Ack, Error, Hello, Progress, Ready, Report, Stop
 from tests.conformance.bench import LEAD_NS, Bench, Window, same_answer, with_rate
 from tests.conformance.group import no_more_files
 from tests.conformance.libraries import libzmq_version

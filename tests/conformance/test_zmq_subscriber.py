@@ -8,8 +8,6 @@ from dataclasses import replace
 import pytest
 
 from hydra.control.bounded import fit_unacknowledged
-from hydra.control.checks import MAX_UNACKNOWLEDGED_RANGES
-from hydra.control.protocol import Ack, Error, Progress, Ready, Report
 from hydra.model import (
     LAG_BINS,
     Histogram,
@@ -19,6 +17,8 @@ from hydra.model import (
     Settings,
     SubscriberReport,
 )
+from hydra.wire.checks import MAX_UNACKNOWLEDGED_RANGES
+from hydra.wire.messages import Ack, Error, Progress, Ready, Report
 from tests.conformance.bench import Bench, Window, same_answer, with_rate
 from tests.conformance.zmq_ends import Speaker
 

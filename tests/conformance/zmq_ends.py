@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import zmq
 
-from hydra.client.header import HEADER, pack
-from hydra.control.protocol import PROBE_EPOCH
+from hydra.wire.header import HEADER, pack
+from hydra.wire.messages import PROBE_EPOCH
 from tests.conformance.peer import ControlPeer
 
 END_MARK = 2**63

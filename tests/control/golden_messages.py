@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from hydra.control.protocol import (
+from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, Settings, SubscriberReport
+from hydra.wire.messages import (
     Ack,
     ChildExit,
     Configure,
@@ -26,7 +27,6 @@ from hydra.control.protocol import (
     Stop,
     Welcome,
 )
-from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, Settings, SubscriberReport
 
 _BOOT: Final = "b25a1fd9-3bd7-4d0b-9b1d-2c5a9f5a3f60"
 _START_NS: Final = 1_767_225_600_000_000_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hydra.control.bounded import add_absence, fit_unacknowledged, join_beyond
-from hydra.control.checks import MAX_ABSENT, MAX_UNACKNOWLEDGED_RANGES, check_report
-from hydra.control.protocol import MAX_MESSAGE_BYTES, Finish, Sent, encode
 from hydra.model import Histogram, ProcessUsage, PublisherReport, SequenceRange
+from hydra.wire.checks import MAX_ABSENT, MAX_UNACKNOWLEDGED_RANGES, check_report
+from hydra.wire.messages import MAX_MESSAGE_BYTES, Finish, Sent, encode
 
 MOST = MAX_UNACKNOWLEDGED_RANGES
 GREAT = 2**62

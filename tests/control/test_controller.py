@@ -11,7 +11,9 @@ import zmq
 from hydra.control import curve
 from hydra.control.client import ControlClient, Identity
 from hydra.control.controller import Controller
-from hydra.control.protocol import (
+from hydra.errors import StepError
+from hydra.model import Settings
+from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
     Configure,
     Finish,
@@ -23,8 +25,6 @@ from hydra.control.protocol import (
     decode_from_controller,
     encode,
 )
-from hydra.errors import StepError
-from hydra.model import Settings
 from tests.control.test_roster import hello
 
 WITHIN_S = 10.0

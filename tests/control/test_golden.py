@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hydra.client.header import HEADER, pack, pack_batch, unpack_batch
-from hydra.control.protocol import (
+from hydra.wire.header import HEADER, pack, pack_batch, unpack_batch
+from hydra.wire.messages import (
     FromClient,
     FromController,
     ProtocolError,

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hydra.control.protocol import (
+from hydra.control.roster import EpochAnswers, Exit, Roster
+from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
     Ack,
     ChildExit,
@@ -22,7 +23,6 @@ from hydra.control.protocol import (
     Report,
     encode,
 )
-from hydra.control.roster import EpochAnswers, Exit, Roster
 from tests.control.golden_messages import FROM_CLIENT
 
 EPOCH = 5

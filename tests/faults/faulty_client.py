@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra.client import group
-from hydra.client.member import EXIT_STRANDED, client_main
+from hydra.client.member import client_main
+from hydra.wire.program import EXIT_STRANDED
 from hydra.zmqtest import pyzmq
 
 _FAULTS: Final[dict[str, list[str]]] = json.loads(os.environ.get("FAULTY", "{}"))

@@ -15,8 +15,8 @@ import pytest
 from hydra.cluster.engine import GroupEvents
 from hydra.cluster.local import LocalEngine
 from hydra.control.controller import Controller
-from hydra.deployment import Deployment
 from hydra.errors import ClusterError, ReadinessError
+from hydra.run.deployment import Deployment
 from tests.faults.faulty import FaultyZmq, cluster, scenario
 
 pytestmark = pytest.mark.processes

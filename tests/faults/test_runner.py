@@ -15,9 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from hydra import runner, step
 from hydra.cluster.local import LocalEngine
-from hydra.console import Observer
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, BrokerError
 from hydra.jupyter.cautions import cautions
 from hydra.jupyter.recorded import load
@@ -27,7 +25,9 @@ from hydra.limits.shortages import Shortage
 from hydra.model import Scenario
 from hydra.results.catalog import catalog
 from hydra.results.store import RunStore
-from hydra.runner import run
+from hydra.run import runner, step
+from hydra.run.progress import Observer
+from hydra.run.runner import run
 from hydra.sweep import Row, for_scenario
 from tests.faults.faulty import FaultyZmq, cluster, scenario
 from tests.integration.command import hydra, steps, table
@@ -196,7 +196,7 @@ def test_a_full_disk_does_not_hide_that_it_was_what_stopped_the_run(tmp_path: Pa
         engine = LocalEngine(its_cluster.agents, tmp_path / "sandbox")
         with pytest.raises(BrokerError, match="no space left"):
             run(its_scenario, its_cluster, engine, Broken(its_scenario, tmp_path / "log"), store, Observer(quiet=True))
-        assert store.fact("ended") == "failed"
+        assert store.meta("ended") == "failed"
 
 
 @pytest.mark.processes
@@ -206,7 +206,7 @@ def test_resume_tries_the_failed_rows_again(tmp_path: Path) -> None:
         tmp_path / "run", scenario(**overrides), lambda plan: ("failed", "once") if plan.clients == 2 else ("ok", "")
     )
     with RunStore.open(folder, writable=True) as store:
-        store.set_fact("overrides", overrides)
+        store.set_meta("overrides", overrides)
     assert [status for _, status in steps(folder)] == ["failed", "failed", "ok"]
     hydra("zmqfixed", "--resume", folder)
     assert [(row["clients"], row["status"]) for row in table(folder)] == [("2", "ok"), ("3", "ok")]

@@ -13,9 +13,10 @@ import threading
 from pathlib import Path
 from unittest.mock import patch
 
-from hydra import cli, runner
+from hydra import cli
 from hydra.control import curve
 from hydra.control.controller import Controller
+from hydra.run import runner
 from tests.relay import Frame, Relay
 
 

@@ -33,8 +33,8 @@ def test_zmqfixed_gives_a_row_for_each_client_count_with_the_published_columns(t
     # The library that the clients use, as they say themselves.
     assert f"Clients: pyzmq (libzmq {zmq.zmq_version()}, pyzmq {zmq.__version__}," in done.stdout
     with RunStore.open(run) as store:
-        assert [client["role"] for client in store.fact("clients")] == ["publisher", "subscriber"]
-        assert set(store.fact("versions")) == {"hydra", "python"}
+        assert [client["role"] for client in store.meta("clients")] == ["publisher", "subscriber"]
+        assert set(store.meta("versions")) == {"hydra", "python"}
 
 
 def test_zmqrate_fills_all_five_figures_or_says_why_not(tmp_path: Path) -> None:

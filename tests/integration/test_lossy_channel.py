@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra import nativebuild
+from hydra.native import build
 from hydra.results.store import RunStore
 from tests.integration import lossy
 from tests.integration.command import assert_all_arrived, background, table
@@ -35,7 +35,7 @@ ARGUMENTS = (
 @pytest.mark.parametrize("loss", [0.05, 0.2] if SOAK else [0.05])
 @pytest.mark.parametrize("first", SEEDS[::AT_ONCE])
 def test_a_lossy_control_channel_changes_no_row(tmp_path: Path, first: int, loss: float) -> None:
-    implementations = ["pyzmq", *(["native"] if nativebuild.find() else [])]
+    implementations = ["pyzmq", *(["native"] if build.find() else [])]
     with ExitStack() as stack:
         commands = {}
         for implementation, seed in product(implementations, SEEDS[first : first + AT_ONCE]):

@@ -119,7 +119,7 @@ def bisected(directory: Path) -> Path:
             o = observe(SEARCH, plan)
             known = {c: v for c, v in figures(o).items() if c not in ("shortfall_pct", "bursts_s")}
             store.add_step(StepResult(epoch, plan, "ok", known), o)
-        store.set_fact("ended", "finished")
+        store.set_meta("ended", "finished")
     with contextlib.closing(sqlite3.connect(directory / DATABASE)) as db, db:
         db.execute("UPDATE steps SET plan = json_set(plan, '$.confirm', json('false'))")
     row = {
@@ -165,5 +165,5 @@ def make(
                 store.add_event(kind, f"epoch {epoch}", epoch)
         store.add_event("fact", "broker: kafka 3.9")
         if ended is not None:
-            store.set_fact("ended", ended)
+            store.set_meta("ended", ended)
     return directory

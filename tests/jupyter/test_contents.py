@@ -76,7 +76,7 @@ def test_what_a_run_says_is_never_markup(tmp_path: Path) -> None:
     with RunStore.open(directory, writable=True) as store:
         store.add_event("client_error", evil, 1)
         store.add_event("fact", evil)
-        store.set_fact("command_line", evil)
+        store.set_meta("command_line", evil)
     run = recorded.load(directory)
     for part in (markup.title, markup.warnings, markup.facts, markup.table, markup.comparison):
         assert "<script" not in part(run).text
@@ -154,7 +154,7 @@ def test_the_report_says_which_libraries_were_measured(tmp_path: Path) -> None:
     assert "<th>Clients</th>" not in markup.facts(recorded.load(directory)).text
     with RunStore.open(directory, writable=True) as store:
         said = {"implementation": "native", "versions": {"libzmq": "4.3.4"}}
-        store.set_fact("clients", [{"role": "publisher", **said}, {"role": "subscriber", **said}])
+        store.set_meta("clients", [{"role": "publisher", **said}, {"role": "subscriber", **said}])
     assert "<th>Clients</th><td>native (libzmq 4.3.4)</td>" in markup.facts(recorded.load(directory)).text
 
 

@@ -16,13 +16,13 @@ import pytest
 from hydra.control import curve
 from hydra.control.client import ControlClient, Identity
 from hydra.control.controller import Controller
-from hydra.control.protocol import Welcome
 from hydra.errors import BrokerError
 from hydra.kafkatest import topics as module
-from hydra.kafkatest.background import Background
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
+from hydra.servers.background import Background
 from hydra.system import wait_alone
+from hydra.wire.messages import Welcome
 
 LONGEST_GAP_S: Final = 1.0
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from hydra.errors import BrokerError
-from hydra.kafkatest import detached
+from hydra.kafkatest import daemon
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.jars import conf_folder
 from hydra.kafkatest.template import free_ports
@@ -62,7 +62,7 @@ def test_java_dies_with_a_killed_owner(tmp_path: Path) -> None:
         assert not gone(*pids)
         owner.send_signal(signal.SIGKILL)
         owner.wait()
-        wait_until(lambda: gone(*pids), 2.0, "guard and Java were gone")
+        wait_until(lambda: gone(*pids), 2.0, "supervisor and Java were gone")
         wait_until(lambda: not (tmp_path / "b").exists(), 1.0, "the folder was gone")
 
 
@@ -114,18 +114,18 @@ def test_a_folder_with_somebodys_files_is_refused(tmp_path: Path) -> None:
 
 def test_up_status_down(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    assert detached.status(state) is None
-    assert not detached.down(state)
-    running = detached.up(state)
+    assert daemon.status(state) is None
+    assert not daemon.down(state)
+    running = daemon.up(state)
     try:
-        assert detached.status(state) == running
+        assert daemon.status(state) == running
         assert Topics(running.bootstrap, {}, "x").describe().brokers == 1
         with pytest.raises(BrokerError, match="runs already"):
-            detached.up(state)
+            daemon.up(state)
     finally:
-        assert detached.down(state)
-    wait_until(lambda: gone(running.pid), 2.0, "the guard was gone")
-    assert detached.status(state) is None
+        assert daemon.down(state)
+    wait_until(lambda: gone(running.pid), 2.0, "the supervisor was gone")
+    assert daemon.status(state) is None
     assert not Path(running.folder).exists()
 
 
@@ -133,6 +133,6 @@ def test_a_stale_state_file_is_not_a_broker(tmp_path: Path) -> None:
     (tmp_path / "broker.json").write_text(
         f'{{"bootstrap": "x:1", "version": "4", "pid": {os.getpid()}, "created": 1.0, "folder": "/nowhere"}}'
     )
-    assert detached.status(tmp_path) is None
-    assert not detached.down(tmp_path)
+    assert daemon.status(tmp_path) is None
+    assert not daemon.down(tmp_path)
     assert not (tmp_path / "broker.json").exists()

@@ -15,10 +15,10 @@ import pytest
 from hydra.errors import BrokerError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.leftovers import clean, why_kept
-from hydra.kafkatest.owner import INITIAL_PID_NAMESPACE, Owner, start_of, this_process, why_not_dead
 from hydra.kafkatest.records import Record, Records
 from hydra.kafkatest.topics import Cluster as Described
 from hydra.kafkatest.topics import Topics
+from hydra.servers.owner import INITIAL_PID_NAMESPACE, Owner, start_of, this_process, why_not_dead
 
 ME = Owner("here", "m1", "boot1", INITIAL_PID_NAMESPACE, 10, 500)
 IN_CONTAINER = replace(ME, pid_namespace="ns2")
@@ -157,7 +157,7 @@ def test_a_topic_that_is_not_removed_keeps_its_record_and_stops_no_other(tmp_pat
 
 KILLED = """
 import os, pathlib, signal, sys
-from hydra.kafkatest.owner import this_process
+from hydra.servers.owner import this_process
 from hydra.kafkatest.records import Record, Records
 from hydra.kafkatest.topics import Topics
 bootstrap, folder, cluster = sys.argv[1:]

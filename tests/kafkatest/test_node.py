@@ -14,10 +14,10 @@ import pytest
 
 from hydra.control import curve
 from hydra.control.controller import Controller
-from hydra.control.protocol import KafkaCluster, Ping
 from hydra.kafkatest.nodes import parse
 from hydra.kafkatest.template import kafka_uuid
 from hydra.kafkatest.topics import membership
+from hydra.wire.messages import KafkaCluster, Ping
 
 from .conftest import wait_until
 
@@ -114,7 +114,7 @@ def test_however_a_remote_broker_ends_neither_java_nor_data_are_left(tmp_path: P
         elif end != "silence":
             process.send_signal(signal.Signals[end])
         assert process.wait(10) == status
-        wait_until(lambda: not any(p.is_running() for p in family), 3, "guard and Java were gone")
+        wait_until(lambda: not any(p.is_running() for p in family), 3, "supervisor and Java were gone")
         assert not (tmp_path / "broker").exists()
     finally:
         with contextlib.suppress(psutil.NoSuchProcess):

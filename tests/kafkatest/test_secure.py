@@ -12,16 +12,16 @@ from typing import Any, Final
 
 import pytest
 
-from hydra.client.header import pack
-from hydra.config import load_scenario
-from hydra.control.protocol import PROBE_EPOCH, Configure, Error, KafkaTopic, Ready
+from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
 from hydra.kafkatest import confluent, kafka_python
 from hydra.kafkatest.system import KafkaSystem
 from hydra.kafkatest.topics import Topics
 from hydra.model import Settings
-from hydra.nativebuild import find
+from hydra.native.build import find
 from hydra.system import wait_alone
+from hydra.wire.header import pack
+from hydra.wire.messages import PROBE_EPOCH, Configure, Error, KafkaTopic, Ready
 from tests.conformance.bench import Bench
 
 from .secure import PASSWORD, USER, SecureBroker, secure_broker

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import Producer
 
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.errors import BrokerError, StepError
 from hydra.kafkatest import system as module
 from hydra.kafkatest.broker import EmbeddedBroker
@@ -54,7 +54,7 @@ class NoWatch:
 
     def __init__(self, *_: object) -> None: ...
 
-    def trouble(self) -> str:
+    def failure(self) -> str:
         return ""
 
     def close(self) -> None: ...
@@ -85,11 +85,11 @@ def test_a_cluster_that_falls_silent_between_steps_is_waited_for(
     pretended.silent_for = questions
     with pytest.raises(StepError, match="does not answer"):
         system.end_offsets()
-    assert "does not answer" in system.trouble()
+    assert "does not answer" in system.failure()
     if comes_back:
         system.revive()
         assert pretended.silent_for == 0
-        assert system.trouble() == ""
+        assert system.failure() == ""
     else:
         with pytest.raises(BrokerError, match="does not answer"):
             system.revive()
@@ -114,7 +114,7 @@ def test_brokers_of_our_own_keep_two_steps_however_long_they_are(
         def start(self) -> str:
             return "h:1"
 
-        def trouble(self) -> str:
+        def failure(self) -> str:
             return ""
 
         def stop(self) -> None: ...

@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from hydra.client.header import pack, pack_batch, unpack_batch
 from hydra.client.transport import PublisherTransport, SubscriberTransport
-from hydra.control.protocol import Configure, KafkaTopic
 from hydra.kafkatest import confluent, kafka_python
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.template import free_ports
 from hydra.kafkatest.topics import Topics
 from hydra.model import Settings
+from hydra.wire.header import pack, pack_batch, unpack_batch
+from hydra.wire.messages import Configure, KafkaTopic
 
 from .conftest import wait_until
 

@@ -92,7 +92,7 @@ def test_a_watch_goes_on_whatever_the_address_is(bootstrap: str, monkeypatch: py
     try:
         # The third question is asked after the addresses were tried twice.
         assert all(topics.asked.acquire(timeout=10) for _ in range(3))
-        assert watch.trouble() == ""
+        assert watch.failure() == ""
     finally:
         watch.close()
 
@@ -103,7 +103,7 @@ def test_a_watch_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def told() -> bool:
         try:
-            return bool(watch.trouble())
+            return bool(watch.failure())
         except ZeroDivisionError as e:
             return str(e) == "a defect"
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.config import load_cluster, load_scenario
+from hydra.config.scenario import load_cluster, load_scenario
 from hydra.limits.machine import Machine, raise_soft_limits, read
 from hydra.limits.needs import Needs, needs
 from hydra.limits.report import check_all, check_row
@@ -116,12 +116,12 @@ def test_what_runs_already_is_not_needed_once_more() -> None:
 
 def test_what_the_brokers_keep_already_makes_room_for_the_next_steps() -> None:
     scenario, cluster = load_scenario("kafka-fixed", {"settings.rate": 1000}), load_cluster()
-    wanted = check_row(scenario, cluster, AMPLE, 10).needs.disk_bytes
-    assert wanted > 0
+    required = check_row(scenario, cluster, AMPLE, 10).needs.disk_bytes
+    assert required > 0
     # The step before has filled half of what was free.
-    half = replace(AMPLE, disk_available_bytes=wanted - wanted // 2)
-    assert check_row(scenario, cluster, half, 10, running=5, stored_bytes=wanted // 2).fits
-    assert not check_row(scenario, cluster, half, 10, running=5, stored_bytes=wanted // 2 - 1).fits
+    half = replace(AMPLE, disk_available_bytes=required - required // 2)
+    assert check_row(scenario, cluster, half, 10, running=5, stored_bytes=required // 2).fits
+    assert not check_row(scenario, cluster, half, 10, running=5, stored_bytes=required // 2 - 1).fits
 
 
 def test_this_machine_can_be_read() -> None:

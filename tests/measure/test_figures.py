@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hydra.control.checks import MAX_ABSENT
 from hydra.measure.figures import Observation, figures
 from hydra.model import Cohort, Rate, Settings, StepPlan, SubscriberReport
+from hydra.wire.checks import MAX_ABSENT
 from tests.measure.reports import START, STOP, published, received
 
 REFERENCE = Path(__file__).parents[2] / "conf" / "reference"

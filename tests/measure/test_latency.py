@@ -7,9 +7,9 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.client.histogram import BUCKETS, LatencyRecorder
 from hydra.measure import latency
 from hydra.model import LATENCY_DIGITS, LATENCY_HIGHEST_US, LATENCY_LOWEST_US, Histogram
+from hydra.wire.histogram import BUCKETS, LatencyRecorder
 
 samples = st.lists(st.one_of(st.integers(0, 3000), st.integers(0, LATENCY_HIGHEST_US)), max_size=50)
 

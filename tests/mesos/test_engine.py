@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from hydra.cluster.mesos import MesosEngine, end_run, leftovers
+from hydra.cluster.mesos.engine import MesosEngine, end_run, leftovers
 from hydra.errors import ClusterError, PlacementError, UsageError
 from hydra.model import Constraint, Demand, Group, GroupEvent, MesosSpec
 from tests.integration.command import wait_until

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from hydra import nativebuild
-from hydra.control.protocol import ChildExit, Error, Hello, Ready, Report
 from hydra.model import PublisherReport, Settings
+from hydra.native import build
+from hydra.wire.messages import ChildExit, Error, Hello, Ready, Report
 from tests.conformance.bench import Bench, with_rate
 from tests.conformance.group import GroupProgram, no_more_files
 from tests.conformance.zmq_ends import Listener, Speaker
@@ -24,9 +24,9 @@ DEEP = Settings(sndhwm=0, rcvhwm=0)
 def program() -> str:
     """``HYDRA_NATIVE_CLIENT`` names another one than the installed: tox's sanitized builds."""
     given = os.environ.get("HYDRA_NATIVE_CLIENT")
-    found = Path(given) if given else nativebuild.find()
+    found = Path(given) if given else build.find()
     if found is None:
-        pytest.skip(f"hydra-client is not built; packages: {' '.join(nativebuild.missing()) or 'all there'}")
+        pytest.skip(f"hydra-client is not built; packages: {' '.join(build.missing()) or 'all there'}")
     return str(found)
 
 

@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 from hydra import cli
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
 from hydra.jupyter.recorded import load
 from hydra.results.catalog import catalog
 from hydra.results.store import DATABASE, RunStore
-from hydra.resume import scenario_of
+from hydra.run.resume import scenario_of
 from tests.jupyter.runs import make
 
 SMALL = {"sweep.clients": [30, 60, 120], "sweep.vary.msg_batch": [100, 1000], "sweep.duration_s": 10.0}
@@ -63,7 +63,7 @@ def folder(tmp_path: Path) -> Path:
     """Two runs: ``good``, and ``bad``, which is still to be damaged."""
     make(tmp_path / "good", load_scenario("kafka-batch", SMALL))
     with RunStore.open(tmp_path / "good", writable=True) as store:
-        store.set_fact("overrides", SMALL)
+        store.set_meta("overrides", SMALL)
     shutil.copytree(tmp_path / "good", tmp_path / "bad")
     return tmp_path
 

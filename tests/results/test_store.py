@@ -64,10 +64,10 @@ def test_results_come_back_as_they_were_in_order(store: RunStore) -> None:
 
 
 def test_facts_come_back_and_can_be_replaced(store: RunStore) -> None:
-    store.set_fact("ended", 5)
-    store.set_fact("ended", 6)
-    assert store.facts() == {"scenario": {"name": "x"}, "command_line": ["hydra", "run"], "ended": 6}
-    assert store.fact("nothing", "default") == "default"
+    store.set_meta("ended", 5)
+    store.set_meta("ended", 6)
+    assert store.metadata() == {"scenario": {"name": "x"}, "command_line": ["hydra", "run"], "ended": 6}
+    assert store.meta("nothing", "default") == "default"
 
 
 def test_the_database_says_what_each_figure_of_a_step_is(store: RunStore) -> None:

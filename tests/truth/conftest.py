@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra import nativebuild
+from hydra.native import build
 from tests.conformance.conftest import PYTHON
 
 
@@ -20,11 +20,11 @@ def zmq_implementation(request: pytest.FixtureRequest) -> str:
 def zmq_command(zmq_implementation: str) -> str:
     """The command line of a ZMQ client."""
     if zmq_implementation == "native":
-        return str(nativebuild.find())
+        return str(build.find())
     return f"{PYTHON} hydra.zmqtest.pyzmq"
 
 
 def require(implementation: str) -> None:
     """Skips the test where the implementation is not there."""
-    if implementation == "native" and nativebuild.find() is None:
+    if implementation == "native" and build.find() is None:
         pytest.skip("the native client is not built")

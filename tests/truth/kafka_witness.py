@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, TopicPartition
 # The stubs do not export the two, the documentation does.
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from hydra.client.header import HEADER
+from hydra.wire.header import HEADER
 
 LOOK_S = 0.02
 """How often the log's length is looked at."""

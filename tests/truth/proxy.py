@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hydra.client.header import HEADER
+from hydra.wire.header import HEADER
 from tests.conformance.bench import Window
 from tests.relay import Frame, Relay
 from tests.truth.priority import first_thread

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hydra.control.protocol import Ready, Report
 from hydra.model import PublisherReport, Settings, SubscriberReport
+from hydra.wire.messages import Ready, Report
 from tests.conformance.bench import Bench, Window
 
 PUBLISHER = 100

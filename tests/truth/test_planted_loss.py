@@ -67,9 +67,9 @@ def test_what_one_connection_loses_is_found_exactly(bench: Bench, zmq_command: s
 
     (victim,) = measured.subscribers[VICTIM].ledgers
     assert (victim.received, victim.missing) == (sent - len(plan.dropped), len(plan.dropped))
-    wanted = ranges_of(plan.dropped)
-    assert [tuple(r) for r in victim.missing_ranges] == wanted[:RANGES]
-    assert victim.truncated == (len(wanted) > RANGES)
+    required = ranges_of(plan.dropped)
+    assert [tuple(r) for r in victim.missing_ranges] == required[:RANGES]
+    assert victim.truncated == (len(required) > RANGES)
     assert (victim.duplicates, victim.reordered, victim.extra) == (0, 0, 0)
 
     (bystander,) = measured.subscribers[BYSTANDER].ledgers

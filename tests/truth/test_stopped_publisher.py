@@ -10,8 +10,8 @@ from functools import partial
 import psutil
 import pytest
 
-from hydra.client.histogram import lowest_of
 from hydra.model import Histogram, Settings
+from hydra.wire.histogram import lowest_of
 from tests.conformance.bench import Bench, Window
 from tests.truth.priority import first
 from tests.truth.scale import cases

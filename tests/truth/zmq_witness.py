@@ -11,7 +11,7 @@ from types import TracebackType
 import psutil
 import zmq
 
-from hydra.client.header import HEADER
+from hydra.wire.header import HEADER
 from tests.integration.command import Background, wait_until
 
 QUIET_S = 0.3

@@ -1,0 +1,31 @@
+"""The duty cycle that every client runs: some work, then whatever the controller has to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hydra.control.client import ControlClient
+from hydra.wire.messages import FromController, Quit
+
+
+def serve(control: ControlClient, work: Callable[[], float], obey: Callable[[FromController], None]) -> bool:
+    """Works and obeys until told to quit (True), or until the controller has been silent for too long (False).
+
+    A command that takes long may be given again meanwhile. Its answer is younger than those repetitions, so they are
+    not obeyed: a configuration that fails after ten seconds would fail once more for each of them.
+
+    Args:
+        control: the client's end of the channel.
+        work: does what is due now; returns for how many seconds the loop may wait for a command.
+        obey: takes one command.
+    """
+    while True:
+        message, obeyed = control.receive(work()), None
+        while message is not None:
+            if isinstance(message, Quit):
+                return True
+            if message != obeyed:
+                obey(message)
+            message, obeyed = control.receive(0), message
+        if control.silent():
+            return False

@@ -1,0 +1,1 @@
+"""Mesos as an engine: groups are tasks of a framework."""

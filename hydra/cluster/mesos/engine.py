@@ -1,0 +1,313 @@
+"""The Mesos engine: groups are command tasks on the agents of a Mesos cluster.
+
+This module moves messages between :class:`~hydra.cluster.mesos.state.MesosState`, which decides, and the process that
+holds the connection to the master (``mesos_driver.py``). Nothing here waits for the network.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import importlib.util
+import os
+import platform
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from hydra.cluster.artifacts import RUNNER, Artifact, ArtifactServer, rewritten
+from hydra.cluster.mesos import translate
+from hydra.cluster.mesos.channel import Channel
+from hydra.cluster.mesos.master import INSTALL, Operator, hosts, leader, route_to
+from hydra.cluster.mesos.state import MesosState, Program
+from hydra.errors import ClusterError, MissingDependencyError, UsageError
+from hydra.model import Agent, Group, GroupEvent, Launch, MesosSpec
+
+OFFERS_WITHIN_S: Final = 30.0
+"""How long a run waits at its beginning for the first offers."""
+_SETTLE_S: Final = 3.0
+"""How long it waits for further agents once the first have been offered."""
+_STOP_WITHIN_S: Final = 12.0
+"""The teardown is one HTTP call, for which pymesos waits 10 s at most."""
+
+
+class MesosEngine:
+    """Runs groups as tasks of a framework of its own, which ends with it.
+
+    ``launch`` places groups on what is known to be free and returns; offers come and tasks start afterwards, and
+    ``events`` tells of it. See :class:`hydra.cluster.engine.Engine`.
+
+    Attributes:
+        address: the address of this machine that agents reach.
+    """
+
+    is_local: Final = False
+
+    def __init__(
+        self,
+        master: str,
+        spec: MesosSpec,
+        run: str,
+        artifact: Artifact | None,
+        log: Path,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Starts the driver's process and, unless ``spec.artifact`` names a copy, the archive's server.
+
+        Args:
+            master: ``host:port`` or ``zk://…``.
+            spec: how the framework introduces itself.
+            run: the run's name; the framework is called by it.
+            artifact: the archive for agents; None if groups bring nothing but what agents have.
+            log: where the driver's process writes.
+            clock: seconds.
+
+        Raises:
+            MissingDependencyError: pymesos is not installed.
+            UsageError: master or ``spec.advertise`` is no address.
+            ClusterError: there is no route to the master.
+        """
+        if importlib.util.find_spec("pymesos") is None or importlib.util.find_spec("http_parser") is None:
+            raise MissingDependencyError("--master needs pymesos, which is not installed", INSTALL)
+        hosts(master)
+        self.address = _resolved(spec.advertise) if spec.advertise else route_to(master)
+        self._master = master
+        self._spec = spec
+        self._clock = clock
+        self._closed = False
+        with contextlib.ExitStack() as stack:
+            url = spec.artifact
+            if artifact is not None and not url:
+                server = ArtifactServer(artifact, self.address)
+                stack.callback(server.close)
+                url = server.url
+            self._state = MesosState(_program(url, artifact))
+            ours, theirs = socket.socketpair()
+            self._channel = Channel(ours)
+            stack.callback(self._channel.close)
+            with theirs, log.open("ab") as output:
+                self._driver = subprocess.Popen(
+                    [sys.executable, "-m", "hydra.cluster.mesos.driver", str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    pass_fds=(theirs.fileno(),),
+                    start_new_session=True,
+                )
+            self._release = stack.pop_all()
+        self._log = log
+        self._channel.send(
+            {
+                "call": "open",
+                "master": master,
+                "principal": spec.principal,
+                "secret": spec.secret,
+                "framework": translate.framework_info(
+                    name=framework_name(spec, run),
+                    user=spec.user or getpass.getuser(),
+                    role=spec.role,
+                    principal=spec.principal,
+                    failover_timeout_s=spec.failover_timeout_s,
+                    hostname=platform.node(),
+                ),
+            }
+        )
+
+    def await_offers(self, within_s: float = OFFERS_WITHIN_S) -> None:
+        """Waits until the cluster's agents have been offered; the one call here that waits.
+
+        Raises:
+            ClusterError: no master answers, it refuses, or it offers nothing.
+        """
+        deadline = self._clock() + within_s
+        settled: float | None = None
+        while not self._state.offered_all():
+            now = self._clock()
+            if self._state.fatal:
+                raise ClusterError(f"Mesos at {self._master}: {self._state.fatal}", f"see {self._log}")
+            if self._state.agents():
+                settled = settled or min(deadline, now + _SETTLE_S)
+                if now >= settled:
+                    return
+            if now >= deadline:
+                raise self._nothing_offered(within_s)
+            self._channel.wait(0.1)
+            self._pump()
+
+    def agents(self) -> list[Agent]:
+        """The agents that were offered, with what is free on each as far as is known."""
+        self._pump()
+        return self._state.agents()
+
+    def launch(self, groups: Sequence[Group]) -> list[Launch]:
+        """Places the groups, either all or none; each starts when an offer of its agent comes, within about a second.
+
+        A group that cannot be started after all is reported by ``events`` as failed or lost.
+
+        Raises:
+            PlacementError: a group fits nowhere; the text names the group and the constraint or resource.
+            ClusterError: the framework is no more, or an id cannot be used.
+        """
+        if self._closed:
+            raise ClusterError("the Mesos cluster is closed", "make a new one")
+        self._pump()
+        if self._program_is_ours():
+            groups = [_for_agents(group) for group in groups]
+        launches = self._state.launch(groups, self._clock())
+        self._send()
+        return launches
+
+    def kill(self, groups: Iterable[str]) -> None:
+        """Ends these groups' tasks: SIGTERM, and SIGKILL after a grace; an unknown or ended one is ignored."""
+        self._state.kill(groups, self._clock())
+        self._send()
+
+    def events(self) -> list[GroupEvent]:
+        """What happened since the last call, oldest first."""
+        self._pump()
+        events, self._state.events = self._state.events, []
+        return events
+
+    def close(self) -> None:
+        """Tears the framework down, which ends all its tasks; takes a second, or 12 s where no master answers."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._channel.send({"call": "stop"})
+            deadline = self._clock() + _STOP_WITHIN_S
+            while not self._channel.closed and self._clock() < deadline:
+                self._channel.wait(0.1)
+                self._pump()
+        finally:  # also when a second Ctrl-C cuts the wait short: the driver goes on by itself
+            self._release.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._driver.wait(1.0 if self._channel.closed else 0.0)
+
+    def _pump(self) -> None:
+        if not self._closed and self._channel.closed and not self._state.fatal:
+            why = f"the process that talks to Mesos ended with {self._driver.poll()}; see {self._log}"
+            self._state.handle({"kind": "aborted", "message": why}, self._clock())
+        now = self._clock()
+        for message in self._channel.receive():
+            self._state.handle(message, now)
+        self._state.tick(now)
+        self._send()
+
+    def _send(self) -> None:
+        calls, self._state.calls = self._state.calls, []
+        for call in calls:
+            self._channel.send(call)
+        self._channel.flush()
+
+    def _program_is_ours(self) -> bool:
+        return bool(self._state.program.uris)
+
+    def _nothing_offered(self, within_s: float) -> ClusterError:
+        if not self._state.framework:
+            return ClusterError(
+                f"no Mesos master at {self._master} took our framework within {within_s:g} s",
+                f"check --master, and principal and secret under [mesos]; see {self._log}",
+            )
+        there = self._state.agents_there
+        seen = "" if there is None else f", and it has {there} active agents"
+        return ClusterError(
+            f"the Mesos master at {self._master} offered nothing to role {self._spec.role} within {within_s:g} s{seen}",
+            "see hydra agents and hydra ps --master …: other frameworks, a quota or reservations may hold it all",
+        )
+
+
+def framework_name(spec: MesosSpec, run: str) -> str:
+    """What the framework of a run is called; ``hydra ps`` and ``hydra kill`` find it by that."""
+    return f"{spec.name}/{run}"
+
+
+def leftovers(spec: MesosSpec, master: str) -> list[dict[str, object]]:
+    """A row for each run that a master still knows, for ``hydra ps``.
+
+    Raises:
+        UsageError, ClusterError: there is no such master, or it does not tell.
+    """
+    return [
+        {
+            "run": framework.name.removeprefix(f"{spec.name}/"),
+            "framework": framework.id,
+            "connected": "yes" if framework.connected else "no",
+            "tasks": len(framework.tasks),
+            "agents": len({agent for _, _, agent in framework.tasks}),
+        }
+        for framework in _operator(spec, master).frameworks()
+        if framework.name.startswith(f"{spec.name}/")
+    ]
+
+
+def end_run(spec: MesosSpec, master: str, run: str) -> list[str]:
+    """Tears down what is left of a run; returns the ids of its frameworks.
+
+    Raises:
+        UsageError: the master knows no such run.
+        ClusterError: it does not answer, or refuses.
+    """
+    operator = _operator(spec, master)
+    frameworks = operator.frameworks()
+    found = [framework.id for framework in frameworks if framework.name == framework_name(spec, run)]
+    if not found:
+        raise UsageError(f"the master knows no run {run!r}", f"hydra ps --master {master} lists those it knows")
+    for framework in found:
+        operator.teardown(framework)
+    return found
+
+
+def _operator(spec: MesosSpec, master: str) -> Operator:
+    return Operator(leader(master), spec.principal, spec.secret)
+
+
+def _program(url: str, artifact: Artifact | None) -> Program:
+    if not url:
+        return Program()
+    return Program(
+        uris=(translate.Uri(url),),
+        # There is no shell in between: sh is the program, and the sandbox its working directory.
+        prefix=("/bin/sh", RUNNER),
+        environment={"HYDRA_ARTIFACT": artifact.digest} if artifact is not None else {},
+    )
+
+
+def _for_agents(group: Group) -> Group:
+    return Group(
+        id=group.id,
+        role=group.role,
+        first_client=group.first_client,
+        count=group.count,
+        command=tuple(rewritten(group.command)),
+        environment=group.environment,
+        demand=group.demand,
+        constraints=group.constraints,
+    )
+
+
+def _resolved(advertise: str) -> str:
+    try:
+        address = socket.gethostbyname(advertise)
+    except OSError as e:
+        raise UsageError(f"--advertise {advertise} cannot be resolved: {e}", "name an address of this machine") from e
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError as e:
+            raise UsageError(
+                f"--advertise {advertise} is no address of this machine: {e.strerror}",
+                "name one that agents can reach; ip addr lists them",
+            ) from e
+    return address
+
+
+def cache_dir() -> Path:
+    """Where archives are kept."""
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "hydra" / "artifacts"

@@ -1,0 +1,1 @@
+"""The native client's program: how it is built, and how it is started."""

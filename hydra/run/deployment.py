@@ -1,0 +1,407 @@
+"""Which clients a run has, in which groups, and what becomes of them: growth, deaths, replacement."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from typing import Final
+
+from hydra.cluster.engine import GONE, Engine, GroupEvents
+from hydra.cluster.splitting import split
+from hydra.control.controller import Controller
+from hydra.control.outstanding import RESEND_EVERY_S
+from hydra.control.roster import Exit
+from hydra.errors import ClusterError, ReadinessError
+from hydra.model import ClusterSpec, Group, GroupEvent, Launch, Role, RoleSpec, Scenario
+from hydra.system import System
+from hydra.wire.program import EXIT_STRANDED
+
+_RELAUNCHES: Final = 3
+"""How often a client that was lost, or did not dial in, is replaced before the run gives up."""
+_PATIENCE: Final = 0.25
+"""Share of ``ready_timeout_s`` in which nobody dials in, after which whoever is missing is replaced."""
+
+Note = Callable[[str, str], None]
+"""Takes (kind, text) of something worth keeping with the run."""
+
+
+class Deployment:
+    """The clients of a run on its cluster.
+
+    Publishers have the ids 0 … publishers − 1, subscribers the ids that follow.
+
+    Attributes:
+        launches: the groups that run now, by id, with the agent each is on.
+        died: clients that ended since :meth:`begin_step`.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        events: GroupEvents,
+        controller: Controller,
+        system: System,
+        scenario: Scenario,
+        cluster: ClusterSpec,
+        note: Note,
+        *,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.launches: dict[str, Launch] = {}
+        self.died: set[int] = set()
+        self._engine = engine
+        self._events = events
+        self._controller = controller
+        self._system = system
+        self._scenario = scenario
+        self._cluster = cluster
+        self._note = note
+        self._clock_s = clock_s
+        self._groups_made = 0
+        self._subscribers = 0
+        self._last_end = ""
+        self._relaunches: Counter[int] = Counter()
+        self._home: dict[int, str] = {}
+        self._started: set[str] = set()
+        # Clients whose processes are being ended by us: neither that end is known nor a successor.
+        self._evicted: set[int] = set()
+        # The pid of clients whose death only the replacement has told of.
+        self._causes_awaited: dict[int, int] = {}
+        self._evict_again_s = 0.0
+        self._closing = False
+
+    # --- who is there ----------------------------------------------------------------------------------------------
+
+    @property
+    def publishers(self) -> range:
+        """The publishers' ids."""
+        return range(self._scenario.publishers)
+
+    @property
+    def subscribers(self) -> range:
+        """The ids of the subscribers of the current size."""
+        return range(self._scenario.publishers, self._scenario.publishers + self._subscribers)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the clients run on this machine."""
+        return self._engine.is_local
+
+    def agents(self) -> dict[int, str]:
+        """The id of the agent that each client is on now."""
+        return {client: self.launches[group].agent.id for client, group in self._home.items()}
+
+    def watch(self) -> None:
+        """Takes note of every death that has become known; cheap, called while waiting."""
+        for exit_ in self._controller.roster.take_exits():
+            for client in exit_.ids:
+                self._ended(client, exit_)
+        for event in self._events.take(self.launches):
+            if event.state in GONE:
+                self._group_ended(event)
+            elif event.state == "running":
+                self._started.add(event.group)
+
+    def begin_step(self) -> None:
+        """From now on ``died`` counts for the next step; who is not there is not waited for."""
+        self.watch()
+        self._await_causes_no_longer()
+        present = self._controller.roster.present()
+        self.died = {*self.publishers, *self.subscribers} - present
+        self._evicted -= present
+
+    # --- growing, shrinking, healing ---------------------------------------------------------------------------------
+
+    def scale(self, subscribers: int) -> bool:
+        """Brings the cluster to this many subscribers, all clients present; launches only what is missing.
+
+        Returns whether anything was launched.
+
+        Raises:
+            PlacementError: they do not fit.
+            ClusterError: some are lost, or do not dial in, again and again.
+            ReadinessError: some had not dialled in before the deadline; the text names them.
+        """
+        self.watch()
+        if subscribers < self._subscribers:
+            self._dismiss(range(self._scenario.publishers + subscribers, self.subscribers.stop))
+        self._subscribers = subscribers
+        before = self._groups_made
+        began = self._clock_s()
+        deadline = began + self._scenario.ready_timeout_s
+        complete = False
+        while not complete:
+            # What is lost while it dials in is launched again, until it has been lost too often.
+            self._launch_missing("publisher", self.publishers, self._scenario.publisher)
+            self._launch_missing("subscriber", self.subscribers, self._scenario.subscriber)
+            complete = self._await_present(deadline)
+        if self._groups_made > before:
+            self._note("present", f"{len(self._home)} clients after {self._clock_s() - began:.3f} s")
+        return self._groups_made > before
+
+    def evict(self, clients: Iterable[int], why: str = "did not answer") -> None:
+        """Gets rid of clients that are of no use any more; their groups replace them."""
+        roster = self._controller.roster
+        by_group: dict[str, set[int]] = {}
+        for client in clients:
+            if client in self._home:
+                group = self._home[client]
+                # A process ends with all the clients that it carries.
+                carried = roster.hello(client).ids if client in roster.present() else [client]
+                by_group.setdefault(group, set()).update(c for c in carried if self._home.get(c) == group)
+        for group, ids in by_group.items():
+            self._note("evict", f"{group}: {named(ids)} {why}")
+            self._evicted |= ids
+            roster.disconnect(ids)
+            self._controller.evict(group, sorted(ids))
+        self._evict_again_s = self._clock_s() + RESEND_EVERY_S
+
+    def close(self) -> None:
+        """Dismisses every client, waits for them to go, and tells the engine to end what does not."""
+        self._closing = True
+        # Not the brokers: what clients still have to say to those is no reason to wait for them.
+        self._controller.quit([*self.publishers, *self.subscribers])
+        self._controller.wait_until(self._all_ended, 2.0)
+        self._await_causes_no_longer()
+        self._engine.kill(list(self.launches))
+
+    def _all_ended(self) -> bool:
+        self.watch()
+        return not self.launches
+
+    def _launch_missing(self, role: Role, ids: range, spec: RoleSpec) -> None:
+        missing = [client for client in ids if client not in self._home]
+        if not missing:
+            return
+        self._refuse_hopeless(missing)
+        self._controller.roster.forget(missing)
+        program = self._system.program(role)
+        groups = []
+        for run in _runs(missing):
+            first = run.start
+            for count in split(
+                len(run),
+                self._engine.agents(),
+                spec,
+                self._cluster.max_group,
+                role=role,
+                running=list(self.launches.values()),
+            ):
+                group = self._new_group(role)
+                flags = {
+                    "--group": group,
+                    "--first-id": first,
+                    "--count": count,
+                    "--fork-window": self._cluster.fork_window,
+                    "--respawns": self._cluster.respawns,
+                }
+                groups.append(
+                    Group(
+                        id=group,
+                        role=role,
+                        first_client=first,
+                        count=count,
+                        command=(*program.command, *(str(word) for flag in flags.items() for word in flag)),
+                        environment={
+                            **program.environment,
+                            **self._controller.environment,
+                            "HYDRA_MEMORY_LIMIT_BYTES": str(round(self._scenario.publisher_memory_mb * 1e6)),
+                        },
+                        demand=spec.demand,
+                        constraints=spec.constraints,
+                    )
+                )
+                self._controller.roster.expect(group, range(first, first + count))
+                first += count
+        for launch in self._engine.launch(groups):
+            self.launches[launch.group.id] = launch
+            self._home.update((c, launch.group.id) for c in _ids(launch))
+            where = f"{launch.group.id}: {launch.group.count} {role}(s) from id {launch.group.first_client}"
+            agent = launch.agent
+            host = f" ({agent.hostname})" if agent.hostname != agent.id else ""
+            self._note("launch", f"{where} on {agent.id}{host}")
+
+    def _new_group(self, role: Role) -> str:
+        self._groups_made += 1
+        return f"{role}s-{self._groups_made}"
+
+    def _refuse_hopeless(self, clients: Iterable[int]) -> None:
+        for client in clients:
+            if self._relaunches[client] > _RELAUNCHES:
+                role = "publisher" if client in self.publishers else "subscriber"
+                raise ClusterError(
+                    f"{role} {client} was lost {self._relaunches[client]} times, last: {self._last_end}",
+                    "see the events of the run and the stderr in its sandbox",
+                )
+
+    def _dismiss(self, ids: range) -> None:
+        """Tells these clients to exit; a group that loses only some of its clients goes on with the rest."""
+        self._controller.quit(ids)
+        self._let_go(ids)
+
+    def _let_go(self, ids: Collection[int]) -> None:
+        """Their groups carry these clients no more; a group without any is ended."""
+        for client in ids:
+            self._home.pop(client, None)
+            self._evicted.discard(client)
+        for group in self.launches.keys() - set(self._home.values()):
+            del self.launches[group]
+            self._events.ignore(group)
+            self._engine.kill([group])
+        # Their ids are free again: who comes next with one of them is somebody else.
+        self._controller.roster.forget(ids)
+
+    def _await_present(self, deadline: float) -> bool:
+        """Waits until every client and every warden has said hello; False when some must be launched again first."""
+        required = {*self.publishers, *self.subscribers}
+        roster = self._controller.roster
+        patience_s = self._scenario.ready_timeout_s * _PATIENCE
+        heard: tuple[int, ...] = ()
+
+        def hellos() -> tuple[int, ...]:
+            return len(roster.present()), len(roster.wardens()), len(self._started)
+
+        # What follows is asked after every few messages, of thousands of clients, so it is counted first.
+        def all_launched() -> bool:
+            return len(self._home) == len(required)  # nobody else is in there
+
+        def all_there() -> bool:
+            return len(roster.present()) >= len(required) and not self._missing(required)
+
+        def something_new() -> bool:
+            self.watch()
+            self._evict_again()
+            return not all_launched() or hellos() != heard or all_there()
+
+        while all_launched() and not all_there():
+            left_s = deadline - self._clock_s()
+            if left_s <= 0:
+                missing = self._missing(required)
+                raise ReadinessError(
+                    f"{len(missing)} of {len(required)} clients did not dial in within "
+                    f"{self._scenario.ready_timeout_s:g} s: {named(missing)}",
+                    "look at the stderr of their groups in the run's sandbox, or raise ready_timeout_s",
+                )
+            heard = hellos()
+            if not self._controller.wait_until(something_new, min(left_s, patience_s)) and left_s > patience_s:
+                self._replace(self._missing(required))
+        return all_launched()
+
+    def _missing(self, required: Set[int]) -> set[int]:
+        """Clients that have not dialled in, or whose warden has not: nobody could tell of their deaths, or end them."""
+        roster = self._controller.roster
+        missing = set(required - roster.present())
+        if mute := self.launches.keys() - roster.wardens():
+            missing.update(client for client in required if self._home[client] in mute)
+        return missing
+
+    def _replace(self, missing: Set[int]) -> None:
+        """Replaces clients that should have dialled in: by their group first, by another one if it does not do so.
+
+        A group that has not started yet may still be fetching its program; its clients are waited for.
+        """
+        late = {client for client in missing if self._home[client] in self._started}
+        given_up = late & self._evicted
+        self._last_end = "it did not dial in"
+        self._relaunches.update(late)
+        self._refuse_hopeless(late)
+        self.evict(late - given_up, "did not dial in")
+        if given_up:
+            self._note("evict", f"{named(given_up)}: not replaced by their groups, launched in others")
+            self._let_go(given_up)
+
+    def _evict_again(self) -> None:
+        """Asks again for the end of whoever was evicted, as long as neither that nor a successor is known."""
+        if self._clock_s() < self._evict_again_s:
+            return
+        self._evict_again_s = self._clock_s() + RESEND_EVERY_S
+        self._evicted -= self._controller.roster.present()
+        by_group: dict[str, list[int]] = {}
+        for client in sorted(self._evicted):
+            by_group.setdefault(self._home[client], []).append(client)
+        for group, ids in by_group.items():
+            self._controller.evict(group, ids)
+
+    # --- deaths ----------------------------------------------------------------------------------------------------
+
+    def _ended(self, client: int, exit_: Exit) -> None:
+        """A client's process ended, of itself or because it was evicted."""
+        why = _cause(exit_.pid, exit_.status)
+        if exit_.status is None:
+            self._causes_awaited[client] = exit_.pid
+        else:
+            self._note_exit(client, why, replaced=exit_.replaced)
+            if self._causes_awaited.get(client) == exit_.pid:
+                del self._causes_awaited[client]
+                return  # that it ended is known
+        ours = client in self._evicted
+        self._evicted.discard(client)
+        if not exit_.present and client in self._controller.roster.present():
+            return  # its successor is there
+        if exit_.present or not ours:
+            self.died.add(client)
+            self._relaunches[client] += not exit_.replaced
+            self._last_end = why
+        if not exit_.replaced:
+            self._home.pop(client, None)
+
+    def _note_exit(self, client: int, why: str, *, replaced: bool) -> None:
+        self._note("client_exit", f"client {client}: {why}{', replaced' if replaced else ''}")
+
+    def _await_causes_no_longer(self) -> None:
+        """Deaths that only the replacements have told of; how they came about was lost on the way."""
+        for client, pid in self._causes_awaited.items():
+            self._note_exit(client, _cause(pid, None), replaced=True)
+        self._causes_awaited.clear()
+
+    def _group_ended(self, event: GroupEvent) -> None:
+        del self.launches[event.group]
+        ids = [client for client, group in self._home.items() if group == event.group]
+        if self._closing:
+            return
+        self._note("group_exit", f"{event.group} on {event.agent} {event.state}: {event.detail}")
+        self._last_end = f"group {event.group} {event.state}: {event.detail}"
+        self.died.update(ids)
+        self._relaunches.update(ids)
+        self._controller.roster.forget(ids)
+        for client in ids:
+            del self._home[client]
+            self._evicted.discard(client)
+
+    def alive(self, ids: Iterable[int]) -> Set[int]:
+        """Those of the clients that have not died in this step."""
+        return set(ids) - self.died
+
+
+def _ids(launch: Launch) -> range:
+    return range(launch.group.first_client, launch.group.first_client + launch.group.count)
+
+
+def _cause(pid: int, status: int | None) -> str:
+    if status is None:
+        return f"pid {pid} ended"
+    if status == EXIT_STRANDED:
+        return f"pid {pid} was stranded (exit code {status}): it had heard nothing of the controller for too long"
+    if status >= 0:
+        return f"pid {pid} exited with {status}"
+    return f"pid {pid} was killed by {signal.Signals(-status).name}"
+
+
+def _runs(ids: Sequence[int]) -> list[range]:
+    """Rising ids as ranges without gaps."""
+    runs: list[range] = []
+    for client in ids:
+        if runs and runs[-1].stop == client:
+            runs[-1] = range(runs[-1].start, client + 1)
+        else:
+            runs.append(range(client, client + 1))
+    return runs
+
+
+def named(ids: Iterable[int]) -> str:
+    """Clients' ids for the user, as ranges; the first few if they are many."""
+    runs = _runs(sorted(ids))
+    text = ", ".join(f"{r.start}" if len(r) == 1 else f"{r.start}–{r.stop - 1}" for r in runs[:8])
+    return f"ids {text}{', …' if len(runs) > 8 else ''}"

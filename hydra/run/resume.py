@@ -1,0 +1,83 @@
+"""What a run continues from: its own scenario, and a refusal where the one that is asked for differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hydra.config.scenario import load_scenario
+from hydra.errors import ConfigError, RunDirectoryError
+from hydra.model import Scenario
+from hydra.results.earlier import bisected
+from hydra.results.store import RunStore
+from hydra.run.metadata import redacted
+from hydra.run.redaction import HIDDEN, Redactor
+from hydra.sweep import for_scenario
+
+
+def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, object]) -> Scenario:
+    """The scenario with which a run goes on: what it was started with, where the flags given now agree.
+
+    Args:
+        directory: the run's.
+        name_or_path: the scenario that this command names.
+        given: the overrides of this command; those of the first command hold as well.
+
+    Raises:
+        RunDirectoryError: there is no run, it is damaged, or of another scenario; the text names the difference.
+        ConfigError: the scenario is not valid any more, or a secret has to be given again.
+    """
+    with RunStore.open(directory) as store, store.reading():
+        results = store.results()
+        stored, first = dict(store.meta("scenario")), dict(store.meta("overrides"))
+        an_earlier = bisected(stored)
+    if an_earlier:
+        raise RunDirectoryError(
+            f"{directory} is a search of an earlier Hydra, by bisection: this one would ask for other steps",
+            "go on with the Hydra that made it, or start a new run",
+        )
+    scenario = load_scenario(name_or_path, {**first, **given})
+    if hidden := list(_hidden(msgspec.to_builtins(scenario))):
+        raise ConfigError(
+            f"secrets are not stored with a run: {', '.join(hidden)}",
+            "give these again, and all Kafka properties if one of them is among these",
+        )
+    shown = redacted(scenario, Redactor.of_run(scenario))
+    difference = next(differences(stored, msgspec.to_builtins(shown)), None)
+    if difference is not None:
+        raise RunDirectoryError(
+            f"{directory} is a run of another scenario: {difference}", "resume it as it was started, or start a new one"
+        )
+    try:
+        for_scenario(scenario).next(results)
+    except ValueError as e:
+        raise RunDirectoryError(
+            f"the steps of {directory} do not belong to its scenario: {e}",
+            "go on with the Hydra that made it, or start a new run",
+        ) from e
+    return scenario
+
+
+def differences(stored: object, asked: object, key: str = "") -> Iterator[str]:
+    """Every dotted key whose values differ, with both of them."""
+    if isinstance(stored, dict) and isinstance(asked, dict):
+        for name in {**stored, **asked}:
+            yield from differences(stored.get(name), asked.get(name), f"{key}.{name}" if key else str(name))
+    elif _plain(stored) != _plain(asked):
+        yield f"{key} was {stored!r} and is now {asked!r}"
+
+
+def _hidden(value: object, key: str = "") -> Iterator[str]:
+    """Every dotted key under which a hidden secret stands."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _hidden(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, str) and HIDDEN in value:
+        yield key
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple | list) else value

@@ -1,0 +1,310 @@
+"""One scenario from start to end.
+
+Check, place, wait until ready; then for every step the sweep asks for: configure, start, stop, drain, collect, store;
+tear down. Whatever happens, what was measured stays and nothing else does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from hydra.cluster.engine import Engine, GroupEvents
+from hydra.columns.names import CLIENTS, STATUS
+from hydra.control.controller import Controller
+from hydra.errors import (
+    EXIT_GOOD,
+    EXIT_INCOMPLETE,
+    DoesNotFitError,
+    HydraError,
+    PlacementError,
+    ReadinessError,
+    StepError,
+)
+from hydra.limits import machine
+from hydra.limits.report import check_row
+from hydra.measure.figures import Merged, Observation, figures, merged
+from hydra.measure.resources import HostSample, HostSampler
+from hydra.model import ClusterSpec, Cohort, Histogram, Role, Scenario, StepPlan, StepResult
+from hydra.results.notes import gone_of
+from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
+from hydra.results.tables import write
+from hydra.run.brokers import DeployedBrokers, required
+from hydra.run.deployment import Deployment
+from hydra.run.interrupts import leave_at_once_on_the_next
+from hydra.run.progress import Observer, duration
+from hydra.run.step import RawStep, Stepper
+from hydra.sweep import Row, for_scenario
+from hydra.sweep.repeated import MERGED_IN_REPEATS
+from hydra.system import System
+from hydra.wire.clock import wall_offset_ns
+
+_WARMUP_RATE: Final = 1_000.0
+"""Messages/s of a warm-up at most: enough to open every path, too few to fill a queue."""
+_WARM_UPS: Final = 2
+"""How often a row is warmed up at most: once more where groups had to be launched anew after the first time."""
+
+
+def run(
+    scenario: Scenario, cluster: ClusterSpec, engine: Engine, system: System, store: RunStore, observer: Observer
+) -> int:
+    """Runs a scenario into a run directory, from the first step that is not there yet; returns the exit code.
+
+    Raises:
+        HydraError: the run could not go on; what was measured until then is stored.
+        KeyboardInterrupt: as it came, after everything was torn down.
+    """
+    began = time.monotonic()
+    sweep = for_scenario(scenario)
+    results = store.results()
+    ended, error = "failed", ""
+    try:
+        with _up(scenario, cluster, engine, system, store, observer) as steps:
+            while (plan := sweep.next(results)) is not None:
+                # What was expected of the steps so far is no longer ahead.
+                spent = sum(r.plan.duration_s for r in results)
+                observer.step_begins(plan, max(sweep.expected_s() - spent, plan.duration_s))
+                result = steps.take(plan)
+                results.append(result)
+                observer.step_ended(result)
+                write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
+        ended = "finished"
+    except KeyboardInterrupt:
+        ended = "interrupted"
+        raise
+    except Exception as e:
+        error = store.redact(str(e) if isinstance(e, HydraError) else f"{type(e).__name__}: {e}")
+        raise
+    finally:
+        observer.close()
+        # What stopped the run is what the user has to know: a full disk, for instance, stops this as well.
+        with contextlib.nullcontext() if ended == "finished" else contextlib.suppress(HydraError):
+            _conclude(store, ended, error)
+            write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
+    observer.say(f"done in {duration(time.monotonic() - began)}: {store.directory}")
+    return _exit_code(sweep.rows(results), observer)
+
+
+def _conclude(store: RunStore, ended: str, error: str) -> None:
+    """Keeps with the run how it ended, and why."""
+    store.set_meta(ENDED_KEY, ended)
+    store.set_meta(ERROR_KEY, error)
+    if error:
+        store.add_event("failed", error)
+
+
+def _exit_code(rows: Sequence[Row], observer: Observer) -> int:
+    """Incomplete if a row lacks something, or lost subscribers that nobody planned to lose.
+
+    A step that failed was measured again: what counts is what became of its row.
+    """
+    gone = [f"row {n} ({row[CLIENTS]} clients): {text}" for n, row in enumerate(rows, 1) if (text := gone_of(row))]
+    if gone:
+        observer.warn(f"subscribers failed by themselves, the exit code is {EXIT_INCOMPLETE}: {'; '.join(gone)}")
+    return EXIT_GOOD if not gone and all(row[STATUS] == "ok" for row in rows) else EXIT_INCOMPLETE
+
+
+@contextlib.contextmanager
+def _up(
+    scenario: Scenario, cluster: ClusterSpec, engine: Engine, system: System, store: RunStore, observer: Observer
+) -> Iterator[_Steps]:
+    """Everything that the steps need, brought up in order and torn down in the reverse order on every way out."""
+    with contextlib.ExitStack() as stack:
+        name = store.directory.name
+        controller = Controller(name, host=engine.address)
+        stack.callback(controller.close)
+        stack.callback(engine.close)
+
+        def warn() -> None:
+            for text in system.warnings():
+                store.add_event("warning", text)
+                observer.warn(text)
+
+        stack.callback(warn)
+        stack.callback(system.close)
+        events = GroupEvents(engine)
+        deployment = Deployment(engine, events, controller, system, scenario, cluster, store.add_event)
+        stack.callback(deployment.close)
+        stack.push(_brace)
+        program, spec = system.broker(), required(scenario, is_local=engine.is_local)
+        within_s = scenario.ready_timeout_s
+        brokers = (
+            DeployedBrokers(engine, events, controller, program, spec, within_s, store.add_event)
+            if program is not None and spec is not None
+            else None
+        )
+        system.open(name, store.directory, controller.wait_until, brokers)
+        warn()
+        steps = _Steps(scenario, cluster, controller, deployment, system, store, observer)
+        yield steps
+        steps.close()
+
+
+def _brace(kind: type[BaseException] | None, *_: object) -> bool:
+    """Called first when the run ends: an impatient second Ctrl-C no longer waits for the tear-down."""
+    if kind is not None and issubclass(kind, KeyboardInterrupt):
+        leave_at_once_on_the_next()
+    return False
+
+
+class _Steps:
+    """Takes one step after the other."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        cluster: ClusterSpec,
+        controller: Controller,
+        deployment: Deployment,
+        system: System,
+        store: RunStore,
+        observer: Observer,
+    ) -> None:
+        self._scenario = scenario
+        self._cluster = cluster
+        self._controller = controller
+        self._deployment = deployment
+        self._system = system
+        self._store = store
+        self._observer = observer
+        self._stepper = Stepper(
+            controller,
+            deployment,
+            system,
+            scenario.ready_timeout_s,
+            scenario.drain_max_s,
+            store.add_event,
+            epoch=store.last_epoch(),
+        )
+        self._begun = self._stepper.epoch > 0
+        self._clients: list[dict[str, object]] = store.meta(CLIENTS_KEY, [])
+
+    def take(self, plan: StepPlan) -> StepResult:
+        """Measures a step and stores it, or stores why it could not be measured.
+
+        Raises:
+            PlacementError: not even the first step fits on the cluster.
+            HydraError: no further step can be measured either.
+        """
+        try:
+            observation = self._measure(plan)
+        except (PlacementError, DoesNotFitError) as e:
+            if not self._begun and isinstance(e, PlacementError):
+                raise
+            result = StepResult(self._stepper.epoch, plan, "skipped", reason=self._store.redact(str(e)))
+            self._store.add_step(result)
+        except (StepError, ReadinessError) as e:
+            result = StepResult(self._stepper.epoch, plan, "failed", reason=self._store.redact(str(e)))
+            self._store.add_step(result)
+        else:
+            began = time.monotonic()
+            histograms = merged(observation)
+            result = StepResult(
+                self._stepper.epoch, plan, "ok", figures(observation, histograms), histograms=self._kept(histograms)
+            )
+            # Of ten thousand clients, the figures and storing take half a second each.
+            self._controller.poll(0.0)
+            self._store.add_step(result, observation, histograms)
+            self._store.add_event("stored", f"epoch {self._stepper.epoch}: {time.monotonic() - began:.3f} s")
+        self._begun = True
+        return result
+
+    def _kept(self, histograms: Merged) -> dict[str, Histogram]:
+        """Those that repeated rows are made of, as the store gives them to a run that goes on."""
+        repeated = self._scenario.sweep.repeat > 1
+        return {name: h for name in MERGED_IN_REPEATS if (h := getattr(histograms, name)).counts} if repeated else {}
+
+    def _measure(self, plan: StepPlan) -> Observation:
+        self._stepper.epoch += 1
+        running = len(self._deployment.subscribers)
+        if self._deployment.is_local and plan.clients > running:
+            free = machine.read(self._store.directory)
+            stored_bytes = self._system.stored_bytes()
+            checked = check_row(self._scenario, self._cluster, free, plan.clients, running, stored_bytes)
+            if not checked.fits:
+                raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
+        if failure := self._system.failure():
+            self._store.add_event("revive", failure)
+            self._system.revive()
+        changed = self._deployment.scale(plan.clients)
+        self._store_clients()
+        for _ in range(_WARM_UPS):
+            if not changed or not self._scenario.warmup_s:
+                break
+            self._warm_up(plan)
+            # Whoever was lost meanwhile is there again before the step begins.
+            changed = self._deployment.scale(plan.clients)
+        raw, samples = self._window(plan)
+        self._deployment.evict(raw.silent)
+        search = self._scenario.sweep.search
+        return Observation(
+            system=self._scenario.system,
+            plan=plan,
+            publishers=set(self._deployment.publishers),
+            subscribers=raw.asked,
+            publisher_reports=raw.publishers,
+            subscriber_reports=raw.subscribers,
+            window_ns=raw.window_ns,
+            dead=raw.dead,
+            silent=raw.silent,
+            cohort=raw.cohort,
+            agents=raw.agents,
+            loss_target=search.loss_target if search else 0.0,
+            steady=search is not None,
+            hosts={platform.node(): samples},
+            last_words=raw.last_words,
+        )
+
+    def _store_clients(self) -> None:
+        """Keeps with the run what its clients said that they are: the libraries that are measured may be an agent's."""
+        roster = self._controller.roster
+        roles: dict[Role, range] = {
+            "publisher": self._deployment.publishers,
+            "subscriber": self._deployment.subscribers,
+        }
+        for role, clients in roles.items():
+            for hello in (roster.hello(c) for c in clients if c in roster.present()):
+                said: dict[str, object] = {
+                    "role": role,
+                    "implementation": hello.implementation,
+                    "versions": hello.versions,
+                }
+                if said not in self._clients:
+                    self._clients.append(said)
+        if self._clients != self._store.meta(CLIENTS_KEY):
+            self._store.set_meta(CLIENTS_KEY, self._clients)
+
+    def _warm_up(self, plan: StepPlan) -> None:
+        """Data that is no part of any figure, through every path of the new deployment."""
+        rate = min(plan.settings.rate, _WARMUP_RATE) if plan.settings.rate != "max" else _WARMUP_RATE
+        settings = replace(plan.settings, rate=rate)
+        warm_up = replace(plan, settings=settings, duration_s=self._scenario.warmup_s, cohort=Cohort())
+        try:
+            raw = self._stepper.measure(warm_up, lambda *_: None)
+        except StepError as e:
+            raise StepError(f"in the warm-up: {e}") from e
+        self._deployment.evict(raw.silent)
+        self._stepper.epoch += 1
+
+    def _window(self, plan: StepPlan) -> tuple[RawStep, list[HostSample]]:
+        """Measures the step and samples this host while it runs."""
+        sampler = HostSampler()
+        samples: list[HostSample] = []
+        offset_ns = wall_offset_ns()
+
+        def tick(elapsed_s: float, rate_pps: float) -> None:
+            samples.append(sampler.sample(time.monotonic_ns() + offset_ns))
+            self._observer.tick(elapsed_s, rate_pps)
+
+        return self._stepper.measure(plan, tick), samples
+
+    def close(self) -> None:
+        """Keeps with the run what was refused on the way."""
+        for reason, count in self._controller.refused().items():
+            self._store.add_event("refused", f"{count} × {reason}")
+        for name, text in self._system.metadata().items():
+            self._store.add_event("fact", f"{name}: {text}")

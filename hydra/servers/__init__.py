@@ -1,0 +1,1 @@
+"""What systems need to bring up servers of their own: supervised processes, calls that wait, owners."""

@@ -1,0 +1,270 @@
+"""The messages of the control channel: encode and decode, nothing else.
+
+One message is one ZeroMQ frame with one JSON object. ``docs/control-protocol.md`` is the specification for clients
+in any language; ``tests/golden/`` pins the bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, TypeVar
+
+import msgspec
+
+from hydra.model import GroupRole, PublisherReport, SequenceRange, Settings, SubscriberReport
+from hydra.wire.checks import MAX_MISSING_RANGES as MAX_MISSING_RANGES
+from hydra.wire.checks import check_report
+
+VERSION: Final = 1
+MAX_MESSAGE_BYTES: Final = 512 * 1024
+"""Longest message that either side accepts; a longer one is refused and counted."""
+PROBE_EPOCH: Final = 0
+
+Id = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
+Epoch = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Nanoseconds = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+SignedNanoseconds = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+ShortText = Annotated[str, msgspec.Meta(max_length=4096)]
+Seq = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+
+
+class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", kw_only=True):
+    v: Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)] = VERSION
+
+
+class _FromClient(_Message, frozen=True, kw_only=True):
+    """``ids`` are the clients that the message is about; ``seq`` rises with every message of a connection."""
+
+    ids: list[Id]
+    seq: Seq
+
+
+class _FromController(_Message, frozen=True, kw_only=True):
+    """``ids`` empty means every client of the connection."""
+
+    ids: list[Id] = []
+
+
+# --- client → controller -------------------------------------------------------------------------------------------
+
+
+class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
+    """First message of a connection. ``warden`` true: the group's own connection, ``ids`` are the group's clients."""
+
+    role: GroupRole
+    group: ShortText
+    warden: bool
+    incarnation: Id
+    implementation: ShortText
+    versions: dict[str, str]
+    agent: ShortText
+    host: ShortText
+    boot_id: ShortText
+    pid: Id
+
+
+class Ready(_FromClient, frozen=True, tag="ready", kw_only=True):
+    """A publisher: configured and bound, ``endpoint`` is its data endpoint ("" where the system has none).
+
+    A subscriber: it has seen a probe of every publisher since ``configure``. A broker, with epoch 0: ``endpoint`` is
+    where it will listen, ``host:port,host:port`` for clients and for controllers.
+    """
+
+    epoch: Epoch
+    endpoint: ShortText = ""
+
+
+class Ack(_FromClient, frozen=True, tag="ack", kw_only=True):
+    """The command of this epoch took effect. ``time_ns`` is the client's clock, ``echo`` what a ping carried."""
+
+    epoch: Epoch
+    command: ShortText
+    time_ns: Nanoseconds = 0
+    echo: Nanoseconds = 0
+
+
+class Progress(_FromClient, frozen=True, tag="progress", kw_only=True):
+    """Messages so far in this epoch."""
+
+    epoch: Epoch
+    messages: Count
+    time_ns: Nanoseconds
+
+
+class Report(_FromClient, frozen=True, tag="report", kw_only=True):
+    """One client's account of an epoch; exactly one of the two bodies is there. Sent again on a repeated command."""
+
+    epoch: Epoch
+    publisher: PublisherReport | None = None
+    subscriber: SubscriberReport | None = None
+
+
+class Error(_FromClient, frozen=True, tag="error", kw_only=True):
+    """The clients cannot do what they were told; ``fatal`` ones exit after this."""
+
+    epoch: Epoch
+    message: ShortText
+    fatal: bool = False
+
+
+class ChildExit(_FromClient, frozen=True, tag="child_exit", kw_only=True):
+    """From the warden: a client process ended. ``status`` is its exit code, or minus the signal that killed it."""
+
+    pid: Id
+    status: Annotated[int, msgspec.Meta(ge=-255, le=255)]
+    replaced: bool
+
+
+# --- controller → client -------------------------------------------------------------------------------------------
+
+
+class Welcome(_FromController, frozen=True, tag="welcome", kw_only=True):
+    """Answer to ``hello``. A client that hears nothing for ``silence_s`` exits (0: it never does)."""
+
+    run: str
+    silence_s: Seconds
+
+
+class PublisherEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a publisher's data comes from; ``endpoint`` "" where the broker knows."""
+
+    publisher: Id
+    endpoint: str = ""
+
+
+class KafkaTopic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The Kafka side of ``configure``; ``offsets`` holds the start offset of every partition, by its number."""
+
+    bootstrap: str
+    topic: str
+    offsets: dict[int, Count]
+    properties: dict[str, str] = {}
+
+
+class Configure(_FromController, frozen=True, tag="configure", kw_only=True):
+    """Settings of the next epoch; closes the ledger of the last. Answered by ``ack``, and by ``ready`` if ``probe``.
+
+    ``publishers`` lists those to listen to (empty for a publisher). ``progress_s`` 0 asks for no progress.
+    """
+
+    epoch: Epoch
+    settings: Settings
+    publishers: list[PublisherEndpoint]
+    probe: bool
+    progress_s: Seconds = 0.0
+    kafka: KafkaTopic | None = None
+
+
+class Start(_FromController, frozen=True, tag="start", kw_only=True):
+    """The step's window, on the step's clock: ``wall_offset_ns`` + CLOCK_MONOTONIC on the host ``boot_id``.
+
+    A client on another host captures its own offset when this arrives. A publisher sends from ``start_at_ns`` and
+    stops by itself at ``stop_at_ns``.
+    """
+
+    epoch: Epoch
+    start_at_ns: Nanoseconds
+    stop_at_ns: Nanoseconds
+    wall_offset_ns: SignedNanoseconds
+    boot_id: str
+
+
+class Stop(_FromController, frozen=True, tag="stop", kw_only=True):
+    """The window is over, perhaps early. A publisher answers with its ``report``, a subscriber with ``ack``."""
+
+    epoch: Epoch
+    stop_at_ns: Nanoseconds
+
+
+class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What one publisher sent in the epoch: sequences 0 … sent − 1, without ``unacknowledged``."""
+
+    publisher: Id
+    sent: Count
+    unacknowledged: list[SequenceRange] = []
+
+
+class Finish(_FromController, frozen=True, tag="finish", kw_only=True):
+    """What to expect; a subscriber drains for at most ``drain_max_s`` (quiet for ``quiet_s`` ends it), then reports."""
+
+    epoch: Epoch
+    publishers: list[Sent]
+    end_offsets: dict[int, Count] = {}
+    drain_max_s: Seconds
+    quiet_s: Seconds = 0.5
+
+
+class Ping(_FromController, frozen=True, tag="ping", kw_only=True):
+    """Keeps a client alive; ``reply`` asks for an ``ack`` that echoes ``time_ns``."""
+
+    time_ns: Nanoseconds
+    reply: bool = False
+
+
+class KafkaCluster(_FromController, frozen=True, tag="kafka_cluster", kw_only=True):
+    """To one broker: the cluster that it is to be a node of, by Kafka's id for it.
+
+    ``endpoints`` are what the brokers said in ``ready``, its own the one at ``node``, counted from 1.
+    """
+
+    cluster: str
+    node: Id
+    endpoints: list[str]
+
+
+class Quit(_FromController, frozen=True, tag="quit", kw_only=True):
+    """Exit now, with nothing left behind."""
+
+
+FromClient = Hello | Ready | Ack | Progress | Report | Error | ChildExit
+FromController = Welcome | Configure | Start | Stop | Finish | Ping | KafkaCluster | Quit
+
+
+_T = TypeVar("_T")
+
+
+class ProtocolError(ValueError):
+    """A frame that is no message of this protocol; it is refused and counted, and changes nothing."""
+
+
+_encoder = msgspec.json.Encoder()
+_from_client: msgspec.json.Decoder[FromClient] = msgspec.json.Decoder(FromClient)
+_from_controller: msgspec.json.Decoder[FromController] = msgspec.json.Decoder(FromController)
+
+
+def encode(message: FromClient | FromController) -> bytes:
+    """The message's frame: UTF-8 JSON, fields in a fixed order, no white space."""
+    return _encoder.encode(message)
+
+
+def decode_from_client(frame: bytes) -> FromClient:
+    """The message in a frame from a client.
+
+    Raises:
+        ProtocolError: not JSON, not of this version, an unknown type or field, a value out of range, or too long.
+    """
+    message = _decode(_from_client, frame)
+    if isinstance(message, Report):
+        body = message.publisher or message.subscriber
+        if body is None or (message.publisher is not None and message.subscriber is not None):
+            raise ProtocolError("a report has exactly one of publisher and subscriber")
+        try:
+            check_report(body)
+        except ValueError as e:
+            raise ProtocolError(str(e)) from None
+    return message
+
+
+def decode_from_controller(frame: bytes) -> FromController:
+    """The message in a frame from the controller; errors as in :func:`decode_from_client`."""
+    return _decode(_from_controller, frame)
+
+
+def _decode(decoder: msgspec.json.Decoder[_T], frame: bytes) -> _T:
+    if len(frame) > MAX_MESSAGE_BYTES:
+        raise ProtocolError(f"a message of {len(frame)} bytes, above the limit of {MAX_MESSAGE_BYTES}")
+    try:
+        return decoder.decode(frame)
+    except (msgspec.MsgspecError, ValueError) as e:
+        raise ProtocolError(str(e)) from None

@@ -1,0 +1,16 @@
+"""What a client's program and its controller agree upon beside the messages: exit codes and the longest waits."""
+
+from __future__ import annotations
+
+from typing import Final
+
+EXIT_DISMISSED: Final = 0
+EXIT_USAGE: Final = 2
+EXIT_STRANDED: Final = 4
+"""The controller could not be reached, or has been silent for too long."""
+EXIT_WARDEN_DIED: Final = 5
+
+WELCOME_WITHIN_S: Final = 60.0
+"""How long a client says hello before it gives up, unless the environment says otherwise."""
+FLUSH_AT_MOST_S: Final = 10.0
+"""How long a publisher waits for outstanding acknowledgements after the end of the window."""

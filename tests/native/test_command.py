@@ -1,0 +1,43 @@
+"""How the native client is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hydra.errors import MissingDependencyError
+from hydra.model import NativeSpec, Role, System
+from hydra.native import command
+
+
+@pytest.mark.parametrize(
+    ("system", "role", "spec", "has", "lacks"),
+    [
+        ("zmq", "subscriber", NativeSpec(clients_per_process=5), ("zmq-sub", "--clients-per-process 5"), "--secure"),
+        (
+            "zmq",
+            "publisher",
+            NativeSpec(secure=True, pacing="bursty"),
+            ("zmq-pub", "--secure", "--pacing bursty"),
+            "--cl",
+        ),
+        ("zmq", "publisher", NativeSpec(transport="ipc", io_threads=2), ("--transport ipc", "--io-threads 2"), "--cl"),
+        ("kafka", "publisher", NativeSpec(), ("kafka-pub",), "--transport"),
+    ],
+)
+def test_the_command_line_has_the_flags_of_its_kind(
+    monkeypatch: pytest.MonkeyPatch, system: System, role: Role, spec: NativeSpec, has: tuple[str, ...], lacks: str
+) -> None:
+    monkeypatch.setattr(command, "find", lambda: Path("/program"))
+    line = " ".join(command.command(system, role, spec))
+    assert line.startswith("/program ")
+    assert all(words in line for words in has)
+    assert lacks not in line
+
+
+def test_a_program_that_was_not_built_is_one_line_that_names_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "find", lambda: None)
+    monkeypatch.setattr(command, "missing", lambda: ["libzmq3-dev"])
+    with pytest.raises(MissingDependencyError, match="apt install libzmq3-dev"):
+        command.command("zmq", "publisher", NativeSpec())

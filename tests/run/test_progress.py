@@ -1,0 +1,54 @@
+"""What a person sees while a run goes on, and a run that goes on when nobody can see it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pty
+from dataclasses import replace
+
+import pytest
+
+from hydra.model import Settings, StepPlan, StepResult
+from hydra.run.progress import Observer
+
+PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=1.0)
+
+
+def watch(observer: Observer) -> None:
+    observer.say("it begins")
+    observer.step_begins(PLAN, 10.0)
+    observer.tick(0.5, 100.0)
+    observer.step_ended(StepResult(1, PLAN, "ok"))
+    observer.step_ended(StepResult(2, replace(PLAN, clients=6), "failed", reason="geheim was refused"))
+    observer.close()
+
+
+def test_steps_and_warnings_are_lines_without_secrets() -> None:
+    stream = io.StringIO()
+    watch(Observer(stream, redact=lambda text: text.replace("geheim", "***")))
+    begins, first, second = stream.getvalue().splitlines()
+    assert begins == "it begins"
+    assert first.startswith("step 1: 3 clients, 100/s")
+    assert second == "warning: step 1: 6 clients, 100/s, batch 100: FAILED: *** was refused"
+
+
+@pytest.mark.parametrize("gone", ["a full disk", "a closed pipe", "a closed terminal"])
+def test_a_display_that_cannot_be_written_ends_nothing(gone: str) -> None:
+    if gone == "a full disk":
+        end = os.open("/dev/full", os.O_WRONLY)
+    elif gone == "a closed pipe":
+        reader, end = os.pipe()
+        os.close(reader)
+    else:
+        ours, end = pty.openpty()
+        os.close(ours)
+    stream = os.fdopen(end, "w", buffering=1)
+    try:
+        with pytest.raises(OSError, match=r"No space|Broken pipe|Input/output"):
+            print("it cannot be written", file=stream)
+        watch(Observer(stream))
+    finally:
+        with contextlib.suppress(OSError):
+            stream.close()

@@ -1,0 +1,214 @@
+"""No secret is written down, in whatever spelling it was given."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from urllib.parse import quote, quote_plus
+
+import click
+import msgspec
+import pytest
+from click.testing import CliRunner
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from hydra.cli import cli
+from hydra.config.scenario import load_cluster, load_scenario
+from hydra.errors import ConfigError, UsageError
+from hydra.model import MesosSpec, Scenario
+from hydra.options import kafka_flags, overrides, run_flags
+from hydra.results.store import RunStore
+from hydra.run.metadata import metadata
+from hydra.run.redaction import HIDDEN, Redactor
+from hydra.run.resume import scenario_of
+
+SECRETS = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=4, max_size=24),
+    st.text("aA1+/=%&'\"\\{}[],.: @#$~é漢", min_size=4, max_size=24),
+).filter(lambda s: s == s.strip() and s.count("*") < 3)
+
+CLUSTER = load_cluster()
+
+
+def toml(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def escaped(text: str) -> str:
+    """TOML with every character as its code point."""
+    return '"' + "".join(f"\\U{ord(c):08x}" for c in text) + '"'
+
+
+SPELLINGS: dict[str, Callable[[str], list[str]]] = {
+    "flag, two words": lambda s: ["--kafka-prop", f"sasl.password={s}"],
+    "flag, one word": lambda s: [f"--kafka-prop=sasl.password={s}"],
+    "flag, spaces": lambda s: ["--kafka-prop", f" sasl.password = {s} "],
+    "dotted, string": lambda s: ["--set", f"kafka.properties.sasl.password={toml(s)}"],
+    "dotted, one word": lambda s: [f"--set=kafka.properties.sasl.password={toml(s)}"],
+    "dotted, spaces": lambda s: ["--set", f" kafka . properties . sasl . password = {toml(s)} "],
+    "dotted, code points": lambda s: ["--set", f"kafka.properties.sasl.password={escaped(s)}"],
+    "table, string": lambda s: ["--set", f'kafka.properties={{"sasl.password"={toml(s)}}}'],
+    "table, dotted": lambda s: ["--set", f"kafka.properties={{sasl.password={escaped(s)}}}"],
+    "table of tables": lambda s: [f"--set=kafka={{properties={{sasl={{password={toml(s)}}}}}}}"],
+    "a part of a secret": lambda s: [
+        "--set",
+        "kafka.properties=" + "{" + f"ssl.key.pem={toml(f'-----{chr(9)}{s}')}" + "}",
+    ],
+    "twice": lambda s: ["--kafka-prop", f"sasl.password={s}", "--set", f"description={toml(f'it is {s}')}"],
+    "in a property that is none": lambda s: [
+        *("--kafka-prop", f"sasl.password={s}"),
+        *("--kafka-prop", f"sasl.oauthbearer.token.endpoint.url=https://h/?p={quote(s, safe='')}&q={quote_plus(s)}"),
+        *("--kafka-prop", f"sasl.username={base64.b64encode(s.encode()).decode()}"),
+    ],
+}
+
+
+@click.command()
+@kafka_flags
+@run_flags
+def recorded(sets: tuple[str, ...], **flags: object) -> tuple[str, Scenario]:
+    """What ``hydra kafka-fixed`` writes into its run before it begins."""
+    replaced = overrides(flags, sets)
+    scenario = load_scenario("kafka-fixed", replaced)
+    words = ["hydra", "kafka-fixed", *click.get_current_context().obj]
+    known = metadata("run", scenario, CLUSTER, "local", words, replaced, Redactor.of_run(scenario, MesosSpec()))
+    return msgspec.json.encode(known).decode(), scenario
+
+
+def written(arguments: list[str]) -> tuple[str, Scenario]:
+    known, scenario = recorded.main(arguments, standalone_mode=False, obj=arguments)
+    assert isinstance(known, str)
+    assert isinstance(scenario, Scenario)
+    return known, scenario
+
+
+@cache
+def without_secret(spelling: str) -> str:
+    """What stands there whatever the secret is."""
+    return written(SPELLINGS[spelling]("S€CRET-OF-NOBODY"))[0]
+
+
+def forms(secret: str) -> set[str]:
+    """What a program may make of a secret."""
+    encoded = {base64.b64encode(secret.encode()).decode(), base64.urlsafe_b64encode(secret.encode()).decode()}
+    return {
+        secret,
+        quote(secret, safe=""),
+        quote_plus(secret),
+        toml(secret)[1:-1],
+        repr(secret)[1:-1],
+        *encoded,
+        *(code.rstrip("=") for code in encoded),
+    }
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@settings(max_examples=40)
+@given(secret=SECRETS)
+def test_the_facts_of_a_run_hold_no_secret(spelling: str, secret: str) -> None:
+    known, scenario = written(SPELLINGS[spelling](secret))
+    assert any(secret in value for value in scenario.kafka.properties.values()), "it reaches the clients"
+    # A secret that is a part of a word of ours tells nothing where that word stands.
+    ours = without_secret(spelling)
+    spelt = {json.dumps(toml(secret)[1:-1], ensure_ascii=False)[1:-1], json.dumps(escaped(secret)[1:-1])[1:-1]}
+    for form in forms(secret) | spelt:
+        assert form not in known or form in ours
+    assert HIDDEN in known
+
+
+@settings(max_examples=150)
+@given(secret=SECRETS, user=st.text("abc@:é", max_size=8), before=st.text("ab \n%"), after=st.text("ab \n%"))
+def test_no_text_holds_a_secret_whatever_it_was_encoded_with(secret: str, user: str, before: str, after: str) -> None:
+    redactor = Redactor([secret], [user])
+    login = f"{user}:{secret}" if user else secret
+    for form in forms(secret) | {base64.b64encode(login.encode()).decode()}:
+        assume(form not in before + HIDDEN + after)
+        assert form not in redactor.text(f"{before}<{form}>{after}")
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        (["--set", "settings.rate=5", "--clients=3,6"], ["--set", "settings.rate=5", "--clients=3,6"]),
+        (["--artifact", "https://me:geheim@h:1/a"], ["--artifact", f"https://{HIDDEN}@h:1/a"]),
+        (["--kafka-prop", "sasl.password=abc"], ["--kafka-prop", f"sasl.password={HIDDEN}"]),
+        (["--set=kafka.properties.sasl.password=1e3"], [f"--set=kafka.properties.sasl.password={HIDDEN}"]),
+        (
+            ["--set", "kafka={partitions=3,properties={sasl.password='a'}}"],
+            ["--set", f'kafka={{"partitions": 3, "properties": {{"sasl": {{"password": "{HIDDEN}"}}}}}}'],
+        ),
+    ],
+)
+def test_a_command_line_keeps_what_is_not_secret(words: list[str], kept: list[str]) -> None:
+    """Secrets of three characters and fewer are hidden under their key, and nowhere else: "abc" is in many words."""
+    assert Redactor(["abc", "a"]).command_line(words) == kept
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--set", "kafka.properties.sasl.password:geheim"],
+        ["--set", 'kafka.properties.sasl.password="geheim'],
+        ["--set", "kafka.bootstrap={sasl.password='geheim'}"],
+        ["--set=kafka.properties={sasl.password='geheim'"],
+        ["--set", "kafka.propertis={sasl.password='geheim'}"],
+        ["--set", "kafka={bootstrap={sasl.password='geheim'}}"],
+        ["--set", "sasl.password", "geheim"],
+        ["--kafka-prop", "sasl.password", "geheim"],
+        ["--kafka-prop", "sasl.password:geheim"],
+        ["--kafka-prop", "sasl.pasword=geheim"],
+        ["--kafka-prop", "sasl.password=geheim", "--rate", "geheim"],
+    ],
+)
+def test_a_refusal_does_not_repeat_a_secret(words: list[str]) -> None:
+    done = CliRunner().invoke(cli, ["kafka-fixed", *words], standalone_mode=False)
+    assert isinstance(done.exception, UsageError | click.ClickException)
+    said = done.exception.format_message() if isinstance(done.exception, click.ClickException) else str(done.exception)
+    assert "geheim" not in Redactor.of_command(words).text(said)
+
+
+def test_events_of_a_run_hold_no_secret(tmp_path: Path) -> None:
+    """A library's error may repeat what it was given."""
+    with RunStore.create(tmp_path, {}) as store:
+        store.redact = Redactor(["geheim"]).text
+        store.add_event("error", 'Invalid value "geheim" for sasl.password')
+        assert [detail for *_, detail in store.events()] == [f'Invalid value "{HIDDEN}" for sasl.password']
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        {"kafka.properties": {"sasl.password": "geheim", "fetch.min.bytes": "1"}},
+        {"kafka.properties.sasl.password": "geheim", "kafka.properties.fetch.min.bytes": 1},
+        {"kafka": {"properties": {"sasl": {"password": "geheim"}, "fetch.min.bytes": 1}}},
+    ],
+    ids=["flags", "dotted keys", "tables"],
+)
+def test_a_run_is_resumed_with_its_secrets_given_again(tmp_path: Path, first: dict[str, object]) -> None:
+    scenario = load_scenario("kafka-fixed", first)
+    redactor = Redactor.of_run(scenario)
+    known = metadata("run", scenario, CLUSTER, "local", ["hydra", "kafka-fixed"], first, redactor)
+    RunStore.create(tmp_path, known).close()
+    with pytest.raises(ConfigError, match=r"secrets are not stored with a run: kafka\.properties\.sasl\.password"):
+        scenario_of(tmp_path, "kafka-fixed", {})
+    assert scenario_of(tmp_path, "kafka-fixed", first) == scenario
+    assert scenario_of(tmp_path, "kafka-fixed", {"kafka.properties.sasl.password": "geheim"}) == scenario
+
+
+def test_what_was_hidden_is_not_taken_for_a_value(tmp_path: Path) -> None:
+    """A password that is a part of an address hides that part of it, too."""
+    first: dict[str, object] = {
+        "kafka.bootstrap": "kafka1:9092",
+        "kafka.properties": {"sasl.username": "me", "sasl.password": "kafka"},
+    }
+    scenario = load_scenario("kafka-fixed", first)
+    redactor = Redactor.of_run(scenario)
+    RunStore.create(tmp_path, metadata("run", scenario, CLUSTER, "local", [], first, redactor)).close()
+    again = {"kafka.properties": first["kafka.properties"]}
+    with pytest.raises(ConfigError, match=r"not stored with a run: kafka\.bootstrap"):
+        scenario_of(tmp_path, "kafka-fixed", again)
+    assert scenario_of(tmp_path, "kafka-fixed", first) == scenario

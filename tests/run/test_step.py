@@ -1,0 +1,193 @@
+"""What a step decides, apart from the channel that it speaks over."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from hydra.errors import StepError
+from hydra.model import DrainEnd, Histogram, LedgerCounts, ProcessUsage, Settings, StepPlan, SubscriberReport
+from hydra.run.step import RawStep, caught_up, quiet_s
+from hydra.wire.clock import wall_offset_ns
+from hydra.wire.messages import (
+    Ack,
+    Configure,
+    Finish,
+    FromClient,
+    FromController,
+    Ready,
+    Report,
+    Start,
+    Stop,
+    encode,
+)
+from tests.channel import PUBLISHER, Channel
+
+
+def ended(drain: DrainEnd, missing: int = 1) -> SubscriberReport:
+    """A subscriber whose drain ended so."""
+    ledger = LedgerCounts(publisher=0, received=9, in_window=9, missing=missing)
+    return SubscriberReport([ledger], 1, 9, 1, 1, 216, 0, Histogram(), ProcessUsage(), drain=drain)
+
+
+def test_only_a_drain_that_proves_it_spares_a_subscriber_the_proof_of_the_next_step() -> None:
+    reports = dict(enumerate(ended(drain) for drain in get_args(DrainEnd)))
+    assert {reports[c].drain for c in caught_up(reports, set())} == {"complete", "marked"}
+
+
+def test_a_cohort_always_proves_itself_again() -> None:
+    assert caught_up({1: ended("complete"), 2: ended("complete")}, {2}) == {1}
+
+
+@pytest.mark.parametrize(("clients", "seconds"), [(0, 0.5), (1, 0.50025), (100, 0.525), (7_680, 2.42), (10_000, 3.0)])
+def test_the_quiet_time_grows_with_the_clients(clients: int, seconds: float) -> None:
+    assert quiet_s(clients) == pytest.approx(seconds)
+
+
+# --- over a channel that loses messages ------------------------------------------------------------------------------
+
+PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=1.0)
+
+
+def measured(channel: Channel, *, epoch: int = 1) -> RawStep:
+    """A step in which everybody reported, under the epoch that is expected."""
+    stepper = channel.stepper()
+    raw = stepper.measure(PLAN, lambda *_: None)
+    assert stepper.epoch == epoch
+    assert raw.publishers.keys() == {PUBLISHER}
+    assert raw.subscribers.keys() == raw.asked == set(channel.subscribers)
+    assert not raw.dead
+    assert not raw.silent
+    return raw
+
+
+@pytest.mark.parametrize("client", [PUBLISHER, 2])
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [
+        (Configure, ""),
+        (Ack, "configure"),
+        (Ready, ""),
+        (Start, ""),
+        (Ack, "start"),
+        (Stop, ""),
+        (Finish, ""),
+        (Report, ""),
+    ],
+)
+def test_what_is_lost_twice_comes_the_third_time(client: int, kind: type, command: str) -> None:
+    def loses(whose: int, message: FromController | FromClient, nth: int) -> bool:
+        right = isinstance(message, kind) and getattr(message, "command", "") == command
+        return right and whose == client and nth <= 2
+
+    measured(Channel(range(1, 4), loses))
+
+
+def test_a_step_that_somebody_does_not_start_in_time_is_begun_anew_before_anything_was_sent() -> None:
+    def loses(client: int, message: FromController | FromClient, _: int) -> bool:
+        return client == 2 and isinstance(message, Start) and message.epoch < 3
+
+    channel = Channel(range(1, 4), loses)
+    raw = measured(channel, epoch=3)
+    starts = {
+        client: {m.epoch: m for c, m in channel.told if c == client and isinstance(m, Start)} for client in (0, 2)
+    }
+    assert starts[PUBLISHER].keys() == {3}
+    assert starts[2].keys() == {1, 2, 3}
+    window = starts[PUBLISHER][3]
+    assert raw.window_ns == (window.start_at_ns, window.stop_at_ns)
+    # Whoever is to hear the publisher proves so anew.
+    assert all(m.probe for _, m in channel.told if isinstance(m, Configure))
+
+
+@pytest.mark.parametrize(("client", "after_s"), [(PUBLISHER, 0.195), (2, 0.3)])
+def test_a_start_acknowledged_after_its_window_began_is_none(client: int, after_s: float) -> None:
+    """With three clients it begins after 0.2 s, and after 0.4 s the next time; publishers are told a moment later."""
+    measured(Channel(range(1, 4), start_ack_after_s=lambda c: after_s if c == client else 0.0), epoch=2)
+
+
+def leads_s(channel: Channel) -> dict[int, float]:
+    """How far ahead of its window client 1 was first told of each epoch's start, in steps of the channel's clock."""
+    leads: dict[int, float] = {}
+    for at_ns, client, message in channel.told_at:
+        if client == 1 and isinstance(message, Start):
+            lead_ns = message.start_at_ns - message.wall_offset_ns - at_ns
+            leads.setdefault(message.epoch, round(lead_ns / 1e9, 1))
+    return leads
+
+
+@pytest.mark.parametrize(
+    ("held_up_until", "ack_after_s", "leads"),
+    [
+        (3, 0.0, [0.2, 0.4, 0.8, 0.4, 0.2, 0.2]),  # it was passing
+        (3, 0.25, [0.2, 0.4, 0.8, 0.4, 0.4, 0.4]),  # they need more than the first
+        (3, 0.28, [0.2, 0.4, 0.8, 0.8, 0.8, 0.8]),  # half of it might not do
+        (2, 0.1, [0.2, 0.4, 0.2, 0.2, 0.2, 0.2]),
+    ],
+)
+def test_a_lead_that_was_doubled_shrinks_again_once_nobody_needs_it(
+    held_up_until: int, ack_after_s: float, leads: list[float]
+) -> None:
+    channel = Channel(
+        range(1, 4),
+        lambda client, message, _: client == 2 and isinstance(message, Start) and message.epoch < held_up_until,
+        start_ack_after_s=lambda client: ack_after_s if client == 2 else 0.0,
+    )
+    stepper = channel.stepper()
+    while stepper.epoch < len(leads):
+        if stepper.epoch > 1:
+            stepper.epoch += 1
+        stepper.measure(PLAN, lambda *_: None)
+    assert leads_s(channel) == dict(enumerate(leads, 1))
+
+
+def test_who_never_acknowledges_a_start_is_got_rid_of() -> None:
+    channel = Channel(range(1, 4), lambda client, message, _: client == 2 and isinstance(message, Start))
+    with pytest.raises(StepError, match="1 clients did not acknowledge one of 5 starts in time: ids 2"):
+        channel.stepper().measure(PLAN, lambda *_: None)
+    assert channel.evicted == [2]
+
+
+def test_a_window_that_ended_early_is_known_to_every_subscriber() -> None:
+    """Its end is what they tell late messages by, and nothing else says so."""
+
+    def loses(client: int, message: FromController | FromClient, nth: int) -> bool:
+        return client == 3 and isinstance(message, Stop) and nth == 1
+
+    channel = Channel(range(1, 4), loses)
+
+    def tick(elapsed_s: float, _: float) -> None:
+        if elapsed_s > 0.4:
+            channel.complain("its queue is full")
+
+    stepper = channel.stepper()
+    raw = stepper.measure(PLAN, tick)
+    assert raw.window_ns[1] - raw.window_ns[0] < 0.6e9
+    kinds = [type(m) for c, m in channel.told if c == 3]
+    assert kinds[-3:] == [Stop, Stop, Finish]
+
+
+def test_a_long_finish_is_not_told_to_everybody_again_while_they_drain() -> None:
+    unacknowledged = [(10**18 + 2 * n, 10**18 + 2 * n) for n in range(4_000)]
+    channel = Channel(range(1, 201), report_after_s=lambda _: 3.0, unacknowledged=unacknowledged)
+    measured(channel)
+    finishes = [m for _, m in channel.told if isinstance(m, Finish)]
+    assert 0 < len(finishes) - 200 <= 16e6 / len(encode(finishes[0])) < 199
+
+
+@pytest.mark.parametrize("apart_s", [1.0, 14.0])
+def test_nobody_is_silent_while_reports_keep_coming(apart_s: float) -> None:
+    """Far longer than anything of a step would say."""
+    channel = Channel(range(1, 61), report_after_s=lambda client: client * apart_s)
+    measured(channel)
+
+
+def test_who_says_nothing_is_waited_for_no_longer_than_the_margin() -> None:
+    channel = Channel(range(1, 4), lambda client, message, _: client == 3 and isinstance(message, Report))
+    raw = channel.stepper(drain_max_s=6.0).measure(PLAN, lambda *_: None)
+    assert raw.silent == {3}
+    waited_s = (channel.now_ns + wall_offset_ns() - raw.window_ns[1]) / 1e9
+    assert 21 <= waited_s < 22
+    # … and is asked every 2 s meanwhile.
+    assert len([m for c, m in channel.told if c == 3 and isinstance(m, Finish)]) == 11
