@@ -15,9 +15,8 @@ from typing import Any, Final, NoReturn
 import click
 from tabulate import tabulate
 
-from hydra.cluster.mesos.engine import end_run, leftovers
 from hydra.cluster.resources import format_resources
-from hydra.config.scenario import load_cluster, load_mesos, load_scenario
+from hydra.config.scenario import load_cluster, load_scenario
 from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_USAGE, HydraError, UsageError
 from hydra.jupyter.command import write_report
 from hydra.kafkatest.commands import broker, kafka_clean
@@ -45,6 +44,7 @@ from hydra.results.conditions import columns, met, parse
 from hydra.results.store import CLIENTS_KEY
 from hydra.results.tables import json_text, markdown
 from hydra.run import launcher
+from hydra.run.engines import choose, complete
 from hydra.run.interrupts import interrupt_on_the_first
 from hydra.run.redaction import Redactor
 from hydra.run.resume import scenario_of
@@ -63,22 +63,16 @@ def _run(scenario: str | Path, flags: dict[str, Any], more: dict[str, object] | 
     resumed: Path | None = flags["resume"]
     if resumed is not None and flags["out"] is not None:
         raise UsageError("--resume and --out name two run directories", "leave out --out")
-    for flag in ("advertise", "artifact"):
-        if flags[flag] is not None and flags["master"] == launcher.LOCAL:
-            raise UsageError(
-                f"--{flag} is for the agents of a Mesos master", f"name it with --master, or leave out --{flag}"
-            )
     loaded = scenario_of(resumed, scenario, replaced) if resumed else load_scenario(scenario, replaced)
     conditions = [parse(text, columns(loaded)) for text in flags["fail_if"]]
     fresh = Path("runs") / f"{loaded.name}-{datetime.now():%Y%m%d-%H%M%S}"  # local time
     order = launcher.Order(
-        master=flags["master"],
+        engine=choose(flags["master"], flags["config"], flags),
         out=resumed or flags["out"] or fresh,
         command_line=["hydra", *sys.argv[1:]],
         overrides=replaced,
         resume=resumed is not None,
         quiet=flags["quiet"],
-        mesos=load_mesos(flags["config"], {key: flags[key] for key in ("advertise", "artifact")}),
     )
     code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
     with store:
@@ -216,7 +210,7 @@ def agents(config: Path | None, master: str, scenario: str | None, as_json: bool
             "resources": format_resources(a.resources),
             **({"could run": ", ".join(launcher.roles_on(a, required))} if required else {}),
         }
-        for a in launcher.agents(load_cluster(config), master, load_mesos(config))
+        for a in choose(master, config).agents(load_cluster(config).agents)
     ]
     click.echo(json.dumps(rows, indent=2) if as_json else tabulate(rows, headers="keys"))
 
@@ -244,39 +238,6 @@ def check(scenario: str, config: Path | None, **flags: Any) -> None:
     sys.exit(EXIT_GOOD if all(row.fits for row in rows) else EXIT_INCOMPLETE)
 
 
-@cli.command()
-@click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml).")
-@click.option("--master", type=WORD, required=True, help="The address of a Mesos master.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def ps(config: Path | None, master: str, as_json: bool) -> None:
-    """List the runs that a Mesos master still knows, and their tasks."""
-    rows = leftovers(load_mesos(config), master)
-    click.echo(json.dumps(rows, indent=2) if as_json else tabulate(rows, headers="keys"))
-
-
-@cli.command()
-@click.argument("run", type=WORD)
-@click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml).")
-@click.option("--master", type=WORD, required=True, help="The address of a Mesos master.")
-def kill(run: str, config: Path | None, master: str) -> None:
-    """End what is left of RUN on a Mesos cluster: its framework and all its tasks."""
-    for framework in end_run(load_mesos(config), master, run):
-        click.echo(f"ended {framework}")
-
-
-@cli.command()
-@click.argument("scenario", default="zmqrate")
-@click.option("--client", help="Client implementation.")
-@click.option(
-    "--bootstrap", type=WORD, metavar="HOST:PORT", help="As in the run: with a cluster of yours, no broker is in it."
-)
-def artifact(scenario: str, **flags: Any) -> None:
-    """Make the archive that agents need for SCENARIO, for serving it yourself (--artifact)."""
-    loaded = load_scenario(scenario, overrides(flags, ()))
-    made = launcher.archive(launcher.system_for(loaded, is_local=False))
-    click.echo(f"{made.path}\nsha256 {made.sha256}")
-
-
 cli.add_command(broker)
 cli.add_command(kafka_clean)
 
@@ -288,6 +249,7 @@ def main() -> None:
         for number, word in enumerate(sys.argv):
             if not word.isascii() and any("\ud800" <= c <= "\udfff" for c in word):
                 raise UsageError(f"argument {number} is not UTF-8", "set the terminal to UTF-8")
+        complete(cli)
         cli(standalone_mode=False)
     except click.exceptions.Exit as e:
         sys.exit(e.exit_code)

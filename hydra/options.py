@@ -83,18 +83,13 @@ def _flags(*options: Callable[[_F], _F]) -> Callable[[_F], _F]:
     return decorate
 
 
-master_flag = click.option(
-    "--master", type=WORD, default="local", show_default=True, help="local, or the address of a Mesos master."
-)
+master_flag = click.option("--master", type=WORD, default="local", show_default=True)
+"""Its help is what the engines say (``hydra.run.engines.complete``)."""
 
 run_flags = _flags(
     click.option("--out", type=PATH, help="Run directory to make (default: runs/NAME-TIME)."),
     click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml)."),
     master_flag,
-    click.option("--advertise", type=WORD, metavar="ADDRESS", help="This machine's address as Mesos agents reach it."),
-    click.option(
-        "--artifact", type=WORD, metavar="URL", help="A copy of the agents' archive that you serve (hydra artifact)."
-    ),
     click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Replace any key of the scenario."),
     click.option("--resume", type=PATH, metavar="DIR", help="Go on with the run in DIR."),
     click.option("--repeat", type=int, metavar="N", help="Measure each row N times: mean and 95 % interval."),
@@ -108,7 +103,7 @@ run_flags = _flags(
     click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON instead of the table."),
     click.option("--quiet", is_flag=True, help="Print warnings and the table only."),
 )
-"""Flags of every command that runs a scenario."""
+"""Flags of every command that runs a scenario; those of engines are added by ``hydra.run.engines.complete``."""
 
 sweep_flags = _flags(
     click.option("--clients", type=COUNTS, help="Subscriber counts."),

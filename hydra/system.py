@@ -37,12 +37,14 @@ def wait_alone(condition: Callable[[], bool], timeout_s: float) -> bool:
 class Program:
     """How an agent starts a group of one kind: the group's own flags are appended to ``command``.
 
-    ``files`` are what it needs beside Hydra's modules, by their name in the package ``hydra``.
+    ``files`` are what it needs beside Hydra's modules, by their name in the package ``hydra``; ``libraries`` are the
+    distributions that it imports beside those of ``hydra.control.LIBRARIES``, with what these need in turn.
     """
 
     command: tuple[str, ...]
     environment: Mapping[str, str]
     files: Mapping[str, Path] = field(default_factory=dict)
+    libraries: tuple[str, ...] = ()
 
 
 class Brokers(Protocol):

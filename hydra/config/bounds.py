@@ -58,26 +58,28 @@ BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     "max_group": (1, 1_000_000),
     "fork_window": (1, 1_000_000),
     "respawns": (0, 1_000_000),
-    "failover_timeout_s": (0, 1e9),
 }
 """By dotted key; sizes in bytes, times in seconds, rates per second. The elements of a list are bounded one by one."""
 
 
-def out_of_bounds(noun: object, key: str = "") -> Iterator[tuple[str, str]]:
+def out_of_bounds(
+    noun: object, key: str = "", bounds: Mapping[str, tuple[float, float]] = BOUNDS
+) -> Iterator[tuple[str, str]]:
     """(dotted key, what is wrong) of every number of a noun that is out of its bounds.
 
     Args:
         noun: a dataclass of the model, or a value in one.
         key: where it stands.
+        bounds: of its numbers, by dotted key.
     """
     if is_dataclass(noun):
         for field in fields(noun):
-            yield from out_of_bounds(getattr(noun, field.name), f"{key}.{field.name}" if key else field.name)
+            yield from out_of_bounds(getattr(noun, field.name), f"{key}.{field.name}" if key else field.name, bounds)
     elif isinstance(noun, tuple):
         for value in noun:
-            yield from out_of_bounds(value, key)
-    elif key in BOUNDS and isinstance(noun, int | float):
-        least, most = BOUNDS[key]
+            yield from out_of_bounds(value, key, bounds)
+    elif key in bounds and isinstance(noun, int | float):
+        least, most = bounds[key]
         if not least <= noun <= most:
             yield key, f"must be {_plain(least)} to {_plain(most)}, not {_plain(noun)}"
 

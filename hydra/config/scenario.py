@@ -7,7 +7,7 @@ import os
 import re
 import reprlib
 import tomllib
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import cache
@@ -29,7 +29,6 @@ from hydra.model import (
     Constraint,
     Demand,
     KafkaSpec,
-    MesosSpec,
     NativeSpec,
     Resources,
     RoleSpec,
@@ -39,6 +38,7 @@ from hydra.model import (
     SweepSpec,
     System,
 )
+from hydra.plugins import engines
 
 NATIVE: Final = "native"
 _NATIVE_ZMQ: Final = ("io_threads", "sndbuf", "rcvbuf", "transport", "secure")
@@ -62,6 +62,9 @@ _FILE_BYTES: Final = 1_000_000
 Toml = dict[str, Any]
 Key = tuple[str | int, ...]
 T = TypeVar("T")
+
+SECRETS: Final[Collection[Key]] = (("kafka", "properties"),)
+"""The keys of a scenario whose values may be secrets."""
 
 _STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -103,7 +106,7 @@ def load_cluster(path: Path | None = None) -> ClusterSpec:
     """
     source = path or conf_dir() / "hydra.toml"
     data = _read(source, "name a file like conf/hydra.toml")
-    _known_keys(source, (), data, ("cluster", "agents", "mesos"))
+    _known_keys(source, (), data, ("cluster", "agents", *engines()))
     cluster = _table(source, ("cluster",), data.get("cluster", {}))
     _known_keys(source, ("cluster",), cluster, _CLUSTER_KEYS)
     rows = data.get("agents", [])
@@ -113,29 +116,6 @@ def load_cluster(path: Path | None = None) -> ClusterSpec:
     homes: dict[str | int, str] = dict.fromkeys(_CLUSTER_KEYS, "cluster")
     spec = _build(ClusterSpec, {**cluster, "agents": agents}, str(source), {}, homes)
     _sensible(str(source), spec, "cluster")
-    return spec
-
-
-def load_mesos(path: Path | None = None, overrides: Mapping[str, str | None] | None = None) -> MesosSpec:
-    """How Hydra introduces itself to Mesos: the table [mesos] of a cluster file; None is ``conf/hydra.toml``.
-
-    Principal and secret may stand in the environment instead, as HYDRA_MESOS_PRINCIPAL and HYDRA_MESOS_SECRET.
-
-    Args:
-        path: the file.
-        overrides: values from flags, by key; None leaves the file's.
-
-    Raises:
-        ConfigError: the file is missing, malformed or impossible.
-    """
-    source = path or conf_dir() / "hydra.toml"
-    table = _table(source, ("mesos",), _read(source, "name a file like conf/hydra.toml").get("mesos", {}))
-    _known_keys(source, ("mesos",), table, _field_names(MesosSpec))
-    surroundings = {key: os.environ.get(f"HYDRA_MESOS_{key.upper()}") for key in ("principal", "secret")}
-    given = {key: value for key, value in {**surroundings, **(overrides or {})}.items() if value}
-    homes: dict[str | int, str] = dict.fromkeys(_field_names(MesosSpec), "mesos")
-    spec = _build(MesosSpec, {**table, **given}, str(source), {}, homes)
-    _sensible(str(source), spec, "mesos")
     return spec
 
 
@@ -248,9 +228,7 @@ def _agent(source: Path, key: Key, row: object) -> Toml:
     for name, parse in (("attributes", _attributes), ("resources", _resources)):
         written = table.get(name, "")
         if not isinstance(written, str):
-            raise _wrong(
-                source, (*key, name), "must be a string in Mesos' syntax", "write for example 'cpus:4;mem:15000'"
-            )
+            raise _wrong(source, (*key, name), "must be a string", "write for example 'cpus:4;mem:15000'")
         try:
             parsed[name] = parse(written)
         except ValueError as error:
@@ -336,6 +314,7 @@ def _build(
     label: str,
     tables: Mapping[Key, type],
     homes: Mapping[str | int, str] | None = None,
+    hidden: Collection[Key] = SECRETS,
 ) -> T:
     """The noun built from the data, with every check of its own.
 
@@ -345,13 +324,14 @@ def _build(
         label: what to call the file in an error.
         tables: which noun each table of the file is, to find the right place of a misplaced key.
         homes: the table that a field stands in, where file and noun differ.
+        hidden: keys whose values may be secrets, which no error repeats.
     """
     # By way of JSON: strict validation takes an object for a dataclass and an array for a tuple only from there.
     text = json.dumps([data], default=str)
     try:
         return cast("T", _adapter(cast("Hashable", noun)).validate_json(text)[0])
     except ValidationError as error:
-        raise _explain(label, error.errors(), data, tables, homes or {}) from error
+        raise _explain(label, error.errors(), data, tables, homes or {}, hidden) from error
 
 
 def _explain(
@@ -360,6 +340,7 @@ def _explain(
     data: Mapping[str, object],
     tables: Mapping[Key, type],
     homes: Mapping[str | int, str],
+    hidden: Collection[Key] = SECRETS,
 ) -> ConfigError:
     """The first refusal as one line; an unknown key goes before a missing one, which it probably is misspelt."""
     first = min(errors, key=lambda e: {"unexpected_keyword_argument": 0, "missing": 2}.get(e["type"], 1))
@@ -378,9 +359,10 @@ def _explain(
             key = _existing(key, data)
             wants = [e["msg"] for e in errors if _existing(tuple(e["loc"][1:]), data) == key]
             text = " or ".join(dict.fromkeys(w.removeprefix("Input should be ") for w in wants))
+            is_hidden = any(key[: len(secret)] == secret for secret in hidden)
             if key and key[0] in homes:
                 key = (homes[key[0]], *key)
-            if key[:2] in (("kafka", "properties"), ("mesos", "secret")):  # their values may be secrets
+            if is_hidden:
                 return _wrong(label, key, f"must be {text}")
             given = first["input"]
             # What stands in a table or a list is not repeated: it may be a secret in the wrong place.

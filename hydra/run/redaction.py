@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus
 from hydra.config.scenario import parse_set
 from hydra.errors import ConfigError
 from hydra.kafkatest.properties import is_secret, secret_values
-from hydra.model import MesosSpec, Scenario
+from hydra.model import Scenario
 
 HIDDEN: Final = "***"
 """What stands in the place of a secret."""
@@ -46,15 +46,11 @@ class Redactor:
         self._pattern = re.compile("|".join(map(re.escape, forms))) if forms else None
 
     @classmethod
-    def of_run(cls, scenario: Scenario, mesos: MesosSpec | None = None) -> Redactor:
-        """For everything that a run says: the secrets among its Kafka properties, and that of its Mesos principal."""
+    def of_run(cls, scenario: Scenario, secrets: Iterable[str] = (), users: Iterable[str] = ()) -> Redactor:
+        """For everything that a run says: the secrets among its Kafka properties, and the engine's."""
         properties = scenario.kafka.properties
-        users = [value for key, value in properties.items() if key.endswith(("username", "client.id"))]
-        secrets = [*secret_values(properties)]
-        if mesos is not None:
-            secrets.append(mesos.secret)
-            users.append(mesos.principal)
-        return cls(secrets, users)
+        names = [value for key, value in properties.items() if key.endswith(("username", "client.id"))]
+        return cls([*secret_values(properties), *secrets], [*names, *users])
 
     @classmethod
     def of_command(cls, words: Sequence[str]) -> Redactor:
