@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hydra.config.scenario import load_scenario
-from hydra.errors import BrokerError, UsageError
+from hydra.errors import ServerError, UsageError
 from hydra.kafkatest import daemon, properties
 from hydra.kafkatest.folders import state_folder
 from hydra.kafkatest.leftovers import clean
@@ -38,7 +38,7 @@ def status() -> None:
     """Say whether the broker runs; exit code 1 if it does not."""
     found = daemon.status()
     if found is None:
-        raise BrokerError("no broker is running", "start one with hydra broker up")
+        raise ServerError("no broker is running", "start one with hydra broker up")
     click.echo(f"broker up at {found.bootstrap} (pid {found.pid})")
 
 

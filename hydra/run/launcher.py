@@ -24,11 +24,11 @@ from hydra.limits.machine import raise_soft_limits
 from hydra.model import Agent, ClusterSpec, MesosSpec, Role, RoleSpec, Scenario
 from hydra.results.alone import alone_in
 from hydra.results.store import ENDED_KEY, ERROR_KEY, RunStore
-from hydra.run.brokers import required
 from hydra.run.metadata import metadata
 from hydra.run.progress import Observer, duration
 from hydra.run.redaction import Redactor
 from hydra.run.runner import run
+from hydra.run.servers import required
 from hydra.sweep import for_scenario
 from hydra.system import System
 from hydra.zmqtest.system import ZmqSystem
@@ -63,14 +63,14 @@ def engine(cluster: ClusterSpec, order: Order, system: System) -> Iterator[Engin
 
 
 def archive(system: System) -> Artifact:
-    """The agents' archive: with what clients need, and brokers if some are to run there.
+    """The agents' archive: with what clients need, and servers if some are to run there.
 
     Raises:
         ClusterError: something that belongs into it is not installed, or there is no room.
-        MissingDependencyError: the brokers' jars are not there and cannot be fetched.
+        MissingDependencyError: what the servers need is not there and cannot be fetched.
     """
-    broker = system.broker()
-    programs = [*(system.program(role) for role in get_args(Role)), *([] if broker is None else [broker])]
+    server = system.server()
+    programs = [*(system.program(role) for role in get_args(Role)), *([] if server is None else [server])]
     files = {name: path for program in programs for name, path in program.files.items()}
     return build(cache_dir(), [program.command for program in programs], files)
 
@@ -90,8 +90,8 @@ def agents(cluster: ClusterSpec, master: str, mesos: MesosSpec) -> list[Agent]:
 def roles_on(agent: Agent, scenario: Scenario) -> list[str]:
     """Which of a scenario's roles could run on the agent as it is now: their constraints, and one client's need."""
     specs: dict[str, RoleSpec] = {"publisher": scenario.publisher, "subscriber": scenario.subscriber}
-    if brokers := required(scenario, is_local=False):
-        specs["broker"] = brokers
+    if servers := required(scenario, is_local=False):
+        specs["server"] = servers
     return [
         role
         for role, spec in specs.items()
@@ -113,8 +113,8 @@ def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine
         PlacementError: the text names the role and the constraint or resource.
     """
     agents = its_engine.agents()
-    if brokers := required(scenario, is_local=its_engine.is_local):
-        split(brokers.count, agents, brokers, 1, role="broker")
+    if servers := required(scenario, is_local=its_engine.is_local):
+        split(servers.count, agents, servers, 1, role="server")
     split(scenario.publishers, agents, scenario.publisher, cluster.max_group, role="publisher")
     split(min(scenario.sweep.clients), agents, scenario.subscriber, cluster.max_group, role="subscriber")
 

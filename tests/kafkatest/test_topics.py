@@ -7,10 +7,10 @@ import pytest
 from confluent_kafka import Producer
 
 from hydra.config.scenario import load_scenario
-from hydra.errors import BrokerError, UsageError
+from hydra.errors import ServerError, UsageError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.system import KafkaSystem
-from hydra.kafkatest.template import free_ports
+from hydra.servers.ports import free_ports
 from hydra.kafkatest.topics import Topics, topic_part
 from hydra.system import wait_alone
 
@@ -30,21 +30,21 @@ def test_the_life_of_a_topic(broker: EmbeddedBroker) -> None:
     assert topics.end_offsets(name) == {0: 5, 1: 0, 2: 1}
     assert topics.start_offsets(name) == {0: 0, 1: 0, 2: 0}
     topics.delete(name)
-    with pytest.raises(BrokerError):
+    with pytest.raises(ServerError):
         topics.end_offsets(name)
 
 
 def test_only_own_topics_are_deleted(topics: Topics, broker: EmbeddedBroker) -> None:
     foreign = topics.create("data")
-    with pytest.raises(BrokerError, match="not created by this run"):
+    with pytest.raises(ServerError, match="not created by this run"):
         Topics(broker.bootstrap, {}, "other").delete(foreign)
-    with pytest.raises(BrokerError, match="already exists"):
+    with pytest.raises(ServerError, match="already exists"):
         topics.create("data")
     assert topics.end_offsets(foreign) == {0: 0}
 
 
 def test_a_topic_that_the_cluster_cannot_hold(topics: Topics) -> None:
-    with pytest.raises(BrokerError, match=r"(?i)replication factor"):
+    with pytest.raises(ServerError, match=r"(?i)replication factor"):
         topics.create("data", replication_factor=3)
 
 
@@ -65,7 +65,7 @@ def test_a_cluster_that_does_not_answer_is_refused_before_anything_is_made() -> 
 def test_a_pause_that_finds_no_turn_is_told_like_any_other_silence() -> None:
     """An earlier question, which was given up, still keeps the thread."""
     topics = Topics("h:1", {}, "run", lambda condition, timeout_s: False)
-    with pytest.raises(BrokerError, match="Kafka at h:1 does not answer"):
+    with pytest.raises(ServerError, match="Kafka at h:1 does not answer"):
         topics._pause()
 
 

@@ -1,60 +1,55 @@
-"""Brokers as groups on a cluster's agents: launched before all else, brought up as one Kafka cluster, watched."""
+"""Servers as groups on a cluster's agents: launched before all else, brought up as one cluster, watched."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from hydra import plugins
 from hydra.cluster.engine import GONE, Engine, GroupEvents
 from hydra.control.controller import Controller
 from hydra.control.outstanding import RESEND_EVERY_S
-from hydra.errors import BrokerError
-from hydra.kafkatest.nodes import bootstrap, parse
-from hydra.kafkatest.template import kafka_uuid
-from hydra.kafkatest.topics import membership
-from hydra.kafkatest.warmup import warm_up
-from hydra.model import BrokerSpec, Group, GroupEvent, Launch, Scenario
+from hydra.errors import ServerError
+from hydra.model import Group, GroupEvent, Launch, Scenario, ServerSpec
 from hydra.run.deployment import Note
 from hydra.servers.background import Background
-from hydra.system import Program
-from hydra.wire.messages import KafkaCluster
+from hydra.system import Program, ServerCluster
+from hydra.wire.messages import Join
 
 FIRST_ID: Final = 2**31
-"""The first broker's id on the control channel. Clients count from 0, and no run has so many."""
+"""The first server's id on the control channel. Clients count from 0, and no run has so many."""
 STARTS: Final = 4
-"""How often the brokers of a run are brought up in all."""
-_ASK_FOR_S: Final = 1.0
-"""How long one question for the cluster's members may take."""
-_WARM_UP_WITHIN_S: Final = 25.0
+"""How often the servers of a run are brought up in all."""
 _STOP_WITHIN_S: Final = 10.0
-_REMEDY: Final = "see the stderr of the brokers' groups and broker.log in their sandboxes"
+_REMEDY: Final = "see the stderr of the servers' groups and server.log in their sandboxes"
 
 
-def required(scenario: Scenario, *, is_local: bool) -> BrokerSpec | None:
-    """The brokers that a scenario needs as groups, None if there are none.
+def required(scenario: Scenario, *, is_local: bool) -> ServerSpec | None:
+    """The servers that a scenario needs as groups, None if there are none.
 
     Args:
         scenario: what is run.
-        is_local: whether groups run on this machine. A single broker is embedded then, which is quicker; and
-            agents that are one machine may declare the same ports, so that brokers take any free ones.
+        is_local: whether groups run on this machine. A single server is embedded then, which is quicker; and
+            agents that are one machine may declare the same ports, so that servers take any free ones.
     """
-    spec = scenario.broker
-    if scenario.system != "kafka" or scenario.kafka.bootstrap or (is_local and spec.count == 1):
+    count, spec = plugins.system(scenario.system).servers_of(scenario), scenario.server
+    if not count or (is_local and count == 1):
         return None
     return replace(spec, demand=replace(spec.demand, ports=0)) if is_local else spec
 
 
-class DeployedBrokers:
-    """See :class:`hydra.system.Brokers`: one cluster of Kafka, each broker a group of its own.
+class DeployedServers:
+    """See :class:`hydra.system.Servers`: one cluster of them, each server a group of its own.
 
     Arguments:
         engine: where they run.
         events: what it tells, shared with others who launch groups on it.
         controller: they dial in there.
-        program: how a broker is started.
+        program: how a server is started.
+        cluster: what makes them one.
         spec: how many, where, and what each needs.
         within_s: how long they may take to come up.
         note: keeps what happened with the run.
@@ -66,15 +61,17 @@ class DeployedBrokers:
         events: GroupEvents,
         controller: Controller,
         program: Program,
-        spec: BrokerSpec,
+        cluster: ServerCluster,
+        spec: ServerSpec,
         within_s: float,
         note: Note,
     ) -> None:
-        self.version = ""
+        self.versions: Mapping[str, str] = {}
         self._engine = engine
         self._events = events
         self._controller = controller
         self._program = program
+        self._cluster = cluster
         self._spec = spec
         self._within_s = within_s
         self._note = note
@@ -90,34 +87,34 @@ class DeployedBrokers:
 
         Raises:
             PlacementError: they do not fit; the text names the role and the constraint or resource.
-            BrokerError: one failed, they did not come up in time, or had to be brought up too often.
+            ServerError: one failed, they did not come up in time, or had to be brought up too often.
         """
         while True:
             self._starts += 1
             if self._starts > STARTS:
-                raise BrokerError(f"the brokers were brought up {STARTS} times, last: {self._failure}", _REMEDY)
+                raise ServerError(f"the servers were brought up {STARTS} times, last: {self._failure}", _REMEDY)
             self._failure, self._lost = "", False
             try:
                 return self._bring_up(time.monotonic() + self._within_s)
-            except BrokerError as e:
+            except ServerError as e:
                 self.stop()
-                # Nothing speaks against a broker whose agent or offer was lost; what failed would fail again.
+                # Nothing speaks against a server whose agent or offer was lost; what failed would fail again.
                 if not self._lost:
                     raise
-                self._note("brokers", f"once more: {e.what}")
+                self._note("servers", f"once more: {e.what}")
             except BaseException:
                 self.stop()
                 raise
 
     def failure(self) -> str:
-        """The first broker's end that has become known, or ""; returns at once."""
+        """The first server's end that has become known, or ""; returns at once."""
         for launch, event in self._ended():
             self._lost = self._lost or event.state == "lost"
-            self._fail(f"the broker {event.group} on {launch.agent.hostname} {event.state}: {event.detail}")
-        # Told by the broker itself, this is known before its engine tells.
+            self._fail(f"the server {event.group} on {launch.agent.hostname} {event.state}: {event.detail}")
+        # Told by the server itself, this is known before its engine tells.
         for client, text in self._controller.roster.answers.errors.items():
             if client in self._ids:
-                self._fail(f"the broker on {self._host_of(client)}: {text}")
+                self._fail(f"the server on {self._host_of(client)}: {text}")
         return self._failure
 
     def stop(self) -> None:
@@ -137,25 +134,21 @@ class DeployedBrokers:
 
     def _bring_up(self, deadline: float) -> str:
         began = time.monotonic()
-        roster = self._controller.roster
+        roster, cluster = self._controller.roster, self._cluster
         # Between steps nobody else has anything to answer.
         roster.begin(0)
         self._launch()
         self._await(lambda: len(roster.answers.ready.keys() & set(self._ids)) == len(self._ids), deadline, "dial in")
+        self.versions = roster.hello(FIRST_ID).versions
         endpoints = [roster.answers.ready[client] for client in self._ids]
-        cluster, nodes = kafka_uuid(), [parse(endpoint) for endpoint in endpoints]
-        address = bootstrap(nodes)
-        commands = {
-            client: KafkaCluster(cluster=cluster, node=number, endpoints=endpoints)
-            for number, client in enumerate(self._ids, 1)
-        }
+        commands = {c: Join(system=told) for c, told in zip(self._ids, cluster.join(endpoints), strict=True)}
+        address = cluster.address(endpoints)
         due_s = 0.0
-        self.version = roster.hello(FIRST_ID).versions.get("kafka", "")
         with contextlib.closing(Background()) as background:
-            answers = background.repeated(lambda: membership(address, _ASK_FOR_S) == (cluster, len(nodes)))
+            answers = background.repeated(lambda: cluster.up(address))
 
             def up() -> bool:
-                # No broker answers that: all are told again until Kafka does.
+                # No server answers that: all are told again until the cluster does.
                 nonlocal due_s
                 if time.monotonic() >= due_s:
                     due_s = time.monotonic() + RESEND_EVERY_S
@@ -164,22 +157,22 @@ class DeployedBrokers:
                 return answers()
 
             self._await(up, deadline, f"answer as one cluster at {address}")
-            warmed = background.submit(lambda: warm_up(address, _WARM_UP_WITHIN_S, len(nodes)))
+            warmed = background.submit(lambda: cluster.warm_up(address))
             self._await(warmed.done, time.monotonic() + self._within_s, "end their warm-up")
             warmed.result()
-        self._note("brokers", f"{len(nodes)} at {address} after {time.monotonic() - began:.3f} s")
+        self._note("servers", f"{len(endpoints)} at {address} after {time.monotonic() - began:.3f} s")
         return address
 
     def _launch(self) -> None:
         groups = []
         for client in self._ids:
             self._groups_made += 1
-            group = f"brokers-{self._groups_made}"
+            group = f"servers-{self._groups_made}"
             flags = ("--group", group, "--first-id", str(client), "--count", "1")
             groups.append(
                 Group(
                     id=group,
-                    role="broker",
+                    role="server",
                     first_client=client,
                     count=1,
                     command=(*self._program.command, *flags),
@@ -191,17 +184,17 @@ class DeployedBrokers:
             self._controller.roster.expect(group, [client])
         for launch in self._engine.launch(groups):
             self._launches[launch.group.id] = launch
-            self._note("launch", f"{launch.group.id}: a broker on {launch.agent.id} ({launch.agent.hostname})")
+            self._note("launch", f"{launch.group.id}: a server on {launch.agent.id} ({launch.agent.hostname})")
 
     def _await(self, condition: Callable[[], bool], deadline: float, what: str) -> None:
         def settled() -> bool:
             if failure := self.failure():
-                raise BrokerError(failure, _REMEDY)
+                raise ServerError(failure, _REMEDY)
             return condition()
 
         if not self._controller.wait_until(settled, max(0.0, deadline - time.monotonic())):
-            raise BrokerError(
-                f"the {len(self._ids)} brokers did not {what} within {self._within_s:g} s",
+            raise ServerError(
+                f"the {len(self._ids)} servers did not {what} within {self._within_s:g} s",
                 f"{_REMEDY}, or raise ready_timeout_s",
             )
 
@@ -213,7 +206,7 @@ class DeployedBrokers:
     def _fail(self, why: str) -> None:
         if not self._failure:
             self._failure = why
-            self._note("broker_exit", why)
+            self._note("server_exit", why)
 
     def _host_of(self, client: int) -> str:
         roster = self._controller.roster

@@ -12,7 +12,7 @@ from hydra.cluster.engine import GroupEvents
 from hydra.cluster.splitting import split
 from hydra.config.scenario import load_cluster, load_scenario, scenarios
 from hydra.control.controller import Controller
-from hydra.errors import BrokerError, PlacementError
+from hydra.errors import ServerError, PlacementError
 from hydra.model import Agent, BrokerSpec, Group, GroupEvent, GroupState, Launch, Resources
 from hydra.run.brokers import FIRST_ID, STARTS, DeployedBrokers, required
 from hydra.run.launcher import roles_on
@@ -131,7 +131,7 @@ def deployed(engine: Told, controller: Controller, notes: list[str]) -> Deployed
 
 def test_a_broker_that_fails_while_they_come_up_is_told_with_its_last_words(controller: Controller) -> None:
     engine, notes = Told("failed"), list[str]()
-    with pytest.raises(BrokerError, match="the broker brokers-1 on host-a failed: exit status 1: no java"):
+    with pytest.raises(ServerError, match="the broker brokers-1 on host-a failed: exit status 1: no java"):
         deployed(engine, controller, notes).start()
     assert (engine.launched, engine.killed) == (["brokers-1", "brokers-2"], ["brokers-2"])
     assert [note.partition(":")[0] for note in notes] == ["launch", "launch", "broker_exit"]
@@ -139,7 +139,7 @@ def test_a_broker_that_fails_while_they_come_up_is_told_with_its_last_words(cont
 
 def test_brokers_whose_agents_are_lost_are_launched_again_until_it_is_enough(controller: Controller) -> None:
     engine = Told("lost")
-    with pytest.raises(BrokerError, match=f"brought up {STARTS} times, last: the broker brokers-7 on host-a lost"):
+    with pytest.raises(ServerError, match=f"brought up {STARTS} times, last: the broker brokers-7 on host-a lost"):
         deployed(engine, controller, []).start()
     assert len(engine.launched) == 2 * STARTS
 
@@ -181,6 +181,6 @@ def test_no_thread_is_left_of_brokers_that_do_not_come_up(
     ended = GroupEvent("brokers-1", "failed", "a", "exit status 1")
     monkeypatch.setattr(controller, "tell", lambda *_: setattr(engine, "told", [ended]))
     monkeypatch.setattr("hydra.run.brokers.membership", lambda *_: (None, 0))
-    with pytest.raises(BrokerError, match="brokers-1 on host-a failed"):
+    with pytest.raises(ServerError, match="brokers-1 on host-a failed"):
         deployed(engine, controller, []).start()
     assert wait_alone(lambda: set(threading.enumerate()) <= before, 10)
