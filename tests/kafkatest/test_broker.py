@@ -14,8 +14,8 @@ from hydra.errors import ServerError
 from hydra.kafkatest import daemon
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.jars import conf_folder
-from hydra.servers.ports import free_ports
 from hydra.kafkatest.topics import Topics
+from hydra.servers.ports import free_ports
 
 from .conftest import wait_until
 

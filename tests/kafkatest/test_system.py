@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 from confluent_kafka import Producer
@@ -84,7 +85,7 @@ def test_a_cluster_that_falls_silent_between_steps_is_waited_for(
     system.open("run", tmp_path, wait)
     pretended.silent_for = questions
     with pytest.raises(StepError, match="does not answer"):
-        system.end_offsets()
+        system.finish()
     assert "does not answer" in system.failure()
     if comes_back:
         system.revive()
@@ -109,7 +110,7 @@ def test_brokers_of_our_own_keep_two_steps_however_long_they_are(
     class Ready:
         """Brokers that are there."""
 
-        version = ""
+        versions: ClassVar[dict[str, str]] = {"kafka": "4"}
 
         def start(self) -> str:
             return "h:1"

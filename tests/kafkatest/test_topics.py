@@ -10,8 +10,8 @@ from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError, UsageError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.system import KafkaSystem
-from hydra.servers.ports import free_ports
 from hydra.kafkatest.topics import Topics, topic_part
+from hydra.servers.ports import free_ports
 from hydra.system import wait_alone
 
 from .conftest import wait_until

@@ -14,9 +14,9 @@ import pytest
 from hydra.client.transport import PublisherTransport, SubscriberTransport
 from hydra.kafkatest import confluent, kafka_python
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.servers.ports import free_ports
 from hydra.kafkatest.topics import Topics
 from hydra.model import Settings
+from hydra.servers.ports import free_ports
 from hydra.wire.header import pack, pack_batch, unpack_batch
 from hydra.wire.messages import Configure, KafkaTopic
 
