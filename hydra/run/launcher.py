@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, get_args
 
+from hydra import plugins
 from hydra.cluster.artifacts import Artifact, build
 from hydra.cluster.constraints import permits
 from hydra.cluster.engine import Engine
@@ -19,7 +20,6 @@ from hydra.cluster.placement import merge
 from hydra.cluster.resources import fits, need_of
 from hydra.cluster.splitting import split
 from hydra.errors import EXIT_INTERRUPTED, HydraError, RunDirectoryError
-from hydra.kafkatest.system import KafkaSystem
 from hydra.limits.machine import raise_soft_limits
 from hydra.model import Agent, ClusterSpec, MesosSpec, Role, RoleSpec, Scenario
 from hydra.results.alone import alone_in
@@ -31,7 +31,6 @@ from hydra.run.runner import run
 from hydra.run.servers import required
 from hydra.sweep import for_scenario
 from hydra.system import System
-from hydra.zmqtest.system import ZmqSystem
 
 LOCAL: Final = "local"
 """The ``--master`` that is no Mesos master: the embedded cluster."""
@@ -101,9 +100,7 @@ def roles_on(agent: Agent, scenario: Scenario) -> list[str]:
 
 def system_for(scenario: Scenario, *, is_local: bool = True) -> System:
     """The system under test that a scenario names, with its groups on this machine or elsewhere."""
-    if scenario.system == "zmq":
-        return ZmqSystem(scenario)
-    return KafkaSystem(scenario, deploy=required(scenario, is_local=is_local) is not None, is_local=is_local)
+    return plugins.system(scenario.system).make(scenario, required(scenario, is_local=is_local) is not None, is_local)
 
 
 def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine) -> None:

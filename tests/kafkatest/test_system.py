@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 from confluent_kafka import Producer
 
-from hydra.config.scenario import load_scenario
+from hydra.config import load_scenario
 from hydra.errors import ServerError, StepError
 from hydra.kafkatest import system as module
 from hydra.kafkatest.broker import EmbeddedBroker

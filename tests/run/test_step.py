@@ -195,7 +195,7 @@ def test_who_says_nothing_is_waited_for_no_longer_than_the_margin() -> None:
     assert len([m for c, m in channel.told if c == 3 and isinstance(m, Finish)]) == 11
 
 
-# --- what is its system's ----------------------------------------------------------------------------------------------
+# --- what is its system's ------------------------------------------------------------------------------------------
 
 
 def test_what_the_system_has_to_say_is_handed_on_as_it_is() -> None:
