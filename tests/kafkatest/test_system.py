@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import ClassVar
 
 import pytest
 from confluent_kafka import Producer
@@ -110,7 +109,8 @@ def test_brokers_of_our_own_keep_two_steps_however_long_they_are(
     class Ready:
         """Brokers that are there."""
 
-        versions: ClassVar[dict[str, str]] = {"kafka": "4"}
+        def __init__(self) -> None:
+            self.versions: Mapping[str, str] = {"kafka": "4"}
 
         def start(self) -> str:
             return "h:1"

@@ -11,6 +11,7 @@ from hydra.errors import ServerError, UsageError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.system import KafkaSystem
 from hydra.kafkatest.topics import Topics, topic_part
+from hydra.model import with_values
 from hydra.servers.ports import free_ports
 from hydra.system import wait_alone
 
@@ -86,22 +87,27 @@ def test_any_folder_name_gives_a_topic_that_kafka_takes(run: str, part: str) -> 
 
 @pytest.mark.processes
 def test_between_steps_all_but_the_last_one_is_deleted(broker: EmbeddedBroker, tmp_path: Path) -> None:
-    system = KafkaSystem(load_scenario("kafka-fixed", {"kafka.bootstrap": broker.bootstrap, "kafka.partitions": 2}))
+    scenario = load_scenario("kafka-fixed", {"kafka.bootstrap": broker.bootstrap, "kafka.partitions": 2})
+    system, no_acks = KafkaSystem(scenario), with_values(scenario.settings, {"acks": "0"})
     system.open("run", tmp_path, wait_alone)
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     reader = Topics(broker.bootstrap, {}, "reader")
     try:
         kept = []
         for step in range(3):
-            told = system.topic()
-            assert told is not None
-            assert told.offsets == {0: 5 * step, 1: 0}
+            told = system.configure(scenario.settings)
+            topic = told["topic"]
+            assert told["offsets"] == {"0": 5 * step, "1": 0}
             for _ in range(5):
-                producer.produce(told.topic, b"x", None, 0)
+                producer.produce(topic, b"x", None, 0)
             assert producer.flush(10) == 0
+            assert system.finish() == {"end_offsets": {"0": 5 * (step + 1), "1": 0}}
             beginning = {0: max(0, 5 * (step - 1)), 1: 0}
-            wait_until(lambda: reader.start_offsets(told.topic) == beginning, 10, "the log begins with the last step")  # noqa: B023
-            kept.append(sum(system.end_offsets().values()) - beginning[0])
+            wait_until(lambda: reader.start_offsets(topic) == beginning, 10, "the log begins with the last step")  # noqa: B023
+            end = system.log_end(no_acks)
+            assert end is not None
+            kept.append(end - beginning[0])
+        assert system.log_end(scenario.settings) is None
         assert kept == [5, 10, 10]
     finally:
         system.close()

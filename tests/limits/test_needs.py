@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hydra import plugins
-from hydra.config import load_scenario
+from hydra.config import load_scenario, scenarios
 from hydra.limits.machine import read
 from hydra.limits.needs import needs
 from hydra.limits.shortages import shortages
@@ -43,7 +43,7 @@ def test_a_packed_process_is_the_first_client_and_what_each_further_one_adds() -
 )
 def test_a_scenario_asks_for_the_memory_that_its_clients_take(system: str, client: str) -> None:
     spec = plugins.system(system)
-    name = spec.scenarios[0]
+    name = next(name for name in scenarios() if load_scenario(name).system == system)
     scenario = load_scenario(name, {"client": client})
     assert scenario.subscriber.demand.mem_per_client == spec.implementations[client].memory_bytes / 1e6
     explicit = load_scenario(name, {"client": client, "subscriber.demand.mem_per_client": 50.0})
