@@ -202,7 +202,7 @@ class Footprint:
 
 @dataclass(frozen=True, slots=True)
 class ServerFootprint:
-    """What one server of a system (a broker) takes on its machine.
+    """What one server of a system takes on its machine.
 
     ``connections`` is how many of its descriptors each client takes; ``record_bytes`` what it keeps of a message beside
     its payload, 0 where it keeps none on disk; ``most_bytes_a_second`` the fastest that one was seen to write.
@@ -263,8 +263,8 @@ class SystemSpec:
 
     Attributes:
         name: in scenarios, and of its entry point.
-        title: for people, such as ``raw ZMQ PUB/SUB``.
-        queue: what fills when the system is the bottleneck, for verdicts: ``broker``, ``high-water mark``.
+        title: for people.
+        queue: what fills when the system is the bottleneck, for verdicts, such as ``high-water mark``.
         settings: a frozen dataclass: what can change between two steps beside what all systems share; every field has
             a default, checks in ``__post_init__`` raise ValueError. In a scenario's [settings] its fields stand beside
             the shared ones.
