@@ -286,6 +286,8 @@ class SystemSpec:
         make: the system for a run: the scenario, whether its servers are groups on agents, whether these are local.
         check: what is wrong with a scenario that its types cannot see.
         burst: messages sent back to back where a scenario does not say so, from the system's settings.
+        group: the consumer group that a step's subscribers are members of, each message going to at least one of them;
+            "": there is none, each message goes to all of them.
         reference: the published table of the experiment that a scenario repeats; None: there is none.
         secrets: values of a scenario that must not be seen.
         users: names that may stand before a secret in HTTP's basic authentication.
@@ -315,6 +317,7 @@ class SystemSpec:
     differs: Sequence[str] = ()
     check: Callable[[Scenario], Iterable[Refusal]] = lambda _: ()
     burst: Callable[[Mapping[str, Figure]], int] = lambda _: 100
+    group: Callable[[Settings], str] = lambda _: ""
     reference: Callable[[Scenario], Reference | None] = lambda _: None
     secrets: Callable[[Scenario], Iterable[str]] = lambda _: ()
     users: Callable[[Scenario], Iterable[str]] = lambda _: ()

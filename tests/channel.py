@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -12,10 +12,10 @@ import msgspec
 
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
-from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, Settings, SubscriberReport
+from hydra.model import Figure, Histogram, LedgerCounts, ProcessUsage, PublisherReport, Settings, SubscriberReport
 from hydra.run.deployment import Deployment
 from hydra.run.step import Stepper
-from hydra.system import System
+from hydra.system import System, SystemSpec
 from hydra.wire.messages import (
     Ack,
     Configure,
@@ -79,7 +79,7 @@ class Channel:
             cast(Controller, self),
             cast(Deployment, self),
             cast(System, self),
-            lambda _: 100,
+            cast(SystemSpec, self),
             30.0,
             drain_max_s,
             lambda *_: None,
@@ -131,7 +131,13 @@ class Channel:
     def evict(self, clients: Iterable[int]) -> None:
         self.evicted += sorted(clients)
 
-    # --- a system --------------------------------------------------------------------------------------------------
+    # --- a system and its specification ----------------------------------------------------------------------------
+
+    def burst(self, _: Mapping[str, Figure]) -> int:
+        return 100
+
+    def group(self, settings: Settings) -> str:
+        return f"group-{settings.message_size}"
 
     def configure(self, settings: Settings) -> dict[str, object]:
         return {"where": "here"}

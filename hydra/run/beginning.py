@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,12 +10,12 @@ import msgspec
 
 from hydra.control.controller import Controller
 from hydra.errors import StepError
-from hydra.model import Figure, Settings, SharedSettings, StepPlan, shared_of
+from hydra.model import Settings, SharedSettings, StepPlan, shared_of
 from hydra.run.asking import ANSWER_WITHIN_S, Asker
 from hydra.run.deployment import Deployment, Note, named
 from hydra.run.phases import Phases
 from hydra.run.settling import settled
-from hydra.system import System
+from hydra.system import System, SystemSpec
 from hydra.wire.clock import boot_id, wall_offset_ns
 from hydra.wire.messages import Configure, Ping, PublisherEndpoint, Start
 
@@ -58,7 +58,7 @@ class Beginner:
         epoch: the number of the step that is begun, or was last; raised where it has to be begun anew.
 
     Arguments:
-        burst: messages sent back to back where a step's settings leave it to the system.
+        spec: what that system is.
         others: as for :class:`hydra.run.step.Stepper`.
     """
 
@@ -68,7 +68,7 @@ class Beginner:
         deployment: Deployment,
         system: System,
         asker: Asker,
-        burst: Callable[[Mapping[str, Figure]], int],
+        spec: SystemSpec,
         ready_timeout_s: float,
         note: Note,
         *,
@@ -80,7 +80,7 @@ class Beginner:
         self._deployment = deployment
         self._system = system
         self._asker = asker
-        self._burst = burst
+        self._spec = spec
         self._ready_timeout_s = ready_timeout_s
         self._note = note
         self._clock_ns = clock_ns
@@ -147,6 +147,7 @@ class Beginner:
                     command,
                     settings=self._shared(cohort_settings(plan) if in_cohort else plan.settings),
                     publishers=endpoints,
+                    group=self._spec.group(plan.settings),
                     probe=probe,
                     progress_s=progress_s if sample else seldom_s,
                 ),
@@ -235,11 +236,11 @@ class Beginner:
         roster = self._controller.roster
         present = roster.present()
         ends = [roster.hello(c).pid for c in (client, *self._deployment.publishers) if c in present]
-        return (*ends, self._system.proof(settings))
+        return (*ends, self._spec.group(settings), self._system.proof(settings))
 
     def _shared(self, settings: Settings) -> SharedSettings:
         """What clients of every system are told."""
-        burst = self._burst(settings.system) if settings.burst is None else settings.burst
+        burst = self._spec.burst(settings.system) if settings.burst is None else settings.burst
         return replace(shared_of(settings), burst=burst)
 
 

@@ -175,7 +175,7 @@ class _Steps:
             controller,
             deployment,
             system,
-            plugins.system(scenario.system).burst,
+            plugins.system(scenario.system),
             scenario.ready_timeout_s,
             scenario.drain_max_s,
             store.add_event,

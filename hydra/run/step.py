@@ -10,14 +10,14 @@ from typing import Final
 
 from hydra.control.bounded import fit_unacknowledged
 from hydra.control.controller import Controller
-from hydra.model import DrainEnd, Figure, PublisherReport, StepPlan, SubscriberReport
+from hydra.model import DrainEnd, PublisherReport, StepPlan, SubscriberReport
 from hydra.run.asking import ANSWER_WITHIN_S, Asker
 from hydra.run.beginning import Beginner
 from hydra.run.deployment import Deployment, Note
 from hydra.run.phases import Phases
 from hydra.run.settling import settled
 from hydra.sweep.cohort import cohort_ids
-from hydra.system import System
+from hydra.system import System, SystemSpec
 from hydra.wire.messages import Finish, Progress, Sent, Start, Stop
 from hydra.wire.program import FLUSH_AT_MOST_S
 
@@ -60,7 +60,7 @@ class Stepper:
         controller: speaks with the clients.
         deployment: which they are.
         system: what they measure.
-        burst: messages sent back to back where a step's settings leave it to the system.
+        spec: what that system is.
         ready_timeout_s: how long they may take to become ready.
         drain_max_s: how long subscribers may drain; None is the step's length + 5 s.
         note: keeps what happened.
@@ -73,7 +73,7 @@ class Stepper:
         controller: Controller,
         deployment: Deployment,
         system: System,
-        burst: Callable[[Mapping[str, Figure]], int],
+        spec: SystemSpec,
         ready_timeout_s: float,
         drain_max_s: float | None,
         note: Note,
@@ -89,7 +89,7 @@ class Stepper:
         self._drain_max_s = drain_max_s
         self._asker = Asker(controller, deployment, system, clock_ns)
         self._beginner = Beginner(
-            *(controller, deployment, system, self._asker, burst, ready_timeout_s, note), epoch=epoch, clock_ns=clock_ns
+            *(controller, deployment, system, self._asker, spec, ready_timeout_s, note), epoch=epoch, clock_ns=clock_ns
         )
 
     @property

@@ -204,6 +204,10 @@ def test_what_the_system_has_to_say_is_handed_on_as_it_is() -> None:
     configures = [m for _, m in channel.told if isinstance(m, Configure)]
     assert {json.dumps(m.system) for m in configures} == {'{"where": "here"}'}
     assert [m.system for _, m in channel.told if isinstance(m, Finish)] == [{"until": "now"}] * 3
+    assert {(client == PUBLISHER, m.group) for client, m in channel.told if isinstance(m, Configure)} == {
+        (True, ""),
+        (False, "group-24"),
+    }
     # What a scenario leaves to the system is a number on the wire.
     assert PLAN.settings.burst is None
     assert {m.settings.burst for m in configures} == {100}
