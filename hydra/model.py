@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 HEADER_BYTES: Final = 24
 """Size of the header at the start of every data message."""
@@ -20,12 +20,14 @@ LATENCY_DIGITS: Final = 3
 
 System = Literal["zmq", "kafka"]
 Role = Literal["publisher", "subscriber"]
-GroupRole = Literal["publisher", "subscriber", "broker"]
-"""What a group runs: clients of a role, or one broker."""
+GroupRole = Literal["publisher", "subscriber", "server"]
+"""What a group runs: clients of a role, or one server of the system under test."""
 Rate = float | Literal["max"]
 """Messages per second, or ``"max"``: as fast as the library takes them."""
 
 CohortKind = Literal["none", "slow", "reconnecting"]
+Payload = Literal["zeros", "random"]
+"""What follows the header of a data message: zeros, or bytes that cannot be compressed."""
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 Acks = Literal["0", "1", "all"]
 Figure = int | float | str | bool | None
@@ -43,6 +45,43 @@ def _require(condition: bool, message: str) -> None:
 
 
 # --- what a step is set to -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSettings:
+    """What every system can change between two steps without a new process; sent to every client with ``configure``.
+
+    Attributes:
+        rate: of each publisher, messages/s.
+        burst: most messages that a publisher that is behind sends back to back; None: the system's own.
+        message_size: bytes of a data message, its header included.
+        payload: what follows the header.
+        receive_rate: messages/s that a slow subscriber reads at most.
+        reconnect_rate: reconnections/s of a subscriber.
+    """
+
+    rate: Rate = "max"
+    burst: int | None = None
+    message_size: int = HEADER_BYTES
+    payload: Payload = "zeros"
+    receive_rate: float | None = None
+    reconnect_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        _require(self.rate == "max" or self.rate > 0, f"rate must be above 0 or 'max', not {self.rate!r}")
+        _require(self.burst is None or self.burst >= 1, f"burst must be at least 1 message, not {self.burst}")
+        _require(
+            HEADER_BYTES <= self.message_size <= 64 * 1024 * 1024,
+            f"message_size must be {HEADER_BYTES} (the header) to 67108864 bytes, not {self.message_size}",
+        )
+        _require(
+            self.receive_rate is None or self.receive_rate > 0,
+            f"receive_rate must be above 0 messages/s, not {self.receive_rate}",
+        )
+        _require(
+            self.reconnect_rate is None or 0 < self.reconnect_rate <= 100,
+            f"reconnect_rate must be above 0 and at most 100 a second, not {self.reconnect_rate}",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +223,11 @@ class LedgerCounts:
         in_window: of those, received no later than the end of the step.
         missing: expected sequences that never came.
         missing_ranges: the first of them, at most the number that the protocol page allows.
-        truncated: whether there were more ranges than that.
+        truncated: whether there were more ranges than that, of either kind.
         duplicates: messages whose sequence had been received already.
         reordered: messages that came after a later sequence.
         extra: distinct sequences received that were not expected (sent but never acknowledged).
+        received_ranges: of a member of a group, what it received, as ``missing_ranges`` otherwise.
     """
 
     publisher: int
@@ -199,6 +239,7 @@ class LedgerCounts:
     duplicates: int = 0
     reordered: int = 0
     extra: int = 0
+    received_ranges: list[SequenceRange] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +252,18 @@ class ProcessUsage:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientClock:
+    """The step's clock as a client on another host than the controller's has it.
+
+    ``offset_ns`` is what it added to its CLOCK_MONOTONIC, ``error_ns`` by how much that may be wrong as far as the
+    client can tell.
+    """
+
+    offset_ns: int
+    error_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class SubscriberReport:
     """What one subscriber got in one epoch.
 
@@ -219,7 +272,8 @@ class SubscriberReport:
     what is known to be waiting (Kafka: end offset − position); ``absent`` lists the intervals (ns) in which a
     reconnecting client got nothing, each until data flowed again; ``felt`` is false for a slow reader without loss.
     ``lag_bins_us`` is the mean age (µs) of the newest message of each batch, in each of ``LAG_BINS`` equal parts of the
-    window; None where no batch was read in that part. Empty at rate ``max``.
+    window; None where no batch was read in that part. Empty at rate ``max``. ``system`` holds what only clients of this
+    system report; ``clock`` is None where the client took the controller's.
     """
 
     ledgers: list[LedgerCounts]
@@ -237,6 +291,8 @@ class SubscriberReport:
     felt: bool = True
     drain: DrainEnd = "complete"
     lag_bins_us: list[int | None] = field(default_factory=list)
+    system: dict[str, Any] | None = None
+    clock: ClientClock | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,10 +307,11 @@ class PublisherReport:
         first_ns, last_ns: first send; last send (zmq) or last acknowledgement (kafka); ns on the step's clock.
         lag: histogram of send time − due time (µs); empty at rate ``max``.
         blocked_ns: time spent waiting for a full queue.
-        batch_bytes: the batch size handed to the producer (kafka), 0 otherwise.
         stopped_early: why it stopped before the end of the step, or "".
         unacknowledged_joined: whether there were more ranges than a report holds, so that the last of
             ``unacknowledged`` holds acknowledged sequences as well; ``acknowledged`` is exact all the same.
+        system: what only clients of this system report.
+        clock: None where the client took the controller's.
     """
 
     sent: int
@@ -267,9 +324,10 @@ class PublisherReport:
     usage: ProcessUsage
     unacknowledged: list[SequenceRange] = field(default_factory=list)
     blocked_ns: int = 0
-    batch_bytes: int = 0
     stopped_early: str = ""
     unacknowledged_joined: bool = False
+    system: dict[str, Any] | None = None
+    clock: ClientClock | None = None
 
 
 # --- the cluster ---------------------------------------------------------------------------------------------------

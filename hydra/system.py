@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import click
 
 from hydra.model import Figure, Role, Scenario
-from hydra.wire.messages import KafkaTopic
 
 Waiting = Callable[[Callable[[], bool], float], bool]
 """Waits until a condition holds, for at most so many seconds, and says whether it does.
@@ -94,7 +93,7 @@ class System(Protocol):
     def broker(self) -> Program | None:
         """The program of a broker on an agent; None if none are to be there."""
 
-    def topic(self) -> KafkaTopic | None:
+    def topic(self) -> dict[str, Any] | None:
         """Where the next step's data goes, with the offsets at which it starts; None where there are no topics.
 
         Raises:

@@ -22,6 +22,7 @@ from typing import Final, NoReturn
 from hydra.client.group import from_environment, parse
 from hydra.client.member import await_welcome
 from hydra.client.processes import die_with_parent
+from hydra.client.transport import read_system
 from hydra.control import curve
 from hydra.control.client import ControlClient, Identity
 from hydra.control.outstanding import RESEND_EVERY_S
@@ -30,8 +31,9 @@ from hydra.kafkatest.jars import Jars, Java, conf_folder, fetch, find_java
 from hydra.kafkatest.nodes import Node, settings
 from hydra.kafkatest.nodes import parse as parse_node
 from hydra.kafkatest.template import DATA, Template, copy_storage, prepare, server_command
+from hydra.kafkatest.wire import KafkaJoin
 from hydra.servers.supervised import Supervised, tail
-from hydra.wire.messages import Error, KafkaCluster, Quit, Ready
+from hydra.wire.messages import Error, Join, Quit, Ready
 from hydra.wire.program import EXIT_DISMISSED, EXIT_STRANDED, EXIT_USAGE, WELCOME_WITHIN_S
 
 KIND: Final = "kafka-broker"
@@ -61,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             control = broker.dial(credentials)
             code = await_welcome(control, credentials.endpoint, welcome_within_s)
             return broker.serve(control, lifeline) if code is None else code
-    except (HydraError, OSError) as e:
+    except (HydraError, OSError, ValueError) as e:
         sys.stderr.write(f"hydra group {options.group}: {e}\n")
         return EXIT_FAILED
 
@@ -109,7 +111,7 @@ class _Broker:
         """Says hello to the controller."""
         identity = Identity(
             ids=[self._id],
-            role="broker",
+            role="server",
             group=self._group,
             warden=False,
             incarnation=0,
@@ -136,8 +138,8 @@ class _Broker:
             message = control.receive(_POLL_S)
             if isinstance(message, Quit) or (lifeline is not None and _closed(lifeline)):
                 return EXIT_DISMISSED
-            if isinstance(message, KafkaCluster) and kafka is None:
-                kafka = self._start(message)
+            if isinstance(message, Join) and kafka is None:
+                kafka = self._start(read_system(message.system, KafkaJoin))
             if kafka is not None and kafka.wait_for_end(0.0):
                 what = f"Kafka ended with {kafka.status}: {tail(Path(LOG))}"
                 control.send(Error(ids=[self._id], seq=1, epoch=0, message=what[:4000], fatal=True))
@@ -145,7 +147,7 @@ class _Broker:
         sys.stderr.write(f"hydra group {self._group}: the controller has been silent for too long\n")
         return EXIT_STRANDED
 
-    def _start(self, cluster: KafkaCluster) -> Supervised:
+    def _start(self, cluster: KafkaJoin) -> Supervised:
         folder = Path(FOLDER).absolute()
         # The supervisor does this as well, unless it was killed itself.
         self._stack.callback(shutil.rmtree, folder, ignore_errors=True)

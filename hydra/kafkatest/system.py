@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 from hydra.errors import BrokerError, RunDirectoryError, StepError
 from hydra.kafkatest.accepted import check_values
@@ -25,7 +25,6 @@ from hydra.model import Role, Scenario
 from hydra.native.command import command
 from hydra.servers.owner import this_process
 from hydra.system import Brokers, Program, Waiting, wait_alone
-from hydra.wire.messages import KafkaTopic
 
 COMES_BACK_WITHIN_S: Final = 30.0
 """How long the user's cluster has, between two steps, to answer again."""
@@ -160,7 +159,7 @@ class KafkaSystem:
         command = (sys.executable, "-m", "hydra.kafkatest.node", "kafka-broker")
         return Program(command, {"OPENBLAS_NUM_THREADS": "1"}, files)
 
-    def topic(self) -> KafkaTopic | None:
+    def topic(self) -> dict[str, Any] | None:
         """The topic as it ends now: the next step starts there.
 
         What is before the last step is deleted: nobody is there any more. What is of it stays, as its subscribers may
@@ -170,9 +169,12 @@ class KafkaSystem:
         if self._topics is not None:
             self._topics.forget(self._topic, self._began)
         self._began = offsets
-        return KafkaTopic(
-            bootstrap=self._bootstrap, topic=self._topic, offsets=offsets, properties=dict(self._spec.properties)
-        )
+        return {
+            "bootstrap": self._bootstrap,
+            "topic": self._topic,
+            "offsets": offsets,
+            "properties": dict(self._spec.properties),
+        }
 
     def end_offsets(self) -> dict[int, int]:
         """The offset that the next message of each partition will get.

@@ -20,7 +20,7 @@ from hydra.model import BrokerSpec, Group, GroupEvent, Launch, Scenario
 from hydra.run.deployment import Note
 from hydra.servers.background import Background
 from hydra.system import Program
-from hydra.wire.messages import KafkaCluster
+from hydra.wire.messages import Join
 
 FIRST_ID: Final = 2**31
 """The first broker's id on the control channel. Clients count from 0, and no run has so many."""
@@ -146,7 +146,7 @@ class DeployedBrokers:
         cluster, nodes = kafka_uuid(), [parse(endpoint) for endpoint in endpoints]
         address = bootstrap(nodes)
         commands = {
-            client: KafkaCluster(cluster=cluster, node=number, endpoints=endpoints)
+            client: Join(system={"cluster": cluster, "node": number, "endpoints": endpoints})
             for number, client in enumerate(self._ids, 1)
         }
         due_s = 0.0

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -14,7 +14,7 @@ from hydra.control.bounded import fit_unacknowledged
 from hydra.control.controller import Controller
 from hydra.control.outstanding import RESEND_EVERY_S, Outstanding
 from hydra.errors import StepError
-from hydra.model import DrainEnd, PublisherReport, Settings, StepPlan, SubscriberReport
+from hydra.model import DrainEnd, PublisherReport, Settings, SharedSettings, StepPlan, SubscriberReport
 from hydra.run.deployment import Deployment, Note, named
 from hydra.sweep.cohort import cohort_ids
 from hydra.system import System
@@ -23,7 +23,6 @@ from hydra.wire.messages import (
     Configure,
     Finish,
     FromController,
-    KafkaTopic,
     Ping,
     Progress,
     PublisherEndpoint,
@@ -216,11 +215,11 @@ class Stepper:
         seldom_s = max(1.0, len(deployment.subscribers) / _PROGRESS_A_SECOND)
         command = Configure(
             epoch=self.epoch,
-            settings=plan.settings,
+            settings=shared_settings(plan.settings),
             publishers=[],
             probe=bool(unproven),
             progress_s=progress_s,
-            kafka=topic,
+            system=system_object(plan.settings, topic),
         )
         timeout_s = self._ready_timeout_s
         self._require([(publishers, command)], answers.configured, "publishers", "bind", timeout_s)
@@ -235,7 +234,7 @@ class Stepper:
                 ids,
                 msgspec.structs.replace(
                     command,
-                    settings=cohort_settings(plan) if in_cohort else plan.settings,
+                    settings=shared_settings(cohort_settings(plan) if in_cohort else plan.settings),
                     publishers=endpoints,
                     probe=probe,
                     progress_s=progress_s if sample else seldom_s,
@@ -256,7 +255,7 @@ class Stepper:
         if topic is None or plan.settings.acks != "0":
             return None
         if not unproven:
-            return topic.offsets
+            return dict(topic["offsets"])
         # The log has grown by the probes, which have no acknowledgements either: they end, and it comes to rest.
         self._end_probes(publishers, msgspec.structs.replace(command, probe=False))
         log_begin = self._settled(self._system.end_offsets())
@@ -321,12 +320,12 @@ class Stepper:
         # What came after the beginning may have been said after it.
         return command, set(deployment.publishers) if left_ns < 0 else set()
 
-    def _proof(self, client: int, settings: Settings, topic: KafkaTopic | None) -> tuple[object, ...]:
+    def _proof(self, client: int, settings: Settings, topic: dict[str, Any] | None) -> tuple[object, ...]:
         """What a subscriber's readiness depends on: the processes at both ends, and what rebuilds their sockets."""
         roster = self._controller.roster
         present = roster.present()
         ends = [roster.hello(c).pid for c in (client, *self._deployment.publishers) if c in present]
-        where = (topic.bootstrap, topic.topic) if topic else ()
+        where = (topic["bootstrap"], topic["topic"]) if topic else ()
         return (*ends, settings.sndhwm, settings.rcvhwm, settings.nodrop, *where)
 
     # --- commands and answers --------------------------------------------------------------------------------------
@@ -482,9 +481,9 @@ class Stepper:
         finish = Finish(
             epoch=self.epoch,
             publishers=[Sent(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in reports.items()],
-            end_offsets=end_offsets,
             drain_max_s=drain_max_s,
             quiet_s=quiet_s(len(deployment.subscribers)),
+            system={"end_offsets": end_offsets} if end_offsets else None,
         )
         self._ask(
             [(deployment.subscribers, finish)],
@@ -530,6 +529,25 @@ def cohort_settings(plan: StepPlan) -> Settings:
     if plan.cohort.kind == "slow":
         return replace(plan.settings, receive_rate=plan.cohort.rate)
     return replace(plan.settings, reconnect_rate=plan.cohort.rate)
+
+
+def shared_settings(settings: Settings) -> SharedSettings:
+    """What of a step's settings is every system's, as clients are told."""
+    return SharedSettings(
+        rate=settings.rate,
+        burst=settings.msg_batch,
+        message_size=settings.message_size,
+        receive_rate=settings.receive_rate,
+        reconnect_rate=settings.reconnect_rate,
+    )
+
+
+def system_object(settings: Settings, topic: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What of them is the system's own, with where its data goes."""
+    if topic is None:
+        return {name: getattr(settings, name) for name in ("sndhwm", "rcvhwm", "nodrop")}
+    own = ("msg_batch", "linger_ms", "batch_bytes", "compression", "acks")
+    return {name: getattr(settings, name) for name in own} | dict(topic)
 
 
 def _mean_rate(progress: Mapping[int, Progress], subscribers: range, start_ns: int) -> float:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import zmq
 
 from hydra.model import Role, Scenario
 from hydra.native.command import command
 from hydra.system import Brokers, Program, Waiting
-from hydra.wire.messages import KafkaTopic
 
 
 class ZmqSystem:
@@ -47,7 +47,7 @@ class ZmqSystem:
         keys = {"HYDRA_DATA_SERVER_KEY": self._keys[0]}
         return {**keys, "HYDRA_DATA_SERVER_SECRET": self._keys[1]} if role == "publisher" else keys
 
-    def topic(self) -> KafkaTopic | None:
+    def topic(self) -> dict[str, Any] | None:
         """There are no topics."""
         return None
 

@@ -17,7 +17,7 @@ from hydra.control.controller import Controller
 from hydra.kafkatest.nodes import parse
 from hydra.kafkatest.template import kafka_uuid
 from hydra.kafkatest.topics import membership
-from hydra.wire.messages import KafkaCluster, Ping
+from hydra.wire.messages import Join, Ping
 
 from .conftest import wait_until
 
@@ -100,7 +100,7 @@ def test_however_a_remote_broker_ends_neither_java_nor_data_are_left(tmp_path: P
             # Until it is told of its cluster it says so again: either may have been lost.
             roster.begin(0)
             assert controller.wait_until(lambda: roster.answers.ready == {BROKER: endpoint}, 10)
-        controller.tell([BROKER], KafkaCluster(cluster=cluster, node=1, endpoints=[endpoint]))
+        controller.tell([BROKER], Join(system={"cluster": cluster, "node": 1, "endpoints": [endpoint]}))
 
         def up() -> bool:
             controller.broadcast(Ping(time_ns=0))

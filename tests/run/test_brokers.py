@@ -17,7 +17,7 @@ from hydra.model import Agent, BrokerSpec, Group, GroupEvent, GroupState, Launch
 from hydra.run.brokers import FIRST_ID, STARTS, DeployedBrokers, required
 from hydra.run.launcher import roles_on
 from hydra.system import Program, wait_alone
-from hydra.wire.messages import KafkaCluster, Ready, encode
+from hydra.wire.messages import Join, Ready, encode
 from tests.control.test_roster import hello
 
 KAFKA = [name for name in scenarios() if "kafka" in name]
@@ -154,7 +154,7 @@ class ReadyAtOnce(Told):
     def launch(self, groups: Sequence[Group]) -> list[Launch]:
         for group in groups:
             client = group.first_client
-            dialled = hello([client], group=group.id, role="broker")
+            dialled = hello([client], group=group.id, role="server")
             for message in (dialled, Ready(ids=[client], seq=2, epoch=0, endpoint="h:1,h:2")):
                 self._roster.receive(group.id.encode(), encode(message))
         return super().launch(groups)
@@ -164,10 +164,11 @@ class ReadyAtOnce(Told):
 def test_brokers_are_told_of_their_cluster_until_it_answers(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[tuple[int, KafkaCluster]] = []
+    told: list[tuple[int, Join]] = []
     monkeypatch.setattr(controller, "tell", lambda ids, command: told.append((*ids, command)))
     monkeypatch.setattr(
-        "hydra.run.brokers.membership", lambda *_: (told[0][1].cluster, 2) if len(told) > 2 else (None, 0)
+        "hydra.run.brokers.membership",
+        lambda *_: ((told[0][1].system or {})["cluster"], 2) if len(told) > 2 else (None, 0),
     )
     monkeypatch.setattr("hydra.run.brokers.warm_up", lambda *_: None)
     deployed(ReadyAtOnce(controller), controller, []).start()
