@@ -8,10 +8,10 @@ from typing import Any, Final
 import msgspec
 
 from hydra.kafkatest.nodes import bootstrap, parse
-from hydra.kafkatest.program import KafkaJoin
 from hydra.kafkatest.template import kafka_uuid
 from hydra.kafkatest.topics import membership
 from hydra.kafkatest.warmup import warm_up
+from hydra.kafkatest.wire import KafkaJoin
 
 _ASK_FOR_S: Final = 1.0
 """How long one question for the cluster's members may take."""

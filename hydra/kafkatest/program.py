@@ -6,24 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
+from hydra.client.transport import read_system
 from hydra.kafkatest.jars import Jars, Java, conf_folder, fetch, find_java
 from hydra.kafkatest.nodes import parse, settings
 from hydra.kafkatest.template import DATA, Template, copy_storage, prepare, server_command
+from hydra.kafkatest.wire import KafkaJoin
 
 KIND: Final = "kafka-broker"
-
-
-class KafkaJoin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """To one broker: the cluster that it is to be a node of, by Kafka's id for it.
-
-    ``endpoints`` are what the brokers said in ``ready``, its own the one at ``node``, counted from 1.
-    """
-
-    cluster: str
-    node: int
-    endpoints: list[str]
 
 
 class KafkaProgram:
@@ -61,7 +50,7 @@ class KafkaProgram:
             ValueError: ``join`` makes no sense.
         """
         conf, java, jars, template = self._find()
-        asked = msgspec.convert(join, KafkaJoin)
+        asked = read_system(None if join is None else dict(join), KafkaJoin)
         mine = parse(endpoint)
         copy_storage(template.storage, folder / DATA, asked.cluster, asked.node)
         values = settings([parse(each) for each in asked.endpoints], asked.node)

@@ -30,6 +30,7 @@ from hydra.model.cluster import (
 from hydra.model.mesos import MesosSpec
 from hydra.model.reports import (
     LAG_BINS,
+    ClientClock,
     DrainEnd,
     Histogram,
     LedgerCounts,
@@ -52,6 +53,7 @@ __all__ = [
     "LEAST_TARGET",
     "SHARED",
     "Agent",
+    "ClientClock",
     "ClusterSpec",
     "Cohort",
     "CohortKind",
