@@ -28,6 +28,7 @@ TIERS = {
         "hydra.cluster.resources",
         "hydra.cluster.splitting",
         "hydra.cluster.mesos.translate",
+        "hydra.cluster.mesos.offered",
         "hydra.cluster.mesos.state",
         "hydra.cluster.mesos.settings",
         "hydra.control.bounded",
