@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from hydra.config.bounds import out_of_bounds
-from hydra.config.scenario import Key, _build, _known_keys, _read, _table, _wrong, conf_dir
+from hydra.config.cluster import built, read_cluster
+from hydra.config.refusal import field_names, known_keys, refusals_in, table_of
 from hydra.plugins import engines
 
 
@@ -25,15 +24,11 @@ def load_engine(name: str, path: Path | None = None, given: Mapping[str, object]
         ConfigError: the file is missing, malformed or impossible.
     """
     spec = engines()[name]
-    source = path or conf_dir() / "hydra.toml"
-    written = _table(source, (name,), _read(source, "name a file like conf/hydra.toml").get(name, {}))
-    names = [field.name for field in fields(spec.settings)]
-    _known_keys(source, (name,), written, names)
-    surroundings = {key: os.environ[v] for key, v in spec.environment.items() if os.environ.get(v)}
-    flags = {key: value for key, value in (given or {}).items() if value is not None}
-    hidden: set[Key] = {(field.name,) for field in fields(spec.settings) if not field.repr}
-    homes: dict[str | int, str] = dict.fromkeys(names, name)
-    settings: Any = _build(spec.settings, {**written, **surroundings, **flags}, str(source), {}, homes, hidden)
-    for key, what in out_of_bounds(settings, bounds=spec.bounds):
-        raise _wrong(source, (name, key), what)
-    return settings
+    source, data = read_cluster(path)
+    names = field_names(spec.settings)
+    with refusals_in(source):
+        written = table_of((name,), data.get(name, {}))
+        known_keys((name,), written, names)
+        surroundings = {key: os.environ[v] for key, v in spec.environment.items() if os.environ.get(v)}
+        flags = {key: value for key, value in (given or {}).items() if value is not None}
+        return built(spec.settings, {**written, **surroundings, **flags}, dict.fromkeys(names, name), spec.bounds)

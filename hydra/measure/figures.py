@@ -17,7 +17,7 @@ from hydra.measure import latency, loss, rates, shortfall
 from hydra.measure.lag import Growth, growth
 from hydra.measure.resources import HostSample, HostSummary, summarise
 from hydra.measure.verdict import Evidence, verdict
-from hydra.model import Figure, Histogram, PublisherReport, StepPlan, SubscriberReport, System
+from hydra.model import Figure, Histogram, PublisherReport, StepPlan, SubscriberReport, value_of
 from hydra.wire.checks import MAX_ABSENT
 
 HELD_SHARE: Final = 0.99
@@ -48,7 +48,7 @@ class Observation:
         link_bytes_s: speed of the slowest link between the hosts, if known (bytes/s).
     """
 
-    system: System
+    system: str
     plan: StepPlan
     publishers: Set[int]
     subscribers: Set[int]
@@ -119,7 +119,7 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     growing = growth([r.lag_bins_us for r in mine], o.plan.duration_s)
     columns: dict[str, Figure] = {
         "clients": o.plan.clients,
-        "msg_batch": o.plan.settings.msg_batch,
+        "msg_batch": value_of(o.plan.settings, "msg_batch") or o.plan.settings.burst,
         "avg_tx_rate_pps": rates.tx_rate_pps(publishers) if known else None,
         "avg_rx_rate_pps": fmean(rx) if rx else None,
         "client_loss_pct": exact.loss_pct if exact else None,

@@ -14,8 +14,8 @@ from hydra.cluster.engine import Engine, EngineSpec, Opening
 from hydra.config.engines import load_engine
 from hydra.errors import ConfigError, UsageError
 from hydra.model import Agent
-from hydra.plugins import engines
-from hydra.system import Program
+from hydra.plugins import engines, systems
+from hydra.system import Program, SystemSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +81,14 @@ def choose(master: str, config: Path | None, flags: Mapping[str, object] | None 
 
 
 def complete(group: click.Group) -> None:
-    """Adds what engines bring to the ``hydra`` command, once: their commands, and their flags where a scenario is run.
+    """Adds what systems and engines bring to the ``hydra`` command, once.
+
+    That is their commands, and engines' flags where a scenario is run.
 
     Raises:
-        ConfigError: an engine cannot be loaded, or brings a name that is taken.
+        ConfigError: one cannot be loaded, or brings a name that is taken.
     """
-    for spec in engines().values():
+    for spec in (*systems().values(), *engines().values()):
         for command in spec.commands:
             if group.commands.setdefault(str(command.name), command) is not command:
                 raise _taken(spec, f"command {command.name}")
@@ -97,18 +99,18 @@ def complete(group: click.Group) -> None:
                 option.help = f"{masters()}."
         if not {"master", "resume"} <= {option.name for option in options}:
             continue  # it runs no scenario
-        for spec in engines().values():
-            for flag in spec.flags:
+        for engine in engines().values():
+            for flag in engine.flags:
                 if flag in options:
                     continue
                 if any(set(flag.opts) & set(option.opts) or flag.name == option.name for option in options):
-                    raise _taken(spec, f"flag {flag.opts[0]} of hydra {command.name}")
+                    raise _taken(engine, f"flag {flag.opts[0]} of hydra {command.name}")
                 options.append(flag)
                 command.params.append(flag)
 
 
-def _taken(spec: EngineSpec, what: str) -> ConfigError:
-    return ConfigError(f"the engine {spec.name} brings the {what}, which is there already", "remove its package")
+def _taken(spec: SystemSpec | EngineSpec, what: str) -> ConfigError:
+    return ConfigError(f"{spec.name} brings the {what}, which is there already", "remove its package")
 
 
 def _engine_of(master: str) -> EngineSpec:

@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 
-from hydra.config.scenario import load_scenario
+from hydra import plugins
+from hydra.config import load_scenario
 from hydra.errors import ConfigError, RunDirectoryError
-from hydra.model import Scenario
-from hydra.results.earlier import bisected
+from hydra.model import Scenario, Settings
+from hydra.results.earlier import bisected, upgraded
 from hydra.results.store import RunStore
 from hydra.run.metadata import redacted
 from hydra.run.redaction import HIDDEN, Redactor
@@ -32,7 +33,7 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
     """
     with RunStore.open(directory) as store, store.reading():
         results = store.results()
-        stored, first = dict(store.meta("scenario")), dict(store.meta("overrides"))
+        stored, first = upgraded(store.meta("scenario")), dict(store.meta("overrides"))
         an_earlier = bisected(stored)
     if an_earlier:
         raise RunDirectoryError(
@@ -43,10 +44,10 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
     if hidden := list(_hidden(msgspec.to_builtins(scenario))):
         raise ConfigError(
             f"secrets are not stored with a run: {', '.join(hidden)}",
-            "give these again, and all Kafka properties if one of them is among these",
+            "give these again, with all others of the same table",
         )
     shown = redacted(scenario, Redactor.of_run(scenario))
-    difference = next(differences(stored, msgspec.to_builtins(shown)), None)
+    difference = next(differences(complete(stored), complete(msgspec.to_builtins(shown))), None)
     if difference is not None:
         raise RunDirectoryError(
             f"{directory} is a run of another scenario: {difference}", "resume it as it was started, or start a new one"
@@ -59,6 +60,14 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
             "go on with the Hydra that made it, or start a new run",
         ) from e
     return scenario
+
+
+def complete(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored scenario with every setting that its system chooses where a file leaves it out."""
+    settings = msgspec.convert(scenario["settings"], Settings)
+    burst = settings.burst or plugins.system(scenario["system"]).burst(settings.system)
+    known = msgspec.to_builtins(msgspec.convert(scenario, Scenario))
+    return {**known, "settings": {**known["settings"], "burst": burst}}
 
 
 def differences(stored: object, asked: object, key: str = "") -> Iterator[str]:

@@ -9,7 +9,7 @@ import pytest
 from hydra.cluster.mesos.master import hosts
 from hydra.cluster.mesos.settings import MesosSettings
 from hydra.config.engines import load_engine
-from hydra.config.scenario import load_cluster
+from hydra.config import load_cluster
 from hydra.errors import ConfigError
 
 

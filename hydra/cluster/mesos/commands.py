@@ -11,9 +11,10 @@ from tabulate import tabulate
 
 from hydra.cluster.artifacts.archive import build
 from hydra.cluster.mesos.leftovers import end_run, leftovers
+from hydra.config import load_scenario
 from hydra.config.engines import load_engine
-from hydra.config.scenario import load_scenario
-from hydra.options import PATH, WORD, overrides
+from hydra.options import PATH, WORD, flags, implementation_flag, overrides
+from hydra.plugins import systems
 
 _config = click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml).")
 _master = click.option("--master", type=WORD, required=True, help="The address of a Mesos master.")
@@ -41,16 +42,14 @@ def kill(run: str, config: Path | None, master: str) -> None:
 
 @click.command()
 @click.argument("scenario", default="zmqrate")
-@click.option("--client", help="Client implementation.")
-@click.option(
-    "--bootstrap", type=WORD, metavar="HOST:PORT", help="As in the run: with a cluster of yours, no broker is in it."
-)
-def artifact(scenario: str, **flags: Any) -> None:
+@implementation_flag()
+@flags(*(flag for spec in systems().values() for flag in spec.elsewhere))
+def artifact(scenario: str, **_: Any) -> None:
     """Make the archive that agents need for SCENARIO, for serving it yourself (--artifact)."""
     # Not before it is needed: it brings the whole of a run with it.
     from hydra.run.launcher import programs, system_for
 
-    loaded = load_scenario(scenario, overrides(flags, ()))
+    loaded = load_scenario(scenario, overrides())
     made = build(programs(system_for(loaded, is_local=False)))
     click.echo(f"{made.path}\nsha256 {made.sha256}")
 
