@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
 
 from hydra import plugins
 from hydra.cluster.constraints import permits
@@ -16,7 +15,7 @@ from hydra.cluster.resources import fits, need_of
 from hydra.cluster.splitting import split
 from hydra.errors import EXIT_INTERRUPTED, HydraError, RunDirectoryError
 from hydra.limits.machine import raise_soft_limits
-from hydra.model import Agent, ClusterSpec, Role, RoleSpec, Scenario
+from hydra.model import Agent, ClusterSpec, RoleSpec, Scenario
 from hydra.results.alone import alone_in
 from hydra.results.store import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.run.brokers import required
@@ -26,17 +25,7 @@ from hydra.run.progress import Observer, duration
 from hydra.run.redaction import Redactor
 from hydra.run.runner import run
 from hydra.sweep import for_scenario
-from hydra.system import Program, System
-
-
-def programs(system: System) -> list[Program]:
-    """The programs of all groups of a run: of clients, and of brokers if some are groups.
-
-    Raises:
-        MissingDependencyError: something that one needs is not there and cannot be fetched.
-    """
-    broker = system.broker()
-    return [*(system.program(role) for role in get_args(Role)), *([] if broker is None else [broker])]
+from hydra.system import System, programs
 
 
 def roles_on(agent: Agent, scenario: Scenario) -> list[str]:

@@ -12,8 +12,8 @@ import pytest
 
 from hydra import plugins
 from hydra.cluster.engine import EngineSpec
+from hydra.config import conf_dir
 from hydra.config.engines import load_engine
-from hydra.config.scenario import conf_dir
 from hydra.errors import ConfigError, UsageError
 from hydra.results.store import RunStore
 from hydra.run.engines import choose, complete
@@ -164,6 +164,7 @@ def test_its_flag_is_added_once_and_only_where_a_scenario_is_run(monkeypatch: py
     run, look = click.Command("run", params=[*options]), click.Command("look", params=[options[0]])
     group = click.Group(commands=[run, look])
     monkeypatch.setattr("hydra.run.engines.engines", lambda: {"toy": toy_engine.SPEC})
+    monkeypatch.setattr("hydra.run.engines.systems", dict)
     complete(group)
     complete(group)
     assert [param.name for param in run.params] == ["master", "resume", "mark"]
