@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, get_args
 
 import click
 
@@ -167,6 +167,16 @@ class System(Protocol):
 
     def close(self) -> None:
         """Removes all that :meth:`open` made; may be called twice."""
+
+
+def programs(system: System) -> list[Program]:
+    """The programs of all groups of a run: of clients, and of brokers if some are groups.
+
+    Raises:
+        MissingDependencyError: something that one needs is not there and cannot be fetched.
+    """
+    broker = system.broker()
+    return [*(system.program(role) for role in get_args(Role)), *([] if broker is None else [broker])]
 
 
 # --- what a system tells of itself ----------------------------------------------------------------------------------

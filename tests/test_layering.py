@@ -28,6 +28,7 @@ TIERS = {
         "hydra.cluster.resources",
         "hydra.cluster.splitting",
         "hydra.cluster.mesos.translate",
+        "hydra.cluster.mesos.offered",
         "hydra.cluster.mesos.state",
         "hydra.cluster.mesos.settings",
         "hydra.control.bounded",
@@ -46,17 +47,15 @@ TIERS = {
         "hydra.client",
         "hydra.system",
         "hydra.plugins",
+        "hydra.options",
         "hydra.servers",
         "hydra.limits",
         "hydra.native",
     ],
-    "systems": ["hydra.zmqtest", "hydra.kafkatest"],
+    # What entry points name; nothing else does.
+    "rooms": ["hydra.zmqtest", "hydra.kafkatest", "hydra.cluster.local", "hydra.cluster.mesos"],
     "runs": ["hydra.run", "hydra.jupyter"],
-    # A specification is found by its entry point: nothing below it imports it, so that it may bring commands.
-    "command": [
-        *("hydra.options", "hydra.cli"),
-        *("hydra.cluster.local.spec", "hydra.cluster.mesos.spec", "hydra.cluster.mesos.commands"),
-    ],
+    "command": ["hydra.cli"],
 }
 
 STRANGERS = [{"hydra.zmqtest", "hydra.kafkatest"}, {"hydra.cluster.local", "hydra.cluster.mesos"}]
