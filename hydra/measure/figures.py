@@ -252,7 +252,7 @@ def _publishing(
         "rate_held": held,
         "tx_lag_p99_us": latency.percentiles_us(lag, [99.0])[0],
         "blocked_s": max((p.blocked_ns for p in publishers), default=0) / rates.SECOND_NS,
-        "batch_bytes": max((p.batch_bytes for p in publishers), default=0) or None,
+        "batch_bytes": max(((p.system or {}).get("batch_bytes", 0) for p in publishers), default=0) or None,
         "sent": sum(p.sent for p in publishers),
         "tx_failed": sum(p.failed for p in publishers),
         "publisher_cores": max(cores, default=None),
