@@ -170,13 +170,13 @@ class System(Protocol):
 
 
 def programs(system: System) -> list[Program]:
-    """The programs of all groups of a run: of clients, and of brokers if some are groups.
+    """The programs of all groups of a run: of clients, and of servers if some are groups.
 
     Raises:
         MissingDependencyError: something that one needs is not there and cannot be fetched.
     """
-    broker = system.broker()
-    return [*(system.program(role) for role in get_args(Role)), *([] if broker is None else [broker])]
+    server = system.server()
+    return [*(system.program(role) for role in get_args(Role)), *([] if server is None else [server])]
 
 
 # --- what a system tells of itself ----------------------------------------------------------------------------------
