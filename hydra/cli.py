@@ -42,13 +42,13 @@ from hydra.options import (
 )
 from hydra.results.catalog import catalog
 from hydra.results.conditions import columns, met, parse
+from hydra.results.registered import sweep_of
 from hydra.results.store import CLIENTS_KEY
 from hydra.results.tables import json_text, markdown
 from hydra.run import launcher
 from hydra.run.interrupts import interrupt_on_the_first
 from hydra.run.redaction import Redactor
 from hydra.run.resume import scenario_of
-from hydra.sweep import for_scenario
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -82,7 +82,7 @@ def _run(scenario: str | Path, flags: dict[str, Any], more: dict[str, object] | 
     )
     code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
     with store:
-        rows, clients = for_scenario(loaded).rows(store.results()), store.meta(CLIENTS_KEY, [])
+        rows, clients = sweep_of(loaded).rows(store.results()), store.meta(CLIENTS_KEY, [])
     click.echo(json_text(loaded, rows) if flags["as_json"] else markdown(loaded, rows, clients))
     for line in met(conditions, rows):
         click.echo(f"--fail-if: {line}", err=True)

@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 import click
 
-from hydra.model import Figure, Role, Scenario
+from hydra.columns.column import Column, ReportColumn
+from hydra.columns.step import BATCH
+from hydra.model import Figure, Role, Scenario, Settings, value_of
 from hydra.wire.messages import KafkaTopic
 
 Waiting = Callable[[Callable[[], bool], float], bool]
@@ -195,25 +197,6 @@ class Reference:
     keys: tuple[str, ...] = ("clients",)
 
 
-@dataclass(frozen=True, slots=True)
-class ReportColumn:
-    """A column of a system's own: what clients said under one key of the ``system`` object of their reports.
-
-    Attributes:
-        name, unit, help: as in :class:`hydra.columns.column.Column`.
-        role: whose reports.
-        key: of the object; a client that does not name it does not count.
-        fold: what becomes of the figures of all these clients.
-    """
-
-    name: str
-    unit: str
-    help: str
-    role: Role
-    key: str
-    fold: Literal["sum", "max", "common"] = "sum"
-
-
 Refusal = tuple[tuple[str, ...], str, str]
 """Why a scenario cannot be: the key's path, what is wrong, what to try."""
 
@@ -238,6 +221,7 @@ class SystemSpec:
         flags: options of its commands, by the name that the callback gets: the dotted key of a scenario.
         commands: click commands, added to ``hydra``.
         scenarios: the names of those in ``conf/scenarios`` that are its own.
+        batch: the column of the setting that says how many messages travel together, where it is not ``burst``.
         columns: what its clients report that others do not.
         differs: settings in which a run is compared with another one of this system.
         make: the system for a run: the scenario, whether its servers are groups on agents, whether these are local.
@@ -261,6 +245,7 @@ class SystemSpec:
     servers: ServerFootprint | None = None
     flags: Mapping[str, str] = field(default_factory=dict)
     commands: Sequence[click.Command] = ()
+    batch: Column = BATCH
     columns: Sequence[ReportColumn] = ()
     differs: Sequence[str] = ()
     check: Callable[[Scenario], Iterable[Refusal]] = lambda _: ()
@@ -269,3 +254,8 @@ class SystemSpec:
     secrets: Callable[[Scenario], Iterable[str]] = lambda _: ()
     is_secret: Callable[[str], bool] = lambda _: False
     servers_of: Callable[[Scenario], int] = lambda _: 0
+
+    def batch_of(self, settings: Settings) -> Figure:
+        """How many messages travel together at these settings: the figure of the batch column."""
+        value = value_of(settings, self.batch.name)
+        return self.burst(settings.system) if value is None else value

@@ -12,10 +12,10 @@ from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError, RunDirectoryError
 from hydra.model import Scenario
 from hydra.results.earlier import bisected
+from hydra.results.registered import sweep_of
 from hydra.results.store import RunStore
 from hydra.run.metadata import redacted
 from hydra.run.redaction import HIDDEN, Redactor
-from hydra.sweep import for_scenario
 
 
 def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, object]) -> Scenario:
@@ -52,7 +52,7 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
             f"{directory} is a run of another scenario: {difference}", "resume it as it was started, or start a new one"
         )
     try:
-        for_scenario(scenario).next(results)
+        sweep_of(scenario).next(results)
     except ValueError as e:
         raise RunDirectoryError(
             f"the steps of {directory} do not belong to its scenario: {e}",

@@ -29,7 +29,8 @@ def observed() -> Observation:
         ledgers=[LedgerCounts(0, 900, 890, 100, [(5, 104)], duplicates=2, reordered=3, extra=4)],
     )
     return Observation(
-        system="zmq",
+        queue="high-water mark",
+        batch=100,
         plan=PLAN,
         publishers={0},
         subscribers={1, 2, 3},
