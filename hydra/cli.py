@@ -17,7 +17,7 @@ from tabulate import tabulate
 
 from hydra.cluster.mesos.engine import end_run, leftovers
 from hydra.cluster.resources import format_resources
-from hydra.config.scenario import load_cluster, load_mesos, load_scenario
+from hydra.config import load_cluster, load_mesos, load_scenario
 from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_USAGE, HydraError, UsageError
 from hydra.jupyter.command import write_report
 from hydra.kafkatest.commands import broker, kafka_clean

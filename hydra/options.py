@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
+from hydra import plugins
 from hydra.columns.names import LOSS
-from hydra.config.scenario import CLIENTS, parse_set
+from hydra.config import parse_set
 from hydra.kafkatest.properties import parse, parse_file
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -122,13 +123,17 @@ kafka_flags = _flags(
     click.option("--kafka-prop-file", type=PATH, help="A file of them, KEY=VALUE a line: for passwords."),
     click.option("--partitions", type=int, help="Partitions of the run's topic."),
     click.option("--replication-factor", type=int, help="Replicas of the run's topic."),
-    click.option("--client", type=click.Choice(CLIENTS["kafka"]), help="Client implementation."),
+    click.option(
+        "--client", type=click.Choice(list(plugins.system("kafka").implementations)), help="Client implementation."
+    ),
     click.option("--duration", type=float, metavar="SECONDS", help="Length of a step."),
 )
 """Flags of the Kafka commands."""
 
 zmq_flags = _flags(
-    click.option("--client", type=click.Choice(CLIENTS["zmq"]), help="Client implementation."),
+    click.option(
+        "--client", type=click.Choice(list(plugins.system("zmq").implementations)), help="Client implementation."
+    ),
     click.option("--msg-batch", type=int, help="Messages sent back to back when the publisher is behind."),
     click.option("--rcvhwm", type=int, help="A subscriber's high-water mark in messages; 0 is unbounded."),
     click.option("--nodrop", is_flag=True, default=None, help="Wait instead of dropping (XPUB_NODROP)."),

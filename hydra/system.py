@@ -12,7 +12,7 @@ import click
 
 from hydra.columns.column import Column, ReportColumn
 from hydra.columns.step import BATCH
-from hydra.model import Figure, Role, Scenario, Settings, value_of
+from hydra.model import Figure, Role, Scenario, ServerSpec, Settings, value_of
 from hydra.wire.messages import KafkaTopic
 
 Waiting = Callable[[Callable[[], bool], float], bool]
@@ -201,7 +201,7 @@ Refusal = tuple[tuple[str, ...], str, str]
 """Why a scenario cannot be: the key's path, what is wrong, what to try."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SystemSpec:
     """Everything that generic code knows of a system.
 
@@ -217,11 +217,15 @@ class SystemSpec:
         native: its further keys under [native], a frozen dataclass; None: it has none.
         implementations: footprint by name; the default first.
         servers: footprint of a server that Hydra brings along; None: the system has none.
-        server_spec: how many servers, where and with what; None as above.
+        server_spec: how many servers, where and with what, unless a scenario says so; None as above.
+        aliases: other names of keys in scenarios and ``--set``, the dotted key by the dotted alias.
+        table_words: other words for a scenario's ``table``.
         flags: options of its commands, by the name that the callback gets: the dotted key of a scenario.
-        commands: click commands, added to ``hydra``.
-        scenarios: the names of those in ``conf/scenarios`` that are its own.
         batch: the column of the setting that says how many messages travel together, where it is not ``burst``.
+        elsewhere: click options that name servers of the user's own, for commands that deploy without a run.
+        commands: click commands, added to ``hydra``. What is no secret under ``is_secret`` may be repeated in errors;
+            options that take KEY=VALUE say so by that metavar.
+        scenarios: a folder with further scenarios, which are known by their names like those of ``conf/scenarios``.
         columns: what its clients report that others do not.
         differs: settings in which a run is compared with another one of this system.
         make: the system for a run: the scenario, whether its servers are groups on agents, whether these are local.
@@ -229,8 +233,10 @@ class SystemSpec:
         burst: messages sent back to back where a scenario does not say so, from the system's settings.
         reference: the published table of the experiment that a scenario repeats; None: there is none.
         secrets: values of a scenario that must not be seen.
+        users: names that may stand before a secret in HTTP's basic authentication.
         is_secret: whether what stands under this (dotted) key must not be seen.
         servers_of: how many servers of ours a scenario needs.
+        copies_of: on how many servers each message is kept.
     """
 
     name: str
@@ -243,17 +249,24 @@ class SystemSpec:
     tables: Mapping[str, type] = field(default_factory=dict)
     native: type | None = None
     servers: ServerFootprint | None = None
+    server_spec: ServerSpec | None = None
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    table_words: Mapping[str, str] = field(default_factory=dict)
     flags: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: Sequence[click.Option] = ()
     commands: Sequence[click.Command] = ()
     batch: Column = BATCH
+    scenarios: Path | None = None
     columns: Sequence[ReportColumn] = ()
     differs: Sequence[str] = ()
     check: Callable[[Scenario], Iterable[Refusal]] = lambda _: ()
     burst: Callable[[Mapping[str, Figure]], int] = lambda _: 100
     reference: Callable[[Scenario], Reference | None] = lambda _: None
     secrets: Callable[[Scenario], Iterable[str]] = lambda _: ()
+    users: Callable[[Scenario], Iterable[str]] = lambda _: ()
     is_secret: Callable[[str], bool] = lambda _: False
     servers_of: Callable[[Scenario], int] = lambda _: 0
+    copies_of: Callable[[Scenario], int] = lambda _: 1
 
     def batch_of(self, settings: Settings) -> Figure:
         """How many messages travel together at these settings: the figure of the batch column."""

@@ -11,7 +11,7 @@ import pytest
 from hydra.cluster.placement import place
 from hydra.cluster.splitting import split
 from hydra.config import scenario as config_files
-from hydra.config.scenario import CLIENTS, conf_dir, load_cluster, load_mesos, load_scenario, parse_set, scenarios
+from hydra.config import CLIENTS, conf_dir, load_cluster, load_mesos, load_scenario, parse_set, scenarios
 from hydra.errors import EXIT_USAGE, ConfigError
 from hydra.model import Agent, BrokerSpec, Constraint, Demand, Group, Resources, Scenario, SearchSpec
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from hydra.config.scenario import load_scenario
+from hydra.config import load_scenario
 from hydra.errors import BrokerError, UsageError
 from hydra.kafkatest import daemon, properties
 from hydra.kafkatest.folders import state_folder
 from hydra.kafkatest.leftovers import clean
 from hydra.kafkatest.records import FOLDER, Records
+from hydra.kafkatest.settings import spec_of
 from hydra.kafkatest.topics import Topics
 
 
@@ -57,7 +58,7 @@ def kafka_clean(bootstrap: str, properties_: tuple[str, ...], file: Path | None,
         raise UsageError("--bootstrap is empty", "name your cluster: host:port")
     # As a run would take them.
     given = (properties.parse_file(file) if file else {}) | properties.parse(properties_)
-    spec = load_scenario("kafka-fixed", {"kafka.bootstrap": bootstrap, "kafka.properties": given}).kafka
+    spec = spec_of(load_scenario("kafka-fixed", {"kafka.bootstrap": bootstrap, "kafka.properties": given}))
     topics = Topics(spec.bootstrap, spec.properties, "")
     topics.reach()
     found = clean(topics, Records(state_folder() / FOLDER, *(run / FOLDER for run in runs)))

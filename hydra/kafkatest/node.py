@@ -109,7 +109,7 @@ class _Broker:
         """Says hello to the controller."""
         identity = Identity(
             ids=[self._id],
-            role="broker",
+            role="server",
             group=self._group,
             warden=False,
             incarnation=0,

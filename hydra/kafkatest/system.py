@@ -19,6 +19,7 @@ from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.leftovers import clean
 from hydra.kafkatest.properties import kafka_python_config
 from hydra.kafkatest.records import FOLDER, Record, Records
+from hydra.kafkatest.settings import spec_of
 from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, topic_part
 from hydra.kafkatest.watch import Watch
 from hydra.model import Role, Scenario
@@ -47,7 +48,7 @@ class KafkaSystem:
 
     def __init__(self, scenario: Scenario, *, deploy: bool = False, is_local: bool = True) -> None:
         self._scenario = scenario
-        self._spec = scenario.kafka
+        self._spec = spec_of(scenario)
         self._deploy = deploy
         self._is_local = is_local
         self._deployed: Brokers | None = None

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from hydra.model import Scenario, System
+from hydra import plugins
+from hydra.model import Scenario
 
 MEGABYTE: Final = 1_000_000
 
@@ -44,7 +45,7 @@ class Footprint:
         )
 
 
-FOOTPRINTS: Final[Mapping[tuple[System, str], Footprint]] = {
+FOOTPRINTS: Final[Mapping[tuple[str, str], Footprint]] = {
     ("zmq", "pyzmq"): Footprint(threads=3, files=18, memory_bytes=8 * MEGABYTE),
     ("kafka", "kafka-python"): Footprint(threads=4, files=20, memory_bytes=14 * MEGABYTE),
     ("kafka", "confluent-kafka"): Footprint(threads=7, files=24, memory_bytes=9 * MEGABYTE),
@@ -107,7 +108,7 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int) -> Ne
     subscriber_processes = -(-clients // packed)
     everyone = clients + scenario.publishers
     client_processes = subscriber_processes + scenario.publishers
-    brokers = scenario.broker.count if scenario.system == "kafka" and not scenario.kafka.bootstrap else 0
+    brokers = plugins.system(scenario.system).servers_of(scenario)
     # Each is Java and its supervisor; several have a group each, which dials in.
     broker_processes = 2 * brokers if brokers < 2 else 3 * brokers
     # A publisher of raw ZMQ holds a connection of every subscriber; a broker of ours holds theirs instead.
@@ -153,4 +154,4 @@ def _disk_bytes(scenario: Scenario) -> int:
         largest = max(int(size) for size in sizes if size is not None)
         a_second = rate * scenario.publishers * (largest + _BROKER_RECORD_BYTES)
     kept_s = _BROKER_STEPS_KEPT * scenario.sweep.duration_s + _BROKER_LATE_S
-    return round(a_second * kept_s * scenario.kafka.replication_factor)
+    return round(a_second * kept_s * plugins.system(scenario.system).copies_of(scenario))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from hydra.config.scenario import conf_dir, load_scenario
+from hydra.config import conf_dir, load_scenario
 from hydra.errors import ConfigError
 from hydra.model import Figure, Scenario, number, value_of
 from hydra.plugins import system

@@ -1,23 +1,23 @@
-"""Runs of earlier versions: what they stored is read as if this version had stored it.
-
-Where this version would ask for other steps, their rows are shown as they were stored.
-"""
+"""Runs of earlier versions: what they stored as this version has it, and those whose rows are shown as they were."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
+from hydra import plugins
+from hydra.config.toml import Names
 from hydra.errors import RunDirectoryError
-from hydra.model import SHARED
-from hydra.plugins import system
+from hydra.model import SHARED, NativeSpec, Scenario, Settings
 from hydra.sweep import Row
 from hydra.system import SystemSpec
 
 ROWS: Final = "rows.json"
+OWN: Final = "system"
+"""The key under which nouns have what is a system's own."""
 BISECTED: Final = (
     "an earlier Hydra searched for them by bisection of single steps. Whether a step passes is chance, so another run "
     "may have found rates several times as high or as low; no interval is known"
@@ -34,6 +34,64 @@ def bisected(scenario: Mapping[str, Any]) -> bool:
     return "ratio" in search
 
 
+def is_earlier(scenario: Mapping[str, Any]) -> bool:
+    """Whether a version stored this scenario that kept the settings of all systems side by side."""
+    return OWN not in scenario["settings"]
+
+
+def upgraded(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored scenario as this version stores it: what is the system's own stands apart from what all share.
+
+    One that is like that already is returned as it is. What an earlier version stored of other systems is left out.
+
+    Raises:
+        ConfigError: its system is not installed.
+        KeyError, TypeError, AttributeError: it is no scenario.
+    """
+    if not is_earlier(scenario):
+        return dict(scenario)
+    spec = plugins.system(scenario["system"])
+    _, named = Names(spec.aliases).resolve("", dict(scenario))
+    old: dict[str, Any] = dict(named)  # type: ignore[call-overload]  # a table stays one
+    new = {key: value for key, value in old.items() if key in _fields(Scenario)}
+    new["table"] = plugins.table_kind(old["table"])
+    new["settings"] = _settings(old["settings"], spec)
+    new["native"] = _apart(old.get("native", {}), _fields(NativeSpec), spec.native)
+    new["tables"] = {name: old[name] for name in spec.tables if name in old}
+    return new
+
+
+def upgraded_plan(plan: Mapping[str, Any], system: str) -> dict[str, Any]:
+    """A stored plan of a step of this system as this version stores it; errors as for :func:`upgraded`."""
+    if OWN in plan["settings"]:
+        return dict(plan)
+    spec = plugins.system(system)
+    _, named = Names(spec.aliases).resolve("", {"settings": plan["settings"]})
+    return {**plan, "settings": _settings(named["settings"], spec)}  # type: ignore[index]  # see above
+
+
+def with_usual_burst(settings: Settings, system: str) -> Settings:
+    """Settings whose burst is the system's own name none: earlier versions stored one, asked for or not."""
+    usual = plugins.system(system).burst(settings.system)
+    return replace(settings, burst=None) if settings.burst == usual else settings
+
+
+def _settings(values: Mapping[str, Any], spec: SystemSpec) -> dict[str, Any]:
+    found = _apart(values, SHARED, spec.settings)
+    return found | {"burst": None} if found.get("burst") == spec.burst(found[OWN]) else found
+
+
+def _apart(values: Mapping[str, Any], shared: Iterable[str], own: type | None) -> dict[str, Any]:
+    return {
+        **{name: values[name] for name in shared if name in values and name != OWN},
+        OWN: {name: values[name] for name in _fields(own) if name in values},
+    }
+
+
+def _fields(noun: type | None) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(noun)) if noun else ()
+
+
 def stored_rows(directory: Path) -> list[Row]:
     """The rows of a run directory as the Hydra that made it wrote them.
 
@@ -46,49 +104,3 @@ def stored_rows(directory: Path) -> list[Row]:
         return [dict(row) for row in rows]
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RunDirectoryError(f"cannot read {path}: {e}", "use the Hydra that made the run") from e
-
-
-def upgraded(scenario: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored scenario in the form of this version.
-
-    Earlier versions stored the settings and the tables of all systems side by side, and the size of a burst under the
-    name of a batch.
-    """
-    found = dict(scenario)
-    if "system" in found["settings"]:
-        return found
-    spec = system(found["system"])
-    found["table"] = spec.table_words.get(found["table"], found["table"])
-    found["settings"] = _settings(found["settings"], spec)
-    vary = {_name(name, spec): values for name, values in found["sweep"]["vary"].items()}
-    found["sweep"] = {**found["sweep"], "vary": vary}
-    native = found["native"]
-    own = {field.name: native[field.name] for field in fields(spec.native)} if spec.native else {}
-    found["native"] = {"clients_per_process": native["clients_per_process"], "pacing": native["pacing"], "system": own}
-    found["tables"] = {name: found.pop(name) for name in spec.tables}
-    servers = found.pop("broker")
-    if spec.servers is not None:
-        found["server"] = servers
-    return found
-
-
-def upgraded_plan(plan: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The stored plan of a step of this system, in the form of this version."""
-    if "system" in plan["settings"]:
-        return dict(plan)
-    return {**plan, "settings": _settings(plan["settings"], system(name))}
-
-
-def _settings(stored: Mapping[str, Any], spec: SystemSpec) -> dict[str, Any]:
-    named = {_name(name, spec): value for name, value in stored.items()}
-    own = {field.name: named[field.name] for field in fields(spec.settings) if field.name in named}
-    shared = {name: named[name] for name in SHARED if name in named}
-    if shared.get("burst") == spec.burst(own):
-        # Every stored scenario named it, also where nobody had asked for it.
-        shared["burst"] = None
-    return {**shared, "system": own}
-
-
-def _name(setting: str, spec: SystemSpec) -> str:
-    """What a setting is called now."""
-    return spec.aliases.get(f"settings.{setting}", setting).removeprefix("settings.")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from hydra import plugins
 from hydra.cluster.engine import GONE, Engine, GroupEvents
 from hydra.control.controller import Controller
 from hydra.control.outstanding import RESEND_EVERY_S
@@ -16,7 +17,7 @@ from hydra.kafkatest.nodes import bootstrap, parse
 from hydra.kafkatest.template import kafka_uuid
 from hydra.kafkatest.topics import membership
 from hydra.kafkatest.warmup import warm_up
-from hydra.model import BrokerSpec, Group, GroupEvent, Launch, Scenario
+from hydra.model import Group, GroupEvent, Launch, Scenario, ServerSpec
 from hydra.run.deployment import Note
 from hydra.servers.background import Background
 from hydra.system import Program
@@ -33,7 +34,7 @@ _STOP_WITHIN_S: Final = 10.0
 _REMEDY: Final = "see the stderr of the brokers' groups and broker.log in their sandboxes"
 
 
-def required(scenario: Scenario, *, is_local: bool) -> BrokerSpec | None:
+def required(scenario: Scenario, *, is_local: bool) -> ServerSpec | None:
     """The brokers that a scenario needs as groups, None if there are none.
 
     Args:
@@ -41,8 +42,8 @@ def required(scenario: Scenario, *, is_local: bool) -> BrokerSpec | None:
         is_local: whether groups run on this machine. A single broker is embedded then, which is quicker; and
             agents that are one machine may declare the same ports, so that brokers take any free ones.
     """
-    spec = scenario.broker
-    if scenario.system != "kafka" or scenario.kafka.bootstrap or (is_local and spec.count == 1):
+    spec = scenario.server
+    if not plugins.system(scenario.system).servers_of(scenario) or (is_local and spec.count == 1):
         return None
     return replace(spec, demand=replace(spec.demand, ports=0)) if is_local else spec
 
@@ -66,7 +67,7 @@ class DeployedBrokers:
         events: GroupEvents,
         controller: Controller,
         program: Program,
-        spec: BrokerSpec,
+        spec: ServerSpec,
         within_s: float,
         note: Note,
     ) -> None:
@@ -179,7 +180,7 @@ class DeployedBrokers:
             groups.append(
                 Group(
                     id=group,
-                    role="broker",
+                    role="server",
                     first_client=client,
                     count=1,
                     command=(*self._program.command, *flags),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, get_args
 
+from hydra import plugins
 from hydra.cluster.artifacts import Artifact, build
 from hydra.cluster.constraints import permits
 from hydra.cluster.engine import Engine
@@ -19,7 +20,6 @@ from hydra.cluster.placement import merge
 from hydra.cluster.resources import fits, need_of
 from hydra.cluster.splitting import split
 from hydra.errors import EXIT_INTERRUPTED, HydraError, RunDirectoryError
-from hydra.kafkatest.system import KafkaSystem
 from hydra.limits.machine import raise_soft_limits
 from hydra.model import Agent, ClusterSpec, MesosSpec, Role, RoleSpec, Scenario
 from hydra.results.alone import alone_in
@@ -31,7 +31,6 @@ from hydra.run.progress import Observer, duration
 from hydra.run.redaction import Redactor
 from hydra.run.runner import run
 from hydra.system import System
-from hydra.zmqtest.system import ZmqSystem
 
 LOCAL: Final = "local"
 """The ``--master`` that is no Mesos master: the embedded cluster."""
@@ -91,7 +90,7 @@ def roles_on(agent: Agent, scenario: Scenario) -> list[str]:
     """Which of a scenario's roles could run on the agent as it is now: their constraints, and one client's need."""
     specs: dict[str, RoleSpec] = {"publisher": scenario.publisher, "subscriber": scenario.subscriber}
     if brokers := required(scenario, is_local=False):
-        specs["broker"] = brokers
+        specs["server"] = brokers
     return [
         role
         for role, spec in specs.items()
@@ -101,9 +100,7 @@ def roles_on(agent: Agent, scenario: Scenario) -> list[str]:
 
 def system_for(scenario: Scenario, *, is_local: bool = True) -> System:
     """The system under test that a scenario names, with its groups on this machine or elsewhere."""
-    if scenario.system == "zmq":
-        return ZmqSystem(scenario)
-    return KafkaSystem(scenario, deploy=required(scenario, is_local=is_local) is not None, is_local=is_local)
+    return plugins.system(scenario.system).make(scenario, required(scenario, is_local=is_local) is not None, is_local)
 
 
 def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine) -> None:
@@ -114,7 +111,7 @@ def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine
     """
     agents = its_engine.agents()
     if brokers := required(scenario, is_local=its_engine.is_local):
-        split(brokers.count, agents, brokers, 1, role="broker")
+        split(brokers.count, agents, brokers, 1, role="server")
     split(scenario.publishers, agents, scenario.publisher, cluster.max_group, role="publisher")
     split(min(scenario.sweep.clients), agents, scenario.subscriber, cluster.max_group, role="subscriber")
 

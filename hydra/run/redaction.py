@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, quote_plus
 
-from hydra.config.scenario import parse_set
+from hydra.config import parse_set
 from hydra.errors import ConfigError
 from hydra.kafkatest.properties import is_secret, secret_values
 from hydra.model import MesosSpec, Scenario

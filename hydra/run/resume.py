@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from hydra.config.scenario import load_scenario
+from hydra.config import load_scenario
 from hydra.errors import ConfigError, RunDirectoryError
 from hydra.model import Scenario
-from hydra.results.earlier import bisected
+from hydra.results.earlier import bisected, is_earlier, upgraded, with_usual_burst
 from hydra.results.registered import sweep_of
 from hydra.results.store import RunStore
 from hydra.run.metadata import redacted
@@ -33,13 +34,16 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
     with RunStore.open(directory) as store, store.reading():
         results = store.results()
         stored, first = dict(store.meta("scenario")), dict(store.meta("overrides"))
-        an_earlier = bisected(stored)
-    if an_earlier:
+        is_bisected, earlier = bisected(stored), is_earlier(stored)
+        stored = msgspec.to_builtins(msgspec.convert(upgraded(stored), Scenario)) if not is_bisected else stored
+    if is_bisected:
         raise RunDirectoryError(
             f"{directory} is a search of an earlier Hydra, by bisection: this one would ask for other steps",
             "go on with the Hydra that made it, or start a new run",
         )
     scenario = load_scenario(name_or_path, {**first, **given})
+    if earlier:
+        scenario = replace(scenario, settings=with_usual_burst(scenario.settings, scenario.system))
     if hidden := list(_hidden(msgspec.to_builtins(scenario))):
         raise ConfigError(
             f"secrets are not stored with a run: {', '.join(hidden)}",

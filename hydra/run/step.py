@@ -14,7 +14,7 @@ from hydra.control.bounded import fit_unacknowledged
 from hydra.control.controller import Controller
 from hydra.control.outstanding import RESEND_EVERY_S, Outstanding
 from hydra.errors import StepError
-from hydra.model import DrainEnd, PublisherReport, Settings, StepPlan, SubscriberReport
+from hydra.model import DrainEnd, PublisherReport, Settings, StepPlan, SubscriberReport, value_of
 from hydra.run.deployment import Deployment, Note, named
 from hydra.sweep.cohort import cohort_ids
 from hydra.system import System
@@ -253,7 +253,7 @@ class Stepper:
         self._require_publishers()
         phases.end("readiness")
         self._proven.update((c, proofs[c]) for c in unproven)
-        if topic is None or plan.settings.acks != "0":
+        if topic is None or value_of(plan.settings, "acks") != "0":
             return None
         if not unproven:
             return topic.offsets
@@ -327,7 +327,7 @@ class Stepper:
         present = roster.present()
         ends = [roster.hello(c).pid for c in (client, *self._deployment.publishers) if c in present]
         where = (topic.bootstrap, topic.topic) if topic else ()
-        return (*ends, settings.sndhwm, settings.rcvhwm, settings.nodrop, *where)
+        return (*ends, *settings.system.items(), *where)
 
     # --- commands and answers --------------------------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ class ZmqSystem:
 
     def _data_keys(self, role: Role) -> dict[str, str]:
         """CURVE keys of the data plane, made for this run; subscribers get the public one only."""
-        if not self._scenario.native.secure:
+        if not self._scenario.native.system.get("secure"):
             return {}
         if self._keys is None:
             public, secret = zmq.curve_keypair()

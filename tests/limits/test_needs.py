@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.config.scenario import load_scenario
+from hydra.config import load_scenario
 from hydra.limits.machine import read
 from hydra.limits.needs import FOOTPRINTS, Footprint, needs
 from hydra.limits.shortages import shortages

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hydra.cluster.mesos.master import hosts
-from hydra.config.scenario import load_cluster, load_mesos
+from hydra.config import load_cluster, load_mesos
 from hydra.errors import ConfigError
 from hydra.model import MesosSpec
 

@@ -10,7 +10,7 @@ import pytest
 
 from hydra.cluster.engine import GroupEvents
 from hydra.cluster.splitting import split
-from hydra.config.scenario import load_cluster, load_scenario, scenarios
+from hydra.config import load_cluster, load_scenario, scenarios
 from hydra.control.controller import Controller
 from hydra.errors import BrokerError, PlacementError
 from hydra.model import Agent, BrokerSpec, Group, GroupEvent, GroupState, Launch, Resources

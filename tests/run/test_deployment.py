@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from hydra.cluster.engine import GroupEvents
-from hydra.config.scenario import load_cluster, load_scenario
+from hydra.config import load_cluster, load_scenario
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
 from hydra.model import Agent, Group, GroupEvent, Launch, Resources, RoleSpec

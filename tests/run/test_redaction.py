@@ -17,7 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hydra.cli import cli
-from hydra.config.scenario import load_cluster, load_scenario
+from hydra.config import load_cluster, load_scenario
 from hydra.errors import ConfigError, UsageError
 from hydra.model import MesosSpec, Scenario
 from hydra.options import kafka_flags, overrides, run_flags
