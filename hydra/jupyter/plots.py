@@ -189,7 +189,7 @@ def _tried(run: Run) -> list[tuple[str, str, Marked]]:
         if r.status == "ok" and r.plan.cohort.kind == "none":
             key = (r.plan.clients, replace(r.plan.settings, rate="max"))
             groups.setdefault(key, []).append((dict(r.figures), "" if r.figures.get("passed") else "did not pass"))
-    names = (*SHARED, *(run.scenario.settings.system))
+    names = dict.fromkeys(name for _, settings in groups for name in (*SHARED, *settings.system))
     varied = [name for name in names if len({value_of(settings, name) for _, settings in groups}) > 1]
     order = sorted(groups, key=lambda key: (key[0], [_rank(value_of(key[1], name)) for name in varied]))
     return [

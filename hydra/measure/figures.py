@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Final
+from typing import Any, Final
 
 from hydra.columns.column import ReportColumn
 from hydra.columns.names import BLOCKED, LOSS_HIGH, LOSS_LOW
@@ -270,12 +270,11 @@ def _publishing(
 def _reported(o: Observation, column: ReportColumn) -> Figure:
     """What becomes of the figures that clients reported for a column of the system's."""
     reports = o.publisher_reports if column.role == "publisher" else o.subscriber_reports
-    said = [value for r in reports.values() if (value := (r.system or {}).get(column.key)) is not None]
+    said: list[Any] = [value for r in reports.values() if (value := (r.system or {}).get(column.key)) is not None]
     if not said:
         return None
-    if column.fold == "common":
-        return said[0] if all(value == said[0] for value in said) else None
-    return sum(said) if column.fold == "sum" else max(said)
+    folded: Figure = sum(said) if column.fold == "sum" else max(said)
+    return None if column.fold == "common" and min(said) != folded else folded
 
 
 def _counts(o: Observation, accounts: _Accounts | None) -> dict[str, Figure]:
