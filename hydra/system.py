@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import click
 
@@ -39,12 +39,14 @@ def wait_alone(condition: Callable[[], bool], timeout_s: float) -> bool:
 class Program:
     """How an agent starts a group of one kind: the group's own flags are appended to ``command``.
 
-    ``files`` are what it needs beside Hydra's modules, by their name in the package ``hydra``.
+    ``files`` are what it needs beside Hydra's modules, by their name in the package ``hydra``; ``libraries`` are the
+    distributions that it imports beside those of ``hydra.control.LIBRARIES``, with what these need in turn.
     """
 
     command: tuple[str, ...]
     environment: Mapping[str, str]
     files: Mapping[str, Path] = field(default_factory=dict)
+    libraries: tuple[str, ...] = ()
 
 
 class Brokers(Protocol):
@@ -218,13 +220,12 @@ class SystemSpec:
         implementations: footprint by name; the default first.
         servers: footprint of a server that Hydra brings along; None: the system has none.
         server_spec: how many servers, where and with what, unless a scenario says so; None as above.
-        aliases: other names of keys in scenarios and ``--set``, the dotted key by the dotted alias.
+        aliases: other names of keys in scenarios and ``--set``: the dotted key by the dotted alias, both of one table.
         table_words: other words for a scenario's ``table``.
-        flags: options of its commands, by the name that the callback gets: the dotted key of a scenario.
         batch: the column of the setting that says how many messages travel together, where it is not ``burst``.
-        elsewhere: click options that name servers of the user's own, for commands that deploy without a run.
-        commands: click commands, added to ``hydra``. What is no secret under ``is_secret`` may be repeated in errors;
-            options that take KEY=VALUE say so by that metavar.
+        elsewhere: flags that name servers of the user's own (``hydra.options.keyed``), for commands that prepare a run.
+        commands: click commands, added to ``hydra`` (``hydra.options.scenario_command`` makes those that run a
+            scenario). An option that takes KEY=VALUE, which may be a secret, has that as its metavar.
         scenarios: a folder with further scenarios, which are known by their names like those of ``conf/scenarios``.
         columns: what its clients report that others do not.
         differs: settings in which a run is compared with another one of this system.
@@ -252,8 +253,7 @@ class SystemSpec:
     server_spec: ServerSpec | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
     table_words: Mapping[str, str] = field(default_factory=dict)
-    flags: Mapping[str, str] = field(default_factory=dict)
-    elsewhere: Sequence[click.Option] = ()
+    elsewhere: Sequence[Callable[[Any], Any]] = ()
     commands: Sequence[click.Command] = ()
     batch: Column = BATCH
     scenarios: Path | None = None

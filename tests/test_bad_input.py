@@ -124,9 +124,19 @@ def checked(code: object, out: str, err: str) -> str:
         (("kafka-fixed", "--bootstrap", "a b:1"), "is no address"),
         (("kafka-fixed", "--bootstrap", "http://h:1"), "is no address"),
         (("kafka-fixed", "--bootstrap", "h:1\nh:2"), "is no address"),
-        ((*ZMQ, "--advertise", "1.2.3.4"), "--advertise is for the agents of a Mesos master; name it"),
-        ((*ZMQ, "--artifact", "http://h/x"), "--artifact is for the agents of a Mesos master; name it"),
+        (
+            (*ZMQ, "--advertise", "1.2.3.4"),
+            "--advertise is for another --master: the address of a Mesos master; name",
+        ),
+        (
+            (*ZMQ, "--artifact", "http://h/x"),
+            "--artifact is for another --master: the address of a Mesos master; name",
+        ),
         ((*ZMQ, "--master", ""), "'--master': it is empty"),
+        (
+            (*ZMQ, "--master", "http://host"),
+            "--master http://host is of no engine that is installed; write local, or",
+        ),
         ((*ZMQ, "--master", "host:port"), "--master host:port is no address"),
         ((*ZMQ, "--master", "a b"), "--master a b is no address"),
         ((*ZMQ, "--master", LONG), "is no address"),

@@ -11,7 +11,7 @@ import pytest
 from hydra.cluster.placement import place
 from hydra.cluster.splitting import split
 from hydra.config import scenario as config_files
-from hydra.config import CLIENTS, conf_dir, load_cluster, load_mesos, load_scenario, parse_set, scenarios
+from hydra.config import CLIENTS, conf_dir, load_cluster, load_scenario, parse_set, scenarios
 from hydra.errors import EXIT_USAGE, ConfigError
 from hydra.model import Agent, BrokerSpec, Constraint, Demand, Group, Resources, Scenario, SearchSpec
 
@@ -313,7 +313,7 @@ def test_an_agents_hostname_is_its_id_unless_given(tmp_path: Path) -> None:
         ("[[agents]]\nid = 3", "agents.0.id: must be a valid string, not 3"),
         ("[[agents]]\nid = 'a'\nresource = 'cpus:1'", "agents.0.resource: unknown key; did you mean resources?"),
         ("[[agents]]\nid = 'a'\nresources = 'cpus:x'", "agents.0.resources: resource cpus must be a number"),
-        ("[[agents]]\nid = 'a'\nresources = 4", "agents.0.resources: must be a string in Mesos' syntax"),
+        ("[[agents]]\nid = 'a'\nresources = 4", "agents.0.resources: must be a string; write for example"),
         ("[[agents]]\nid = 'a'\nattributes = 'group'", "agents.0.attributes: 'group' is not an attribute"),
     ],
 )
@@ -336,9 +336,6 @@ def test_a_number_in_the_cluster_file_has_bounds_too(tmp_path: Path) -> None:
     path.write_text('[cluster]\nmax_group = 99999999\n[[agents]]\nid = "a"\n')
     with pytest.raises(ConfigError, match=r"cluster\.max_group: must be 1 to 1000000, not 99999999"):
         load_cluster(path)
-    path.write_text('[mesos]\nfailover_timeout_s = 1e300\n[[agents]]\nid = "a"\n')
-    with pytest.raises(ConfigError, match=r"mesos\.failover_timeout_s: must be 0 to 1000000000"):
-        load_mesos(path)
 
 
 def test_what_earlier_versions_ran_is_still_a_scenario() -> None:

@@ -52,7 +52,6 @@ BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     "max_group": (1, 1_000_000),
     "fork_window": (1, 1_000_000),
     "respawns": (0, 1_000_000),
-    "failover_timeout_s": (0, 1e9),
 }
 """By dotted key; sizes in bytes, times in seconds, rates per second. The elements of a list are bounded one by one."""
 

@@ -7,15 +7,16 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
+from hydra.columns.column import MESSAGES, Column, ReportColumn
+from hydra.kafkatest.commands import bootstrap_flag, broker, kafka_batch, kafka_clean, kafka_fixed, kafka_rate
+from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
 from hydra.kafkatest.properties import is_secret, secret_values
 from hydra.kafkatest.settings import TABLE, KafkaSettings, KafkaSpec, spec_of
-from hydra.columns.column import MESSAGES, Column, ReportColumn
 from hydra.model import Demand, Figure, Scenario, ServerSpec, value_of
-from hydra.system import Footprint, Reference, Refusal, ServerFootprint, System, SystemSpec
+from hydra.system import Reference, Refusal, System, SystemSpec
 
 _BATCH: Final = Reference("hydra_kafka_batch.csv", "kafka-batch", ("clients", "msg_batch"))
 _FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
-MEGABYTE: Final = 1_000_000
 
 
 def _make(scenario: Scenario, deploy: bool, is_local: bool) -> System:
@@ -84,23 +85,8 @@ SPEC: Final = SystemSpec(
         "kafka.replication_factor": (1, 32_767),
     },
     tables={TABLE: KafkaSpec},
-    # Measured on one machine by counting in /proc (docs/limits.md says how), rounded up.
-    implementations={
-        "kafka-python": Footprint(threads=4, files=20, memory_bytes=14 * MEGABYTE),
-        "confluent-kafka": Footprint(threads=7, files=24, memory_bytes=9 * MEGABYTE),
-        "native": Footprint(7, 20, 1_500_000, further=Footprint(3, 6, 300_000)),
-    },
-    servers=ServerFootprint(
-        processes=2,  # Java, and its supervisor
-        threads=120,
-        files=150,
-        connections=2,
-        memory_bytes=1500 * MEGABYTE,
-        record_bytes=10,  # docs/kafka-batching.md: of a message, and of its batch
-        steps_kept=2,  # the step that runs and the one before it; see system.py
-        late_s=10.0,  # to free what was deleted (log.retention.check.interval.ms)
-        most_bytes_a_second=400 * MEGABYTE,  # docs/limits.md
-    ),
+    implementations=IMPLEMENTATIONS,
+    servers=BROKER,
     server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=1536.0, ports=2)),
     aliases={"broker": "server"},
     batch=Column(
@@ -122,6 +108,8 @@ SPEC: Final = SystemSpec(
             fold="common",
         )
     ],
+    elsewhere=(bootstrap_flag,),
+    commands=(kafka_batch, kafka_fixed, kafka_rate, broker, kafka_clean),
     differs=("msg_batch", "linger_ms", "acks", "compression"),
     reference=_reference,
     secrets=lambda scenario: secret_values(spec_of(scenario).properties),

@@ -35,6 +35,9 @@ _KEPT_MS: Final = 3_600_000
 """For how long brokers of our own keep messages at least, beside two steps."""
 CLEAN: Final = "hydra kafka-clean --bootstrap … removes it"
 _MODULES: Final = {"kafka-python": "hydra.kafkatest.kafka_python", "confluent-kafka": "hydra.kafkatest.confluent"}
+_CONFLUENT: Final = ("confluent-kafka", "typing-extensions")
+LIBRARIES: Final = {"confluent-kafka": _CONFLUENT, "kafka-python": ("kafka-python", "crc32c", *_CONFLUENT)}
+"""What the clients in Python import beside what all do; a test runs them with these alone."""
 
 
 class KafkaSystem:
@@ -150,7 +153,8 @@ class KafkaSystem:
             return Program(command("kafka", role, self._scenario.native), {})
         kind = "kafka-pub" if role == "publisher" else "kafka-sub"
         module = _MODULES[self._scenario.client]
-        return Program((sys.executable, "-m", module, kind), {"OPENBLAS_NUM_THREADS": "1"})
+        libraries = LIBRARIES[self._scenario.client]
+        return Program((sys.executable, "-m", module, kind), {"OPENBLAS_NUM_THREADS": "1"}, libraries=libraries)
 
     def broker(self) -> Program | None:
         """One Kafka, with its jars and settings."""

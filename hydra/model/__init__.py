@@ -27,7 +27,6 @@ from hydra.model.cluster import (
     Operator,
     Resources,
 )
-from hydra.model.mesos import MesosSpec
 from hydra.model.reports import (
     LAG_BINS,
     DrainEnd,
@@ -66,7 +65,6 @@ __all__ = [
     "Histogram",
     "Launch",
     "LedgerCounts",
-    "MesosSpec",
     "NativeSpec",
     "Operator",
     "Payload",

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
 from hydra import plugins
 from hydra.config.toml import Names
 from hydra.errors import RunDirectoryError
-from hydra.model import SHARED, NativeSpec, Scenario, Settings
+from hydra.model import SHARED, NativeSpec, Scenario
 from hydra.sweep import Row
-from hydra.system import SystemSpec
 
 ROWS: Final = "rows.json"
 OWN: Final = "system"
@@ -34,11 +33,6 @@ def bisected(scenario: Mapping[str, Any]) -> bool:
     return "ratio" in search
 
 
-def is_earlier(scenario: Mapping[str, Any]) -> bool:
-    """Whether a version stored this scenario that kept the settings of all systems side by side."""
-    return OWN not in scenario["settings"]
-
-
 def upgraded(scenario: Mapping[str, Any]) -> dict[str, Any]:
     """A stored scenario as this version stores it: what is the system's own stands apart from what all share.
 
@@ -48,14 +42,14 @@ def upgraded(scenario: Mapping[str, Any]) -> dict[str, Any]:
         ConfigError: its system is not installed.
         KeyError, TypeError, AttributeError: it is no scenario.
     """
-    if not is_earlier(scenario):
+    if OWN in scenario["settings"]:
         return dict(scenario)
     spec = plugins.system(scenario["system"])
     _, named = Names(spec.aliases).resolve("", dict(scenario))
     old: dict[str, Any] = dict(named)  # type: ignore[call-overload]  # a table stays one
     new = {key: value for key, value in old.items() if key in _fields(Scenario)}
     new["table"] = plugins.table_kind(old["table"])
-    new["settings"] = _settings(old["settings"], spec)
+    new["settings"] = _apart(old["settings"], SHARED, spec.settings)
     new["native"] = _apart(old.get("native", {}), _fields(NativeSpec), spec.native)
     new["tables"] = {name: old[name] for name in spec.tables if name in old}
     return new
@@ -67,18 +61,7 @@ def upgraded_plan(plan: Mapping[str, Any], system: str) -> dict[str, Any]:
         return dict(plan)
     spec = plugins.system(system)
     _, named = Names(spec.aliases).resolve("", {"settings": plan["settings"]})
-    return {**plan, "settings": _settings(named["settings"], spec)}  # type: ignore[index]  # see above
-
-
-def with_usual_burst(settings: Settings, system: str) -> Settings:
-    """Settings whose burst is the system's own name none: earlier versions stored one, asked for or not."""
-    usual = plugins.system(system).burst(settings.system)
-    return replace(settings, burst=None) if settings.burst == usual else settings
-
-
-def _settings(values: Mapping[str, Any], spec: SystemSpec) -> dict[str, Any]:
-    found = _apart(values, SHARED, spec.settings)
-    return found | {"burst": None} if found.get("burst") == spec.burst(found[OWN]) else found
+    return {**plan, "settings": _apart(named["settings"], SHARED, spec.settings)}  # type: ignore[index]  # see above
 
 
 def _apart(values: Mapping[str, Any], shared: Iterable[str], own: type | None) -> dict[str, Any]:

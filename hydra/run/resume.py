@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 
+from hydra import plugins
 from hydra.config import load_scenario
 from hydra.errors import ConfigError, RunDirectoryError
-from hydra.model import Scenario
-from hydra.results.earlier import bisected, is_earlier, upgraded, with_usual_burst
+from hydra.model import Scenario, Settings
+from hydra.results.earlier import bisected, upgraded
 from hydra.results.registered import sweep_of
 from hydra.results.store import RunStore
 from hydra.run.metadata import redacted
@@ -33,28 +34,28 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
     """
     with RunStore.open(directory) as store, store.reading():
         results = store.results()
-        stored, first = dict(store.meta("scenario")), dict(store.meta("overrides"))
-        is_bisected, earlier = bisected(stored), is_earlier(stored)
-        stored = msgspec.to_builtins(msgspec.convert(upgraded(stored), Scenario)) if not is_bisected else stored
-    if is_bisected:
+        stored, first = upgraded(store.meta("scenario")), dict(store.meta("overrides"))
+        an_earlier = bisected(stored)
+    if an_earlier:
         raise RunDirectoryError(
             f"{directory} is a search of an earlier Hydra, by bisection: this one would ask for other steps",
             "go on with the Hydra that made it, or start a new run",
         )
     scenario = load_scenario(name_or_path, {**first, **given})
-    if earlier:
-        scenario = replace(scenario, settings=with_usual_burst(scenario.settings, scenario.system))
     if hidden := list(_hidden(msgspec.to_builtins(scenario))):
         raise ConfigError(
             f"secrets are not stored with a run: {', '.join(hidden)}",
-            "give these again, and all Kafka properties if one of them is among these",
+            "give these again, with all others of the same table",
         )
     shown = redacted(scenario, Redactor.of_run(scenario))
-    difference = next(differences(stored, msgspec.to_builtins(shown)), None)
+    difference = next(differences(complete(stored), complete(msgspec.to_builtins(shown))), None)
     if difference is not None:
         raise RunDirectoryError(
             f"{directory} is a run of another scenario: {difference}", "resume it as it was started, or start a new one"
         )
+    # The usual burst may be named or not; the steps that are stored have it as the run was started with it.
+    settings = replace(scenario.settings, burst=stored["settings"].get("burst"))
+    scenario = replace(scenario, settings=settings)
     try:
         sweep_of(scenario).next(results)
     except ValueError as e:
@@ -63,6 +64,14 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
             "go on with the Hydra that made it, or start a new run",
         ) from e
     return scenario
+
+
+def complete(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored scenario with every setting that its system chooses where a file leaves it out."""
+    settings = msgspec.convert(scenario["settings"], Settings)
+    burst = settings.burst or plugins.system(scenario["system"]).burst(settings.system)
+    known = msgspec.to_builtins(msgspec.convert(scenario, Scenario))
+    return {**known, "settings": {**known["settings"], "burst": burst}}
 
 
 def differences(stored: object, asked: object, key: str = "") -> Iterator[str]:

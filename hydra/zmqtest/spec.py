@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from hydra.model import Scenario
-from hydra.system import Footprint, Reference, System, SystemSpec
+from hydra.system import Reference, System, SystemSpec
+from hydra.zmqtest.commands import zmqfixed, zmqrate
+from hydra.zmqtest.footprints import IMPLEMENTATIONS
 from hydra.zmqtest.settings import ZmqNative, ZmqSettings
 
 _INT32: Final = 2**31 - 1
@@ -39,13 +41,10 @@ SPEC: Final = SystemSpec(
         "native.rcvbuf": (0, _INT32),
     },
     native=ZmqNative,
-    # Measured on one machine by counting in /proc (docs/limits.md says how), rounded up.
-    implementations={
-        "pyzmq": Footprint(threads=3, files=18, memory_bytes=8_000_000),
-        "native": Footprint(3, 14, 700_000, further=Footprint(0, 2, 100_000)),
-    },
+    implementations=IMPLEMENTATIONS,
     aliases={"settings.msg_batch": "settings.burst"},
     table_words={"zmqrate": "rates"},
+    commands=(zmqrate, zmqfixed),
     differs=("sndhwm", "rcvhwm", "nodrop"),
     reference=_reference,
     make=_make,

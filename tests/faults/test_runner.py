@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from hydra.cluster.local import LocalEngine
+from hydra.cluster.local.engine import LocalEngine
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, BrokerError
 from hydra.jupyter.cautions import cautions
 from hydra.jupyter.recorded import load

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hydra.cli import cli
 from hydra.config import load_cluster, load_scenario
 from hydra.errors import ConfigError, UsageError
-from hydra.model import MesosSpec, Scenario
+from hydra.model import Scenario
 from hydra.options import kafka_flags, overrides, run_flags
 from hydra.results.store import RunStore
 from hydra.run.metadata import metadata
@@ -75,7 +75,7 @@ def recorded(sets: tuple[str, ...], **flags: object) -> tuple[str, Scenario]:
     replaced = overrides(flags, sets)
     scenario = load_scenario("kafka-fixed", replaced)
     words = ["hydra", "kafka-fixed", *click.get_current_context().obj]
-    known = metadata("run", scenario, CLUSTER, "local", words, replaced, Redactor.of_run(scenario, MesosSpec()))
+    known = metadata("run", scenario, CLUSTER, "local", words, replaced, Redactor.of_run(scenario))
     return msgspec.json.encode(known).decode(), scenario
 
 

@@ -41,7 +41,7 @@ Phase = Literal["waiting", "launched", "running"]
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class TaskProgram:
     """How tasks get the program: what the fetcher unpacks, and how a group's command reads in the sandbox."""
 
     uris: tuple[mesos.Uri, ...] = ()
@@ -99,7 +99,7 @@ class MesosState:
         agents_there: how many agents the master has, None if it did not tell.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: TaskProgram) -> None:
         self.calls: list[Json] = []
         self.events: list[GroupEvent] = []
         self.framework = ""

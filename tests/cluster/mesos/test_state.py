@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hydra.cluster.mesos import state as module
-from hydra.cluster.mesos.state import MesosState, Program
+from hydra.cluster.mesos.state import MesosState, TaskProgram
 from hydra.errors import ClusterError, PlacementError
 from hydra.model import Constraint, Demand, Group, GroupEvent
 
@@ -38,7 +38,7 @@ class Subject:
 
     def __init__(self, *offers: Json) -> None:
         self.now = 0.0
-        self.state = MesosState(Program(prefix=("/bin/sh", "hydra-run"), environment={"MORE": "m"}))
+        self.state = MesosState(TaskProgram(prefix=("/bin/sh", "hydra-run"), environment={"MORE": "m"}))
         self.say("registered", framework="F", again=False)
         if offers:
             self.say("offers", offers=list(offers))

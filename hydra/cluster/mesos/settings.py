@@ -1,15 +1,13 @@
-"""How Hydra introduces itself to a Mesos master."""
+"""How Hydra introduces itself to a Mesos master: the table [mesos] of the cluster file."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hydra.model.base import require
-
 
 @dataclass(frozen=True, slots=True)
-class MesosSpec:
-    """How Hydra introduces itself to a Mesos master; it is never stored with a run, as it may hold a secret.
+class MesosSettings:
+    """Never stored with a run, as it may hold a secret.
 
     Attributes:
         name: of the framework, before the run's name.
@@ -31,7 +29,15 @@ class MesosSpec:
     artifact: str = ""
 
     def __post_init__(self) -> None:
-        require(bool(self.name) and "/" not in self.name, f"name must be a word without a slash, not {self.name!r}")
-        require(bool(self.role), "role must not be empty: * is the default role")
-        require(self.failover_timeout_s >= 0, f"failover_timeout_s must be 0 or more, not {self.failover_timeout_s}")
-        require(not self.secret or bool(self.principal), "secret needs a principal")
+        if not self.name or "/" in self.name:
+            raise ValueError(f"name must be a word without a slash, not {self.name!r}")
+        if not self.role:
+            raise ValueError("role must not be empty: * is the default role")
+        if self.failover_timeout_s < 0:
+            raise ValueError(f"failover_timeout_s must be 0 or more, not {self.failover_timeout_s}")
+        if self.secret and not self.principal:
+            raise ValueError("secret needs a principal")
+
+    def framework(self, run: str) -> str:
+        """What the framework of a run is called; ``hydra ps`` and ``hydra kill`` find it by that."""
+        return f"{self.name}/{run}"
