@@ -23,7 +23,7 @@ RUNS = sorted(path.stem for path in FORMAT2.glob("*.db"))
 @pytest.fixture
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A run directory with the database of that name."""
-    directory = tmp_path / request.param
+    directory: Path = tmp_path / request.param
     directory.mkdir()
     shutil.copy(FORMAT2 / f"{request.param}.db", directory / DATABASE)
     return directory

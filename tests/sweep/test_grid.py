@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.model import Scenario, Settings, StepPlan, StepResult, SweepSpec, value_of
+from hydra.model import Scenario, Settings, StepPlan, StepResult, SweepSpec, number, value_of
 from hydra.sweep import Sweep, for_scenario
 
 SCENARIO = Scenario(
@@ -33,7 +33,13 @@ def play(sweep: Sweep, skip: int = 0) -> list[StepResult]:
 
 
 def point(plan: StepPlan) -> tuple[int, int, float]:
-    return plan.clients, value_of(plan.settings, "msg_batch"), value_of(plan.settings, "linger_ms")
+    return plan.clients, batch(plan), number(value_of(plan.settings, "linger_ms")) or 0.0
+
+
+def batch(plan: StepPlan) -> int:
+    value = value_of(plan.settings, "msg_batch")
+    assert isinstance(value, int)
+    return value
 
 
 def test_clients_ascend_in_the_outer_loop_and_vary_follows_the_file() -> None:
@@ -91,9 +97,8 @@ def failing(sweep: Sweep, times: Mapping[int, int], results: Sequence[StepResult
     epoch = max((r.epoch for r in results), default=0)
     while (plan := sweep.next(played)) is not None:
         epoch += 1
-        batch = value_of(plan.settings, "msg_batch")
-        left[batch] = left.get(batch, 0) - 1
-        failed = left[batch] >= 0
+        left[batch(plan)] = left.get(batch(plan), 0) - 1
+        failed = left[batch(plan)] >= 0
         played.append(StepResult(epoch, plan, "failed" if failed else "ok", {}, f"because {epoch}" if failed else ""))
     return played
 
@@ -102,7 +107,7 @@ SECOND = "measured at the second try; the first failed: because "
 
 
 def batches(results: Sequence[StepResult]) -> list[int]:
-    return [value_of(r.plan.settings, "msg_batch") for r in results]
+    return [batch(r.plan) for r in results]
 
 
 @pytest.mark.parametrize(
