@@ -91,7 +91,7 @@ def test_the_database_says_what_the_systems_own_columns_are(tmp_path: Path) -> N
         RunStore.create(tmp_path / "r", {}, own),
         contextlib.closing(sqlite3.connect(tmp_path / "r" / DATABASE)) as db,
     ):
-        known = {name: text for name, text in db.execute("SELECT name, help FROM columns")}
+        known = dict(db.execute("SELECT name, help FROM columns").fetchall())
     assert (known["in_flight"], known["stalls"]) == ("sent before an answer", "how often it stalled")
     assert "burst" not in known
 
