@@ -41,7 +41,21 @@ from hydra.run.interrupts import interrupt_on_the_first
 from hydra.run.redaction import Redactor
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class Hydra(click.Group):
+    """Has the commands of systems and engines beside its own."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In alphabetical order."""
+        complete(self)
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """None if there is none of that name."""
+        complete(self)
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=Hydra, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="hydra-scale", prog_name="hydra")
 @click.pass_context
 def cli(context: click.Context) -> None:
@@ -130,7 +144,6 @@ def main() -> None:
         for number, word in enumerate(sys.argv):
             if not word.isascii() and any("\ud800" <= c <= "\udfff" for c in word):
                 raise UsageError(f"argument {number} is not UTF-8", "set the terminal to UTF-8")
-        complete(cli)
         cli(standalone_mode=False)
     except click.exceptions.Exit as e:
         sys.exit(e.exit_code)

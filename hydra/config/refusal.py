@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_type_hints
 
 from pydantic_core import ErrorDetails
 
@@ -127,17 +127,23 @@ def field_names(noun: type | None) -> tuple[str, ...]:
     return tuple(f.name for f in fields(noun)) if noun is not None else ()
 
 
+def free_text(noun: type) -> list[str]:
+    """The fields of a dataclass that are tables of texts whose keys are not Hydra's."""
+    return [name for name, hint in get_type_hints(noun).items() if hint == Mapping[str, str]]
+
+
 def shown(value: object) -> str:
     """A wrong value in a text. What stands in a table or a list is not repeated: it may be a secret."""
     return "a table" if isinstance(value, dict) else "a list" if isinstance(value, list) else reprlib.repr(value)
 
 
 def _may_be_secret(key: Key, tables: Tables) -> bool:
-    """Whether a key is the user's own (in a table of free text), or its field is never shown."""
-    noun = tables.get(key[:-1])
-    if noun is None:
-        return bool(key) and isinstance(key[-1], str)
-    return any(f.name == key[-1] and not f.repr for f in fields(noun))
+    """Whether a key is of a field that is never shown, or stands in free text."""
+    for end, name in enumerate(key):
+        noun = tables.get(key[:end])
+        if noun and (name in free_text(noun) or any(f.name == name and not f.repr for f in fields(noun))):
+            return True
+    return False
 
 
 def _existing(key: Key, data: object) -> Key:

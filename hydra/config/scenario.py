@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, fields, make_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, get_origin, get_type_hints
+from typing import Any, Final
 
 from hydra import plugins
 from hydra.cluster.constraints import parse_constraint
 from hydra.config.bounds import BOUNDS, out_of_bounds
 from hydra.config.building import as_written, build, check_value, of_written, specs_of
 from hydra.config.places import scenario_path, scenarios
-from hydra.config.refusal import Key, RefusedError, Tables, UnknownKeyError, field_names, refusals_in, shown
+from hydra.config.refusal import Key, RefusedError, Tables, UnknownKeyError, field_names, free_text, refusals_in, shown
 from hydra.config.toml import Names, Toml, override, read
 from hydra.model import Constraint, Demand, NativeSpec, RoleSpec, Scenario, SearchSpec, ServerSpec, Settings, SweepSpec
 from hydra.system import SystemSpec
@@ -200,8 +200,8 @@ def _free_text(spec: SystemSpec, data: Toml) -> None:
         table = data.get(name)
         if not isinstance(table, dict):
             continue
-        for key, hint in get_type_hints(kind).items():
-            if get_origin(hint) is Mapping and isinstance(table.get(key), dict):
+        for key in free_text(kind):
+            if isinstance(table.get(key), dict):
                 table = {**table, key: dict(_flat(table[key]))}
         data[name] = table
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from hydra.config import load_scenario
-from hydra.errors import BrokerError, UsageError
+from hydra.errors import ServerError, UsageError
 from hydra.kafkatest import properties
 from hydra.kafkatest.footprints import IMPLEMENTATIONS
 from hydra.kafkatest.settings import spec_of
@@ -121,7 +121,7 @@ def status() -> None:
 
     found = daemon.status()
     if found is None:
-        raise BrokerError("no broker is running", "start one with hydra broker up")
+        raise ServerError("no broker is running", "start one with hydra broker up")
     click.echo(f"broker up at {found.bootstrap} (pid {found.pid})")
 
 

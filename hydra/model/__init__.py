@@ -29,6 +29,7 @@ from hydra.model.cluster import (
 )
 from hydra.model.reports import (
     LAG_BINS,
+    ClientClock,
     DrainEnd,
     Histogram,
     LedgerCounts,
@@ -51,6 +52,7 @@ __all__ = [
     "LEAST_TARGET",
     "SHARED",
     "Agent",
+    "ClientClock",
     "ClusterSpec",
     "Cohort",
     "CohortKind",

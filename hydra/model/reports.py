@@ -38,10 +38,11 @@ class LedgerCounts:
         in_window: of those, received no later than the end of the step.
         missing: expected sequences that never came.
         missing_ranges: the first of them, at most the number that the protocol page allows.
-        truncated: whether there were more ranges than that.
+        truncated: whether there were more ranges than that, of either kind.
         duplicates: messages whose sequence had been received already.
         reordered: messages that came after a later sequence.
         extra: distinct sequences received that were not expected (sent but never acknowledged).
+        received_ranges: of a member of a group, what it received, as ``missing_ranges`` otherwise.
     """
 
     publisher: int
@@ -53,6 +54,7 @@ class LedgerCounts:
     duplicates: int = 0
     reordered: int = 0
     extra: int = 0
+    received_ranges: list[SequenceRange] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,18 @@ class ProcessUsage:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientClock:
+    """The step's clock as a client on another host than the controller's has it.
+
+    ``offset_ns`` is what it added to its CLOCK_MONOTONIC, ``error_ns`` by how much that may be wrong as far as the
+    client can tell.
+    """
+
+    offset_ns: int
+    error_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class SubscriberReport:
     """What one subscriber got in one epoch.
 
@@ -74,7 +88,7 @@ class SubscriberReport:
     reconnecting client got nothing, each until data flowed again; ``felt`` is false for a slow reader without loss.
     ``lag_bins_us`` is the mean age (µs) of the newest message of each batch, in each of ``LAG_BINS`` equal parts of the
     window; None where no batch was read in that part. Empty at rate ``max``. ``system`` holds what only clients of this
-    system report.
+    system report; ``clock`` is None where the client took the controller's.
     """
 
     ledgers: list[LedgerCounts]
@@ -93,6 +107,7 @@ class SubscriberReport:
     drain: DrainEnd = "complete"
     lag_bins_us: list[int | None] = field(default_factory=list)
     system: dict[str, Any] | None = None
+    clock: ClientClock | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +122,11 @@ class PublisherReport:
         first_ns, last_ns: first send; last send (zmq) or last acknowledgement (kafka); ns on the step's clock.
         lag: histogram of send time − due time (µs); empty at rate ``max``.
         blocked_ns: time spent waiting for a full queue.
-        batch_bytes: the batch size handed to the producer (kafka), 0 otherwise.
         stopped_early: why it stopped before the end of the step, or "".
         unacknowledged_joined: whether there were more ranges than a report holds, so that the last of
             ``unacknowledged`` holds acknowledged sequences as well; ``acknowledged`` is exact all the same.
         system: what only clients of this system report.
+        clock: None where the client took the controller's.
     """
 
     sent: int
@@ -124,7 +139,7 @@ class PublisherReport:
     usage: ProcessUsage
     unacknowledged: list[SequenceRange] = field(default_factory=list)
     blocked_ns: int = 0
-    batch_bytes: int = 0
     stopped_early: str = ""
     unacknowledged_joined: bool = False
     system: dict[str, Any] | None = None
+    clock: ClientClock | None = None

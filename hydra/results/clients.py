@@ -49,7 +49,8 @@ def _text(value: object) -> str | None:
 
 def _publisher(r: PublisherReport, start_ns: int) -> tuple[Any, ...]:
     p50, p99 = percentiles_us(r.lag, _MIDDLE)
-    more = {k: v for k in ("blocked_ns", "system", "stopped_early", "unacknowledged_joined") if (v := getattr(r, k))}
+    more = {k: v for k in ("blocked_ns", "stopped_early", "unacknowledged_joined") if (v := getattr(r, k))}
+    more |= r.system or {}
     return (
         r.sent, r.acknowledged, r.failed, 0, 0, 0, 0, 0, None, None,
         r.first_ns - start_ns if r.first_ns else None, r.last_ns - start_ns if r.last_ns else None, r.bytes,
@@ -63,7 +64,8 @@ def _publisher(r: PublisherReport, start_ns: int) -> tuple[Any, ...]:
 def _subscriber(r: SubscriberReport, start_ns: int) -> tuple[Any, ...]:
     p50, p99 = percentiles_us(r.latency, _MIDDLE)
     ledgers = r.ledgers
-    more: dict[str, object] = {k: v for k in ("absent", "reconnects", "lag_bins_us", "system") if (v := getattr(r, k))}
+    more: dict[str, object] = {k: v for k in ("absent", "reconnects", "lag_bins_us") if (v := getattr(r, k))}
+    more |= r.system or {}
     if r.drain != "complete":
         more["drain"] = r.drain
     if not r.felt:

@@ -20,30 +20,30 @@ from hydra.model import Agent, ClusterSpec, Role, RoleSpec, Scenario
 from hydra.results.alone import alone_in
 from hydra.results.registered import added_by, sweep_of
 from hydra.results.store import ENDED_KEY, ERROR_KEY, RunStore
-from hydra.run.brokers import required
 from hydra.run.engines import Chosen
 from hydra.run.metadata import metadata
 from hydra.run.progress import Observer, duration
 from hydra.run.redaction import Redactor
 from hydra.run.runner import run
+from hydra.run.servers import required
 from hydra.system import Program, System
 
 
 def programs(system: System) -> list[Program]:
-    """The programs of all groups of a run: of clients, and of brokers if some are groups.
+    """The programs of all groups of a run: of clients, and of servers if some are groups.
 
     Raises:
         MissingDependencyError: something that one needs is not there and cannot be fetched.
     """
-    broker = system.broker()
-    return [*(system.program(role) for role in get_args(Role)), *([] if broker is None else [broker])]
+    server = system.server()
+    return [*(system.program(role) for role in get_args(Role)), *([] if server is None else [server])]
 
 
 def roles_on(agent: Agent, scenario: Scenario) -> list[str]:
     """Which of a scenario's roles could run on the agent as it is now: their constraints, and one client's need."""
     specs: dict[str, RoleSpec] = {"publisher": scenario.publisher, "subscriber": scenario.subscriber}
-    if brokers := required(scenario, is_local=False):
-        specs["server"] = brokers
+    if servers := required(scenario, is_local=False):
+        specs["server"] = servers
     return [
         role
         for role, spec in specs.items()
@@ -63,8 +63,8 @@ def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine
         PlacementError: the text names the role and the constraint or resource.
     """
     agents = its_engine.agents()
-    if brokers := required(scenario, is_local=its_engine.is_local):
-        split(brokers.count, agents, brokers, 1, role="server")
+    if servers := required(scenario, is_local=its_engine.is_local):
+        split(servers.count, agents, servers, 1, role="server")
     split(scenario.publishers, agents, scenario.publisher, cluster.max_group, role="publisher")
     split(min(scenario.sweep.clients), agents, scenario.subscriber, cluster.max_group, role="subscriber")
 

@@ -12,7 +12,7 @@ import msgspec
 from hydra import plugins
 from hydra.config import load_scenario
 from hydra.errors import ConfigError, RunDirectoryError
-from hydra.model import Scenario, Settings
+from hydra.model import Scenario
 from hydra.results.earlier import bisected, upgraded
 from hydra.results.registered import sweep_of
 from hydra.results.store import RunStore
@@ -42,13 +42,13 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
             "go on with the Hydra that made it, or start a new run",
         )
     scenario = load_scenario(name_or_path, {**first, **given})
-    if hidden := list(_hidden(msgspec.to_builtins(scenario))):
+    if hidden := list(_hidden(as_written(msgspec.to_builtins(scenario)))):
         raise ConfigError(
             f"secrets are not stored with a run: {', '.join(hidden)}",
             "give these again, with all others of the same table",
         )
     shown = redacted(scenario, Redactor.of_run(scenario))
-    difference = next(differences(complete(stored), complete(msgspec.to_builtins(shown))), None)
+    difference = next(differences(as_written(stored), as_written(msgspec.to_builtins(shown))), None)
     if difference is not None:
         raise RunDirectoryError(
             f"{directory} is a run of another scenario: {difference}", "resume it as it was started, or start a new one"
@@ -66,12 +66,14 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
     return scenario
 
 
-def complete(scenario: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored scenario with every setting that its system chooses where a file leaves it out."""
-    settings = msgspec.convert(scenario["settings"], Settings)
-    burst = settings.burst or plugins.system(scenario["system"]).burst(settings.system)
+def as_written(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored scenario by the keys of a file, with what a file may leave out."""
     known = msgspec.to_builtins(msgspec.convert(scenario, Scenario))
-    return {**known, "settings": {**known["settings"], "burst": burst}}
+    settings, native, tables = known["settings"], known["native"], known.pop("tables")
+    own = settings.pop("system")
+    settings["burst"] = settings["burst"] or plugins.system(scenario["system"]).burst(own)
+    options = native.pop("system")
+    return {**known, "settings": settings | own, "native": native | options, **tables}
 
 
 def differences(stored: object, asked: object, key: str = "") -> Iterator[str]:

@@ -68,7 +68,7 @@ class Fleet:
     def warden_tells(self, group: str, client: int, pid: int, status: int, *, replaced: bool) -> None:
         """The end of a process reaches the controller."""
         self._seq += 1
-        exit_ = ChildExit(ids=[client], seq=self._seq, pid=pid, status=status, replaced=replaced)
+        exit_ = ChildExit(incarnation=0, ids=[client], seq=self._seq, pid=pid, status=status, replaced=replaced)
         self.roster.receive(group.encode(), encode(exit_))
 
     def group_of(self, client: int) -> str:
