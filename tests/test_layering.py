@@ -78,12 +78,6 @@ CHANNEL = {
 }
 """The words that a room may say nevertheless."""
 
-NOT_CLEAN_YET = {
-    "hydra.columns.searched",
-    "hydra.columns.step",
-}
-"""Modules that name a system; none is added, and one that does so no more is taken off."""
-
 ONLY = {
     "hydra.jupyter": {
         *("hydra.jupyter", "hydra.model", "hydra.errors"),
@@ -208,8 +202,7 @@ def test_only_their_own_rooms_name_systems(module: str) -> None:
     for room, word in CHANNEL.items():
         if within(module, room):
             text = re.sub(word, "", text, flags=re.IGNORECASE)
-    named = sorted({word.lower() for word in SYSTEMS.findall(text)})
-    assert bool(named) == (module in NOT_CLEAN_YET), named
+    assert sorted({word.lower() for word in SYSTEMS.findall(text)}) == []
 
 
 def test_no_two_modules_import_each_other_in_a_circle() -> None:
