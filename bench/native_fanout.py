@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hydra.control.controller import Controller
 from hydra.control.roster import EpochAnswers
-from hydra.model import Settings
+from hydra.model import SharedSettings
 from hydra.native import build
 from hydra.wire.clock import boot_id, wall_offset_ns
 from hydra.wire.messages import Configure, Finish, PublisherEndpoint, Sent, Start, Stop
@@ -25,6 +25,7 @@ TREE = Path(__file__).resolve().parents[1]
 ROUNDS = 5
 SECONDS = 2.0
 HWM = 1000
+SYSTEM = {"sndhwm": HWM, "rcvhwm": HWM}
 PUBLISHER = 0
 
 
@@ -57,7 +58,7 @@ class Fanout:
         if not self._controller.wait_until(condition, 60):
             raise TimeoutError(what)
 
-    def measure(self, settings: Settings) -> float:
+    def measure(self, settings: SharedSettings) -> float:
         """Messages/s received inside the window by all together."""
         controller, answers = self._controller, self._begin()
         everybody = [PUBLISHER, *self._ids]
@@ -86,8 +87,8 @@ class Fanout:
         self._controller.roster.begin(self._epoch)
         return self._controller.roster.answers
 
-    def _configure(self, settings: Settings, publishers: list[PublisherEndpoint]) -> Configure:
-        return Configure(epoch=self._epoch, settings=settings, publishers=publishers, probe=True)
+    def _configure(self, settings: SharedSettings, publishers: list[PublisherEndpoint]) -> Configure:
+        return Configure(epoch=self._epoch, settings=settings, publishers=publishers, probe=True, system=SYSTEM)
 
     def close(self) -> None:
         self._controller.quit()
@@ -106,7 +107,7 @@ def bare(program: Path, subscribers: int, io_threads: int, warm_s: float) -> flo
 
 def ours(program: Path, subscribers: int, io_threads: int) -> tuple[float, float]:
     """The same of hydra-client's first two windows, on connections that are made anew."""
-    settings = Settings(rate="max", msg_batch=100, message_size=24, sndhwm=HWM, rcvhwm=HWM)
+    settings = SharedSettings(rate="max", burst=100)
     fanout = Fanout(program, subscribers, io_threads)
     try:
         return fanout.measure(settings), fanout.measure(settings)

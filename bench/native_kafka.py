@@ -17,20 +17,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from hydra.control.controller import Controller
 from hydra.control.roster import EpochAnswers
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.jars import fetch, find_java
 from hydra.kafkatest.topics import Topics
-from hydra.model import PublisherReport, Settings, SubscriberReport
+from hydra.model import PublisherReport, SharedSettings, SubscriberReport
 from hydra.native import build
 from hydra.wire.clock import boot_id, wall_offset_ns
-from hydra.wire.messages import Configure, Finish, FromController, KafkaTopic, PublisherEndpoint, Sent, Start, Stop
+from hydra.wire.messages import Configure, Finish, FromController, PublisherEndpoint, Sent, Start, Stop
 
 TREE = Path(__file__).resolve().parents[1]
 SECONDS = 2.0
@@ -44,9 +45,8 @@ JAVA_RECORDS = (4_000_000, 1_000_000)
 LOG_RECORDS = 10_000_000
 """Records that the consumers read: two to four seconds' worth for Kafka's own."""
 CLIENT = 1
-SETTINGS = Settings(
-    rate="max", msg_batch=MSG_BATCH, message_size=RECORD_BYTES, linger_ms=LINGER_MS, batch_bytes=BATCH_BYTES
-)
+SHARED = SharedSettings(rate="max", burst=MSG_BATCH, message_size=RECORD_BYTES)
+OWN = {"msg_batch": MSG_BATCH, "linger_ms": LINGER_MS, "batch_bytes": BATCH_BYTES}
 BARE_PRODUCER = (
     f"batch.size={BATCH_BYTES}",
     f"batch.num.messages={MSG_BATCH}",
@@ -71,30 +71,30 @@ class Client:
         present = self._controller.roster.present
         self._await(lambda: len(present()) == 1, "hello")
 
-    def produce(self, kafka: KafkaTopic, epoch: int, seconds: float) -> PublisherReport:
+    def produce(self, kafka: Mapping[str, Any], epoch: int, seconds: float) -> PublisherReport:
         """Sends as fast as it can."""
         answers = self._configure(kafka, epoch, [])
         stop_ns = self._start(epoch, seconds)
         self._await(lambda: answers.publisher_reports, "the publisher's report", Stop(epoch=epoch, stop_at_ns=stop_ns))
         return answers.publisher_reports[CLIENT]
 
-    def consume(self, kafka: KafkaTopic, epoch: int, sent: int) -> SubscriberReport:
+    def consume(self, kafka: Mapping[str, Any], epoch: int, sent: int) -> SubscriberReport:
         """Reads ``sent`` messages of the publisher that has the same id."""
         answers = self._configure(kafka, epoch, [PublisherEndpoint(CLIENT)])
         self._start(epoch, 0.0)
         finish = Finish(
             epoch=epoch,
             publishers=[Sent(publisher=CLIENT, sent=sent)],
-            end_offsets={0: kafka.offsets[0] + sent},
             drain_max_s=60.0,
+            system={"end_offsets": {0: kafka["offsets"][0] + sent}},
         )
         self._await(lambda: answers.subscriber_reports, "the subscriber's report", finish)
         return answers.subscriber_reports[CLIENT]
 
-    def _configure(self, kafka: KafkaTopic, epoch: int, publishers: list[PublisherEndpoint]) -> EpochAnswers:
+    def _configure(self, kafka: Mapping[str, Any], epoch: int, publishers: list[PublisherEndpoint]) -> EpochAnswers:
         self._controller.roster.begin(epoch)
         answers = self._controller.roster.answers
-        command = Configure(epoch=epoch, settings=SETTINGS, publishers=publishers, probe=False, kafka=kafka)
+        command = Configure(epoch=epoch, settings=SHARED, publishers=publishers, probe=False, system={**OWN, **kafka})
         self._await(lambda: answers.acked("configure"), "the configuration", command)
         return answers
 
@@ -134,13 +134,13 @@ class Bench:
         self._topics = Topics(bootstrap, {}, "bench")
         self._made = 0
         self._epoch = 0
-        self._log: tuple[KafkaTopic, int, int] | None = None
+        self._log: tuple[dict[str, Any], int, int] | None = None
 
-    def topic(self) -> KafkaTopic:
+    def topic(self) -> dict[str, Any]:
         """A fresh one with a partition."""
         self._made += 1
         name = self._topics.create(f"t{self._made}")
-        return KafkaTopic(bootstrap=self._bootstrap, topic=name, offsets={0: 0})
+        return {"bootstrap": self._bootstrap, "topic": name, "offsets": {0: 0}}
 
     def drop(self) -> None:
         """Deletes all topics."""
@@ -155,14 +155,14 @@ class Bench:
 
     def bare_producer(self) -> float:
         return _last_number(
-            [str(self._bare / "bare-producer"), self._bootstrap, self.topic().topic, str(SECONDS), *BARE_PRODUCER]
+            [str(self._bare / "bare-producer"), self._bootstrap, self.topic()["topic"], str(SECONDS), *BARE_PRODUCER]
         )
 
     def java_producer(self) -> float:
         records, warmup = JAVA_RECORDS
         said = _java(
             "ProducerPerformance",
-            *("--bootstrap-server", self._bootstrap, "--topic", self.topic().topic),
+            *("--bootstrap-server", self._bootstrap, "--topic", self.topic()["topic"]),
             *("--num-records", str(records), "--warmup-records", str(warmup)),
             *("--record-size", str(RECORD_BYTES), "--throughput", "-1"),
             *("--command-property", "acks=1", f"batch.size={BATCH_BYTES}", f"linger.ms={LINGER_MS:.0f}"),
@@ -193,14 +193,14 @@ class Bench:
     def bare_consumer(self) -> float:
         assert self._log is not None
         kafka, _, sent = self._log
-        return _last_number([str(self._bare / "bare-consumer"), self._bootstrap, kafka.topic, str(sent)])
+        return _last_number([str(self._bare / "bare-consumer"), self._bootstrap, kafka["topic"], str(sent)])
 
     def java_consumer(self) -> float:
         assert self._log is not None
         kafka, _, sent = self._log
         said = _java(
             "ConsumerPerformance",
-            *("--bootstrap-server", self._bootstrap, "--topic", kafka.topic),
+            *("--bootstrap-server", self._bootstrap, "--topic", kafka["topic"]),
             *("--num-records", str(sent), "--hide-header"),
         )
         return float(said.strip().splitlines()[-1].split(",")[-1])  # fetch.nMsg.sec

@@ -21,11 +21,12 @@ from pathlib import Path
 from hydra.control.controller import Controller
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
-from hydra.model import Settings
+from hydra.model import SharedSettings
 from hydra.native import build
-from hydra.wire.messages import Configure, KafkaTopic, PublisherEndpoint
+from hydra.wire.messages import Configure, PublisherEndpoint
 
 TREE = Path(__file__).resolve().parents[1]
+SHARED = SharedSettings(burst=100)
 PUBLISHER = 0
 SETTLE_S = 2.0
 AIM_BYTES = 1_200_000
@@ -56,21 +57,21 @@ def measure(program: Path, clients: int, bootstrap: str) -> None:
         if not controller.wait_until(lambda: len(roster.present()) == clients + 1, 120):
             raise TimeoutError("hello")
         topics = Topics(bootstrap, {}, f"memory{clients}")
-        kafka = KafkaTopic(bootstrap=bootstrap, topic=topics.create("t"), offsets={0: 0})
+        kafka = {"bootstrap": bootstrap, "topic": topics.create("t"), "offsets": {0: 0}}
         roster.begin(1)
         began = time.monotonic()
-        controller.tell([PUBLISHER], Configure(epoch=1, settings=Settings(), publishers=[], probe=True, kafka=kafka))
+        controller.tell([PUBLISHER], Configure(epoch=1, settings=SHARED, publishers=[], probe=True, system=kafka))
         listen = [PublisherEndpoint(PUBLISHER)]
-        controller.tell(ids, Configure(epoch=1, settings=Settings(), publishers=listen, probe=True, kafka=kafka))
+        controller.tell(ids, Configure(epoch=1, settings=SHARED, publishers=listen, probe=True, system=kafka))
         if not controller.wait_until(lambda: len(roster.answers.ready) == clients + 1, 120):
             raise TimeoutError(f"ready: {len(roster.answers.ready)}, {set(roster.answers.errors.values())}")
         ready_s = time.monotonic() - began
         # Probes go on; the next epoch without them leaves everybody idle.
         roster.begin(2)
-        end = topics.end_offsets(kafka.topic)
-        quiet = KafkaTopic(bootstrap=bootstrap, topic=kafka.topic, offsets=end)
+        end = topics.end_offsets(str(kafka["topic"]))
+        quiet = {**kafka, "offsets": end}
         everybody = [PUBLISHER, *ids]
-        controller.tell(everybody, Configure(epoch=2, settings=Settings(), publishers=[], probe=False, kafka=quiet))
+        controller.tell(everybody, Configure(epoch=2, settings=SHARED, publishers=[], probe=False, system=quiet))
         if not controller.wait_until(lambda: len(roster.answers.acked("configure")) == clients + 1, 60):
             silent = set(everybody) - roster.answers.acked("configure")
             raise TimeoutError(f"the second configuration of {sorted(silent)[:5]}: {roster.answers.errors}")

@@ -7,7 +7,6 @@ import errno
 import json
 import os
 import sys
-from datetime import datetime
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, Final, NoReturn
@@ -15,167 +14,61 @@ from typing import Any, Final, NoReturn
 import click
 from tabulate import tabulate
 
-from hydra.cluster.mesos.engine import end_run, leftovers
 from hydra.cluster.resources import format_resources
-from hydra.config.scenario import load_cluster, load_mesos, load_scenario
+from hydra.config import load_cluster, load_scenario
 from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_USAGE, HydraError, UsageError
 from hydra.jupyter.command import write_report
-from hydra.kafkatest.commands import broker, kafka_clean
 from hydra.limits import machine
 from hydra.limits.machine import raise_soft_limits
 from hydra.limits.report import check_all, needs_line
 from hydra.options import (
     COUNTS,
     PATH,
-    RATE,
     WORD,
-    kafka_flags,
+    implementation_flag,
+    keyed,
     master_flag,
-    native_flags,
-    native_zmq_flags,
     overrides,
     packing_flag,
     run_flags,
-    search_flags,
-    sweep_flags,
-    zmq_flags,
+    set_flag,
 )
 from hydra.results.catalog import catalog
-from hydra.results.conditions import columns, met, parse
-from hydra.results.store import CLIENTS_KEY
-from hydra.results.tables import json_text, markdown
 from hydra.run import launcher
+from hydra.run.command import run_scenario
+from hydra.run.engines import choose, complete
 from hydra.run.interrupts import interrupt_on_the_first
 from hydra.run.redaction import Redactor
-from hydra.run.resume import scenario_of
-from hydra.sweep import for_scenario
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class Hydra(click.Group):
+    """Has the commands of systems and engines beside its own."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In alphabetical order."""
+        complete(self)
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """None if there is none of that name."""
+        complete(self)
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=Hydra, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="hydra-scale", prog_name="hydra")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Find out how a publish-subscribe system behaves as the number of its clients grows."""
-
-
-def _run(scenario: str | Path, flags: dict[str, Any], more: dict[str, object] | None = None) -> None:
-    """Runs a scenario with these flags, prints its table and exits with the run's code."""
-    replaced = overrides(flags, flags["sets"]) | (more or {})
-    resumed: Path | None = flags["resume"]
-    if resumed is not None and flags["out"] is not None:
-        raise UsageError("--resume and --out name two run directories", "leave out --out")
-    for flag in ("advertise", "artifact"):
-        if flags[flag] is not None and flags["master"] == launcher.LOCAL:
-            raise UsageError(
-                f"--{flag} is for the agents of a Mesos master", f"name it with --master, or leave out --{flag}"
-            )
-    loaded = scenario_of(resumed, scenario, replaced) if resumed else load_scenario(scenario, replaced)
-    conditions = [parse(text, columns(loaded)) for text in flags["fail_if"]]
-    fresh = Path("runs") / f"{loaded.name}-{datetime.now():%Y%m%d-%H%M%S}"  # local time
-    order = launcher.Order(
-        master=flags["master"],
-        out=resumed or flags["out"] or fresh,
-        command_line=["hydra", *sys.argv[1:]],
-        overrides=replaced,
-        resume=resumed is not None,
-        quiet=flags["quiet"],
-        mesos=load_mesos(flags["config"], {key: flags[key] for key in ("advertise", "artifact")}),
-    )
-    code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
-    with store:
-        rows, clients = for_scenario(loaded).rows(store.results()), store.meta(CLIENTS_KEY, [])
-    click.echo(json_text(loaded, rows) if flags["as_json"] else markdown(loaded, rows, clients))
-    for line in met(conditions, rows):
-        click.echo(f"--fail-if: {line}", err=True)
-        code = code or EXIT_INCOMPLETE
-    sys.exit(code)
-
-
-@cli.command()
-@zmq_flags
-@native_flags
-@native_zmq_flags
-@sweep_flags
-@run_flags
-@click.option("--sndhwm", "sndhwms", type=COUNTS, help="High-water marks to search at; 0 is unbounded.")
-@click.option("--step-seconds", "duration", type=float, metavar="SECONDS", help="Length of a step (default: 60).")
-@search_flags
-@click.option("--loss-target", type=float, metavar="PERCENT", help="Loss below which a rate passes (default: 0.5).")
-@click.option("--no-flaky", is_flag=True, help="Leave out the slow and the reconnecting clients.")
-def zmqrate(**flags: Any) -> None:
-    """The highest rates that raw ZMQ PUB/SUB carries, by client count."""
-    more: dict[str, object] = {}
-    if flags["loss_target"] is not None:
-        more["sweep.search.loss_target"] = flags["loss_target"] / 100
-    marks = flags["sndhwms"] or []
-    if len(marks) == 1:
-        more["settings.sndhwm"] = marks[0]
-    elif marks:
-        # The original's table of its C++ clients, and one column more.
-        more |= {"sweep.search.sndhwms": marks, "sweep.search.series": ["max_rate", "loss", "nodrop"]}
-    if flags["no_flaky"]:
-        more["sweep.search.series"] = ["max_rate", "loss", *(["nodrop"] if len(marks) > 1 else [])]
-    _run("zmqrate", flags, more)
-
-
-@cli.command()
-@zmq_flags
-@native_flags
-@native_zmq_flags
-@sweep_flags
-@run_flags
-@click.option("--sndhwm", type=int, help="The publisher's high-water mark in messages; 0 is unbounded.")
-@click.option("--rate", type=RATE, help="Messages per second, or max.")
-@click.option("--duration", type=float, metavar="SECONDS", help="Length of a step.")
-def zmqfixed(**flags: Any) -> None:
-    """Raw ZMQ PUB/SUB at a fixed rate, by client count."""
-    _run("zmqfixed", flags)
-
-
-@cli.command("kafka-batch")
-@kafka_flags
-@native_flags
-@sweep_flags
-@run_flags
-@click.option("--rate", type=RATE, help="Messages per second, or max.")
-@click.option("--msg-batch", type=COUNTS, help="Messages per batch to try.")
-@click.option("--linger-ms", type=float, help="How long the producer waits for a batch to fill.")
-def kafka_batch(**flags: Any) -> None:
-    """Kafka's throughput by client count and producer batch."""
-    _run("kafka-batch", flags)
-
-
-@cli.command("kafka-fixed")
-@kafka_flags
-@native_flags
-@sweep_flags
-@run_flags
-@click.option("--rate", type=RATE, help="Messages per second, or max (default: 10000).")
-@click.option("--msg-batch", type=int, help="Messages per batch (default: 1000).")
-@click.option("--linger-ms", type=float, help="How long the producer waits for a batch to fill (default: 10).")
-def kafka_fixed(**flags: Any) -> None:
-    """Kafka at a fixed rate, by client count."""
-    _run("kafka-fixed", flags)
-
-
-@cli.command("kafka-rate")
-@kafka_flags
-@native_flags
-@sweep_flags
-@run_flags
-@search_flags
-@click.option("--msg-batch", type=int, help="Messages per batch (default: 1000).")
-@click.option("--linger-ms", type=float, help="How long the producer waits for a batch to fill (default: 10).")
-def kafka_rate(**flags: Any) -> None:
-    """The highest rate that Kafka carries without any drop, by client count."""
-    _run("kafka-rate", flags)
+    context.obj = run_scenario  # for the commands of systems, which know nothing of runs
 
 
 @cli.command("run")
 @run_flags
 @click.argument("scenario")
-def run_scenario(scenario: str, **flags: Any) -> None:
+def run_(scenario: str, **flags: Any) -> None:
     """Run any scenario: a name from conf/scenarios or a TOML file."""
-    _run(scenario, flags)
+    run_scenario(scenario, overrides(), flags)
 
 
 @cli.command()
@@ -216,7 +109,7 @@ def agents(config: Path | None, master: str, scenario: str | None, as_json: bool
             "resources": format_resources(a.resources),
             **({"could run": ", ".join(launcher.roles_on(a, required))} if required else {}),
         }
-        for a in launcher.agents(load_cluster(config), master, load_mesos(config))
+        for a in choose(master, config).agents(load_cluster(config).agents)
     ]
     click.echo(json.dumps(rows, indent=2) if as_json else tabulate(rows, headers="keys"))
 
@@ -224,16 +117,16 @@ def agents(config: Path | None, master: str, scenario: str | None, as_json: bool
 @cli.command()
 @click.argument("scenario", default="zmqrate")
 @click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml).")
-@click.option("--clients", type=COUNTS, help="Client counts to check (default: the scenario's).")
-@click.option("--client", help="Client implementation.")
+@keyed("--clients", key="sweep.clients", type=COUNTS, help="Client counts to check (default: the scenario's).")
+@implementation_flag()
 @packing_flag
-@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Replace any key of the scenario.")
-def check(scenario: str, config: Path | None, **flags: Any) -> None:
+@set_flag
+def check(scenario: str, config: Path | None, **_: Any) -> None:
     """Say what a scenario needs of this machine, and the line that mends each shortage.
 
     Exit code 3 if some row does not fit.
     """
-    loaded = load_scenario(scenario, overrides(flags, flags["sets"]))
+    loaded = load_scenario(scenario, overrides())
     launcher.system_for(loaded).program("subscriber")
     raise_soft_limits()
     rows = check_all(loaded, load_cluster(config), machine.read())
@@ -242,43 +135,6 @@ def check(scenario: str, config: Path | None, **flags: Any) -> None:
     for shortage in rows[-1].shortages:
         click.echo(str(shortage))
     sys.exit(EXIT_GOOD if all(row.fits for row in rows) else EXIT_INCOMPLETE)
-
-
-@cli.command()
-@click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml).")
-@click.option("--master", type=WORD, required=True, help="The address of a Mesos master.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def ps(config: Path | None, master: str, as_json: bool) -> None:
-    """List the runs that a Mesos master still knows, and their tasks."""
-    rows = leftovers(load_mesos(config), master)
-    click.echo(json.dumps(rows, indent=2) if as_json else tabulate(rows, headers="keys"))
-
-
-@cli.command()
-@click.argument("run", type=WORD)
-@click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml).")
-@click.option("--master", type=WORD, required=True, help="The address of a Mesos master.")
-def kill(run: str, config: Path | None, master: str) -> None:
-    """End what is left of RUN on a Mesos cluster: its framework and all its tasks."""
-    for framework in end_run(load_mesos(config), master, run):
-        click.echo(f"ended {framework}")
-
-
-@cli.command()
-@click.argument("scenario", default="zmqrate")
-@click.option("--client", help="Client implementation.")
-@click.option(
-    "--bootstrap", type=WORD, metavar="HOST:PORT", help="As in the run: with a cluster of yours, no broker is in it."
-)
-def artifact(scenario: str, **flags: Any) -> None:
-    """Make the archive that agents need for SCENARIO, for serving it yourself (--artifact)."""
-    loaded = load_scenario(scenario, overrides(flags, ()))
-    made = launcher.archive(launcher.system_for(loaded, is_local=False))
-    click.echo(f"{made.path}\nsha256 {made.sha256}")
-
-
-cli.add_command(broker)
-cli.add_command(kafka_clean)
 
 
 def main() -> None:
@@ -339,7 +195,8 @@ _LINE: Final = 800
 
 def _leave(text: str, code: int) -> NoReturn:
     """Ends with one line, in which no secret of the command line is repeated."""
-    text = Redactor.of_command(sys.argv).text(text)
+    with contextlib.suppress(HydraError):  # a system's package is damaged: that is what the text is about
+        text = Redactor.of_command(sys.argv).text(text)
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     if len(line) > _LINE:
         line = f"{line[: _LINE // 2]} … {line[-_LINE // 2 :]}"

@@ -53,8 +53,8 @@ class ClusterError(HydraError):
     """The cluster could not launch, or lost, what was asked of it."""
 
 
-class BrokerError(HydraError):
-    """The Kafka broker did not come up, went away, or refused."""
+class ServerError(HydraError):
+    """A server of the system under test did not come up, went away, or refused."""
 
 
 class ReadinessError(HydraError):

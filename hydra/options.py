@@ -1,16 +1,18 @@
-"""The flags that commands share, and how they become overrides of a scenario."""
+"""The kit of which commands are made: types of flags, the flags that commands share, and how they replace keys.
+
+A flag that replaces a key of the scenario names it (:func:`keyed`); nothing else has to know the flag.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from hydra.columns.names import LOSS
-from hydra.config.scenario import CLIENTS, parse_set
-from hydra.kafkatest.properties import parse, parse_file
+from hydra.config import parse_set
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -68,13 +70,43 @@ class RateType(click.ParamType[float | str]):
             self.fail(f"{value!r} is neither messages per second nor max", param, ctx)
 
 
+class Percent(click.types.FloatParamType):
+    """A fraction that is written in percent."""
+
+    name = "PERCENT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The fraction; fails with one line where it is no number."""
+        return super().convert(value, param, ctx) / 100
+
+
 COUNTS = Counts()
 RATE = RateType()
+PERCENT = Percent()
 WORD = Word()
 PATH = FilePath(path_type=Path)
 
 
-def _flags(*options: Callable[[_F], _F]) -> Callable[[_F], _F]:
+class Keyed(click.Option):
+    """An option whose value replaces the value of a scenario's key.
+
+    Args:
+        key: the dotted key.
+    """
+
+    def __init__(self, *args: Any, key: str, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.key = key
+
+
+def keyed(*names: str, key: str, **attributes: Any) -> Callable[[_F], _F]:
+    """A flag that replaces the value of a scenario's key; the rest is as for ``click.option``."""
+    return click.option(*names, cls=Keyed, key=key, **attributes)
+
+
+def flags(*options: Callable[[_F], _F]) -> Callable[[_F], _F]:
+    """Several flags as one decorator, in this order."""
+
     def decorate(command: _F) -> _F:
         for option in reversed(options):
             command = option(command)
@@ -83,21 +115,79 @@ def _flags(*options: Callable[[_F], _F]) -> Callable[[_F], _F]:
     return decorate
 
 
-master_flag = click.option(
-    "--master", type=WORD, default="local", show_default=True, help="local, or the address of a Mesos master."
-)
+def overrides(more: Mapping[str, object] | None = None) -> dict[str, object]:
+    """Dotted keys and values from the flags that were given to the command that runs, and from ``--set``, which wins.
 
-run_flags = _flags(
+    Args:
+        more: what the command makes of flags that have no key.
+
+    Raises:
+        ConfigError: a ``--set`` is no KEY=VALUE.
+    """
+    context = click.get_current_context()
+    options = [param for param in context.command.params if isinstance(param, Keyed)]
+    given = {option.key: context.params[str(option.name)] for option in options}
+    result = {key: value for key, value in given.items() if value is not None} | dict(more or {})
+    for text in context.params.get("sets", ()):
+        key, value = parse_set(text)
+        # Last, for it may be a part of what another flag has set.
+        result.pop(key, None)
+        result[key] = value
+    return result
+
+
+Run = Callable[[str | Path, Mapping[str, object], Mapping[str, Any]], None]
+"""Runs a scenario with these overrides and the values of ``run_flags``; it is the object of the command's context."""
+
+
+def scenario_command(
+    name: str, scenario: str | Path, *options: Callable[[_F], _F]
+) -> Callable[[Callable[..., Mapping[str, object] | None]], click.Command]:
+    """Makes a command that runs a scenario of a function, whose docstring is the command's help.
+
+    The function gets the flags that were given, and returns what it makes of those without a key.
+
+    Args:
+        name: the command's.
+        scenario: a scenario's name or path.
+        options: flags of its own, beside those of every scenario.
+    """
+
+    def decorate(function: Callable[..., Mapping[str, object] | None]) -> click.Command:
+        def callback(**values: Any) -> None:
+            run: Run = click.get_current_context().obj
+            run(scenario, overrides(function(**values)), values)
+
+        callback.__doc__ = function.__doc__
+        return click.command(name)(flags(*options, sweep_flags, run_flags)(callback))  # type: ignore[arg-type]
+
+    return decorate
+
+
+def implementation_flag(names: Sequence[str] | None = None) -> Callable[[_F], _F]:
+    """``--implementation``: one of the names, or any where the system is not known before."""
+    kind = click.Choice(list(names)) if names else WORD
+    return keyed("--implementation", "--client", "client", key="client", type=kind, help="Client implementation.")
+
+
+master_flag = click.option("--master", type=WORD, default="local", show_default=True)
+"""Its help is what the engines say (``hydra.run.engines.complete``)."""
+
+KEY_VALUE: Final = "KEY=VALUE"
+"""The metavar of flags behind whose key a secret may stand."""
+SET: Final = "--set"
+
+set_flag = click.option(SET, "sets", multiple=True, metavar=KEY_VALUE, help="Replace any key of the scenario.")
+
+run_flags = flags(
     click.option("--out", type=PATH, help="Run directory to make (default: runs/NAME-TIME)."),
     click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml)."),
     master_flag,
-    click.option("--advertise", type=WORD, metavar="ADDRESS", help="This machine's address as Mesos agents reach it."),
-    click.option(
-        "--artifact", type=WORD, metavar="URL", help="A copy of the agents' archive that you serve (hydra artifact)."
-    ),
-    click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Replace any key of the scenario."),
+    set_flag,
     click.option("--resume", type=PATH, metavar="DIR", help="Go on with the run in DIR."),
-    click.option("--repeat", type=int, metavar="N", help="Measure each row N times: mean and 95 % interval."),
+    keyed(
+        "--repeat", key="sweep.repeat", type=int, metavar="N", help="Measure each row N times: mean and 95 % interval."
+    ),
     click.option(
         "--fail-if",
         "fail_if",
@@ -108,103 +198,63 @@ run_flags = _flags(
     click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON instead of the table."),
     click.option("--quiet", is_flag=True, help="Print warnings and the table only."),
 )
-"""Flags of every command that runs a scenario."""
+"""Flags of every command that runs a scenario; those of engines are added by ``hydra.run.engines.complete``."""
 
-sweep_flags = _flags(
-    click.option("--clients", type=COUNTS, help="Subscriber counts."),
-    click.option("--message-size", type=int, metavar="BYTES", help="Bytes of a message, its 24-byte header included."),
+sweep_flags = flags(
+    keyed("--clients", key="sweep.clients", type=COUNTS, help="Subscriber counts."),
+    keyed(
+        "--message-size",
+        key="settings.message_size",
+        type=int,
+        metavar="BYTES",
+        help="Bytes of a message, its 24-byte header included.",
+    ),
 )
 """Flags of every command with a scenario of its own."""
 
-kafka_flags = _flags(
-    click.option("--bootstrap", type=WORD, metavar="HOST:PORT", help="Your own cluster (default: brokers come along)."),
-    click.option("--kafka-prop", "kafka_props", multiple=True, metavar="KEY=VALUE", help="Any client property."),
-    click.option("--kafka-prop-file", type=PATH, help="A file of them, KEY=VALUE a line: for passwords."),
-    click.option("--partitions", type=int, help="Partitions of the run's topic."),
-    click.option("--replication-factor", type=int, help="Replicas of the run's topic."),
-    click.option("--client", type=click.Choice(CLIENTS["kafka"]), help="Client implementation."),
-    click.option("--duration", type=float, metavar="SECONDS", help="Length of a step."),
-)
-"""Flags of the Kafka commands."""
+rate_flag = keyed("--rate", key="settings.rate", type=RATE, help="Messages per second, or max.")
+duration_flag = keyed("--duration", key="sweep.duration_s", type=float, metavar="SECONDS", help="Length of a step.")
 
-zmq_flags = _flags(
-    click.option("--client", type=click.Choice(CLIENTS["zmq"]), help="Client implementation."),
-    click.option("--msg-batch", type=int, help="Messages sent back to back when the publisher is behind."),
-    click.option("--rcvhwm", type=int, help="A subscriber's high-water mark in messages; 0 is unbounded."),
-    click.option("--nodrop", is_flag=True, default=None, help="Wait instead of dropping (XPUB_NODROP)."),
-)
-"""Flags of the ZMQ commands."""
-
-search_flags = _flags(
-    click.option("--start-rate", type=float, metavar="RATE", help="Where the search for a rate begins."),
-    click.option(
+search_flags = flags(
+    keyed(
+        "--start-rate",
+        key="sweep.search.start_rate",
+        type=float,
+        metavar="RATE",
+        help="Where the search for a rate begins.",
+    ),
+    keyed(
         "--search-width",
+        key="sweep.search.width",
         type=float,
         metavar="RATIO",
         help="A search ends when the upper limit of its 95 % interval is at most this times the lower (default: 1.25).",
     ),
-    click.option("--search-steps", type=int, metavar="N", help="Steps of a search at most (default: 60)."),
+    keyed(
+        "--search-steps",
+        key="sweep.search.steps",
+        type=int,
+        metavar="N",
+        help="Steps of a search at most (default: 60).",
+    ),
 )
 """Flags of the commands that search for rates."""
 
-packing_flag = click.option(
-    "--clients-per-process", type=int, metavar="K", help="native: subscribers packed into one process."
+packing_flag = keyed(
+    "--clients-per-process",
+    key="native.clients_per_process",
+    type=int,
+    metavar="K",
+    help="native: subscribers packed into one process.",
 )
 
-native_flags = _flags(
+native_flags = flags(
     packing_flag,
-    click.option("--pacing", type=click.Choice(["smooth", "bursty"]), help="native: bursty sends by whole seconds."),
+    keyed(
+        "--pacing",
+        key="native.pacing",
+        type=click.Choice(["smooth", "bursty"]),
+        help="native: bursty sends by whole seconds.",
+    ),
 )
 """Flags of what only the native clients can do, in any system."""
-
-native_zmq_flags = _flags(
-    click.option("--io-threads", type=int, help="native: libzmq's threads for input and output."),
-    click.option("--sndbuf", type=int, metavar="BYTES", help="native: the kernel's send buffer."),
-    click.option("--rcvbuf", type=int, metavar="BYTES", help="native: the kernel's receive buffer."),
-    click.option("--transport", type=click.Choice(["tcp", "ipc"]), help="native: of the data plane."),
-    click.option("--secure", is_flag=True, default=None, help="native: CURVE on the data plane."),
-)
-"""Flags of the native clients' ZMQ sockets."""
-
-_NATIVE = ("clients_per_process", "pacing", "io_threads", "sndbuf", "rcvbuf", "transport", "secure")
-_KEYS: Mapping[str, str] = {
-    "clients": "sweep.clients",
-    "duration": "sweep.duration_s",
-    "message_size": "settings.message_size",
-    "rate": "settings.rate",
-    "linger_ms": "settings.linger_ms",
-    "sndhwm": "settings.sndhwm",
-    "rcvhwm": "settings.rcvhwm",
-    "nodrop": "settings.nodrop",
-    "bootstrap": "kafka.bootstrap",
-    "partitions": "kafka.partitions",
-    "replication_factor": "kafka.replication_factor",
-    "client": "client",
-    "start_rate": "sweep.search.start_rate",
-    "search_width": "sweep.search.width",
-    "search_steps": "sweep.search.steps",
-    "repeat": "sweep.repeat",
-    **{name: f"native.{name}" for name in _NATIVE},
-}
-
-
-def overrides(flags: Mapping[str, Any], sets: tuple[str, ...]) -> dict[str, object]:
-    """Dotted keys and values from flags that were given, then from ``--set``, which wins.
-
-    Raises:
-        UsageError: a ``--set`` or ``--kafka-prop`` is no KEY=VALUE, or sets what a user may not.
-    """
-    result: dict[str, object] = {_KEYS[f]: v for f, v in flags.items() if f in _KEYS and v is not None}
-    batches = flags.get("msg_batch")
-    if isinstance(batches, list):
-        result["sweep.vary"] = {"msg_batch": batches}
-    elif batches is not None:
-        result["settings.msg_batch"] = batches
-    properties: dict[str, str] = {}
-    if flags.get("kafka_prop_file"):
-        properties |= parse_file(flags["kafka_prop_file"])
-    properties |= parse(flags.get("kafka_props", ()))
-    if properties:
-        result["kafka.properties"] = properties
-    result.update(parse_set(text) for text in sets)
-    return result

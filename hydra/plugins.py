@@ -51,6 +51,11 @@ def system(name: str) -> SystemSpec:
     raise ConfigError(f"no system {name!r} is installed", remedy)
 
 
+def table_kind(word: str) -> str:
+    """The kind of table that a scenario's ``table`` means: systems may have other words for one."""
+    return next((spec.table_words[word] for spec in systems().values() if word in spec.table_words), word)
+
+
 def _loaded(group: str) -> dict[str, Any]:
     found = {}
     for point in sorted(entry_points(group=group), key=lambda p: p.name):
@@ -61,6 +66,8 @@ def _loaded(group: str) -> dict[str, Any]:
                 f"{point.value}, the entry point {point.name!r} of {group}, cannot be loaded: {e}",
                 "reinstall the package that brings it, or remove it",
             ) from e
+    if not found:  # Hydra's own are installed with it
+        raise ConfigError(f"no entry point of {group} is installed", "install Hydra again: make install")
     return found
 
 

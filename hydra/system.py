@@ -1,17 +1,16 @@
-"""What the runner needs of a system under test; ``zmqtest`` and ``kafkatest`` each provide one."""
+"""What generic code needs of a system: what it is (``SystemSpec``), and what it does for a run (``System``)."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, get_args
 
 import click
 
-from hydra.model import Figure, Role, Scenario
-from hydra.wire.messages import KafkaTopic
+from hydra.model import Figure, Role, Scenario, ServerSpec, Settings
 
 Waiting = Callable[[Callable[[], bool], float], bool]
 """Waits until a condition holds, for at most so many seconds, and says whether it does.
@@ -37,25 +36,27 @@ def wait_alone(condition: Callable[[], bool], timeout_s: float) -> bool:
 class Program:
     """How an agent starts a group of one kind: the group's own flags are appended to ``command``.
 
-    ``files`` are what it needs beside Hydra's modules, by their name in the package ``hydra``.
+    ``files`` are what it needs beside Hydra's modules, by their name in the package ``hydra``; ``libraries`` are the
+    distributions that it imports beside those of ``hydra.control.LIBRARIES``, with what these need in turn.
     """
 
     command: tuple[str, ...]
     environment: Mapping[str, str]
     files: Mapping[str, Path] = field(default_factory=dict)
+    libraries: tuple[str, ...] = ()
 
 
-class Brokers(Protocol):
-    """Brokers of our own, wherever they run."""
+class Servers(Protocol):
+    """Servers of our own, wherever they run."""
 
-    version: str
+    versions: Mapping[str, str]
     """Of what they run, once started."""
 
     def start(self) -> str:
         """Brings them up; returns their address for clients. May be called again after ``stop``.
 
         Raises:
-            BrokerError, MissingDependencyError, PlacementError: they cannot be.
+            ServerError, MissingDependencyError, PlacementError: they cannot be.
         """
 
     def failure(self) -> str:
@@ -63,6 +64,29 @@ class Brokers(Protocol):
 
     def stop(self) -> None:
         """Ends them with all their data; may be called twice."""
+
+
+class ServerCluster(Protocol):
+    """How a system's servers become one, each of which has told where it will listen (``host:port``, with commas).
+
+    Whoever starts servers (:class:`Servers`) is given one of these, and has each server start with what ``join`` says.
+    """
+
+    def join(self, endpoints: Sequence[str]) -> list[dict[str, Any] | None]:
+        """What each server has to know of the others to start, in their order; a cluster of its own by every call."""
+
+    def address(self, endpoints: Sequence[str]) -> str:
+        """Their address for clients."""
+
+    def up(self, address: str) -> bool:
+        """Whether those that were joined last all answer there; asked on a thread, may take about a second."""
+
+    def warm_up(self, address: str) -> None:
+        """Whatever makes fresh servers as quick as they will be; on a thread, ends by itself within some 30 s.
+
+        Raises:
+            ServerError: it did not succeed.
+        """
 
 
 class System(Protocol):
@@ -75,48 +99,65 @@ class System(Protocol):
             UsageError: a property cannot be used, or a program is missing.
         """
 
-    def open(self, run: str, folder: Path, wait: Waiting, brokers: Brokers | None = None) -> None:
-        """Brings up what is needed (a broker, a topic), with its files under ``folder``.
+    def open(self, run: str, folder: Path, wait: Waiting, servers: Servers | None = None) -> None:
+        """Brings up what is needed on the side of the servers, with its files under ``folder``.
 
         Args:
             run: the run's name.
             folder: the run's directory.
             wait: how this and every later call waits for others.
-            brokers: those on the cluster's agents, where ``broker`` has named a program for them.
+            servers: those on the cluster's agents, where ``server`` has named a program for them.
 
         Raises:
-            BrokerError, MissingDependencyError, PlacementError: it cannot.
+            ServerError, MissingDependencyError, PlacementError: it cannot.
         """
 
     def program(self, role: Role) -> Program:
         """The program of a role's clients."""
 
-    def broker(self) -> Program | None:
-        """The program of a broker on an agent; None if none are to be there."""
+    def server(self) -> Program | None:
+        """The program of a server on an agent; None if none are to be there."""
 
-    def topic(self) -> KafkaTopic | None:
-        """Where the next step's data goes, with the offsets at which it starts; None where there are no topics.
+    def cluster(self) -> ServerCluster | None:
+        """How servers on agents become one; None as above."""
+
+    def configure(self, settings: Settings) -> dict[str, Any] | None:
+        """The ``system`` object of the next step's ``configure``: what is the system's own, and where its data goes.
+
+        Asked once whenever a step is begun, before anybody is configured.
 
         Raises:
-            StepError: brokers of our own do not tell, and count as failed from now on.
-            BrokerError: the user's do not.
+            StepError: servers of our own do not tell, and count as failed from now on.
+            ServerError: the user's do not.
         """
 
-    def end_offsets(self) -> dict[int, int]:
-        """The offsets at which this step's data ends, by partition; empty where there are none. Errors as above."""
+    def finish(self) -> dict[str, Any] | None:
+        """The ``system`` object of ``finish``: where this step's data ends. Errors as above."""
+
+    def proof(self, settings: Settings) -> Hashable:
+        """What a subscriber's readiness depends on beside the processes at both ends.
+
+        While it stays the same, whoever has received everything of a step is ready for the next one.
+        """
+
+    def log_end(self, settings: Settings) -> int | None:
+        """The messages in the servers' log, where nothing but its growth tells what they took.
+
+        None with all other settings: publishers get acknowledgements, or nobody keeps a log. Errors as above.
+        """
 
     def failure(self) -> str:
         """Why this system can carry no more steps just now, or ""; returns at once."""
 
     def revive(self) -> None:
-        """Recovers from a failure, by a new broker for instance, or waits for the recovery.
+        """Recovers from a failure, by a new server for instance, or waits for the recovery.
 
         Raises:
-            BrokerError: it did not end.
+            ServerError: it did not end.
         """
 
     def stored_bytes(self) -> int:
-        """What brokers of our own keep of the last steps on this machine's disk: the next ones take its place."""
+        """What servers of our own keep of the last steps on this machine's disk: the next ones take its place."""
 
     def metadata(self) -> dict[str, str]:
         """What to record of it: versions, its configuration, no secrets."""
@@ -126,6 +167,16 @@ class System(Protocol):
 
     def close(self) -> None:
         """Removes all that :meth:`open` made; may be called twice."""
+
+
+def programs(system: System) -> list[Program]:
+    """The programs of all groups of a run: of clients, and of servers if some are groups.
+
+    Raises:
+        MissingDependencyError: something that one needs is not there and cannot be fetched.
+    """
+    server = system.server()
+    return [*(system.program(role) for role in get_args(Role)), *([] if server is None else [server])]
 
 
 # --- what a system tells of itself ----------------------------------------------------------------------------------
@@ -163,7 +214,7 @@ class Footprint:
 
 @dataclass(frozen=True, slots=True)
 class ServerFootprint:
-    """What one server of a system (a broker) takes on its machine.
+    """What one server of a system takes on its machine.
 
     ``connections`` is how many of its descriptors each client takes; ``record_bytes`` what it keeps of a message beside
     its payload, 0 where it keeps none on disk; ``most_bytes_a_second`` the fastest that one was seen to write.
@@ -218,14 +269,14 @@ Refusal = tuple[tuple[str, ...], str, str]
 """Why a scenario cannot be: the key's path, what is wrong, what to try."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SystemSpec:
     """Everything that generic code knows of a system.
 
     Attributes:
         name: in scenarios, and of its entry point.
-        title: for people, such as ``raw ZMQ PUB/SUB``.
-        queue: what fills when the system is the bottleneck, for verdicts: ``broker``, ``high-water mark``.
+        title: for people.
+        queue: what fills when the system is the bottleneck, for verdicts, such as ``high-water mark``.
         settings: a frozen dataclass: what can change between two steps beside what all systems share; every field has
             a default, checks in ``__post_init__`` raise ValueError. In a scenario's [settings] its fields stand beside
             the shared ones.
@@ -234,19 +285,26 @@ class SystemSpec:
         native: its further keys under [native], a frozen dataclass; None: it has none.
         implementations: footprint by name; the default first.
         servers: footprint of a server that Hydra brings along; None: the system has none.
-        server_spec: how many servers, where and with what; None as above.
-        flags: options of its commands, by the name that the callback gets: the dotted key of a scenario.
-        commands: click commands, added to ``hydra``.
-        scenarios: the names of those in ``conf/scenarios`` that are its own.
+        server_spec: how many servers, where and with what, unless a scenario says so; None as above.
+        aliases: other names of keys in scenarios and ``--set``: the dotted key by the dotted alias, both of one table.
+        table_words: other words for a scenario's ``table``.
+        elsewhere: flags that name servers of the user's own (``hydra.options.keyed``), for commands that prepare a run.
+        commands: click commands, added to ``hydra`` (``hydra.options.scenario_command`` makes those that run a
+            scenario). An option that takes KEY=VALUE, which may be a secret, has that as its metavar.
+        scenarios: a folder with further scenarios, which are known by their names like those of ``conf/scenarios``.
         columns: what its clients report that others do not.
         differs: settings in which a run is compared with another one of this system.
         make: the system for a run: the scenario, whether its servers are groups on agents, whether these are local.
         check: what is wrong with a scenario that its types cannot see.
         burst: messages sent back to back where a scenario does not say so, from the system's settings.
+        group: the consumer group that a step's subscribers are members of, each message going to at least one of them;
+            "": there is none, each message goes to all of them.
         reference: the published table of the experiment that a scenario repeats; None: there is none.
         secrets: values of a scenario that must not be seen.
+        users: names that may stand before a secret in HTTP's basic authentication.
         is_secret: whether what stands under this (dotted) key must not be seen.
         servers_of: how many servers of ours a scenario needs.
+        copies_of: on how many servers each message is kept.
     """
 
     name: str
@@ -259,13 +317,20 @@ class SystemSpec:
     tables: Mapping[str, type] = field(default_factory=dict)
     native: type | None = None
     servers: ServerFootprint | None = None
-    flags: Mapping[str, str] = field(default_factory=dict)
+    server_spec: ServerSpec | None = None
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    table_words: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: Sequence[Callable[[Any], Any]] = ()
     commands: Sequence[click.Command] = ()
+    scenarios: Path | None = None
     columns: Sequence[ReportColumn] = ()
     differs: Sequence[str] = ()
     check: Callable[[Scenario], Iterable[Refusal]] = lambda _: ()
     burst: Callable[[Mapping[str, Figure]], int] = lambda _: 100
+    group: Callable[[Settings], str] = lambda _: ""
     reference: Callable[[Scenario], Reference | None] = lambda _: None
     secrets: Callable[[Scenario], Iterable[str]] = lambda _: ()
+    users: Callable[[Scenario], Iterable[str]] = lambda _: ()
     is_secret: Callable[[str], bool] = lambda _: False
     servers_of: Callable[[Scenario], int] = lambda _: 0
+    copies_of: Callable[[Scenario], int] = lambda _: 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -12,10 +12,10 @@ import msgspec
 
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
-from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, SubscriberReport
+from hydra.model import Figure, Histogram, LedgerCounts, ProcessUsage, PublisherReport, Settings, SubscriberReport
 from hydra.run.deployment import Deployment
 from hydra.run.step import Stepper
-from hydra.system import System
+from hydra.system import System, SystemSpec
 from hydra.wire.messages import (
     Ack,
     Configure,
@@ -44,8 +44,9 @@ class Channel:
     """A publisher and subscribers that answer at once, over a channel that loses what it is told to.
 
     ``report_after_s`` says how long a subscriber drains, ``start_ack_after_s`` how long a client takes to acknowledge a
-    start, ``unacknowledged`` what the publisher reports as that; ``told_at`` is what has been sent, with the time (ns)
-    and the client, ``told`` without the time.
+    start, ``unacknowledged`` what the publisher reports as that, ``proof_of`` what readiness depends on beside the
+    processes, ``log`` how much is in the servers' log, one time that it is asked for after the other; ``told_at`` is
+    what has been sent, with the time (ns) and the client, ``told`` without the time.
     """
 
     subscribers: range
@@ -53,6 +54,8 @@ class Channel:
     report_after_s: Callable[[int], float] = lambda _: 0.0
     start_ack_after_s: Callable[[int], float] = lambda _: 0.0
     unacknowledged: list[tuple[int, int]] = field(default_factory=list)
+    proof_of: Callable[[Settings], object] = lambda _: None
+    log: list[int] = field(default_factory=list)
     now_ns: int = 10**12
     told_at: list[tuple[int, int, FromController]] = field(default_factory=list)
     evicted: list[int] = field(default_factory=list)
@@ -76,6 +79,7 @@ class Channel:
             cast(Controller, self),
             cast(Deployment, self),
             cast(System, self),
+            cast(SystemSpec, self),
             30.0,
             drain_max_s,
             lambda *_: None,
@@ -127,15 +131,28 @@ class Channel:
     def evict(self, clients: Iterable[int]) -> None:
         self.evicted += sorted(clients)
 
-    # --- a system --------------------------------------------------------------------------------------------------
+    # --- a system and its specification ----------------------------------------------------------------------------
 
-    def topic(self) -> None: ...
+    def burst(self, _: Mapping[str, Figure]) -> int:
+        return 100
+
+    def group(self, settings: Settings) -> str:
+        return f"group-{settings.message_size}"
+
+    def configure(self, settings: Settings) -> dict[str, object]:
+        return {"where": "here"}
+
+    def finish(self) -> dict[str, object]:
+        return {"until": "now"}
+
+    def proof(self, settings: Settings) -> object:
+        return self.proof_of(settings)
+
+    def log_end(self, settings: Settings) -> int | None:
+        return self.log.pop(0) if self.log else None
 
     def failure(self) -> str:
         return ""
-
-    def end_offsets(self) -> dict[int, int]:
-        return {}
 
     # --- the clients -----------------------------------------------------------------------------------------------
 

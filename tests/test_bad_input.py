@@ -78,6 +78,8 @@ def checked(code: object, out: str, err: str) -> str:
         ((*ZMQ, "--sndhwm", "99999999999999"), "settings.sndhwm: must be 0 to 2147483647"),
         ((*ZMQ, "--rcvhwm", "99999999999999"), "settings.rcvhwm: must be 0 to 2147483647"),
         ((*ZMQ, "--msg-batch", "99999999999"), "settings.msg_batch: must be 1 to 1000000"),
+        ((*ZMQ, "--set", "settings.msg_batch=0"), "burst must be at least 1 message"),
+        ((*ZMQ, "--set", "settings.msg_batch=10000000"), "settings.msg_batch: must be 1 to 1000000"),
         ((*ZMQ, "--message-size", "3"), "message_size must be 24"),
         ((*ZMQ, "--repeat", "99999999999"), "sweep.repeat: must be 1 to 10000, not 99999999999"),
         ((*ZMQ, "--repeat", "9" * 5000), "--repeat"),
@@ -124,9 +126,19 @@ def checked(code: object, out: str, err: str) -> str:
         (("kafka-fixed", "--bootstrap", "a b:1"), "is no address"),
         (("kafka-fixed", "--bootstrap", "http://h:1"), "is no address"),
         (("kafka-fixed", "--bootstrap", "h:1\nh:2"), "is no address"),
-        ((*ZMQ, "--advertise", "1.2.3.4"), "--advertise is for the agents of a Mesos master; name it"),
-        ((*ZMQ, "--artifact", "http://h/x"), "--artifact is for the agents of a Mesos master; name it"),
+        (
+            (*ZMQ, "--advertise", "1.2.3.4"),
+            "--advertise is for another --master: the address of a Mesos master; name",
+        ),
+        (
+            (*ZMQ, "--artifact", "http://h/x"),
+            "--artifact is for another --master: the address of a Mesos master; name",
+        ),
         ((*ZMQ, "--master", ""), "'--master': it is empty"),
+        (
+            (*ZMQ, "--master", "http://host"),
+            "--master http://host is of no engine that is installed; write local, or",
+        ),
         ((*ZMQ, "--master", "host:port"), "--master host:port is no address"),
         ((*ZMQ, "--master", "a b"), "--master a b is no address"),
         ((*ZMQ, "--master", LONG), "is no address"),
@@ -164,6 +176,15 @@ def checked(code: object, out: str, err: str) -> str:
         (("agents", "--for", ""), "'--for': it is empty"),
         # keys, values, properties
         (("run", "zmqfixed", "--set", "settings.ratee=3"), "did you mean rate"),
+        (
+            ("run", "zmqfixed", "--set", "settings.acks=1"),
+            "settings.acks: unknown key; it is of system kafka",
+        ),
+        (("run", "zmqfixed", "--set", "settings.sndhw=1"), "settings.sndhw: unknown key; did you mean sndhwm"),
+        (
+            ("run", "kafka-fixed", "--set", "sweep.vary.rcvhwm=[1]"),
+            "sweep.vary.rcvhwm: unknown key; it is of",
+        ),
         (("run", "zmqfixed", "--set", "nonsense"), "--set nonsense: not of the form key=value"),
         ((*ZMQ, "--set", "x=" + "[" * 20_000), "--set x: not a TOML value"),
         ((*ZMQ, "--set", "description=\udcff"), "argument 5 is not UTF-8"),

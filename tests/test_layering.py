@@ -15,6 +15,9 @@ import pytest
 
 HOUSE = Path(__file__).resolve().parents[1] / "hydra"
 
+ROOMS = [".".join(spec.parent.relative_to(HOUSE.parent).parts) for spec in sorted(HOUSE.rglob("spec.py"))]
+"""Those of systems and engines: entry points name them. A newcomer needs no line in this file."""
+
 TIERS = {
     # Lowest first. A room uses rooms of lower tiers and of its own.
     "nouns": ["hydra", "hydra.model", "hydra.errors"],
@@ -28,7 +31,9 @@ TIERS = {
         "hydra.cluster.resources",
         "hydra.cluster.splitting",
         "hydra.cluster.mesos.translate",
+        "hydra.cluster.mesos.offered",
         "hydra.cluster.mesos.state",
+        "hydra.cluster.mesos.settings",
         "hydra.control.bounded",
         "hydra.control.outstanding",
         "hydra.client.pacing",
@@ -45,17 +50,22 @@ TIERS = {
         "hydra.client",
         "hydra.system",
         "hydra.plugins",
+        "hydra.options",
         "hydra.servers",
         "hydra.limits",
         "hydra.native",
     ],
-    "systems": ["hydra.zmqtest", "hydra.kafkatest"],
+    "rooms": ROOMS,
     "runs": ["hydra.run", "hydra.jupyter"],
-    "command": ["hydra.options", "hydra.cli"],
+    "command": ["hydra.cli"],
 }
 
-STRANGERS = [{"hydra.zmqtest", "hydra.kafkatest"}]
-"""Rooms of one tier that know nothing of each other."""
+NAMES = {
+    room.removeprefix("hydra.cluster."): room
+    for room in ROOMS
+    if room.startswith("hydra.cluster.") and room != "hydra.cluster.local"  # that is a word of every day
+}
+"""What is named in one room only, in code and in comments."""
 
 ONLY = {
     "hydra.jupyter": {
@@ -140,15 +150,15 @@ def breaches(known: Sources) -> list[str]:
 
 def judge(fact: str, module: str, used: str) -> Iterator[str]:
     names = list(TIERS)
-    tier, room = place(module)
+    tier, _ = place(module)
     library = used.split(".")[0]
     if library == "hydra":
-        used_tier, used_room = place(used)
+        used_tier, _ = place(used)
         if used_tier > tier >= 0:
             yield f"{fact}: {names[tier]!r} may not use {names[used_tier]!r}, which is above it"
-        for strangers in STRANGERS:
-            if {room, used_room} <= strangers and room != used_room:
-                yield f"{fact}: {room} and {used_room} never use each other"
+        mine, theirs = (next((room for room in ROOMS if within(m, room)), "") for m in (module, used))
+        if mine and theirs and mine != theirs:
+            yield f"{fact}: {mine} and {theirs} never use each other"
         for limited, allowed in ONLY.items():
             if within(module, limited) and not any(within(used, a) for a in allowed):
                 yield f"{fact}: {limited} uses only {', '.join(sorted(allowed))}"
@@ -167,6 +177,11 @@ def third_parties(known: Sources, module: str) -> set[str]:
 
 def test_every_import_follows_the_layers() -> None:
     assert breaches(sources()) == []
+
+
+@pytest.mark.parametrize(("word", "room"), NAMES.items())
+def test_only_its_own_room_names_an_engine(word: str, room: str) -> None:
+    assert [m for m, text in sources().items() if word in text.lower() and not within(m, room)] == []
 
 
 def test_no_two_modules_import_each_other_in_a_circle() -> None:
@@ -207,11 +222,12 @@ def test_every_room_in_the_tables_is_spelt_as_it_is_in_the_house() -> None:
         ("hydra.client.group", "from hydra.run.runner import run", "'parts' may not use 'runs'"),
         ("hydra.wire.messages", "from hydra.control import controller", "'pure' may not use 'parts'"),
         ("hydra.wire.messages", "from ..control import controller", "'pure' may not use 'parts'"),
+        ("hydra.cluster.local.engine", "import hydra.cluster.mesos.state", "never use each other"),
         ("hydra.zmqtest.system", "from hydra.kafkatest.topics import Topics", "never use each other"),
         ("hydra.kafkatest.system", "import hydra.zmqtest", "never use each other"),
         ("hydra.results.store", "import zmq.utils", "only hydra.control, hydra.zmqtest, hydra.client.member"),
         ("hydra.zmqtest.pyzmq", "from kafka import KafkaProducer", "only hydra.kafkatest may import kafka"),
-        ("hydra.cluster.local", "import pymesos", "only hydra.cluster.mesos.driver may import pymesos"),
+        ("hydra.cluster.local.engine", "import pymesos", "only hydra.cluster.mesos.driver may import pymesos"),
         ("hydra.jupyter.report", "import hydra.run.step", "hydra.jupyter uses only"),
         ("hydra.helpers", "", "has no place in TIERS"),
     ],

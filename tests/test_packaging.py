@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import hydra
-from hydra.config.scenario import conf_dir, load_cluster, load_scenario, scenarios
+from hydra.config import conf_dir, load_cluster, load_scenario, scenarios
 
 TREE = Path(__file__).resolve().parents[1]
 PARTS = ("pyproject.toml", "setup.py", "README.md", "hydra", "conf")

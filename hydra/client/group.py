@@ -249,7 +249,9 @@ class _Parent:
             return
         # Who is stranded may be so because the controller is gone; then nobody is to come back.
         replaced = code != EXIT_STRANDED and self._incarnations[client] < self._options.respawns
-        line = json.dumps({"id": client, "pid": pid, "status": code, "replaced": replaced})
+        incarnation = self._incarnations[client]
+        death = {"id": client, "incarnation": incarnation, "pid": pid, "status": code, "replaced": replaced}
+        line = json.dumps(death)
         os.write(self._warden_pipe, line.encode() + b"\n")
         if replaced:
             self._waiting.append(client)

@@ -110,9 +110,7 @@ def warden_main(kind: Kind, credentials: Credentials, group: str, ids: Sequence[
             *lines, buffer = (buffer + data).split(b"\n")
             for line in lines:
                 death = json.loads(line)
-                exit_ = ChildExit(
-                    ids=[death["id"]], seq=1, pid=death["pid"], status=death["status"], replaced=death["replaced"]
-                )
+                exit_ = ChildExit(ids=[death.pop("id")], seq=1, **death)
                 if not exit_.replaced:
-                    gone[death["id"]] = exit_
+                    gone[exit_.ids[0]] = exit_
                 control.send(exit_)

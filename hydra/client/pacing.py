@@ -31,15 +31,15 @@ class Pacer:
         rate: messages/s, or ``"max"``, which has no due times.
         start_ns: when message 0 is due.
         stop_ns: the end of the window.
-        msg_batch: most messages that are handed out at a time.
+        burst: most messages that are handed out at a time.
     """
 
-    __slots__ = ("_denominator", "_numerator", "msg_batch", "sent", "start_ns", "stop_ns", "total")
+    __slots__ = ("_denominator", "_numerator", "burst", "sent", "start_ns", "stop_ns", "total")
 
-    def __init__(self, rate: Rate, start_ns: int, stop_ns: int, msg_batch: int) -> None:
+    def __init__(self, rate: Rate, start_ns: int, stop_ns: int, burst: int) -> None:
         self.start_ns = start_ns
         self.stop_ns = stop_ns
-        self.msg_batch = msg_batch
+        self.burst = burst
         self.sent = 0
         self.total: int | None = None
         """Messages of the whole schedule; None at rate ``max``."""
@@ -61,16 +61,16 @@ class Pacer:
         return ((now_ns - self.start_ns + 1) * self._denominator - 1) // self._numerator + 1
 
     def due(self, now_ns: int) -> int:
-        """How many messages may be sent now, at most ``msg_batch``."""
+        """How many messages may be sent now, at most ``burst``."""
         if now_ns < self.start_ns or self.done(now_ns):
             return 0
         if self.total is None:
-            return self.msg_batch
+            return self.burst
         waiting = min(self._count_by(now_ns), self.total) - self.sent
-        return waiting if waiting < self.msg_batch else self.msg_batch
+        return waiting if waiting < self.burst else self.burst
 
     def times(self, count: int, now_ns: int) -> npt.NDArray[np.uint64]:
-        """What the headers of the next ``count`` (at most ``msg_batch``) messages carry: due times, ns.
+        """What the headers of the next ``count`` (at most ``burst``) messages carry: due times, ns.
 
         At rate ``max`` it is ``now_ns`` for all of them.
         """

@@ -171,7 +171,7 @@ class _Sending:
         self._id = client
         self._size = command.settings.message_size
         self._transport = transport
-        self._pacer = Pacer(command.settings.rate, start.start_at_ns, start.stop_at_ns, command.settings.msg_batch)
+        self._pacer = Pacer(command.settings.rate, start.start_at_ns, start.stop_at_ns, command.burst)
         self._paced = command.settings.rate != "max"
         self._lag = LatencyRecorder()
         self._usage = UsageMeter()
@@ -263,7 +263,7 @@ class _Sending:
             usage=self._usage.read(),
             unacknowledged=unacknowledged,
             blocked_ns=self._blocked_ns,
-            batch_bytes=self._transport.batch_bytes,
             stopped_early=self.stopped_early,
             unacknowledged_joined=joined,
+            system=self._transport.report_system(),
         )

@@ -13,7 +13,7 @@ from hydra.client.transport import SubscriberTransport
 from hydra.client.usage import UsageMeter
 from hydra.control.bounded import add_absence
 from hydra.control.client import ControlClient
-from hydra.model import DrainEnd, Settings, SubscriberReport
+from hydra.model import DrainEnd, SharedSettings, SubscriberReport
 from hydra.wire.clock import StepClock
 from hydra.wire.header import unpack_batch
 from hydra.wire.histogram import LatencyRecorder
@@ -89,7 +89,10 @@ class Subscriber:
         elif self._report is not None:
             self._control.send(self._report)
         else:
-            step.finish(message)
+            try:
+                step.finish(message)
+            except ValueError as e:
+                self._control.send(Error(ids=[self._id], seq=1, epoch=message.epoch, message=str(e)[:4000]))
 
     def _configure(self, command: Configure) -> None:
         if command.epoch < self._epoch:
@@ -116,7 +119,7 @@ class _Receiving:
         self.epoch = command.epoch
         self.ready = not command.probe
         self.proven = False
-        self._settings: Settings = command.settings
+        self._settings: SharedSettings = command.settings
         self._transport = transport
         self._ledger = Ledger()
         self._publishers = {p.publisher for p in command.publishers}
@@ -182,8 +185,13 @@ class _Receiving:
         self._stop_ns = min(self._stop_ns, stop_at_ns)
 
     def finish(self, command: Finish) -> None:
-        """Learns what to expect; from now on the step is drained."""
+        """Learns what to expect; from now on the step is drained.
+
+        Raises:
+            ValueError: the system's part of the command is none; it is not obeyed.
+        """
         if self._finish is None:
+            self._transport.undrained(command.system)
             self._finish = command
             now_ns = time.monotonic_ns()
             self._heard_ns = now_ns
@@ -260,7 +268,7 @@ class _Receiving:
         if finish is None:
             return False
         now_ns = time.monotonic_ns()
-        undrained = self._transport.undrained(finish.end_offsets)
+        undrained = self._transport.undrained(finish.system)
         # Partitions are not in order with each other: while one holds something, the last sequence proves nothing.
         if not undrained and self._ledger.has_last(finish.publishers):
             self._ended = "complete"
@@ -289,11 +297,12 @@ class _Receiving:
             stale=self._ledger.stale,
             latency=self._latency.histogram(),
             usage=self._usage.read(),
-            undrained=self._transport.undrained(self._finish.end_offsets),
+            undrained=self._transport.undrained(self._finish.system),
             absent=self._absent,
             reconnects=self._reconnects,
             # A slow reader whose buffers never filled lost nothing: nobody can have noticed that it was slow.
             felt=self._settings.receive_rate is None or any(ledger.missing for ledger in ledgers),
             drain=self._ended,
             lag_bins_us=self._lag.means_us() if self._lag is not None else [],
+            system=self._transport.report_system(),
         )

@@ -6,13 +6,15 @@ thread. Sequences and times are the business of the publisher and subscriber loo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
 
 from hydra.control.client import ControlClient
 from hydra.model import Role, SequenceRange
-from hydra.wire.messages import Configure
+from hydra.wire.messages import Configure, SystemObject
 
 DEAF_AT_MOST_S: Final = 0.1
 """How long a transport waits for data when the control channel cannot wake it."""
@@ -33,6 +35,21 @@ class Delivery:
     unacknowledged: list[SequenceRange] = field(default_factory=list)
 
 
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def read_system(system: SystemObject, kind: type[T]) -> T:
+    """The ``system`` object of a command as its system's own type, which forbids unknown fields; null is an empty one.
+
+    Raises:
+        ValueError: a field is unknown, is missing or cannot have this value; the text names it.
+    """
+    try:
+        return msgspec.convert(system or {}, kind, str_keys=True)
+    except msgspec.ValidationError as e:
+        raise ValueError(f"in the system's part of the command: {e}") from None
+
+
 class PublisherTransport(Protocol):
     """The sending side of a system."""
 
@@ -40,14 +57,15 @@ class PublisherTransport(Protocol):
     def marks_end(self) -> bool:
         """Whether an end marker tells a subscriber something.
 
-        It does where a connection keeps the order and nothing else (Kafka: end offsets) says where the data ends.
+        It does where a connection keeps the order and nothing else says where the data ends.
         """
 
     def configure(self, command: Configure) -> str:
         """Takes the settings of the next step, rebuilding the connection only where the library demands it.
 
-        Returns the data endpoint that subscribers connect to, "" where the system has none. Forgets the deliveries
-        of the last step. Raises OSError or ValueError with a text for the user.
+        ``command.system`` is the system's own, see :func:`read_system`. Returns the data endpoint that subscribers
+        connect to, "" where the system has none. Forgets the deliveries of the last step. Raises OSError or ValueError
+        with a text for the user.
         """
 
     def probe(self, message: bytes) -> None:
@@ -67,11 +85,10 @@ class PublisherTransport(Protocol):
         """Waits at most ``timeout_s`` for outstanding answers, probes included; True when none to a message is left."""
 
     def delivery(self) -> Delivery | None:
-        """Acknowledgements so far; None where the system has none (zmq; Kafka with acks 0)."""
+        """Acknowledgements so far; None where the system has none."""
 
-    @property
-    def batch_bytes(self) -> int:
-        """The batch size handed to the producer in bytes (Kafka), 0 otherwise."""
+    def report_system(self) -> dict[str, Any] | None:
+        """What only this system's publishers report of a step."""
 
     def close(self) -> None:
         """Drops the connection at once, without waiting for anything; may be called twice."""
@@ -81,7 +98,7 @@ class SubscriberTransport(Protocol):
     """The receiving side of a system."""
 
     def configure(self, command: Configure) -> None:
-        """Takes the settings, connects to the publishers or seeks to the start offsets. Errors as for publishers."""
+        """Takes the settings, connects to the publishers or seeks to the start. Errors as for publishers."""
 
     def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
         """One drained batch: waits at most ``timeout_s`` for a message, then takes what is there, up to ``limit``.
@@ -92,8 +109,18 @@ class SubscriberTransport(Protocol):
     def reconnect(self) -> tuple[int, int]:
         """Closes the connection and opens a new one; the interval without one, ns on CLOCK_MONOTONIC."""
 
-    def undrained(self, end_offsets: Mapping[int, int]) -> int:
-        """Messages known to be waiting: the sum of end offset − position (Kafka); 0 where nobody can know."""
+    def undrained(self, system: SystemObject) -> int:
+        """Messages known to be waiting; 0 where nobody can know. Asked often.
+
+        Args:
+            system: that of ``finish``.
+
+        Raises:
+            ValueError: it is not what this system says there.
+        """
+
+    def report_system(self) -> dict[str, Any] | None:
+        """What only this system's subscribers report of a step."""
 
     def close(self) -> None:
         """Drops the connection at once; may be called twice."""

@@ -1,7 +1,7 @@
 """Marathon's placement constraints. Pure.
 
-Semantics: https://mesosphere.github.io/marathon/docs/constraints.html. An agent without the attribute is refused
-by every operator except UNLIKE.
+Semantics: docs/docs/constraints.md of https://github.com/d2iq-archive/marathon. An agent without the attribute is
+refused by every operator except UNLIKE.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one interface behind which a cluster runs groups; nothing above it knows which engine that is."""
+"""The one interface behind which a cluster runs groups, and what an engine tells of itself (:class:`EngineSpec`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 import click
 
 from hydra.model import Agent, Group, GroupEvent, GroupState, Launch
+from hydra.system import Program
 
 GONE: Final[frozenset[GroupState]] = frozenset({"finished", "failed", "killed", "lost"})
 """The states of a group that has ended."""
@@ -77,6 +78,9 @@ class GroupEvents:
         return taken
 
 
+# --- what an engine tells of itself ----------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class Opening:
     """What an engine is opened with.
@@ -86,9 +90,9 @@ class Opening:
         agents: those that the cluster file declares.
         settings: the engine's own, of its ``settings`` type.
         run: the run's name.
-        folder: the run's directory; made when something is put there.
-        programs: the commands of the groups that will be launched, as they are started on this machine.
-        files: what they need beside Hydra's modules, by their name in the package ``hydra``.
+        folder: the run's directory, which an engine makes when it writes something there.
+        programs: the programs of the groups that will be launched, as they are started on this machine. It may take
+            seconds, as files that they need may have to be fetched; an engine whose agents have them never asks.
     """
 
     master: str
@@ -96,8 +100,12 @@ class Opening:
     settings: Any
     run: str
     folder: Path
-    programs: Sequence[Sequence[str]] = ()
-    files: Mapping[str, Path] = field(default_factory=dict)
+    programs: Callable[[], Sequence[Program]]
+
+
+@dataclass(frozen=True, slots=True)
+class NoSettings:
+    """The settings of an engine that has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,26 +113,33 @@ class EngineSpec:
     """Everything that generic code knows of an engine.
 
     Attributes:
-        name: of its entry point, and of its table in the cluster file.
-        handles: whether a ``--master`` is one of this engine's. The first engine that says so takes it.
+        name: of its entry point, and of its table in the cluster file. A ``--master`` that is this name, or begins
+            with ``NAME://``, is this engine's.
+        masters: what to write behind ``--master`` for it, as a part of a sentence: ``the address of a … master``.
         is_local: whether its groups run on this machine, so that its limits are theirs.
-        open: the engine for a run, closed at the end of the context.
+        open: the engine for a run, closed at the end of the context. Its errors are those of a command that cannot
+            begin: UsageError, ClusterError, MissingDependencyError.
         agents: the agents with what is free on each; registers nothing. Takes ``--master``, the agents of the cluster
             file and the settings.
-        settings: a frozen dataclass; every field has a default.
-        environment: settings that may stand in the environment instead: its variable by the field.
+        handles: whether another ``--master`` is this engine's. The first engine that says so takes it.
+        settings: a frozen dataclass of texts, numbers and booleans; every field has a default, and ``__post_init__``
+            raises ValueError for what cannot be. Of a field with ``repr=False`` no value is ever shown.
+        bounds: the least and the most of its numbers, by field.
+        environment: texts that may stand in the environment instead: the variable's name by field.
         flags: click options that every command that runs a scenario gets; each names a field of the settings.
         commands: click commands, added to ``hydra``.
-        secrets: values of the settings that must not be seen; ``users`` are names that may stand before one in HTTP's
-            basic authentication.
+        secrets: values of the settings that must not be seen.
+        users: names that may stand before a secret in HTTP's basic authentication.
     """
 
     name: str
-    handles: Callable[[str], bool]
+    masters: str
     is_local: bool
     open: Callable[[Opening], AbstractContextManager[Engine]]
     agents: Callable[[str, Sequence[Agent], Any], list[Agent]]
-    settings: type
+    handles: Callable[[str], bool] = lambda _: False
+    settings: type = NoSettings
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     flags: Sequence[click.Option] = ()
     commands: Sequence[click.Command] = ()

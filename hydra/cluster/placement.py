@@ -49,7 +49,7 @@ def place(agents: Iterable[Agent], groups: Sequence[Group], running: Iterable[La
     shall not take the only place of one that cannot. The result depends on nothing but the arguments.
 
     Args:
-        agents: with their free resources. An agent that stands there several times (several Mesos offers) counts as
+        agents: with their free resources. An agent that stands there several times (in several offers) counts as
             one with the sum.
         groups: what to place.
         running: groups that run already; their resources are not part of what is free.

@@ -1,4 +1,4 @@
-"""Attributes and resources in Mesos' own syntax, and the arithmetic of resources. Pure."""
+"""Attributes and resources as agents declare them, `cpus:4;mem:15000`, and the arithmetic of resources. Pure."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def parse_resources(text: str) -> Resources:
 
 
 def format_resources(resources: Resources) -> str:
-    """Resources in Mesos' syntax, the inverse of ``parse_resources``; what is zero is left out."""
+    """Resources as they are written, the inverse of ``parse_resources``; what is zero is left out."""
     parts = [f"{name}:{_number(getattr(resources, name))}" for name in _SCALARS if getattr(resources, name)]
     if resources.ports:
         parts.append(f"ports:[{','.join(f'{first}-{last}' for first, last in resources.ports)}]")
@@ -192,7 +192,7 @@ def subtract(left: Resources, right: Resources) -> Resources:
 
 def _pairs(text: str, kind: str, example: str) -> Iterable[tuple[str, str]]:
     for part in text.split(";"):
-        if not part.strip():  # Mesos accepts a trailing or doubled semicolon
+        if not part.strip():  # a trailing or doubled semicolon is accepted
             continue
         name, colon, value = (piece.strip() for piece in part.partition(":"))
         if not (colon and value and _NAME.fullmatch(name)):

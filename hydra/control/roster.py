@@ -24,6 +24,7 @@ from hydra.wire.messages import (
     ProtocolError,
     Ready,
     Report,
+    Reports,
     decode_from_client,
 )
 
@@ -268,6 +269,9 @@ class Roster:
                 answers.errors.update(dict.fromkeys(message.ids, message.message))
             case Report():
                 self._report(message)
+            case Reports():
+                for report in message.each():
+                    self._report(report)
 
     def _report(self, message: Report) -> None:
         answers, client = self.answers, message.ids[0]

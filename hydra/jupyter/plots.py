@@ -184,7 +184,8 @@ def _tried(run: Run) -> list[tuple[str, str, Marked]]:
     groups: dict[tuple[int, int, bool], Marked] = {}
     for r in sorted(run.results, key=_rate):
         if r.status == "ok" and r.plan.cohort.kind == "none":
-            key = (r.plan.clients, r.plan.settings.sndhwm, r.plan.settings.nodrop)
+            own = r.plan.settings.system
+            key = (r.plan.clients, int(own.get("sndhwm") or 0), bool(own.get("nodrop")))
             groups.setdefault(key, []).append((dict(r.figures), "" if r.figures.get("passed") else "did not pass"))
     several = len({key[1:] for key in groups}) > 1
     return [

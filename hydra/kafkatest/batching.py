@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from hydra.model import Settings
-
 BATCH_HEADER_BYTES: Final = 61
 """baseOffset 8, batchLength 4, partitionLeaderEpoch 4, magic 1, crc 4, attributes 2, lastOffsetDelta 4,
 baseTimestamp 8, maxTimestamp 8, producerId 8, producerEpoch 2, baseSequence 4, record count 4."""
@@ -49,12 +47,7 @@ def batch_bytes(msg_batch: int, message_size: int) -> int:
     return min(total, LARGEST_BATCH_BYTES)
 
 
-def producer_batch_bytes(settings: Settings) -> int:
-    """The batch size in bytes of a step: as set, or derived from ``msg_batch`` and ``message_size``."""
-    return settings.batch_bytes or batch_bytes(settings.msg_batch, settings.message_size)
-
-
-def request_bytes(settings: Settings) -> int:
+def request_bytes(largest_batch: int, message_size: int) -> int:
     """The largest produce request that a step needs to be allowed to send: one batch, or one message, and its frame."""
-    largest = max(producer_batch_bytes(settings), batch_bytes(1, settings.message_size))
+    largest = max(largest_batch, batch_bytes(1, message_size))
     return max(1_000_000, largest + 2 * LIBRDKAFKA_SLACK_BYTES)

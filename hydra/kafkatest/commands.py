@@ -1,18 +1,95 @@
-"""``hydra broker``: a Kafka of our own that lives on between runs. ``hydra kafka-clean``: what runs left on others."""
+"""The commands that measure Kafka, ``hydra broker``, and ``hydra kafka-clean``."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
-from hydra.config.scenario import load_scenario
-from hydra.errors import BrokerError, UsageError
-from hydra.kafkatest import daemon, properties
-from hydra.kafkatest.folders import state_folder
-from hydra.kafkatest.leftovers import clean
-from hydra.kafkatest.records import FOLDER, Records
-from hydra.kafkatest.topics import Topics
+from hydra.config import load_scenario
+from hydra.errors import ServerError, UsageError
+from hydra.kafkatest import properties
+from hydra.kafkatest.footprints import IMPLEMENTATIONS
+from hydra.kafkatest.settings import spec_of
+from hydra.options import (
+    COUNTS,
+    KEY_VALUE,
+    PATH,
+    WORD,
+    duration_flag,
+    flags,
+    implementation_flag,
+    keyed,
+    native_flags,
+    rate_flag,
+    scenario_command,
+    search_flags,
+)
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+bootstrap_flag = keyed(
+    "--bootstrap",
+    key="kafka.bootstrap",
+    type=WORD,
+    metavar="HOST:PORT",
+    help="Your own cluster (default: brokers come along).",
+)
+
+_kafka_flags = flags(
+    bootstrap_flag,
+    click.option("--kafka-prop", "kafka_props", multiple=True, metavar=KEY_VALUE, help="Any client property."),
+    click.option("--kafka-prop-file", type=PATH, help="A file of them, KEY=VALUE a line: for passwords."),
+    keyed("--partitions", key="kafka.partitions", type=int, help="Partitions of the run's topic."),
+    keyed("--replication-factor", key="kafka.replication_factor", type=int, help="Replicas of the run's topic."),
+    implementation_flag(list(IMPLEMENTATIONS)),
+    duration_flag,
+    native_flags,
+)
+
+
+def _batch_flags(batch: int, linger_ms: int) -> Callable[[_F], _F]:
+    return flags(
+        keyed("--msg-batch", key="settings.msg_batch", type=int, help=f"Messages per batch (default: {batch})."),
+        _linger_flag(f" (default: {linger_ms})"),
+    )
+
+
+def _linger_flag(default: str = "") -> Callable[[_F], _F]:
+    text = f"How long the producer waits for a batch to fill{default}."
+    return keyed("--linger-ms", key="settings.linger_ms", type=float, help=text)
+
+
+@scenario_command(
+    "kafka-batch",
+    "kafka-batch",
+    _kafka_flags,
+    rate_flag,
+    click.option("--msg-batch", "batches", type=COUNTS, help="Messages per batch to try."),
+    _linger_flag(),
+)
+def kafka_batch(batches: list[int] | None, **values: Any) -> dict[str, object]:
+    """Kafka's throughput by client count and producer batch."""
+    return {**_properties(**values), **({"sweep.vary": {"msg_batch": batches}} if batches is not None else {})}
+
+
+@scenario_command("kafka-fixed", "kafka-fixed", _kafka_flags, rate_flag, _batch_flags(1000, 10))
+def kafka_fixed(**values: Any) -> dict[str, object]:
+    """Kafka at a fixed rate, by client count."""
+    return _properties(**values)
+
+
+@scenario_command("kafka-rate", "kafka-rate", _kafka_flags, search_flags, _batch_flags(1000, 10))
+def kafka_rate(**values: Any) -> dict[str, object]:
+    """The highest rate that Kafka carries without any drop, by client count."""
+    return _properties(**values)
+
+
+def _properties(kafka_props: tuple[str, ...], kafka_prop_file: Path | None, **_: Any) -> dict[str, object]:
+    given = (properties.parse_file(kafka_prop_file) if kafka_prop_file else {}) | properties.parse(kafka_props)
+    return {"kafka.properties": given} if given else {}
 
 
 @click.group()
@@ -23,6 +100,8 @@ def broker() -> None:
 @broker.command()
 def up() -> None:
     """Start the broker and print its address."""
+    from hydra.kafkatest import daemon
+
     started = daemon.up()
     click.echo(f"broker up at {started.bootstrap} (pid {started.pid}); use it with --bootstrap {started.bootstrap}")
 
@@ -30,21 +109,25 @@ def up() -> None:
 @broker.command()
 def down() -> None:
     """Stop the broker and remove its data."""
+    from hydra.kafkatest import daemon
+
     click.echo("broker down" if daemon.down() else "no broker was running")
 
 
 @broker.command()
 def status() -> None:
     """Say whether the broker runs; exit code 1 if it does not."""
+    from hydra.kafkatest import daemon
+
     found = daemon.status()
     if found is None:
-        raise BrokerError("no broker is running", "start one with hydra broker up")
+        raise ServerError("no broker is running", "start one with hydra broker up")
     click.echo(f"broker up at {found.bootstrap} (pid {found.pid})")
 
 
 @click.command("kafka-clean")
 @click.option("--bootstrap", required=True, metavar="HOST:PORT", help="The cluster.")
-@click.option("--kafka-prop", "properties_", multiple=True, metavar="KEY=VALUE", help="As in the run.")
+@click.option("--kafka-prop", "properties_", multiple=True, metavar=KEY_VALUE, help="As in the run.")
 @click.option("--kafka-prop-file", "file", type=click.Path(path_type=Path), help="A file of them: for passwords.")
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path, exists=True, file_okay=False))
 def kafka_clean(bootstrap: str, properties_: tuple[str, ...], file: Path | None, runs: tuple[Path, ...]) -> None:
@@ -57,7 +140,13 @@ def kafka_clean(bootstrap: str, properties_: tuple[str, ...], file: Path | None,
         raise UsageError("--bootstrap is empty", "name your cluster: host:port")
     # As a run would take them.
     given = (properties.parse_file(file) if file else {}) | properties.parse(properties_)
-    spec = load_scenario("kafka-fixed", {"kafka.bootstrap": bootstrap, "kafka.properties": given}).kafka
+    spec = spec_of(load_scenario("kafka-fixed", {"kafka.bootstrap": bootstrap, "kafka.properties": given}))
+    # Not before it is needed: it takes the libraries of Kafka's clients.
+    from hydra.kafkatest.folders import state_folder
+    from hydra.kafkatest.leftovers import clean
+    from hydra.kafkatest.records import FOLDER, Records
+    from hydra.kafkatest.topics import Topics
+
     topics = Topics(spec.bootstrap, spec.properties, "")
     topics.reach()
     found = clean(topics, Records(state_folder() / FOLDER, *(run / FOLDER for run in runs)))

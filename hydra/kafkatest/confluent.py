@@ -7,21 +7,22 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import confluent_kafka
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from hydra.client import group
 from hydra.client.acks import AckLedger
-from hydra.client.transport import DEAF_AT_MOST_S, Delivery, Kind
+from hydra.client.transport import DEAF_AT_MOST_S, Delivery, Kind, read_system
 from hydra.errors import UsageError
 from hydra.kafkatest import batching
 from hydra.kafkatest.complaint import Complaint, text
 from hydra.kafkatest.properties import confluent_config
-from hydra.model import Role, Settings
+from hydra.kafkatest.wire import KafkaConfigure, KafkaFinish
+from hydra.model import Role
 from hydra.wire.header import unpack_batch
-from hydra.wire.messages import Configure, KafkaTopic
+from hydra.wire.messages import Configure, SystemObject
 
 if TYPE_CHECKING:
     from hydra.control.client import ControlClient
@@ -83,15 +84,15 @@ class Publisher:
 
     def configure(self, command: Configure) -> str:
         """See transport.py. A change of properties, acks, linger, batch or compression makes a new producer."""
-        kafka, settings = _kafka(command), command.settings
-        config = _producer_config(self._client, kafka, settings)
+        kafka = read_system(command.system, KafkaConfigure)
+        config = _producer_config(self._client, kafka, command.settings.message_size)
         if self._producer is None or config != self._built_from:
             self.close()
             self._complaint.forget()
             self._producer = _made(Producer, {**config, "error_cb": self._complaint})
             self._built_from = config
         self._partitions = _partitions(self._producer, kafka.topic, self._complaint)
-        self._topic, self._epoch, self._acks = kafka.topic, command.epoch, settings.acks
+        self._topic, self._epoch, self._acks = kafka.topic, command.epoch, kafka.acks
         self._batch_bytes = int(config["batch.size"])
         self._ledger, self._last_ack_ns = AckLedger(), 0
         self._delivered.clear()
@@ -153,10 +154,9 @@ class Publisher:
         ledger = self._ledger
         return Delivery(ledger.acknowledged, ledger.failed, ledger.pending, self._last_ack_ns, ledger.unacknowledged())
 
-    @property
-    def batch_bytes(self) -> int:
+    def report_system(self) -> dict[str, Any]:
         """``batch.size`` as the producer got it."""
-        return self._batch_bytes
+        return {"batch_bytes": self._batch_bytes}
 
     def close(self) -> None:
         """See transport.py. What was not sent is thrown away."""
@@ -204,7 +204,7 @@ class Subscriber:
 
     def configure(self, command: Configure) -> None:
         """See transport.py. The connection is kept unless the cluster or the properties changed."""
-        kafka = _kafka(command)
+        kafka = read_system(command.system, KafkaConfigure)
         config = _consumer_config(self._client, kafka)
         if self._consumer is None or config != self._built_from:
             self.close()
@@ -243,9 +243,13 @@ class Subscriber:
             consumer.list_topics(self._topic, timeout=RECONNECT_WAIT_S)
         return began_ns, time.monotonic_ns()
 
-    def undrained(self, end_offsets: Mapping[int, int]) -> int:
-        """See transport.py."""
+    def undrained(self, system: SystemObject) -> int:
+        """See transport.py: the sum of end offset − position."""
+        end_offsets = read_system(system, KafkaFinish).end_offsets
         return sum(max(0, end - self._positions.get(p, 0)) for p, end in end_offsets.items())
+
+    def report_system(self) -> None:
+        """There is nothing to add."""
 
     def close(self) -> None:
         """See transport.py."""
@@ -290,13 +294,7 @@ class Subscriber:
             self._failure = error
 
 
-def _kafka(command: Configure) -> KafkaTopic:
-    if command.kafka is None:
-        raise ValueError("configure names no Kafka topic")
-    return command.kafka
-
-
-def _common_config(client: int, kafka: KafkaTopic, role: Role) -> dict[str, str | int | float]:
+def _common_config(client: int, kafka: KafkaConfigure, role: Role) -> dict[str, str | int | float]:
     try:
         given = confluent_config(kafka.properties, role)
     except UsageError as e:
@@ -309,23 +307,23 @@ def _common_config(client: int, kafka: KafkaTopic, role: Role) -> dict[str, str 
     }
 
 
-def _producer_config(client: int, kafka: KafkaTopic, settings: Settings) -> dict[str, str | int | float]:
-    size = settings.batch_bytes or batching.batch_bytes(settings.msg_batch, settings.message_size)
-    slack = 0 if settings.batch_bytes else batching.LIBRDKAFKA_SLACK_BYTES
+def _producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> dict[str, str | int | float]:
+    size = kafka.batch_bytes or batching.batch_bytes(kafka.msg_batch, message_size)
+    slack = 0 if kafka.batch_bytes else batching.LIBRDKAFKA_SLACK_BYTES
     return {
-        "message.max.bytes": min(batching.request_bytes(settings), batching.LIBRDKAFKA_MOST_BYTES),
-        "queue.buffering.max.messages": max(QUEUE_MESSAGES, 4 * settings.msg_batch),
+        "message.max.bytes": min(batching.request_bytes(size, message_size), batching.LIBRDKAFKA_MOST_BYTES),
+        "queue.buffering.max.messages": max(QUEUE_MESSAGES, 4 * kafka.msg_batch),
         **_common_config(client, kafka, "publisher"),
-        "acks": settings.acks,
-        "linger.ms": settings.linger_ms,
-        "compression.type": settings.compression,
+        "acks": kafka.acks,
+        "linger.ms": kafka.linger_ms,
+        "compression.type": kafka.compression,
         "batch.size": min(size + slack, batching.LARGEST_BATCH_BYTES),
-        "batch.num.messages": min(settings.msg_batch, batching.LIBRDKAFKA_MOST_MESSAGES),
+        "batch.num.messages": min(kafka.msg_batch, batching.LIBRDKAFKA_MOST_MESSAGES),
         "enable.idempotence": "false",
     }
 
 
-def _consumer_config(client: int, kafka: KafkaTopic) -> dict[str, str | int | float]:
+def _consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, str | int | float]:
     return {
         **_common_config(client, kafka, "subscriber"),
         # The library insists on a group; one of its own, never joined, keeps it apart from everybody.

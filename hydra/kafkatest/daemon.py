@@ -11,7 +11,7 @@ from typing import Final
 
 import psutil
 
-from hydra.errors import BrokerError
+from hydra.errors import ServerError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.folders import state_folder
 from hydra.kafkatest.jars import locked
@@ -47,23 +47,23 @@ def up(state: Path | None = None, *, conf: Path | None = None, host: str = "127.
     """Starts a broker that stays until ``down``.
 
     Raises:
-        BrokerError: one runs already, or it did not come up.
+        ServerError: one runs already, or it did not come up.
         MissingDependencyError: Java or Maven is missing.
     """
     state = state or _home()
     with locked(state / "lock"):
         running = _running(state)
         if running is not None:
-            raise BrokerError(f"a broker runs already at {running.bootstrap}", "hydra broker down ends it")
+            raise ServerError(f"a broker runs already at {running.bootstrap}", "hydra broker down ends it")
         _clear(state)
         broker = EmbeddedBroker(state / DATA, conf=conf, log=state / LOG, host=host)
         bootstrap = broker.start()
         try:
             pids = broker.pids
             if pids is None:
-                raise BrokerError("the broker ended at once", f"see {state / LOG}")
+                raise ServerError("the broker ended at once", f"see {state / LOG}")
             found = BrokerDaemon(
-                bootstrap, broker.version, pids[0], psutil.Process(pids[0]).create_time(), str(state / DATA)
+                bootstrap, broker.versions["kafka"], pids[0], psutil.Process(pids[0]).create_time(), str(state / DATA)
             )
             unfinished = state / f"{STATE_FILE}.new"
             unfinished.write_text(json.dumps(asdict(found)))

@@ -25,13 +25,14 @@ from kafka.errors import (
 
 from hydra.client import group
 from hydra.client.acks import AckLedger
-from hydra.client.transport import DEAF_AT_MOST_S, Delivery, Kind
+from hydra.client.transport import DEAF_AT_MOST_S, Delivery, Kind, read_system
 from hydra.errors import UsageError
 from hydra.kafkatest import batching
 from hydra.kafkatest.complaint import ENDED
 from hydra.kafkatest.properties import kafka_python_config
-from hydra.model import Role, Settings
-from hydra.wire.messages import Configure, KafkaTopic
+from hydra.kafkatest.wire import KafkaConfigure, KafkaFinish
+from hydra.model import Role
+from hydra.wire.messages import Configure, SystemObject
 
 if TYPE_CHECKING:
     from hydra.control.client import ControlClient
@@ -113,19 +114,17 @@ class Publisher:
 
     def configure(self, command: Configure) -> str:
         """See transport.py. A change of properties, acks, linger, batch or compression makes a new producer."""
-        topic, settings = _kafka(command), command.settings
-        config = _producer_config(self._client, topic, settings)
+        kafka, size = read_system(command.system, KafkaConfigure), command.settings.message_size
+        config = _producer_config(self._client, kafka, size)
         with _explained():
             if self._producer is None or config != self._built_from:
                 self.close()
                 self._producer = KafkaProducer(**config)
                 self._built_from = config
-            self._partitions = sorted(self._producer.partitions_for(topic.topic))
-        self._topic, self._acks = topic.topic, settings.acks
+            self._partitions = sorted(self._producer.partitions_for(kafka.topic))
+        self._topic, self._acks = kafka.topic, kafka.acks
         self._batch_bytes = config["batch_size"]
-        self._most_in_flight = min(
-            max(IN_FLIGHT_MESSAGES, 4 * settings.msg_batch), max(1, IN_FLIGHT_BYTES // settings.message_size)
-        )
+        self._most_in_flight = min(max(IN_FLIGHT_MESSAGES, 4 * kafka.msg_batch), max(1, IN_FLIGHT_BYTES // size))
         self._ledger, self._last_ack_ns = AckLedger(), 0
         self._in_flight.clear()
         return ""
@@ -190,10 +189,9 @@ class Publisher:
         ledger = self._ledger
         return Delivery(ledger.acknowledged, ledger.failed, ledger.pending, self._last_ack_ns, ledger.unacknowledged())
 
-    @property
-    def batch_bytes(self) -> int:
+    def report_system(self) -> dict[str, Any]:
         """``batch_size`` as the producer got it."""
-        return self._batch_bytes
+        return {"batch_bytes": self._batch_bytes}
 
     def close(self) -> None:
         """See transport.py. What was not sent is thrown away."""
@@ -244,9 +242,9 @@ class Subscriber:
 
     def configure(self, command: Configure) -> None:
         """See transport.py. The connection is kept unless the cluster or the properties changed."""
-        topic = _kafka(command)
-        config = _consumer_config(self._client, topic)
-        positions = {TopicPartition(topic.topic, p): offset for p, offset in topic.offsets.items()}
+        kafka = read_system(command.system, KafkaConfigure)
+        config = _consumer_config(self._client, kafka)
+        positions = {TopicPartition(kafka.topic, p): offset for p, offset in kafka.offsets.items()}
         if self._consumer is None or config != self._config:
             self.close()
             self._config = config
@@ -276,10 +274,14 @@ class Subscriber:
         self._open()
         return began_ns, time.monotonic_ns()
 
-    def undrained(self, end_offsets: Mapping[int, int]) -> int:
-        """See transport.py."""
+    def undrained(self, system: SystemObject) -> int:
+        """See transport.py: the sum of end offset − position."""
+        end_offsets = read_system(system, KafkaFinish).end_offsets
         positions = {tp.partition: position for tp, position in self._positions.items()}
         return sum(max(0, end - positions.get(p, 0)) for p, end in end_offsets.items())
+
+    def report_system(self) -> None:
+        """There is nothing to add."""
 
     def close(self) -> None:
         """See transport.py."""
@@ -303,15 +305,9 @@ class Subscriber:
                 self._consumer.seek(partition, offset)
 
 
-def _kafka(command: Configure) -> KafkaTopic:
-    if command.kafka is None:
-        raise ValueError("configure names no Kafka topic")
-    return command.kafka
-
-
-def _common_config(client: int, topic: KafkaTopic, role: Role) -> dict[str, Any]:
+def _common_config(client: int, kafka: KafkaConfigure, role: Role) -> dict[str, Any]:
     try:
-        given = kafka_python_config(topic.properties, role)
+        given = kafka_python_config(kafka.properties, role)
     except UsageError as e:
         raise ValueError(str(e)) from None
     needed = {"sasl_plain_username", "sasl_plain_password"} if given.get("sasl_mechanism") in _WITH_PASSWORD else set()
@@ -320,30 +316,31 @@ def _common_config(client: int, topic: KafkaTopic, role: Role) -> dict[str, Any]
     return {
         "bootstrap_timeout_ms": CONNECT_TIMEOUT_MS,
         **given,
-        "bootstrap_servers": topic.bootstrap.split(","),
+        "bootstrap_servers": kafka.bootstrap.split(","),
         "client_id": f"hydra-{client}",
         # Its own metrics cost a tenth of the rate.
         "metrics_enabled": False,
     }
 
 
-def _producer_config(client: int, topic: KafkaTopic, settings: Settings) -> dict[str, Any]:
+def _producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> dict[str, Any]:
+    size = kafka.batch_bytes or batching.batch_bytes(kafka.msg_batch, message_size)
     return {
-        "max_request_size": batching.request_bytes(settings),
+        "max_request_size": batching.request_bytes(size, message_size),
         "max_block_ms": CONNECT_TIMEOUT_MS,
-        **_common_config(client, topic, "publisher"),
-        "acks": "all" if settings.acks == "all" else int(settings.acks),
-        "linger_ms": settings.linger_ms,
-        "compression_type": None if settings.compression == "none" else settings.compression,
-        "batch_size": batching.producer_batch_bytes(settings),
+        **_common_config(client, kafka, "publisher"),
+        "acks": "all" if kafka.acks == "all" else int(kafka.acks),
+        "linger_ms": kafka.linger_ms,
+        "compression_type": None if kafka.compression == "none" else kafka.compression,
+        "batch_size": size,
         "enable_idempotence": False,
         "allow_auto_create_topics": False,
     }
 
 
-def _consumer_config(client: int, topic: KafkaTopic) -> dict[str, Any]:
+def _consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, Any]:
     return {
-        **_common_config(client, topic, "subscriber"),
+        **_common_config(client, kafka, "subscriber"),
         "group_id": None,
         "auto_offset_reset": "none",
         "enable_auto_commit": False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from hydra.errors import BrokerError
+from hydra.errors import ServerError
 from hydra.kafkatest.records import Record, Records
 from hydra.kafkatest.topics import PREFIX, Topics
 from hydra.servers.owner import Owner, start_of, this_process, why_not_dead
@@ -50,7 +50,7 @@ def clean(topics: Topics, records: Records, among: Iterable[str] | None = None) 
         among: the topics to look at; None is all that bear Hydra's name.
 
     Raises:
-        BrokerError: the cluster does not answer.
+        ServerError: the cluster does not answer.
     """
     there = topics.describe()
     known, me = records.all(), this_process()
@@ -63,7 +63,7 @@ def clean(topics: Topics, records: Records, among: Iterable[str] | None = None) 
             continue
         try:
             was_there = topics.remove(topic)
-        except BrokerError as e:
+        except ServerError as e:
             found.append(Leftover(topic, e.what))
             continue
         records.remove(topic)

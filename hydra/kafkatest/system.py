@@ -6,26 +6,28 @@ import contextlib
 import secrets
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
-from hydra.errors import BrokerError, RunDirectoryError, StepError
+from hydra.errors import RunDirectoryError, ServerError, StepError
 from hydra.kafkatest.accepted import check_values
 from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.cluster import KafkaCluster
 from hydra.kafkatest.folders import state_folder, stored_bytes
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.leftovers import clean
+from hydra.kafkatest.program import KIND
 from hydra.kafkatest.properties import kafka_python_config
 from hydra.kafkatest.records import FOLDER, Record, Records
+from hydra.kafkatest.settings import spec_of
 from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, topic_part
 from hydra.kafkatest.watch import Watch
-from hydra.model import Role, Scenario
+from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
 from hydra.servers.owner import this_process
-from hydra.system import Brokers, Program, Waiting, wait_alone
-from hydra.wire.messages import KafkaTopic
+from hydra.system import Program, ServerCluster, Servers, Waiting, wait_alone
 
 COMES_BACK_WITHIN_S: Final = 30.0
 """How long the user's cluster has, between two steps, to answer again."""
@@ -34,6 +36,9 @@ _KEPT_MS: Final = 3_600_000
 """For how long brokers of our own keep messages at least, beside two steps."""
 CLEAN: Final = "hydra kafka-clean --bootstrap … removes it"
 _MODULES: Final = {"kafka-python": "hydra.kafkatest.kafka_python", "confluent-kafka": "hydra.kafkatest.confluent"}
+_CONFLUENT: Final = ("confluent-kafka", "typing-extensions")
+LIBRARIES: Final = {"confluent-kafka": _CONFLUENT, "kafka-python": ("kafka-python", "crc32c", *_CONFLUENT)}
+"""What the clients in Python import beside what all do; a test runs them with these alone."""
 
 
 class KafkaSystem:
@@ -47,11 +52,11 @@ class KafkaSystem:
 
     def __init__(self, scenario: Scenario, *, deploy: bool = False, is_local: bool = True) -> None:
         self._scenario = scenario
-        self._spec = scenario.kafka
+        self._spec = spec_of(scenario)
         self._deploy = deploy
         self._is_local = is_local
-        self._deployed: Brokers | None = None
-        self._broker: Brokers | None = None
+        self._deployed: Servers | None = None
+        self._broker: Servers | None = None
         self._mute = ""
         self._topics: Topics | None = None
         self._watch: Watch | None = None
@@ -83,7 +88,7 @@ class KafkaSystem:
             find_java()
         fetch()
 
-    def open(self, run: str, folder: Path, wait: Waiting, brokers: Brokers | None = None) -> None:
+    def open(self, run: str, folder: Path, wait: Waiting, servers: Servers | None = None) -> None:
         """Starts the brokers or reaches the user's cluster, and creates the run's topic.
 
         What a killed predecessor of this run left on the user's cluster is removed.
@@ -92,7 +97,7 @@ class KafkaSystem:
         self._run = f"{topic_part(run)}-{secrets.token_hex(4)}"
         self._folder = folder
         self._wait = wait
-        self._deployed = brokers
+        self._deployed = servers
         self._bring_up()
 
     def _bring_up(self) -> None:
@@ -135,7 +140,7 @@ class KafkaSystem:
         def settled() -> bool:
             # Once this is closed, nothing depends on them but the topic's end.
             if self._topics is not None and (failure := self.failure()):
-                raise BrokerError(failure)
+                raise ServerError(failure)
             return condition()
 
         return self._wait(settled, timeout_s)
@@ -149,42 +154,61 @@ class KafkaSystem:
             return Program(command("kafka", role, self._scenario.native), {})
         kind = "kafka-pub" if role == "publisher" else "kafka-sub"
         module = _MODULES[self._scenario.client]
-        return Program((sys.executable, "-m", module, kind), {"OPENBLAS_NUM_THREADS": "1"})
+        libraries = LIBRARIES[self._scenario.client]
+        return Program((sys.executable, "-m", module, kind), {"OPENBLAS_NUM_THREADS": "1"}, libraries=libraries)
 
-    def broker(self) -> Program | None:
+    def server(self) -> Program | None:
         """One Kafka, with its jars and settings."""
         if not self._deploy:
             return None
         files = {f"conf/kafka/{path.name}": path for path in conf_folder().iterdir() if path.is_file()}
         files |= {f"conf/kafka/{JARS}/{path.name}": path for path in fetch().folder.glob("*.jar")}
-        command = (sys.executable, "-m", "hydra.kafkatest.node", "kafka-broker")
+        command = (sys.executable, "-m", "hydra.kafkatest.node", KIND)
         return Program(command, {"OPENBLAS_NUM_THREADS": "1"}, files)
 
-    def topic(self) -> KafkaTopic | None:
-        """The topic as it ends now: the next step starts there.
+    def cluster(self) -> ServerCluster | None:
+        """One cluster of KRaft."""
+        return KafkaCluster() if self._deploy else None
+
+    def configure(self, settings: Settings) -> dict[str, Any]:
+        """The settings of producers, and the topic as it ends now: the next step starts there.
 
         What is before the last step is deleted: nobody is there any more. What is of it stays, as its subscribers may
         still be at it.
-        """
-        offsets = self.end_offsets()
-        if self._topics is not None:
-            self._topics.forget(self._topic, self._began)
-        self._began = offsets
-        return KafkaTopic(
-            bootstrap=self._bootstrap, topic=self._topic, offsets=offsets, properties=dict(self._spec.properties)
-        )
-
-    def end_offsets(self) -> dict[int, int]:
-        """The offset that the next message of each partition will get.
 
         Raises:
             StepError: the brokers do not tell; they count as failed from now on.
         """
+        offsets = self._end_offsets()
+        if self._topics is not None:
+            self._topics.forget(self._topic, self._began)
+        self._began = offsets
+        return {
+            **settings.system,
+            "bootstrap": self._bootstrap,
+            "topic": self._topic,
+            "offsets": _by_text(offsets),
+            "properties": dict(self._spec.properties),
+        }
+
+    def finish(self) -> dict[str, Any]:
+        """The offset that the next message of each partition will get; errors as for ``configure``."""
+        return {"end_offsets": _by_text(self._end_offsets())}
+
+    def proof(self, settings: Settings) -> Hashable:  # noqa: ARG002  # no subscriber has any
+        """The topic; all settings are producers'."""
+        return (self._bootstrap, self._topic)
+
+    def log_end(self, settings: Settings) -> int | None:
+        """The messages that were ever put into the topic, with acks 0; errors as for ``configure``."""
+        return sum(self._end_offsets().values()) if settings.system["acks"] == "0" else None
+
+    def _end_offsets(self) -> dict[int, int]:
         if self._topics is None:
-            raise BrokerError("the Kafka system is not open")
+            raise ServerError("the Kafka system is not open")
         try:
             return self._topics.end_offsets(self._topic)
-        except BrokerError as e:
+        except ServerError as e:
             self._mute = self.failure() or e.what
             raise StepError(self._mute) from e
 
@@ -198,7 +222,7 @@ class KafkaSystem:
         """New brokers in the place of our own that failed; the user's are waited for.
 
         Raises:
-            BrokerError: the user's did not answer within ``COMES_BACK_WITHIN_S``, or ``ready_timeout_s`` where that is
+            ServerError: the user's did not answer within ``COMES_BACK_WITHIN_S``, or ``ready_timeout_s`` where that is
                 less.
         """
         if not self.failure():
@@ -220,7 +244,7 @@ class KafkaSystem:
             try:
                 topics.describe(REACH_TIMEOUT_S)
                 topics.end_offsets(self._topic)
-            except BrokerError:
+            except ServerError:
                 if time.monotonic() > deadline:
                     raise
                 self._wait(lambda: False, _ASK_AGAIN_S)
@@ -240,7 +264,7 @@ class KafkaSystem:
         """The brokers' version if they are ours, and where the data goes."""
         metadata = {"bootstrap": self._bootstrap, "topic": self._topic}
         if self._broker is not None:
-            metadata["kafka"] = self._broker.version
+            metadata["kafka"] = self._broker.versions["kafka"]
         return metadata
 
     def close(self) -> None:
@@ -260,3 +284,8 @@ class KafkaSystem:
             if broker is not None:
                 # The topic goes with the brokers' data.
                 broker.stop()
+
+
+def _by_text(offsets: Mapping[int, int]) -> dict[str, int]:
+    """By partition, as keys are in JSON."""
+    return {str(partition): offset for partition, offset in offsets.items()}

@@ -8,11 +8,9 @@ that came up once; a Java that cannot use it goes on without.
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import re
 import shutil
-import socket
 import string
 import subprocess
 import tempfile
@@ -23,9 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from hydra.errors import BrokerError
+from hydra.errors import ServerError
 from hydra.kafkatest.jars import Jars, Java, building, locked
 from hydra.kafkatest.nodes import Node, settings
+from hydra.servers.ports import accepts, free_ports
 from hydra.servers.supervised import Supervised
 
 FORMAT_TIMEOUT_S: Final = 60.0
@@ -102,7 +101,7 @@ def prepare(java: Java, jars: Jars, conf: Path) -> Template:
     """The template for this Kafka, Java and ``server.properties``, made if it is not there yet.
 
     Raises:
-        BrokerError: Kafka's own tool could not format the storage.
+        ServerError: Kafka's own tool could not format the storage.
     """
     text = (java.version + (conf / PROPERTIES).read_text() + "".join(java_options(conf))).encode()
     folder = jars.folder.parent / f"template-{hashlib.sha256(text).hexdigest()[:12]}"
@@ -133,15 +132,6 @@ def kafka_uuid() -> str:
     return text
 
 
-def free_ports(host: str, count: int) -> list[int]:
-    """Ports that were free on ``host`` a moment ago; whoever binds them must be ready for another to be quicker."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for s in sockets:
-            s.bind((host, 0))
-        return [s.getsockname()[1] for s in sockets]
-
-
 def _values() -> dict[str, str]:
     return settings([Node("127.0.0.1", *free_ports("127.0.0.1", 2))], 1)
 
@@ -155,7 +145,7 @@ def _format(java: Java, jars: Jars, conf: Path, folder: Path) -> None:
     answer = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=FORMAT_TIMEOUT_S)
     if answer.returncode != 0 or not (folder / DATA / "meta.properties").is_file():
         tail = (answer.stderr + answer.stdout).strip().splitlines()[-3:]
-        raise BrokerError(f"Kafka's StorageTool could not format the storage: {' / '.join(tail)}", "see conf/kafka/")
+        raise ServerError(f"Kafka's StorageTool could not format the storage: {' / '.join(tail)}", "see conf/kafka/")
 
 
 def _train(java: Java, jars: Jars, conf: Path, folder: Path) -> None:
@@ -177,10 +167,3 @@ def _train(java: Java, jars: Jars, conf: Path, folder: Path) -> None:
         finally:
             # Java writes the archive on its way out.
             broker.stop()
-
-
-def accepts(host: str, port: int) -> bool:
-    """Whether somebody listens there."""
-    with contextlib.suppress(OSError), socket.create_connection((host, port), 0.2):
-        return True
-    return False

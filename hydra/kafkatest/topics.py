@@ -18,7 +18,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 # The stubs do not export the two, the documentation does.
 from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
-from hydra.errors import BrokerError, UsageError
+from hydra.errors import ServerError, UsageError
 from hydra.kafkatest.complaint import Complaint, code, text
 from hydra.kafkatest.properties import confluent_config
 from hydra.servers.background import Background
@@ -102,7 +102,7 @@ class Topics:
         while True:
             try:
                 return self.describe(REACH_TIMEOUT_S / 4)
-            except BrokerError as e:
+            except ServerError as e:
                 if self._complaint.refused or time.monotonic() > deadline:
                     raise UsageError(e.what, e.remedy) from None
 
@@ -110,7 +110,7 @@ class Topics:
         """What is there.
 
         Raises:
-            BrokerError: nobody answered in ``timeout_s``.
+            ServerError: nobody answered in ``timeout_s``.
         """
         found = self._ask(lambda: self._admin.list_topics(timeout=timeout_s), timeout_s, "does not answer")
         return Cluster(found.cluster_id or "", len(found.brokers), frozenset(found.topics))
@@ -125,7 +125,7 @@ class Topics:
         """Creates ``hydra-<run>-<name>`` and waits until every partition has a leader; returns the full name.
 
         Raises:
-            BrokerError: the cluster is not reachable, refuses, or names no leaders in time.
+            ServerError: the cluster is not reachable, refuses, or names no leaders in time.
         """
         topic = self.name(name)
         new = NewTopic(topic, partitions, replication_factor, config=dict(config or {}))
@@ -138,7 +138,7 @@ class Topics:
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         while len(self._offsets(topic, latest, _NEWBORN, deadline)) < partitions:
             if time.monotonic() > deadline:
-                raise BrokerError(f"{topic} at {self._bootstrap} does not get its {partitions} partitions")
+                raise ServerError(f"{topic} at {self._bootstrap} does not get its {partitions} partitions")
             self._pause()
         return topic
 
@@ -150,7 +150,7 @@ class Topics:
         """The offset that the next message will get, by partition.
 
         Raises:
-            BrokerError: the cluster is not reachable, or does not know the topic.
+            ServerError: the cluster is not reachable, or does not know the topic.
         """
         return self._offsets(topic, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
@@ -167,10 +167,10 @@ class Topics:
         """Deletes a topic of this object's and waits until the cluster does not list it any more.
 
         Raises:
-            BrokerError: it is not one of ours, or the cluster refuses or does not answer.
+            ServerError: it is not one of ours, or the cluster refuses or does not answer.
         """
         if topic not in self._mine:
-            raise BrokerError(f"the topic {topic} was not created by this run", "delete it with Kafka's own tools")
+            raise ServerError(f"the topic {topic} was not created by this run", "delete it with Kafka's own tools")
         self.remove(topic)
         self._mine.remove(topic)
 
@@ -182,13 +182,13 @@ class Topics:
             that it does not show to this user, or that is new.
 
         Raises:
-            BrokerError: the cluster refuses or does not answer.
+            ServerError: the cluster refuses or does not answer.
         """
         was_there = self._ask(lambda: self._deleted(topic), DELETE_TIMEOUT_S, f"refuses to delete {topic}")
         deadline = time.monotonic() + DELETE_TIMEOUT_S
         while topic in self.describe().topics:
             if time.monotonic() > deadline:
-                raise BrokerError(f"Kafka at {self._bootstrap} still lists {topic} after it was deleted")
+                raise ServerError(f"Kafka at {self._bootstrap} still lists {topic} after it was deleted")
             self._pause()
         return was_there
 
@@ -197,7 +197,7 @@ class Topics:
 
         ``created`` still names those that were not deleted.
         """
-        with contextlib.suppress(BrokerError):
+        with contextlib.suppress(ServerError):
             if self._mine:
                 self.describe(REACH_TIMEOUT_S)  # a cluster that is gone is found out once, and soon
             for topic in self.created:
@@ -226,7 +226,7 @@ class Topics:
         """Leaves the cluster a moment before the next question.
 
         Raises:
-            BrokerError: questions that were given up still keep the thread.
+            ServerError: questions that were given up still keep the thread.
         """
         try:
             self._background.ask(lambda: self._admin.poll(POLL_S), POLL_S)
@@ -241,9 +241,9 @@ class Topics:
         self._complaint.forget()
         return answer
 
-    def _error(self, what: str, e: KafkaException | TimeoutError) -> BrokerError:
+    def _error(self, what: str, e: KafkaException | TimeoutError) -> ServerError:
         self._admin.poll(0)  # lets the library say what it ran into
-        return BrokerError(
+        return ServerError(
             f"Kafka at {self._bootstrap} {what}: {self._complaint.explain(e)}",
             "look at --bootstrap and the --kafka-prop settings",
         )
@@ -305,11 +305,6 @@ def topic_part(name: str) -> str:
     plain = unicodedata.normalize("NFKD", name)
     kept = "".join(c for c in plain if not unicodedata.combining(c))
     return re.sub(r"[^A-Za-z0-9._-]+", "-", kept)[:_LONGEST_PART]
-
-
-def cluster_id(bootstrap: str, timeout_s: float) -> str | None:
-    """The id of the cluster behind an address, None when nobody answers in ``timeout_s``."""
-    return membership(bootstrap, timeout_s)[0]
 
 
 def membership(bootstrap: str, timeout_s: float) -> tuple[str | None, int]:

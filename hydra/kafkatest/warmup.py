@@ -8,7 +8,7 @@ from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from hydra.errors import BrokerError
+from hydra.errors import ServerError
 from hydra.kafkatest.topics import Topics
 
 MESSAGES: Final = 20_000
@@ -19,7 +19,7 @@ def warm_up(bootstrap: str, timeout_s: float, brokers: int = 1) -> None:
     """Sends and receives ``MESSAGES`` messages on a throwaway topic that is on every broker, then deletes it.
 
     Raises:
-        BrokerError: not all of them came back in ``timeout_s``.
+        ServerError: not all of them came back in ``timeout_s``.
     """
     deadline = time.monotonic() + timeout_s
     topics = Topics(bootstrap, {}, f"warmup-{uuid.uuid4().hex[:8]}")
@@ -27,11 +27,11 @@ def warm_up(bootstrap: str, timeout_s: float, brokers: int = 1) -> None:
         topic = topics.create("warmup", brokers, brokers)
         received = _round_trip(bootstrap, topic, brokers, deadline)
     except KafkaException as e:
-        raise BrokerError(f"the warm-up of the broker at {bootstrap} failed: {e.args[0]}") from None
+        raise ServerError(f"the warm-up of the broker at {bootstrap} failed: {e.args[0]}") from None
     finally:
         topics.close()
     if received < MESSAGES:
-        raise BrokerError(f"the broker at {bootstrap} gave back {received} of {MESSAGES} warm-up messages in time")
+        raise ServerError(f"the broker at {bootstrap} gave back {received} of {MESSAGES} warm-up messages in time")
 
 
 def _round_trip(bootstrap: str, topic: str, partitions: int, deadline: float) -> int:

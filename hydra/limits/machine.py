@@ -43,7 +43,7 @@ def read(folder: Path = Path()) -> Machine:
     """Reads them all; what a kernel does not tell counts as unlimited.
 
     Args:
-        folder: where the run is or will be: brokers keep their messages there.
+        folder: where the run is or will be: servers keep their messages there.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     nproc, _ = resource.getrlimit(resource.RLIMIT_NPROC)

@@ -1,56 +1,18 @@
 """What a number of clients needs of one machine. Pure.
 
-The footprints were measured on one machine by counting in /proc (docs/limits.md says how); they are rounded up.
+What clients and servers take is said by their system (:class:`hydra.system.Footprint`, :class:`ServerFootprint`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from hydra.model import Scenario, System
+from hydra import plugins
+from hydra.model import Scenario
+from hydra.system import ServerFootprint
 
 MEGABYTE: Final = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Footprint:
-    """What one subscriber process of an implementation takes: memory as PSS and what the kernel keeps for it.
-
-    ``further`` is what each further subscriber takes that is packed into the same process; None: it cannot be packed.
-    """
-
-    threads: int
-    files: int
-    memory_bytes: int
-    further: Footprint | None = None
-
-    def of(self, packed: int) -> Footprint:
-        """What a process with so many subscribers takes.
-
-        Raises:
-            ValueError: more than one, of an implementation that cannot be packed.
-        """
-        if packed == 1:
-            return self
-        if self.further is None:
-            raise ValueError(f"{packed} subscribers in a process of an implementation that takes one")
-        more = packed - 1
-        return Footprint(
-            threads=self.threads + more * self.further.threads,
-            files=self.files + more * self.further.files,
-            memory_bytes=self.memory_bytes + more * self.further.memory_bytes,
-        )
-
-
-FOOTPRINTS: Final[Mapping[tuple[System, str], Footprint]] = {
-    ("zmq", "pyzmq"): Footprint(threads=3, files=18, memory_bytes=8 * MEGABYTE),
-    ("kafka", "kafka-python"): Footprint(threads=4, files=20, memory_bytes=14 * MEGABYTE),
-    ("kafka", "confluent-kafka"): Footprint(threads=7, files=24, memory_bytes=9 * MEGABYTE),
-    ("zmq", "native"): Footprint(3, 14, 700_000, further=Footprint(0, 2, 100_000)),
-    ("kafka", "native"): Footprint(7, 20, 1_500_000, further=Footprint(3, 6, 300_000)),
-}
 
 GROUP_PROCESSES: Final = 2
 """A group's parent and its warden."""
@@ -58,18 +20,7 @@ _PARENT_MEMORY_BYTES: Final = 30 * MEGABYTE
 _CONTROLLER_FILES: Final = 64
 _CONTROLLER_MEMORY_BYTES: Final = 60 * MEGABYTE
 _CONTROLLER_BYTES_PER_CLIENT: Final = 50_000
-_BROKER_THREADS: Final = 120
-_BROKER_FILES: Final = 150
-_BROKER_CONNECTIONS: Final = 2
-_BROKER_MEMORY_BYTES: Final = 1500 * MEGABYTE
-_BROKER_RECORD_BYTES: Final = 10
-"""What a broker keeps of a message beside its payload (docs/kafka-batching.md), and of its batch."""
-_BROKER_STEPS_KEPT: Final = 2
-"""The step that runs and the one before it; see hydra/kafkatest/system.py."""
-_BROKER_LATE_S: Final = 10.0
-"""How long a broker takes to free what was deleted (``log.retention.check.interval.ms``)."""
-_BROKER_MOST_BYTES_A_SECOND: Final = 400 * MEGABYTE
-"""The fastest that one was seen to write (docs/limits.md); for rates that nobody knows before."""
+_NO_SERVER: Final = ServerFootprint(processes=0, threads=0, files=0, connections=0, memory_bytes=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +29,7 @@ class Needs:
 
     ``threads`` counts the processes' first ones too; ``files`` is the most that a single process opens; ``ports`` the
     most connections from this host to one address; ``backlog`` how many clients may dial in at the same moment;
-    ``disk_bytes`` what brokers of our own keep of the messages, ``disk_guessed`` if nobody knows their rate before.
+    ``disk_bytes`` what servers of our own keep of the messages, ``disk_guessed`` if nobody knows their rate before.
     """
 
     processes: int
@@ -101,36 +52,37 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int) -> Ne
         groups: groups, publishers' included.
         fork_window: how many clients of a group may be unanswered at a time.
     """
-    alone = FOOTPRINTS[scenario.system, scenario.client]
+    system = plugins.system(scenario.system)
+    alone = system.implementations[scenario.client]
     packed = min(scenario.native.clients_per_process, clients)
     one = alone.of(packed)
     subscriber_processes = -(-clients // packed)
     everyone = clients + scenario.publishers
     client_processes = subscriber_processes + scenario.publishers
-    brokers = scenario.broker.count if scenario.system == "kafka" and not scenario.kafka.bootstrap else 0
-    # Each is Java and its supervisor; several have a group each, which dials in.
-    broker_processes = 2 * brokers if brokers < 2 else 3 * brokers
-    # A publisher of raw ZMQ holds a connection of every subscriber; a broker of ours holds theirs instead.
+    servers, server = system.servers_of(scenario), system.servers or _NO_SERVER
+    # Several have a group each, whose program runs beside them.
+    server_processes = server.processes + (servers > 1)
+    # A publisher without servers holds a connection of every subscriber; a server of ours holds theirs instead.
     widest = max(
         one.files,
         _CONTROLLER_FILES + client_processes + 4 * groups,
-        alone.files + clients if scenario.system == "zmq" else 0,
+        alone.files + clients if system.servers is None else 0,
     )
-    broker_files = _BROKER_FILES + _BROKER_CONNECTIONS * everyone if brokers else 0
-    processes = client_processes + GROUP_PROCESSES * groups + broker_processes
+    server_files = server.files + server.connections * everyone if servers else 0
+    processes = client_processes + GROUP_PROCESSES * groups + servers * server_processes
     return Needs(
         processes=processes,
-        threads=client_processes * one.threads + GROUP_PROCESSES * groups * 3 + brokers * _BROKER_THREADS,
-        files=max(widest, broker_files),
-        all_files=client_processes * one.files + widest + brokers * broker_files,
+        threads=client_processes * one.threads + GROUP_PROCESSES * groups * 3 + servers * server.threads,
+        files=max(widest, server_files),
+        all_files=client_processes * one.files + widest + servers * server_files,
         ports=max(everyone, client_processes + groups),
         backlog=min(everyone, groups * fork_window),
         memory_bytes=client_processes * one.memory_bytes
         + groups * _PARENT_MEMORY_BYTES
         + _CONTROLLER_MEMORY_BYTES
         + everyone * _CONTROLLER_BYTES_PER_CLIENT
-        + brokers * _BROKER_MEMORY_BYTES,
-        disk_bytes=_disk_bytes(scenario) if brokers else 0,
+        + servers * server.memory_bytes,
+        disk_bytes=_disk_bytes(scenario, server, system.copies_of(scenario)) if servers else 0,
         disk_guessed=_highest_rate(scenario) is None,
     )
 
@@ -143,14 +95,16 @@ def _highest_rate(scenario: Scenario) -> float | None:
     return max(float(rate) for rate in rates if rate is not None)
 
 
-def _disk_bytes(scenario: Scenario) -> int:
-    """What our brokers' logs take on this machine, every replica of them."""
+def _disk_bytes(scenario: Scenario, server: ServerFootprint, copies: int) -> int:
+    """What our servers' logs take on this machine, every copy of each message."""
+    if not server.record_bytes:
+        return 0
     rate = _highest_rate(scenario)
     if rate is None:
-        a_second: float = _BROKER_MOST_BYTES_A_SECOND
+        a_second: float = server.most_bytes_a_second
     else:
         sizes = scenario.sweep.vary.get("message_size", (scenario.settings.message_size,))
         largest = max(int(size) for size in sizes if size is not None)
-        a_second = rate * scenario.publishers * (largest + _BROKER_RECORD_BYTES)
-    kept_s = _BROKER_STEPS_KEPT * scenario.sweep.duration_s + _BROKER_LATE_S
-    return round(a_second * kept_s * scenario.kafka.replication_factor)
+        a_second = rate * scenario.publishers * (largest + server.record_bytes)
+    kept_s = server.steps_kept * scenario.sweep.duration_s + server.late_s
+    return round(a_second * kept_s * copies)

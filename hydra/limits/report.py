@@ -35,7 +35,7 @@ def check_row(
         machine: as it is now.
         clients: subscribers.
         running: how many of them run already, with the publishers: what they take is no longer free.
-        stored_bytes: what the run's brokers keep on the disk already: what they will need takes its place.
+        stored_bytes: what the run's servers keep on the disk already: what they will need takes its place.
     """
     machine = replace(machine, disk_available_bytes=machine.disk_available_bytes + stored_bytes)
     needed = _needs(scenario, cluster, clients)

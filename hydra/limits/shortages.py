@@ -84,7 +84,7 @@ def _all(machine: Machine, needed: Needs, threads: int, memory_bytes: int) -> It
     if machine.disk_available_bytes < needed.disk_bytes:
         has, wants = machine.disk_available_bytes / 1e9, needed.disk_bytes / 1e9
         yield Shortage(
-            "disk for the brokers' logs",
+            "disk for the servers' logs",
             f"{has:.1f} GB available",
             f"{'up to ' if needed.disk_guessed else ''}{wants:.1f} GB",
             "make room, name a folder on another disk with --out, or take shorter steps",

@@ -17,7 +17,7 @@ from hydra.measure import latency, loss, rates, shortfall
 from hydra.measure.lag import Growth, growth
 from hydra.measure.resources import HostSample, HostSummary, summarise
 from hydra.measure.verdict import Evidence, verdict
-from hydra.model import Figure, Histogram, PublisherReport, StepPlan, SubscriberReport, System
+from hydra.model import Figure, Histogram, PublisherReport, StepPlan, SubscriberReport, value_of
 from hydra.wire.checks import MAX_ABSENT
 
 HELD_SHARE: Final = 0.99
@@ -48,7 +48,7 @@ class Observation:
         link_bytes_s: speed of the slowest link between the hosts, if known (bytes/s).
     """
 
-    system: System
+    system: str
     plan: StepPlan
     publishers: Set[int]
     subscribers: Set[int]
@@ -119,7 +119,7 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     growing = growth([r.lag_bins_us for r in mine], o.plan.duration_s)
     columns: dict[str, Figure] = {
         "clients": o.plan.clients,
-        "msg_batch": o.plan.settings.msg_batch,
+        "msg_batch": value_of(o.plan.settings, "msg_batch") or o.plan.settings.burst,
         "avg_tx_rate_pps": rates.tx_rate_pps(publishers) if known else None,
         "avg_rx_rate_pps": fmean(rx) if rx else None,
         "client_loss_pct": exact.loss_pct if exact else None,
@@ -252,7 +252,7 @@ def _publishing(
         "rate_held": held,
         "tx_lag_p99_us": latency.percentiles_us(lag, [99.0])[0],
         "blocked_s": max((p.blocked_ns for p in publishers), default=0) / rates.SECOND_NS,
-        "batch_bytes": max((p.batch_bytes for p in publishers), default=0) or None,
+        "batch_bytes": max(((p.system or {}).get("batch_bytes", 0) for p in publishers), default=0) or None,
         "sent": sum(p.sent for p in publishers),
         "tx_failed": sum(p.failed for p in publishers),
         "publisher_cores": max(cores, default=None),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from hydra.model import System
-
 Verdict = Literal["publisher", "subscriber hosts", "broker", "network", "high-water mark", "requested rate"]
 
 BUSY_PUBLISHER_CORES: Final = 0.9
@@ -31,7 +29,7 @@ class Evidence:
         network_share: part of the slowest known link that was used; None when no link's speed is known.
     """
 
-    system: System
+    system: str
     held: bool | None
     behind: bool
     blocked_share: float = 0.0
@@ -59,6 +57,6 @@ def verdict(evidence: Evidence) -> Verdict:
     return "publisher"
 
 
-def _queue_of(system: System) -> Verdict:
+def _queue_of(system: str) -> Verdict:
     """What stands between publisher and subscribers."""
     return "broker" if system == "kafka" else "high-water mark"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hydra.errors import MissingDependencyError
-from hydra.model import NativeSpec, Role, System
+from hydra.model import NativeSpec, Role
 from hydra.native.build import find, missing
 
 
-def command(system: System, role: Role, spec: NativeSpec) -> tuple[str, ...]:
+def command(system: str, role: Role, spec: NativeSpec) -> tuple[str, ...]:
     """The command line of a group, to which the group's own flags are appended.
 
     Raises:
@@ -21,9 +21,11 @@ def command(system: System, role: Role, spec: NativeSpec) -> tuple[str, ...]:
     flags = ["--pacing", spec.pacing]
     if role == "subscriber":
         flags += ["--clients-per-process", str(spec.clients_per_process)]
-    if system == "zmq":
-        flags += ["--io-threads", str(spec.io_threads), "--transport", spec.transport]
-        flags += ["--sndbuf", str(spec.sndbuf), "--rcvbuf", str(spec.rcvbuf)]
-        flags += ["--secure"] if spec.secure else []
+    for name, value in spec.system.items():
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            flags += [flag] if value else []
+        elif value is not None:
+            flags += [flag, str(value)]
     kind = f"{system}-{'pub' if role == 'publisher' else 'sub'}"
     return (str(program), kind, *flags)

@@ -49,9 +49,8 @@ def _text(value: object) -> str | None:
 
 def _publisher(r: PublisherReport, start_ns: int) -> tuple[Any, ...]:
     p50, p99 = percentiles_us(r.lag, _MIDDLE)
-    more = {
-        k: v for k in ("blocked_ns", "batch_bytes", "stopped_early", "unacknowledged_joined") if (v := getattr(r, k))
-    }
+    more = {k: v for k in ("blocked_ns", "stopped_early", "unacknowledged_joined") if (v := getattr(r, k))}
+    more |= r.system or {}
     return (
         r.sent, r.acknowledged, r.failed, 0, 0, 0, 0, 0, None, None,
         r.first_ns - start_ns if r.first_ns else None, r.last_ns - start_ns if r.last_ns else None, r.bytes,

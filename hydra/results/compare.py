@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from hydra.columns.names import CLIENTS
-from hydra.config.scenario import conf_dir, load_scenario
+from hydra.config import conf_dir, load_scenario
 from hydra.errors import ConfigError
-from hydra.model import Figure, Scenario, number
+from hydra.model import Figure, Scenario, number, value_of
 from hydra.sweep import Row
 
 Side = Literal["both", "measured", "published"]
@@ -83,7 +83,7 @@ def reference_of(scenario: Scenario) -> Reference | None:
         return _KAFKA_BATCH if scenario.system == "kafka" else None
     if scenario.table == "fixed":
         return _KAFKA_FIXED
-    if scenario.table == "zmqrate" and scenario.system == "zmq":
+    if scenario.table == "rates" and scenario.system == "zmq":
         return _ZMQ_NATIVE if scenario.client == "native" else _ZMQ_PYTHON
     return None
 
@@ -186,7 +186,7 @@ def differences(scenario: Scenario, other: Scenario) -> list[str]:
     names = (*_OF_EVERY_SYSTEM, *(_OF_ONE[scenario.system] if same_system else ()))
     for name in names:
         if name not in scenario.sweep.vary and name not in other.sweep.vary:
-            pairs[name] = (getattr(scenario.settings, name), getattr(other.settings, name))
+            pairs[name] = (value_of(scenario.settings, name), value_of(other.settings, name))
     ours, theirs = scenario.sweep.search, other.sweep.search
     if ours and theirs:
         pairs |= {name: (getattr(ours, name), getattr(theirs, name)) for name in _OF_A_SEARCH}

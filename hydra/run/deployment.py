@@ -161,7 +161,7 @@ class Deployment:
     def close(self) -> None:
         """Dismisses every client, waits for them to go, and tells the engine to end what does not."""
         self._closing = True
-        # Not the brokers: what clients still have to say to those is no reason to wait for them.
+        # Not the servers: what clients still have to say to those is no reason to wait for them.
         self._controller.quit([*self.publishers, *self.subscribers])
         self._controller.wait_until(self._all_ended, 2.0)
         self._await_causes_no_longer()

@@ -21,7 +21,7 @@ def interrupt_on_the_first() -> None:
 
 
 def leave_at_once_on_the_next() -> None:
-    """Another one ends this process; groups and broker notice by their lifelines that it is gone."""
+    """Another one ends this process; groups and servers notice by their lifelines that it is gone."""
     for number in _SIGNALS:
         signal.signal(number, _leave)
 

@@ -4,94 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, get_args
 
-from hydra.cluster.artifacts import Artifact, build
+from hydra import plugins
 from hydra.cluster.constraints import permits
 from hydra.cluster.engine import Engine
-from hydra.cluster.local import LocalEngine
-from hydra.cluster.mesos.engine import MesosEngine, cache_dir
-from hydra.cluster.mesos.master import Operator, leader
-from hydra.cluster.placement import merge
 from hydra.cluster.resources import fits, need_of
 from hydra.cluster.splitting import split
 from hydra.errors import EXIT_INTERRUPTED, HydraError, RunDirectoryError
-from hydra.kafkatest.system import KafkaSystem
 from hydra.limits.machine import raise_soft_limits
-from hydra.model import Agent, ClusterSpec, MesosSpec, Role, RoleSpec, Scenario
+from hydra.model import Agent, ClusterSpec, RoleSpec, Scenario
 from hydra.results.alone import alone_in
 from hydra.results.store import ENDED_KEY, ERROR_KEY, RunStore
-from hydra.run.brokers import required
+from hydra.run.engines import Chosen
 from hydra.run.metadata import metadata
 from hydra.run.progress import Observer, duration
 from hydra.run.redaction import Redactor
 from hydra.run.runner import run
+from hydra.run.servers import required
 from hydra.sweep import for_scenario
-from hydra.system import System
-from hydra.zmqtest.system import ZmqSystem
-
-LOCAL: Final = "local"
-"""The ``--master`` that is no Mesos master: the embedded cluster."""
-
-
-@contextlib.contextmanager
-def engine(cluster: ClusterSpec, order: Order, system: System) -> Iterator[Engine]:
-    """The cluster's engine for a run, closed at the end.
-
-    Raises:
-        UsageError: ``order.master`` is no address.
-        ClusterError: the master there does not take us, or offers nothing.
-    """
-    with contextlib.ExitStack() as stack:
-        if order.master == LOCAL:
-            local = LocalEngine(cluster.agents, order.out / "sandbox")
-            stack.callback(local.close)
-            yield local
-            return
-        # Nothing is made for a master that is no address, or does not answer.
-        leader(order.master)
-        order.out.mkdir(parents=True, exist_ok=True)
-        artifact = archive(system)
-        log = order.out / "mesos.log"
-        mesos = MesosEngine(order.master, order.mesos, order.out.name, artifact, log)
-        stack.callback(mesos.close)
-        mesos.await_offers()
-        yield mesos
-
-
-def archive(system: System) -> Artifact:
-    """The agents' archive: with what clients need, and brokers if some are to run there.
-
-    Raises:
-        ClusterError: something that belongs into it is not installed, or there is no room.
-        MissingDependencyError: the brokers' jars are not there and cannot be fetched.
-    """
-    broker = system.broker()
-    programs = [*(system.program(role) for role in get_args(Role)), *([] if broker is None else [broker])]
-    files = {name: path for program in programs for name, path in program.files.items()}
-    return build(cache_dir(), [program.command for program in programs], files)
-
-
-def agents(cluster: ClusterSpec, master: str, mesos: MesosSpec) -> list[Agent]:
-    """The agents of the embedded cluster, or of a Mesos master, with what is free on each; registers nothing.
-
-    Raises:
-        UsageError: that is no address of a master.
-        ClusterError: it does not answer.
-    """
-    if master == LOCAL:
-        return merge(cluster.agents)
-    return Operator(leader(master), mesos.principal, mesos.secret).agents()
+from hydra.system import System, programs
 
 
 def roles_on(agent: Agent, scenario: Scenario) -> list[str]:
     """Which of a scenario's roles could run on the agent as it is now: their constraints, and one client's need."""
     specs: dict[str, RoleSpec] = {"publisher": scenario.publisher, "subscriber": scenario.subscriber}
-    if brokers := required(scenario, is_local=False):
-        specs["broker"] = brokers
+    if servers := required(scenario, is_local=False):
+        specs["server"] = servers
     return [
         role
         for role, spec in specs.items()
@@ -101,9 +42,7 @@ def roles_on(agent: Agent, scenario: Scenario) -> list[str]:
 
 def system_for(scenario: Scenario, *, is_local: bool = True) -> System:
     """The system under test that a scenario names, with its groups on this machine or elsewhere."""
-    if scenario.system == "zmq":
-        return ZmqSystem(scenario)
-    return KafkaSystem(scenario, deploy=required(scenario, is_local=is_local) is not None, is_local=is_local)
+    return plugins.system(scenario.system).make(scenario, required(scenario, is_local=is_local) is not None, is_local)
 
 
 def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine) -> None:
@@ -113,8 +52,8 @@ def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine
         PlacementError: the text names the role and the constraint or resource.
     """
     agents = its_engine.agents()
-    if brokers := required(scenario, is_local=its_engine.is_local):
-        split(brokers.count, agents, brokers, 1, role="broker")
+    if servers := required(scenario, is_local=its_engine.is_local):
+        split(servers.count, agents, servers, 1, role="server")
     split(scenario.publishers, agents, scenario.publisher, cluster.max_group, role="publisher")
     split(min(scenario.sweep.clients), agents, scenario.subscriber, cluster.max_group, role="subscriber")
 
@@ -123,13 +62,12 @@ def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine
 class Order:
     """What a command asks for: where the run goes, and how it was asked; ``resume`` continues the run that is there."""
 
-    master: str
+    engine: Chosen
     out: Path
     command_line: Sequence[str]
     overrides: Mapping[str, object]
     resume: bool = False
     quiet: bool = False
-    mesos: MesosSpec = field(default_factory=MesosSpec)
 
 
 def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int, RunStore]:
@@ -140,7 +78,8 @@ def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int,
     Raises:
         HydraError: the run could not begin, or could not go on.
     """
-    redactor = Redactor.of_run(scenario, order.mesos)
+    spec, settings = order.engine.spec, order.engine.settings
+    redactor = Redactor.of_run(scenario, spec.secrets(settings), spec.users(settings))
     try:
         return _launch(scenario, cluster, order, redactor)
     except HydraError as e:
@@ -153,12 +92,12 @@ def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Re
         _check_folder(order.out)
     observer = Observer(quiet=order.quiet, redact=redactor.text)
     raise_soft_limits()
-    system = system_for(scenario, is_local=order.master == LOCAL)
+    system = system_for(scenario, is_local=order.engine.spec.is_local)
     system.check()
     with contextlib.ExitStack() as stack:
         if order.resume:
             stack.enter_context(alone_in(order.out))
-        its_engine = stack.enter_context(engine(cluster, order, system))
+        its_engine = stack.enter_context(order.engine.open(cluster.agents, order.out, lambda: programs(system)))
         check_placement(scenario, cluster, its_engine)
         store = _store(scenario, cluster, order, redactor)
         if not order.resume:
@@ -191,7 +130,7 @@ def _check_folder(out: Path) -> None:
 
 def _store(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Redactor) -> RunStore:
     if not order.resume:
-        asked = (order.master, order.command_line, order.overrides)
+        asked = (order.engine.master, order.command_line, order.overrides)
         store = RunStore.create(order.out, metadata(order.out.name, scenario, cluster, *asked, redactor))
         store.redact = redactor.text
         return store

@@ -8,7 +8,7 @@ import resource
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -20,10 +20,9 @@ from hydra.run.redaction import Redactor
 
 
 def redacted(scenario: Scenario, redactor: Redactor) -> Scenario:
-    """The scenario as it may be written down: without secrets where a user wrote free text."""
-    kafka = scenario.kafka
-    shown = replace(kafka, bootstrap=redactor.text(kafka.bootstrap), properties=redactor.properties(kafka.properties))
-    return replace(scenario, description=redactor.text(scenario.description), kafka=shown)
+    """The scenario as it may be written down: without secrets where a user wrote free text; its tables as JSON."""
+    tables = {name: redactor.value(asdict(table), name) for name, table in scenario.tables.items()}
+    return replace(scenario, description=redactor.text(scenario.description), tables=tables)
 
 
 def metadata(

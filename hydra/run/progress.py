@@ -10,7 +10,7 @@ from typing import TextIO, cast
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from hydra.model import Figure, StepPlan, StepResult
+from hydra.model import Figure, StepPlan, StepResult, value_of
 
 
 def duration(seconds: float) -> str:
@@ -34,7 +34,7 @@ def describe(plan: StepPlan) -> str:
     rate = "max" if settings.rate == "max" else f"{settings.rate:,.6g}/s"
     cohort = "" if plan.cohort.kind == "none" else f", {plan.cohort.fraction:.0%} {plan.cohort.kind}"
     series = "" if plan.series == "grid" else f"{plan.series}: "
-    return f"{plan.clients} clients, {series}{rate}, batch {settings.msg_batch}{cohort}"
+    return f"{plan.clients} clients, {series}{rate}, batch {value_of(settings, 'msg_batch') or settings.burst}{cohort}"
 
 
 class _Tolerant:

@@ -9,19 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, quote_plus
 
-from hydra.config.scenario import parse_set
+from hydra import plugins
+from hydra.config import parse_set
 from hydra.errors import ConfigError
-from hydra.kafkatest.properties import is_secret, secret_values
-from hydra.model import MesosSpec, Scenario
+from hydra.model import Scenario
+from hydra.options import KEY_VALUE, SET
 
 HIDDEN: Final = "***"
 """What stands in the place of a secret."""
 
 _LEAST: Final = 4
 """Characters of a secret that is looked for by its value: shorter ones are a part of ordinary words and numbers."""
-
-_ASSIGNING: Final = ("--set", "--kafka-prop")
-"""Flags whose value is KEY=VALUE."""
 
 _LOGIN: Final = re.compile(r"(://)[^/?#\s@'\"]+@")
 """User and password in front of the host of a URL."""
@@ -46,15 +44,10 @@ class Redactor:
         self._pattern = re.compile("|".join(map(re.escape, forms))) if forms else None
 
     @classmethod
-    def of_run(cls, scenario: Scenario, mesos: MesosSpec | None = None) -> Redactor:
-        """For everything that a run says: the secrets among its Kafka properties, and that of its Mesos principal."""
-        properties = scenario.kafka.properties
-        users = [value for key, value in properties.items() if key.endswith(("username", "client.id"))]
-        secrets = [*secret_values(properties)]
-        if mesos is not None:
-            secrets.append(mesos.secret)
-            users.append(mesos.principal)
-        return cls(secrets, users)
+    def of_run(cls, scenario: Scenario, secrets: Iterable[str] = (), users: Iterable[str] = ()) -> Redactor:
+        """For everything that a run says: the secrets of its scenario, and the engine's."""
+        spec = plugins.system(scenario.system)
+        return cls([*spec.secrets(scenario), *secrets], [*spec.users(scenario), *users])
 
     @classmethod
     def of_command(cls, words: Sequence[str]) -> Redactor:
@@ -66,10 +59,6 @@ class Redactor:
         if self._pattern is not None:
             text = self._pattern.sub(HIDDEN, text)
         return _LOGIN.sub(rf"\1{HIDDEN}@", text)
-
-    def properties(self, properties: Mapping[str, str]) -> dict[str, str]:
-        """Kafka properties with every secret hidden."""
-        return {key: HIDDEN if is_secret(key) else self.text(value) for key, value in properties.items()}
 
     def value(self, value: object, key: str = "") -> object:
         """A value as JSON or TOML has it, with every secret in it hidden.
@@ -93,16 +82,16 @@ class Redactor:
     def command_line(self, words: Sequence[str]) -> list[str]:
         """The words of a command; what they assign to a secret key is hidden whatever it is."""
         hidden: list[str] = []
-        assigns = False
+        assigns, assigning = False, _assigning()
         for word in words:
             flag, equals, rest = word.partition("=")
             if assigns:
                 hidden.append(self._assignment(word))
-            elif equals and flag in _ASSIGNING:
+            elif equals and flag in assigning:
                 hidden.append(f"{flag}={self._assignment(rest)}")
             else:
                 hidden.append(self.text(word))
-            assigns = not assigns and word in _ASSIGNING
+            assigns = not assigns and word in assigning
         return hidden
 
     def _assignment(self, text: str) -> str:
@@ -116,6 +105,18 @@ class Redactor:
         shown = self.value(value, name)
         # Written anew only where it has to be: TOML may spell a secret in many ways.
         return self.text(text) if shown == value else f"{name}={json.dumps(shown, default=str)}"
+
+
+def is_secret(key: str) -> bool:
+    """Whether what stands under a (dotted) key is secret, in whatever system."""
+    return any(spec.is_secret(key) for spec in plugins.systems().values())
+
+
+def _assigning() -> set[str]:
+    """The flags whose value is KEY=VALUE: ``--set``, and those of systems."""
+    commands = [command for spec in plugins.systems().values() for command in spec.commands]
+    params = [param for command in commands for param in command.params if param.metavar == KEY_VALUE]
+    return {SET, *(name for param in params for name in param.opts)}
 
 
 def _forms(secret: str, users: Sequence[str]) -> Iterator[str]:
@@ -139,6 +140,7 @@ def _forms(secret: str, users: Sequence[str]) -> Iterator[str]:
 
 
 def _on_command_line(words: Sequence[str]) -> Iterator[str]:
+    assigning = _assigning()
     for number, word in enumerate(words):
         ends = [m.end() for m in _ASSIGNED.finditer(word) if is_secret(m[0].rstrip("\"'=: \t"))]
         for end in ends:
@@ -149,6 +151,6 @@ def _on_command_line(words: Sequence[str]) -> Iterator[str]:
             if quoted:
                 yield quoted[2]
         # Without an assignment the next word may be what was meant.
-        assigns = word.startswith(tuple(f"{flag}=" for flag in _ASSIGNING)) or words[number - 1] in _ASSIGNING
+        assigns = word.startswith(tuple(f"{flag}=" for flag in assigning)) or words[number - 1] in assigning
         if assigns and not ends and is_secret(word):
             yield from words[number + 1 : number + 2]

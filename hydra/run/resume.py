@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 
-from hydra.config.scenario import load_scenario
+from hydra import plugins
+from hydra.config import load_scenario
 from hydra.errors import ConfigError, RunDirectoryError
 from hydra.model import Scenario
-from hydra.results.earlier import bisected
+from hydra.results.earlier import bisected, upgraded
 from hydra.results.store import RunStore
 from hydra.run.metadata import redacted
 from hydra.run.redaction import HIDDEN, Redactor
@@ -32,7 +33,7 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
     """
     with RunStore.open(directory) as store, store.reading():
         results = store.results()
-        stored, first = dict(store.meta("scenario")), dict(store.meta("overrides"))
+        stored, first = upgraded(store.meta("scenario")), dict(store.meta("overrides"))
         an_earlier = bisected(stored)
     if an_earlier:
         raise RunDirectoryError(
@@ -40,13 +41,13 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
             "go on with the Hydra that made it, or start a new run",
         )
     scenario = load_scenario(name_or_path, {**first, **given})
-    if hidden := list(_hidden(msgspec.to_builtins(scenario))):
+    if hidden := list(_hidden(as_written(msgspec.to_builtins(scenario)))):
         raise ConfigError(
             f"secrets are not stored with a run: {', '.join(hidden)}",
-            "give these again, and all Kafka properties if one of them is among these",
+            "give these again, with all others of the same table",
         )
     shown = redacted(scenario, Redactor.of_run(scenario))
-    difference = next(differences(stored, msgspec.to_builtins(shown)), None)
+    difference = next(differences(as_written(stored), as_written(msgspec.to_builtins(shown))), None)
     if difference is not None:
         raise RunDirectoryError(
             f"{directory} is a run of another scenario: {difference}", "resume it as it was started, or start a new one"
@@ -59,6 +60,16 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
             "go on with the Hydra that made it, or start a new run",
         ) from e
     return scenario
+
+
+def as_written(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored scenario by the keys of a file, with what a file may leave out."""
+    known = msgspec.to_builtins(msgspec.convert(scenario, Scenario))
+    settings, native, tables = known["settings"], known["native"], known.pop("tables")
+    own = settings.pop("system")
+    settings["burst"] = settings["burst"] or plugins.system(scenario["system"]).burst(own)
+    options = native.pop("system")
+    return {**known, "settings": settings | own, "native": native | options, **tables}
 
 
 def differences(stored: object, asked: object, key: str = "") -> Iterator[str]:

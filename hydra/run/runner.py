@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from hydra import plugins
 from hydra.cluster.engine import Engine, GroupEvents
 from hydra.columns.names import CLIENTS, STATUS
 from hydra.control.controller import Controller
@@ -33,10 +34,10 @@ from hydra.model import ClusterSpec, Cohort, Histogram, Role, Scenario, StepPlan
 from hydra.results.notes import gone_of
 from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
 from hydra.results.tables import write
-from hydra.run.brokers import DeployedBrokers, required
 from hydra.run.deployment import Deployment
 from hydra.run.interrupts import leave_at_once_on_the_next
 from hydra.run.progress import Observer, duration
+from hydra.run.servers import DeployedServers, required
 from hydra.run.step import RawStep, Stepper
 from hydra.sweep import Row, for_scenario
 from hydra.sweep.repeated import MERGED_IN_REPEATS
@@ -130,14 +131,13 @@ def _up(
         deployment = Deployment(engine, events, controller, system, scenario, cluster, store.add_event)
         stack.callback(deployment.close)
         stack.push(_brace)
-        program, spec = system.broker(), required(scenario, is_local=engine.is_local)
-        within_s = scenario.ready_timeout_s
-        brokers = (
-            DeployedBrokers(engine, events, controller, program, spec, within_s, store.add_event)
-            if program is not None and spec is not None
-            else None
-        )
-        system.open(name, store.directory, controller.wait_until, brokers)
+        program, joined, spec = system.server(), system.cluster(), required(scenario, is_local=engine.is_local)
+        servers = None
+        if program is not None and joined is not None and spec is not None:
+            servers = DeployedServers(
+                *(engine, events, controller, program, joined, spec, scenario.ready_timeout_s, store.add_event)
+            )
+        system.open(name, store.directory, controller.wait_until, servers)
         warn()
         steps = _Steps(scenario, cluster, controller, deployment, system, store, observer)
         yield steps
@@ -175,6 +175,7 @@ class _Steps:
             controller,
             deployment,
             system,
+            plugins.system(scenario.system),
             scenario.ready_timeout_s,
             scenario.drain_max_s,
             store.add_event,

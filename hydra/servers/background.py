@@ -53,7 +53,7 @@ class Background:
     def submit(self, call: Callable[[], _T]) -> Future[_T]:
         """Hands over a call and waits for nothing."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="hydra-kafka", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="hydra-background", daemon=True)
             self._thread.start()
         future: Future[_T] = Future()
         self._calls.put((future, call))

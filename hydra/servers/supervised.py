@@ -91,7 +91,7 @@ class Supervised:
                 break
         if not self._heard.startswith(b"pid "):
             self.stop()
-            raise OSError("the supervisor of the Kafka broker did not start")
+            raise OSError("the supervisor of the server did not start")
         return int(self._heard.split()[1])
 
     def _listen(self, timeout_s: float) -> bool:

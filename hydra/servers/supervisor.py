@@ -1,14 +1,14 @@
-"""The small process between Hydra and the embedded broker's Java: whatever happens to Hydra, nothing stays behind.
+"""The small process between Hydra and a server of its own: whatever happens to Hydra, nothing stays behind.
 
 Run by its path, isolated and without site-packages, so it imports the standard library only. It watches its standard
 input, a pipe whose other end only the owner holds:
 
-- ``Q``: SIGTERM to Java, SIGKILL after a grace, remove the folder, exit.
-- ``D``: detach; from now on only SIGTERM ends it (``hydra broker up``).
+- ``Q``: SIGTERM to the server, SIGKILL after a grace, remove the folder, exit.
+- ``D``: detach; from now on only SIGTERM ends it (a server that outlives its command).
 - end of file, or another parent than at the start: the owner is gone. SIGKILL, remove the folder, exit.
 
-On standard output it says ``pid N`` once and ``exit STATUS`` if Java ends by itself; it then keeps the folder, so that
-the owner can read the log, until the owner is gone or says ``Q``.
+On standard output it says ``pid N`` once and ``exit STATUS`` if the server ends by itself; it then keeps the folder, so
+that the owner can read the log, until the owner is gone or says ``Q``.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _die_with(supervisor: int) -> Callable[[], None]:
 
 
 def _watch(child: subprocess.Popen[bytes], owner: int, told_to_stop: Callable[[], bool]) -> bool:
-    """Returns as soon as Java has to end: whether it may take its time."""
+    """Returns as soon as the server has to end: whether it may take its time."""
     attached, reported = True, False
     while not told_to_stop():
         if attached:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
 
 from hydra.columns.names import CLIENTS, REASON, STATUS
-from hydra.model import Figure, Scenario, StepPlan, StepResult
+from hydra.model import Figure, Scenario, StepPlan, StepResult, with_values
 from hydra.sweep.asked import GRID_TRIES
 from hydra.sweep.sweep import QUICK_DRAIN_S, Row, step_bound_s
 
@@ -31,7 +30,7 @@ class Grid:
         for clients in sorted(sweep.clients):
             for values in product(*sweep.vary.values()):
                 varied = dict(zip(sweep.vary, values, strict=True))
-                settings = dataclasses.replace(scenario.settings, **varied)  # type: ignore[arg-type]  # checked by config
+                settings = with_values(scenario.settings, varied)
                 self._points.append((StepPlan(clients, settings, sweep.duration_s), varied))
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:

@@ -26,7 +26,7 @@ from hydra.columns.names import (
     VERDICT,
 )
 from hydra.columns.searched import published, rates, sndhwm_prefix
-from hydra.model import Cohort, Scenario, SearchSeries, SearchSpec, Settings, StepPlan, StepResult, number
+from hydra.model import Cohort, Scenario, SearchSeries, SearchSpec, Settings, StepPlan, StepResult, number, with_values
 from hydra.sweep.asked import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError
 from hydra.sweep.sweep import QUICK_DRAIN_S, Row, by_clients, check_plan, step_bound_s
 from hydra.sweep.threshold import Script, Threshold
@@ -151,17 +151,17 @@ class Search:
         search = self._search
         settings = self._scenario.settings
         if search.sndhwms:
-            settings = dataclasses.replace(settings, sndhwm=search.sndhwms[0])
+            settings = with_values(settings, {"sndhwm": search.sndhwms[0]})
         max_rate: float | None = None
         undisturbed: Threshold | None = None
         for series in search.series:
             if series == "max_rate":
                 max_rate = yield from self._max_rate(asked, settings, series, row)
             elif series == "nodrop":
-                yield from self._max_rate(asked, dataclasses.replace(settings, nodrop=True), series, row)
+                yield from self._max_rate(asked, with_values(settings, {"nodrop": True}), series, row)
             elif series == "loss" and search.sndhwms:
                 for sndhwm in search.sndhwms:
-                    found = Threshold(dataclasses.replace(settings, sndhwm=sndhwm), series)
+                    found = Threshold(with_values(settings, {"sndhwm": sndhwm}), series)
                     yield from self._search_into(row, asked, found, max_rate, sndhwm)
             else:
                 cohort = self._cohort(series, clients, max_rate)

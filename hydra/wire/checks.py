@@ -14,6 +14,7 @@ from typing import Final
 
 from hydra.model import (
     LAG_BINS,
+    ClientClock,
     Histogram,
     LedgerCounts,
     ProcessUsage,
@@ -24,6 +25,8 @@ from hydra.model import (
 
 MAX_MISSING_RANGES: Final = 256
 """Missing ranges that one ledger lists before it says that there are more."""
+MAX_RECEIVED_RANGES: Final = 1024
+"""Ranges that one member of a group lists of what it received before it says that there are more."""
 MAX_UNACKNOWLEDGED_RANGES: Final = 4096
 """Unacknowledged ranges of one publisher; a publisher with more joins the last ones into one."""
 MAX_ABSENT: Final = 1024
@@ -43,6 +46,8 @@ def check_report(report: PublisherReport | SubscriberReport) -> None:
     """
     _check_numbers(report)
     _check_numbers(report.usage)
+    if report.clock is not None:
+        _check_clock(report.clock)
     if isinstance(report, PublisherReport):
         _check_histogram("lag", report.lag)
         _check_ranges("unacknowledged", report.unacknowledged, MAX_UNACKNOWLEDGED_RANGES)
@@ -60,6 +65,7 @@ def check_report(report: PublisherReport | SubscriberReport) -> None:
     for ledger in report.ledgers:
         _check_numbers(ledger)
         _check_ranges("missing_ranges", ledger.missing_ranges, MAX_MISSING_RANGES)
+        _check_ranges("received_ranges", ledger.received_ranges, MAX_RECEIVED_RANGES)
 
 
 def _check_numbers(body: _Body) -> None:
@@ -69,6 +75,13 @@ def _check_numbers(body: _Body) -> None:
             raise ValueError(f"{field.name} is {value}, not 0 to {LARGEST}")
         if isinstance(value, float) and not (math.isfinite(value) and value >= 0):
             raise ValueError(f"{field.name} is {value}")
+
+
+def _check_clock(clock: ClientClock) -> None:
+    if not -LARGEST - 1 <= clock.offset_ns <= LARGEST:
+        raise ValueError(f"offset_ns is {clock.offset_ns}, beyond 64 bits")
+    if not 0 <= clock.error_ns <= LARGEST:
+        raise ValueError(f"error_ns is {clock.error_ns}, not 0 to {LARGEST}")
 
 
 def _check_ranges(name: str, ranges: Sequence[SequenceRange], most: int) -> None:

@@ -6,15 +6,17 @@ in any language; ``tests/golden/`` pins the bytes.
 
 from __future__ import annotations
 
-from typing import Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import msgspec
 
-from hydra.model import GroupRole, PublisherReport, SequenceRange, Settings, SubscriberReport
+from hydra.model import GroupRole, PublisherReport, SequenceRange, SharedSettings, SubscriberReport
+from hydra.wire import columns
+from hydra.wire import ids as id_runs
 from hydra.wire.checks import MAX_MISSING_RANGES as MAX_MISSING_RANGES
 from hydra.wire.checks import check_report
 
-VERSION: Final = 1
+VERSION: Final = 2
 MAX_MESSAGE_BYTES: Final = 512 * 1024
 """Longest message that either side accepts; a longer one is refused and counted."""
 PROBE_EPOCH: Final = 0
@@ -27,6 +29,18 @@ SignedNanoseconds = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 ShortText = Annotated[str, msgspec.Meta(max_length=4096)]
 Seq = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+SystemObject = dict[str, Any] | None
+"""What only the system under test understands. Nobody but its own code looks into it."""
+
+# A message in memory has every id, and every report, by itself; ``encode`` and the decoders translate.
+if TYPE_CHECKING:
+    Ids = list[int]
+    PublisherReports = list[PublisherReport]
+    SubscriberReports = list[SubscriberReport]
+else:
+    # (msgspec 0.22 crashes on a union of a number with limits and a tuple.)
+    Ids = list[Id | Annotated[list[Id], msgspec.Meta(min_length=2, max_length=2)]]
+    PublisherReports = SubscriberReports = dict[str, list[Any]]
 
 
 class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", kw_only=True):
@@ -36,14 +50,14 @@ class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
 class _FromClient(_Message, frozen=True, kw_only=True):
     """``ids`` are the clients that the message is about; ``seq`` rises with every message of a connection."""
 
-    ids: list[Id]
+    ids: Ids
     seq: Seq
 
 
 class _FromController(_Message, frozen=True, kw_only=True):
     """``ids`` empty means every client of the connection."""
 
-    ids: list[Id] = []
+    ids: Ids = []
 
 
 # --- client → controller -------------------------------------------------------------------------------------------
@@ -67,8 +81,8 @@ class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
 class Ready(_FromClient, frozen=True, tag="ready", kw_only=True):
     """A publisher: configured and bound, ``endpoint`` is its data endpoint ("" where the system has none).
 
-    A subscriber: it has seen a probe of every publisher since ``configure``. A broker, with epoch 0: ``endpoint`` is
-    where it will listen, ``host:port,host:port`` for clients and for controllers.
+    A subscriber: it has seen a probe of every publisher since ``configure``. A server, with epoch 0: ``endpoint`` is
+    where it will listen, in the words of its system.
     """
 
     epoch: Epoch
@@ -100,6 +114,27 @@ class Report(_FromClient, frozen=True, tag="report", kw_only=True):
     subscriber: SubscriberReport | None = None
 
 
+class Reports(_FromClient, frozen=True, tag="reports", kw_only=True):
+    """The reports of several clients of a connection at once, in the order of ``ids``: as good as one each."""
+
+    epoch: Epoch
+    publisher: PublisherReports | None = None
+    subscriber: SubscriberReports | None = None
+
+    def each(self) -> list[Report]:
+        """The same as one message a client."""
+        return [
+            *(
+                self._report(client, publisher=body)
+                for client, body in zip(self.ids, self.publisher or (), strict=False)
+            ),
+            *(self._report(client, subscriber=b) for client, b in zip(self.ids, self.subscriber or (), strict=False)),
+        ]
+
+    def _report(self, client: int, **body: Any) -> Report:
+        return Report(ids=[client], seq=self.seq, epoch=self.epoch, **body)
+
+
 class Error(_FromClient, frozen=True, tag="error", kw_only=True):
     """The clients cannot do what they were told; ``fatal`` ones exit after this."""
 
@@ -111,6 +146,7 @@ class Error(_FromClient, frozen=True, tag="error", kw_only=True):
 class ChildExit(_FromClient, frozen=True, tag="child_exit", kw_only=True):
     """From the warden: a client process ended. ``status`` is its exit code, or minus the signal that killed it."""
 
+    incarnation: Id
     pid: Id
     status: Annotated[int, msgspec.Meta(ge=-255, le=255)]
     replaced: bool
@@ -133,27 +169,30 @@ class PublisherEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     endpoint: str = ""
 
 
-class KafkaTopic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The Kafka side of ``configure``; ``offsets`` holds the start offset of every partition, by its number."""
-
-    bootstrap: str
-    topic: str
-    offsets: dict[int, Count]
-    properties: dict[str, str] = {}
-
-
 class Configure(_FromController, frozen=True, tag="configure", kw_only=True):
     """Settings of the next epoch; closes the ledger of the last. Answered by ``ack``, and by ``ready`` if ``probe``.
 
-    ``publishers`` lists those to listen to (empty for a publisher). ``progress_s`` 0 asks for no progress.
+    ``publishers`` lists those to listen to (empty for a publisher). ``progress_s`` 0 asks for no progress. ``group``
+    names the consumer group that a subscriber is a member of, "" for none. ``system`` holds the settings of the system
+    under test and where its data goes.
     """
 
     epoch: Epoch
-    settings: Settings
+    settings: SharedSettings
     publishers: list[PublisherEndpoint]
     probe: bool
     progress_s: Seconds = 0.0
-    kafka: KafkaTopic | None = None
+    group: ShortText = ""
+    system: SystemObject = None
+
+    def __post_init__(self) -> None:
+        if self.settings.burst is None:
+            raise ValueError("burst is always a number here")
+
+    @property
+    def burst(self) -> int:
+        """Most messages that a publisher sends back to back."""
+        return self.settings.burst or 1
 
 
 class Start(_FromController, frozen=True, tag="start", kw_only=True):
@@ -168,6 +207,7 @@ class Start(_FromController, frozen=True, tag="start", kw_only=True):
     stop_at_ns: Nanoseconds
     wall_offset_ns: SignedNanoseconds
     boot_id: str
+    system: SystemObject = None
 
 
 class Stop(_FromController, frozen=True, tag="stop", kw_only=True):
@@ -186,13 +226,16 @@ class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class Finish(_FromController, frozen=True, tag="finish", kw_only=True):
-    """What to expect; a subscriber drains for at most ``drain_max_s`` (quiet for ``quiet_s`` ends it), then reports."""
+    """What to expect; a subscriber drains for at most ``drain_max_s`` (quiet for ``quiet_s`` ends it), then reports.
+
+    ``system`` tells where the data ends, in systems that know.
+    """
 
     epoch: Epoch
     publishers: list[Sent]
-    end_offsets: dict[int, Count] = {}
     drain_max_s: Seconds
     quiet_s: Seconds = 0.5
+    system: SystemObject = None
 
 
 class Ping(_FromController, frozen=True, tag="ping", kw_only=True):
@@ -202,23 +245,20 @@ class Ping(_FromController, frozen=True, tag="ping", kw_only=True):
     reply: bool = False
 
 
-class KafkaCluster(_FromController, frozen=True, tag="kafka_cluster", kw_only=True):
-    """To one broker: the cluster that it is to be a node of, by Kafka's id for it.
+class Join(_FromController, frozen=True, tag="join", kw_only=True):
+    """To a server: what it needs to know of the others before it starts, in the words of its system."""
 
-    ``endpoints`` are what the brokers said in ``ready``, its own the one at ``node``, counted from 1.
-    """
-
-    cluster: str
-    node: Id
-    endpoints: list[str]
+    system: SystemObject = None
 
 
 class Quit(_FromController, frozen=True, tag="quit", kw_only=True):
-    """Exit now, with nothing left behind."""
+    """Exit now, with nothing left behind; a client whose incarnation is above ``incarnation`` is not meant."""
+
+    incarnation: Id | None = None
 
 
-FromClient = Hello | Ready | Ack | Progress | Report | Error | ChildExit
-FromController = Welcome | Configure | Start | Stop | Finish | Ping | KafkaCluster | Quit
+FromClient = Hello | Ready | Ack | Progress | Report | Reports | Error | ChildExit
+FromController = Welcome | Configure | Start | Stop | Finish | Ping | Join | Quit
 
 
 _T = TypeVar("_T")
@@ -235,7 +275,13 @@ _from_controller: msgspec.json.Decoder[FromController] = msgspec.json.Decoder(Fr
 
 def encode(message: FromClient | FromController) -> bytes:
     """The message's frame: UTF-8 JSON, fields in a fixed order, no white space."""
-    return _encoder.encode(message)
+    changes: dict[str, Any] = {}
+    if len(message.ids) > 1:
+        changes["ids"] = id_runs.written(message.ids)
+    if isinstance(message, Reports):
+        changes["publisher"] = columns.columns(message.publisher) if message.publisher else None
+        changes["subscriber"] = columns.columns(message.subscriber) if message.subscriber else None
+    return _encoder.encode(msgspec.structs.replace(message, **changes) if changes else message)
 
 
 def decode_from_client(frame: bytes) -> FromClient:
@@ -245,12 +291,11 @@ def decode_from_client(frame: bytes) -> FromClient:
         ProtocolError: not JSON, not of this version, an unknown type or field, a value out of range, or too long.
     """
     message = _decode(_from_client, frame)
-    if isinstance(message, Report):
-        body = message.publisher or message.subscriber
-        if body is None or (message.publisher is not None and message.subscriber is not None):
+    if isinstance(message, Report | Reports):
+        if (message.publisher is None) == (message.subscriber is None):
             raise ProtocolError("a report has exactly one of publisher and subscriber")
         try:
-            check_report(body)
+            _check(message)
         except ValueError as e:
             raise ProtocolError(str(e)) from None
     return message
@@ -261,10 +306,27 @@ def decode_from_controller(frame: bytes) -> FromController:
     return _decode(_from_controller, frame)
 
 
+def _check(message: Report | Reports) -> None:
+    """Refuses reports that cannot be with ValueError; those of many clients become bodies."""
+    if isinstance(message, Report):
+        if body := message.publisher or message.subscriber:
+            check_report(body)
+        return
+    found: Any = message.publisher if message.subscriber is None else message.subscriber
+    kind: Any = PublisherReport if message.subscriber is None else SubscriberReport
+    bodies = columns.rows(kind, found, len(message.ids))
+    for row in bodies:
+        check_report(row)
+    msgspec.structs.force_setattr(message, "publisher" if message.subscriber is None else "subscriber", bodies)
+
+
 def _decode(decoder: msgspec.json.Decoder[_T], frame: bytes) -> _T:
     if len(frame) > MAX_MESSAGE_BYTES:
         raise ProtocolError(f"a message of {len(frame)} bytes, above the limit of {MAX_MESSAGE_BYTES}")
     try:
-        return decoder.decode(frame)
-    except (msgspec.MsgspecError, ValueError) as e:
+        message = decoder.decode(frame)
+        either: Any = message
+        msgspec.structs.force_setattr(either, "ids", id_runs.read(either.ids))
+    except (msgspec.MsgspecError, ValueError, RecursionError) as e:
         raise ProtocolError(str(e)) from None
+    return message

@@ -7,16 +7,17 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Final
+from typing import Annotated, Final
 
+import msgspec
 import zmq
 import zmq.backend
 
 from hydra.client import group
-from hydra.client.transport import Delivery, Kind, Transport
+from hydra.client.transport import Delivery, Kind, Transport, read_system
 from hydra.control.client import ControlClient
 from hydra.control.waiting import poll_ms
-from hydra.wire.messages import Configure
+from hydra.wire.messages import Configure, SystemObject
 
 _BACKLOG: Final = 4096
 _REBIND_WITHIN_S: Final = 2.0
@@ -26,10 +27,21 @@ _SEND_TIMEOUT_MS: Final = 10
 true while a send may still return EAGAIN, so there is nothing better to wait for."""
 
 
+HighWaterMark = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+"""Messages; 0: none."""
+
+
+class ZmqSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """ZMQ's part of ``configure``."""
+
+    sndhwm: HighWaterMark = 1000
+    rcvhwm: HighWaterMark = 1000
+    nodrop: bool = False
+
+
 class ZmqPublisher:
     """A bound PUB socket that drops at its high-water mark, or an XPUB socket that waits (``nodrop``)."""
 
-    batch_bytes = 0
     marks_end = True
 
     def __init__(self, control: ControlClient) -> None:
@@ -43,14 +55,15 @@ class ZmqPublisher:
 
     def configure(self, command: Configure) -> str:
         """A new socket where the high-water mark or ``nodrop`` changed; the data endpoint."""
-        required = (command.settings.sndhwm, command.settings.nodrop)
+        settings = read_system(command.system, ZmqSettings)
+        nodrop = settings.nodrop
+        required = (settings.sndhwm, nodrop)
         if required != self._built_for:
             self.close()
-            nodrop = command.settings.nodrop
             self._socket = _made(self._context, zmq.XPUB if nodrop else zmq.PUB)
             self._socket.linger = 0
             self._socket.backlog = _BACKLOG
-            self._socket.sndhwm = command.settings.sndhwm
+            self._socket.sndhwm = settings.sndhwm
             if nodrop:
                 self._socket.setsockopt(zmq.XPUB_NODROP, 1)
                 self._socket.sndtimeo = _SEND_TIMEOUT_MS
@@ -95,6 +108,9 @@ class ZmqPublisher:
     def delivery(self) -> Delivery | None:
         """Nobody acknowledges."""
         return None
+
+    def report_system(self) -> None:
+        """There is nothing to add."""
 
     def close(self) -> None:
         """Drops the socket and all that is queued in it."""
@@ -143,7 +159,7 @@ class ZmqSubscriber:
 
     def configure(self, command: Configure) -> None:
         """A new socket where the publishers or the high-water mark changed."""
-        required = (command.settings.rcvhwm, tuple(p.endpoint for p in command.publishers))
+        required = (read_system(command.system, ZmqSettings).rcvhwm, tuple(p.endpoint for p in command.publishers))
         if required != self._built_for or self._socket is None:
             self._built_for = required
             self._connect()
@@ -193,9 +209,12 @@ class ZmqSubscriber:
         self._connect()
         return begin_ns, time.monotonic_ns()
 
-    def undrained(self, end_offsets: Mapping[int, int]) -> int:  # noqa: ARG002  # zmq has no offsets
+    def undrained(self, system: SystemObject) -> int:  # noqa: ARG002  # nobody tells where the data ends
         """Nobody can know what a publisher still has for us."""
         return 0
+
+    def report_system(self) -> None:
+        """There is nothing to add."""
 
     def close(self) -> None:
         """Drops the socket and all that is queued in it."""

@@ -1,16 +1,17 @@
-"""Raw ZMQ PUB/SUB as a system under test: no broker, only clients."""
+"""Raw ZMQ PUB/SUB as a system under test: no server, only clients."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Hashable
 from pathlib import Path
+from typing import Any
 
 import zmq
 
-from hydra.model import Role, Scenario
+from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
-from hydra.system import Brokers, Program, Waiting
-from hydra.wire.messages import KafkaTopic
+from hydra.system import Program, Servers, Waiting
 
 
 class ZmqSystem:
@@ -24,7 +25,7 @@ class ZmqSystem:
         """The native client is built, if it is asked for; pyzmq is a dependency of ours."""
         self.program("subscriber")
 
-    def open(self, run: str, folder: Path, wait: Waiting, brokers: Brokers | None = None) -> None:
+    def open(self, run: str, folder: Path, wait: Waiting, servers: Servers | None = None) -> None:
         """Nothing to bring up."""
 
     def program(self, role: Role) -> Program:
@@ -34,12 +35,15 @@ class ZmqSystem:
         kind = "zmq-pub" if role == "publisher" else "zmq-sub"
         return Program((sys.executable, "-m", "hydra.zmqtest.pyzmq", kind), {"OPENBLAS_NUM_THREADS": "1"})
 
-    def broker(self) -> None:
-        """There is no broker."""
+    def server(self) -> None:
+        """There are only clients."""
+
+    def cluster(self) -> None:
+        """There are only clients."""
 
     def _data_keys(self, role: Role) -> dict[str, str]:
         """CURVE keys of the data plane, made for this run; subscribers get the public one only."""
-        if not self._scenario.native.secure:
+        if not self._scenario.native.system.get("secure"):
             return {}
         if self._keys is None:
             public, secret = zmq.curve_keypair()
@@ -47,13 +51,19 @@ class ZmqSystem:
         keys = {"HYDRA_DATA_SERVER_KEY": self._keys[0]}
         return {**keys, "HYDRA_DATA_SERVER_SECRET": self._keys[1]} if role == "publisher" else keys
 
-    def topic(self) -> KafkaTopic | None:
-        """There are no topics."""
-        return None
+    def configure(self, settings: Settings) -> dict[str, Any]:
+        """High-water marks, and what happens at the publisher's."""
+        return dict(settings.system)
 
-    def end_offsets(self) -> dict[int, int]:
-        """There are no offsets."""
-        return {}
+    def finish(self) -> None:
+        """Only publishers know where their data ends."""
+
+    def proof(self, settings: Settings) -> Hashable:
+        """All of them: each rebuilds sockets."""
+        return tuple(sorted(settings.system.items()))
+
+    def log_end(self, settings: Settings) -> None:
+        """There is no log."""
 
     def failure(self) -> str:
         """There is nothing that could fail but clients."""

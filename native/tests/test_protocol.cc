@@ -4,6 +4,7 @@
 
 #include "common/protocol.h"
 #include "common/reader.h"
+#include "common/system_object.h"
 
 using namespace hydra;
 
@@ -15,8 +16,9 @@ void refused(const std::string& frame) {
 }
 
 std::string configure(const std::string& settings) {
-    return R"({"type":"configure","v":1,"epoch":1,"settings":{)" + settings +
-           R"(},"publishers":[],"probe":true})";
+    const std::string burst = settings.find("burst") == std::string::npos ? R"("burst":100)" : "";
+    return R"({"type":"configure","v":2,"epoch":1,"settings":{)" + burst +
+           (burst.empty() || settings.empty() ? "" : ",") + settings + R"(},"publishers":[],"probe":true})";
 }
 
 Settings settings_of(const std::string& settings) {
@@ -26,15 +28,15 @@ Settings settings_of(const std::string& settings) {
 }  // namespace
 
 TEST_CASE("defaults stand for missing fields, white space and order are free") {
-    const auto it = std::get<Ping>(decode(" { \"time_ns\" : 7 , \"v\":1,\n\"type\":\"ping\" } "));
+    const auto it = std::get<Ping>(decode(" { \"time_ns\" : 7 , \"v\":2,\n\"type\":\"ping\" } "));
     CHECK(it.time_ns == 7);
     CHECK(it.ids.empty());
     const Settings settings = settings_of("");
     CHECK_FALSE(settings.rate);
-    CHECK(settings.msg_batch == 100);
     CHECK(settings.message_size == 24);
-    CHECK(settings.sndhwm == 1000);
-    CHECK(settings.acks == "1");
+    CHECK(settings.payload == Payload::zeros);
+    CHECK(std::get<Configure>(decode(configure(""))).group.empty());
+    CHECK_FALSE(std::get<Configure>(decode(configure(""))).system);
 }
 
 TEST_CASE("a number with a fraction may be written in any way") {
@@ -45,28 +47,28 @@ TEST_CASE("a number with a fraction may be written in any way") {
 
 TEST_CASE("a whole number may not be written with a fraction, an exponent or as something else") {
     for (const char* value : {"1.0", "1e0", "\"1\"", "true", "null", "[1]", "-1", "18446744073709551616"}) {
-        refused(configure(std::string(R"("msg_batch":)") + value));
-        refused(std::string(R"({"type":"ping","v":1,"time_ns":)") + value + "}");
+        refused(configure(std::string(R"("burst":)") + value));
+        refused(std::string(R"({"type":"ping","v":2,"time_ns":)") + value + "}");
     }
-    refused(R"({"type":"ping","v":1,"time_ns":9223372036854775808})");
-    CHECK(std::get<Ping>(decode(R"({"type":"ping","v":1,"time_ns":9223372036854775807})")).time_ns ==
+    refused(R"({"type":"ping","v":2,"time_ns":9223372036854775808})");
+    CHECK(std::get<Ping>(decode(R"({"type":"ping","v":2,"time_ns":9223372036854775807})")).time_ns ==
           INT64_MAX);
 }
 
 TEST_CASE("settings of others are ignored, unknown fields elsewhere are not") {
     CHECK_NOTHROW(settings_of(R"("colour":"red")"));
-    refused(R"({"type":"stop","v":1,"epoch":1,"stop_at_ns":1,"colour":"red"})");
+    refused(R"({"type":"stop","v":2,"epoch":1,"stop_at_ns":1,"colour":"red"})");
     refused(
-        R"({"type":"finish","v":1,"epoch":1,"publishers":[{"publisher":0,"sent":1,"x":1}],"drain_max_s":1})");
+        R"({"type":"finish","v":2,"epoch":1,"publishers":[{"publisher":0,"sent":1,"x":1}],"drain_max_s":1})");
     refused(
-        R"({"type":"configure","v":1,"epoch":1,"settings":{},"publishers":[{"publisher":0,"x":1}],"probe":true})");
+        R"({"type":"configure","v":2,"epoch":1,"settings":{"burst":1},"publishers":[{"publisher":0,"x":1}],"probe":true})");
 }
 
 TEST_CASE("null only where it says so") {
-    CHECK_NOTHROW(settings_of(R"("batch_bytes":null,"receive_rate":null,"reconnect_rate":null)"));
+    CHECK_NOTHROW(settings_of(R"("receive_rate":null,"reconnect_rate":null)"));
     refused(configure(R"("rate":null)"));
-    refused(configure(R"("nodrop":null)"));
-    refused(R"({"type":"quit","v":1,"ids":null})");
+    refused(configure(R"("burst":null)"));
+    refused(R"({"type":"quit","v":2,"ids":null})");
 }
 
 TEST_CASE("a refusal says where") {
@@ -79,8 +81,8 @@ TEST_CASE("a refusal says where") {
         }
     };
     CHECK(reason(configure(R"("rate":0)")) == "settings: rate: a number out of its range");
-    CHECK(reason(R"({"type":"stop","v":1,"epoch":1})") == "the field is missing: stop_at_ns");
-    CHECK(reason(R"({"type":"stop","v":1,"epoch":-1,"stop_at_ns":1})") ==
+    CHECK(reason(R"({"type":"stop","v":2,"epoch":1})") == "the field is missing: stop_at_ns");
+    CHECK(reason(R"({"type":"stop","v":2,"epoch":-1,"stop_at_ns":1})") ==
           "epoch: not a whole number in its range");
 }
 
@@ -116,16 +118,67 @@ TEST_CASE("limits of settings") {
     refused(configure(R"("reconnect_rate":100.5)"));
     refused(configure(R"("reconnect_rate":0)"));
     refused(configure(R"("receive_rate":0.0)"));
-    refused(configure(R"("linger_ms":900001)"));
-    refused(configure(R"("batch_bytes":2147483648)"));
-    refused(configure(R"("rcvhwm":2147483648)"));
+    refused(configure(R"("burst":0)"));
+    refused(configure(R"("payload":"noise")"));
     refused(configure(R"("rate":true)"));
-    CHECK(settings_of(R"("batch_bytes":2147483647)").batch_bytes == INT32_MAX);
+}
+
+namespace {
+
+// A system's part of a command.
+struct Part {
+    std::uint64_t depth = 7;
+    std::map<std::int32_t, std::int64_t> ends;
+
+    static void describe(auto& it, auto& fields) {
+        fields.optional("depth", it.depth, Whole{1, 9});
+        fields.optional("ends", it.ends);
+    }
+};
+
+Part part_of(const std::string& system) {
+    const std::string frame = R"({"type":"finish","v":2,"epoch":1,"publishers":[],"drain_max_s":1,"system":)";
+    return read_system<Part>(std::get<Finish>(decode(frame + system + "}")).system);
+}
+
+std::string complaint_about(const std::string& system) {
+    try {
+        part_of(system);
+        return "";
+    } catch (const TransportError& e) {
+        return e.what();
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a system reads its part of a command into a type of its own") {
+    CHECK(part_of("null").depth == 7);
+    CHECK(part_of("{}").depth == 7);
+    CHECK(part_of(R"({"depth":3})").depth == 3);
+    CHECK(complaint_about(R"({"depth":10})") ==
+          "in the system's part of the command: depth: not a whole number in its range");
+    CHECK(complaint_about(R"({"dept":3})") == "in the system's part of the command: an unknown field: dept");
+    refused(R"({"type":"finish","v":2,"epoch":1,"publishers":[],"drain_max_s":1,"system":[]})");
+}
+
+TEST_CASE("ids are numbers and pairs, and rise") {
+    const auto ids = [](const std::string& written) {
+        return std::get<Quit>(decode(R"({"type":"quit","v":2,"ids":)" + written + "}")).ids;
+    };
+    CHECK(ids("[]").empty());
+    CHECK(ids("[[0,2],5,[7,8],4294967295]") == Ids{0, 1, 2, 5, 7, 8, 4294967295});
+    CHECK(ids("[1,2]") == Ids{1, 2});
+    CHECK(ids("[[4294967294,4294967295]]") == Ids{4294967294, 4294967295});
+    for (const char* written : {"[2,1]", "[1,1]", "[[2,1]]", "[[1,3],3]", "[[1]]", "[[1,2,3]]", "[-1]",
+                                "[\"1\"]", "[[0,4294967295]]", "[1,[4,[5,6]]]"}) {
+        refused(std::string(R"({"type":"quit","v":2,"ids":)") + written + "}");
+    }
 }
 
 TEST_CASE("ranges rise and do not overlap") {
     const auto finish = [](const std::string& ranges) {
-        return R"({"type":"finish","v":1,"epoch":1,"publishers":[{"publisher":0,"sent":9,"unacknowledged":)" +
+        return R"({"type":"finish","v":2,"epoch":1,"publishers":[{"publisher":0,"sent":9,"unacknowledged":)" +
                ranges + R"(}],"drain_max_s":1})";
     };
     CHECK_NOTHROW(decode(finish("[[0,0],[1,3]]")));
@@ -137,31 +190,29 @@ TEST_CASE("ranges rise and do not overlap") {
     refused(finish("[1]"));
 }
 
-TEST_CASE("a partition is a number in its own writing") {
-    const auto finish = [](const std::string& key) {
-        return R"({"type":"finish","v":1,"epoch":1,"publishers":[],"drain_max_s":1,"end_offsets":{")" + key +
-               R"(":5}})";
-    };
-    CHECK(std::get<Finish>(decode(finish("12"))).end_offsets == Offsets{{12, 5}});
+TEST_CASE("a key that stands for a number is that number in its own writing") {
+    const auto ends = [](const std::string& key) { return R"({"ends":{")" + key + R"(":5}})"; };
+    CHECK(part_of(ends("12")).ends == std::map<std::int32_t, std::int64_t>{{12, 5}});
     for (const char* key : {"", "-1", "01", "+1", " 1", "1.0", "x", "2147483648"}) {
-        refused(finish(key));
+        CAPTURE(key);
+        CHECK_FALSE(complaint_about(ends(key)).empty());
     }
 }
 
 TEST_CASE("oversized and deeply nested frames are refused before they are parsed") {
-    refused(R"({"type":"quit","v":1})" + std::string(kMaxMessageBytes, ' '));
-    CHECK_NOTHROW(decode(R"({"type":"quit","v":1})" + std::string(1000, ' ')));
+    refused(R"({"type":"quit","v":2})" + std::string(kMaxMessageBytes, ' '));
+    CHECK_NOTHROW(decode(R"({"type":"quit","v":2})" + std::string(1000, ' ')));
     refused(std::string(kMaxMessageBytes, '['));
-    refused(R"({"type":"quit","v":1,"ids":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}");
+    refused(R"({"type":"quit","v":2,"ids":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}");
     // Brackets in a text are no nesting.
-    CHECK_NOTHROW(decode(R"({"type":"welcome","v":1,"run":"\"[[[[[[[[[[[[[[[[[[[[[[[[[","silence_s":1})"));
+    CHECK_NOTHROW(decode(R"({"type":"welcome","v":2,"run":"\"[[[[[[[[[[[[[[[[[[[[[[[[[","silence_s":1})"));
 }
 
 TEST_CASE("JSON itself is checked") {
     refused("");
-    refused("{\"type\":\"quit\",\"v\":1}{\"type\":\"quit\",\"v\":1}");
-    refused("{\"type\":\"quit\",\"v\":1,}");
-    refused("{\"type\":\"welcome\",\"v\":1,\"run\":\"\xff\",\"silence_s\":1}");
+    refused("{\"type\":\"quit\",\"v\":2}{\"type\":\"quit\",\"v\":2}");
+    refused("{\"type\":\"quit\",\"v\":2,}");
+    refused("{\"type\":\"welcome\",\"v\":2,\"run\":\"\xff\",\"silence_s\":1}");
     refused("{'type':'quit','v':1}");
     refused("{\"type\":\"quit\",\"v\":NaN}");
 }

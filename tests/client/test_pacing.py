@@ -15,8 +15,8 @@ from hydra.model import Rate
 START = 5_000_000_000_123
 
 
-def pacer(rate: Rate, seconds: float, msg_batch: int = 100) -> Pacer:
-    return Pacer(rate, START, START + int(seconds * SECOND_NS), msg_batch)
+def pacer(rate: Rate, seconds: float, burst: int = 100) -> Pacer:
+    return Pacer(rate, START, START + int(seconds * SECOND_NS), burst)
 
 
 def drive(p: Pacer, tick_ns: int, until_ns: int) -> int:
@@ -67,7 +67,7 @@ def test_due_times_are_those_of_the_exact_fraction(rate: float, sent: int, count
 @settings(max_examples=100)
 @given(rate=st.floats(0.5, 1e6), now=st.integers(0, 10 * SECOND_NS))
 def test_what_is_due_agrees_with_the_due_times(rate: float, now: int) -> None:
-    p = Pacer(rate, START, START + 100 * SECOND_NS, msg_batch=10**9)
+    p = Pacer(rate, START, START + 100 * SECOND_NS, burst=10**9)
     n = p.due(START + now)
     p.advance(n - 1)
     due = p.next_due_ns
@@ -84,8 +84,8 @@ def test_nothing_is_due_before_the_start() -> None:
     assert pacer("max", 1).due(START - 1) == 0
 
 
-def test_a_late_publisher_gets_chunks_of_at_most_msg_batch() -> None:
-    p = pacer(10_000, 10, msg_batch=64)
+def test_a_late_publisher_gets_chunks_of_at_most_burst() -> None:
+    p = pacer(10_000, 10, burst=64)
     assert p.due(START + SECOND_NS) == 64
     assert p.lag_ns(START + SECOND_NS) == SECOND_NS
 
@@ -122,7 +122,7 @@ def test_a_finished_schedule_is_done_before_the_end() -> None:
 
 
 def test_max_has_no_due_time_and_ends_with_the_window() -> None:
-    p = pacer("max", 1, msg_batch=7)
+    p = pacer("max", 1, burst=7)
     assert (p.due(START), p.total, p.next_due_ns) == (7, None, None)
     assert p.times(3, START + 5).tolist() == [START + 5] * 3
     assert p.due(p.stop_ns) == 0

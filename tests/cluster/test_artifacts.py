@@ -9,20 +9,30 @@ import platform
 import subprocess
 import sys
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from hydra.cluster.artifacts import RUNNER, Artifact, ArtifactServer, build, glibc_needed, rewritten
+from hydra.cluster.artifacts.archive import Artifact, build, glibc_needed
+from hydra.cluster.artifacts.script import RUNNER, rewritten
+from hydra.cluster.artifacts.server import ArtifactServer
 from hydra.errors import ClusterError
+from hydra.kafkatest.system import LIBRARIES
+from hydra.system import Program
 
 pytestmark = pytest.mark.processes
 
-PYZMQ = (sys.executable, "-m", "hydra.zmqtest.pyzmq", "zmq-sub")
-KAFKA = (sys.executable, "-m", "hydra.kafkatest.kafka_python", "kafka-sub")
-NODE = (sys.executable, "-m", "hydra.kafkatest.node", "kafka-broker")
-CONFLUENT = (sys.executable, "-m", "hydra.kafkatest.confluent", "kafka-sub")
+
+def python(module: str, kind: str, libraries: tuple[str, ...] = ()) -> Program:
+    return Program((sys.executable, "-m", module, kind), {}, libraries=libraries)
+
+
+PYZMQ = python("hydra.zmqtest.pyzmq", "zmq-sub")
+KAFKA = python("hydra.kafkatest.kafka_python", "kafka-sub", LIBRARIES["kafka-python"])
+NODE = python("hydra.kafkatest.node", "kafka-broker")
+CONFLUENT = python("hydra.kafkatest.confluent", "kafka-sub", LIBRARIES["confluent-kafka"])
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def artifact(tmp_path_factory: pytest.TempPathFactory) -> Artifact:
-    return build(tmp_path_factory.mktemp("artifact"), [PYZMQ])
+    return build([PYZMQ], tmp_path_factory.mktemp("artifact"))
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +73,7 @@ def run(sandbox: Path, *words: str, **env: str) -> subprocess.CompletedProcess[s
 
 def test_it_is_made_once_and_named_by_its_contents(artifact: Artifact) -> None:
     before = artifact.path.stat().st_mtime_ns
-    assert build(artifact.path.parent, [PYZMQ, PYZMQ]) == artifact
+    assert build([PYZMQ, PYZMQ], artifact.path.parent) == artifact
     assert artifact.path.stat().st_mtime_ns == before
     minor = f"py{sys.version_info.major}.{sys.version_info.minor}"
     assert minor in artifact.name
@@ -72,12 +82,12 @@ def test_it_is_made_once_and_named_by_its_contents(artifact: Artifact) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [PYZMQ, KAFKA, CONFLUENT, NODE], ids=["pyzmq", "kafka-python", "confluent", "broker"]
+    "program", [PYZMQ, KAFKA, CONFLUENT, NODE], ids=["pyzmq", "kafka-python", "confluent", "broker"]
 )
-def test_groups_start_with_nothing_but_the_archive(folder: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
-    with tarfile.open(build(folder, [command]).path) as tar:
+def test_groups_start_with_nothing_but_the_archive(folder: Path, tmp_path: Path, program: Program) -> None:
+    with tarfile.open(build([program], folder).path) as tar:
         tar.extractall(tmp_path, filter="tar")
-    done = run(tmp_path, *rewritten(command), "--help")
+    done = run(tmp_path, *rewritten(program.command), "--help")
     assert (done.returncode, done.stderr) == (0, "")
     where = "import sys, numpy, hydra; print(numpy.__file__, hydra.__file__)"
     for path in run(tmp_path, "python", "-c", where).stdout.split():
@@ -85,7 +95,7 @@ def test_groups_start_with_nothing_but_the_archive(folder: Path, tmp_path: Path,
 
 
 def test_kafka_python_finds_its_checksums_in_the_archive(folder: Path, tmp_path: Path) -> None:
-    with tarfile.open(build(folder, [KAFKA]).path) as tar:
+    with tarfile.open(build([KAFKA], folder).path) as tar:
         tar.extractall(tmp_path, filter="tar")
     which = (
         "import crc32c; from kafka.record.default_records import calc_crc32c;"
@@ -97,10 +107,11 @@ def test_kafka_python_finds_its_checksums_in_the_archive(folder: Path, tmp_path:
 
 
 def test_further_files_are_in_the_package_and_count(artifact: Artifact, folder: Path, tmp_path: Path) -> None:
+    with_a_jar = replace(PYZMQ, files={"conf/kafka/jars/a.jar": tmp_path / "a.jar"})
     (tmp_path / "a.jar").write_text("one")
-    first = build(folder, [PYZMQ], {"conf/kafka/jars/a.jar": tmp_path / "a.jar"})
+    first = build([with_a_jar], folder)
     (tmp_path / "a.jar").write_text("two")
-    second = build(folder, [PYZMQ], {"conf/kafka/jars/a.jar": tmp_path / "a.jar"})
+    second = build([with_a_jar], folder)
     assert len({artifact.digest, first.digest, second.digest}) == 3
     with tarfile.open(second.path) as tar:
         tar.extractall(tmp_path, filter="tar")
@@ -157,7 +168,7 @@ def test_another_machine_and_another_archive_are_refused(sandbox: Path, tmp_path
     assert f"this agent is riscv64; the archive was built on {platform.machine()}" in done.stderr
     done = run(sandbox, "python", "-c", "1", HYDRA_ARTIFACT="0123")
     assert done.returncode == 78
-    assert "the run needs 0123: rebuild what --artifact names" in done.stderr
+    assert "the run needs 0123: make the copy that you serve anew" in done.stderr
 
 
 def test_a_native_client_needs_a_glibc_that_is_new_enough_and_no_python(folder: Path, tmp_path: Path) -> None:
@@ -166,7 +177,7 @@ def test_a_native_client_needs_a_glibc_that_is_new_enough_and_no_python(folder: 
     fake = tmp_path / "hydra-client"
     fake.write_bytes(program.read_bytes())
     fake.chmod(0o755)
-    native = build(folder, [(str(fake), "zmq-sub")])
+    native = build([Program((str(fake), "zmq-sub"), {})], folder)
     with tarfile.open(native.path) as tar:
         assert sorted(tar.getnames()) == [RUNNER, "program.tar.gz"]
         tar.extractall(tmp_path, filter="tar")
@@ -180,7 +191,7 @@ def test_a_native_client_needs_a_glibc_that_is_new_enough_and_no_python(folder: 
 
 
 def test_a_program_is_named_as_the_archive_has_it() -> None:
-    assert list(rewritten(PYZMQ)) == ["python", "-m", "hydra.zmqtest.pyzmq", "zmq-sub"]
+    assert list(rewritten(PYZMQ.command)) == ["python", "-m", "hydra.zmqtest.pyzmq", "zmq-sub"]
     assert list(rewritten(("/opt/x/hydra-client", "zmq-sub"))) == ["hydra-client", "zmq-sub"]
 
 
@@ -214,5 +225,5 @@ def test_only_who_knows_the_path_gets_it_and_nothing_else_is_served(artifact: Ar
 
 
 def test_an_address_of_somebody_else_is_refused(artifact: Artifact) -> None:
-    with pytest.raises(ClusterError, match="--advertise"):
+    with pytest.raises(ClusterError, match="name an address of this machine"):
         ArtifactServer(artifact, "192.0.2.1")

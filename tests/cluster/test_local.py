@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from hydra.cluster.engine import Engine
-from hydra.cluster.local import LocalEngine
+from hydra.cluster.local.engine import LocalEngine
 from hydra.errors import ClusterError, PlacementError
 from hydra.model import Agent, Demand, Group, GroupEvent, Resources
 
@@ -122,7 +122,7 @@ def test_a_group_sees_the_end_of_its_lifeline_when_the_controller_is_killed(tmp_
     watcher = "import os; print('up', flush=True); os.read(int(os.environ['HYDRA_LIFELINE']), 1); print('end')"
     controller = f"""
 import pathlib, sys
-from hydra.cluster.local import LocalEngine
+from hydra.cluster.local.engine import LocalEngine
 from hydra.model import Agent, Demand, Group, Resources
 engine = LocalEngine([Agent("a", "a", {{}}, Resources())], pathlib.Path({str(tmp_path / "sandbox")!r}))
 command = (sys.executable, "-S", "-c", {watcher!r})
@@ -292,7 +292,7 @@ def test_an_interrupted_close_still_kills(
         if len(pauses) == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("hydra.cluster.local.time.sleep", ctrl_c_in_the_first_pause)
+    monkeypatch.setattr("hydra.cluster.local.engine.time.sleep", ctrl_c_in_the_first_pause)
     with pytest.raises(KeyboardInterrupt):
         engine.close()
     assert set(psutil.Process().children()) <= others

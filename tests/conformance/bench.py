@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import msgspec
 
-from hydra.model import PublisherReport, Settings, SubscriberReport
+from hydra.model import PublisherReport, SharedSettings, SubscriberReport
 from hydra.wire.clock import boot_id, wall_offset_ns
 from hydra.wire.messages import (
     Ack,
     Configure,
     Finish,
     Hello,
-    KafkaTopic,
     PublisherEndpoint,
     Quit,
     Ready,
@@ -47,6 +46,28 @@ class Window:
     def over(self, by_s: float = 0.0) -> bool:
         """Whether the window has been over for this long."""
         return self.now_ns() > self.stop_ns + by_s * 1e9
+
+
+@dataclass(frozen=True)
+class StepSettings:
+    """What a step is set to: what all systems share, and the system's own."""
+
+    shared: SharedSettings = field(default_factory=lambda: SharedSettings(burst=100))
+    system: Mapping[str, Any] = field(default_factory=dict)
+
+
+def with_values(settings: StepSettings, **values: Any) -> StepSettings:
+    """The settings with some changed; each value goes where it belongs."""
+    ours = {f.name for f in fields(SharedSettings)} & values.keys()
+    return StepSettings(
+        replace(settings.shared, **{name: values[name] for name in ours}),
+        {**settings.system, **{name: value for name, value in values.items() if name not in ours}},
+    )
+
+
+def step_settings(**values: Any) -> StepSettings:
+    """The default settings with these values."""
+    return with_values(StepSettings(), **values)
 
 
 class Bench:
@@ -86,26 +107,29 @@ class Bench:
         self,
         ids: Iterable[int],
         epoch: int,
-        settings: Settings | None = None,
+        settings: StepSettings | None = None,
         *,
         publishers: Mapping[int, str] | None = None,
         probe: bool = True,
         progress_s: float = 0.0,
-        kafka: KafkaTopic | None = None,
+        group: str = "",
+        system: Mapping[str, Any] | None = None,
     ) -> None:
-        """Sends ``configure`` and waits for nothing."""
+        """Sends ``configure`` and waits for nothing; ``system`` is added to that of the settings."""
+        told = settings or StepSettings()
         command = Configure(
             epoch=epoch,
-            settings=settings or Settings(),
+            settings=told.shared,
             publishers=[PublisherEndpoint(p, e) for p, e in (publishers or {}).items()],
             probe=probe,
             progress_s=progress_s,
-            kafka=kafka,
+            group=group,
+            system={**told.system, **(system or {})},
         )
         self.peer.tell(ids, command)
 
     def configure_publisher(
-        self, client: int, epoch: int, settings: Settings | None = None, *, timeout_s: float = 10.0, **more: Any
+        self, client: int, epoch: int, settings: StepSettings | None = None, *, timeout_s: float = 10.0, **more: Any
     ) -> str:
         """Configures a publisher; returns the data endpoint that it named."""
         self.tell_configure([client], epoch, settings, **more)
@@ -116,7 +140,7 @@ class Bench:
         self,
         ids: Sequence[int],
         epoch: int,
-        settings: Settings | None = None,
+        settings: StepSettings | None = None,
         *,
         timeout_s: float = 10.0,
         **more: Any,
@@ -169,7 +193,7 @@ class Bench:
         sent: Mapping[int, int],
         *,
         unacknowledged: Mapping[int, list[tuple[int, int]]] | None = None,
-        end_offsets: Mapping[int, int] | None = None,
+        system: Mapping[str, Any] | None = None,
         drain_max_s: float = 5.0,
         quiet_s: float = 0.5,
     ) -> None:
@@ -180,9 +204,9 @@ class Bench:
             Finish(
                 epoch=epoch,
                 publishers=[Sent(publisher=p, sent=n, unacknowledged=missing.get(p, [])) for p, n in sent.items()],
-                end_offsets=dict(end_offsets or {}),
                 drain_max_s=drain_max_s,
                 quiet_s=quiet_s,
+                system=None if system is None else dict(system),
             ),
         )
 
@@ -226,11 +250,6 @@ class Bench:
         for program in self.groups:
             program.close()
         self.peer.close()
-
-
-def with_rate(settings: Settings, **changes: Any) -> Settings:
-    """The settings with some changed."""
-    return replace(settings, **changes)
 
 
 def same_answer(first: Report, second: Report) -> bool:

@@ -8,14 +8,14 @@ import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-import msgspec
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
 from hydra.wire.header import HEADER, pack
-from hydra.wire.messages import PROBE_EPOCH, KafkaTopic
+from hydra.wire.messages import PROBE_EPOCH
 
 IMPOSSIBLE = {
     "security.protocol": "carrier-pigeon",
@@ -47,17 +47,21 @@ class Log:
         self.topic = self._topics.create("conformance", partitions)
         self._producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0, "linger.ms": 0})
 
-    def from_here(self) -> KafkaTopic:
-        """The Kafka side of a ``configure`` that starts at the present end."""
+    def from_here(self) -> dict[str, Any]:
+        """Kafka's part of a ``configure`` that starts at the present end."""
         return self.at(self.end())
 
-    def at(self, offsets: dict[int, int]) -> KafkaTopic:
-        """The Kafka side of a ``configure`` that starts at these offsets."""
-        return KafkaTopic(bootstrap=self._broker.bootstrap, topic=self.topic, offsets=offsets)
+    def at(self, offsets: dict[int, int]) -> dict[str, Any]:
+        """Kafka's part of a ``configure`` that starts at these offsets."""
+        return {"bootstrap": self._broker.bootstrap, "topic": self.topic, "offsets": offsets}
 
     def end(self) -> dict[int, int]:
         """The end offset of every partition."""
         return self._topics.end_offsets(self.topic)
+
+    def end_of_data(self) -> dict[str, Any]:
+        """Kafka's part of a ``finish`` for all that is there."""
+        return {"end_offsets": self.end()}
 
     def write(
         self, epoch: int, sequences: Iterable[int], *, publisher: int, partition: int | None = None, size: int = 24
@@ -97,11 +101,6 @@ class Log:
                 records.append(Record(partition, epoch, publisher, sequence, time_ns, len(value)))
         consumer.close()
         return records
-
-
-def with_properties(topic: KafkaTopic, properties: dict[str, str]) -> KafkaTopic:
-    """The same topic, with these properties for the library."""
-    return msgspec.structs.replace(topic, properties=properties)
 
 
 def kill(broker: EmbeddedBroker) -> None:

@@ -12,9 +12,8 @@ import psutil
 import pytest
 import zmq
 
-from hydra.model import Settings
 from hydra.wire.messages import Ack, ChildExit, Error, Hello, Ping, Progress, Quit, Ready, Report
-from tests.conformance.bench import Bench
+from tests.conformance.bench import Bench, step_settings
 from tests.conformance.group import GroupProgram
 from tests.conformance.peer import without_seq
 from tests.conformance.zmq_ends import Listener, Speaker
@@ -109,7 +108,7 @@ def test_quit_ends_the_group_with_exit_code_0(bench: Bench, zmq_client: str, kin
 def test_quit_in_the_middle_of_a_step(bench: Bench, zmq_client: str) -> None:
     publisher = bench.launch(zmq_client, "zmq-pub", first_id=1, group="p")
     subscriber = bench.launch(zmq_client, "zmq-sub", first_id=2, group="s")
-    endpoint = bench.configure_publisher(1, 1, Settings(rate="max"))
+    endpoint = bench.configure_publisher(1, 1, step_settings(rate="max"))
     bench.configure_subscribers([2], 1, publishers={1: endpoint})
     bench.peer.heard(Ready, [2], epoch=1)
     window = bench.start([1, 2], 1, 30)
@@ -130,7 +129,7 @@ def test_a_cut_lifeline_ends_everything_within_2_s(bench: Bench, zmq_client: str
 
 def test_a_cut_lifeline_ends_a_group_in_the_middle_of_a_step(bench: Bench, zmq_client: str) -> None:
     program = bench.launch(zmq_client, "zmq-pub")
-    Listener(bench.peer, bench.configure_publisher(1, 1, Settings(rate="max"))).await_probe(1)
+    Listener(bench.peer, bench.configure_publisher(1, 1, step_settings(rate="max"))).await_probe(1)
     bench.start([1], 1, 30)
     program.cut_lifeline()
     bench.await_gone(program, 2)
@@ -164,7 +163,7 @@ def test_a_controller_that_vanished_holds_nobody_up(zmq_client: str, short_silen
     try:
         program = bench.launch(zmq_client, "zmq-sub", lifeline=False)
         # Far more to say within the silence than a queue of libzmq's holds by default.
-        bench.tell_configure([1], 1, Settings(rate=1.0), probe=False, progress_s=0.0001)
+        bench.tell_configure([1], 1, step_settings(rate=1.0), probe=False, progress_s=0.0001)
         bench.peer.heard(Ack, [1], command="configure")
         bench.start([1], 1, 60)
         bench.peer.heard(Progress, [1], times=5)
@@ -202,15 +201,15 @@ def test_what_is_no_command_is_ignored(bench: Bench, zmq_client: str) -> None:
         b"[]",
         b"null",
         b'{"type":"quit"',
-        b'{"type":"quit","v":2}',
-        b'{"type":"QUIT","v":1}',
-        b'{"type":"explode","v":1}',
-        b'{"type":"stop","v":1,"epoch":"1","stop_at_ns":1}',
-        b'{"type":"stop","v":1,"epoch":1,"stop_at_ns":-1}',
-        b'{"type":"ping","v":1,"time_ns":1,"reply":true,"more":1}',
-        b'{"type":"ack","v":1,"ids":[1],"seq":1,"epoch":1,"command":"start"}',
-        b'{"type":"configure","v":1,"epoch":1,"settings":{"rate":-5},"publishers":[],"probe":true}',
-        b'{"type":"quit","v":1}' + b" " * 600_000,
+        b'{"type":"quit","v":3}',
+        b'{"type":"QUIT","v":2}',
+        b'{"type":"explode","v":2}',
+        b'{"type":"stop","v":2,"epoch":"1","stop_at_ns":1}',
+        b'{"type":"stop","v":2,"epoch":1,"stop_at_ns":-1}',
+        b'{"type":"ping","v":2,"time_ns":1,"reply":true,"more":1}',
+        b'{"type":"ack","v":2,"ids":[1],"seq":1,"epoch":1,"command":"start"}',
+        b'{"type":"configure","v":2,"epoch":1,"settings":{"rate":-5,"burst":1},"publishers":[],"probe":true}',
+        b'{"type":"quit","v":2}' + b" " * 600_000,
     ]
     for frame in garbage:
         bench.peer.tell_raw([1, 2], frame)
@@ -247,7 +246,7 @@ def test_a_client_that_was_killed_is_reported_and_replaced(bench: Bench, zmq_cli
 
 def test_the_replacement_serves_the_next_step(bench: Bench, zmq_client: str) -> None:
     bench.launch(zmq_client, "zmq-pub", first_id=1)
-    bench.configure_publisher(1, 1, Settings(rate="max"))
+    bench.configure_publisher(1, 1, step_settings(rate="max"))
     bench.start([1], 1, 30)
     kill(bench.peer.hello(1).pid)
     bench.peer.heard(Hello, [1], warden=False, incarnation=1)

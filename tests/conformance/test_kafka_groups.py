@@ -8,9 +8,8 @@ import signal
 import psutil
 import pytest
 
-from hydra.model import Settings
 from hydra.wire.messages import ChildExit, Hello, Ready
-from tests.conformance.bench import Bench
+from tests.conformance.bench import Bench, step_settings
 from tests.conformance.kafka_ends import Log
 
 
@@ -18,9 +17,9 @@ def working(bench: Bench, kafka_client: str, log: Log) -> None:
     """A publisher and two subscribers in the middle of a step."""
     bench.launch(kafka_client, "kafka-pub", first_id=1, group="p")
     bench.launch(kafka_client, "kafka-sub", first_id=2, count=2, group="s")
-    topic, settings = log.from_here(), Settings(rate=1000.0)
-    bench.configure_publisher(1, 1, settings, kafka=topic, timeout_s=20)
-    bench.configure_subscribers([2, 3], 1, settings, publishers={1: ""}, kafka=topic, timeout_s=20)
+    topic, settings = log.from_here(), step_settings(rate=1000.0)
+    bench.configure_publisher(1, 1, settings, system=topic, timeout_s=20)
+    bench.configure_subscribers([2, 3], 1, settings, publishers={1: ""}, system=topic, timeout_s=20)
     bench.peer.heard(Ready, [2, 3], epoch=1, timeout_s=20)
     window = bench.start([1, 2, 3], 1, 60)
     bench.await_end(window, -59.8)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
 import pytest
 
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.model import Histogram, Settings
-from hydra.wire.messages import PROBE_EPOCH, Ack, Error, KafkaTopic, Progress, Ready, Report
-from tests.conformance.bench import Bench, Window, same_answer, with_rate
-from tests.conformance.kafka_ends import IMPOSSIBLE, Log, kill, with_properties
+from hydra.model import Histogram
+from hydra.wire.messages import PROBE_EPOCH, Ack, Error, Progress, Ready, Report
+from tests.conformance.bench import Bench, StepSettings, Window, same_answer, step_settings, with_values
+from tests.conformance.kafka_ends import IMPOSSIBLE, Log, kill
 from tests.conformance.libraries import librdkafka_version
 
 CLIENT = 7
 SLOW = 20.0
 """A library that waits for a broker that is not there does so for some seconds."""
-STEADY = Settings(rate=500.0, message_size=100, msg_batch=50)
+STEADY = step_settings(rate=500.0, message_size=100, burst=50, msg_batch=50)
 
 
 @pytest.fixture
@@ -27,8 +28,10 @@ def publisher(bench: Bench, kafka_client: str) -> Bench:
     return bench
 
 
-def configured(bench: Bench, epoch: int, topic: KafkaTopic, settings: Settings = STEADY, **more: Any) -> None:
-    assert bench.configure_publisher(CLIENT, epoch, settings, kafka=topic, timeout_s=SLOW, **more) == ""
+def configured(
+    bench: Bench, epoch: int, topic: Mapping[str, Any], settings: StepSettings = STEADY, **more: Any
+) -> None:
+    assert bench.configure_publisher(CLIENT, epoch, settings, system=topic, timeout_s=SLOW, **more) == ""
 
 
 @pytest.mark.parametrize("kind", ["kafka-pub", "kafka-sub"])
@@ -45,7 +48,7 @@ def test_configure_sent_twice_changes_nothing(publisher: Bench, log: Log) -> Non
     topic = log.from_here()
     configured(publisher, 1, topic)
     publisher.peer.sync([CLIENT])
-    publisher.tell_configure([CLIENT], 1, STEADY, kafka=topic)
+    publisher.tell_configure([CLIENT], 1, STEADY, system=topic)
     publisher.peer.heard(Ready, [CLIENT], epoch=1, times=2)
     publisher.peer.heard(Ack, [CLIENT], epoch=1, command="configure", times=2)
 
@@ -68,10 +71,10 @@ def test_probes_reach_every_partition_until_the_start(publisher: Bench, wide_log
 @pytest.mark.parametrize("acks", ["0", "1"])
 def test_a_configure_without_probe_ends_the_probes(publisher: Bench, wide_log: Log, acks: str) -> None:
     """Nobody acknowledges with acks 0: what the log grows by from here on is what was sent."""
-    topic, settings = wide_log.from_here(), with_rate(STEADY, acks=acks)
+    topic, settings = wide_log.from_here(), with_values(STEADY, acks=acks)
     configured(publisher, 5, topic, settings)
     publisher.peer.wait(lambda: sum(wide_log.end().values()) > 0, "a probe")
-    publisher.tell_configure([CLIENT], 5, settings, kafka=topic, probe=False)
+    publisher.tell_configure([CLIENT], 5, settings, system=topic, probe=False)
     publisher.peer.heard(Ready, [CLIENT], epoch=5, times=2, timeout_s=SLOW)
     publisher.peer.heard(Ack, [CLIENT], epoch=5, command="configure", times=2)
     # Written when it was answered; with acks 0 the broker may still be at it.
@@ -89,7 +92,7 @@ def test_a_configure_without_probe_ends_the_probes(publisher: Bench, wide_log: L
 
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
 def test_the_schedule_is_kept_and_acknowledged(publisher: Bench, wide_log: Log, acks: str) -> None:
-    configured(publisher, 2, wide_log.from_here(), with_rate(STEADY, acks=acks), probe=False)
+    configured(publisher, 2, wide_log.from_here(), with_values(STEADY, acks=acks), probe=False)
     window = publisher.start([CLIENT], 2, 0.6)
     publisher.await_end(window, 0.1)
     report = publisher.publisher_report(CLIENT, 2, window, SLOW)
@@ -98,7 +101,8 @@ def test_the_schedule_is_kept_and_acknowledged(publisher: Bench, wide_log: Log, 
     assert 0 < count <= 300
     assert (report.acknowledged, report.failed, report.unacknowledged) == (count, 0, [])
     assert report.bytes == count * 100
-    assert report.batch_bytes > 100
+    assert report.system is not None
+    assert report.system["batch_bytes"] > 100
     assert window.start_ns <= report.first_ns <= report.last_ns
     assert sum(report.lag.counts[1::2]) > 0
     publisher.peer.wait(lambda: sum(wide_log.end().values()) == count, "all of them in the log")
@@ -113,7 +117,7 @@ def test_the_schedule_is_kept_and_acknowledged(publisher: Bench, wide_log: Log, 
 
 
 def test_rate_max(publisher: Bench, log: Log) -> None:
-    configured(publisher, 1, log.from_here(), with_rate(STEADY, rate="max"), probe=False, progress_s=0.1)
+    configured(publisher, 1, log.from_here(), with_values(STEADY, rate="max"), probe=False, progress_s=0.1)
     window = publisher.start([CLIENT], 1, 0.3)
     publisher.await_end(window)
     report = publisher.publisher_report(CLIENT, 1, window, SLOW)
@@ -141,8 +145,8 @@ def test_settings_change_between_steps(publisher: Bench, log: Log) -> None:
     for epoch, settings in enumerate(
         (
             STEADY,
-            with_rate(STEADY, linger_ms=5.0, msg_batch=5),
-            with_rate(STEADY, batch_bytes=4096, compression="gzip"),
+            with_values(STEADY, linger_ms=5.0, burst=5, msg_batch=5),
+            with_values(STEADY, batch_bytes=4096, compression="gzip"),
         ),
         start=1,
     ):
@@ -153,15 +157,15 @@ def test_settings_change_between_steps(publisher: Bench, log: Log) -> None:
         # A publisher that the machine kept waiting at the end of its window may have sent less.
         assert 0 < report.sent == report.acknowledged <= 50
         sent.append(report.sent)
-        if settings.batch_bytes:
-            assert report.batch_bytes == settings.batch_bytes
+        if "batch_bytes" in settings.system:
+            assert report.system == {"batch_bytes": settings.system["batch_bytes"]}
     assert [r.epoch for r in log.read()] == [epoch for epoch, count in enumerate(sent, 1) for _ in range(count)]
 
 
 def test_a_topic_that_does_not_exist_is_an_error_and_not_the_end(publisher: Bench, log: Log) -> None:
     topic = log.from_here()
-    nowhere = KafkaTopic(bootstrap=topic.bootstrap, topic=f"{topic.topic}-not", offsets={0: 0})
-    publisher.tell_configure([CLIENT], 1, STEADY, kafka=nowhere)
+    nowhere = {**topic, "topic": f"{topic['topic']}-not", "offsets": {0: 0}}
+    publisher.tell_configure([CLIENT], 1, STEADY, system=nowhere)
     assert not publisher.peer.heard(Error, [CLIENT], epoch=1, timeout_s=SLOW).fatal
     configured(publisher, 2, topic)
 
@@ -171,7 +175,7 @@ def test_a_property_that_cannot_be_is_an_error_that_names_it(
     publisher: Bench, log: Log, properties: dict[str, str]
 ) -> None:
     topic = log.from_here()
-    publisher.tell_configure([CLIENT], 1, STEADY, kafka=with_properties(topic, properties))
+    publisher.tell_configure([CLIENT], 1, STEADY, system={**topic, "properties": properties})
     error = publisher.peer.heard(Error, [CLIENT], epoch=1, timeout_s=SLOW)
     assert next(iter(properties)) in error.message
 
@@ -188,10 +192,10 @@ def test_a_configure_that_fails_in_the_middle_is_an_error_and_not_the_end(
     if doing == "sending":
         window = publisher.start([CLIENT], 1, 30)
         publisher.await_end(window, -29.9)
-    bad = with_properties(topic, IMPOSSIBLE)
-    publisher.tell_configure([CLIENT], 2, STEADY, kafka=bad)
+    bad = {**topic, "properties": IMPOSSIBLE}
+    publisher.tell_configure([CLIENT], 2, STEADY, system=bad)
     assert not publisher.peer.heard(Error, [CLIENT], epoch=2, timeout_s=SLOW).fatal
-    publisher.tell_configure([CLIENT], 1, STEADY, kafka=topic)
+    publisher.tell_configure([CLIENT], 1, STEADY, system=topic)
     publisher.ignores_commands(CLIENT, (1, 2), window)
     configured(publisher, 2, topic)
 

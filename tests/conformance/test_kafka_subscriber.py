@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.model import LedgerCounts, Settings
+from hydra.model import LedgerCounts
 from hydra.wire.messages import Ack, Error, Progress, Ready, Report
-from tests.conformance.bench import Bench, same_answer, with_rate
-from tests.conformance.kafka_ends import IMPOSSIBLE, Log, kill, with_properties
+from tests.conformance.bench import Bench, StepSettings, same_answer, step_settings, with_values
+from tests.conformance.kafka_ends import IMPOSSIBLE, Log, kill
 
 CLIENT = 3
 ONE, OTHER, STRANGER = 100, 101, 666
-PLAIN = Settings()
+PLAIN = step_settings()
 SLOW = 20.0
 
 
@@ -24,14 +24,14 @@ def subscriber(bench: Bench, kafka_client: str) -> Bench:
     return bench
 
 
-def connected(bench: Bench, epoch: int, log: Log, *publishers: int, settings: Settings = PLAIN) -> None:
+def connected(bench: Bench, epoch: int, log: Log, *publishers: int, settings: StepSettings = PLAIN) -> None:
     """Configures the subscriber from the log's end on and proves that it hears these publishers."""
     bench.configure_subscribers(
         [CLIENT],
         epoch,
         settings,
         publishers=dict.fromkeys(publishers, ""),
-        kafka=log.from_here(),
+        system=log.from_here(),
         progress_s=0.05,
         timeout_s=SLOW,
     )
@@ -52,7 +52,7 @@ def test_it_counts_from_its_start_offset_on(subscriber: Bench, wide_log: Log) ->
     connected(subscriber, 1, wide_log, ONE)
     subscriber.start([CLIENT], 1, 30)
     wide_log.write(1, range(40, 100), publisher=ONE)
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 100}, end_offsets=wide_log.end())
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 100}, system=wide_log.end_of_data())
     # Partitions are not in order with each other.
     assert [replace(x, reordered=0) for x in report.ledgers] == [
         LedgerCounts(publisher=ONE, received=60, in_window=60, missing=40, missing_ranges=[(0, 39)])
@@ -65,10 +65,10 @@ def test_nothing_is_missed_between_configure_and_the_first_fetch(subscriber: Ben
     start = log.from_here()
     log.probe(1, publisher=ONE)
     log.write(1, range(500), publisher=ONE)
-    subscriber.configure_subscribers([CLIENT], 1, publishers={ONE: ""}, kafka=start, timeout_s=SLOW)
+    subscriber.configure_subscribers([CLIENT], 1, publishers={ONE: ""}, system=start, timeout_s=SLOW)
     subscriber.peer.heard(Ready, [CLIENT], epoch=1, timeout_s=SLOW)
     subscriber.start([CLIENT], 1, 30)
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 500}, end_offsets=log.end())
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 500}, system=log.end_of_data())
     assert [(x.received, x.missing, x.duplicates) for x in report.ledgers] == [(500, 0, 0)]
     assert report.stale == 0
 
@@ -78,11 +78,11 @@ def test_the_offset_of_every_partition_is_its_own(subscriber: Bench, wide_log: L
     wide_log.probe(1, publisher=ONE)
     # Partition p holds p, p + 4, …; of partition 1 the first three are left out, of 2 all ten.
     subscriber.configure_subscribers(
-        [CLIENT], 1, publishers={ONE: ""}, kafka=wide_log.at({0: 0, 1: 3, 2: 10, 3: 0}), timeout_s=SLOW
+        [CLIENT], 1, publishers={ONE: ""}, system=wide_log.at({0: 0, 1: 3, 2: 10, 3: 0}), timeout_s=SLOW
     )
     subscriber.peer.heard(Ready, [CLIENT], epoch=1, timeout_s=SLOW)
     subscriber.start([CLIENT], 1, 30)
-    (ledger,) = subscriber.subscriber_report(CLIENT, 1, {ONE: 40}, end_offsets=wide_log.end()).ledgers
+    (ledger,) = subscriber.subscriber_report(CLIENT, 1, {ONE: 40}, system=wide_log.end_of_data()).ledgers
     missing = sorted(n for first, last in ledger.missing_ranges for n in range(first, last + 1))
     assert missing == sorted([1, 5, 9, *range(2, 40, 4)])
 
@@ -93,7 +93,7 @@ def test_the_last_sequence_does_not_end_the_drain_of_other_partitions(subscriber
     wide_log.write(1, [4999], publisher=ONE, partition=3)
     got(subscriber, 1, 1)
     wide_log.write(1, range(4999), publisher=ONE, partition=0, size=1000)
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 5000}, end_offsets=wide_log.end())
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 5000}, system=wide_log.end_of_data())
     assert [(x.received, x.missing) for x in report.ledgers] == [(5000, 0)]
     assert (report.undrained, report.drain) == (0, "complete")
 
@@ -111,7 +111,7 @@ def test_duplicates_strangers_and_failed_messages_are_told_exactly(subscriber: B
         6,
         {ONE: 60, OTHER: 30},
         unacknowledged={ONE: [(45, 59)], OTHER: [(0, 0)]},
-        end_offsets=log.end(),
+        system=log.end_of_data(),
     )
     report = subscriber.peer.heard(Report, [CLIENT], epoch=6, timeout_s=SLOW).subscriber
     assert report is not None
@@ -126,25 +126,25 @@ def test_steps_follow_each_other(subscriber: Bench, wide_log: Log) -> None:
     connected(subscriber, 1, wide_log, ONE)
     subscriber.start([CLIENT], 1, 30)
     wide_log.write(1, range(100), publisher=ONE)
-    assert subscriber.subscriber_report(CLIENT, 1, {ONE: 100}, end_offsets=wide_log.end()).ledgers[0].missing == 0
+    assert subscriber.subscriber_report(CLIENT, 1, {ONE: 100}, system=wide_log.end_of_data()).ledgers[0].missing == 0
     # What nobody is to count comes in between; the next start offset lies behind it.
     wide_log.write(1, range(100, 150), publisher=ONE)
     connected(subscriber, 2, wide_log, ONE)
     subscriber.start([CLIENT], 2, 30)
     wide_log.write(2, range(80), publisher=ONE)
-    report = subscriber.subscriber_report(CLIENT, 2, {ONE: 80}, end_offsets=wide_log.end())
+    report = subscriber.subscriber_report(CLIENT, 2, {ONE: 80}, system=wide_log.end_of_data())
     assert [(x.received, x.missing, x.duplicates, x.extra) for x in report.ledgers] == [(80, 0, 0, 0)]
-    subscriber.tell_finish([CLIENT], 2, {ONE: 80}, end_offsets=wide_log.end())
+    subscriber.tell_finish([CLIENT], 2, {ONE: 80}, system=wide_log.end_of_data())
     subscriber.peer.heard(Report, [CLIENT], epoch=2, times=2)
     assert same_answer(*subscriber.peer.said(Report, CLIENT, epoch=2))
 
 
 def test_what_is_left_waiting_is_told(subscriber: Bench, log: Log) -> None:
-    connected(subscriber, 1, log, ONE, settings=with_rate(PLAIN, receive_rate=100.0))
+    connected(subscriber, 1, log, ONE, settings=with_values(PLAIN, receive_rate=100.0))
     window = subscriber.start([CLIENT], 1, 0.5)
     log.write(1, range(20_000), publisher=ONE)
     subscriber.await_end(window)
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 20_000}, end_offsets=log.end(), drain_max_s=0.0)
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 20_000}, system=log.end_of_data(), drain_max_s=0.0)
     (ledger,) = report.ledgers
     assert report.drain == "deadline"
     assert ledger.received + ledger.missing == 20_000
@@ -152,24 +152,24 @@ def test_what_is_left_waiting_is_told(subscriber: Bench, log: Log) -> None:
 
 
 def test_a_receive_rate_holds_it_back_until_the_drain(subscriber: Bench, log: Log) -> None:
-    connected(subscriber, 1, log, ONE, settings=with_rate(PLAIN, receive_rate=200.0))
+    connected(subscriber, 1, log, ONE, settings=with_values(PLAIN, receive_rate=200.0))
     window = subscriber.start([CLIENT], 1, 1.0)
     log.write(1, range(2000), publisher=ONE)
     subscriber.await_end(window)
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 2000}, end_offsets=log.end())
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 2000}, system=log.end_of_data())
     (ledger,) = report.ledgers
     assert (ledger.received, ledger.missing) == (2000, 0)
     assert 100 <= ledger.in_window <= 205
 
 
 def test_a_reconnect_goes_on_where_it_stood(subscriber: Bench, wide_log: Log) -> None:
-    connected(subscriber, 1, wide_log, ONE, settings=with_rate(PLAIN, reconnect_rate=2.0))
+    connected(subscriber, 1, wide_log, ONE, settings=with_values(PLAIN, reconnect_rate=2.0))
     window = subscriber.start([CLIENT], 1, 1.3)
     for first in range(0, 500, 100):
         wide_log.write(1, range(first, first + 100), publisher=ONE)
         subscriber.await_end(window, first / 400 - 1.25)
     subscriber.await_end(window)
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 500}, end_offsets=wide_log.end(), drain_max_s=15)
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 500}, system=wide_log.end_of_data(), drain_max_s=15)
     (ledger,) = report.ledgers
     assert (ledger.received, ledger.missing, ledger.duplicates) == (500, 0, 0)
     assert report.reconnects == 2
@@ -178,7 +178,7 @@ def test_a_reconnect_goes_on_where_it_stood(subscriber: Bench, wide_log: Log) ->
 
 def test_an_offset_that_does_not_exist_is_an_error(subscriber: Bench, log: Log) -> None:
     log.write(1, range(10), publisher=ONE)
-    subscriber.tell_configure([CLIENT], 1, publishers={ONE: ""}, kafka=log.at({0: 10**6}))
+    subscriber.tell_configure([CLIENT], 1, publishers={ONE: ""}, system=log.at({0: 10**6}))
     assert subscriber.peer.heard(Error, [CLIENT], timeout_s=SLOW).message
 
 
@@ -188,8 +188,8 @@ def test_a_configure_that_fails_in_the_middle_is_an_error_and_not_the_end(subscr
     window = subscriber.start([CLIENT], 1, 30)
     log.write(1, range(5), publisher=ONE)
     got(subscriber, 1, 5)
-    bad = with_properties(log.from_here(), IMPOSSIBLE)
-    subscriber.tell_configure([CLIENT], 2, PLAIN, publishers={ONE: ""}, kafka=bad)
+    bad = {**log.from_here(), "properties": IMPOSSIBLE}
+    subscriber.tell_configure([CLIENT], 2, PLAIN, publishers={ONE: ""}, system=bad)
     assert not subscriber.peer.heard(Error, [CLIENT], epoch=2, timeout_s=SLOW).fatal
     subscriber.ignores_commands(CLIENT, (1, 2), window)
     connected(subscriber, 2, log, ONE)
@@ -211,7 +211,7 @@ def test_a_broker_that_dies_does_not_hang_the_drain(subscriber: Bench, own_broke
     kill(own_broker)
     subscriber.await_end(window)
     waiting = {partition: offset + 50 for partition, offset in end.items()}
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 150}, end_offsets=waiting, drain_max_s=1.5)
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 150}, system={"end_offsets": waiting}, drain_max_s=1.5)
     (ledger,) = report.ledgers
     assert (ledger.received, ledger.missing_ranges) == (100, [(100, 149)])
     assert (report.undrained, report.drain) == (50, "deadline")

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 import zmq
 
-from hydra.model import Histogram, Settings
+from hydra.model import Histogram
 from hydra.wire.messages import Ack, Error, Hello, Progress, Ready, Report, Stop
-from tests.conformance.bench import LEAD_NS, Bench, Window, same_answer, with_rate
+from tests.conformance.bench import LEAD_NS, Bench, StepSettings, Window, same_answer, step_settings, with_values
 from tests.conformance.group import no_more_files
 from tests.conformance.libraries import libzmq_version
 from tests.conformance.zmq_ends import Listener
 
 CLIENT = 7
-DEEP = Settings(sndhwm=0, message_size=64)
+DEEP = step_settings(sndhwm=0, message_size=64)
 """Nothing is dropped at an unbounded high-water mark, so every figure is exact."""
 
 
@@ -27,7 +27,7 @@ def publisher(bench: Bench, zmq_client: str) -> Bench:
     return bench
 
 
-def prepared(bench: Bench, epoch: int, settings: Settings, **more: Any) -> Listener:
+def prepared(bench: Bench, epoch: int, settings: StepSettings, **more: Any) -> Listener:
     """A publisher configured for this epoch, with a listener that is proven to hear it."""
     listener = Listener(bench.peer, bench.configure_publisher(CLIENT, epoch, settings, **more))
     listener.await_probe(epoch)
@@ -73,7 +73,7 @@ def test_configure_sent_twice_changes_nothing(publisher: Bench) -> None:
 
 def test_an_older_epoch_is_ignored(publisher: Bench) -> None:
     endpoint = publisher.configure_publisher(CLIENT, 5, DEEP)
-    publisher.tell_configure([CLIENT], 4, with_rate(DEEP, sndhwm=5))
+    publisher.tell_configure([CLIENT], 4, with_values(DEEP, sndhwm=5))
     publisher.tell_start([CLIENT], 4, Window(time.time_ns(), time.time_ns() + 10**9, 0))
     publisher.peer.tell([CLIENT], Stop(epoch=4, stop_at_ns=1))
     publisher.peer.sync([CLIENT])
@@ -113,7 +113,7 @@ def test_without_probe_there_are_none(publisher: Bench) -> None:
 
 @pytest.mark.parametrize(("rate", "seconds", "size"), [(1000.0, 0.8, 100), (300.0, 0.51, 24)])
 def test_the_schedule_is_kept_exactly(publisher: Bench, rate: float, seconds: float, size: int) -> None:
-    settings = with_rate(DEEP, rate=rate, message_size=size, msg_batch=10)
+    settings = with_values(DEEP, rate=rate, message_size=size, burst=10)
     listener = prepared(publisher, 2, settings)
     count = round(rate * seconds)
     for epoch in (2, 3, 4):
@@ -133,14 +133,14 @@ def test_the_schedule_is_kept_exactly(publisher: Bench, rate: float, seconds: fl
     assert [a.time_ns for a in data] == [window.start_ns + n * 10**9 // round(rate) for n in range(count)]
     assert all(a.arrived_ns >= a.time_ns for a in data)
     assert (report.sent, report.acknowledged, report.failed, report.unacknowledged) == (count, count, 0, [])
-    assert (report.bytes, report.batch_bytes, report.stopped_early) == (count * size, 0, "")
+    assert (report.bytes, report.system, report.stopped_early) == (count * size, None, "")
     assert window.start_ns <= report.first_ns < report.last_ns <= window.stop_ns + 50_000_000
     assert 0 < total(report.lag) <= count
     assert report.lag.max_us < 1_000_000
 
 
 def test_it_stops_by_itself_at_the_end_of_the_window(publisher: Bench) -> None:
-    listener = prepared(publisher, 1, with_rate(DEEP, rate=500.0))
+    listener = prepared(publisher, 1, with_values(DEEP, rate=500.0))
     window = publisher.start([CLIENT], 1, 0.3)
     publisher.await_end(window, 1.0)
     count = len(listener.data(1))
@@ -164,7 +164,7 @@ def test_why_it_stopped_early_is_told_until_the_stop(bench: Bench, zmq_client: s
 
 
 def test_stop_is_answered_with_one_report_again_and_again(publisher: Bench) -> None:
-    prepared(publisher, 1, with_rate(DEEP, rate=500.0))
+    prepared(publisher, 1, with_values(DEEP, rate=500.0))
     window = publisher.start([CLIENT], 1, 0.2)
     publisher.await_end(window)
     publisher.publisher_report(CLIENT, 1, window)
@@ -176,7 +176,7 @@ def test_stop_is_answered_with_one_report_again_and_again(publisher: Bench) -> N
 
 
 def test_the_end_of_a_step_is_marked_at_doubling_distances_until_the_next_configure(publisher: Bench) -> None:
-    listener = prepared(publisher, 3, with_rate(DEEP, rate=500.0))
+    listener = prepared(publisher, 3, with_values(DEEP, rate=500.0))
     window = publisher.start([CLIENT], 3, 0.2)
     publisher.await_end(window, 0.1)
     assert not listener.end_markers()
@@ -193,13 +193,13 @@ def test_the_end_of_a_step_is_marked_at_doubling_distances_until_the_next_config
     publisher.stop([CLIENT], 3, window)
     publisher.peer.sync([CLIENT])
     assert len(listener.end_markers()) == 6
-    assert publisher.configure_publisher(CLIENT, 4, with_rate(DEEP, rate=500.0), probe=False)
+    assert publisher.configure_publisher(CLIENT, 4, with_values(DEEP, rate=500.0), probe=False)
     count = len(listener.end_markers())
     publisher.peer.stays(lambda: len(listener.end_markers()) == count, "an end marker after the configure", 1.7)
 
 
 def test_no_end_is_marked_before_the_stop(publisher: Bench) -> None:
-    listener = prepared(publisher, 1, with_rate(DEEP, rate=500.0))
+    listener = prepared(publisher, 1, with_values(DEEP, rate=500.0))
     window = publisher.start([CLIENT], 1, 0.1)
     publisher.await_end(window, 0.2)
     publisher.peer.sync([CLIENT])
@@ -222,7 +222,7 @@ def test_a_configure_without_probe_ends_the_probes(publisher: Bench) -> None:
 
 
 def test_start_sent_twice_does_not_start_twice(publisher: Bench) -> None:
-    listener = prepared(publisher, 1, with_rate(DEEP, rate=500.0))
+    listener = prepared(publisher, 1, with_values(DEEP, rate=500.0))
     window = publisher.start([CLIENT], 1, 0.3)
     publisher.peer.sync([CLIENT])
     publisher.tell_start([CLIENT], 1, window)
@@ -236,7 +236,7 @@ def test_start_sent_twice_does_not_start_twice(publisher: Bench) -> None:
 
 
 def test_an_early_stop_ends_the_window(publisher: Bench) -> None:
-    listener = prepared(publisher, 1, with_rate(DEEP, rate=1000.0))
+    listener = prepared(publisher, 1, with_values(DEEP, rate=1000.0))
     window = publisher.start([CLIENT], 1, 30.0)
     publisher.peer.wait(lambda: len(listener.data(1)) >= 200, "200 messages")
     stop = Window(window.start_ns, window.now_ns(), window.offset_ns)
@@ -247,7 +247,7 @@ def test_an_early_stop_ends_the_window(publisher: Bench) -> None:
 
 
 def test_rate_max_has_send_times_and_no_lag(publisher: Bench) -> None:
-    listener = prepared(publisher, 1, with_rate(DEEP, rate="max", message_size=24))
+    listener = prepared(publisher, 1, with_values(DEEP, rate="max", message_size=24))
     window = publisher.start([CLIENT], 1, 0.1)
     publisher.await_end(window)
     report = publisher.publisher_report(CLIENT, 1, window)
@@ -261,10 +261,10 @@ def test_rate_max_has_send_times_and_no_lag(publisher: Bench) -> None:
 
 
 def test_epochs_follow_each_other_on_one_socket(publisher: Bench) -> None:
-    listener = prepared(publisher, 1, with_rate(DEEP, rate=500.0))
+    listener = prepared(publisher, 1, with_values(DEEP, rate=500.0))
     endpoint = publisher.peer.said(Ready, CLIENT)[-1].endpoint
     for epoch in (2, 3):
-        assert publisher.configure_publisher(CLIENT, epoch, with_rate(DEEP, rate=500.0), probe=False) == endpoint
+        assert publisher.configure_publisher(CLIENT, epoch, with_values(DEEP, rate=500.0), probe=False) == endpoint
         window = publisher.start([CLIENT], epoch, 0.1)
         publisher.await_end(window)
         assert publisher.publisher_report(CLIENT, epoch, window).sent == 50
@@ -274,8 +274,8 @@ def test_epochs_follow_each_other_on_one_socket(publisher: Bench) -> None:
 
 @pytest.mark.parametrize("changes", [{"sndhwm": 77}, {"nodrop": True}])
 def test_what_the_socket_is_made_of_makes_a_new_endpoint(publisher: Bench, changes: dict[str, object]) -> None:
-    before = publisher.configure_publisher(CLIENT, 1, Settings())
-    after = publisher.configure_publisher(CLIENT, 2, with_rate(Settings(), **changes))
+    before = publisher.configure_publisher(CLIENT, 1, step_settings())
+    after = publisher.configure_publisher(CLIENT, 2, with_values(step_settings(), **changes))
     assert before != after
     Listener(publisher.peer, after).await_probe(2)
 
@@ -285,14 +285,14 @@ def test_a_port_that_was_given_is_kept(bench: Bench, zmq_client: str) -> None:
         port = free.bind_to_random_port("tcp://127.0.0.1")
     bench.launch(zmq_client, "zmq-pub", first_id=CLIENT, env={"HYDRA_PORTS": f"{port}"})
     for epoch, sndhwm in ((1, 1000), (2, 2000), (3, 0)):
-        endpoint = bench.configure_publisher(CLIENT, epoch, Settings(sndhwm=sndhwm))
+        endpoint = bench.configure_publisher(CLIENT, epoch, step_settings(sndhwm=sndhwm))
         assert endpoint == f"tcp://127.0.0.1:{port}"
         Listener(bench.peer, endpoint).await_probe(epoch)
 
 
 def test_an_address_that_cannot_be_bound_is_an_error_and_not_the_end(bench: Bench, zmq_client: str) -> None:
     bench.launch(zmq_client, "zmq-pub", first_id=CLIENT, env={"HYDRA_DATA_HOST": "203.0.113.9"})
-    bench.tell_configure([CLIENT], 1, Settings())
+    bench.tell_configure([CLIENT], 1, step_settings())
     error = bench.peer.heard(Error, [CLIENT], epoch=1)
     assert "203.0.113.9" in error.message
     assert not error.fatal
@@ -303,25 +303,25 @@ def test_an_address_that_cannot_be_bound_is_an_error_and_not_the_end(bench: Benc
 @pytest.mark.parametrize("doing", ["probing", "sending"])
 def test_a_configure_that_fails_in_the_middle_is_an_error_and_not_the_end(publisher: Bench, doing: str) -> None:
     """Nothing is left to send with: what belongs to the step before must not try."""
-    settings = with_rate(DEEP, rate=500.0)
+    settings = with_values(DEEP, rate=500.0)
     listener = prepared(publisher, 1, settings)
     window = Window(time.time_ns(), time.time_ns() + 10**9, 0)
     if doing == "sending":
         window = publisher.start([CLIENT], 1, 30.0)
         publisher.peer.wait(lambda: len(listener.data(1)) > 0, "a message")
     with no_more_files(publisher.peer.hello(CLIENT).pid):
-        publisher.tell_configure([CLIENT], 2, with_rate(settings, sndhwm=77))
+        publisher.tell_configure([CLIENT], 2, with_values(settings, sndhwm=77))
         error = publisher.peer.heard(Error, [CLIENT], epoch=2)
         assert (error.fatal, bool(error.message)) == (False, True)
         publisher.tell_configure([CLIENT], 1, settings)
         publisher.ignores_commands(CLIENT, (1, 2), window)
     # The same epoch, now that it can be.
-    prepared(publisher, 2, with_rate(settings, sndhwm=77))
+    prepared(publisher, 2, with_values(settings, sndhwm=77))
     assert publisher.start([CLIENT], 2, 0.1)
 
 
 def test_nodrop_waits_and_still_listens_to_the_controller(publisher: Bench) -> None:
-    settings = Settings(rate="max", nodrop=True, sndhwm=2, message_size=65536, msg_batch=10)
+    settings = step_settings(rate="max", nodrop=True, sndhwm=2, message_size=65536, burst=10)
     listener = prepared(publisher, 1, settings)
     # From here on nobody reads: the listener's socket stays open and fills up.
     publisher.peer.unwatch(listener._socket)
@@ -337,7 +337,7 @@ def test_nodrop_waits_and_still_listens_to_the_controller(publisher: Bench) -> N
 
 
 def test_nodrop_loses_nothing(publisher: Bench) -> None:
-    listener = prepared(publisher, 1, Settings(rate="max", nodrop=True, sndhwm=10, message_size=24))
+    listener = prepared(publisher, 1, step_settings(rate="max", nodrop=True, sndhwm=10, message_size=24))
     window = publisher.start([CLIENT], 1, 0.2)
     publisher.await_end(window)
     report = publisher.publisher_report(CLIENT, 1, window)
@@ -347,7 +347,7 @@ def test_nodrop_loses_nothing(publisher: Bench) -> None:
 
 
 def test_progress_is_told_as_often_as_asked(publisher: Bench) -> None:
-    prepared(publisher, 1, with_rate(DEEP, rate=500.0), progress_s=0.1)
+    prepared(publisher, 1, with_values(DEEP, rate=500.0), progress_s=0.1)
     window = publisher.start([CLIENT], 1, 0.6)
     publisher.await_end(window, 0.1)
     told = publisher.peer.said(Progress, CLIENT, epoch=1)
@@ -359,7 +359,7 @@ def test_progress_is_told_as_often_as_asked(publisher: Bench) -> None:
 
 
 def test_progress_is_not_told_unasked(publisher: Bench) -> None:
-    prepared(publisher, 1, with_rate(DEEP, rate=500.0), progress_s=0.0)
+    prepared(publisher, 1, with_values(DEEP, rate=500.0), progress_s=0.0)
     window = publisher.start([CLIENT], 1, 0.3)
     publisher.await_end(window, 0.1)
     assert not publisher.peer.said(Progress)

@@ -14,17 +14,16 @@ from hydra.model import (
     LedgerCounts,
     ProcessUsage,
     PublisherReport,
-    Settings,
     SubscriberReport,
 )
 from hydra.wire.checks import MAX_UNACKNOWLEDGED_RANGES
 from hydra.wire.messages import Ack, Error, Progress, Ready, Report
-from tests.conformance.bench import Bench, Window, same_answer, with_rate
+from tests.conformance.bench import Bench, StepSettings, Window, same_answer, step_settings, with_values
 from tests.conformance.zmq_ends import Speaker
 
 CLIENT = 3
 ONE, OTHER, STRANGER = 100, 101, 666
-DEEP = Settings(rcvhwm=0)
+DEEP = step_settings(rcvhwm=0)
 
 
 @pytest.fixture
@@ -42,7 +41,12 @@ def endpoints(*of: Speaker) -> dict[int, str]:
 
 
 def connected(
-    bench: Bench, epoch: int, *of: Speaker, settings: Settings = DEEP, progress_s: float = 0.02, subscriptions: int = 1
+    bench: Bench,
+    epoch: int,
+    *of: Speaker,
+    settings: StepSettings = DEEP,
+    progress_s: float = 0.02,
+    subscriptions: int = 1,
 ) -> None:
     """Configures the subscriber for these speakers and proves that it hears them."""
     bench.configure_subscribers([CLIENT], epoch, settings, publishers=endpoints(*of), progress_s=progress_s)
@@ -115,7 +119,7 @@ def test_without_probe_there_is_only_the_ack(subscriber: Bench) -> None:
 def test_an_older_epoch_is_ignored(subscriber: Bench) -> None:
     (one,) = speakers(subscriber, ONE)
     connected(subscriber, 5, one)
-    subscriber.tell_configure([CLIENT], 4, with_rate(DEEP, rcvhwm=9), publishers=endpoints(one))
+    subscriber.tell_configure([CLIENT], 4, with_values(DEEP, rcvhwm=9), publishers=endpoints(one))
     subscriber.tell_start([CLIENT], 4, Window(1, 2, 0))
     subscriber.tell_finish([CLIENT], 4, {ONE: 0})
     subscriber.peer.sync([CLIENT])
@@ -123,8 +127,8 @@ def test_an_older_epoch_is_ignored(subscriber: Bench) -> None:
     assert one.subscriptions == 1
 
 
-@pytest.mark.parametrize("settings", [DEEP, with_rate(DEEP, rate=5.0, message_size=100)])
-def test_the_next_epoch_keeps_the_connection(subscriber: Bench, settings: Settings) -> None:
+@pytest.mark.parametrize("settings", [DEEP, with_values(DEEP, rate=5.0, message_size=100)])
+def test_the_next_epoch_keeps_the_connection(subscriber: Bench, settings: StepSettings) -> None:
     (one,) = speakers(subscriber, ONE)
     connected(subscriber, 1, one)
     connected(subscriber, 2, one, settings=settings)
@@ -134,7 +138,7 @@ def test_the_next_epoch_keeps_the_connection(subscriber: Bench, settings: Settin
 def test_another_high_water_mark_makes_a_new_connection(subscriber: Bench) -> None:
     (one,) = speakers(subscriber, ONE)
     connected(subscriber, 1, one)
-    connected(subscriber, 2, one, settings=with_rate(DEEP, rcvhwm=50), subscriptions=2)
+    connected(subscriber, 2, one, settings=with_values(DEEP, rcvhwm=50), subscriptions=2)
     subscriber.peer.wait(lambda: one.present == 1, "the old connection closes")
 
 
@@ -509,7 +513,7 @@ def test_latency_is_arrival_minus_due_time(subscriber: Bench) -> None:
 def test_the_lag_is_told_in_parts_of_the_window(subscriber: Bench) -> None:
     """A message in the middle of every second part, whose age grows by half a second a second."""
     (one,) = speakers(subscriber, ONE)
-    connected(subscriber, 1, one, settings=with_rate(DEEP, rate=1000.0))
+    connected(subscriber, 1, one, settings=with_values(DEEP, rate=1000.0))
     window = running(subscriber, 1, 2.0)
     ages_us = {}
     for part in range(1, LAG_BINS, 2):
@@ -530,7 +534,7 @@ def test_the_lag_is_told_in_parts_of_the_window(subscriber: Bench) -> None:
 
 def test_without_a_rate_no_lag_is_known(subscriber: Bench) -> None:
     (one,) = speakers(subscriber, ONE)
-    connected(subscriber, 1, one, settings=with_rate(DEEP, rate="max"))
+    connected(subscriber, 1, one, settings=with_values(DEEP, rate="max"))
     running(subscriber, 1)
     one.send(1, range(10))
     got(subscriber, 1, 10)
@@ -539,7 +543,7 @@ def test_without_a_rate_no_lag_is_known(subscriber: Bench) -> None:
 
 def test_a_receive_rate_holds_it_back_until_the_drain(subscriber: Bench) -> None:
     (one,) = speakers(subscriber, ONE)
-    connected(subscriber, 1, one, settings=with_rate(DEEP, receive_rate=200.0))
+    connected(subscriber, 1, one, settings=with_values(DEEP, receive_rate=200.0))
     window = subscriber.start([CLIENT], 1, 1.0)
     one.send(1, range(2000))
     subscriber.await_end(window)
@@ -554,7 +558,7 @@ def test_a_receive_rate_holds_it_back_until_the_drain(subscriber: Bench) -> None
 
 def test_a_reconnect_rate_makes_new_connections(subscriber: Bench) -> None:
     (one,) = speakers(subscriber, ONE)
-    connected(subscriber, 1, one, settings=with_rate(DEEP, reconnect_rate=5.0))
+    connected(subscriber, 1, one, settings=with_values(DEEP, reconnect_rate=5.0))
     window = subscriber.start([CLIENT], 1, 0.9)
     sequence = 0
 
@@ -578,7 +582,7 @@ def test_a_reconnect_rate_makes_new_connections(subscriber: Bench) -> None:
 
 def test_after_reconnecting_a_plain_step_is_plain(subscriber: Bench) -> None:
     (one,) = speakers(subscriber, ONE)
-    connected(subscriber, 1, one, settings=with_rate(DEEP, reconnect_rate=20.0))
+    connected(subscriber, 1, one, settings=with_values(DEEP, reconnect_rate=20.0))
     window = subscriber.start([CLIENT], 1, 0.2)
     subscriber.await_end(window)
     subscriber.subscriber_report(CLIENT, 1, {ONE: 0})

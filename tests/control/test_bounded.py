@@ -59,11 +59,11 @@ def test_the_ranges_of_all_publishers_fit_into_one_finish(publishers: int) -> No
     reports = {p: unacknowledged(many) for p in range(publishers)}
     bounded = fit_unacknowledged(reports)
     finish = Finish(
-        ids=list(range(10**9, 10**9 + 5000)),
+        ids=list(range(10**9, 10**9 + 10_000, 2)),
         epoch=1,
         publishers=[Sent(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in bounded.items()],
-        end_offsets=dict.fromkeys(range(5000), GREAT),
         drain_max_s=5.0,
+        system={"end_offsets": dict.fromkeys(range(5000), GREAT)},
     )
     assert len(encode(finish)) <= MAX_MESSAGE_BYTES
     for report in bounded.values():

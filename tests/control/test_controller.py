@@ -12,7 +12,7 @@ from hydra.control import curve
 from hydra.control.client import ControlClient, Identity
 from hydra.control.controller import Controller
 from hydra.errors import StepError
-from hydra.model import Settings
+from hydra.model import SharedSettings
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
     Configure,
@@ -107,7 +107,7 @@ def test_a_client_is_welcomed_and_told(controller: Controller, peers: Peers) -> 
 
 def test_a_command_that_clients_would_ignore_is_not_sent(controller: Controller, peers: Peers) -> None:
     serves(controller, peers)
-    many = Finish(epoch=1, publishers=[], end_offsets=dict.fromkeys(range(30_000), 2**62), drain_max_s=1.0)
+    many = Finish(epoch=1, publishers=[], drain_max_s=1.0, system={"offsets": dict.fromkeys(range(30_000), 2**62)})
     with pytest.raises(StepError, match=f"longer than the {MAX_MESSAGE_BYTES} that clients take"):
         controller.tell([1], many)
 
@@ -199,7 +199,7 @@ def test_a_packed_connection_is_told_which_of_its_clients_are_meant(controller: 
     single.send(encode(hello([3])))
     assert isinstance(packed.next(controller), Welcome)
     assert isinstance(single.next(controller), Welcome)
-    command = Configure(epoch=1, settings=Settings(), publishers=[], probe=False)
+    command = Configure(epoch=1, settings=SharedSettings(burst=100), publishers=[], probe=False)
     controller.tell([1, 3], command)
     assert packed.next(controller).ids == [1]
     assert single.next(controller).ids == []

@@ -19,7 +19,7 @@ from hydra.wire.messages import (
     decode_from_controller,
     encode,
 )
-from tests.control.golden_messages import FROM_BROKER, FROM_CLIENT, FROM_CONTROLLER, TO_BROKER
+from tests.control.golden_messages import FROM_CLIENT, FROM_CONTROLLER, FROM_SERVER, TO_SERVER
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 HEADERS = json.loads((GOLDEN / "header" / "headers.json").read_text())
@@ -47,21 +47,21 @@ def test_messages_of_the_controller(name: str) -> None:
         decode_from_client(frame(name))
 
 
-@pytest.mark.parametrize("name", FROM_BROKER)
-def test_messages_of_brokers(name: str) -> None:
-    assert encode(FROM_BROKER[name]) == frame(name, "broker")
-    assert decode_from_client(frame(name, "broker")) == FROM_BROKER[name]
+@pytest.mark.parametrize("name", FROM_SERVER)
+def test_messages_of_servers(name: str) -> None:
+    assert encode(FROM_SERVER[name]) == frame(name, "server")
+    assert decode_from_client(frame(name, "server")) == FROM_SERVER[name]
 
 
-@pytest.mark.parametrize("name", TO_BROKER)
-def test_messages_to_brokers(name: str) -> None:
-    assert encode(TO_BROKER[name]) == frame(name, "broker")
-    assert decode_from_controller(frame(name, "broker")) == TO_BROKER[name]
+@pytest.mark.parametrize("name", TO_SERVER)
+def test_messages_to_servers(name: str) -> None:
+    assert encode(TO_SERVER[name]) == frame(name, "server")
+    assert decode_from_controller(frame(name, "server")) == TO_SERVER[name]
 
 
 def test_there_is_a_test_for_every_file() -> None:
     assert {f.stem for f in (GOLDEN / "control").iterdir()} == FROM_CLIENT.keys() | FROM_CONTROLLER.keys()
-    assert {f.stem for f in (GOLDEN / "broker").iterdir()} == FROM_BROKER.keys() | TO_BROKER.keys()
+    assert {f.stem for f in (GOLDEN / "server").iterdir()} == FROM_SERVER.keys() | TO_SERVER.keys()
 
 
 @pytest.mark.parametrize("path", sorted((GOLDEN / "refused" / "controller").iterdir()), ids=lambda p: p.name)

@@ -123,17 +123,17 @@ def test_an_error_of_no_epoch_is_kept(roster: Roster) -> None:
 STRANGE: list[tuple[str, bytes, bytes]] = [
     ("malformed", b"one", b""),
     ("malformed", b"one", b"{}"),
-    ("malformed", b"one", b'{"type":"stop","v":1,"epoch":5,"stop_at_ns":1}'),
+    ("malformed", b"one", b'{"type":"stop","v":2,"epoch":5,"stop_at_ns":1}'),
     ("malformed", b"stranger", b"\xff"),
     ("oversized", b"one", encode(Ready(ids=[1], seq=2, epoch=EPOCH)).ljust(MAX_MESSAGE_BYTES + 1)),
     ("unannounced", b"stranger", encode(Ready(ids=[1], seq=2, epoch=EPOCH))),
-    ("unannounced", b"stranger", encode(ChildExit(ids=[1], seq=2, pid=101, status=-9, replaced=False))),
+    ("unannounced", b"stranger", encode(ChildExit(incarnation=0, ids=[1], seq=2, pid=101, status=-9, replaced=False))),
     ("replayed", b"one", encode(Ready(ids=[1], seq=1, epoch=EPOCH))),
-    ("replayed", b"warden", encode(ChildExit(ids=[1], seq=1, pid=101, status=-9, replaced=True))),
+    ("replayed", b"warden", encode(ChildExit(incarnation=0, ids=[1], seq=1, pid=101, status=-9, replaced=True))),
     ("foreign_id", b"one", encode(Ready(ids=[2], seq=2, epoch=EPOCH))),
     ("foreign_id", b"one", encode(Ready(ids=[1, 2], seq=2, epoch=EPOCH))),
     ("foreign_id", b"one", encode(Ready(ids=[], seq=2, epoch=EPOCH))),
-    ("foreign_id", b"warden", encode(ChildExit(ids=[9], seq=2, pid=1, status=-9, replaced=True))),
+    ("foreign_id", b"warden", encode(ChildExit(incarnation=0, ids=[9], seq=2, pid=1, status=-9, replaced=True))),
     ("out_of_epoch", b"one", encode(Ack(ids=[1], seq=2, epoch=EPOCH + 1, command="configure"))),
     ("out_of_epoch", b"one", encode(report([1], 2, EPOCH + 1))),
     ("repeated_report", b"two", encode(report([2, 3], 2))),
@@ -141,7 +141,7 @@ STRANGE: list[tuple[str, bytes, bytes]] = [
     ("not_for_a_warden", b"warden", encode(report([1], 2))),
     ("not_for_a_warden", b"warden", encode(Progress(ids=[1], seq=2, epoch=EPOCH, messages=1, time_ns=1))),
     ("not_for_a_warden", b"warden", encode(Ack(ids=[1, 2, 3], seq=2, epoch=EPOCH, command="configure"))),
-    ("not_a_warden", b"one", encode(ChildExit(ids=[1], seq=2, pid=101, status=-9, replaced=False))),
+    ("not_a_warden", b"one", encode(ChildExit(incarnation=0, ids=[1], seq=2, pid=101, status=-9, replaced=False))),
     ("unexpected_hello", b"new", encode(hello([4]))),
     ("unexpected_hello", b"new", encode(hello([9]))),
     ("unexpected_hello", b"new", encode(hello([1, 9]))),
@@ -239,7 +239,7 @@ def test_a_replacement_takes_over(roster: Roster) -> None:
     # Its forerunner is dead, even if nobody ever says so; told afterwards, that does not touch it.
     assert roster.take_exits() == [Exit([1], 101, None, replaced=True, present=True)]
     for seq in (2, 3):
-        roster.receive(b"warden", encode(ChildExit(ids=[1], seq=seq, pid=101, status=-9, replaced=True)))
+        roster.receive(b"warden", encode(ChildExit(incarnation=0, ids=[1], seq=seq, pid=101, status=-9, replaced=True)))
     assert 1 in roster.present()
     # How it came about is news, once.
     assert roster.take_exits() == [Exit([1], 101, -9, replaced=True, present=False)]
@@ -247,15 +247,17 @@ def test_a_replacement_takes_over(roster: Roster) -> None:
 
 def test_a_death_that_is_told_again_is_one_death(roster: Roster) -> None:
     for seq in (2, 3):
-        roster.receive(b"warden", encode(ChildExit(ids=[1], seq=seq, pid=101, status=-9, replaced=False)))
+        roster.receive(
+            b"warden", encode(ChildExit(incarnation=0, ids=[1], seq=seq, pid=101, status=-9, replaced=False))
+        )
     assert roster.take_exits() == [Exit([1], 101, -9, replaced=False, present=True)]
     # Its successor's is another one, which had not said hello.
-    roster.receive(b"warden", encode(ChildExit(ids=[1], seq=4, pid=102, status=1, replaced=False)))
+    roster.receive(b"warden", encode(ChildExit(incarnation=0, ids=[1], seq=4, pid=102, status=1, replaced=False)))
     assert roster.take_exits() == [Exit([1], 102, 1, replaced=False, present=False)]
 
 
 def test_a_death_removes_the_client(roster: Roster) -> None:
-    roster.receive(b"warden", encode(ChildExit(ids=[1], seq=2, pid=101, status=1, replaced=False)))
+    roster.receive(b"warden", encode(ChildExit(incarnation=0, ids=[1], seq=2, pid=101, status=1, replaced=False)))
     assert roster.present() == {2, 3}
     assert b"one" not in roster.everyone()
     with pytest.raises(KeyError):
@@ -266,7 +268,7 @@ def test_a_death_removes_the_client(roster: Roster) -> None:
 def test_a_death_of_an_earlier_process_does_not_touch_the_present_one(roster: Roster, pid: int) -> None:
     roster.disconnect([1])
     roster.receive(b"one again", encode(hello([1], incarnation=1, pid=888)))
-    roster.receive(b"warden", encode(ChildExit(ids=[1], seq=2, pid=pid, status=-9, replaced=True)))
+    roster.receive(b"warden", encode(ChildExit(incarnation=0, ids=[1], seq=2, pid=pid, status=-9, replaced=True)))
     assert roster.hello(1).pid == 888
     assert roster.take_exits() == [Exit([1], pid, -9, replaced=True, present=False)]
 
@@ -276,11 +278,11 @@ def test_a_group_does_not_speak_for_a_client_that_another_group_has_by_now(roste
     roster.forget([1])
     roster.expect("next", [1])
     roster.receive(b"elsewhere", encode(hello([1], group="next", pid=888)))
-    roster.receive(b"warden", encode(ChildExit(ids=[1], seq=2, pid=pid, status=4, replaced=False)))
+    roster.receive(b"warden", encode(ChildExit(incarnation=0, ids=[1], seq=2, pid=pid, status=4, replaced=False)))
     assert roster.hello(1).pid == 888
     assert roster.take_exits() == []
     # Of the others it does.
-    roster.receive(b"warden", encode(ChildExit(ids=[2, 3], seq=3, pid=102, status=4, replaced=False)))
+    roster.receive(b"warden", encode(ChildExit(incarnation=0, ids=[2, 3], seq=3, pid=102, status=4, replaced=False)))
     assert roster.take_exits() == [Exit([2, 3], 102, 4, replaced=False, present=True)]
 
 
@@ -341,7 +343,7 @@ _FRAMES = st.one_of(
         st.integers(1, 5),
     ),
     st.builds(
-        lambda ids, seq, pid: encode(ChildExit(ids=ids, seq=seq, pid=pid, status=-9, replaced=True)),
+        lambda ids, seq, pid: encode(ChildExit(incarnation=0, ids=ids, seq=seq, pid=pid, status=-9, replaced=True)),
         st.lists(st.integers(1, 4), min_size=1, max_size=3),
         st.integers(1, 30),
         st.integers(0, 3),

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from hydra.cluster.engine import GroupEvents
-from hydra.cluster.local import LocalEngine
+from hydra.cluster.local.engine import LocalEngine
 from hydra.control.controller import Controller
 from hydra.errors import ClusterError, ReadinessError
 from hydra.run.deployment import Deployment

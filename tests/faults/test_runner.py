@@ -15,8 +15,8 @@ from typing import Any
 import psutil
 import pytest
 
-from hydra.cluster.local import LocalEngine
-from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, BrokerError
+from hydra.cluster.local.engine import LocalEngine
+from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, ServerError
 from hydra.jupyter.cautions import cautions
 from hydra.jupyter.recorded import load
 from hydra.limits.needs import needs
@@ -161,7 +161,7 @@ def test_who_fails_in_a_step_by_itself_counts_there_alone_and_in_the_exit_code(
 @pytest.mark.parametrize(
     ("error", "why"),
     [
-        (BrokerError("the broker went away", "start it again"), "the broker went away; start it again"),
+        (ServerError("the broker went away", "start it again"), "the broker went away; start it again"),
         (ZeroDivisionError("division by zero"), "ZeroDivisionError: division by zero"),
     ],
 )
@@ -191,10 +191,10 @@ def test_a_full_disk_does_not_hide_that_it_was_what_stopped_the_run(tmp_path: Pa
 
         class Broken(FaultyZmq):
             def open(self, *_: Any) -> None:
-                raise BrokerError("no space left")
+                raise ServerError("no space left")
 
         engine = LocalEngine(its_cluster.agents, tmp_path / "sandbox")
-        with pytest.raises(BrokerError, match="no space left"):
+        with pytest.raises(ServerError, match="no space left"):
             run(its_scenario, its_cluster, engine, Broken(its_scenario, tmp_path / "log"), store, Observer(quiet=True))
         assert store.meta("ended") == "failed"
 

@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.kafkatest.template import free_ports
 from hydra.kafkatest.topics import Topics
+from hydra.servers.ports import free_ports
 from tests.integration.command import Hydra, background, events, gone, hydra, steps, table, wait_until
 
 pytestmark = pytest.mark.processes

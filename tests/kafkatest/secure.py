@@ -16,7 +16,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.kafkatest.template import free_ports
+from hydra.servers.ports import free_ports
 
 HOST: Final = "127.0.0.1"
 USER: Final = "hydra"

@@ -10,12 +10,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.errors import BrokerError
+from hydra.errors import ServerError
 from hydra.kafkatest import daemon
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.jars import conf_folder
-from hydra.kafkatest.template import free_ports
 from hydra.kafkatest.topics import Topics
+from hydra.servers.ports import free_ports
 
 from .conftest import wait_until
 
@@ -37,7 +37,7 @@ def test_start_and_stop_leave_nothing_in_whatever_folder(tmp_path: Path, monkeyp
     pids = broker.pids
     assert pids is not None
     assert Topics(bootstrap, {}, "x").describe().brokers == 1
-    with pytest.raises(BrokerError, match="started already"):
+    with pytest.raises(ServerError, match="started already"):
         broker.start()
     broker.stop()
     broker.stop()
@@ -99,7 +99,7 @@ def test_a_broker_that_cannot_start_shows_its_log(tmp_path: Path) -> None:
     for file in conf_folder().iterdir():
         (conf / file.name).write_bytes(file.read_bytes())
     (conf / "server.properties").write_text("process.roles=broker,controller\n")
-    with pytest.raises(BrokerError) as e:
+    with pytest.raises(ServerError) as e:
         EmbeddedBroker(tmp_path / "b", conf=conf).start()
     assert "node.id" in str(e.value) or "StorageTool" in str(e.value)
     assert not (tmp_path / "b").exists()
@@ -107,7 +107,7 @@ def test_a_broker_that_cannot_start_shows_its_log(tmp_path: Path) -> None:
 
 def test_a_folder_with_somebodys_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("x")
-    with pytest.raises(BrokerError, match="not empty"):
+    with pytest.raises(ServerError, match="not empty"):
         EmbeddedBroker(tmp_path).start()
     assert (tmp_path / "mine").exists()
 
@@ -120,7 +120,7 @@ def test_up_status_down(tmp_path: Path) -> None:
     try:
         assert daemon.status(state) == running
         assert Topics(running.bootstrap, {}, "x").describe().brokers == 1
-        with pytest.raises(BrokerError, match="runs already"):
+        with pytest.raises(ServerError, match="runs already"):
             daemon.up(state)
     finally:
         assert daemon.down(state)

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.errors import BrokerError
+from hydra.errors import ServerError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.leftovers import clean, why_kept
 from hydra.kafkatest.records import Record, Records
@@ -131,7 +131,7 @@ class Cluster(Topics):
 
     def remove(self, topic: str) -> bool:
         if topic in self._refused:
-            raise BrokerError(f"Kafka refuses to delete {topic}", "look at --bootstrap")
+            raise ServerError(f"Kafka refuses to delete {topic}", "look at --bootstrap")
         was_there = topic in self.there
         self.there.discard(topic)
         return was_there

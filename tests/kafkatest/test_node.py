@@ -1,4 +1,4 @@
-"""The program of a broker's group: how it says that it cannot start, and what ends it."""
+"""Kafka as a server's group: how it says that it cannot start, and that nothing of it is left."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ import pytest
 
 from hydra.control import curve
 from hydra.control.controller import Controller
-from hydra.kafkatest.nodes import parse
-from hydra.kafkatest.template import kafka_uuid
-from hydra.kafkatest.topics import membership
-from hydra.wire.messages import KafkaCluster, Ping
+from hydra.kafkatest.cluster import KafkaCluster
+from hydra.wire.messages import Join, Ping
 
 from .conftest import wait_until
 
@@ -29,7 +27,7 @@ FLAGS = (
     "hydra.kafkatest.node",
     "kafka-broker",
     "--group",
-    "brokers-1",
+    "servers-1",
     "--first-id",
     str(BROKER),
     "--count",
@@ -63,20 +61,9 @@ def test_an_agent_without_a_java_that_is_new_enough_says_so(tmp_path: Path, vers
     done = node(tmp_path, PATH=str(programs), **dialling("tcp://127.0.0.1:9"))
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert "hydra group brokers-1: a Kafka broker needs Java 17 or newer" in line
+    assert "hydra group servers-1: a Kafka broker needs Java 17 or newer" in line
     assert said in line
     assert [path.name for path in tmp_path.iterdir()] == ["bin"]
-
-
-@pytest.mark.parametrize(
-    ("env", "said"),
-    [({}, "HYDRA_CONTROL"), ({"HYDRA_PORTS": "31000,x"}, "'x'"), ({"HYDRA_LIFELINE": "y"}, "HYDRA_LIFELINE")],
-)
-def test_an_environment_that_makes_no_sense_is_named(tmp_path: Path, env: dict[str, str], said: str) -> None:
-    done = node(tmp_path, **({**dialling("tcp://127.0.0.1:9"), **env} if env else {}))
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
-    assert said in line
 
 
 @pytest.mark.usefixtures("needs_kafka")
@@ -87,7 +74,7 @@ def test_an_environment_that_makes_no_sense_is_named(tmp_path: Path, env: dict[s
 def test_however_a_remote_broker_ends_neither_java_nor_data_are_left(tmp_path: Path, end: str, status: int) -> None:
     controller = Controller("run", silence_s=2.0 if end == "silence" else 30.0)
     roster = controller.roster
-    roster.expect("brokers-1", [BROKER])
+    roster.expect("servers-1", [BROKER])
     # No lifeline: it is on another machine.
     with (tmp_path / "stderr").open("w") as stderr:
         process = psutil.Popen(
@@ -95,16 +82,17 @@ def test_however_a_remote_broker_ends_neither_java_nor_data_are_left(tmp_path: P
         )
     try:
         assert controller.wait_until(lambda: BROKER in roster.answers.ready, 60)
-        endpoint, cluster = roster.answers.ready[BROKER], kafka_uuid()
+        endpoint, cluster = roster.answers.ready[BROKER], KafkaCluster()
         if end == "quit":
             # Until it is told of its cluster it says so again: either may have been lost.
             roster.begin(0)
             assert controller.wait_until(lambda: roster.answers.ready == {BROKER: endpoint}, 10)
-        controller.tell([BROKER], KafkaCluster(cluster=cluster, node=1, endpoints=[endpoint]))
+        (join,) = cluster.join([endpoint])
+        controller.tell([BROKER], Join(system=join))
 
         def up() -> bool:
             controller.broadcast(Ping(time_ns=0))
-            return membership(parse(endpoint).bootstrap, 0.5) == (cluster, 1)
+            return cluster.up(cluster.address([endpoint]))
 
         assert controller.wait_until(up, 60)
         family = process.children(recursive=True)
@@ -115,7 +103,7 @@ def test_however_a_remote_broker_ends_neither_java_nor_data_are_left(tmp_path: P
             process.send_signal(signal.Signals[end])
         assert process.wait(10) == status
         wait_until(lambda: not any(p.is_running() for p in family), 3, "supervisor and Java were gone")
-        assert not (tmp_path / "broker").exists()
+        assert not (tmp_path / "server").exists()
     finally:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()

@@ -12,16 +12,16 @@ from typing import Any, Final
 
 import pytest
 
-from hydra.config.scenario import load_scenario
+from hydra.config import load_scenario
 from hydra.errors import UsageError
 from hydra.kafkatest import confluent, kafka_python
 from hydra.kafkatest.system import KafkaSystem
 from hydra.kafkatest.topics import Topics
-from hydra.model import Settings
+from hydra.model import SharedSettings
 from hydra.native.build import find
 from hydra.system import wait_alone
 from hydra.wire.header import pack
-from hydra.wire.messages import PROBE_EPOCH, Configure, Error, KafkaTopic, Ready
+from hydra.wire.messages import PROBE_EPOCH, Configure, Error, Ready
 from tests.conformance.bench import Bench
 
 from .secure import PASSWORD, USER, SecureBroker, secure_broker
@@ -103,9 +103,10 @@ def properties(secure: SecureBroker, case: Case) -> dict[str, str]:
     return {key: files.get(value, value) for key, value in case.properties.items()}
 
 
-def kafka(secure: SecureBroker, case: Case, topic: str) -> KafkaTopic:
+def kafka(secure: SecureBroker, case: Case, topic: str) -> dict[str, Any]:
     end = Topics(secure.plain, {}, "reader").end_offsets(topic)
-    return KafkaTopic(bootstrap=address(secure, case), topic=topic, offsets=end, properties=properties(secure, case))
+    own = properties(secure, case)
+    return {"bootstrap": address(secure, case), "topic": topic, "offsets": end, "properties": own}
 
 
 def one_clear_line(text: str, reason: str) -> None:
@@ -125,13 +126,12 @@ def test_the_controller_makes_and_removes_its_topic(secure: SecureBroker, case: 
     it = system(secure, case)
     it.check()
     it.open("run", tmp_path, wait_alone)
-    told = it.topic()
-    assert told is not None
-    assert told.offsets == {0: 0}
+    told = it.configure(load_scenario("kafka-fixed").settings)
+    assert told["offsets"] == {"0": 0}
     there = Topics(secure.plain, {}, "")
-    assert told.topic in there.describe().topics
+    assert told["topic"] in there.describe().topics
     it.close()
-    assert told.topic not in there.describe().topics
+    assert told["topic"] not in there.describe().topics
     assert it.warnings() == []
 
 
@@ -157,8 +157,8 @@ def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return chosen
 
 
-def command(told: KafkaTopic) -> Configure:
-    return Configure(epoch=1, settings=Settings(), publishers=[], probe=False, kafka=told)
+def command(told: dict[str, Any]) -> Configure:
+    return Configure(epoch=1, settings=SharedSettings(burst=100), publishers=[], probe=False, system=told)
 
 
 @pytest.mark.parametrize("case", RIGHT.values(), ids=RIGHT)
@@ -225,11 +225,11 @@ def test_native_clients_are_let_in_or_say_that_their_library_is_too_old(
 ) -> None:
     told = kafka(secure, case, topic)
     if case.door == "scram" and old_for_scram(native):
-        native.tell_configure([1], epoch, kafka=told)
+        native.tell_configure([1], epoch, system=told)
         one_clear_line(refusal(native, 1, epoch=epoch), r"librdkafka \S+ cannot log in to Kafka 4 with SCRAM")
         return
-    native.configure_publisher(1, epoch, kafka=told)
-    native.configure_subscribers([2], epoch, kafka=told, publishers={1: ""})
+    native.configure_publisher(1, epoch, system=told)
+    native.configure_subscribers([2], epoch, system=told, publishers={1: ""})
     native.peer.heard(Ready, [2], epoch=epoch)
 
 
@@ -237,7 +237,7 @@ def test_native_clients_are_let_in_or_say_that_their_library_is_too_old(
 def test_a_native_publisher_says_what_is_wrong(
     native: Bench, epoch: int, secure: SecureBroker, topic: str, case: Case
 ) -> None:
-    native.tell_configure([1], epoch, kafka=kafka(secure, case, topic))
+    native.tell_configure([1], epoch, system=kafka(secure, case, topic))
     one_clear_line(refusal(native, 1, epoch=epoch), case.librdkafka)
 
 
@@ -245,7 +245,7 @@ def test_a_native_subscriber_says_what_is_wrong_with_its_last_words(
     native: Bench, epoch: int, secure: SecureBroker, topic: str
 ) -> None:
     case = WRONG["scram, wrong password"]
-    native.tell_configure([2], epoch, kafka=kafka(secure, case, topic), publishers={1: ""})
+    native.tell_configure([2], epoch, system=kafka(secure, case, topic), publishers={1: ""})
     one_clear_line(refusal(native, 2, fatal=True), case.librdkafka)
 
 

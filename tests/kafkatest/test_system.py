@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import Producer
 
-from hydra.config.scenario import load_scenario
-from hydra.errors import BrokerError, StepError
+from hydra.config import load_scenario
+from hydra.errors import ServerError, StepError
 from hydra.kafkatest import system as module
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.folders import stored_bytes
@@ -46,7 +46,7 @@ class Pretended(Topics):
     def _asked_once_more(self) -> None:
         if self.silent_for:
             self.silent_for -= 1
-            raise BrokerError("Kafka at h:1 does not answer")
+            raise ServerError("Kafka at h:1 does not answer")
 
 
 class NoWatch:
@@ -84,14 +84,14 @@ def test_a_cluster_that_falls_silent_between_steps_is_waited_for(
     system.open("run", tmp_path, wait)
     pretended.silent_for = questions
     with pytest.raises(StepError, match="does not answer"):
-        system.end_offsets()
+        system.finish()
     assert "does not answer" in system.failure()
     if comes_back:
         system.revive()
         assert pretended.silent_for == 0
         assert system.failure() == ""
     else:
-        with pytest.raises(BrokerError, match="does not answer"):
+        with pytest.raises(ServerError, match="does not answer"):
             system.revive()
         assert sum(waited_s) == pytest.approx(30, abs=1)
 
@@ -109,7 +109,8 @@ def test_brokers_of_our_own_keep_two_steps_however_long_they_are(
     class Ready:
         """Brokers that are there."""
 
-        version = ""
+        def __init__(self) -> None:
+            self.versions: Mapping[str, str] = {"kafka": "4"}
 
         def start(self) -> str:
             return "h:1"

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from hydra.config.scenario import load_scenario
-from hydra.errors import BrokerError, UsageError
+from hydra.config import load_scenario
+from hydra.errors import ServerError, UsageError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.system import KafkaSystem
-from hydra.kafkatest.template import free_ports
 from hydra.kafkatest.topics import Topics, topic_part
+from hydra.model import with_values
+from hydra.servers.ports import free_ports
 from hydra.system import wait_alone
 
 from .conftest import wait_until
@@ -30,21 +31,21 @@ def test_the_life_of_a_topic(broker: EmbeddedBroker) -> None:
     assert topics.end_offsets(name) == {0: 5, 1: 0, 2: 1}
     assert topics.start_offsets(name) == {0: 0, 1: 0, 2: 0}
     topics.delete(name)
-    with pytest.raises(BrokerError):
+    with pytest.raises(ServerError):
         topics.end_offsets(name)
 
 
 def test_only_own_topics_are_deleted(topics: Topics, broker: EmbeddedBroker) -> None:
     foreign = topics.create("data")
-    with pytest.raises(BrokerError, match="not created by this run"):
+    with pytest.raises(ServerError, match="not created by this run"):
         Topics(broker.bootstrap, {}, "other").delete(foreign)
-    with pytest.raises(BrokerError, match="already exists"):
+    with pytest.raises(ServerError, match="already exists"):
         topics.create("data")
     assert topics.end_offsets(foreign) == {0: 0}
 
 
 def test_a_topic_that_the_cluster_cannot_hold(topics: Topics) -> None:
-    with pytest.raises(BrokerError, match=r"(?i)replication factor"):
+    with pytest.raises(ServerError, match=r"(?i)replication factor"):
         topics.create("data", replication_factor=3)
 
 
@@ -65,7 +66,7 @@ def test_a_cluster_that_does_not_answer_is_refused_before_anything_is_made() -> 
 def test_a_pause_that_finds_no_turn_is_told_like_any_other_silence() -> None:
     """An earlier question, which was given up, still keeps the thread."""
     topics = Topics("h:1", {}, "run", lambda condition, timeout_s: False)
-    with pytest.raises(BrokerError, match="Kafka at h:1 does not answer"):
+    with pytest.raises(ServerError, match="Kafka at h:1 does not answer"):
         topics._pause()
 
 
@@ -86,22 +87,27 @@ def test_any_folder_name_gives_a_topic_that_kafka_takes(run: str, part: str) -> 
 
 @pytest.mark.processes
 def test_between_steps_all_but_the_last_one_is_deleted(broker: EmbeddedBroker, tmp_path: Path) -> None:
-    system = KafkaSystem(load_scenario("kafka-fixed", {"kafka.bootstrap": broker.bootstrap, "kafka.partitions": 2}))
+    scenario = load_scenario("kafka-fixed", {"kafka.bootstrap": broker.bootstrap, "kafka.partitions": 2})
+    system, no_acks = KafkaSystem(scenario), with_values(scenario.settings, {"acks": "0"})
     system.open("run", tmp_path, wait_alone)
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     reader = Topics(broker.bootstrap, {}, "reader")
     try:
         kept = []
         for step in range(3):
-            told = system.topic()
-            assert told is not None
-            assert told.offsets == {0: 5 * step, 1: 0}
+            told = system.configure(scenario.settings)
+            topic = told["topic"]
+            assert told["offsets"] == {"0": 5 * step, "1": 0}
             for _ in range(5):
-                producer.produce(told.topic, b"x", None, 0)
+                producer.produce(topic, b"x", None, 0)
             assert producer.flush(10) == 0
+            assert system.finish() == {"end_offsets": {"0": 5 * (step + 1), "1": 0}}
             beginning = {0: max(0, 5 * (step - 1)), 1: 0}
-            wait_until(lambda: reader.start_offsets(told.topic) == beginning, 10, "the log begins with the last step")  # noqa: B023
-            kept.append(sum(system.end_offsets().values()) - beginning[0])
+            wait_until(lambda: reader.start_offsets(topic) == beginning, 10, "the log begins with the last step")  # noqa: B023
+            end = system.log_end(no_acks)
+            assert end is not None
+            kept.append(end - beginning[0])
+        assert system.log_end(scenario.settings) is None
         assert kept == [5, 10, 10]
     finally:
         system.close()

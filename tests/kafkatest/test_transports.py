@@ -14,11 +14,11 @@ import pytest
 from hydra.client.transport import PublisherTransport, SubscriberTransport
 from hydra.kafkatest import confluent, kafka_python
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.kafkatest.template import free_ports
 from hydra.kafkatest.topics import Topics
-from hydra.model import Settings
+from hydra.model import SharedSettings
+from hydra.servers.ports import free_ports
 from hydra.wire.header import pack, pack_batch, unpack_batch
-from hydra.wire.messages import Configure, KafkaTopic
+from hydra.wire.messages import Configure
 
 from .conftest import wait_until
 
@@ -26,8 +26,10 @@ N = 5000
 
 
 def told(epoch: int, bootstrap: str, topic: str, offsets: dict[int, int], **settings: Any) -> Configure:
-    kafka = KafkaTopic(bootstrap=bootstrap, topic=topic, offsets=offsets)
-    return Configure(epoch=epoch, settings=Settings(**settings), publishers=[], probe=False, kafka=kafka)
+    system = {"bootstrap": bootstrap, "topic": topic, "offsets": offsets}
+    shared = {name: settings.pop(name) for name in ("rate", "message_size") if name in settings}
+    settings_ = SharedSettings(burst=100, **shared)
+    return Configure(epoch=epoch, settings=settings_, publishers=[], probe=False, system={**system, **settings})
 
 
 def send(publisher: PublisherTransport, epoch: int, first: int, count: int, size: int = 24) -> None:
@@ -80,11 +82,11 @@ def test_what_was_sent_arrives_from_the_start_offset_on(
         assert 0 < delivery.last_ack_ns <= time.monotonic_ns()
 
         end = topics.end_offsets(topic)
-        assert subscriber.undrained(end) == N
+        assert subscriber.undrained({"end_offsets": end}) == N
         headers = take(subscriber, N)
         assert set(headers["epoch"].tolist()) == {2}
         assert sorted(headers["sequence"].tolist()) == list(range(N))
-        assert subscriber.undrained(end) == 0
+        assert subscriber.undrained({"end_offsets": end}) == 0
         assert len(subscriber.receive(0, 10)) == 0
 
         # Back to an offset in the middle, on the connection that is there; then a new one goes on from there.
@@ -92,9 +94,9 @@ def test_what_was_sent_arrives_from_the_start_offset_on(
         subscriber.configure(told(3, broker.bootstrap, topic, middle, **settings))
         began_ns, ended_ns = subscriber.reconnect()
         assert began_ns < ended_ns
-        assert subscriber.undrained(end) == 10 * partitions
+        assert subscriber.undrained({"end_offsets": end}) == 10 * partitions
         assert len(take(subscriber, 10 * partitions)) == 10 * partitions
-        assert subscriber.undrained(end) == 0
+        assert subscriber.undrained({"end_offsets": end}) == 0
     finally:
         publisher.close()
         publisher.close()
@@ -110,7 +112,7 @@ def test_only_a_changed_producer_setting_makes_a_new_producer(
     try:
         publisher.configure(told(1, broker.bootstrap, topic, {}))
         first = publisher._producer
-        assert publisher.batch_bytes >= 61
+        assert publisher.report_system()["batch_bytes"] >= 61
         publisher.configure(told(2, broker.bootstrap, topic, {}, rate=5.0))
         assert publisher._producer is first
         publisher.configure(told(3, broker.bootstrap, topic, {}, linger_ms=5.0))

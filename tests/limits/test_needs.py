@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from hydra.config.scenario import load_scenario
+from hydra import plugins
+from hydra.config import load_scenario, scenarios
 from hydra.limits.machine import read
-from hydra.limits.needs import FOOTPRINTS, Footprint, needs
+from hydra.limits.needs import needs
 from hydra.limits.shortages import shortages
+from hydra.system import Footprint
 
 
 @pytest.mark.parametrize(
@@ -35,19 +37,23 @@ def test_a_packed_process_is_the_first_client_and_what_each_further_one_adds() -
         Footprint(3, 14, 700).of(2)
 
 
-@pytest.mark.parametrize(("system", "client"), FOOTPRINTS)
+@pytest.mark.parametrize(
+    ("system", "client"),
+    [(name, client) for name, spec in plugins.systems().items() for client in spec.implementations],
+)
 def test_a_scenario_asks_for_the_memory_that_its_clients_take(system: str, client: str) -> None:
-    name = "zmqfixed" if system == "zmq" else "kafka-fixed"
+    spec = plugins.system(system)
+    name = next(name for name in scenarios() if load_scenario(name).system == system)
     scenario = load_scenario(name, {"client": client})
-    assert scenario.subscriber.demand.mem_per_client == FOOTPRINTS[scenario.system, client].memory_bytes / 1e6
+    assert scenario.subscriber.demand.mem_per_client == spec.implementations[client].memory_bytes / 1e6
     explicit = load_scenario(name, {"client": client, "subscriber.demand.mem_per_client": 50.0})
     assert explicit.subscriber.demand.mem_per_client == 50.0
 
 
-def test_every_broker_on_this_machine_counts_and_one_of_the_users_does_not() -> None:
+def test_every_server_on_this_machine_counts_and_one_of_the_users_does_not() -> None:
     none, one, three = (
         needs(load_scenario("kafka-fixed", more), clients=10, groups=4, fork_window=128)
-        for more in ({"kafka.bootstrap": "h:9092"}, {}, {"broker.count": 3})
+        for more in ({"kafka.bootstrap": "h:9092"}, {}, {"server.count": 3})
     )
     assert (one.processes - none.processes, three.processes - none.processes) == (2, 9)
     assert three.memory_bytes - none.memory_bytes == 3 * (one.memory_bytes - none.memory_bytes) > 0
@@ -62,7 +68,7 @@ def test_every_broker_on_this_machine_counts_and_one_of_the_users_does_not() -> 
         ("kafka-fixed", {"settings.rate": 1e6, "settings.message_size": 990}, 1e6 * (2 * 60 + 10) * 1000e-9, False),
         (
             "kafka-fixed",
-            {"settings.rate": 1e6, "broker.count": 3, "kafka.replication_factor": 3},
+            {"settings.rate": 1e6, "server.count": 3, "kafka.replication_factor": 3},
             3 * 1e6 * (2 * 60 + 10) * 34e-9,
             False,
         ),
@@ -70,7 +76,7 @@ def test_every_broker_on_this_machine_counts_and_one_of_the_users_does_not() -> 
         ("kafka-rate", {}, 0.4 * (2 * 5 + 10), True),
     ],
 )
-def test_brokers_of_our_own_keep_two_steps_on_disk(
+def test_servers_of_our_own_keep_two_steps_on_disk(
     name: str, more: dict[str, object], gigabytes: float, guessed: bool
 ) -> None:
     if name == "kafka-fixed":

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.config.scenario import load_cluster, load_scenario
+from hydra.config import load_cluster, load_scenario
 from hydra.limits.machine import Machine, raise_soft_limits, read
 from hydra.limits.needs import Needs, needs
 from hydra.limits.report import check_all, check_row
@@ -59,7 +59,7 @@ def test_an_ample_machine_lacks_nothing() -> None:
         ({"ports_last": 33767}, "local ports", 'sysctl -w net.ipv4.ip_local_port_range="1024 65535"', True),
         ({"somaxconn": 128}, "listen queue", "sysctl -w net.core.somaxconn=400", False),
         ({"memory_available_bytes": 8 * GB}, "memory", "cannot be raised from here", True),
-        ({"disk_available_bytes": 2 * GB}, "disk for the brokers' logs", "on another disk with --out", True),
+        ({"disk_available_bytes": 2 * GB}, "disk for the servers' logs", "on another disk with --out", True),
         ({"clock_source": "hpet"}, "clock source", "less exact", False),
         ({"pid_max": 6000, "privileged": False}, "process ids", "cannot be raised from here", True),
     ],

@@ -47,13 +47,13 @@ def test_a_broker_is_a_task_on_the_ports_that_its_agent_offered(cluster: Cluster
     assert row["failed_clients"] == "0"
     assert_all_arrived(row, 400)
     launched = [e for e in events(run) if e.startswith("launch:")]
-    assert ["brokers-1" in e for e in launched] == [True, *[False] * (len(launched) - 1)]
+    assert ["servers-1" in e for e in launched] == [True, *[False] * (len(launched) - 1)]
     infos = cluster.ask(lambda: [task.info for task in cluster.master.tasks()])
-    (broker,) = (info for info in infos if info["name"].startswith("brokers-"))
+    (broker,) = (info for info in infos if info["name"].startswith("servers-"))
     variables = {v["name"]: v["value"] for v in broker["command"]["environment"]["variables"]}
     port, controller_port = variables["HYDRA_PORTS"].split(",")
     assert port != controller_port
-    assert any(f"at {variables['HYDRA_DATA_HOST']}:{port} after" in e for e in events(run) if e.startswith("brokers:"))
+    assert any(f"at {variables['HYDRA_DATA_HOST']}:{port} after" in e for e in events(run) if e.startswith("servers:"))
     assert set(cluster.states().values()) <= {"TASK_FINISHED", "TASK_KILLED"}
     # A master knows no more than it was told, and agents keep what clients said: the password is in neither.
     assert not leaks(json.dumps(cluster.ask(lambda: cluster.master.calls), ensure_ascii=False).encode())
@@ -61,7 +61,7 @@ def test_a_broker_is_a_task_on_the_ports_that_its_agent_offered(cluster: Cluster
     assert len(said) >= 2 * len(infos)
     assert not [path for path in said if leaks(path.read_bytes())]
     # Neither Kafka nor its data outlive the task.
-    assert not list((tmp_path / "mesos").glob("*/slaves/**/broker/"))
+    assert not list((tmp_path / "mesos").glob("*/slaves/**/server/"))
 
 
 def test_an_agent_without_java_says_so_and_no_step_is_tried(cluster: Cluster, tmp_path: Path) -> None:
@@ -76,15 +76,15 @@ def test_an_agent_without_java_says_so_and_no_step_is_tried(cluster: Cluster, tm
         agent.environment["PATH"] = str(programs)
     run = tmp_path / "run"
     done = hydra(*FIXED, "--clients", 2, "--duration", 1, "--master", cluster.address, "--out", run, expect=1)
-    assert "the broker brokers-1 on agent-sub-" in done.stderr
+    assert "the server servers-1 on agent-sub-" in done.stderr
     assert "a Kafka broker needs Java 17 or newer, and no java is on PATH" in done.stderr
     assert not table(run)
 
 
 def test_brokers_that_fit_nowhere_are_refused_before_anything_is_launched(cluster: Cluster, tmp_path: Path) -> None:
-    more = ("--set", "broker.count=3", "--master", cluster.address, "--out", tmp_path / "run")
+    more = ("--set", "server.count=3", "--master", cluster.address, "--out", tmp_path / "run")
     done = hydra(*FIXED, "--clients", 2, *more, expect=2)
-    assert "3 broker clients" in done.stderr
+    assert "3 server clients" in done.stderr
     assert "hostname MAX_PER 1 refuses 2 of 2" in done.stderr
     assert cluster.states() == {}
 
@@ -97,4 +97,4 @@ def test_with_a_cluster_of_the_user_no_broker_is_in_the_archive(tmp_path: Path) 
 
 def test_agents_are_listed_with_the_brokers_that_could_run_there(cluster: Cluster) -> None:
     rows = hydra("agents", "--master", cluster.address, "--for", "kafka-fixed").stdout.splitlines()[2:]
-    assert ["broker" in row for row in rows] == [False, True, True]
+    assert ["server" in row for row in rows] == [False, True, True]

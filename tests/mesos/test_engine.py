@@ -14,9 +14,11 @@ from typing import Any
 import psutil
 import pytest
 
-from hydra.cluster.mesos.engine import MesosEngine, end_run, leftovers
+from hydra.cluster.mesos.engine import MesosEngine
+from hydra.cluster.mesos.leftovers import end_run, leftovers
+from hydra.cluster.mesos.settings import MesosSettings
 from hydra.errors import ClusterError, PlacementError, UsageError
-from hydra.model import Constraint, Demand, Group, GroupEvent, MesosSpec
+from hydra.model import Constraint, Demand, Group, GroupEvent
 from tests.integration.command import wait_until
 from tests.mesos.agent import Agent
 from tests.mesos.cluster import Cluster, running
@@ -52,7 +54,7 @@ class Watched:
 
 @contextmanager
 def engine(cluster: Cluster, folder: Path, **spec: Any) -> Iterator[Watched]:
-    made = MesosEngine(cluster.address, MesosSpec(user="root", **spec), "run-1", None, folder / "mesos.log")
+    made = MesosEngine(cluster.address, MesosSettings(user="root", **spec), "run-1", None, folder / "mesos.log")
     with closing(made):
         made.await_offers()
         yield Watched(made)
@@ -94,7 +96,7 @@ def test_the_end_tears_the_framework_down_and_its_tasks_with_it(cluster: Cluster
 def test_no_call_blocks_although_a_master_never_answers(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
-        made = MesosEngine(address, MesosSpec(user="root"), "run-1", None, tmp_path / "log")
+        made = MesosEngine(address, MesosSettings(user="root"), "run-1", None, tmp_path / "log")
         calls: list[Callable[[], object]] = [made.agents, made.events, lambda: made.kill(["a"])]
         for call in calls:
             began = time.monotonic()
@@ -211,7 +213,7 @@ def test_a_refused_launch_is_told_without_the_key_in_it(
 
 
 def test_a_driver_whose_engine_is_gone_leaves_nothing(cluster: Cluster, tmp_path: Path) -> None:
-    made = MesosEngine(cluster.address, MesosSpec(user="root"), "run-1", None, tmp_path / "log")
+    made = MesosEngine(cluster.address, MesosSettings(user="root"), "run-1", None, tmp_path / "log")
     made.await_offers()
     made.launch([group("a")])
     wait_until(lambda: (made.events(), cluster.states() == {"a.1": "TASK_RUNNING"})[1], 10, "its task")
@@ -224,7 +226,7 @@ def test_a_driver_whose_engine_is_gone_leaves_nothing(cluster: Cluster, tmp_path
 
 
 def test_what_is_left_of_a_run_is_listed_and_ended(cluster: Cluster, tmp_path: Path) -> None:
-    spec = MesosSpec(user="root")
+    spec = MesosSettings(user="root")
     with engine(cluster, tmp_path) as it:
         it.engine.launch([group("a"), group("b")])
         it.await_event("a", "running")
@@ -249,16 +251,16 @@ def test_a_master_may_ask_who_we_are(tmp_path: Path) -> None:
         with engine(cluster, tmp_path, principal="hydra", secret="s3cret") as it:
             it.engine.launch([group("a")])
             it.await_event("a", "running")
-            assert leftovers(MesosSpec(principal="hydra", secret="s3cret"), cluster.address)
+            assert leftovers(MesosSettings(principal="hydra", secret="s3cret"), cluster.address)
             command = psutil.Process(it.engine._driver.pid).cmdline()
             assert not any("s3cret" in word for word in command)
         log = (tmp_path / "mesos.log").read_bytes()
         assert not any(form in log for form in (b"s3cret", base64.b64encode(b"hydra:s3cret")))
-        wrong = MesosEngine(cluster.address, MesosSpec(user="root"), "run-2", None, tmp_path / "log")
+        wrong = MesosEngine(cluster.address, MesosSettings(user="root"), "run-2", None, tmp_path / "log")
         with closing(wrong), pytest.raises(ClusterError, match="401"):
             wrong.await_offers(10)
         with pytest.raises(ClusterError, match="set principal and secret under \\[mesos\\]"):
-            leftovers(MesosSpec(), cluster.address)
+            leftovers(MesosSettings(), cluster.address)
 
 
 def test_resources_of_another_role_are_not_offered_and_reserved_ones_are_used(tmp_path: Path) -> None:
@@ -273,9 +275,9 @@ def test_resources_of_another_role_are_not_offered_and_reserved_ones_are_used(tm
 @pytest.mark.parametrize("master", ["", "a/b", "h:port", "h1:5050,h2:5050", "zk://h1:2181", "zk://u:p@h1:2181/mesos"])
 def test_what_is_no_address_is_refused(tmp_path: Path, master: str) -> None:
     with pytest.raises(UsageError, match="--master"):
-        MesosEngine(master, MesosSpec(user="root"), "run", None, tmp_path / "log")
+        MesosEngine(master, MesosSettings(user="root"), "run", None, tmp_path / "log")
 
 
 def test_an_address_of_somebody_else_cannot_be_advertised(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no address of this machine"):
-        MesosEngine("127.0.0.1:5050", MesosSpec(advertise="192.0.2.1"), "run", None, tmp_path / "log")
+        MesosEngine("127.0.0.1:5050", MesosSettings(advertise="192.0.2.1"), "run", None, tmp_path / "log")

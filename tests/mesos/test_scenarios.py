@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import hydra as hydra_package
-from hydra.config.scenario import conf_dir
+from hydra.config import conf_dir
 from hydra.results.store import RunStore
 from tests.integration.command import (
     Background,

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from hydra.cluster.mesos.master import hosts
-from hydra.config.scenario import load_cluster, load_mesos
+from hydra.cluster.mesos.settings import MesosSettings
+from hydra.config import load_cluster
+from hydra.config.engines import load_engine
 from hydra.errors import ConfigError
-from hydra.model import MesosSpec
 
 
 def written(folder: Path, text: str) -> Path:
@@ -19,7 +20,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_what_comes_with_hydra_is_the_default() -> None:
-    assert load_mesos() == MesosSpec()
+    assert load_engine("mesos") == MesosSettings()
 
 
 def test_flags_go_before_the_environment_and_that_before_the_file(
@@ -27,7 +28,7 @@ def test_flags_go_before_the_environment_and_that_before_the_file(
 ) -> None:
     path = written(tmp_path, "[mesos]\nrole = 'r'\nprincipal = 'p'\nsecret = 'file'\nadvertise = '10.0.0.1'\n")
     monkeypatch.setenv("HYDRA_MESOS_SECRET", "environment")
-    spec = load_mesos(path, {"advertise": "10.0.0.2", "artifact": None})
+    spec = load_engine("mesos", path, {"advertise": "10.0.0.2", "artifact": None})
     assert (spec.role, spec.principal, spec.secret) == ("r", "p", "environment")
     assert (spec.advertise, spec.artifact) == ("10.0.0.2", "")
     assert "environment" not in repr(spec)
@@ -43,11 +44,12 @@ def test_flags_go_before_the_environment_and_that_before_the_file(
         ("[mesos]\nname = 'a/b'\n", "without a slash"),
         ("[mesos]\nsecret = 's3cret'\n", "secret needs a principal"),
         ("[mesos]\nsecret = ['s3cret']\n", "mesos.secret: must be a valid string"),
+        ("[mesos]\nfailover_timeout_s = 1e300\n", "mesos.failover_timeout_s: must be 0 to 1000000000"),
     ],
 )
 def test_a_refusal_names_the_key_and_never_the_secret(tmp_path: Path, text: str, refusal: str) -> None:
     with pytest.raises(ConfigError) as error:
-        load_mesos(written(tmp_path, text))
+        load_engine("mesos", written(tmp_path, text))
     assert refusal in str(error.value)
     assert "s3cret" not in str(error.value)
 

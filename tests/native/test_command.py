@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import MissingDependencyError
-from hydra.model import NativeSpec, Role, System
+from hydra.model import NativeSpec, Role
 from hydra.native import command
 
 
@@ -18,16 +18,22 @@ from hydra.native import command
         (
             "zmq",
             "publisher",
-            NativeSpec(secure=True, pacing="bursty"),
+            NativeSpec(pacing="bursty", system={"secure": True}),
             ("zmq-pub", "--secure", "--pacing bursty"),
             "--cl",
         ),
-        ("zmq", "publisher", NativeSpec(transport="ipc", io_threads=2), ("--transport ipc", "--io-threads 2"), "--cl"),
+        (
+            "zmq",
+            "publisher",
+            NativeSpec(system={"transport": "ipc", "sndbuf": 2, "secure": False}),
+            ("--transport ipc", "--sndbuf 2"),
+            "--cl",
+        ),
         ("kafka", "publisher", NativeSpec(), ("kafka-pub",), "--transport"),
     ],
 )
 def test_the_command_line_has_the_flags_of_its_kind(
-    monkeypatch: pytest.MonkeyPatch, system: System, role: Role, spec: NativeSpec, has: tuple[str, ...], lacks: str
+    monkeypatch: pytest.MonkeyPatch, system: str, role: Role, spec: NativeSpec, has: tuple[str, ...], lacks: str
 ) -> None:
     monkeypatch.setattr(command, "find", lambda: Path("/program"))
     line = " ".join(command.command(system, role, spec))

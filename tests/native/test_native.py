@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from hydra.model import PublisherReport, Settings
+from hydra.model import PublisherReport
 from hydra.native import build
 from hydra.wire.messages import ChildExit, Error, Hello, Ready, Report
-from tests.conformance.bench import Bench, with_rate
+from tests.conformance.bench import Bench, StepSettings, step_settings, with_values
 from tests.conformance.group import GroupProgram, no_more_files
 from tests.conformance.zmq_ends import Listener, Speaker
 
 pytestmark = pytest.mark.processes
-DEEP = Settings(sndhwm=0, rcvhwm=0)
+DEEP = step_settings(sndhwm=0, rcvhwm=0)
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_a_command_for_some_of_a_packed_process_is_obeyed_by_these(bench: Bench,
     packed(bench, program, 4, 4)
     one, other = Speaker(bench.peer, 100), Speaker(bench.peer, 101)
     bench.configure_subscribers([1, 3], 1, DEEP, publishers={100: one.endpoint})
-    bench.configure_subscribers([2, 4], 1, with_rate(DEEP, receive_rate=50.0), publishers={101: other.endpoint})
+    bench.configure_subscribers([2, 4], 1, with_values(DEEP, receive_rate=50.0), publishers={101: other.endpoint})
     one.await_subscriptions(2)
     other.await_subscriptions(2)
     one.probe(1)
@@ -107,7 +107,7 @@ def test_publishers_are_not_packed(bench: Bench, program: str) -> None:
 
 def test_a_bursty_publisher_sends_each_seconds_messages_at_its_start(bench: Bench, program: str) -> None:
     bench.launch(program, "zmq-pub", first_id=7, arguments=["--pacing", "bursty"])
-    listener = Listener(bench.peer, bench.configure_publisher(7, 1, with_rate(DEEP, rate=300.0)))
+    listener = Listener(bench.peer, bench.configure_publisher(7, 1, with_values(DEEP, rate=300.0)))
     listener.await_probe(1)
     window = bench.start([7], 1, 1.5)
     listener.clock = window.now_ns
@@ -132,7 +132,7 @@ def test_a_step_over_another_data_plane(bench: Bench, program: str, option: str)
         program, "zmq-pub", first_id=1, group="p", arguments=arguments, env={**env, "HYDRA_DATA_SERVER_SECRET": secret}
     )
     bench.launch(program, "zmq-sub", first_id=2, count=2, group="s", arguments=arguments, env=env)
-    endpoint = bench.configure_publisher(1, 1, with_rate(DEEP, rate=1000.0))
+    endpoint = bench.configure_publisher(1, 1, with_values(DEEP, rate=1000.0))
     assert endpoint.startswith("ipc://" if option == "ipc" else "tcp://")
     bench.configure_subscribers([2, 3], 1, DEEP, publishers={1: endpoint})
     bench.peer.heard(Ready, [2, 3], epoch=1)
@@ -166,14 +166,14 @@ def test_secure_without_a_key_is_one_line_and_exit_code_2(bench: Bench, program:
 @pytest.mark.parametrize(
     "settings",
     [
-        Settings(sndhwm=0, message_size=10_000),
-        Settings(sndhwm=100_000, message_size=10_000),
-        Settings(sndhwm=1000, message_size=1_000_000, msg_batch=1000),
-        Settings(sndhwm=1000, message_size=1_000_000, nodrop=True),
+        step_settings(sndhwm=0, message_size=10_000),
+        step_settings(sndhwm=100_000, message_size=10_000),
+        step_settings(sndhwm=1000, message_size=1_000_000, burst=1000),
+        step_settings(sndhwm=1000, message_size=1_000_000, nodrop=True),
     ],
     ids=["unbounded", "deep", "large messages", "nodrop"],
 )
-def test_a_queue_ends_the_step_at_the_memory_limit(bench: Bench, program: str, settings: Settings) -> None:
+def test_a_queue_ends_the_step_at_the_memory_limit(bench: Bench, program: str, settings: StepSettings) -> None:
     report, _listener = at_the_memory_limit(bench, program, settings)
     assert "150000000" in report.stopped_early
     assert report.usage.max_rss_bytes < 250_000_000
@@ -182,16 +182,16 @@ def test_a_queue_ends_the_step_at_the_memory_limit(bench: Bench, program: str, s
 def test_a_queue_that_was_full_does_not_end_the_next_step(bench: Bench, program: str) -> None:
     if b"__asan_init" in Path(program).read_bytes():
         pytest.skip("the address sanitizer keeps memory that was freed")
-    settings = Settings(sndhwm=100_000, message_size=10_000)
+    settings = step_settings(sndhwm=100_000, message_size=10_000)
     _report, _listener = at_the_memory_limit(bench, program, settings)
-    bench.configure_publisher(1, 2, with_rate(settings, rate=100.0, message_size=24))
+    bench.configure_publisher(1, 2, with_values(settings, rate=100.0, message_size=24))
     window = bench.start([1], 2, 0.2)
     bench.await_end(window)
     report = bench.publisher_report(1, 2, window)
     assert (report.sent > 0, report.stopped_early) == (True, "")
 
 
-def at_the_memory_limit(bench: Bench, program: str, settings: Settings) -> tuple[PublisherReport, Listener]:
+def at_the_memory_limit(bench: Bench, program: str, settings: StepSettings) -> tuple[PublisherReport, Listener]:
     """The report of a step that a publisher of 150 MB ended, and the subscriber that is there and does not read."""
     bench.launch(program, "zmq-pub", first_id=1, env={"HYDRA_MEMORY_LIMIT_BYTES": "150000000"})
     listener = Listener(bench.peer, bench.configure_publisher(1, 1, settings), rcvhwm=10)
@@ -241,7 +241,7 @@ def test_a_storm_of_reconnections_runs_out_of_nothing(bench: Bench, program: str
     group = packed(bench, f"prlimit --nofile={2 * count + 30} {program}", count, count)
     ids = range(1, count + 1)
     speaker = Speaker(bench.peer, 100)
-    storm = with_rate(DEEP, reconnect_rate=100.0)
+    storm = with_values(DEEP, reconnect_rate=100.0)
     bench.configure_subscribers(ids, 1, storm, publishers={100: speaker.endpoint}, probe=False)
     speaker.await_subscriptions(count)
     window = bench.start(ids, 1, 1.5)
@@ -259,7 +259,7 @@ def test_a_packed_client_that_fails_leaves_the_others_alone(bench: Bench, progra
     packed(bench, program, 3, 3)
     speaker = Speaker(bench.peer, 100)
     bench.configure_subscribers([1, 3], 1, DEEP, publishers={100: speaker.endpoint})
-    failing = with_rate(DEEP, reconnect_rate=4.0)
+    failing = with_values(DEEP, reconnect_rate=4.0)
     bench.configure_subscribers([2], 1, failing, publishers={100: speaker.endpoint})
     speaker.await_subscriptions(3)
     speaker.probe(1)

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from hydra.cluster.engine import GroupEvents
-from hydra.config.scenario import load_cluster, load_scenario
+from hydra.config import load_cluster, load_scenario
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
 from hydra.model import Agent, Group, GroupEvent, Launch, Resources, RoleSpec
@@ -68,7 +68,7 @@ class Fleet:
     def warden_tells(self, group: str, client: int, pid: int, status: int, *, replaced: bool) -> None:
         """The end of a process reaches the controller."""
         self._seq += 1
-        exit_ = ChildExit(ids=[client], seq=self._seq, pid=pid, status=status, replaced=replaced)
+        exit_ = ChildExit(incarnation=0, ids=[client], seq=self._seq, pid=pid, status=status, replaced=replaced)
         self.roster.receive(group.encode(), encode(exit_))
 
     def group_of(self, client: int) -> str:

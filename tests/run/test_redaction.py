@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 import click
@@ -17,10 +18,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hydra.cli import cli
-from hydra.config.scenario import load_cluster, load_scenario
+from hydra.config import load_cluster, load_scenario
 from hydra.errors import ConfigError, UsageError
-from hydra.model import MesosSpec, Scenario
-from hydra.options import kafka_flags, overrides, run_flags
+from hydra.kafkatest.commands import kafka_fixed
+from hydra.kafkatest.settings import spec_of
+from hydra.model import Scenario
 from hydra.results.store import RunStore
 from hydra.run.metadata import metadata
 from hydra.run.redaction import HIDDEN, Redactor
@@ -67,23 +69,18 @@ SPELLINGS: dict[str, Callable[[str], list[str]]] = {
 }
 
 
-@click.command()
-@kafka_flags
-@run_flags
-def recorded(sets: tuple[str, ...], **flags: object) -> tuple[str, Scenario]:
-    """What ``hydra kafka-fixed`` writes into its run before it begins."""
-    replaced = overrides(flags, sets)
-    scenario = load_scenario("kafka-fixed", replaced)
-    words = ["hydra", "kafka-fixed", *click.get_current_context().obj]
-    known = metadata("run", scenario, CLUSTER, "local", words, replaced, Redactor.of_run(scenario, MesosSpec()))
-    return msgspec.json.encode(known).decode(), scenario
-
-
 def written(arguments: list[str]) -> tuple[str, Scenario]:
-    known, scenario = recorded.main(arguments, standalone_mode=False, obj=arguments)
-    assert isinstance(known, str)
-    assert isinstance(scenario, Scenario)
-    return known, scenario
+    """What ``hydra kafka-fixed`` writes into its run before it begins."""
+    found: list[tuple[str, Scenario]] = []
+
+    def run(name: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> None:
+        scenario = load_scenario(name, replaced)
+        words = ["hydra", "kafka-fixed", *arguments]
+        known = metadata("run", scenario, CLUSTER, "local", words, replaced, Redactor.of_run(scenario))
+        found.append((msgspec.json.encode(known).decode(), scenario))
+
+    kafka_fixed.main(arguments, standalone_mode=False, obj=run)
+    return found[0]
 
 
 @cache
@@ -111,7 +108,7 @@ def forms(secret: str) -> set[str]:
 @given(secret=SECRETS)
 def test_the_facts_of_a_run_hold_no_secret(spelling: str, secret: str) -> None:
     known, scenario = written(SPELLINGS[spelling](secret))
-    assert any(secret in value for value in scenario.kafka.properties.values()), "it reaches the clients"
+    assert any(secret in value for value in spec_of(scenario).properties.values()), "it reaches the clients"
     # A secret that is a part of a word of ours tells nothing where that word stands.
     ours = without_secret(spelling)
     spelt = {json.dumps(toml(secret)[1:-1], ensure_ascii=False)[1:-1], json.dumps(escaped(secret)[1:-1])[1:-1]}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -191,3 +193,41 @@ def test_who_says_nothing_is_waited_for_no_longer_than_the_margin() -> None:
     assert 21 <= waited_s < 22
     # … and is asked every 2 s meanwhile.
     assert len([m for c, m in channel.told if c == 3 and isinstance(m, Finish)]) == 11
+
+
+# --- what is its system's ------------------------------------------------------------------------------------------
+
+
+def test_what_the_system_has_to_say_is_handed_on_as_it_is() -> None:
+    channel = Channel(range(1, 4))
+    measured(channel)
+    configures = [m for _, m in channel.told if isinstance(m, Configure)]
+    assert {json.dumps(m.system) for m in configures} == {'{"where": "here"}'}
+    assert [m.system for _, m in channel.told if isinstance(m, Finish)] == [{"until": "now"}] * 3
+    assert {(client == PUBLISHER, m.group) for client, m in channel.told if isinstance(m, Configure)} == {
+        (True, ""),
+        (False, "group-24"),
+    }
+    # What a scenario leaves to the system is a number on the wire.
+    assert PLAN.settings.burst is None
+    assert {m.settings.burst for m in configures} == {100}
+
+
+def test_readiness_is_proven_again_when_something_that_it_depends_on_is_another() -> None:
+    channel = Channel(range(1, 4), proof_of=lambda settings: settings.message_size)
+    stepper = channel.stepper()
+    for epoch, size in enumerate((24, 24, 48, 48), 1):
+        stepper.epoch = epoch
+        stepper.measure(replace(PLAN, settings=replace(PLAN.settings, message_size=size)), lambda *_: None)
+    probed = {m.epoch: m.probe for client, m in channel.told if client == 1 and isinstance(m, Configure)}
+    assert probed == {1: True, 2: False, 3: True, 4: False}
+
+
+def test_what_a_log_has_grown_by_since_the_probes_counts_as_acknowledged() -> None:
+    # Asked whether it counts; until it rests after the probes; until it rests after the step.
+    channel = Channel(range(1, 4), log=[10, 20, 30, 30, 70, 80, 80])
+    raw = measured(channel)
+    assert raw.publishers[PUBLISHER].acknowledged == 50
+    assert channel.log == []
+    # The publisher was told to end its probes.
+    assert [m.probe for c, m in channel.told if c == PUBLISHER and isinstance(m, Configure)] == [True, False]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from hydra.model import PublisherReport, Settings, SubscriberReport
+from hydra.model import PublisherReport, SubscriberReport
 from hydra.wire.messages import Ready, Report
-from tests.conformance.bench import Bench, Window
+from tests.conformance.bench import Bench, StepSettings, Window, with_values
 
 PUBLISHER = 100
 
@@ -49,7 +49,7 @@ class Stage:
         first, count = self.subscribers[0], len(self.subscribers)
         bench.launch(f"{within} {command}", "zmq-sub", first_id=first, count=count, group="s")
 
-    def next(self, settings: Settings) -> Step:
+    def next(self, settings: StepSettings) -> Step:
         """Configures the publisher for a further step."""
         self._epoch += 1
         endpoint = self.bench.configure_publisher(PUBLISHER, self._epoch, settings)
@@ -63,14 +63,14 @@ class Step:
     bench: Bench
     subscribers: Sequence[int]
     epoch: int
-    settings: Settings
+    settings: StepSettings
     endpoint: str
 
     def connect(self, elsewhere: Mapping[int, str] | None = None) -> None:
         """Proves every subscriber ready, those that ``elsewhere`` names at another endpoint."""
         for client in self.subscribers:
             publishers = {PUBLISHER: (elsewhere or {}).get(client, self.endpoint)}
-            settings = replace(self.settings, rcvhwm=0)
+            settings = with_values(self.settings, rcvhwm=0)
             self.bench.tell_configure([client], self.epoch, settings, publishers=publishers)
         self.bench.peer.heard(Ready, self.subscribers, epoch=self.epoch, timeout_s=20)
 

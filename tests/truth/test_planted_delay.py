@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import pytest
 
 from hydra.measure.latency import percentiles_us
-from hydra.model import Histogram, Settings
-from tests.conformance.bench import Bench
+from hydra.model import Histogram
+from tests.conformance.bench import Bench, step_settings
 from tests.truth.priority import first
 from tests.truth.proxy import HandedOn, Plan, Proxy
 from tests.truth.scale import cases
@@ -20,7 +20,7 @@ from tests.truth.stage import Stage
 pytestmark = pytest.mark.processes
 
 RATE, SECONDS = 500.0, 1.0
-SETTINGS = Settings(rate=RATE, message_size=100, sndhwm=0)
+SETTINGS = step_settings(rate=RATE, message_size=100, sndhwm=0)
 SHORTEST_MS, LONG_MS, LONGEST_MS = 1.0, 20.0, 40.0
 LONGEST_AT = 250
 """One message waits for longer than any other, so that the maximum is a planted one too; a slope leads up to it."""
@@ -107,7 +107,7 @@ def test_planted_delays_come_out_at_every_percentile(bench: Bench, zmq_command: 
             assert len(found) < ATTEMPTS, f"{always_late(found)} always late: {found}"
             step = stage.next(SETTINGS)
             proxy = proxy or Proxy(step.endpoint)
-            plan = Plan(step.epoch, SETTINGS.message_size, delays.__getitem__)
+            plan = Plan(step.epoch, SETTINGS.shared.message_size, delays.__getitem__)
             step.connect({1: proxy.endpoint})
             proxy.plan = plan
 

@@ -8,7 +8,7 @@ import pytest
 
 from hydra.measure.figures import Observation, figures
 from hydra.model import SequenceRange, Settings, StepPlan
-from tests.conformance.bench import Bench
+from tests.conformance.bench import Bench, step_settings
 from tests.truth.proxy import Plan, Proxy
 from tests.truth.scale import cases
 from tests.truth.stage import PUBLISHER, Measured, Stage
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.processes
 
 VICTIM, BYSTANDER = 1, 2
 RATE, SECONDS = 1000.0, 0.6
-SETTINGS = Settings(rate=RATE, message_size=100, sndhwm=0)
+SETTINGS = step_settings(rate=RATE, message_size=100, sndhwm=0)
 RANGES = 256
 """The most ranges that a report names (docs/control-protocol.md)."""
 
@@ -56,7 +56,7 @@ def test_what_one_connection_loses_is_found_exactly(bench: Bench, zmq_command: s
     step = stage.next(SETTINGS)
     with Proxy(step.endpoint) as proxy:
         step.connect({VICTIM: proxy.endpoint})
-        plan = proxy.plan = Plan(step.epoch, SETTINGS.message_size, lambda n: None if loses(n) else 0)
+        plan = proxy.plan = Plan(step.epoch, SETTINGS.shared.message_size, lambda n: None if loses(n) else 0)
         measured = step.run(SECONDS)
 
     sent = measured.publisher.sent
@@ -85,7 +85,7 @@ def observed(measured: Measured) -> Observation:
     """The step as the runner hands it to ``measure``."""
     return Observation(
         system="zmq",
-        plan=StepPlan(len(measured.subscribers), SETTINGS, SECONDS),
+        plan=StepPlan(len(measured.subscribers), Settings(rate=RATE, message_size=100), SECONDS),
         publishers={PUBLISHER},
         subscribers=set(measured.subscribers),
         publisher_reports={PUBLISHER: measured.publisher},

@@ -7,8 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from hydra.model import Settings
-from tests.conformance.bench import Bench
+from tests.conformance.bench import Bench, step_settings
 from tests.truth.scale import cases
 from tests.truth.slow_link import slow_host
 from tests.truth.stage import Stage
@@ -16,7 +15,7 @@ from tests.truth.stage import Stage
 pytestmark = pytest.mark.processes
 
 RATE, SECONDS = 1000.0, 2.0
-SETTINGS = Settings(rate=RATE, message_size=1000, sndhwm=50)
+SETTINGS = step_settings(rate=RATE, message_size=1000, sndhwm=50)
 ON_THE_WIRE = 1000 + 9
 """Bytes of a message with ZMTP's frame around it."""
 BURST, QUEUE = 16_000, 64_000

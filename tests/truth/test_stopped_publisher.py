@@ -10,9 +10,9 @@ from functools import partial
 import psutil
 import pytest
 
-from hydra.model import Histogram, Settings
+from hydra.model import Histogram
 from hydra.wire.histogram import lowest_of
-from tests.conformance.bench import Bench, Window
+from tests.conformance.bench import Bench, Window, step_settings
 from tests.truth.priority import first
 from tests.truth.scale import cases
 from tests.truth.stage import PUBLISHER, Stage
@@ -20,7 +20,7 @@ from tests.truth.stage import PUBLISHER, Stage
 pytestmark = pytest.mark.processes
 
 RATE, SECONDS = 1000.0, 1.5
-SETTINGS = Settings(rate=RATE, message_size=100, sndhwm=0)
+SETTINGS = step_settings(rate=RATE, message_size=100, sndhwm=0)
 BEGINS_S = 0.4
 """When it is stopped, from the start of the window."""
 THRESHOLDS_MS = (50, 100, 150, 200, 250)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hydra.model import LAG_BINS, Histogram, LedgerCounts, Settings, SubscriberReport
+from hydra.model import LAG_BINS, Histogram, LedgerCounts, SharedSettings, SubscriberReport
 from hydra.wire.checks import LATENCY_BUCKETS, MAX_ABSENT, MAX_MISSING_RANGES, MAX_UNACKNOWLEDGED_RANGES
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
@@ -89,12 +89,12 @@ def test_golden_frames_with_fields_changed(data: st.DataObject) -> None:
 
 
 def test_white_space_and_the_order_of_fields_do_not_matter() -> None:
-    frame = b' { "seq" : 3,\n"epoch":1 , "ids":[2],"v":1,"type":"ready", "endpoint":""} '
+    frame = b' { "seq" : 3,\n"epoch":1 , "ids":[2],"v":2,"type":"ready", "endpoint":""} '
     assert decode_from_client(frame) == Ready(ids=[2], seq=3, epoch=1)
 
 
 def test_a_rate_without_a_fraction_is_a_rate() -> None:
-    frame = encode(Configure(epoch=1, settings=Settings(rate=10000.0), publishers=[], probe=True))
+    frame = encode(Configure(epoch=1, settings=SharedSettings(rate=10000.0, burst=100), publishers=[], probe=True))
     for text in (b"10000", b"1e4", b"1.0e+04"):
         again = decode_from_controller(frame.replace(b"10000.0", text))
         assert isinstance(again, Configure)

@@ -30,7 +30,7 @@ from typing import Any, Final
 import pymesos
 
 from hydra.cluster.mesos.channel import Channel, Message
-from hydra.cluster.mesos.master import Operator
+from hydra.cluster.mesos.master import OperatorApi
 from hydra.errors import ClusterError
 
 _TICK_S: Final = 0.5
@@ -205,7 +205,7 @@ class _Process:
     def _count_agents(self, master: str) -> None:
         """Tells how many agents the master has, if it tells us."""
         try:
-            count = len(Operator(master, self._principal, self._secret).agents())
+            count = len(OperatorApi(master, self._principal, self._secret).agents())
         except ClusterError as e:
             logging.getLogger("pymesos").warning("%s", e)
         else:
@@ -255,7 +255,7 @@ class _Process:
         self._stopped.set()
 
     def _read_sandbox(self, message: Message, framework: str) -> None:
-        agent = Operator(message["agent"], self._principal, self._secret)
+        agent = OperatorApi(message["agent"], self._principal, self._secret)
         try:
             text = agent.sandbox_tail(framework, message["task"])
         except ClusterError as e:

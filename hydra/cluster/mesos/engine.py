@@ -1,7 +1,7 @@
 """The Mesos engine: groups are command tasks on the agents of a Mesos cluster.
 
 This module moves messages between :class:`~hydra.cluster.mesos.state.MesosState`, which decides, and the process that
-holds the connection to the master (``mesos_driver.py``). Nothing here waits for the network.
+holds the connection to the master (``driver.py``). Nothing here waits for the network.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import getpass
 import importlib.util
-import os
 import platform
 import socket
 import subprocess
@@ -19,13 +18,16 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from hydra.cluster.artifacts import RUNNER, Artifact, ArtifactServer, rewritten
+from hydra.cluster.artifacts.archive import Artifact
+from hydra.cluster.artifacts.script import RUNNER, rewritten
+from hydra.cluster.artifacts.server import ArtifactServer
 from hydra.cluster.mesos import translate
 from hydra.cluster.mesos.channel import Channel
-from hydra.cluster.mesos.master import INSTALL, Operator, hosts, leader, route_to
-from hydra.cluster.mesos.state import MesosState, Program
+from hydra.cluster.mesos.master import INSTALL, hosts, route_to
+from hydra.cluster.mesos.settings import MesosSettings
+from hydra.cluster.mesos.state import MesosState, TaskProgram
 from hydra.errors import ClusterError, MissingDependencyError, UsageError
-from hydra.model import Agent, Group, GroupEvent, Launch, MesosSpec
+from hydra.model import Agent, Group, GroupEvent, Launch
 
 OFFERS_WITHIN_S: Final = 30.0
 """How long a run waits at its beginning for the first offers."""
@@ -50,18 +52,18 @@ class MesosEngine:
     def __init__(
         self,
         master: str,
-        spec: MesosSpec,
+        settings: MesosSettings,
         run: str,
         artifact: Artifact | None,
         log: Path,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Starts the driver's process and, unless ``spec.artifact`` names a copy, the archive's server.
+        """Starts the driver's process and, unless ``settings.artifact`` names a copy, the archive's server.
 
         Args:
             master: ``host:port`` or ``zk://…``.
-            spec: how the framework introduces itself.
+            settings: how the framework introduces itself.
             run: the run's name; the framework is called by it.
             artifact: the archive for agents; None if groups bring nothing but what agents have.
             log: where the driver's process writes.
@@ -69,19 +71,19 @@ class MesosEngine:
 
         Raises:
             MissingDependencyError: pymesos is not installed.
-            UsageError: master or ``spec.advertise`` is no address.
+            UsageError: master or ``settings.advertise`` is no address.
             ClusterError: there is no route to the master.
         """
         if importlib.util.find_spec("pymesos") is None or importlib.util.find_spec("http_parser") is None:
             raise MissingDependencyError("--master needs pymesos, which is not installed", INSTALL)
         hosts(master)
-        self.address = _resolved(spec.advertise) if spec.advertise else route_to(master)
+        self.address = _resolved(settings.advertise) if settings.advertise else route_to(master)
         self._master = master
-        self._spec = spec
+        self._settings = settings
         self._clock = clock
         self._closed = False
         with contextlib.ExitStack() as stack:
-            url = spec.artifact
+            url = settings.artifact
             if artifact is not None and not url:
                 server = ArtifactServer(artifact, self.address)
                 stack.callback(server.close)
@@ -105,14 +107,14 @@ class MesosEngine:
             {
                 "call": "open",
                 "master": master,
-                "principal": spec.principal,
-                "secret": spec.secret,
+                "principal": settings.principal,
+                "secret": settings.secret,
                 "framework": translate.framework_info(
-                    name=framework_name(spec, run),
-                    user=spec.user or getpass.getuser(),
-                    role=spec.role,
-                    principal=spec.principal,
-                    failover_timeout_s=spec.failover_timeout_s,
+                    name=settings.framework(run),
+                    user=settings.user or getpass.getuser(),
+                    role=settings.role,
+                    principal=settings.principal,
+                    failover_timeout_s=settings.failover_timeout_s,
                     hostname=platform.node(),
                 ),
             }
@@ -217,60 +219,16 @@ class MesosEngine:
         there = self._state.agents_there
         seen = "" if there is None else f", and it has {there} active agents"
         return ClusterError(
-            f"the Mesos master at {self._master} offered nothing to role {self._spec.role} within {within_s:g} s{seen}",
+            f"the Mesos master at {self._master} offered nothing to role {self._settings.role} "
+            f"within {within_s:g} s{seen}",
             "see hydra agents and hydra ps --master …: other frameworks, a quota or reservations may hold it all",
         )
 
 
-def framework_name(spec: MesosSpec, run: str) -> str:
-    """What the framework of a run is called; ``hydra ps`` and ``hydra kill`` find it by that."""
-    return f"{spec.name}/{run}"
-
-
-def leftovers(spec: MesosSpec, master: str) -> list[dict[str, object]]:
-    """A row for each run that a master still knows, for ``hydra ps``.
-
-    Raises:
-        UsageError, ClusterError: there is no such master, or it does not tell.
-    """
-    return [
-        {
-            "run": framework.name.removeprefix(f"{spec.name}/"),
-            "framework": framework.id,
-            "connected": "yes" if framework.connected else "no",
-            "tasks": len(framework.tasks),
-            "agents": len({agent for _, _, agent in framework.tasks}),
-        }
-        for framework in _operator(spec, master).frameworks()
-        if framework.name.startswith(f"{spec.name}/")
-    ]
-
-
-def end_run(spec: MesosSpec, master: str, run: str) -> list[str]:
-    """Tears down what is left of a run; returns the ids of its frameworks.
-
-    Raises:
-        UsageError: the master knows no such run.
-        ClusterError: it does not answer, or refuses.
-    """
-    operator = _operator(spec, master)
-    frameworks = operator.frameworks()
-    found = [framework.id for framework in frameworks if framework.name == framework_name(spec, run)]
-    if not found:
-        raise UsageError(f"the master knows no run {run!r}", f"hydra ps --master {master} lists those it knows")
-    for framework in found:
-        operator.teardown(framework)
-    return found
-
-
-def _operator(spec: MesosSpec, master: str) -> Operator:
-    return Operator(leader(master), spec.principal, spec.secret)
-
-
-def _program(url: str, artifact: Artifact | None) -> Program:
+def _program(url: str, artifact: Artifact | None) -> TaskProgram:
     if not url:
-        return Program()
-    return Program(
+        return TaskProgram()
+    return TaskProgram(
         uris=(translate.Uri(url),),
         # There is no shell in between: sh is the program, and the sandbox its working directory.
         prefix=("/bin/sh", RUNNER),
@@ -305,9 +263,3 @@ def _resolved(advertise: str) -> str:
                 "name one that agents can reach; ip addr lists them",
             ) from e
     return address
-
-
-def cache_dir() -> Path:
-    """Where archives are kept."""
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "hydra" / "artifacts"

@@ -74,7 +74,7 @@ def leader(master: str) -> str:
         ClusterError: nobody answers, or nobody leads.
     """
     address = _in_zookeeper(master) if master.startswith("zk://") else "{}:{}".format(*hosts(master)[0])
-    status, headers, _ = Operator(address).request("GET", "/redirect")
+    status, headers, _ = OperatorApi(address).request("GET", "/redirect")
     if status == http.client.TEMPORARY_REDIRECT:
         return urlsplit(headers["location"]).netloc or address
     raise ClusterError(f"the Mesos master at {address} knows no leader (status {status})", "wait until one is elected")
@@ -116,7 +116,7 @@ def _silent() -> logging.Logger:
     return logger
 
 
-class Operator:
+class OperatorApi:
     """Asks one master or agent, with basic authentication if a principal is given.
 
     Every method raises ClusterError if there is no answer, or an unexpected one.

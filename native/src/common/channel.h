@@ -7,7 +7,8 @@
 #include <zmq.hpp>
 
 #include "common/environment.h"
-#include "common/messages.h"
+#include "common/messages/from_client.h"
+#include "common/messages/from_controller.h"
 
 namespace hydra {
 

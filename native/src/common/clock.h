@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "common/messages.h"
+#include "common/messages/from_controller.h"
 
 namespace hydra {
 

@@ -7,8 +7,10 @@ std::string encode(const FromClient& message, std::uint64_t seq) {
     Writer::json frame;
     std::visit(
         [&](const auto& it) {
-            frame = {{"type", it.kType}, {"v", kVersion}, {"ids", it.ids}, {"seq", seq}};
+            frame = {{"type", it.kType}, {"v", kVersion}};
             Writer fields(frame);
+            fields.required("ids", it.ids);
+            fields.required("seq", seq);
             it.describe(it, fields);
         },
         message);

@@ -272,6 +272,7 @@ void Parent::clients_ended(std::size_t index, int status) {
     Death death{};
     death.first_id = seat.first_id;
     death.count = seat.count;
+    death.incarnation = seat.forks - 1;
     death.pid = pid;
     death.status = status;
     death.replaced = replaced;

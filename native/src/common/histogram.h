@@ -13,7 +13,7 @@
 #include <span>
 
 #include "common/header.h"
-#include "common/messages.h"
+#include "common/messages/reports.h"
 
 namespace hydra {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "common/messages.h"
+#include "common/messages/parts.h"
 
 namespace hydra {
 

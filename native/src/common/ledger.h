@@ -11,7 +11,8 @@
 
 #include "common/batch.h"
 #include "common/histogram.h"
-#include "common/messages.h"
+#include "common/messages/from_controller.h"
+#include "common/messages/reports.h"
 #include "common/received.h"
 
 namespace hydra {

@@ -142,8 +142,11 @@ int run_warden(const Options& options, const Environment& environment, int death
         }
         Ids dead(death.count);
         std::iota(dead.begin(), dead.end(), death.first_id);
-        const ChildExit exit{
-            .ids = dead, .pid = death.pid, .status = death.status, .replaced = death.replaced};
+        const ChildExit exit{.ids = dead,
+                             .incarnation = death.incarnation,
+                             .pid = death.pid,
+                             .status = death.status,
+                             .replaced = death.replaced};
         channel.send(exit);
         if (!exit.replaced) {
             gone.push_back(exit);

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "common/environment.h"
-#include "common/messages.h"
+#include "common/messages/parts.h"
 #include "common/options.h"
 
 namespace hydra {
@@ -18,6 +18,7 @@ inline constexpr int kExitStranded =
 struct Death {
     Id first_id;
     std::uint32_t count;
+    std::uint32_t incarnation;
     std::uint32_t pid;
     int status;
     bool replaced;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/messages.h"
+#include "common/messages/parts.h"
 #include "common/system.h"
 
 namespace hydra {

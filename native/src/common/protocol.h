@@ -7,11 +7,12 @@
 #include <string>
 #include <string_view>
 
-#include "common/messages.h"
+#include "common/messages/from_client.h"
+#include "common/messages/from_controller.h"
 
 namespace hydra {
 
-inline constexpr int kVersion = 1;
+inline constexpr int kVersion = 2;
 
 // A frame that is no message of this protocol; it is ignored and changes nothing.
 struct ProtocolError : std::runtime_error {

@@ -1,4 +1,4 @@
-// Reads what messages.h describes from parsed JSON.
+// Reads what the messages describe from parsed JSON.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class Reader {
         if (field == object_.end()) {
             return false;
         }
-        ++asked_;
+        asked_.push_back(name);
         try {
             read(*field, into, limit...);
         } catch (const ProtocolError& e) {
@@ -60,15 +60,36 @@ class Reader {
         }
     }
 
+    // Reports as columns, under exactly one of the names.
+    template <typename... Types>
+    void columns(const std::array<const char*, sizeof...(Types)>& names,
+                 std::variant<std::vector<Types>...>& bodies) {
+        std::variant<Columns<Types>...> found;
+        either(names, found);
+        std::visit([&](auto& it) { bodies = std::move(it.rows); }, found);
+    }
+
     void nothing_else() const {
-        if (asked_ != object_.size()) {
-            refuse("an unknown field");
+        if (asked_.size() == object_.size()) {
+            return;
+        }
+        for (const auto& [name, value] : object_.items()) {
+            if (std::ranges::find(asked_, name) == asked_.end()) {
+                refuse("an unknown field: " + name.substr(0, kLongestName));
+            }
         }
     }
 
     [[noreturn]] static void refuse(const std::string& what) { throw ProtocolError(what); }
 
   private:
+    static constexpr std::size_t kLongestName = 100;
+
+    template <typename T>
+    struct Columns {
+        std::vector<T> rows;
+    };
+
     static const json& object(const json& value) {
         if (!value.is_object()) {
             refuse("not an object");
@@ -184,19 +205,66 @@ class Reader {
         }
     }
 
-    static void read(const json& value, Offsets& into) {
-        for (const auto& [key, offset] : object(value).items()) {
-            read(offset, into[partition(key)]);
+    static void read(const json& value, std::map<std::int32_t, std::int64_t>& into) {
+        for (const auto& [key, number] : object(value).items()) {
+            read(number, into[whole_number(key)]);
         }
     }
 
-    static std::int32_t partition(const std::string& key) {
+    static std::int32_t whole_number(const std::string& key) {
         std::int32_t it = -1;
         const auto [stopped, error] = std::from_chars(key.data(), key.data() + key.size(), it);
         if (error != std::errc() || it < 0 || std::to_string(it) != key) {
-            refuse("not a partition's number");
+            refuse("a key that is not a whole number");
         }
         return it;
+    }
+
+    static void read(const json& value, Ids& into) {
+        if (!value.is_array()) {
+            refuse("not an array");
+        }
+        for (const json& item : value) {
+            Id first = 0;
+            Id last = 0;
+            if (item.is_array()) {
+                read_pair(item, first, last);
+            } else {
+                read(item, first);
+                last = first;
+            }
+            if (first > last || (!into.empty() && first <= into.back())) {
+                refuse("ids must rise");
+            }
+            if (into.size() + (last - first) >= kMaxIds) {
+                refuse("more ids than a message may name");
+            }
+            for (std::uint64_t id = first; id <= last; ++id) {
+                into.push_back(static_cast<Id>(id));
+            }
+        }
+    }
+
+    static void read(const json& value, SystemObject& into) {
+        into = value.is_null() ? SystemObject() : SystemObject(object(value));
+    }
+
+    template <typename T>
+    static void read(const json& value, Columns<T>& into) {
+        std::size_t count = 0;
+        for (const auto& [name, column] : object(value).items()) {
+            if (!column.is_array() || (count != 0 && column.size() != count)) {
+                refuse("columns that are not arrays of one length");
+            }
+            count = column.size();
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            json row = json::object();
+            for (const auto& [name, column] : value.items()) {
+                row[name] = column[i];
+            }
+            read(row, into.rows.emplace_back());
+        }
     }
 
     // An object that describes itself.
@@ -214,7 +282,7 @@ class Reader {
     static constexpr Whole kWhole{0, std::min<std::uint64_t>(std::numeric_limits<T>::max(), INT64_MAX)};
 
     const json& object_;
-    std::size_t asked_ = 0;
+    std::vector<std::string_view> asked_;
 };
 
 }  // namespace hydra

@@ -165,6 +165,7 @@ void Receiving::stop(std::int64_t stop_at_ns) {
 
 void Receiving::finish(const Finish& command, std::int64_t now_ns) {
     if (!finish_) {
+        transport_.undrained(command.system);
         finish_ = command;
         heard_ns_ = now_ns;
         deadline_ns_ = now_ns + to_ns(command.drain_max_s);
@@ -182,7 +183,7 @@ bool Receiving::drained(std::int64_t now_ns) {
     }
     // Partitions are not in order with each other: while one holds something, the last sequence proves
     // nothing.
-    const bool undrained = transport_.undrained(finish_->end_offsets) > 0;
+    const bool undrained = transport_.undrained(finish_->system) > 0;
     if (!undrained && ledger_.has_last(finish_->publishers)) {
         ended_ = DrainEnd::complete;
     } else if (ledger_.marked(finish_->publishers)) {
@@ -212,7 +213,7 @@ SubscriberReport Receiving::report() {
     it.stale = ledger_.stale();
     it.latency = latency_.histogram();
     it.usage = usage_.read();
-    it.undrained = transport_.undrained(finish_->end_offsets);
+    it.undrained = transport_.undrained(finish_->system);
     it.absent = absent_;
     it.reconnects = reconnects_;
     // A slow reader whose buffers never filled lost nothing: nobody can have noticed that it was slow.
@@ -222,6 +223,7 @@ SubscriberReport Receiving::report() {
     if (lag_) {
         it.lag_bins_us = lag_->means_us();
     }
+    it.system = transport_.report_system();
     return it;
 }
 

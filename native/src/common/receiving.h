@@ -10,7 +10,8 @@
 #include "common/histogram.h"
 #include "common/lag_bins.h"
 #include "common/ledger.h"
-#include "common/messages.h"
+#include "common/messages/from_controller.h"
+#include "common/messages/reports.h"
 #include "common/transport.h"
 #include "common/usage.h"
 
@@ -46,6 +47,7 @@ class Receiving {
 
     void start(const Start& command);
     void stop(std::int64_t stop_at_ns);
+    // TransportError: the system's part of the command is none; it is not obeyed.
     void finish(const Finish& command, std::int64_t now_ns);
 
     // Whether everything expected is here, nothing can follow or nothing came for a while, or it has taken

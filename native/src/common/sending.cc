@@ -18,7 +18,7 @@ constexpr std::int64_t kPollEveryNs = 100 * kMillisecondNs;
 
 std::uint64_t chunk_limit(const Settings& settings) {
     const std::uint64_t fit = std::max<std::uint64_t>(kLargestChunkBytes / settings.message_size, 1);
-    return std::min({settings.msg_batch, kLongestChunk, fit});
+    return std::min({settings.burst, kLongestChunk, fit});
 }
 
 }  // namespace
@@ -132,8 +132,8 @@ PublisherReport Sending::report() {
     it.lag = lag_.histogram();
     it.usage = usage_.read();
     it.blocked_ns = blocked_ns_;
-    it.batch_bytes = transport_.batch_bytes();
     it.stopped_early = stopped_early_;
+    it.system = transport_.report_system();
     return it;
 }
 

@@ -9,7 +9,8 @@
 
 #include "common/histogram.h"
 #include "common/memory.h"
-#include "common/messages.h"
+#include "common/messages/from_controller.h"
+#include "common/messages/reports.h"
 #include "common/pacer.h"
 #include "common/transport.h"
 #include "common/usage.h"

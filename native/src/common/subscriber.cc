@@ -138,7 +138,12 @@ void Subscriber::obey(const Finish& command) {
             channel_.send(*client.report);
             return;
         }
-        client.step->finish(command, monotonic_ns());
+        try {
+            client.step->finish(command, monotonic_ns());
+        } catch (const TransportError& e) {
+            channel_.complain({client.id}, command.epoch, e.what());
+            return;
+        }
         if (client.more) {
             queue(client);  // a slow reader reads freely from here on
         }

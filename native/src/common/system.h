@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "common/messages.h"
+#include "common/messages/parts.h"
 #include "common/transport.h"
 
 namespace CLI {

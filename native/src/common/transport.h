@@ -13,7 +13,7 @@
 
 #include "common/batch.h"
 #include "common/header.h"
-#include "common/messages.h"
+#include "common/messages/from_controller.h"
 
 namespace hydra {
 
@@ -53,6 +53,7 @@ class PublisherTransport {
     virtual ~PublisherTransport() = default;
 
     // Takes the settings of the next step, rebuilding the connection only where the library demands it.
+    // `command.system` is the system's own: see read_system in system_object.h.
     // Returns the endpoint that subscribers connect to, "" where there is none. Forgets the deliveries of the
     // last step.
     virtual std::string configure(const Configure& command) = 0;
@@ -61,7 +62,7 @@ class PublisherTransport {
     virtual void probe(const Header& header) = 0;
 
     // Whether an end marker tells a subscriber something: it does where a connection keeps the order and
-    // nothing else (Kafka: end offsets) says where the data ends.
+    // nothing else says where the data ends.
     [[nodiscard]] virtual bool marks_end() const { return false; }
 
     // Hands the messages to the library in order, without waiting long (at most some 10 ms). Returns how many
@@ -79,11 +80,11 @@ class PublisherTransport {
     // Waits at most timeout_s for outstanding answers, probes included.
     virtual void flush(double timeout_s) { static_cast<void>(timeout_s); }
 
-    // None where the system acknowledges nothing (zmq; Kafka with acks 0).
+    // None where the system acknowledges nothing.
     virtual std::optional<Delivery> delivery() { return std::nullopt; }
 
-    // The batch size handed to a Kafka producer, 0 otherwise.
-    [[nodiscard]] virtual std::uint64_t batch_bytes() const { return 0; }
+    // What only this system's publishers report of a step.
+    [[nodiscard]] virtual SystemObject report_system() const { return {}; }
 
     // Throws the connection away with what it still holds; the next `configure` makes another.
     virtual void close() = 0;
@@ -107,11 +108,15 @@ class SubscriberTransport {
     // Closes the connection and opens a new one with the same settings (Kafka: at the position it had).
     virtual void reconnect() = 0;
 
-    // Messages known to be waiting: the sum of end offset − position (Kafka); 0 where nobody can know.
-    virtual std::uint64_t undrained(const Offsets& end_offsets) {
-        static_cast<void>(end_offsets);
+    // Messages known to be waiting; 0 where nobody can know. `system` is that of `finish`; asked often.
+    // TransportError: it is not what this system says there.
+    virtual std::uint64_t undrained(const SystemObject& system) {
+        static_cast<void>(system);
         return 0;
     }
+
+    // What only this system's subscribers report of a step.
+    [[nodiscard]] virtual SystemObject report_system() const { return {}; }
 };
 
 }  // namespace hydra

@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-#include "common/messages.h"
+#include "common/messages/reports.h"
 
 namespace hydra {
 

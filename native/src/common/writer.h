@@ -1,11 +1,12 @@
-// Writes what messages.h describes as JSON.
+// Writes as JSON what the messages describe.
 #pragma once
 
 #include <concepts>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "common/messages.h"
+#include "common/messages/from_client.h"
+#include "common/messages/from_controller.h"
 
 namespace hydra {
 
@@ -33,6 +34,27 @@ class Writer {
         object_[names[value.index()]] = std::visit([](const auto& it) { return written(it); }, value);
     }
 
+    // Reports as columns, under the one of the names that is theirs.
+    template <typename... Types>
+    void columns(const std::array<const char*, sizeof...(Types)>& names,
+                 const std::variant<std::vector<Types>...>& bodies) {
+        for (const char* name : names) {
+            object_[name] = nullptr;
+        }
+        json columns = json::object();
+        std::visit(
+            [&](const auto& rows) {
+                for (const auto& row : rows) {
+                    const json fields = written(row);
+                    for (const auto& [field, value] : fields.items()) {
+                        columns[field].push_back(value);
+                    }
+                }
+            },
+            bodies);
+        object_[names[bodies.index()]] = std::move(columns);
+    }
+
   private:
     static json written(std::integral auto value) { return value; }
     static json written(double value) { return value; }
@@ -57,13 +79,20 @@ class Writer {
         return all;
     }
 
-    static json written(const Offsets& offsets) {
-        json all = json::object();
-        for (const auto& [partition, offset] : offsets) {
-            all[std::to_string(partition)] = offset;
+    // Runs of two or more as pairs.
+    static json written(const Ids& ids) {
+        json all = json::array();
+        for (std::size_t first = 0, i = 0; i < ids.size(); ++i) {
+            if (i + 1 < ids.size() && ids[i + 1] == ids[i] + 1) {
+                continue;
+            }
+            all.push_back(first == i ? json(ids[i]) : json::array({ids[first], ids[i]}));
+            first = i + 1;
         }
         return all;
     }
+
+    static json written(const SystemObject& system) { return system ? json(system.json()) : json(nullptr); }
 
     template <typename T>
         requires std::is_enum_v<T>

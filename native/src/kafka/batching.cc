@@ -50,10 +50,10 @@ std::uint64_t record_batch_bytes(std::uint64_t msg_batch, std::uint64_t message_
     return std::min(total, kLargestBatchBytes);
 }
 
-BatchLimits batch_limits(const Settings& settings) {
-    const std::uint64_t derived = record_batch_bytes(settings.msg_batch, settings.message_size);
+BatchLimits batch_limits(const KafkaSettings& settings, std::uint64_t message_size) {
+    const std::uint64_t derived = record_batch_bytes(settings.msg_batch, message_size);
     const std::uint64_t batch = settings.batch_bytes.value_or(derived);
-    const std::uint64_t largest = std::max(batch, record_batch_bytes(1, settings.message_size));
+    const std::uint64_t largest = std::max(batch, record_batch_bytes(1, message_size));
     return {
         .batch_bytes = std::min(settings.batch_bytes ? batch : batch + kSlackBytes, kLargestBatchBytes),
         .batch_messages = std::min(settings.msg_batch, kMostBatchMessages),

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "common/messages.h"
+#include "kafka/settings.h"
 
 namespace hydra {
 
@@ -19,6 +19,6 @@ struct BatchLimits {
     std::uint64_t queue_messages;  // queue.buffering.max.messages
 };
 
-BatchLimits batch_limits(const Settings& settings);
+BatchLimits batch_limits(const KafkaSettings& settings, std::uint64_t message_size);
 
 }  // namespace hydra

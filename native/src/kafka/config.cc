@@ -11,7 +11,7 @@ namespace hydra {
 namespace {
 
 // The user's come over `defaults`, what figures depend on over both.
-Properties common_config(const KafkaTopic& kafka, Properties defaults) {
+Properties common_config(const KafkaSettings& kafka, Properties defaults) {
     defaults.emplace("log_level", "0");  // errors come as events; lines on stderr would only fill the sandbox
     for (auto& [name, value] : librdkafka_properties(kafka.properties)) {
         defaults[name] = value;
@@ -32,28 +32,21 @@ std::string decimal(double value) {
 
 }  // namespace
 
-const KafkaTopic& kafka_of(const Configure& command) {
-    if (!command.kafka) {
-        throw TransportError("configure names no Kafka topic");
-    }
-    return *command.kafka;
-}
-
-Properties producer_config(const KafkaTopic& kafka, const Settings& settings) {
-    const BatchLimits limits = batch_limits(settings);
+Properties producer_config(const KafkaSettings& kafka, std::uint64_t message_size) {
+    const BatchLimits limits = batch_limits(kafka, message_size);
     Properties config =
         common_config(kafka, {{"message.max.bytes", std::to_string(limits.request_bytes)},
                               {"queue.buffering.max.messages", std::to_string(limits.queue_messages)}});
-    config["acks"] = settings.acks;
-    config["linger.ms"] = decimal(settings.linger_ms);
-    config["compression.type"] = settings.compression;
+    config["acks"] = kafka.acks;
+    config["linger.ms"] = decimal(kafka.linger_ms);
+    config["compression.type"] = kafka.compression;
     config["batch.size"] = std::to_string(limits.batch_bytes);
     config["batch.num.messages"] = std::to_string(limits.batch_messages);
     config["enable.idempotence"] = "false";
     return config;
 }
 
-Properties consumer_config(const KafkaTopic& kafka) {
+Properties consumer_config(const KafkaSettings& kafka) {
     // No group.id: librdkafka's simple consumer needs none, and so has neither the coordinator's connection
     // nor its thread.
     Properties config = common_config(kafka, {});

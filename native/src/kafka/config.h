@@ -1,18 +1,15 @@
 // What a client tells librdkafka: as properties, so that "has anything changed?" is a comparison.
 #pragma once
 
-#include "common/messages.h"
 #include "kafka/handles.h"
 #include "kafka/properties.h"
+#include "kafka/settings.h"
 
 namespace hydra {
 
-// The command's topic. TransportError: it names none.
-const KafkaTopic& kafka_of(const Configure& command);
-
 // TransportError: a property of the user's is unknown, or Hydra's own.
-Properties producer_config(const KafkaTopic& kafka, const Settings& settings);
-Properties consumer_config(const KafkaTopic& kafka);
+Properties producer_config(const KafkaSettings& kafka, std::uint64_t message_size);
+Properties consumer_config(const KafkaSettings& kafka);
 
 // A client with this configuration. `prepare` sets what is no property. TransportError: librdkafka refuses
 // it.

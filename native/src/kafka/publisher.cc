@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/clock.h"
+#include "common/system_object.h"
 #include "kafka/batching.h"
 #include "kafka/config.h"
 
@@ -30,16 +31,16 @@ KafkaPublisher::~KafkaPublisher() {
 }
 
 std::string KafkaPublisher::configure(const Configure& command) {
-    const KafkaTopic& kafka = kafka_of(command);
-    const Properties config = producer_config(kafka, command.settings);
+    const auto kafka = read_system<KafkaSettings>(command.system);
+    const Properties config = producer_config(kafka, command.settings.message_size);
     if (kafka_ == nullptr || config != config_) {
         close();
         open(config);
     }
     learn_partitions(kafka.topic);
     set_message_size(command.settings.message_size);
-    acknowledges_ = command.settings.acks != "0";
-    batch_bytes_ = batch_limits(command.settings).batch_bytes;
+    acknowledges_ = kafka.acks != "0";
+    batch_bytes_ = batch_limits(kafka, command.settings.message_size).batch_bytes;
     reports_.begin(partitions_.size());
     return "";
 }
@@ -198,6 +199,10 @@ void KafkaPublisher::flush_until(std::int64_t deadline_ns) {
         rd_kafka_flush(kafka_.get(), 1);
         reports_.drain(queue_.get(), 0);
     }
+}
+
+SystemObject KafkaPublisher::report_system() const {
+    return written_system(KafkaReport{batch_bytes_});
 }
 
 std::optional<Delivery> KafkaPublisher::delivery() {

@@ -30,7 +30,7 @@ class KafkaPublisher final : public PublisherTransport {
     void flush(double timeout_s) override;
     void close() override;
     std::optional<Delivery> delivery() override;
-    [[nodiscard]] std::uint64_t batch_bytes() const override { return batch_bytes_; }
+    [[nodiscard]] SystemObject report_system() const override;
 
   private:
     void open(const Properties& config);

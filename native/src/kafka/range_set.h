@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/messages.h"
+#include "common/messages/parts.h"
 
 namespace hydra {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "common/system_object.h"
 #include "kafka/config.h"
 #include "kafka/errors.h"
 
@@ -19,7 +20,7 @@ KafkaSubscriber::~KafkaSubscriber() {
 }
 
 void KafkaSubscriber::configure(const Configure& command) {
-    const KafkaTopic& kafka = kafka_of(command);
+    const auto kafka = read_system<KafkaSettings>(command.system);
     if (kafka.offsets.empty()) {
         throw TransportError("configure names no partition of " + kafka.topic);
     }
@@ -161,9 +162,9 @@ void KafkaSubscriber::reconnect() {
     start();
 }
 
-std::uint64_t KafkaSubscriber::undrained(const Offsets& end_offsets) {
+std::uint64_t KafkaSubscriber::undrained(const SystemObject& system) {
     std::uint64_t waiting = 0;
-    for (const auto& [partition, end] : end_offsets) {
+    for (const auto& [partition, end] : read_system<KafkaFinish>(system).end_offsets) {
         const auto place = static_cast<std::size_t>(partition);
         const std::int64_t position = place < positions_.size() ? positions_[place] : 0;
         waiting += static_cast<std::uint64_t>(std::max<std::int64_t>(end - position, 0));

@@ -13,6 +13,7 @@
 #include "common/transport.h"
 #include "kafka/handles.h"
 #include "kafka/properties.h"
+#include "kafka/settings.h"
 #include "kafka/wake_fd.h"
 
 namespace hydra {
@@ -28,7 +29,7 @@ class KafkaSubscriber final : public SubscriberTransport {
     bool receive(Batch& batch) override;
     [[nodiscard]] int wake_fd() const override { return wake_.fd(); }
     void reconnect() override;
-    std::uint64_t undrained(const Offsets& end_offsets) override;
+    std::uint64_t undrained(const SystemObject& system) override;
 
   private:
     void open();

@@ -7,6 +7,8 @@
 
 #include "common/clock.h"
 #include "common/environment.h"
+#include "common/system_object.h"
+#include "zmq/settings.h"
 #include "zmq/sockets.h"
 
 namespace hydra {
@@ -36,7 +38,7 @@ ZmqPublisher::ZmqPublisher(zmq::context_t& context, const ZmqOptions& options)
 }
 
 std::string ZmqPublisher::configure(const Configure& command) {
-    const Settings& settings = command.settings;
+    const auto settings = read_system<ZmqSettings>(command.system);
     if (!socket_ || settings.sndhwm != sndhwm_ || settings.nodrop != nodrop_) {
         sndhwm_ = settings.sndhwm;
         nodrop_ = settings.nodrop;

@@ -3,6 +3,8 @@
 #include <array>
 #include <cerrno>
 
+#include "common/system_object.h"
+#include "zmq/settings.h"
 #include "zmq/sockets.h"
 
 namespace hydra {
@@ -25,10 +27,11 @@ void secure(zmq::socket_t& socket) {
 }  // namespace
 
 void ZmqSubscriber::configure(const Configure& command) {
-    if (socket_ && command.settings.rcvhwm == rcvhwm_ && command.publishers == publishers_) {
+    const int rcvhwm = read_system<ZmqSettings>(command.system).rcvhwm;
+    if (socket_ && rcvhwm == rcvhwm_ && command.publishers == publishers_) {
         return;
     }
-    rcvhwm_ = command.settings.rcvhwm;
+    rcvhwm_ = rcvhwm;
     publishers_ = command.publishers;
     connect();
 }

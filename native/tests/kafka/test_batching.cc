@@ -15,18 +15,19 @@ TEST_CASE("a batch is as long as docs/kafka-batching.md says") {
 }
 
 TEST_CASE("librdkafka gets some slack with a derived batch, and none with one that was set") {
-    Settings settings{.msg_batch = 100, .message_size = 24};
-    CHECK(batch_limits(settings).batch_bytes == 3'197 + 512);
-    CHECK(batch_limits(settings).batch_messages == 100);
-    CHECK(batch_limits(settings).request_bytes == 1'000'000);
-    CHECK(batch_limits(settings).queue_messages == 100'000);
+    KafkaSettings settings;
+    CHECK(batch_limits(settings, 24).batch_bytes == 3'197 + 512);
+    CHECK(batch_limits(settings, 24).batch_messages == 100);
+    CHECK(batch_limits(settings, 24).request_bytes == 1'000'000);
+    CHECK(batch_limits(settings, 24).queue_messages == 100'000);
     settings.batch_bytes = 4096;
-    CHECK(batch_limits(settings).batch_bytes == 4096);
+    CHECK(batch_limits(settings, 24).batch_bytes == 4096);
 }
 
 TEST_CASE("no limit is beyond what librdkafka takes") {
-    const Settings settings{.msg_batch = UINT64_MAX, .message_size = 67'108'864};
-    const BatchLimits limits = batch_limits(settings);
+    KafkaSettings settings;
+    settings.msg_batch = UINT64_MAX;
+    const BatchLimits limits = batch_limits(settings, 67'108'864);
     CHECK(limits.batch_bytes == INT32_MAX);
     CHECK(limits.batch_messages == 1'000'000);
     CHECK(limits.request_bytes == 1'000'000'000);

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hydra.cluster.mesos import state as module
-from hydra.cluster.mesos.state import MesosState, Program
+from hydra.cluster.mesos.state import MesosState, TaskProgram
 from hydra.errors import ClusterError, PlacementError
 from hydra.model import Constraint, Demand, Group, GroupEvent
 
@@ -38,7 +38,7 @@ class Subject:
 
     def __init__(self, *offers: Json) -> None:
         self.now = 0.0
-        self.state = MesosState(Program(prefix=("/bin/sh", "hydra-run"), environment={"MORE": "m"}))
+        self.state = MesosState(TaskProgram(prefix=("/bin/sh", "hydra-run"), environment={"MORE": "m"}))
         self.say("registered", framework="F", again=False)
         if offers:
             self.say("offers", offers=list(offers))
@@ -347,7 +347,7 @@ def test_whatever_happens_no_offer_is_used_twice_or_overdrawn_and_every_group_is
                     del alive[task]
             case ("lose", agent):
                 it.say("agent_lost", agent=agent)
-                held = {n: c for n, c in held.items() if n in it.state._offers}
+                held = {n: c for n, c in held.items() if n in it.state._offered.offers}
                 for task in [t for t, a in alive.items() if a == agent]:
                     del alive[task]
                     it.update(task, "TASK_UNREACHABLE", agent=agent, uuid="")

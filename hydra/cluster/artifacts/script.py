@@ -1,0 +1,97 @@
+"""The shell script ``hydra-run``, with which an agent starts what is in the archive."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+RUNNER: Final = "hydra-run"
+"""The script's name in the archive."""
+
+TEMPLATE: Final = """\
+#!/bin/sh
+# Starts a group of Hydra in its folder on an agent, or says why it cannot: hydra-run python|PROGRAM ARGUMENT…
+root=$(cd "$(dirname "$0")" && pwd) || exit 78
+say() { printf 'hydra-run: %s\\n' "$*" >&2; }
+if [ "$(uname -m)" != '@machine@' ]; then
+    say "this agent is $(uname -m); the archive was built on @machine@: run hydra on a machine like the agents"
+    exit 78
+fi
+if [ -n "${HYDRA_ARTIFACT:-}" ] && [ "$HYDRA_ARTIFACT" != '@digest@' ]; then
+    say "this archive is @digest@, and the run needs $HYDRA_ARTIFACT: make the copy that you serve anew"
+    exit 78
+fi
+program=$1
+shift
+if [ "$program" = python ]; then
+    interpreter=
+    for python in python@python@ python3 python; do
+        if command -v "$python" >/dev/null 2>&1 &&
+            "$python" -c 'import sys; sys.exit(sys.version_info[:2] != (@major@, @minor@))' 2>/dev/null; then
+            interpreter=$python
+            break
+        fi
+    done
+    if [ -z "$interpreter" ]; then
+        found=$(command -v python3 >/dev/null 2>&1 && python3 --version 2>&1)
+        say "this agent has no Python @python@, which the controller runs (python3 here: ${found:-none});" \\
+            "install python@python@, or run hydra with the agents' Python"
+        exit 78
+    fi
+else
+    have=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/glibc //')
+    oldest=$(printf '%s\\n%s\\n' '@glibc@' "$have" | sort -V | head -n 1)
+    if [ "$oldest" != '@glibc@' ]; then
+        say "this agent has glibc ${have:-of an unknown version}; the native clients need @glibc@ or newer"
+        exit 78
+    fi
+fi
+
+# All groups of an agent share one unpacked copy: a copy for each would cost its disk and its memory many times. It is
+# made in a folder of this user's own, where programs may run; where that is not to be had, in the sandbox.
+unpack() { mkdir -p "$1" && tar -xzf "$root/program.tar.gz" -C "$1"; }
+shared=${TMPDIR:-/tmp}/hydra-$(id -u)
+home=$shared/@digest@
+share() {
+    command -v flock >/dev/null 2>&1 || return 1
+    mkdir -m 700 "$shared" 2>/dev/null
+    [ -d "$shared" ] && [ ! -L "$shared" ] && [ -O "$shared" ] || return 1
+    (
+        flock -w 60 9 || exit 1
+        [ -e "$home/complete" ] && touch "$home" && exit 0
+        find "$shared" -mindepth 1 -maxdepth 1 -type d -mmin +1440 -exec rm -rf {} +
+        rm -rf "$home"
+        mkdir "$home" && printf '#!/bin/sh\\n' >"$home/probe" && chmod 700 "$home/probe" && "$home/probe" || exit 1
+        unpack "$home" && touch "$home/complete"
+    ) 9>"$shared/lock"
+}
+if ! share 2>/dev/null; then
+    home=$root/program
+    unpack "$home" || { say 'the archive cannot be unpacked here: is the disk full?'; exit 78; }
+fi
+rm -f "$root/program.tar.gz"
+
+[ "$program" = python ] || exec "$home/bin/$program" "$@"
+export PYTHONPATH="$home/site-packages" PYTHONNOUSERSITE=1 PYTHONSAFEPATH=1 PYTHONDONTWRITEBYTECODE=1
+exec "$interpreter" "$@"
+"""
+"""The script, with a word between two @ for each value that :func:`script` is given."""
+
+
+def script(values: Mapping[str, str]) -> str:
+    """The script for one archive.
+
+    Args:
+        values: ``machine``, ``digest``, ``python`` with its parts ``major`` and ``minor``, and ``glibc``.
+    """
+    return re.sub(r"@(\w+)@", lambda found: values[found[1]], TEMPLATE)
+
+
+def rewritten(command: Sequence[str]) -> Iterator[str]:
+    """A group's command as ``hydra-run`` takes it: this Python becomes the agent's, a native client the archive's."""
+    program, *arguments = command
+    yield "python" if program == sys.executable else Path(program).name
+    yield from arguments

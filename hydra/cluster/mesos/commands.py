@@ -1,0 +1,56 @@
+"""The commands that Mesos adds to ``hydra``: ``ps``, ``kill`` and ``artifact``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+from tabulate import tabulate
+
+from hydra.cluster.artifacts.archive import build
+from hydra.cluster.mesos.leftovers import end_run, leftovers
+from hydra.config import load_scenario
+from hydra.config.engines import load_engine
+from hydra.options import PATH, WORD, flags, implementation_flag, overrides
+from hydra.plugins import system, systems
+from hydra.system import programs
+
+_config = click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml).")
+_master = click.option("--master", type=WORD, required=True, help="The address of a Mesos master.")
+
+
+@click.command()
+@_config
+@_master
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def ps(config: Path | None, master: str, as_json: bool) -> None:
+    """List the runs that a Mesos master still knows, and their tasks."""
+    rows = leftovers(load_engine("mesos", config), master)
+    click.echo(json.dumps(rows, indent=2) if as_json else tabulate(rows, headers="keys"))
+
+
+@click.command()
+@click.argument("run", type=WORD)
+@_config
+@_master
+def kill(run: str, config: Path | None, master: str) -> None:
+    """End what is left of RUN on a Mesos cluster: its framework and all its tasks."""
+    for framework in end_run(load_engine("mesos", config), master, run):
+        click.echo(f"ended {framework}")
+
+
+@click.command()
+@click.argument("scenario", default="zmqrate")
+@implementation_flag()
+@flags(*(flag for spec in systems().values() for flag in spec.elsewhere))
+def artifact(scenario: str, **_: Any) -> None:
+    """Make the archive that agents need for SCENARIO, for serving it yourself (--artifact)."""
+    loaded = load_scenario(scenario, overrides())
+    spec = system(loaded.system)
+    made = build(programs(spec.make(loaded, spec.servers_of(loaded) > 0, False)))
+    click.echo(f"{made.path}\nsha256 {made.sha256}")
+
+
+COMMANDS = (ps, kill, artifact)

@@ -1,0 +1,64 @@
+"""What generic code knows of Mesos."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import click
+
+from hydra.cluster.artifacts.archive import build
+from hydra.cluster.engine import Engine, EngineSpec, Opening
+from hydra.cluster.mesos.commands import COMMANDS
+from hydra.cluster.mesos.engine import MesosEngine
+from hydra.cluster.mesos.leftovers import operator_api
+from hydra.cluster.mesos.master import leader
+from hydra.cluster.mesos.settings import MesosSettings
+from hydra.model import Agent
+from hydra.options import WORD
+
+
+@contextlib.contextmanager
+def _opened(opening: Opening) -> Iterator[Engine]:
+    """A framework of its own. Nothing is made for a master that is no address, or does not answer."""
+    leader(opening.master)
+    opening.folder.mkdir(parents=True, exist_ok=True)
+    artifact = build(opening.programs())
+    log = opening.folder / "mesos.log"
+    engine = MesosEngine(opening.master, opening.settings, opening.run, artifact, log)
+    with contextlib.closing(engine):
+        engine.await_offers()
+        yield engine
+
+
+def _agents(master: str, _: Sequence[Agent], settings: MesosSettings) -> list[Agent]:
+    return operator_api(settings, master).agents()
+
+
+SPEC: Final = EngineSpec(
+    name="mesos",
+    masters="the address of a Mesos master",
+    # A host's name alone cannot be told from anything else; zk:// is ZooKeeper, which knows the master.
+    handles=lambda master: "://" not in master or master.startswith("zk://"),
+    is_local=False,
+    open=_opened,
+    agents=_agents,
+    settings=MesosSettings,
+    bounds={"failover_timeout_s": (0, 1e9)},
+    environment={"principal": "HYDRA_MESOS_PRINCIPAL", "secret": "HYDRA_MESOS_SECRET"},
+    flags=(
+        click.Option(
+            ["--advertise"], type=WORD, metavar="ADDRESS", help="This machine's address as Mesos agents reach it."
+        ),
+        click.Option(
+            ["--artifact"],
+            type=WORD,
+            metavar="URL",
+            help="A copy of the agents' archive that you serve (hydra artifact).",
+        ),
+    ),
+    commands=COMMANDS,
+    secrets=lambda settings: (settings.secret,),
+    users=lambda settings: (settings.principal,),
+)

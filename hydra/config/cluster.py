@@ -1,0 +1,94 @@
+"""A cluster file → the model. Every refusal is one line that names file, key and remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from hydra import plugins
+from hydra.cluster.resources import parse_attributes, parse_resources
+from hydra.config.bounds import BOUNDS, out_of_bounds
+from hydra.config.building import build
+from hydra.config.places import conf_dir
+from hydra.config.refusal import Key, RefusedError, field_names, known_keys, refusals_in, table_of
+from hydra.config.toml import Toml, read
+from hydra.model import ClusterSpec
+
+T = TypeVar("T")
+
+_CLUSTER_KEYS: Final = tuple(name for name in field_names(ClusterSpec) if name != "agents")
+_AGENT_KEYS: Final = ("id", "hostname", "attributes", "resources")
+
+
+def load_cluster(path: Path | None = None) -> ClusterSpec:
+    """The cluster that a file declares; None is ``conf/hydra.toml``.
+
+    Raises:
+        ConfigError: the file is missing, malformed or impossible.
+    """
+    source, data = read_cluster(path)
+    with refusals_in(source):
+        known_keys((), data, ("cluster", "agents", *plugins.engines()))
+        cluster = table_of(("cluster",), data.get("cluster", {}))
+        known_keys(("cluster",), cluster, _CLUSTER_KEYS)
+        rows = data.get("agents", [])
+        if not isinstance(rows, list):
+            raise RefusedError(("agents",), "must be tables", "write each agent under its own [[agents]]")
+        agents = [_agent(("agents", index), row) for index, row in enumerate(rows)]
+        return built(ClusterSpec, {**cluster, "agents": agents}, dict.fromkeys(_CLUSTER_KEYS, "cluster"))
+
+
+def read_cluster(path: Path | None) -> tuple[Path, Toml]:
+    """The path of a cluster file, and what it says; None is ``conf/hydra.toml``. Errors as for a scenario's file."""
+    source = path or conf_dir() / "hydra.toml"
+    return source, read(source, "name a file like conf/hydra.toml")
+
+
+def built(
+    noun: type[T],
+    data: Mapping[str, object],
+    homes: Mapping[str, str],
+    bounds: Mapping[str, tuple[float, float]] = BOUNDS,
+) -> T:
+    """The noun, refused by the keys of the file.
+
+    Args:
+        noun: a dataclass.
+        data: its fields.
+        homes: the table of the file in which a field stands, where the noun is not the whole file.
+        bounds: of its numbers, by field.
+    """
+    try:
+        spec = build(noun, data)
+        for key, what in out_of_bounds(spec, bounds=bounds):
+            raise RefusedError((key,), what)
+    except RefusedError as e:
+        home = homes.get(str(e.key[0])) if e.key else None
+        raise (RefusedError((home, *e.key), e.what, e.remedy) if home else e) from e
+    return spec
+
+
+def _agent(key: Key, row: object) -> Toml:
+    table = table_of(key, row)
+    known_keys(key, table, _AGENT_KEYS)
+    parsed: Toml = {"hostname": table.get("id"), **table}
+    for name, parse in (("attributes", _attributes), ("resources", _resources)):
+        written = table.get(name, "")
+        if not isinstance(written, str):
+            raise RefusedError((*key, name), "must be a string", "write for example 'cpus:4;mem:15000'")
+        try:
+            parsed[name] = parse(written)
+        except ValueError as error:
+            raise RefusedError((*key, name), str(error)) from error
+    return parsed
+
+
+def _attributes(text: str) -> dict[str, Any]:
+    return dict(parse_attributes(text))
+
+
+def _resources(text: str) -> dict[str, Any]:
+    resources = parse_resources(text)
+    return {f.name: getattr(resources, f.name) for f in fields(resources)}

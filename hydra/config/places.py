@@ -1,0 +1,50 @@
+"""Where the files that come with Hydra and with its systems are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+
+from hydra import plugins
+from hydra.errors import ConfigError
+
+
+def conf_dir() -> Path:
+    """Where ``conf/`` is: the package data of an installed Hydra, otherwise the repository's."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "conf"
+    return installed if (installed / "hydra.toml").is_file() else package.parent / "conf"
+
+
+def scenarios() -> list[str]:
+    """The names of the scenarios that come with Hydra and with further systems, in order."""
+    return sorted({path.stem for folder in _folders() for path in folder.glob("*.toml")})
+
+
+def scenario_path(name_or_path: str | Path) -> Path:
+    """The file of a scenario: what ends in .toml or holds a slash is a path, everything else a name.
+
+    Raises:
+        ConfigError: there is no scenario of that name; the text tells the known ones.
+    """
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or text.endswith(".toml") or os.sep in text:
+        return Path(text)
+    known = scenarios()
+    if text not in known:
+        close = get_close_matches(text, known, n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        raise ConfigError(
+            f"no scenario {text!r} in {conf_dir() / 'scenarios'}",
+            f"{hint}known scenarios: {', '.join(known)}; a file of your own needs its path",
+        )
+    return next(path for folder in _folders() if (path := folder / f"{text}.toml").is_file())
+
+
+def _folders() -> Iterator[Path]:
+    yield conf_dir() / "scenarios"
+    for spec in plugins.systems().values():
+        if spec.scenarios is not None:
+            yield spec.scenarios

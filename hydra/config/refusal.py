@@ -1,0 +1,160 @@
+"""What is wrong with a file, as one line that names key and remedy."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import Any, get_type_hints
+
+from pydantic_core import ErrorDetails
+
+from hydra.errors import ConfigError
+
+Key = tuple[str | int, ...]
+Tables = Mapping[Key, type]
+"""The dataclass that each table of a file is."""
+
+
+class RefusedError(Exception):
+    """A key (by its path) is wrong; :func:`refusals_in` names the file.
+
+    Args:
+        key: its path; () is the whole file.
+        what: what is wrong with it.
+        remedy: what to try.
+    """
+
+    def __init__(self, key: Iterable[str | int], what: str, remedy: str = "") -> None:
+        super().__init__(what)
+        self.key, self.what, self.remedy = tuple(key), what, remedy
+
+    @property
+    def dotted(self) -> str:
+        """The key with dots between its parts."""
+        return ".".join(map(str, self.key))
+
+
+class UnknownKeyError(RefusedError):
+    """A key that is not known, with where it belongs or what it probably is.
+
+    Args:
+        key: its path.
+        known: the keys of its table.
+        tables: which dataclass each table of the file is.
+    """
+
+    def __init__(self, key: Key, known: Sequence[str], tables: Tables | None = None) -> None:
+        name = str(key[-1])
+        homes = [".".join(map(str, home)) for home, noun in (tables or {}).items() if name in field_names(noun)]
+        close = get_close_matches(name, known, n=1)
+        self.belongs_elsewhere = bool(homes)
+        if homes:
+            # The very name in another table is nearer than a name that is like it in this one.
+            remedy = f"it belongs into [{homes[0]}]" if homes[0] else "it belongs to the top of the file"
+        elif close:
+            remedy = f"did you mean {close[0]}?"
+        else:
+            remedy = f"known here: {', '.join(known)}"
+        super().__init__(key, "unknown key", remedy)
+
+
+@contextmanager
+def refusals_in(label: object, written: Callable[[str], str] = str) -> Iterator[None]:
+    """Makes every refusal an error of a file.
+
+    Args:
+        label: what to call the file.
+        written: the dotted key as its user wrote it.
+
+    Raises:
+        ConfigError: something was refused.
+    """
+    try:
+        yield
+    except RefusedError as e:
+        where = written(e.dotted)
+        raise ConfigError(f"{label}: {where}: {e.what}" if where else f"{label}: {e.what}", e.remedy) from e
+
+
+def explained(errors: Sequence[ErrorDetails], data: Mapping[str, object], tables: Tables) -> RefusedError:
+    """The first refusal of pydantic's; an unknown key goes before a missing one, which it probably is misspelt.
+
+    Args:
+        errors: of one validation, whose locations begin with the place in a tuple of one.
+        data: what was validated.
+        tables: which dataclass each table of the data is.
+    """
+    first = min(errors, key=lambda e: {"unexpected_keyword_argument": 0, "missing": 2}.get(e["type"], 1))
+    key = tuple(first["loc"][1:])
+    match first["type"]:
+        case "unexpected_keyword_argument":
+            return UnknownKeyError(key, field_names(tables.get(key[:-1])), tables)
+        case "missing":
+            return RefusedError(key, "is missing", "add it")
+        case "value_error":
+            return RefusedError(key, first["msg"].removeprefix("Value error, "))
+        case "dataclass_type":
+            return RefusedError(key, "must be a table", f"write [{'.'.join(map(str, key))}] and its keys below")
+        case _:
+            # Members of a union report one by one, each with its own name at the end of the location.
+            key = _existing(key, data)
+            wants = [e["msg"] for e in errors if _existing(tuple(e["loc"][1:]), data) == key]
+            text = " or ".join(dict.fromkeys(w.removeprefix("Input should be ") for w in wants))
+            if _may_be_secret(key, tables):
+                return RefusedError(key, f"must be {text}")
+            return RefusedError(key, f"must be {text}, not {shown(first['input'])}")
+
+
+def known_keys(key: Key, table: Mapping[str, object], known: Sequence[str]) -> None:
+    """Refuses the first key of a table that is not known there."""
+    for name in table:
+        if name not in known:
+            raise UnknownKeyError((*key, name), known)
+
+
+def table_of(key: Key, value: object) -> dict[str, Any]:
+    """The value, which must be a table."""
+    if not isinstance(value, dict):
+        raise RefusedError(key, "must be a table")
+    return value
+
+
+def field_names(noun: type | None) -> tuple[str, ...]:
+    """Of a dataclass; none of None."""
+    return tuple(f.name for f in fields(noun)) if noun is not None else ()
+
+
+def free_text(noun: type) -> list[str]:
+    """The fields of a dataclass that are tables of texts whose keys are not Hydra's."""
+    return [name for name, hint in get_type_hints(noun).items() if hint == Mapping[str, str]]
+
+
+def shown(value: object) -> str:
+    """A wrong value in a text. What stands in a table or a list is not repeated: it may be a secret."""
+    return "a table" if isinstance(value, dict) else "a list" if isinstance(value, list) else reprlib.repr(value)
+
+
+def _may_be_secret(key: Key, tables: Tables) -> bool:
+    """Whether a key is of a field that is never shown, or stands in free text."""
+    for end, name in enumerate(key):
+        noun = tables.get(key[:end])
+        if noun and (name in free_text(noun) or any(f.name == name and not f.repr for f in fields(noun))):
+            return True
+    return False
+
+
+def _existing(key: Key, data: object) -> Key:
+    found: list[str | int] = []
+    for part in key:
+        match data:
+            case Mapping() if part in data:
+                data = data[part]
+            case list() | tuple() if isinstance(part, int) and part < len(data):
+                data = data[part]
+            case _:
+                break
+        found.append(part)
+    return tuple(found)

@@ -1,0 +1,46 @@
+"""Brokers of our own as one Kafka cluster; see :class:`hydra.system.ServerCluster`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from hydra.kafkatest.nodes import bootstrap, parse
+from hydra.kafkatest.template import kafka_uuid
+from hydra.kafkatest.topics import membership
+from hydra.kafkatest.warmup import warm_up
+from hydra.kafkatest.wire import KafkaJoin
+
+_ASK_FOR_S: Final = 1.0
+"""How long one question for the cluster's members may take."""
+_WARM_UP_WITHIN_S: Final = 25.0
+
+
+class KafkaCluster:
+    """All brokers are alike: each is a voter of the KRaft quorum."""
+
+    def __init__(self) -> None:
+        self._id = ""
+        self._size = 0
+
+    def join(self, endpoints: Sequence[str]) -> list[dict[str, Any] | None]:
+        """A cluster with a new id, told to each broker with all their addresses."""
+        self._id, self._size = kafka_uuid(), len(endpoints)
+        return [
+            msgspec.to_builtins(KafkaJoin(cluster=self._id, node=number, endpoints=list(endpoints)))
+            for number in range(1, self._size + 1)
+        ]
+
+    def address(self, endpoints: Sequence[str]) -> str:
+        """``host:port`` of every broker, with commas."""
+        return bootstrap([parse(endpoint) for endpoint in endpoints])
+
+    def up(self, address: str) -> bool:
+        """Whether all brokers answer there as one; the id tells them from a stranger who was quicker to bind a port."""
+        return membership(address, _ASK_FOR_S) == (self._id, self._size)
+
+    def warm_up(self, address: str) -> None:
+        """Messages through every broker; see ``warmup.py``."""
+        warm_up(address, _WARM_UP_WITHIN_S, self._size)

@@ -1,0 +1,26 @@
+"""What clients and brokers take: measured on one machine by counting in /proc (docs/limits.md), rounded up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from hydra.system import Footprint, ServerFootprint
+
+IMPLEMENTATIONS: Final[Mapping[str, Footprint]] = {
+    "kafka-python": Footprint(threads=4, files=20, memory_bytes=14_000_000),
+    "confluent-kafka": Footprint(threads=7, files=24, memory_bytes=9_000_000),
+    "native": Footprint(7, 20, 1_500_000, further=Footprint(3, 6, 300_000)),
+}
+
+BROKER: Final = ServerFootprint(
+    processes=2,  # Java, and its supervisor
+    threads=120,
+    files=150,
+    connections=2,
+    memory_bytes=1_500_000_000,
+    record_bytes=10,  # docs/kafka-batching.md: of a message, and of its batch
+    steps_kept=2,  # the step that runs and the one before it; see system.py
+    late_s=10.0,  # to free what was deleted (log.retention.check.interval.ms)
+    most_bytes_a_second=400_000_000,  # docs/limits.md
+)

@@ -1,0 +1,103 @@
+"""What generic code knows of Kafka."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterator, Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from hydra.kafkatest.commands import bootstrap_flag, broker, kafka_batch, kafka_clean, kafka_fixed, kafka_rate
+from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
+from hydra.kafkatest.properties import is_secret, secret_values
+from hydra.kafkatest.settings import TABLE, KafkaSettings, KafkaSpec, spec_of
+from hydra.model import Demand, Figure, Scenario, ServerSpec, value_of
+from hydra.system import Reference, Refusal, System, SystemSpec
+
+_BATCH: Final = Reference("hydra_kafka_batch.csv", "kafka-batch", ("clients", "msg_batch"))
+_FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
+
+
+def _make(scenario: Scenario, deploy: bool, is_local: bool) -> System:
+    from hydra.kafkatest.system import KafkaSystem
+
+    return KafkaSystem(scenario, deploy=deploy, is_local=is_local)
+
+
+def _burst(system: Mapping[str, Figure]) -> int:
+    return KafkaSettings(**system).msg_batch  # type: ignore[arg-type]  # checked when they were read
+
+
+def _reference(scenario: Scenario) -> Reference | None:
+    return {"batch": _BATCH, "fixed": _FIXED}.get(scenario.table)
+
+
+def _check(scenario: Scenario) -> Iterator[Refusal]:
+    """What the types of a scenario cannot see."""
+    spec, servers = spec_of(scenario), scenario.server
+    if spec.bootstrap:
+        yield from _addresses(spec.bootstrap)
+    if servers.demand.ports not in (0, 2):
+        what = f"must be 2 (for clients, and for controllers) or 0 (any free ones), not {servers.demand.ports}"
+        yield ("server", "demand", "ports"), what, ""
+    if scenario.publishers > 1 and value_of(scenario.settings, "acks") == "0":
+        yield (
+            ("settings", "acks"),
+            "acks 0 with several publishers: nobody can tell whose messages the broker took",
+            "use one publisher, or acks 1",
+        )
+    if not spec.bootstrap and spec.replication_factor > servers.count:
+        yield (
+            (TABLE, "replication_factor"),
+            f"{spec.replication_factor} replicas need as many brokers, and server.count is {servers.count}",
+            "raise server.count, or name a cluster of yours with --bootstrap",
+        )
+
+
+def _addresses(bootstrap: str) -> Iterator[Refusal]:
+    """Refuses what is not ``host`` or ``host:port``, several with commas."""
+    for address in bootstrap.split(","):
+        try:
+            parts = urlsplit(f"//{address.strip()}")
+            fine = parts.netloc == address.strip() and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # the port is no number up to 65535
+            fine = False
+        if not fine or not address.isprintable() or " " in address.strip() or "@" in address:
+            what = f"{reprlib.repr(address)} is no address"
+            yield (TABLE, "bootstrap"), what, "write host:port, ports are 1 to 65535"
+
+
+def _users(scenario: Scenario) -> Iterator[str]:
+    for key, value in spec_of(scenario).properties.items():
+        if key.endswith(("username", "client.id")):
+            yield value
+
+
+SPEC: Final = SystemSpec(
+    name="kafka",
+    title="Kafka",
+    queue="broker",
+    settings=KafkaSettings,
+    bounds={
+        "settings.msg_batch": (1, 1_000_000),  # librdkafka takes no more
+        "kafka.partitions": (1, 10_000),  # their offsets travel in one message of 512 KiB
+        "kafka.replication_factor": (1, 32_767),
+    },
+    tables={TABLE: KafkaSpec},
+    implementations=IMPLEMENTATIONS,
+    servers=BROKER,
+    server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=1536.0, ports=2)),
+    aliases={"broker": "server"},
+    elsewhere=(bootstrap_flag,),
+    commands=(kafka_batch, kafka_fixed, kafka_rate, broker, kafka_clean),
+    differs=("msg_batch", "linger_ms", "acks", "compression"),
+    reference=_reference,
+    secrets=lambda scenario: secret_values(spec_of(scenario).properties),
+    users=_users,
+    is_secret=is_secret,
+    servers_of=lambda scenario: 0 if spec_of(scenario).bootstrap else scenario.server.count,
+    copies_of=lambda scenario: spec_of(scenario).replication_factor,
+    burst=_burst,
+    check=_check,
+    make=_make,
+)

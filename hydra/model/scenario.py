@@ -1,0 +1,89 @@
+"""What to deploy, what to vary, for how long, and which table comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hydra.model.base import Figure, require
+from hydra.model.cluster import Constraint, Demand
+from hydra.model.settings import Settings
+from hydra.model.sweep import SweepSpec
+
+TableKind = Literal["rates", "rate", "fixed", "batch"]
+
+
+@dataclass(frozen=True, slots=True)
+class RoleSpec:
+    """Where one role of a scenario may run and what it needs there."""
+
+    constraints: tuple[Constraint, ...] = ()
+    demand: Demand = Demand()
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec(RoleSpec):
+    """The servers that Hydra brings along where none are named: where each may run, what it needs, and how many.
+
+    On agents each is a group of one, and all together one cluster. What one needs unless a scenario says so is told by
+    its system (``SystemSpec.server_spec``).
+    """
+
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        require(self.count >= 1, f"count must be at least 1, not {self.count}")
+
+
+@dataclass(frozen=True, slots=True)
+class NativeSpec:
+    """What only the native clients can do; other implementations take the defaults only.
+
+    ``clients_per_process`` packs subscribers, each with a connection, an id and a ledger of its own, into one process.
+    ``pacing`` bursty sends each second's messages at its start. ``system`` are the options of one system's clients by
+    name, complete with their defaults and checked by ``SystemSpec.native``, whose fields they are.
+    """
+
+    clients_per_process: int = 1
+    pacing: Literal["smooth", "bursty"] = "smooth"
+    system: Mapping[str, Figure] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        require(self.clients_per_process >= 1, f"clients_per_process is at least 1, not {self.clients_per_process}")
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What to deploy, what to vary, for how long, and which table comes out.
+
+    ``tables`` are the further tables of its system (``SystemSpec.tables``), built. ``warmup_s`` is sent before the
+    first step of a deployment and is never part of a figure; ``drain_max_s`` None means the step's length + 5 s;
+    ``ready_timeout_s`` bounds the wait for clients to be proven ready. A publisher that passes ``publisher_memory_mb``
+    (what waits in its queue) ends its step early, and the row says so.
+    """
+
+    name: str
+    system: str
+    client: str
+    table: TableKind
+    sweep: SweepSpec
+    settings: Settings = Settings()
+    publishers: int = 1
+    publisher: RoleSpec = RoleSpec()
+    subscriber: RoleSpec = RoleSpec()
+    server: ServerSpec = ServerSpec()
+    native: NativeSpec = NativeSpec()
+    tables: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    warmup_s: float = 1.0
+    drain_max_s: float | None = None
+    ready_timeout_s: float = 120.0
+    publisher_memory_mb: float = 2048.0
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        require(self.publishers >= 1, f"publishers must be at least 1, not {self.publishers}")
+        require(self.warmup_s >= 0, f"warmup_s must be 0 or more, not {self.warmup_s}")
+        require(self.drain_max_s is None or self.drain_max_s > 0, "drain_max_s must be above 0")
+        require(self.publisher_memory_mb > 0, "publisher_memory_mb must be above 0")
+        require(self.ready_timeout_s > 0, f"ready_timeout_s must be above 0, not {self.ready_timeout_s}")

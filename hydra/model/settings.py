@@ -1,0 +1,82 @@
+"""What can change between two steps without a new process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Final, Literal
+
+from hydra.model.base import HEADER_BYTES, Figure, Rate, require
+
+Payload = Literal["zeros", "random"]
+"""What follows a message's header: zeros, or bytes that do not compress."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSettings:
+    """The settings that every system has.
+
+    Sizes are in bytes, rates in messages (or reconnections) per second. ``burst`` is how many messages a publisher
+    that is behind sends back to back at most; None leaves it to the system (``SystemSpec.burst``). ``receive_rate``
+    and ``reconnect_rate`` are those of a cohort's subscribers.
+    """
+
+    rate: Rate = "max"
+    burst: int | None = None
+    message_size: int = HEADER_BYTES
+    payload: Payload = "zeros"
+    receive_rate: float | None = None
+    reconnect_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        require(self.rate == "max" or self.rate > 0, f"rate must be above 0 or 'max', not {self.rate!r}")
+        require(self.burst is None or self.burst >= 1, f"burst must be at least 1 message, not {self.burst}")
+        require(
+            HEADER_BYTES <= self.message_size <= 64 * 1024 * 1024,
+            f"message_size must be {HEADER_BYTES} (the header) to 67108864 bytes, not {self.message_size}",
+        )
+        require(
+            self.receive_rate is None or self.receive_rate > 0,
+            f"receive_rate must be above 0 messages/s, not {self.receive_rate}",
+        )
+        require(
+            self.reconnect_rate is None or 0 < self.reconnect_rate <= 100,
+            f"reconnect_rate must be above 0 and at most 100 a second, not {self.reconnect_rate}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(SharedSettings):
+    """All settings of a step.
+
+    ``system`` are the system's own by name, complete with their defaults and checked by ``SystemSpec.settings``, whose
+    fields they are.
+    """
+
+    system: Mapping[str, Figure] = field(default_factory=dict, hash=False)
+
+
+SHARED: Final = tuple(f.name for f in fields(SharedSettings))
+"""The names of the settings that every system has."""
+
+
+def with_values(settings: Settings, values: Mapping[str, object]) -> Settings:
+    """The settings with some of them replaced, shared ones and the system's own alike, by their names.
+
+    Raises:
+        ValueError: a shared one cannot be. The system's own are not checked here.
+    """
+    shared = {name: value for name, value in values.items() if name in SHARED}
+    own = {name: value for name, value in values.items() if name not in SHARED}
+    return replace(settings, **shared, system={**settings.system, **own})  # type: ignore[arg-type]
+
+
+def value_of(settings: Settings, name: str) -> Figure:
+    """The value of a setting, shared or of the system's own; None where this system has none of that name."""
+    value: Figure = getattr(settings, name) if name in SHARED else settings.system.get(name)
+    return value
+
+
+def shared_of(settings: Settings) -> SharedSettings:
+    """The shared settings alone."""
+    return SharedSettings(**{name: getattr(settings, name) for name in SHARED})

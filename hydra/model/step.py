@@ -1,0 +1,68 @@
+"""One point that a sweep asks for, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hydra.model.base import Figure, require
+from hydra.model.reports import Histogram
+from hydra.model.settings import Settings
+
+CohortKind = Literal["none", "slow", "reconnecting"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """A part of the subscribers that behaves differently in a step.
+
+    ``fraction`` of the subscribers, drawn with ``seed``; ``rate`` is messages/s read by a slow one, reconnections/s
+    of a reconnecting one.
+    """
+
+    kind: CohortKind = "none"
+    fraction: float = 0.0
+    rate: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        require(0 <= self.fraction < 1, f"fraction of a cohort must be 0 to below 1, not {self.fraction}")
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlan:
+    """One point that a sweep asks for.
+
+    ``series`` names the search or grid that the point belongs to (``"grid"``, ``"max_rate"``, ``"loss"``, ``"slow"``,
+    ``"reconnecting"``).
+    """
+
+    clients: int
+    settings: Settings
+    duration_s: float
+    series: str = "grid"
+    cohort: Cohort = Cohort()
+
+    def __post_init__(self) -> None:
+        require(self.clients >= 1, f"clients must be at least 1, not {self.clients}")
+        require(0 < self.duration_s <= 86_400, f"duration_s must be above 0 and at most 86400, not {self.duration_s}")
+
+
+StepStatus = Literal["ok", "failed", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What came of a step: its figures by column name, or why there are none.
+
+    ``histograms`` are the step's merged ones by their stored name, only where rows are repeated: percentiles of several
+    steps come of the sum of their counts.
+    """
+
+    epoch: int
+    plan: StepPlan
+    status: StepStatus
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    reason: str = ""
+    histograms: Mapping[str, Histogram] = field(default_factory=dict)

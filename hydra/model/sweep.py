@@ -1,0 +1,90 @@
+"""What a scenario varies: a grid of settings, or the rates that are searched for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from hydra.model.base import Figure, require
+
+SearchSeries = Literal["max_rate", "loss", "slow", "reconnecting", "nodrop"]
+
+
+LEAST_TARGET: Final = 0.0005
+"""A loss target below this is searched for as if it were this: no number of steps that fits into a day tells less from
+nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSpec:
+    """How rates are searched for each client count.
+
+    Rates in messages/s. ``loss_target`` is a fraction. A search for the highest rate stops when
+    ``stall_doublings`` doublings in a row each gain less than ``gain_target``; one for a rate within the target when
+    the upper limit of its 95 % interval is at most ``width`` times the lower, or after ``steps`` steps. Cohorts are
+    ``cohort_fraction`` of the clients: slow ones read ``slow_share`` of the first figure, reconnecting ones do so
+    ``reconnect_rate`` times a second. ``sndhwms`` repeats the search below the loss target for each of these high-water
+    marks; ``nodrop`` is the highest rate while the publisher waits instead of dropping.
+    """
+
+    start_rate: float = 1000.0
+    floor_rate: float = 1.0
+    loss_target: float = 0.005
+    gain_target: float = 0.05
+    stall_doublings: int = 2
+    max_doublings: int = 12
+    width: float = 1.25
+    steps: int = 60
+    cohort_fraction: float = 0.1
+    slow_share: float = 0.5
+    reconnect_rate: float = 2.0
+    series: tuple[SearchSeries, ...] = ("max_rate", "loss", "slow", "reconnecting")
+    sndhwms: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        require(self.start_rate > 0, f"start_rate must be above 0 messages/s, not {self.start_rate}")
+        require(0 < self.floor_rate <= self.start_rate, "floor_rate must be above 0 and at most start_rate")
+        require(0 <= self.loss_target < 1, f"loss_target is a fraction from 0 to below 1, not {self.loss_target}")
+        require(self.width > 1, f"width is the upper limit over the lower, above 1, not {self.width}")
+        require(2 <= self.steps <= 10_000, f"steps must be 2 to 10000, not {self.steps}")
+        require(self.max_doublings >= 1, f"max_doublings must be at least 1, not {self.max_doublings}")
+        require(self.stall_doublings >= 1, f"stall_doublings must be at least 1, not {self.stall_doublings}")
+        require(0 < self.cohort_fraction < 1, f"cohort_fraction must lie between 0 and 1, not {self.cohort_fraction}")
+        require(0 < self.slow_share < 1, f"slow_share must lie between 0 and 1, not {self.slow_share}")
+        require(all(h >= 0 for h in self.sndhwms), f"sndhwms are 0 (unbounded) or more, not {list(self.sndhwms)}")
+        require(len(set(self.sndhwms)) == len(self.sndhwms), f"a mark stands twice in {list(self.sndhwms)}")
+        require(len(self.series) > 0, "series must name at least one search")
+        require(
+            "max_rate" in self.series or "slow" not in self.series,
+            "the series 'slow' needs 'max_rate': slow clients read a share of that figure",
+        )
+
+    @property
+    def target(self) -> float:
+        """The shortfall that is searched for, a fraction."""
+        return max(self.loss_target, LEAST_TARGET)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepSpec:
+    """What a scenario varies: client counts, and either a grid of settings or a search.
+
+    ``vary`` maps a field of ``Settings`` to the values it takes; the client count is the outer loop. ``repeat`` is how
+    often each row is measured; what a repeated row has is told in ``sweep/repeated.py``.
+    """
+
+    clients: tuple[int, ...]
+    duration_s: float
+    vary: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
+    search: SearchSpec | None = None
+    repeat: int = 1
+
+    def __post_init__(self) -> None:
+        require(self.repeat >= 1, f"repeat must be at least 1, not {self.repeat}")
+        require(len(self.clients) > 0, "clients must name at least one client count")
+        require(all(c >= 1 for c in self.clients), f"every client count must be at least 1, not {list(self.clients)}")
+        require(len(set(self.clients)) == len(self.clients), f"a client count stands twice in {list(self.clients)}")
+        require(0 < self.duration_s <= 86_400, f"duration_s must be above 0 and at most 86400, not {self.duration_s}")
+        require(not (self.vary and self.search), "a sweep has either vary (a grid) or search, not both")
+        require(all(len(v) > 0 for v in self.vary.values()), "every list under vary needs at least one value")

@@ -1,0 +1,139 @@
+"""Commands to clients and their answers: told again and again until everybody has answered or died, or time is up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence, Set
+from typing import Final
+
+from hydra.control.controller import Controller
+from hydra.control.outstanding import RESEND_EVERY_S, Outstanding
+from hydra.errors import StepError
+from hydra.run.deployment import Deployment, named
+from hydra.system import System
+from hydra.wire.messages import FromController, encode
+
+ANSWER_WITHIN_S: Final = 30.0
+"""How long clients have for what takes them no time."""
+
+Shares = Sequence[tuple[Sequence[int], FromController]]
+"""Clients, and the command that is theirs."""
+
+
+class Asker:
+    """Asks the clients of a deployment, and finds out what keeps them from answering.
+
+    Arguments:
+        controller: speaks with them.
+        deployment: knows who is there.
+        system: may fail meanwhile.
+        clock_ns: CLOCK_MONOTONIC.
+    """
+
+    def __init__(
+        self, controller: Controller, deployment: Deployment, system: System, clock_ns: Callable[[], int]
+    ) -> None:
+        self._controller = controller
+        self._deployment = deployment
+        self._system = system
+        self._clock_ns = clock_ns
+
+    def ask(
+        self,
+        shares: Shares,
+        answered: Callable[[], Set[int]],
+        timeout_s: float,
+        look: Callable[[], None] = lambda: None,
+        *,
+        told: bool = False,
+        margin_s: float = 0.0,
+        every_s: float = RESEND_EVERY_S,
+    ) -> Set[int]:
+        """Gives these clients their commands, again and again, until each has answered or died.
+
+        Args:
+            shares: who is told what.
+            answered: who has answered so far, among others.
+            timeout_s: how long that may take.
+            look: called again and again meanwhile; what it raises ends the wait.
+            told: whether they have been told for the first time.
+            margin_s: how long it may take after the last new answer.
+            every_s: how often those who have not answered are told again.
+
+        Returns those that have neither answered in time nor died.
+        """
+        deployment = self._deployment
+        required = {client for ids, _ in shares for client in ids}
+        longest = max((len(encode(command)) for _, command in shares), default=1)
+        outstanding = Outstanding(
+            required, self._now_s(), timeout_s, margin_s=margin_s, every_s=every_s, command_bytes=longest
+        )
+        if not told:
+            self._tell(shares, required)
+
+        def done() -> bool:
+            deployment.watch()
+            look()
+            answers, now_s = answered(), self._now_s()
+            if _all_in(required, answers, deployment.died):
+                return True
+            outstanding.heard(len(answers), now_s)
+            if again := outstanding.again(answers, deployment.died, now_s):
+                self._tell(shares, set(again))
+            return outstanding.over(now_s)
+
+        self._controller.wait_until(done, math.inf)
+        return required - answered() - deployment.died
+
+    def _tell(self, shares: Shares, clients: Set[int]) -> None:
+        for ids, command in shares:
+            self._controller.tell([client for client in ids if client in clients], command)
+
+    def require(
+        self,
+        shares: Shares,
+        answered: Callable[[], Set[int]],
+        who: str,
+        what: str,
+        timeout_s: float,
+        *,
+        told: bool = False,
+    ) -> None:
+        """Gives these clients their commands and waits until they, as far as they live, have answered.
+
+        Raises:
+            StepError: some did not, said that they cannot, or the system under test failed.
+        """
+        asked = {client for ids, _ in shares for client in ids}
+
+        def look() -> None:
+            for client, text in self._controller.roster.answers.errors.items():
+                if client in asked:
+                    raise StepError(f"client {client}: {text}")
+            self.look_for_failure()
+
+        self.insist(self.ask(shares, answered, timeout_s, look, told=told), len(asked), who, what, timeout_s)
+
+    def insist(self, missing: Set[int], asked: int, who: str, what: str, timeout_s: float) -> None:
+        """Gets rid of those who have not answered; raises StepError if there are any."""
+        if missing:
+            self._deployment.evict(missing)
+            raise StepError(f"{len(missing)} of {asked} {who} did not {what} within {timeout_s:g} s: {named(missing)}")
+
+    def look_for_failure(self) -> None:
+        """Raises StepError if the system under test can carry no more."""
+        if failure := self._system.failure():
+            raise StepError(failure)
+
+    def _now_s(self) -> float:
+        return self._clock_ns() / 1e9
+
+    def require_publishers(self) -> None:
+        """Raises StepError if a publisher died."""
+        if dead := self._deployment.died.intersection(self._deployment.publishers):
+            raise StepError(f"publisher {min(dead)} died")
+
+
+def _all_in(required: Set[int], answered: Set[int], died: Set[int]) -> bool:
+    """Whether all of these clients have answered or died; counted first, for it is asked after every few messages."""
+    return len(answered) + len(died) >= len(required) and not required - answered - died

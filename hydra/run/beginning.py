@@ -1,0 +1,251 @@
+"""The beginning of a step: everybody is configured, proves that they are ready, and is told the window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Final
+
+import msgspec
+
+from hydra.control.controller import Controller
+from hydra.errors import StepError
+from hydra.model import Settings, SharedSettings, StepPlan, shared_of
+from hydra.run.asking import ANSWER_WITHIN_S, Asker
+from hydra.run.deployment import Deployment, Note, named
+from hydra.run.phases import Phases
+from hydra.run.settling import settled
+from hydra.system import System, SystemSpec
+from hydra.wire.clock import boot_id, wall_offset_ns
+from hydra.wire.messages import Configure, Ping, PublisherEndpoint, Start
+
+_SAMPLED: Final = 100
+"""Subscribers that report progress every second, for whoever looks on."""
+_PROGRESS_A_SECOND: Final = 100
+"""Progress messages that the sampled subscribers together send in a second at most, and as many the others."""
+_LEAD_NS: Final = 200_000_000
+_LEAD_PER_CLIENT_NS: Final = 250_000
+"""How far ahead of the window ``start`` is sent: ten thousand clients have acknowledged a command within 1.6 s."""
+_STARTS: Final = 5
+"""How often a step is begun: its window comes to nothing when somebody has not acknowledged it before it begins."""
+_RESENDS_IN_LEAD: Final = 4
+_EASILY: Final = 1 / 3
+"""Share of a lead within which everybody has acknowledged who would have done so in half of it, too."""
+
+Proofs = dict[int, Hashable]
+"""What each subscriber's readiness was proven for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A step that goes on.
+
+    Attributes:
+        start: its window.
+        proven: what each subscriber was ready for when it began.
+        log_begin: the messages in the servers' log before its first one; see :meth:`hydra.system.System.log_end`.
+    """
+
+    start: Start
+    proven: Proofs
+    log_begin: int | None
+
+
+class Beginner:
+    """Begins one step after the other.
+
+    Attributes:
+        epoch: the number of the step that is begun, or was last; raised where it has to be begun anew.
+
+    Arguments:
+        spec: what that system is.
+        others: as for :class:`hydra.run.step.Stepper`.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        deployment: Deployment,
+        system: System,
+        asker: Asker,
+        spec: SystemSpec,
+        ready_timeout_s: float,
+        note: Note,
+        *,
+        epoch: int,
+        clock_ns: Callable[[], int],
+    ) -> None:
+        self.epoch = epoch
+        self._controller = controller
+        self._deployment = deployment
+        self._system = system
+        self._asker = asker
+        self._spec = spec
+        self._ready_timeout_s = ready_timeout_s
+        self._note = note
+        self._clock_ns = clock_ns
+        # Whoever's differs is probed again.
+        self._proven: Proofs = {}
+        # How often the lead of the next start is doubled, because it was too short for somebody.
+        self._doublings = 0
+
+    def ready(self, proven: Proofs) -> None:
+        """After a step: these subscribers are ready for the next one, as long as it needs no other proof."""
+        self._proven = proven
+
+    def begin(self, plan: StepPlan, cohort: Set[int], phases: Phases) -> Begun:
+        """Configures and starts everyone, under further epochs as long as somebody does not learn of it in time.
+
+        Raises:
+            StepError: it could not be begun.
+        """
+        for _ in range(_STARTS):
+            self._controller.roster.begin(self.epoch)
+            log_begin = self._configure(plan, cohort, phases)
+            # Nobody is ready for the next step until it is known that nothing of this one can follow.
+            proven, self._proven = self._proven, {}
+            start, missing = self._start(plan)
+            if not missing:
+                return Begun(start, proven, log_begin)
+            phases.end("start in vain")
+            self._note("start", f"epoch {self.epoch}: not acknowledged in time by {named(missing)}")
+            self._doublings = min(self._doublings + 1, _STARTS - 1)
+            self.epoch += 1
+        self._deployment.evict(missing)
+        raise StepError(f"{len(missing)} clients did not acknowledge one of {_STARTS} starts in time: {named(missing)}")
+
+    def _configure(self, plan: StepPlan, cohort: Set[int], phases: Phases) -> int | None:
+        """Tells everyone the step's settings and waits until they are ready; returns ``Begun.log_begin``."""
+        deployment, answers = self._deployment, self._controller.roster.answers
+        told = self._system.configure(plan.settings)
+        proofs = {c: self._proof(c, plan.settings) for c in deployment.subscribers}
+        unproven = {c for c, proof in proofs.items() if self._proven.get(c) != proof}
+        publishers, sampled = deployment.publishers, deployment.subscribers[:_SAMPLED]
+        progress_s = max(1.0, (len(sampled) + len(publishers)) / _PROGRESS_A_SECOND)
+        # The others do so as often as that allows: what one told of last is all that is known of it when it dies.
+        seldom_s = max(1.0, len(deployment.subscribers) / _PROGRESS_A_SECOND)
+        command = Configure(
+            epoch=self.epoch,
+            settings=self._shared(plan.settings),
+            publishers=[],
+            probe=bool(unproven),
+            progress_s=progress_s,
+            system=told,
+        )
+        timeout_s = self._ready_timeout_s
+        self._asker.require([(publishers, command)], answers.configured, "publishers", "bind", timeout_s)
+        self._asker.require_publishers()
+        phases.end("bind")
+        endpoints = [PublisherEndpoint(p, answers.ready[p]) for p in publishers]
+        kinds: dict[tuple[bool, bool, bool], list[int]] = {}
+        for client in deployment.subscribers:
+            kinds.setdefault((client in cohort, client in unproven, client in sampled), []).append(client)
+        shares = [
+            (
+                ids,
+                msgspec.structs.replace(
+                    command,
+                    settings=self._shared(cohort_settings(plan) if in_cohort else plan.settings),
+                    publishers=endpoints,
+                    group=self._spec.group(plan.settings),
+                    probe=probe,
+                    progress_s=progress_s if sample else seldom_s,
+                ),
+            )
+            for (in_cohort, probe, sample), ids in kinds.items()
+        ]
+        self._asker.require(
+            shares, lambda: answers.acked("configure"), "subscribers", "take their settings", ANSWER_WITHIN_S
+        )
+        phases.end("settings")
+        # Each of them has been told, and says so again if it is told again.
+        shares = [(ids, command) for ids, command in shares if command.probe]
+        self._asker.require(shares, answers.ready.keys, "subscribers", "get a probe", timeout_s, told=True)
+        self._asker.require_publishers()
+        phases.end("readiness")
+        self._proven.update((c, proofs[c]) for c in unproven)
+        log_begin = self._system.log_end(plan.settings)
+        if log_begin is None or not unproven:
+            return log_begin
+        # The log has grown by the probes, which have no acknowledgements either: they end, and it comes to rest.
+        self._end_probes(publishers, msgspec.structs.replace(command, probe=False))
+        log_begin = settled(self._system, plan.settings, self._controller.wait_until)
+        phases.end("end of probes")
+        return log_begin
+
+    def _end_probes(self, publishers: Sequence[int], command: Configure) -> None:
+        """Has the publishers end their probes by a ``configure`` of the same epoch."""
+        roster = self._controller.roster
+        # An answer to the one before that is still on its way must not be taken for one to this: the echo of a ping
+        # comes behind all of them.
+        ping = Ping(time_ns=self._clock_ns(), reply=True)
+        self._asker.require(
+            [(publishers, ping)],
+            lambda: {c for c in publishers if roster.pongs.get(c, (0, 0))[0] == ping.time_ns},
+            "publishers",
+            "answer a ping",
+            ANSWER_WITHIN_S,
+        )
+        roster.answers.forget("configure", publishers)
+        self._asker.require(
+            [(publishers, command)],
+            lambda: roster.answers.acked("configure"),
+            "publishers",
+            "end their probes",
+            ANSWER_WITHIN_S,
+        )
+        self._asker.require_publishers()
+
+    def _start(self, plan: StepPlan) -> tuple[Start, Set[int]]:
+        """Names the window to everyone; returns it, and those who had not acknowledged it when it began.
+
+        The publishers are told once all subscribers are known to have it: when it comes to nothing, nothing was sent.
+        """
+        deployment, answers = self._deployment, self._controller.roster.answers
+        offset_ns = wall_offset_ns()
+        lead_ns = (_LEAD_NS + plan.clients * _LEAD_PER_CLIENT_NS) << self._doublings
+        start_ns = self._clock_ns() + offset_ns + lead_ns
+        command = Start(
+            epoch=self.epoch,
+            start_at_ns=start_ns,
+            stop_at_ns=start_ns + round(plan.duration_s * 1e9),
+            wall_offset_ns=offset_ns,
+            boot_id=boot_id(),
+        )
+        for ids, share in ((deployment.subscribers, 0.75), (deployment.publishers, 1.0)):
+            left_ns = start_ns - round((1 - share) * lead_ns) - self._clock_ns() - offset_ns
+            missing = self._asker.ask(
+                [(ids, command)],
+                lambda: answers.acked("start"),
+                left_ns / 1e9,
+                self._asker.look_for_failure,
+                every_s=lead_ns / 1e9 / _RESENDS_IN_LEAD,
+            )
+            self._asker.require_publishers()
+            if missing:
+                return command, missing
+        left_ns = start_ns - self._clock_ns() - offset_ns
+        if left_ns >= (1 - _EASILY) * lead_ns:
+            # What held them up is over.
+            self._doublings = max(0, self._doublings - 1)
+        # What came after the beginning may have been said after it.
+        return command, set(deployment.publishers) if left_ns < 0 else set()
+
+    def _proof(self, client: int, settings: Settings) -> Hashable:
+        """What a subscriber's readiness depends on: the processes at both ends, and what its system says."""
+        roster = self._controller.roster
+        present = roster.present()
+        ends = [roster.hello(c).pid for c in (client, *self._deployment.publishers) if c in present]
+        return (*ends, self._spec.group(settings), self._system.proof(settings))
+
+    def _shared(self, settings: Settings) -> SharedSettings:
+        """What clients of every system are told."""
+        burst = self._spec.burst(settings.system) if settings.burst is None else settings.burst
+        return replace(shared_of(settings), burst=burst)
+
+
+def cohort_settings(plan: StepPlan) -> Settings:
+    """The step's settings as the cohort gets them."""
+    if plan.cohort.kind == "slow":
+        return replace(plan.settings, receive_rate=plan.cohort.rate)
+    return replace(plan.settings, reconnect_rate=plan.cohort.rate)

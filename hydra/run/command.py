@@ -1,0 +1,53 @@
+"""What every command does that runs a scenario."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hydra.config import load_cluster, load_scenario
+from hydra.errors import EXIT_INCOMPLETE, UsageError
+from hydra.results.conditions import columns, met, parse
+from hydra.results.store import CLIENTS_KEY
+from hydra.results.tables import json_text, markdown
+from hydra.run import launcher
+from hydra.run.engines import choose
+from hydra.run.resume import scenario_of
+from hydra.sweep import for_scenario
+
+
+def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> None:
+    """Runs a scenario, prints its table and exits with the run's code.
+
+    Args:
+        scenario: its name or path.
+        replaced: what the command replaces in it, by dotted key.
+        flags: those of ``options.run_flags`` and of the engines.
+    """
+    resumed: Path | None = flags["resume"]
+    if resumed is not None and flags["out"] is not None:
+        raise UsageError("--resume and --out name two run directories", "leave out --out")
+    loaded = scenario_of(resumed, scenario, replaced) if resumed else load_scenario(scenario, replaced)
+    conditions = [parse(text, columns(loaded)) for text in flags["fail_if"]]
+    fresh = Path("runs") / f"{loaded.name}-{datetime.now():%Y%m%d-%H%M%S}"  # local time
+    order = launcher.Order(
+        engine=choose(flags["master"], flags["config"], flags),
+        out=resumed or flags["out"] or fresh,
+        command_line=["hydra", *sys.argv[1:]],
+        overrides=replaced,
+        resume=resumed is not None,
+        quiet=flags["quiet"],
+    )
+    code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
+    with store:
+        rows, clients = for_scenario(loaded).rows(store.results()), store.meta(CLIENTS_KEY, [])
+    click.echo(json_text(loaded, rows) if flags["as_json"] else markdown(loaded, rows, clients))
+    for line in met(conditions, rows):
+        click.echo(f"--fail-if: {line}", err=True)
+        code = code or EXIT_INCOMPLETE
+    sys.exit(code)

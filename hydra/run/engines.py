@@ -1,0 +1,128 @@
+"""Which engine a run is on, and what systems and engines bring to the ``hydra`` command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hydra.cluster.engine import Engine, EngineSpec, Opening
+from hydra.config.engines import load_engine
+from hydra.errors import ConfigError, UsageError
+from hydra.model import Agent
+from hydra.plugins import engines, systems
+from hydra.system import Program, SystemSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An engine that ``--master`` names, with its settings; these may hold secrets and are never stored."""
+
+    master: str
+    spec: EngineSpec
+    settings: Any
+
+    def open(
+        self, agents: Sequence[Agent], out: Path, programs: Callable[[], Sequence[Program]]
+    ) -> AbstractContextManager[Engine]:
+        """The engine for the run in directory ``out``, closed at the end.
+
+        Args:
+            agents: those of the cluster file.
+            out: the run's directory, called like the run.
+            programs: those of the groups that will be launched; see :class:`~hydra.cluster.engine.Opening`.
+
+        Raises:
+            UsageError, ClusterError, MissingDependencyError: it cannot be used.
+        """
+        return self.spec.open(Opening(self.master, agents, self.settings, out.name, out, programs))
+
+    def agents(self, declared: Sequence[Agent]) -> list[Agent]:
+        """The agents with what is free on each; registers nothing.
+
+        Args:
+            declared: those of the cluster file.
+
+        Raises:
+            UsageError, ClusterError: the master is none, or does not answer.
+        """
+        return self.spec.agents(self.master, declared, self.settings)
+
+
+def choose(master: str, config: Path | None, flags: Mapping[str, object] | None = None) -> Chosen:
+    """The engine of a ``--master``, with the settings of its table, of the environment and of flags.
+
+    The tables of the other engines are read as well, so that a mistake in one is not found only when it is needed.
+
+    Args:
+        master: what ``--master`` names.
+        config: the cluster file; None is ``conf/hydra.toml``.
+        flags: those of a command, by name; only the engines' are looked at.
+
+    Raises:
+        UsageError: no engine knows such a master, or a flag of another engine was given.
+        ConfigError: a table of the cluster file cannot be used.
+    """
+    spec = _engine_of(master)
+    given = flags or {}
+    for other in engines().values():
+        for flag in other.flags:
+            if other.name != spec.name and given.get(str(flag.name)) is not None:
+                raise UsageError(
+                    f"{flag.opts[0]} is for another --master: {other.masters}", f"name one, or leave out {flag.opts[0]}"
+                )
+    own = {str(flag.name): given.get(str(flag.name)) for flag in spec.flags}
+    settings = {name: load_engine(name, config, own if name == spec.name else None) for name in engines()}
+    return Chosen(master, spec, settings[spec.name])
+
+
+def complete(group: click.Group) -> None:
+    """Adds what systems and engines bring to the ``hydra`` command, once.
+
+    That is their commands, and engines' flags where a scenario is run.
+
+    Raises:
+        ConfigError: one cannot be loaded, or brings a name that is taken.
+    """
+    specs: list[SystemSpec | EngineSpec] = [*systems().values(), *engines().values()]
+    for spec in specs:
+        for command in spec.commands:
+            if group.commands.setdefault(str(command.name), command) is not command:
+                raise _taken(spec, f"command {command.name}")
+    for command in group.commands.values():
+        options = [param for param in command.params if isinstance(param, click.Option)]
+        for option in options:
+            if option.name == "master" and not option.help:
+                option.help = f"{masters()}."
+        if not {"master", "resume"} <= {option.name for option in options}:
+            continue  # it runs no scenario
+        for engine in engines().values():
+            for flag in engine.flags:
+                if flag in options:
+                    continue
+                if any(set(flag.opts) & set(option.opts) or flag.name == option.name for option in options):
+                    raise _taken(engine, f"flag {flag.opts[0]} of hydra {command.name}")
+                options.append(flag)
+                command.params.append(flag)
+
+
+def _taken(spec: SystemSpec | EngineSpec, what: str) -> ConfigError:
+    return ConfigError(f"{spec.name} brings the {what}, which is there already", "remove its package")
+
+
+def _engine_of(master: str) -> EngineSpec:
+    known = engines()
+    named = known.get(master.partition("://")[0])
+    found = named or next((spec for spec in known.values() if spec.handles(master)), None)
+    if found is None:
+        raise UsageError(f"--master {master} is of no engine that is installed", f"write {masters()}")
+    return found
+
+
+def masters() -> str:
+    """What can be written behind ``--master``, for people."""
+    return ", or ".join(spec.masters for spec in engines().values())

@@ -1,0 +1,213 @@
+"""Servers as groups on a cluster's agents: launched before all else, brought up as one cluster, watched."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from hydra import plugins
+from hydra.cluster.engine import GONE, Engine, GroupEvents
+from hydra.control.controller import Controller
+from hydra.control.outstanding import RESEND_EVERY_S
+from hydra.errors import ServerError
+from hydra.model import Group, GroupEvent, Launch, Scenario, ServerSpec
+from hydra.run.deployment import Note
+from hydra.servers.background import Background
+from hydra.system import Program, ServerCluster
+from hydra.wire.messages import Join
+
+FIRST_ID: Final = 2**31
+"""The first server's id on the control channel. Clients count from 0, and no run has so many."""
+STARTS: Final = 4
+"""How often the servers of a run are brought up in all."""
+_STOP_WITHIN_S: Final = 10.0
+_REMEDY: Final = "see the stderr of the servers' groups and server.log in their sandboxes"
+
+
+def required(scenario: Scenario, *, is_local: bool) -> ServerSpec | None:
+    """The servers that a scenario needs as groups, None if there are none.
+
+    Args:
+        scenario: what is run.
+        is_local: whether groups run on this machine. A single server is embedded then, which is quicker; and
+            agents that are one machine may declare the same ports, so that servers take any free ones.
+    """
+    count, spec = plugins.system(scenario.system).servers_of(scenario), scenario.server
+    if not count or (is_local and count == 1):
+        return None
+    return replace(spec, demand=replace(spec.demand, ports=0)) if is_local else spec
+
+
+class DeployedServers:
+    """See :class:`hydra.system.Servers`: one cluster of them, each server a group of its own.
+
+    Arguments:
+        engine: where they run.
+        events: what it tells, shared with others who launch groups on it.
+        controller: they dial in there.
+        program: how a server is started.
+        cluster: what makes them one.
+        spec: how many, where, and what each needs.
+        within_s: how long they may take to come up.
+        note: keeps what happened with the run.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        events: GroupEvents,
+        controller: Controller,
+        program: Program,
+        cluster: ServerCluster,
+        spec: ServerSpec,
+        within_s: float,
+        note: Note,
+    ) -> None:
+        self.versions: Mapping[str, str] = {}
+        self._engine = engine
+        self._events = events
+        self._controller = controller
+        self._program = program
+        self._cluster = cluster
+        self._spec = spec
+        self._within_s = within_s
+        self._note = note
+        self._ids = range(FIRST_ID, FIRST_ID + spec.count)
+        self._launches: dict[str, Launch] = {}
+        self._groups_made = 0
+        self._starts = 0
+        self._failure = ""
+        self._lost = False
+
+    def start(self) -> str:
+        """Launches them, waits until they answer as one cluster, and warms it up; returns its address for clients.
+
+        Raises:
+            PlacementError: they do not fit; the text names the role and the constraint or resource.
+            ServerError: one failed, they did not come up in time, or had to be brought up too often.
+        """
+        while True:
+            self._starts += 1
+            if self._starts > STARTS:
+                raise ServerError(f"the servers were brought up {STARTS} times, last: {self._failure}", _REMEDY)
+            self._failure, self._lost = "", False
+            try:
+                return self._bring_up(time.monotonic() + self._within_s)
+            except ServerError as e:
+                self.stop()
+                # Nothing speaks against a server whose agent or offer was lost; what failed would fail again.
+                if not self._lost:
+                    raise
+                self._note("servers", f"once more: {e.what}")
+            except BaseException:
+                self.stop()
+                raise
+
+    def failure(self) -> str:
+        """The first server's end that has become known, or ""; returns at once."""
+        for launch, event in self._ended():
+            self._lost = self._lost or event.state == "lost"
+            self._fail(f"the server {event.group} on {launch.agent.hostname} {event.state}: {event.detail}")
+        # Told by the server itself, this is known before its engine tells.
+        for client, text in self._controller.roster.answers.errors.items():
+            if client in self._ids:
+                self._fail(f"the server on {self._host_of(client)}: {text}")
+        return self._failure
+
+    def stop(self) -> None:
+        """Ends them and waits for that, so that their agents are free for others."""
+        self._controller.quit(self._ids)
+        self._engine.kill(list(self._launches))
+
+        def gone() -> bool:
+            self._ended()
+            return not self._launches
+
+        self._controller.wait_until(gone, _STOP_WITHIN_S)
+        for group in self._launches:
+            self._events.ignore(group)
+        self._launches.clear()
+        self._controller.roster.forget(self._ids)
+
+    def _bring_up(self, deadline: float) -> str:
+        began = time.monotonic()
+        roster, cluster = self._controller.roster, self._cluster
+        # Between steps nobody else has anything to answer.
+        roster.begin(0)
+        self._launch()
+        self._await(lambda: len(roster.answers.ready.keys() & set(self._ids)) == len(self._ids), deadline, "dial in")
+        self.versions = roster.hello(FIRST_ID).versions
+        endpoints = [roster.answers.ready[client] for client in self._ids]
+        commands = {c: Join(system=told) for c, told in zip(self._ids, cluster.join(endpoints), strict=True)}
+        address = cluster.address(endpoints)
+        due_s = 0.0
+        with contextlib.closing(Background()) as background:
+            answers = background.repeated(lambda: cluster.up(address))
+
+            def up() -> bool:
+                # No server answers that: all are told again until the cluster does.
+                nonlocal due_s
+                if time.monotonic() >= due_s:
+                    due_s = time.monotonic() + RESEND_EVERY_S
+                    for client, command in commands.items():
+                        self._controller.tell([client], command)
+                return answers()
+
+            self._await(up, deadline, f"answer as one cluster at {address}")
+            warmed = background.submit(lambda: cluster.warm_up(address))
+            self._await(warmed.done, time.monotonic() + self._within_s, "end their warm-up")
+            warmed.result()
+        self._note("servers", f"{len(endpoints)} at {address} after {time.monotonic() - began:.3f} s")
+        return address
+
+    def _launch(self) -> None:
+        groups = []
+        for client in self._ids:
+            self._groups_made += 1
+            group = f"servers-{self._groups_made}"
+            flags = ("--group", group, "--first-id", str(client), "--count", "1")
+            groups.append(
+                Group(
+                    id=group,
+                    role="server",
+                    first_client=client,
+                    count=1,
+                    command=(*self._program.command, *flags),
+                    environment={**self._program.environment, **self._controller.environment},
+                    demand=self._spec.demand,
+                    constraints=self._spec.constraints,
+                )
+            )
+            self._controller.roster.expect(group, [client])
+        for launch in self._engine.launch(groups):
+            self._launches[launch.group.id] = launch
+            self._note("launch", f"{launch.group.id}: a server on {launch.agent.id} ({launch.agent.hostname})")
+
+    def _await(self, condition: Callable[[], bool], deadline: float, what: str) -> None:
+        def settled() -> bool:
+            if failure := self.failure():
+                raise ServerError(failure, _REMEDY)
+            return condition()
+
+        if not self._controller.wait_until(settled, max(0.0, deadline - time.monotonic())):
+            raise ServerError(
+                f"the {len(self._ids)} servers did not {what} within {self._within_s:g} s",
+                f"{_REMEDY}, or raise ready_timeout_s",
+            )
+
+    def _ended(self) -> list[tuple[Launch, GroupEvent]]:
+        """Takes those that have ended since the last call off the launches."""
+        events = self._events.take(self._launches)
+        return [(self._launches.pop(event.group), event) for event in events if event.state in GONE]
+
+    def _fail(self, why: str) -> None:
+        if not self._failure:
+            self._failure = why
+            self._note("server_exit", why)
+
+    def _host_of(self, client: int) -> str:
+        roster = self._controller.roster
+        return roster.hello(client).host if client in roster.present() else "an agent"

@@ -1,0 +1,47 @@
+"""Ports for servers: which are free, how they are kept until a server binds them, and whether somebody listens."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+_CONNECT_WITHIN_S: Final = 0.2
+
+
+@contextlib.contextmanager
+def kept_ports(host: str, ports: Sequence[int]) -> Iterator[list[int]]:
+    """Binds these ports, 0 for any free one, so that nobody else is given them meanwhile; yields their numbers.
+
+    Raises:
+        OSError: one is taken, or ``host`` is no address of this machine.
+    """
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in ports]
+        for kept, port in zip(sockets, ports, strict=True):
+            try:
+                kept.bind((host, port))
+            except OSError as e:
+                raise OSError(
+                    f"cannot bind {host}:{port}: {e.strerror}; look at HYDRA_DATA_HOST and the ports"
+                ) from None
+        yield [int(kept.getsockname()[1]) for kept in sockets]
+
+
+def free_ports(host: str, count: int) -> list[int]:
+    """Ports that were free on ``host`` a moment ago; whoever binds them must be ready for another to be quicker."""
+    with kept_ports(host, [0] * count) as ports:
+        return ports
+
+
+def endpoint_of(host: str, ports: Sequence[int]) -> str:
+    """Where a server listens, as it tells it on the control channel: ``host:port`` of each port, with commas."""
+    return ",".join(f"{host}:{port}" for port in ports)
+
+
+def accepts(host: str, port: int) -> bool:
+    """Whether somebody listens there."""
+    with contextlib.suppress(OSError), socket.create_connection((host, port), _CONNECT_WITHIN_S):
+        return True
+    return False

@@ -1,0 +1,51 @@
+"""What generic code knows of raw ZMQ PUB/SUB."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hydra.model import Scenario
+from hydra.system import Reference, System, SystemSpec
+from hydra.zmqtest.commands import zmqfixed, zmqrate
+from hydra.zmqtest.footprints import IMPLEMENTATIONS
+from hydra.zmqtest.settings import ZmqNative, ZmqSettings
+
+_INT32: Final = 2**31 - 1
+_PYTHON: Final = Reference("hydra_zmq_python.csv", "zmqrate")
+_NATIVE: Final = Reference("hydra_zmq_cpp.csv", "zmqrate")
+_FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
+"""A fixed rate was published for Kafka only; ZMQ at the same rate is laid beside it on purpose."""
+
+
+def _make(scenario: Scenario, deploy: bool, is_local: bool) -> System:  # noqa: ARG001  # there are no servers
+    from hydra.zmqtest.system import ZmqSystem
+
+    return ZmqSystem(scenario)
+
+
+def _reference(scenario: Scenario) -> Reference | None:
+    if scenario.table == "rates":
+        return _NATIVE if scenario.client == "native" else _PYTHON
+    return _FIXED if scenario.table == "fixed" else None
+
+
+SPEC: Final = SystemSpec(
+    name="zmq",
+    title="raw ZMQ PUB/SUB",
+    queue="high-water mark",
+    settings=ZmqSettings,
+    bounds={
+        "settings.sndhwm": (0, _INT32),
+        "settings.rcvhwm": (0, _INT32),
+        "native.sndbuf": (0, _INT32),
+        "native.rcvbuf": (0, _INT32),
+    },
+    native=ZmqNative,
+    implementations=IMPLEMENTATIONS,
+    aliases={"settings.msg_batch": "settings.burst"},
+    table_words={"zmqrate": "rates"},
+    commands=(zmqrate, zmqfixed),
+    differs=("sndhwm", "rcvhwm", "nodrop"),
+    reference=_reference,
+    make=_make,
+)

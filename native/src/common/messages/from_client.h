@@ -1,0 +1,141 @@
+// What clients tell the controller.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/messages/reports.h"
+
+namespace hydra {
+
+struct Hello {
+    Ids ids;
+    Role role = Role::publisher;
+    std::string group;
+    bool warden = false;
+    std::uint32_t incarnation = 0;
+    std::string implementation;
+    std::map<std::string, std::string> versions;
+    std::string agent;
+    std::string host;
+    std::string boot_id;
+    std::uint32_t pid = 0;
+
+    static constexpr const char* kType = "hello";
+    static void describe(auto& it, auto& fields) {
+        fields.required("role", it.role);
+        fields.required("group", it.group);
+        fields.required("warden", it.warden);
+        fields.required("incarnation", it.incarnation);
+        fields.required("implementation", it.implementation);
+        fields.required("versions", it.versions);
+        fields.required("agent", it.agent);
+        fields.required("host", it.host);
+        fields.required("boot_id", it.boot_id);
+        fields.required("pid", it.pid);
+    }
+};
+
+struct Ready {
+    Ids ids;
+    std::uint32_t epoch = 0;
+    std::string endpoint;
+
+    static constexpr const char* kType = "ready";
+    static void describe(auto& it, auto& fields) {
+        fields.required("epoch", it.epoch);
+        fields.optional("endpoint", it.endpoint);
+    }
+};
+
+struct Ack {
+    Ids ids;
+    std::uint32_t epoch = 0;
+    std::string command;
+    std::int64_t time_ns = 0;
+    std::int64_t echo = 0;
+
+    static constexpr const char* kType = "ack";
+    static void describe(auto& it, auto& fields) {
+        fields.required("epoch", it.epoch);
+        fields.required("command", it.command);
+        fields.optional("time_ns", it.time_ns);
+        fields.optional("echo", it.echo);
+    }
+};
+
+struct Progress {
+    Ids ids;
+    std::uint32_t epoch = 0;
+    std::uint64_t messages = 0;
+    std::int64_t time_ns = 0;
+
+    static constexpr const char* kType = "progress";
+    static void describe(auto& it, auto& fields) {
+        fields.required("epoch", it.epoch);
+        fields.required("messages", it.messages);
+        fields.required("time_ns", it.time_ns);
+    }
+};
+
+struct Report {
+    Ids ids;
+    std::uint32_t epoch = 0;
+    std::variant<PublisherReport, SubscriberReport> body;
+
+    static constexpr const char* kType = "report";
+    static void describe(auto& it, auto& fields) {
+        fields.required("epoch", it.epoch);
+        fields.either({"publisher", "subscriber"}, it.body);
+    }
+};
+
+// The reports of several clients, in the order of `ids`, as columns: one array for each field.
+struct Reports {
+    Ids ids;
+    std::uint32_t epoch = 0;
+    std::variant<std::vector<PublisherReport>, std::vector<SubscriberReport>> bodies;
+
+    static constexpr const char* kType = "reports";
+    static void describe(auto& it, auto& fields) {
+        fields.required("epoch", it.epoch);
+        fields.columns({"publisher", "subscriber"}, it.bodies);
+    }
+};
+
+struct Error {
+    Ids ids;
+    std::uint32_t epoch = 0;
+    std::string message;
+    bool fatal = false;
+
+    static constexpr const char* kType = "error";
+    static void describe(auto& it, auto& fields) {
+        fields.required("epoch", it.epoch);
+        fields.required("message", it.message);
+        fields.optional("fatal", it.fatal);
+    }
+};
+
+struct ChildExit {
+    Ids ids;
+    std::uint32_t incarnation = 0;
+    std::uint32_t pid = 0;
+    int status = 0;
+    bool replaced = false;
+
+    static constexpr const char* kType = "child_exit";
+    static void describe(auto& it, auto& fields) {
+        fields.required("incarnation", it.incarnation);
+        fields.required("pid", it.pid);
+        fields.required("status", it.status, Whole{-255, 255});
+        fields.required("replaced", it.replaced);
+    }
+};
+
+using FromClient = std::variant<Hello, Ready, Ack, Progress, Report, Reports, Error, ChildExit>;
+
+}  // namespace hydra

@@ -1,0 +1,172 @@
+// What the controller tells clients; no ids means every client of the connection.
+#pragma once
+
+#include <array>
+#include <cfloat>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/header.h"
+#include "common/messages/parts.h"
+
+namespace hydra {
+
+struct Welcome {
+    Ids ids;
+    std::string run;
+    double silence_s = 0;
+
+    static constexpr const char* kType = "welcome";
+    static void describe(auto& it, auto& fields) {
+        fields.required("run", it.run);
+        fields.required("silence_s", it.silence_s, kSeconds);
+    }
+};
+
+enum class Payload { zeros, random };
+
+constexpr std::array<const char*, 2> words(Payload) {
+    return {"zeros", "random"};
+}
+
+// What all systems have in common.
+struct Settings {
+    std::optional<double> rate;  // none: "max"
+    std::uint64_t burst = 1;
+    std::uint64_t message_size = kHeaderBytes;
+    Payload payload = Payload::zeros;
+    std::optional<double> receive_rate;
+    std::optional<double> reconnect_rate;
+
+    static constexpr bool kOthersAllowed = true;  // of a later controller
+    static void describe(auto& it, auto& fields) {
+        fields.optional("rate", it.rate, OrMax{kAboveZero});
+        fields.required("burst", it.burst, Whole{1});
+        fields.optional("message_size", it.message_size, Whole{kHeaderBytes, kMaxDataMessageBytes});
+        fields.optional("payload", it.payload);
+        fields.optional("receive_rate", it.receive_rate, kAboveZero);
+        fields.optional("reconnect_rate", it.reconnect_rate, Number{DBL_TRUE_MIN, 100});
+    }
+};
+
+struct PublisherEndpoint {
+    Id publisher = 0;
+    std::string endpoint;
+    bool operator==(const PublisherEndpoint&) const = default;
+
+    static void describe(auto& it, auto& fields) {
+        fields.required("publisher", it.publisher);
+        fields.optional("endpoint", it.endpoint);
+    }
+};
+
+struct Configure {
+    Ids ids;
+    std::uint32_t epoch = 0;
+    Settings settings;
+    std::vector<PublisherEndpoint> publishers;
+    bool probe = false;
+    double progress_s = 0;
+    std::string group;  // of consumers; "": none
+    SystemObject system;
+
+    static constexpr const char* kType = "configure";
+    static void describe(auto& it, auto& fields) {
+        fields.required("epoch", it.epoch);
+        fields.required("settings", it.settings);
+        fields.required("publishers", it.publishers);
+        fields.required("probe", it.probe);
+        fields.optional("progress_s", it.progress_s, kSeconds);
+        fields.optional("group", it.group);
+        fields.optional("system", it.system);
+    }
+};
+
+struct Start {
+    Ids ids;
+    std::uint32_t epoch = 0;
+    std::int64_t start_at_ns = 0;
+    std::int64_t stop_at_ns = 0;
+    std::int64_t wall_offset_ns = 0;
+    std::string boot_id;
+    SystemObject system;
+
+    static constexpr const char* kType = "start";
+    static void describe(auto& it, auto& fields) {
+        fields.required("epoch", it.epoch);
+        fields.required("start_at_ns", it.start_at_ns);
+        fields.required("stop_at_ns", it.stop_at_ns);
+        fields.required("wall_offset_ns", it.wall_offset_ns, kSigned);
+        fields.required("boot_id", it.boot_id);
+        fields.optional("system", it.system);
+    }
+};
+
+struct Stop {
+    Ids ids;
+    std::uint32_t epoch = 0;
+    std::int64_t stop_at_ns = 0;
+
+    static constexpr const char* kType = "stop";
+    static void describe(auto& it, auto& fields) {
+        fields.required("epoch", it.epoch);
+        fields.required("stop_at_ns", it.stop_at_ns);
+    }
+};
+
+struct Sent {
+    Id publisher = 0;
+    std::uint64_t sent = 0;
+    std::vector<Range> unacknowledged;
+
+    static void describe(auto& it, auto& fields) {
+        fields.required("publisher", it.publisher);
+        fields.required("sent", it.sent);
+        fields.optional("unacknowledged", it.unacknowledged);
+    }
+};
+
+struct Finish {
+    Ids ids;
+    std::uint32_t epoch = 0;
+    std::vector<Sent> publishers;
+    double drain_max_s = 0;
+    double quiet_s = 0.5;
+    SystemObject system;
+
+    static constexpr const char* kType = "finish";
+    static void describe(auto& it, auto& fields) {
+        fields.required("epoch", it.epoch);
+        fields.required("publishers", it.publishers);
+        fields.required("drain_max_s", it.drain_max_s, kSeconds);
+        fields.optional("quiet_s", it.quiet_s, kSeconds);
+        fields.optional("system", it.system);
+    }
+};
+
+struct Ping {
+    Ids ids;
+    std::int64_t time_ns = 0;
+    bool reply = false;
+
+    static constexpr const char* kType = "ping";
+    static void describe(auto& it, auto& fields) {
+        fields.required("time_ns", it.time_ns);
+        fields.optional("reply", it.reply);
+    }
+};
+
+struct Quit {
+    Ids ids;
+    std::optional<std::uint32_t> incarnation;  // those above it are not meant
+
+    static constexpr const char* kType = "quit";
+    static void describe(auto& it, auto& fields) { fields.optional("incarnation", it.incarnation); }
+};
+
+using FromController = std::variant<Welcome, Configure, Start, Stop, Finish, Ping, Quit>;
+
+}  // namespace hydra

@@ -1,0 +1,91 @@
+// What messages consist of, and how they are described: docs/control-protocol.md has their fields, and the
+// one description of these in C++ gives both the encoder (writer.h) and the decoder (reader.h).
+//
+// `describe(it, fields)` names every field in the order in which it is written: `required`, or `optional`,
+// which keeps the member's default where the field is missing. The member's type says how it is written; a
+// std::optional may be null. Whole numbers lie between 0 and the most that their type and 63 bits hold unless
+// a limit is given; numbers with a fraction always have one. `type`, `v`, `ids` and `seq`, which all messages
+// have alike, are the business of encode.cc and decode.cc.
+#pragma once
+
+#include <array>
+#include <cfloat>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+#include <vector>
+
+namespace hydra {
+
+using Id = std::uint32_t;
+using Ids = std::vector<Id>;  // written as numbers, and pairs for runs; rising
+
+inline constexpr std::size_t kMaxMessageBytes = 512 * 1024;
+inline constexpr std::size_t kMaxTextCharacters = 4096;
+inline constexpr std::size_t kMaxIds = 1'000'000;
+inline constexpr std::size_t kMaxMissingRanges = 256;
+inline constexpr std::size_t kMaxReceivedRanges = 1024;
+inline constexpr std::size_t kMaxUnacknowledgedRanges = 4096;
+inline constexpr std::size_t kMaxAbsent = 1024;
+inline constexpr std::size_t kLagBins = 20;
+inline constexpr std::int64_t kMaxDataMessageBytes = 64 * 1024 * 1024;
+inline constexpr std::uint32_t kProbeEpoch = 0;
+
+// --- limits -------------------------------------------------------------------------------------------
+
+struct Whole {
+    std::int64_t least = 0;
+    std::int64_t most = INT64_MAX;
+};
+
+struct Number {
+    double least;
+    double most;
+};
+
+using OneOf = std::initializer_list<std::string_view>;
+
+// A number, or the word "max" for none.
+struct OrMax {
+    Number limit;
+};
+
+inline constexpr Whole kSigned{INT64_MIN, INT64_MAX};
+inline constexpr Number kSeconds{0, 1e9};
+inline constexpr Number kAboveZero{DBL_TRUE_MIN, DBL_MAX};
+
+// --- parts of messages --------------------------------------------------------------------------------
+
+enum class Role { publisher, subscriber };
+
+// The words of an enumeration, in its order.
+constexpr std::array<const char*, 2> words(Role) {
+    return {"publisher", "subscriber"};
+}
+
+// First and last sequence, both included; written as an array of the two. Lists of them rise.
+struct Range {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+    bool operator==(const Range&) const = default;
+};
+
+// What only the system under test understands: a JSON object, or nothing (null). system_object.h reads it
+// into a system's own type.
+class SystemObject {
+  public:
+    SystemObject() = default;
+    explicit SystemObject(const nlohmann::json& object);
+
+    [[nodiscard]] explicit operator bool() const { return object_ != nullptr; }
+    // Only of one that is there.
+    [[nodiscard]] const nlohmann::json& json() const { return *object_; }
+    bool operator==(const SystemObject& other) const;
+
+  private:
+    std::shared_ptr<const nlohmann::json> object_;  // never changed, so that copies of commands are cheap
+};
+
+}  // namespace hydra

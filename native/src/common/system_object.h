@@ -1,0 +1,36 @@
+// The `system` object of a message as its system's own type: a struct that describes its fields, as messages
+// do.
+#pragma once
+
+#include "common/reader.h"
+#include "common/transport.h"
+#include "common/writer.h"
+
+namespace hydra {
+
+// Of a command; nothing is taken as an empty object. TransportError: a field is unknown, is missing or cannot
+// have this value; the text names it.
+template <typename T>
+T read_system(const SystemObject& system) {
+    const nlohmann::json nothing = nlohmann::json::object();
+    T it;
+    try {
+        Reader fields(system ? system.json() : nothing);
+        T::describe(it, fields);
+        fields.nothing_else();
+    } catch (const ProtocolError& e) {
+        throw TransportError(std::string("in the system's part of the command: ") + e.what());
+    }
+    return it;
+}
+
+// For a report.
+template <typename T>
+SystemObject written_system(const T& it) {
+    Writer::json object = Writer::json::object();
+    Writer fields(object);
+    T::describe(it, fields);
+    return SystemObject(nlohmann::json(object));
+}
+
+}  // namespace hydra

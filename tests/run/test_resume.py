@@ -1,0 +1,68 @@
+"""Runs that earlier versions stored go on as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from hydra.config import load_cluster, load_scenario
+from hydra.errors import RunDirectoryError
+from hydra.results.store import RunStore
+from hydra.run.metadata import metadata
+from hydra.run.redaction import Redactor
+from hydra.run.resume import scenario_of
+
+FLAT = {"msg_batch": 100, "sndhwm": 1000, "rcvhwm": 1000, "nodrop": False}
+FLAT |= {"linger_ms": 0.0, "batch_bytes": None, "compression": "none", "acks": "1"}
+"""What every stored step had, whatever its system."""
+
+
+def stored_before(name: str, overrides: dict[str, object]) -> dict[str, Any]:
+    """The metadata of a run as the version before systems had settings of their own stored it."""
+    scenario = load_scenario(name, overrides)
+    known = metadata("run", scenario, load_cluster(), "local", ["hydra"], overrides, Redactor.of_run(scenario))
+    flat = msgspec.to_builtins(known["scenario"])
+    own, options, tables = flat["settings"].pop("system"), flat["native"].pop("system"), flat.pop("tables")
+    burst = flat["settings"].pop("burst")
+    del flat["settings"]["payload"]
+    flat["settings"] |= FLAT | ({"msg_batch": burst} if burst else {}) | own
+    flat["native"] |= {"io_threads": 1, "transport": "tcp", "sndbuf": 0, "rcvbuf": 0, "secure": False} | options
+    no_cluster = {"bootstrap": "", "partitions": 1, "replication_factor": 1, "properties": {}}
+    flat |= {"broker": flat.pop("server"), "kafka": no_cluster, **tables}
+    flat["table"] = {"rates": "zmqrate"}.get(flat["table"], flat["table"])
+    return {**known, "scenario": flat}
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides"),
+    [
+        ("zmqrate", {}),
+        ("zmqrate", {"settings.msg_batch": 7, "settings.sndhwm": 5}),
+        ("zmqfixed", {"settings.msg_batch": None}),
+        ("zmqburst", {"native.sndbuf": 4096}),
+        ("kafka-batch", {"broker.count": 3, "kafka.replication_factor": 2}),
+        ("kafka-fixed", {"settings.acks": "all", "kafka.properties.fetch.min.bytes": 1}),
+    ],
+)
+def test_a_run_of_an_earlier_version_goes_on(tmp_path: Path, name: str, overrides: dict[str, object]) -> None:
+    RunStore.create(tmp_path, stored_before(name, overrides)).close()
+    assert scenario_of(tmp_path, name, {}) == load_scenario(name, overrides)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "says"),
+    [
+        ("zmqfixed", {"settings.sndhwm": 5}, "settings.sndhwm was 1000 and is now 5"),
+        ("kafka-fixed", {"kafka.partitions": 2}, "kafka.partitions was 1 and is now 2"),
+        ("kafka-fixed", {"settings.linger_ms": 3.0}, "settings.linger_ms was 10.0 and is now 3.0"),
+    ],
+)
+def test_what_differs_from_it_is_named_by_its_key_in_a_file(
+    tmp_path: Path, name: str, given: dict[str, object], says: str
+) -> None:
+    RunStore.create(tmp_path, stored_before(name, {})).close()
+    with pytest.raises(RunDirectoryError, match=says):
+        scenario_of(tmp_path, name, given)
