@@ -66,6 +66,8 @@ def _loaded(group: str) -> dict[str, Any]:
                 f"{point.value}, the entry point {point.name!r} of {group}, cannot be loaded: {e}",
                 "reinstall the package that brings it, or remove it",
             ) from e
+    if not found:  # Hydra's own are installed with it
+        raise ConfigError(f"no entry point of {group} is installed", "install Hydra again: make install")
     return found
 
 

@@ -15,6 +15,9 @@ import pytest
 
 HOUSE = Path(__file__).resolve().parents[1] / "hydra"
 
+ROOMS = [".".join(spec.parent.relative_to(HOUSE.parent).parts) for spec in sorted(HOUSE.rglob("spec.py"))]
+"""Those of systems and engines: entry points name them. A newcomer needs no line in this file."""
+
 TIERS = {
     # Lowest first. A room uses rooms of lower tiers and of its own.
     "nouns": ["hydra", "hydra.model", "hydra.errors"],
@@ -28,6 +31,7 @@ TIERS = {
         "hydra.cluster.resources",
         "hydra.cluster.splitting",
         "hydra.cluster.mesos.translate",
+        "hydra.cluster.mesos.offered",
         "hydra.cluster.mesos.state",
         "hydra.cluster.mesos.settings",
         "hydra.control.bounded",
@@ -46,23 +50,21 @@ TIERS = {
         "hydra.client",
         "hydra.system",
         "hydra.plugins",
+        "hydra.options",
         "hydra.servers",
         "hydra.limits",
         "hydra.native",
     ],
-    "systems": ["hydra.zmqtest", "hydra.kafkatest"],
+    "rooms": ROOMS,
     "runs": ["hydra.run", "hydra.jupyter"],
-    # A specification is found by its entry point: nothing below it imports it, so that it may bring commands.
-    "command": [
-        *("hydra.options", "hydra.cli"),
-        *("hydra.cluster.local.spec", "hydra.cluster.mesos.spec", "hydra.cluster.mesos.commands"),
-    ],
+    "command": ["hydra.cli"],
 }
 
-STRANGERS = [{"hydra.zmqtest", "hydra.kafkatest"}, {"hydra.cluster.local", "hydra.cluster.mesos"}]
-"""Rooms of one tier that know nothing of each other."""
-
-NAMES = {"mesos": "hydra.cluster.mesos"}
+NAMES = {
+    room.removeprefix("hydra.cluster."): room
+    for room in ROOMS
+    if room.startswith("hydra.cluster.") and room != "hydra.cluster.local"  # that is a word of every day
+}
 """What is named in one room only, in code and in comments."""
 
 ONLY = {
@@ -154,10 +156,9 @@ def judge(fact: str, module: str, used: str) -> Iterator[str]:
         used_tier, _ = place(used)
         if used_tier > tier >= 0:
             yield f"{fact}: {names[tier]!r} may not use {names[used_tier]!r}, which is above it"
-        for strangers in STRANGERS:
-            mine, theirs = ({s for s in strangers if within(m, s)} for m in (module, used))
-            if mine and theirs and mine != theirs:
-                yield f"{fact}: {mine.pop()} and {theirs.pop()} never use each other"
+        mine, theirs = (next((room for room in ROOMS if within(m, room)), "") for m in (module, used))
+        if mine and theirs and mine != theirs:
+            yield f"{fact}: {mine} and {theirs} never use each other"
         for limited, allowed in ONLY.items():
             if within(module, limited) and not any(within(used, a) for a in allowed):
                 yield f"{fact}: {limited} uses only {', '.join(sorted(allowed))}"

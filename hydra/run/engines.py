@@ -1,4 +1,4 @@
-"""Which engine a run is on, and what engines bring to the ``hydra`` command."""
+"""Which engine a run is on, and what systems and engines bring to the ``hydra`` command."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ def complete(group: click.Group) -> None:
     Raises:
         ConfigError: one cannot be loaded, or brings a name that is taken.
     """
-    for spec in (*systems().values(), *engines().values()):
+    specs: list[SystemSpec | EngineSpec] = [*systems().values(), *engines().values()]
+    for spec in specs:
         for command in spec.commands:
             if group.commands.setdefault(str(command.name), command) is not command:
                 raise _taken(spec, f"command {command.name}")

@@ -14,7 +14,8 @@ from hydra.cluster.mesos.leftovers import end_run, leftovers
 from hydra.config import load_scenario
 from hydra.config.engines import load_engine
 from hydra.options import PATH, WORD, flags, implementation_flag, overrides
-from hydra.plugins import systems
+from hydra.plugins import system, systems
+from hydra.system import programs
 
 _config = click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml).")
 _master = click.option("--master", type=WORD, required=True, help="The address of a Mesos master.")
@@ -46,11 +47,9 @@ def kill(run: str, config: Path | None, master: str) -> None:
 @flags(*(flag for spec in systems().values() for flag in spec.elsewhere))
 def artifact(scenario: str, **_: Any) -> None:
     """Make the archive that agents need for SCENARIO, for serving it yourself (--artifact)."""
-    # Not before it is needed: it brings the whole of a run with it.
-    from hydra.run.launcher import programs, system_for
-
     loaded = load_scenario(scenario, overrides())
-    made = build(programs(system_for(loaded, is_local=False)))
+    spec = system(loaded.system)
+    made = build(programs(spec.make(loaded, spec.servers_of(loaded) > 0, False)))
     click.echo(f"{made.path}\nsha256 {made.sha256}")
 
 

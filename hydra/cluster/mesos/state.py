@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from hydra.cluster.mesos import translate as mesos
+from hydra.cluster.mesos.offered import Offered
 from hydra.cluster.mesos.translate import Json, Offer, TaskUpdate
 from hydra.cluster.placement import place
-from hydra.cluster.resources import add, format_resources, need_of, subtract, taken_by
+from hydra.cluster.resources import format_resources, need_of, taken_by
 from hydra.errors import ClusterError, PlacementError
-from hydra.model import Agent, Group, GroupEvent, Launch, Resources
+from hydra.model import Agent, Group, GroupEvent, Launch
 
 ATTEMPTS: Final = 4
 """How often a launch is tried whose offer was gone before it arrived; nothing has run by then."""
@@ -51,16 +52,6 @@ class TaskProgram:
 
 
 @dataclass(slots=True)
-class _Known:
-    """An agent, and what is free on it as far as is known: the last offers, less what was launched since."""
-
-    agent: Agent
-    address: str
-    ip: str
-    benched_until: float = 0.0
-
-
-@dataclass(slots=True)
 class _Task:
     """A group's task, from its placement to its end."""
 
@@ -85,9 +76,8 @@ class _Task:
 class MesosState:
     """The state of one framework.
 
-    A group is placed at once on what is known to be free, and launched when an offer of its agent comes. What is known
-    to be free on an agent becomes less by offers only when a group has waited for more in vain: the master may split
-    what is free over several offers.
+    A group is placed at once on what is known to be free, and launched when an offer of its agent comes. Offers that
+    hold less than that are believed only when a group has waited for more in vain.
 
     Attributes:
         program: how tasks get the program.
@@ -107,8 +97,7 @@ class MesosState:
         self.fatal = ""
         self.agents_there: int | None = None
         self.program = program
-        self._offers: dict[str, Offer] = {}
-        self._known: dict[str, _Known] = {}
+        self._offered = Offered()
         self._tasks: dict[str, _Task] = {}
         self._autopsies: dict[str, tuple[GroupEvent, float]] = {}
         self._reviving = True
@@ -119,11 +108,12 @@ class MesosState:
 
     def agents(self) -> list[Agent]:
         """The agents that were offered, with what is free on each as far as is known."""
-        return [known.agent for known in self._known.values()]
+        return [known.agent for known in self._offered.known.values()]
 
     def offered_all(self) -> bool:
         """Whether every agent that the master has was offered."""
-        return bool(self._known) and self.agents_there is not None and len(self._known) >= self.agents_there
+        known = self._offered.known
+        return bool(known) and self.agents_there is not None and len(known) >= self.agents_there
 
     def launch(self, groups: Sequence[Group], now: float) -> list[Launch]:
         """Places all of the groups or none; they are launched as offers allow, and ``events`` tell what became of them.
@@ -144,7 +134,7 @@ class MesosState:
         required = [replace(group, demand=mesos.whole(group.demand, group.count)) for group in groups]
         launches = self._place(required, now)
         for launch in launches:
-            self._free(launch.agent.id, minus=taken_by(launch))
+            self._offered.spend(launch.agent.id, taken_by(launch))
             task = _Task(launch, now)
             self._tasks[task.id] = task
         self._want(now)
@@ -168,23 +158,23 @@ class MesosState:
     # --- what the master says ----------------------------------------------------------------------------------------
 
     def handle(self, message: Json, now: float) -> None:
-        """Takes note of one message of the driver's process (``mesos_driver.py`` lists them)."""
+        """Takes note of one message of the driver's process (``driver.py`` lists them)."""
         match message["kind"]:
             case "registered":
                 self._registered(message, now)
             case "agents":
                 self.agents_there = message["count"]
             case "offers":
-                self._offered([mesos.offer(offer) for offer in message["offers"]], now)
+                self._take_offers([mesos.offer(offer) for offer in message["offers"]], now)
             case "rescinded":
-                self._offers.pop(message["offer"], None)
+                self._offered.offers.pop(message["offer"], None)
             case "update":
                 self._updated(mesos.update(message["status"]), message["status"], now)
             case "agent_lost":
                 self._agent_lost(message["agent"], now)
             case "disconnected":
                 self.connected = False
-                self._offers.clear()
+                self._offered.offers.clear()
             case "failed":
                 self._call_failed(message, now)
             case "sandbox":
@@ -221,7 +211,7 @@ class MesosState:
     def _registered(self, message: Json, now: float) -> None:
         self.framework, self.connected = message["framework"], True
         # Offers of an earlier subscription are worth nothing, and a filter or a suppression does not survive it.
-        self._offers.clear()
+        self._offered.offers.clear()
         for task in self._tasks.values():
             if task.phase == "waiting":
                 task.since = now
@@ -239,47 +229,12 @@ class MesosState:
 
     # --- offers ------------------------------------------------------------------------------------------------------
 
-    def _offered(self, offers: Sequence[Offer], now: float) -> None:
-        for offer in offers:
-            self._offers[offer.id] = offer
-            known = self._known.get(offer.agent.id)
-            if known is None:
-                self._known[offer.agent.id] = _Known(offer.agent, offer.address, offer.ip)
-            else:
-                known.address, known.ip = offer.address, offer.ip
-                known.agent = replace(offer.agent, resources=known.agent.resources)
+    def _take_offers(self, offers: Sequence[Offer], now: float) -> None:
+        self._offered.take(offers)
         for agent in {offer.agent.id for offer in offers}:
-            self._raise_estimate(agent)
+            waiting = (taken_by(t.launch) for t in self._tasks.values() if t.agent == agent and t.phase == "waiting")
+            self._offered.raise_estimate(agent, waiting)
         self._match(now)
-
-    def _raise_estimate(self, agent: str) -> None:
-        """Offers that hold more than was known to be free are believed at once."""
-        known, held = self._known[agent], self._held(agent)
-        for task in self._tasks.values():
-            if task.agent == agent and task.phase == "waiting":
-                held = _less(held, taken_by(task.launch))
-        free = known.agent.resources
-        more = Resources(
-            cpus=max(free.cpus, held.cpus),
-            mem=max(free.mem, held.mem),
-            disk=max(free.disk, held.disk),
-            ports=add(Resources(ports=free.ports), Resources(ports=held.ports)).ports,
-        )
-        known.agent = replace(known.agent, resources=more)
-
-    def _held(self, agent: str) -> Resources:
-        held = Resources()
-        for offer in self._offers.values():
-            if offer.agent.id == agent:
-                held = add(held, offer.agent.resources)
-        return held
-
-    def _free(self, agent: str, *, plus: Resources | None = None, minus: Resources | None = None) -> None:
-        known = self._known.get(agent)
-        if known is not None:
-            resources = known.agent.resources
-            resources = add(resources, plus) if plus else resources
-            known.agent = replace(known.agent, resources=_less(resources, minus) if minus else resources)
 
     def _want(self, now: float) -> None:
         """Asks for offers if groups wait for them."""
@@ -297,9 +252,9 @@ class MesosState:
         self._idle_since = now if self._idle_since is None else self._idle_since
         if now - self._idle_since < (LINGER_S if self._tasks else HOLD_S):
             return
-        if self._offers:
-            self.calls.append({"call": "decline", "offers": sorted(self._offers), "refuse_s": REFUSE_S})
-            self._offers.clear()
+        if self._offered.offers:
+            self.calls.append({"call": "decline", "offers": sorted(self._offered.offers), "refuse_s": REFUSE_S})
+            self._offered.offers.clear()
         if self._reviving:
             self._reviving, self._revived = False, None
             self.calls.append({"call": "suppress"})
@@ -308,7 +263,7 @@ class MesosState:
 
     def _place(self, groups: Sequence[Group], now: float) -> list[Launch]:
         running = [task.launch for task in self._tasks.values()]
-        everyone = list(self._known.values())
+        everyone = list(self._offered.known.values())
         good = [known.agent for known in everyone if known.benched_until <= now]
         launches, unplaced = place(good, groups, running)
         if unplaced and len(good) < len(everyone):
@@ -329,7 +284,7 @@ class MesosState:
             if task.phase == "waiting":
                 waiting.setdefault(task.agent, []).append(task)
         for agent, tasks in waiting.items():
-            offers = [offer for offer in self._offers.values() if offer.agent.id == agent]
+            offers = self._offered.of(agent)
             parts = [part for offer in offers for part in offer.parts]
             infos = []
             for task in tasks:
@@ -349,11 +304,10 @@ class MesosState:
                         "refuse_s": REFUSE_SHORTLY_S if short else REFUSE_S,
                     }
                 )
-                for offer in offers:
-                    del self._offers[offer.id]
+                self._offered.drop(offers)
 
     def _info(self, task: _Task, taken: Sequence[Json], ports: Sequence[int]) -> Json:
-        group, known = task.launch.group, self._known[task.agent]
+        group, known = task.launch.group, self._offered.known[task.agent]
         environment = {
             **group.environment,
             **self.program.environment,
@@ -375,13 +329,11 @@ class MesosState:
 
     def _give_up(self, task: _Task) -> None:
         """The agent does not offer what was thought to be free: from now on the offers at hand are believed."""
-        known = self._known.get(task.agent)
-        offered = self._held(task.agent)
+        offered = self._offered.held(task.agent)
         text = f"no offer of {task.launch.agent.hostname} held what it needs within {OFFER_WITHIN_S:g} s"
         held = format_resources(offered) or "nothing"
         self._end(task, GroupEvent(task.launch.group.id, "lost", task.agent, f"{text}; it offers {held}"))
-        if known is not None:
-            known.agent = replace(known.agent, resources=offered)
+        self._offered.believe(task.agent, offered)
 
     # --- what became of tasks ----------------------------------------------------------------------------------------
 
@@ -410,7 +362,7 @@ class MesosState:
         if never_ran and not task.killed and task.attempt < ATTEMPTS:
             self._try_again(task, now)
             return
-        known = self._known.get(task.agent)
+        known = self._offered.known.get(task.agent)
         if update.reason in mesos.AGENT_AT_FAULT and known is not None:
             known.benched_until = now + BENCH_S
         state = "killed" if task.killed and means in ("finished", "failed") else means
@@ -453,11 +405,9 @@ class MesosState:
             self._end(task, GroupEvent(task.launch.group.id, "lost", task.agent, f"it could not be launched: {why}"))
 
     def _agent_lost(self, agent: str, now: float) -> None:
-        self._known.pop(agent, None)
+        self._offered.lose(agent)
         if self.agents_there is not None:
             self.agents_there = max(0, self.agents_there - 1)
-        for offer in [offer for offer in self._offers.values() if offer.agent.id == agent]:
-            del self._offers[offer.id]
         for task in [t for t in self._tasks.values() if t.agent == agent]:
             if task.phase == "waiting":
                 self._end(task, GroupEvent(task.launch.group.id, "lost", agent, "its agent is gone"))
@@ -470,18 +420,4 @@ class MesosState:
 
     def _remove(self, task: _Task) -> None:
         del self._tasks[task.id]
-        self._free(task.agent, plus=taken_by(task.launch))
-
-
-def _less(left: Resources, right: Resources) -> Resources:
-    """The first without the second, as far as it goes."""
-    ports = left.ports
-    for first, last in right.ports:
-        ports = tuple(
-            part
-            for low, high in ports
-            for part in ((low, min(high, first - 1)), (max(low, last + 1), high))
-            if part[0] <= part[1]
-        )
-    bare = Resources(cpus=min(left.cpus, right.cpus), mem=min(left.mem, right.mem), disk=min(left.disk, right.disk))
-    return replace(subtract(replace(left, ports=()), bare), ports=ports)
+        self._offered.give(task.agent, taken_by(task.launch))

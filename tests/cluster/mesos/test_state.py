@@ -347,7 +347,7 @@ def test_whatever_happens_no_offer_is_used_twice_or_overdrawn_and_every_group_is
                     del alive[task]
             case ("lose", agent):
                 it.say("agent_lost", agent=agent)
-                held = {n: c for n, c in held.items() if n in it.state._offers}
+                held = {n: c for n, c in held.items() if n in it.state._offered.offers}
                 for task in [t for t, a in alive.items() if a == agent]:
                     del alive[task]
                     it.update(task, "TASK_UNREACHABLE", agent=agent, uuid="")

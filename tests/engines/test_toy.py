@@ -1,0 +1,172 @@
+"""An engine in a package of its own, found by its entry point: nothing in Hydra names it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import pytest
+
+from hydra import plugins
+from hydra.cluster.engine import EngineSpec
+from hydra.config import conf_dir
+from hydra.config.engines import load_engine
+from hydra.errors import ConfigError, UsageError
+from hydra.results.store import RunStore
+from hydra.run.engines import choose, complete
+from tests.engines import toy_engine
+from tests.integration.command import assert_all_arrived, hydra, table
+
+METADATA = "Metadata-Version: 2.1\nName: toy-engine\nVersion: 1.0\n"
+ENTRY_POINT = "[hydra.engines]\ntoy = toy_engine:SPEC\n"
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """The folder into which pip has installed the package."""
+    folder = tmp_path / "site"
+    information = folder / "toy_engine-1.0.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text(METADATA)
+    (information / "entry_points.txt").write_text(ENTRY_POINT)
+    (folder / "toy_engine.py").write_text(Path(toy_engine.__file__).read_text())
+    return folder
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    """A cluster file with a table of the toy's."""
+    path = tmp_path / "cluster.toml"
+    path.write_text((conf_dir() / "hydra.toml").read_text() + '\n[toy]\nmark = "file"\nmost = 9\n')
+    return path
+
+
+@pytest.fixture
+def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The package can be imported in this process."""
+    monkeypatch.syspath_prepend(package)
+    plugins.engines.cache_clear()
+    yield
+    plugins.engines.cache_clear()
+
+
+@pytest.mark.processes
+def test_a_run_on_it_has_its_settings_and_its_flag(package: Path, cluster: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    asked = ("zmqfixed", "--clients", 2, "--rate", 100, "--duration", 1, "--master", "toy://here", "--config", cluster)
+    hydra(*asked, "--mark", "flag", "--out", run, PYTHONPATH=str(package))
+    (row,) = table(run)
+    assert row["clients"] == "2"
+    assert_all_arrived(row, 100)
+    assert set((run / "toy.log").read_text().splitlines()) == {
+        "flag: publisher on agent-pub",
+        *(f"flag: subscriber on agent-sub-{n}" for n in (1, 2)),
+    }
+    with RunStore.open(run) as store:
+        assert store.meta("master", "") == "toy://here"
+
+
+@pytest.mark.processes
+def test_its_command_and_its_agents_are_hydras(package: Path, cluster: Path) -> None:
+    said = hydra("toy-settings", "--config", cluster, PYTHONPATH=str(package), TOY_PASSWORD="geheim").stdout
+    assert said == "ToySettings(mark='file', most=9)\n"
+    listed = hydra("agents", "--json", "--master", "toy://agent-pub", "--config", cluster, PYTHONPATH=str(package))
+    assert [row["agent"] for row in json.loads(listed.stdout)] == ["agent-sub-1", "agent-sub-2", "agent-sub-3"]
+    assert "toy://ANYTHING" in hydra("agents", "--help", PYTHONPATH=str(package)).stdout
+
+
+@pytest.mark.processes
+def test_its_secret_is_hidden_in_its_errors(package: Path, tmp_path: Path) -> None:
+    asked = ("zmqfixed", "--clients", 2, "--master", "toy://closed", "--out", tmp_path / "run")
+    failed = hydra(*asked, expect=1, PYTHONPATH=str(package), TOY_PASSWORD="geheim")
+    assert failed.stderr == "hydra: the toy is closed to ***; open it\n"
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("marc = 'x'", "toy.marc: unknown key; did you mean mark?"),
+        ("most = 'x'", "toy.most: must be a valid integer, not 'x'"),
+        ("most = 2000", "toy.most: must be 1 to 1000, not 2000"),
+        ("password = 42", "toy.password: must be a valid string"),
+    ],
+)
+def test_a_mistake_in_its_table_is_refused_whichever_engine_runs(cluster: Path, written: str, says: str) -> None:
+    cluster.write_text(cluster.read_text().partition("[toy]")[0] + f"[toy]\n{written}\n")
+    for master in ("toy", "local"):
+        with pytest.raises(ConfigError) as refusal:
+            choose(master, cluster)
+        assert str(refusal.value) == f"{cluster}: {says}"
+
+
+@pytest.mark.usefixtures("installed")
+def test_flags_go_before_the_environment_and_that_before_the_file(
+    cluster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOY_PASSWORD", "geheim")
+    settings = load_engine("toy", cluster, {"mark": "flag", "most": None})
+    assert (settings.mark, settings.most, settings.password) == ("flag", 9, "geheim")
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("master", "name"),
+    [("local", "local"), ("toy", "toy"), ("toy://x", "toy"), ("host:5050", "mesos"), ("zk://h/mesos", "mesos")],
+)
+def test_the_engine_is_the_one_that_the_master_names(master: str, name: str) -> None:
+    assert choose(master, None).spec.name == name
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("master", ["local", "host:5050"])
+def test_its_flag_is_refused_on_another_engine(master: str) -> None:
+    with pytest.raises(UsageError, match=r"^--mark is for another --master: toy://ANYTHING; name one, or leave out"):
+        choose(master, None, {"mark": "x"})
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_master_of_no_engine_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(UsageError, match=r"--master http://h is of no engine .* local, or .*, or toy://ANYTHING"):
+        choose("http://h", None)
+
+
+@click.command("toy-settings")
+def a_command() -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"commands": (a_command,)}, "brings the command toy-settings, which is there already"),
+        ({"flags": (click.Option(["--resume"]),)}, "brings the flag --resume of hydra run, which is there already"),
+        ({"flags": (click.Option(["--other", "out"]),)}, "brings the flag --other of hydra run, which is there"),
+    ],
+)
+def test_an_engine_that_takes_a_name_twice_is_refused(
+    monkeypatch: pytest.MonkeyPatch, changed: dict[str, object], says: str
+) -> None:
+    options = [click.Option([flag]) for flag in ("--master", "--resume", "--out")]
+    group = click.Group(commands=[click.Command("run", params=[*options])])
+    other: EngineSpec = replace(toy_engine.SPEC, name="other", **changed)  # type: ignore[arg-type]
+    both = {"toy": toy_engine.SPEC, "other": other}
+    monkeypatch.setattr("hydra.run.engines.engines", lambda: both)
+    with pytest.raises(ConfigError, match=says):
+        complete(group)
+
+
+def test_its_flag_is_added_once_and_only_where_a_scenario_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = [click.Option([flag]) for flag in ("--master", "--resume")]
+    run, look = click.Command("run", params=[*options]), click.Command("look", params=[options[0]])
+    group = click.Group(commands=[run, look])
+    monkeypatch.setattr("hydra.run.engines.engines", lambda: {"toy": toy_engine.SPEC})
+    monkeypatch.setattr("hydra.run.engines.systems", dict)
+    complete(group)
+    complete(group)
+    assert [param.name for param in run.params] == ["master", "resume", "mark"]
+    assert [param.name for param in look.params] == ["master"]
+    assert set(group.commands) == {"run", "look", "toy-settings"}

@@ -1,0 +1,95 @@
+"""An engine of somebody else's, as small as one can be: it notes what it launches, and lets the embedded one do it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from hydra.cluster.engine import Engine, EngineSpec, Opening
+from hydra.cluster.local.engine import LocalEngine
+from hydra.config.engines import load_engine
+from hydra.errors import ClusterError
+from hydra.model import Agent, Group, GroupEvent, Launch
+
+
+@dataclass(frozen=True, slots=True)
+class ToySettings:
+    """``mark`` stands before every line that is noted, ``most`` is how many groups one launch may have."""
+
+    mark: str = "toy"
+    most: int = 10
+    password: str = field(default="", repr=False)
+
+
+class ToyEngine:
+    """See :class:`hydra.cluster.engine.Engine`."""
+
+    is_local: Final = True
+
+    def __init__(self, inner: LocalEngine, settings: ToySettings, notes: Path) -> None:
+        self.address = inner.address
+        self._inner = inner
+        self._settings = settings
+        self._notes = notes
+
+    def agents(self) -> list[Agent]:
+        return self._inner.agents()
+
+    def launch(self, groups: Sequence[Group]) -> list[Launch]:
+        if len(groups) > self._settings.most:
+            raise ClusterError(f"{len(groups)} groups are too many", "raise most under [toy]")
+        launches = self._inner.launch(groups)
+        with self._notes.open("a") as file:
+            file.writelines(f"{self._settings.mark}: {launch.group.role} on {launch.agent.id}\n" for launch in launches)
+        return launches
+
+    def kill(self, groups: Iterable[str]) -> None:
+        self._inner.kill(groups)
+
+    def events(self) -> list[GroupEvent]:
+        return self._inner.events()
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+@contextlib.contextmanager
+def opened(opening: Opening) -> Iterator[Engine]:
+    settings: ToySettings = opening.settings
+    if opening.master == "toy://closed":
+        raise ClusterError(f"the toy is closed to {settings.password}", "open it")
+    opening.folder.mkdir(parents=True, exist_ok=True)
+    inner = LocalEngine(opening.agents, opening.folder / "sandbox")
+    with contextlib.closing(ToyEngine(inner, settings, opening.folder / "toy.log")) as engine:
+        yield engine
+
+
+def agents(master: str, declared: Sequence[Agent], _: Any) -> list[Agent]:
+    return [agent for agent in declared if agent.id != master.removeprefix("toy://")]
+
+
+@click.command("toy-settings")
+@click.option("--config", type=Path)
+def settings_command(config: Path | None) -> None:
+    """Print the settings."""
+    click.echo(str(load_engine("toy", config)))
+
+
+SPEC = EngineSpec(
+    name="toy",
+    masters="toy://ANYTHING",
+    is_local=True,
+    open=opened,
+    agents=agents,
+    settings=ToySettings,
+    bounds={"most": (1, 1000)},
+    environment={"password": "TOY_PASSWORD"},
+    flags=(click.Option(["--mark"], help="What stands before every line that the toy notes."),),
+    commands=(settings_command,),
+    secrets=lambda settings: (settings.password,),
+)
