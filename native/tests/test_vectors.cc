@@ -76,7 +76,7 @@ void ledger(const json& it) {
         Writer::json object = Writer::json::object();
         Writer fields(object);
         LedgerCounts::describe(counts, fields);
-        found.push_back(object);
+        found.push_back(json(object));
     }
     CHECK(found == it["ledgers"]);
 }
