@@ -54,7 +54,7 @@ def load_scenario(name_or_path: str | Path, overrides: Mapping[str, object] | No
     with refusals_in(label, names.written):
         data = names.resolve("", data)[1]  # type: ignore[assignment]  # a table stays one
         for key, value in replaced.items():
-            override(data, *names.resolve(key, value))
+            override(data, *names.resolve(".".join(part.strip() for part in key.split(".")), value))
         data.setdefault("name", source.stem)
         return _scenario(spec, data)
 
