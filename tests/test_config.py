@@ -302,6 +302,14 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
         load_scenario(path)
 
 
+@pytest.mark.parametrize(("key", "value", "setting"), [("series", ["nodrop"], "nodrop"), ("sndhwms", [10], "sndhwm")])
+def test_a_search_that_takes_another_systems_setting_is_refused(key: str, value: list[object], setting: str) -> None:
+    says = rf"sweep\.search\.{key}: takes the setting {setting}, which system kafka does not have; leave it out"
+    with pytest.raises(ConfigError, match=says):
+        load_scenario("kafka-rate", {f"sweep.search.{key}": value})
+    assert load_scenario("zmqrate", {f"sweep.search.{key}": value}).sweep.search is not None
+
+
 @pytest.mark.parametrize("name", ["zmqrat", "nowhere/x.toml", "x.toml"])
 def test_a_missing_scenario_lists_the_known_ones(name: str) -> None:
     with pytest.raises(ConfigError) as caught:
