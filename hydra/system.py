@@ -10,6 +10,7 @@ from typing import Final, Literal, Protocol
 
 import click
 
+from hydra.events.warnings import HydraWarning
 from hydra.model import Figure, Role, Scenario
 from hydra.wire.messages import KafkaTopic
 
@@ -121,7 +122,7 @@ class System(Protocol):
     def metadata(self) -> dict[str, str]:
         """What to record of it: versions, its configuration, no secrets."""
 
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[HydraWarning]:
         """What the user has to know of it and was not told yet; empties the list."""
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ import msgspec
 
 from hydra.columns.step import step_columns
 from hydra.errors import HydraError, RunDirectoryError
+from hydra.events.event import Event, StoredEvent
 from hydra.measure import latency
 from hydra.measure.figures import Merged, Observation, merged
 from hydra.measure.resources import HostSample
@@ -173,12 +174,12 @@ class RunStore:
         """Leaves failed steps out of :meth:`results` from now on; they stay stored."""
         self.set_meta(_OFFERED_AGAIN, sorted({*self.meta(_OFFERED_AGAIN, []), *epochs}))
 
-    def add_event(self, kind: str, detail: str, epoch: int | None = None) -> None:
-        """Notes that something happened now."""
+    def add_event(self, event: Event, epoch: int | None = None) -> None:
+        """Keeps that something happened now, in the step of this number or between steps."""
         with self._transaction():
             self._db.execute(
                 "INSERT INTO events (time_ns, epoch, kind, detail) VALUES (?, ?, ?, ?)",
-                (time.time_ns(), epoch, kind, self.redact(detail)),
+                (time.time_ns(), epoch, event.kind, self.redact(str(event))),
             )
 
     @contextlib.contextmanager
@@ -290,11 +291,11 @@ class RunStore:
                 samples.setdefault(host, []).append(HostSample(time_ns, tuple(json.loads(cpu_pct)), *rest))
         return samples
 
-    def events(self) -> list[tuple[int, int | None, str, str]]:
-        """(wall time ns, epoch, kind, detail), oldest first."""
+    def events(self) -> list[StoredEvent]:
+        """What happened, oldest first."""
         with self.reading():
             rows = self._db.execute("SELECT time_ns, epoch, kind, detail FROM events ORDER BY id").fetchall()
-            return msgspec.convert(rows, list[tuple[int, int | None, str, str]])
+            return msgspec.convert(rows, list[StoredEvent])
 
 
 def _connect(path: Path, writable: bool) -> sqlite3.Connection:

@@ -12,12 +12,13 @@ from hydra.cluster.engine import GONE, Engine, GroupEvents
 from hydra.control.controller import Controller
 from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.errors import BrokerError
+from hydra.events.event import Note
+from hydra.events.happened import Launched, ServerExit, ServersAgain, ServersUp
 from hydra.kafkatest.nodes import bootstrap, parse
 from hydra.kafkatest.template import kafka_uuid
 from hydra.kafkatest.topics import membership
 from hydra.kafkatest.warmup import warm_up
 from hydra.model import BrokerSpec, Group, GroupEvent, Launch, Scenario
-from hydra.run.deployment import Note
 from hydra.servers.background import Background
 from hydra.system import Program
 from hydra.wire.messages import KafkaCluster
@@ -104,7 +105,7 @@ class DeployedBrokers:
                 # Nothing speaks against a broker whose agent or offer was lost; what failed would fail again.
                 if not self._lost:
                     raise
-                self._note("brokers", f"once more: {e.what}")
+                self._note(ServersAgain(e.what))
             except BaseException:
                 self.stop()
                 raise
@@ -167,7 +168,7 @@ class DeployedBrokers:
             warmed = background.submit(lambda: warm_up(address, _WARM_UP_WITHIN_S, len(nodes)))
             self._await(warmed.done, time.monotonic() + self._within_s, "end their warm-up")
             warmed.result()
-        self._note("brokers", f"{len(nodes)} at {address} after {time.monotonic() - began:.3f} s")
+        self._note(ServersUp(len(nodes), address, time.monotonic() - began))
         return address
 
     def _launch(self) -> None:
@@ -191,7 +192,7 @@ class DeployedBrokers:
             self._controller.roster.expect(group, [client])
         for launch in self._engine.launch(groups):
             self._launches[launch.group.id] = launch
-            self._note("launch", f"{launch.group.id}: a broker on {launch.agent.id} ({launch.agent.hostname})")
+            self._note(Launched(launch))
 
     def _await(self, condition: Callable[[], bool], deadline: float, what: str) -> None:
         def settled() -> bool:
@@ -213,7 +214,7 @@ class DeployedBrokers:
     def _fail(self, why: str) -> None:
         if not self._failure:
             self._failure = why
-            self._note("broker_exit", why)
+            self._note(ServerExit(why))
 
     def _host_of(self, client: int) -> str:
         roster = self._controller.roster

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Set
 from typing import Final
 
 from hydra.cluster.engine import GONE, Engine, GroupEvents
@@ -14,17 +13,16 @@ from hydra.control.controller import Controller
 from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.control.roster import Exit
 from hydra.errors import ClusterError, ReadinessError
+from hydra.events.event import Note
+from hydra.events.happened import ClientExit, Evicted, GroupExit, Launched, LaunchedElsewhere, Present, cause
+from hydra.events.words import named, ranges
 from hydra.model import ClusterSpec, Group, GroupEvent, Launch, Role, RoleSpec, Scenario
 from hydra.system import System
-from hydra.wire.program import EXIT_STRANDED
 
 _RELAUNCHES: Final = 3
 """How often a client that was lost, or did not dial in, is replaced before the run gives up."""
 _PATIENCE: Final = 0.25
 """Share of ``ready_timeout_s`` in which nobody dials in, after which whoever is missing is replaced."""
-
-Note = Callable[[str, str], None]
-"""Takes (kind, text) of something worth keeping with the run."""
 
 
 class Deployment:
@@ -138,7 +136,7 @@ class Deployment:
             self._launch_missing("subscriber", self.subscribers, self._scenario.subscriber)
             complete = self._await_present(deadline)
         if self._groups_made > before:
-            self._note("present", f"{len(self._home)} clients after {self._clock_s() - began:.3f} s")
+            self._note(Present(len(self._home), self._clock_s() - began))
         return self._groups_made > before
 
     def evict(self, clients: Iterable[int], why: str = "did not answer") -> None:
@@ -152,7 +150,7 @@ class Deployment:
                 carried = roster.hello(client).ids if client in roster.present() else [client]
                 by_group.setdefault(group, set()).update(c for c in carried if self._home.get(c) == group)
         for group, ids in by_group.items():
-            self._note("evict", f"{group}: {named(ids)} {why}")
+            self._note(Evicted(group, ids, why))
             self._evicted |= ids
             roster.disconnect(ids)
             self._controller.evict(group, sorted(ids))
@@ -179,7 +177,7 @@ class Deployment:
         self._controller.roster.forget(missing)
         program = self._system.program(role)
         groups = []
-        for run in _runs(missing):
+        for run in ranges(missing):
             first = run.start
             for count in split(
                 len(run),
@@ -218,10 +216,7 @@ class Deployment:
         for launch in self._engine.launch(groups):
             self.launches[launch.group.id] = launch
             self._home.update((c, launch.group.id) for c in _ids(launch))
-            where = f"{launch.group.id}: {launch.group.count} {role}(s) from id {launch.group.first_client}"
-            agent = launch.agent
-            host = f" ({agent.hostname})" if agent.hostname != agent.id else ""
-            self._note("launch", f"{where} on {agent.id}{host}")
+            self._note(Launched(launch))
 
     def _new_group(self, role: Role) -> str:
         self._groups_made += 1
@@ -309,7 +304,7 @@ class Deployment:
         self._refuse_hopeless(late)
         self.evict(late - given_up, "did not dial in")
         if given_up:
-            self._note("evict", f"{named(given_up)}: not replaced by their groups, launched in others")
+            self._note(LaunchedElsewhere(given_up))
             self._let_go(given_up)
 
     def _evict_again(self) -> None:
@@ -328,11 +323,10 @@ class Deployment:
 
     def _ended(self, client: int, exit_: Exit) -> None:
         """A client's process ended, of itself or because it was evicted."""
-        why = _cause(exit_.pid, exit_.status)
         if exit_.status is None:
             self._causes_awaited[client] = exit_.pid
         else:
-            self._note_exit(client, why, replaced=exit_.replaced)
+            self._note(ClientExit(client, exit_.pid, exit_.status, exit_.replaced))
             if self._causes_awaited.get(client) == exit_.pid:
                 del self._causes_awaited[client]
                 return  # that it ended is known
@@ -343,17 +337,14 @@ class Deployment:
         if exit_.present or not ours:
             self.died.add(client)
             self._relaunches[client] += not exit_.replaced
-            self._last_end = why
+            self._last_end = cause(exit_.pid, exit_.status)
         if not exit_.replaced:
             self._home.pop(client, None)
-
-    def _note_exit(self, client: int, why: str, *, replaced: bool) -> None:
-        self._note("client_exit", f"client {client}: {why}{', replaced' if replaced else ''}")
 
     def _await_causes_no_longer(self) -> None:
         """Deaths that only the replacements have told of; how they came about was lost on the way."""
         for client, pid in self._causes_awaited.items():
-            self._note_exit(client, _cause(pid, None), replaced=True)
+            self._note(ClientExit(client, pid, None, replaced=True))
         self._causes_awaited.clear()
 
     def _group_ended(self, event: GroupEvent) -> None:
@@ -361,7 +352,7 @@ class Deployment:
         ids = [client for client, group in self._home.items() if group == event.group]
         if self._closing:
             return
-        self._note("group_exit", f"{event.group} on {event.agent} {event.state}: {event.detail}")
+        self._note(GroupExit(event))
         self._last_end = f"group {event.group} {event.state}: {event.detail}"
         self.died.update(ids)
         self._relaunches.update(ids)
@@ -377,31 +368,3 @@ class Deployment:
 
 def _ids(launch: Launch) -> range:
     return range(launch.group.first_client, launch.group.first_client + launch.group.count)
-
-
-def _cause(pid: int, status: int | None) -> str:
-    if status is None:
-        return f"pid {pid} ended"
-    if status == EXIT_STRANDED:
-        return f"pid {pid} was stranded (exit code {status}): it had heard nothing of the controller for too long"
-    if status >= 0:
-        return f"pid {pid} exited with {status}"
-    return f"pid {pid} was killed by {signal.Signals(-status).name}"
-
-
-def _runs(ids: Sequence[int]) -> list[range]:
-    """Rising ids as ranges without gaps."""
-    runs: list[range] = []
-    for client in ids:
-        if runs and runs[-1].stop == client:
-            runs[-1] = range(runs[-1].start, client + 1)
-        else:
-            runs.append(range(client, client + 1))
-    return runs
-
-
-def named(ids: Iterable[int]) -> str:
-    """Clients' ids for the user, as ranges; the first few if they are many."""
-    runs = _runs(sorted(ids))
-    text = ", ".join(f"{r.start}" if len(r) == 1 else f"{r.start}–{r.stop - 1}" for r in runs[:8])
-    return f"ids {text}{', …' if len(runs) > 8 else ''}"

@@ -19,6 +19,8 @@ from hydra.cluster.placement import merge
 from hydra.cluster.resources import fits, need_of
 from hydra.cluster.splitting import split
 from hydra.errors import EXIT_INTERRUPTED, HydraError, RunDirectoryError
+from hydra.events.happened import Resumed, RunBegan
+from hydra.events.warnings import Interrupted
 from hydra.kafkatest.system import KafkaSystem
 from hydra.limits.machine import raise_soft_limits
 from hydra.model import Agent, ClusterSpec, MesosSpec, Role, RoleSpec, Scenario
@@ -26,7 +28,7 @@ from hydra.results.alone import alone_in
 from hydra.results.store import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.run.brokers import required
 from hydra.run.metadata import metadata
-from hydra.run.progress import Observer, duration
+from hydra.run.progress import Observer
 from hydra.run.redaction import Redactor
 from hydra.run.runner import run
 from hydra.sweep import for_scenario
@@ -164,12 +166,11 @@ def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Re
         if not order.resume:
             stack.enter_context(alone_in(order.out))
         sweep = for_scenario(scenario)
-        expected, bound = duration(sweep.expected_s()), duration(sweep.bound_s())
-        observer.say(f"{scenario.name} into {order.out}: about {expected} if nothing is backlogged, {bound} at most")
+        observer.show(RunBegan(scenario.name, str(order.out), sweep.expected_s(), sweep.bound_s()))
         try:
             return run(scenario, cluster, its_engine, system, store, observer), store
         except KeyboardInterrupt:
-            observer.warn(f"interrupted: what was measured is kept; go on with --resume {order.out}")
+            observer.show(Interrupted(str(order.out)))
             return EXIT_INTERRUPTED, store
 
 
@@ -199,7 +200,7 @@ def _store(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Red
     store.redact = redactor.text
     results = store.results()
     again = for_scenario(scenario).offered_again(results)
-    store.add_event("resumed", f"after {len(results)} steps, {len(again)} failed ones of which are measured again")
+    store.add_event(Resumed(len(results), len(again)))
     store.offer_again(again)
     store.set_meta(ENDED_KEY, "")
     store.set_meta(ERROR_KEY, "")

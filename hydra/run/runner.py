@@ -25,6 +25,9 @@ from hydra.errors import (
     ReadinessError,
     StepError,
 )
+from hydra.events.happened import Refused, Revived, RunDone, RunFailed, StepStored, SystemFact
+from hydra.events.journal import Journal
+from hydra.events.warnings import SubscribersFailed
 from hydra.limits import machine
 from hydra.limits.report import check_row
 from hydra.measure.figures import Merged, Observation, figures, merged
@@ -36,7 +39,7 @@ from hydra.results.tables import write
 from hydra.run.brokers import DeployedBrokers, required
 from hydra.run.deployment import Deployment
 from hydra.run.interrupts import leave_at_once_on_the_next
-from hydra.run.progress import Observer, duration
+from hydra.run.progress import Observer
 from hydra.run.step import RawStep, Stepper
 from hydra.sweep import Row, for_scenario
 from hydra.sweep.repeated import MERGED_IN_REPEATS
@@ -85,7 +88,7 @@ def run(
         with contextlib.nullcontext() if ended == "finished" else contextlib.suppress(HydraError):
             _conclude(store, ended, error)
             write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
-    observer.say(f"done in {duration(time.monotonic() - began)}: {store.directory}")
+    observer.show(RunDone(time.monotonic() - began, str(store.directory)))
     return _exit_code(sweep.rows(results), observer)
 
 
@@ -94,7 +97,7 @@ def _conclude(store: RunStore, ended: str, error: str) -> None:
     store.set_meta(ENDED_KEY, ended)
     store.set_meta(ERROR_KEY, error)
     if error:
-        store.add_event("failed", error)
+        store.add_event(RunFailed(error))
 
 
 def _exit_code(rows: Sequence[Row], observer: Observer) -> int:
@@ -102,9 +105,9 @@ def _exit_code(rows: Sequence[Row], observer: Observer) -> int:
 
     A step that failed was measured again: what counts is what became of its row.
     """
-    gone = [f"row {n} ({row[CLIENTS]} clients): {text}" for n, row in enumerate(rows, 1) if (text := gone_of(row))]
+    gone = [(n, row[CLIENTS], text) for n, row in enumerate(rows, 1) if (text := gone_of(row))]
     if gone:
-        observer.warn(f"subscribers failed by themselves, the exit code is {EXIT_INCOMPLETE}: {'; '.join(gone)}")
+        observer.show(SubscribersFailed(gone))
     return EXIT_GOOD if not gone and all(row[STATUS] == "ok" for row in rows) else EXIT_INCOMPLETE
 
 
@@ -119,27 +122,28 @@ def _up(
         stack.callback(controller.close)
         stack.callback(engine.close)
 
+        journal = Journal(store.add_event, observer.show)
+
         def warn() -> None:
-            for text in system.warnings():
-                store.add_event("warning", text)
-                observer.warn(text)
+            for warning in system.warnings():
+                journal.note(warning)
 
         stack.callback(warn)
         stack.callback(system.close)
         events = GroupEvents(engine)
-        deployment = Deployment(engine, events, controller, system, scenario, cluster, store.add_event)
+        deployment = Deployment(engine, events, controller, system, scenario, cluster, journal.note)
         stack.callback(deployment.close)
         stack.push(_brace)
         program, spec = system.broker(), required(scenario, is_local=engine.is_local)
         within_s = scenario.ready_timeout_s
         brokers = (
-            DeployedBrokers(engine, events, controller, program, spec, within_s, store.add_event)
+            DeployedBrokers(engine, events, controller, program, spec, within_s, journal.note)
             if program is not None and spec is not None
             else None
         )
         system.open(name, store.directory, controller.wait_until, brokers)
         warn()
-        steps = _Steps(scenario, cluster, controller, deployment, system, store, observer)
+        steps = _Steps(scenario, cluster, controller, deployment, system, store, observer, journal)
         yield steps
         steps.close()
 
@@ -163,6 +167,7 @@ class _Steps:
         system: System,
         store: RunStore,
         observer: Observer,
+        journal: Journal,
     ) -> None:
         self._scenario = scenario
         self._cluster = cluster
@@ -171,13 +176,14 @@ class _Steps:
         self._system = system
         self._store = store
         self._observer = observer
+        self._journal = journal
         self._stepper = Stepper(
             controller,
             deployment,
             system,
             scenario.ready_timeout_s,
             scenario.drain_max_s,
-            store.add_event,
+            journal,
             epoch=store.last_epoch(),
         )
         self._begun = self._stepper.epoch > 0
@@ -209,7 +215,9 @@ class _Steps:
             # Of ten thousand clients, the figures and storing take half a second each.
             self._controller.poll(0.0)
             self._store.add_step(result, observation, histograms)
-            self._store.add_event("stored", f"epoch {self._stepper.epoch}: {time.monotonic() - began:.3f} s")
+            self._journal.note(StepStored(self._stepper.epoch, time.monotonic() - began))
+        finally:
+            self._journal.epoch = None
         self._begun = True
         return result
 
@@ -228,7 +236,7 @@ class _Steps:
             if not checked.fits:
                 raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
         if failure := self._system.failure():
-            self._store.add_event("revive", failure)
+            self._journal.note(Revived(failure))
             self._system.revive()
         changed = self._deployment.scale(plan.clients)
         self._store_clients()
@@ -289,6 +297,7 @@ class _Steps:
             raise StepError(f"in the warm-up: {e}") from e
         self._deployment.evict(raw.silent)
         self._stepper.epoch += 1
+        self._journal.epoch = None
 
     def _window(self, plan: StepPlan) -> tuple[RawStep, list[HostSample]]:
         """Measures the step and samples this host while it runs."""
@@ -305,6 +314,6 @@ class _Steps:
     def close(self) -> None:
         """Keeps with the run what was refused on the way."""
         for reason, count in self._controller.refused().items():
-            self._store.add_event("refused", f"{count} × {reason}")
+            self._journal.note(Refused(reason, count))
         for name, text in self._system.metadata().items():
-            self._store.add_event("fact", f"{name}: {text}")
+            self._journal.note(SystemFact(name, text))

@@ -14,8 +14,11 @@ from hydra.control.bounded import fit_unacknowledged
 from hydra.control.controller import Controller
 from hydra.control.outstanding import RESEND_EVERY_S, Outstanding
 from hydra.errors import StepError
+from hydra.events.happened import ClientError, PhasesTimed, StartInVain, WindowOpened
+from hydra.events.journal import Journal
+from hydra.events.words import named
 from hydra.model import DrainEnd, PublisherReport, Settings, StepPlan, SubscriberReport
-from hydra.run.deployment import Deployment, Note, named
+from hydra.run.deployment import Deployment
 from hydra.sweep.cohort import cohort_ids
 from hydra.system import System
 from hydra.wire.clock import boot_id, wall_offset_ns
@@ -85,20 +88,21 @@ class RawStep:
 
 
 class Phases:
-    """How long each part of a step took, in the order of their ends."""
+    """Times the parts of a step.
+
+    Attributes:
+        took_s: the name of each and its seconds, in the order of their ends.
+    """
 
     def __init__(self) -> None:
-        self._took: list[str] = []
+        self.took_s: list[tuple[str, float]] = []
         self._began = time.monotonic()
 
     def end(self, name: str) -> None:
         """What has gone on since the phase before is called this."""
         now = time.monotonic()
-        self._took.append(f"{name} {now - self._began:.3f} s")
+        self.took_s.append((name, now - self._began))
         self._began = now
-
-    def __str__(self) -> str:
-        return ", ".join(self._took)
 
 
 class Stepper:
@@ -116,13 +120,13 @@ class Stepper:
         system: System,
         ready_timeout_s: float,
         drain_max_s: float | None,
-        note: Note,
+        journal: Journal,
         *,
         epoch: int = 0,
         clock_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self.epoch = epoch
-        self._note = note
+        self._journal = journal
         self._clock_ns = clock_ns
         self._controller = controller
         self._deployment = deployment
@@ -155,12 +159,12 @@ class Stepper:
         phases.end("lead and window")
         publishers = self._collect(plan, window, log_begin)
         phases.end("reports")
-        self._note("phases", f"epoch {epoch}: {phases}")
+        self._journal.note(PhasesTimed(epoch, phases.took_s))
         if not any(report.stopped_early for report in publishers.values()):
             # (A publisher that stopped early begins the next step with a new socket.)
             self._proven = {c: proven[c] for c in caught_up(answers.subscriber_reports, cohort) if c in proven}
         for client, text in answers.errors.items():
-            self._note("client_error", f"client {client} in epoch {epoch}: {text}")
+            self._journal.note(ClientError(client, text))
         return RawStep(
             publishers=publishers,
             subscribers=dict(answers.subscriber_reports),
@@ -187,6 +191,7 @@ class Stepper:
         """
         for _ in range(_STARTS):
             self._controller.roster.begin(self.epoch)
+            self._journal.epoch = self.epoch
             log_begin = self._configure(plan, cohort, phases)
             # Nobody is ready for the next step until it is known that nothing of this one can follow.
             proven, self._proven = self._proven, {}
@@ -194,7 +199,7 @@ class Stepper:
             if not missing:
                 return log_begin, proven, start
             phases.end("start in vain")
-            self._note("start", f"epoch {self.epoch}: not acknowledged in time by {named(missing)}")
+            self._journal.note(StartInVain(self.epoch, missing))
             self._doublings = min(self._doublings + 1, _STARTS - 1)
             self.epoch += 1
         self._deployment.evict(missing)
@@ -430,7 +435,7 @@ class Stepper:
         """Waits for the end of the window, which may come early; returns it (ns on the step's clock)."""
         deployment, answers = self._deployment, self._controller.roster.answers
         offset_ns, start_ns, stop_ns = start.wall_offset_ns, start.start_at_ns, start.stop_at_ns
-        self._note("window", f"epoch {self.epoch} runs")
+        self._journal.note(WindowOpened(self.epoch))
         next_tick_ns = start_ns
 
         def over() -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import zmq
 
+from hydra.events.warnings import HydraWarning
 from hydra.model import Role, Scenario
 from hydra.native.command import command
 from hydra.system import Brokers, Program, Waiting
@@ -70,7 +71,7 @@ class ZmqSystem:
         """The library's version."""
         return {"libzmq": zmq.zmq_version()}
 
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[HydraWarning]:
         """There is nothing to tell."""
         return []
 

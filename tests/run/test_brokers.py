@@ -13,6 +13,8 @@ from hydra.cluster.splitting import split
 from hydra.config.scenario import load_cluster, load_scenario, scenarios
 from hydra.control.controller import Controller
 from hydra.errors import BrokerError, PlacementError
+from hydra.events.event import Event
+from hydra.events.happened import Launched, ServerExit
 from hydra.model import Agent, BrokerSpec, Group, GroupEvent, GroupState, Launch, Resources
 from hydra.run.brokers import FIRST_ID, STARTS, DeployedBrokers, required
 from hydra.run.launcher import roles_on
@@ -122,19 +124,19 @@ def controller() -> Iterator[Controller]:
     made.close()
 
 
-def deployed(engine: Told, controller: Controller, notes: list[str]) -> DeployedBrokers:
+def deployed(engine: Told, controller: Controller, notes: list[Event]) -> DeployedBrokers:
     spec = replace(BrokerSpec(), count=2)
     program = Program(("kafka",), {})
     events = GroupEvents(engine)
-    return DeployedBrokers(engine, events, controller, program, spec, 20.0, lambda *note: notes.append(": ".join(note)))
+    return DeployedBrokers(engine, events, controller, program, spec, 20.0, notes.append)
 
 
 def test_a_broker_that_fails_while_they_come_up_is_told_with_its_last_words(controller: Controller) -> None:
-    engine, notes = Told("failed"), list[str]()
+    engine, notes = Told("failed"), list[Event]()
     with pytest.raises(BrokerError, match="the broker brokers-1 on host-a failed: exit status 1: no java"):
         deployed(engine, controller, notes).start()
     assert (engine.launched, engine.killed) == (["brokers-1", "brokers-2"], ["brokers-2"])
-    assert [note.partition(":")[0] for note in notes] == ["launch", "launch", "broker_exit"]
+    assert [type(note) for note in notes] == [Launched, Launched, ServerExit]
 
 
 def test_brokers_whose_agents_are_lost_are_launched_again_until_it_is_enough(controller: Controller) -> None:
