@@ -67,9 +67,3 @@ class RunDirectoryError(UsageError):
 
 class StepError(HydraError):
     """One step cannot be measured; its row is kept with this reason and the run goes on."""
-
-
-class InterruptedRunError(HydraError):
-    """Ctrl-C: everything measured so far is kept."""
-
-    exit_code = EXIT_INTERRUPTED

@@ -55,12 +55,10 @@ class ControlClient:
     Attributes:
         socket: for polling beside a data socket; ``POLLIN`` means that :meth:`receive` may have something.
         context: the process's only ZeroMQ context.
-        rejected: frames from the controller that were no messages of this protocol, or for somebody else.
     """
 
     def __init__(self, credentials: Credentials, identity: Identity) -> None:
         self.identity = identity
-        self.rejected = 0
         self._ids = frozenset(identity.ids)
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
         self.socket = self.context.socket(zmq.DEALER)
@@ -122,10 +120,8 @@ class ControlClient:
         try:
             message = decode_from_controller(frame)
         except ProtocolError:
-            self.rejected += 1
             return None
         if message.ids and not self._ids.intersection(message.ids):
-            self.rejected += 1
             return None
         if isinstance(message, Welcome):
             self._welcomed = True
