@@ -1,1 +1,1 @@
-"""How clients are told: the control channel's messages, keys and sockets."""
+"""The control channel between the controller and its clients: both ends, keys and sockets."""
