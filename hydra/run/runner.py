@@ -1,7 +1,7 @@
 """One scenario from start to end.
 
 Check, place, wait until ready; then for every step the sweep asks for: configure, start, stop, drain, collect, store;
-tear down. Whatever happens, what was measured stays and nothing else does.
+tear down. Whatever happens, everything that was measured is kept, and no process or file of the run is left.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from hydra.wire.clock import wall_offset_ns
 _WARMUP_RATE: Final = 1_000.0
 """Messages/s of a warm-up at most: enough to open every path, too few to fill a queue."""
 _WARM_UPS: Final = 2
-"""How often a row is warmed up at most: once more where groups had to be launched anew after the first time."""
+"""How often a row is warmed up at most: a second time if groups had to be launched again after the first."""
 
 
 def run(
@@ -68,7 +68,7 @@ def run(
     try:
         with _up(scenario, cluster, engine, system, store, observer) as steps:
             while (plan := sweep.next(results)) is not None:
-                # What was expected of the steps so far is no longer ahead.
+                # The time for the steps so far is spent.
                 spent = sum(r.plan.duration_s for r in results)
                 observer.step_begins(plan, max(sweep.expected_s() - spent, plan.duration_s))
                 result = steps.take(plan)
@@ -84,7 +84,7 @@ def run(
         raise
     finally:
         observer.close()
-        # What stopped the run is what the user has to know: a full disk, for instance, stops this as well.
+        # The error that stopped the run must reach the user: a full disk, for instance, makes this fail as well.
         with contextlib.nullcontext() if ended == "finished" else contextlib.suppress(HydraError):
             _conclude(store, ended, error)
             write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
@@ -93,7 +93,7 @@ def run(
 
 
 def _conclude(store: RunStore, ended: str, error: str) -> None:
-    """Keeps with the run how it ended, and why."""
+    """Stores how the run ended, and why."""
     store.set_meta(ENDED_KEY, ended)
     store.set_meta(ERROR_KEY, error)
     if error:
@@ -101,9 +101,9 @@ def _conclude(store: RunStore, ended: str, error: str) -> None:
 
 
 def _exit_code(rows: Sequence[Row], observer: Observer) -> int:
-    """Incomplete if a row lacks something, or lost subscribers that nobody planned to lose.
+    """EXIT_INCOMPLETE if a row could not be measured, or if subscribers failed by themselves.
 
-    A step that failed was measured again: what counts is what became of its row.
+    A step that failed may have been measured again: only the final state of its row counts.
     """
     gone = [(n, row[CLIENTS], text) for n, row in enumerate(rows, 1) if (text := gone_of(row))]
     if gone:
@@ -212,7 +212,7 @@ class _Steps:
             result = StepResult(
                 self._stepper.epoch, plan, "ok", figures(observation, histograms), histograms=self._kept(histograms)
             )
-            # Of ten thousand clients, the figures and storing take half a second each.
+            # With ten thousand clients, computing the figures takes half a second, and so does storing them.
             self._controller.poll(0.0)
             self._store.add_step(result, observation, histograms)
             self._journal.note(StepStored(self._stepper.epoch, time.monotonic() - began))
@@ -222,7 +222,7 @@ class _Steps:
         return result
 
     def _kept(self, histograms: Merged) -> dict[str, Histogram]:
-        """Those that repeated rows are made of, as the store gives them to a run that goes on."""
+        """The histograms that repeated rows are made of, as the store returns them to a resumed run."""
         repeated = self._scenario.sweep.repeat > 1
         return {name: h for name in MERGED_IN_REPEATS if (h := getattr(histograms, name)).counts} if repeated else {}
 
@@ -244,7 +244,7 @@ class _Steps:
             if not changed or not self._scenario.warmup_s:
                 break
             self._warm_up(plan)
-            # Whoever was lost meanwhile is there again before the step begins.
+            # Clients that were lost meanwhile are launched again before the step begins.
             changed = self._deployment.scale(plan.clients)
         raw, samples = self._window(plan)
         self._deployment.evict(raw.silent)
@@ -268,7 +268,7 @@ class _Steps:
         )
 
     def _store_clients(self) -> None:
-        """Keeps with the run what its clients said that they are: the libraries that are measured may be an agent's."""
+        """Stores the implementations and library versions that the clients reported: those of an agent may differ."""
         roster = self._controller.roster
         roles: dict[Role, range] = {
             "publisher": self._deployment.publishers,
@@ -312,7 +312,7 @@ class _Steps:
         return self._stepper.measure(plan, tick), samples
 
     def close(self) -> None:
-        """Keeps with the run what was refused on the way."""
+        """Stores what the controller refused and what is known of the system only now."""
         for reason, count in self._controller.refused().items():
             self._journal.note(Refused(reason, count))
         for name, text in self._system.metadata().items():

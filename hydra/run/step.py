@@ -38,7 +38,7 @@ from hydra.wire.messages import (
 from hydra.wire.program import FLUSH_AT_MOST_S
 
 _SAMPLED: Final = 100
-"""Subscribers that report progress every second, for whoever looks on."""
+"""Subscribers that report progress every second, for the progress display."""
 _PROGRESS_A_SECOND: Final = 100
 """Progress messages that the sampled subscribers together send in a second at most, and as many the others."""
 _REPORT_MARGIN_S: Final = 15.0
@@ -48,32 +48,32 @@ _LEAD_NS: Final = 200_000_000
 _LEAD_PER_CLIENT_NS: Final = 250_000
 """How far ahead of the window ``start`` is sent: ten thousand clients have acknowledged a command within 1.6 s."""
 _STARTS: Final = 5
-"""How often a step is begun: its window comes to nothing when somebody has not acknowledged it before it begins."""
+"""How often a step is begun at most: it begins anew when a client has not acknowledged the start in time."""
 _RESENDS_IN_LEAD: Final = 4
 _EASILY: Final = 1 / 3
-"""Share of a lead within which everybody has acknowledged who would have done so in half of it, too."""
+"""Share of a lead: when all have acknowledged within it, half the lead would have been enough as well."""
 _SETTLE_S: Final = 0.2
 _SETTLE_AT_MOST_S: Final = 5.0
 _TICK_NS: Final = 250_000_000
 _QUIET_S: Final = 0.5
 _QUIET_PER_CLIENT_S: Final = 0.00025
 _NOTHING_FOLLOWS: Final[frozenset[DrainEnd]] = frozenset({"complete", "marked"})
-"""How a drain ends that proves it: after any other end, data of the step may still be on its way."""
+"""Ends of a drain after which no data of the step can follow; after any other end, some may still be on its way."""
 
 Shares = Sequence[tuple[Sequence[int], FromController]]
 """Clients, and the command that is theirs."""
 
 Tick = Callable[[float, float], None]
-"""Takes the seconds since the window began and the mean rate (messages/s) that subscribers have told of so far."""
+"""Takes the seconds since the window began and the mean rate (messages/s) that subscribers have reported so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawStep:
-    """What every client said of a step, before anything is computed.
+    """What every client reported about a step, before anything is computed.
 
     ``window_ns`` is the step's start and end on the step's clock; ``silent`` are clients that are alive and did not
     report; ``agents`` says where each client was when the step began; ``last_words`` are the messages that each
-    subscriber last told of while the step went on.
+    subscriber had counted when it last reported progress in the window.
     """
 
     publishers: Mapping[int, PublisherReport]
@@ -99,7 +99,7 @@ class Phases:
         self._began = time.monotonic()
 
     def end(self, name: str) -> None:
-        """What has gone on since the phase before is called this."""
+        """Ends a phase, which began when the one before it ended."""
         now = time.monotonic()
         self.took_s.append((name, now - self._began))
         self._began = now
@@ -133,9 +133,9 @@ class Stepper:
         self._system = system
         self._ready_timeout_s = ready_timeout_s
         self._drain_max_s = drain_max_s
-        # What each subscriber's readiness was last proven for; whoever differs is probed again.
+        # What each subscriber's readiness was last proven for; a subscriber for which that has changed is probed again.
         self._proven: dict[int, tuple[object, ...]] = {}
-        # How often the lead of the next start is doubled, because it was too short for somebody.
+        # How often the lead of the next start is doubled, because it was too short for some client.
         self._doublings = 0
 
     def measure(self, plan: StepPlan, tick: Tick) -> RawStep:
@@ -182,7 +182,7 @@ class Stepper:
     def _begin(
         self, plan: StepPlan, cohort: Set[int], phases: Phases
     ) -> tuple[dict[int, int] | None, dict[int, tuple[object, ...]], Start]:
-        """Configures and starts everyone, under further epochs as long as somebody does not learn of it in time.
+        """Configures and starts all clients; under a new epoch each time some client does not acknowledge it in time.
 
         Returns what :meth:`_configure` does, what each subscriber's readiness was proven for, and the start.
 
@@ -193,12 +193,12 @@ class Stepper:
             self._controller.roster.begin(self.epoch)
             self._journal.epoch = self.epoch
             log_begin = self._configure(plan, cohort, phases)
-            # Nobody is ready for the next step until it is known that nothing of this one can follow.
+            # No subscriber is ready for the next step until it is known that no more data of this one can arrive.
             proven, self._proven = self._proven, {}
             start, missing = self._start(plan)
             if not missing:
                 return log_begin, proven, start
-            phases.end("start in vain")
+            phases.end("start that failed")
             self._journal.note(StartInVain(self.epoch, missing))
             self._doublings = min(self._doublings + 1, _STARTS - 1)
             self.epoch += 1
@@ -217,7 +217,7 @@ class Stepper:
         unproven = {c for c, proof in proofs.items() if self._proven.get(c) != proof}
         publishers, sampled = deployment.publishers, deployment.subscribers[:_SAMPLED]
         progress_s = max(1.0, (len(sampled) + len(publishers)) / _PROGRESS_A_SECOND)
-        # The others do so as often as that allows: what one told of last is all that is known of it when it dies.
+        # The others report as often as that allows: of a client that dies, its last progress is all that is known.
         seldom_s = max(1.0, len(deployment.subscribers) / _PROGRESS_A_SECOND)
         command = Configure(
             epoch=self.epoch,
@@ -252,7 +252,7 @@ class Stepper:
             shares, lambda: answers.acked("configure"), "subscribers", "take their settings", _ANSWER_WITHIN_S
         )
         phases.end("settings")
-        # Each of them has been told, and says so again if it is told again.
+        # Each of them has its command already, and answers again if the command is sent again.
         shares = [(ids, told) for ids, told in shares if told.probe]
         self._require(shares, answers.ready.keys, "subscribers", "get a probe", timeout_s, told=True)
         self._require_publishers()
@@ -262,7 +262,7 @@ class Stepper:
             return None
         if not unproven:
             return topic.offsets
-        # The log has grown by the probes, which have no acknowledgements either: they end, and it comes to rest.
+        # The log has grown by the probes, which are not acknowledged either: end them, and wait until it stops growing.
         self._end_probes(publishers, msgspec.structs.replace(command, probe=False))
         log_begin = self._settled(self._system.end_offsets())
         phases.end("end of probes")
@@ -271,8 +271,8 @@ class Stepper:
     def _end_probes(self, publishers: Sequence[int], command: Configure) -> None:
         """Has the publishers end their probes by a ``configure`` of the same epoch."""
         roster = self._controller.roster
-        # An answer to the one before that is still on its way must not be taken for one to this: the echo of a ping
-        # comes behind all of them.
+        # A late answer to the ``configure`` before must not be taken for an answer to this one: the echo of a ping
+        # arrives after all of those.
         ping = Ping(time_ns=self._clock_ns(), reply=True)
         self._require(
             [(publishers, ping)],
@@ -292,9 +292,9 @@ class Stepper:
         self._require_publishers()
 
     def _start(self, plan: StepPlan) -> tuple[Start, Set[int]]:
-        """Names the window to everyone; returns it, and those who had not acknowledged it when it began.
+        """Tells all clients when the window begins; returns it, and the clients that had not acknowledged it by then.
 
-        The publishers are told once all subscribers are known to have it: when it comes to nothing, nothing was sent.
+        The publishers learn of it only when all subscribers have: if the start fails, nothing has been sent.
         """
         deployment, answers = self._deployment, self._controller.roster.answers
         offset_ns = wall_offset_ns()
@@ -321,13 +321,13 @@ class Stepper:
                 return command, missing
         left_ns = start_ns - self._clock_ns() - offset_ns
         if left_ns >= (1 - _EASILY) * lead_ns:
-            # What held them up is over.
+            # The delay that made the lead longer is over.
             self._doublings = max(0, self._doublings - 1)
-        # What came after the beginning may have been said after it.
+        # What arrived after the window began may have been acknowledged too late.
         return command, set(deployment.publishers) if left_ns < 0 else set()
 
     def _proof(self, client: int, settings: Settings, topic: KafkaTopic | None) -> tuple[object, ...]:
-        """What a subscriber's readiness depends on: the processes at both ends, and what rebuilds their sockets."""
+        """What a subscriber's readiness depends on: both ends' processes, and settings that need new sockets."""
         roster = self._controller.roster
         present = roster.present()
         ends = [roster.hello(c).pid for c in (client, *self._deployment.publishers) if c in present]
@@ -347,16 +347,16 @@ class Stepper:
         margin_s: float = 0.0,
         every_s: float = RESEND_EVERY_S,
     ) -> Set[int]:
-        """Gives these clients their commands, again and again, until each has answered or died.
+        """Sends these clients their commands, repeatedly, until each has answered or died.
 
         Args:
-            shares: who is told what.
-            answered: who has answered so far, among others.
+            shares: which clients get which command.
+            answered: the clients that have answered so far; others may be among them.
             timeout_s: how long that may take.
-            look: called again and again meanwhile; what it raises ends the wait.
-            told: whether they have been told for the first time.
+            look: called repeatedly meanwhile; an exception that it raises ends the wait.
+            told: whether the commands have been sent once already.
             margin_s: how long it may take after the last new answer.
-            every_s: how often those who have not answered are told again.
+            every_s: how often the command is sent again to those that have not answered.
 
         Returns those that have neither answered in time nor died.
         """
@@ -413,7 +413,7 @@ class Stepper:
         self._insist(self._ask(shares, answered, timeout_s, look, told=told), len(asked), who, what, timeout_s)
 
     def _insist(self, missing: Set[int], asked: int, who: str, what: str, timeout_s: float) -> None:
-        """Gets rid of those who have not answered; raises StepError if there are any."""
+        """Evicts the clients that have not answered; raises StepError if there are any."""
         if missing:
             self._deployment.evict(missing)
             raise StepError(f"{len(missing)} of {asked} {who} did not {what} within {timeout_s:g} s: {named(missing)}")
@@ -447,13 +447,13 @@ class Stepper:
             if now_ns >= next_tick_ns:
                 next_tick_ns = now_ns + _TICK_NS
                 tick((now_ns - start_ns) / 1e9, _mean_rate(answers.progress, deployment.subscribers, start_ns))
-            # A publisher that cannot go on says so; what it sent until then is measured.
+            # A publisher that cannot go on reports an error; what it sent until then is measured.
             return now_ns >= stop_ns or any(p in answers.errors for p in deployment.publishers)
 
         self._controller.wait_until(over, math.inf)
         return start_ns, min(stop_ns, self._clock_ns() + offset_ns)
 
-    # --- what came of it ---------------------------------------------------------------------------------------------
+    # --- reports -----------------------------------------------------------------------------------------------------
 
     def _collect(
         self, plan: StepPlan, window: tuple[int, int], log_begin: Mapping[int, int] | None
@@ -462,7 +462,7 @@ class Stepper:
         deployment, answers = self._deployment, self._controller.roster.answers
         stop = Stop(epoch=self.epoch, stop_at_ns=window[1])
         self._controller.tell(deployment.subscribers, stop)
-        # A publisher that stopped early has said so with an error, and still reports what it sent.
+        # A publisher that stopped early has reported an error, and still reports what it sent.
         timeout_s = FLUSH_AT_MOST_S + _REPORT_MARGIN_S
         missing = self._ask(
             [(deployment.publishers, stop)],
@@ -474,13 +474,13 @@ class Stepper:
         self._insist(missing, len(deployment.publishers), "publishers", "report", timeout_s)
         self._require_publishers()
         if round(plan.duration_s * 1e9) > window[1] - window[0]:
-            # Only this tells a subscriber that the window has ended before the time that it knows.
+            # Only this message tells a subscriber that the window has ended earlier than planned.
             self._ask([(deployment.subscribers, stop)], lambda: answers.acked("stop"), _ANSWER_WITHIN_S, told=True)
         reports = fit_unacknowledged(answers.publisher_reports)
         end_offsets = self._system.end_offsets()
         if log_begin is not None:
             end_offsets = self._settled(end_offsets)
-            # Nobody acknowledged anything: what the broker took is what its log grew by (there is one publisher).
+            # Nothing was acknowledged: what the broker accepted is what its log grew by (there is one publisher).
             grown = sum(end_offsets.values()) - sum(log_begin.values())
             reports = {p: replace(r, acknowledged=grown) for p, r in reports.items()}
         drain_max_s = plan.duration_s + 5 if self._drain_max_s is None else self._drain_max_s
@@ -517,12 +517,12 @@ def _all_in(required: Set[int], answered: Set[int], died: Set[int]) -> bool:
 
 
 def caught_up(reports: Mapping[int, SubscriberReport], cohort: Set[int]) -> Set[int]:
-    """The subscribers that nothing of the step can reach any more; all others prove their readiness again."""
+    """The subscribers that no more data of the step can reach; all others prove their readiness again."""
     return {c for c, report in reports.items() if c not in cohort and report.drain in _NOTHING_FOLLOWS}
 
 
 def quiet_s(clients: int) -> float:
-    """How long a subscriber that misses something hears nothing before it takes the rest for lost, in seconds.
+    """How long a subscriber with missing messages receives nothing before it counts them as lost, in seconds.
 
     A publisher serves its connections in turn. At full rate and 7,680 subscribers one turn was seen to take a second,
     which is 0.13 ms for each of them; twice that is waited for, and what a scheduler may take on a small step.
@@ -538,7 +538,7 @@ def cohort_settings(plan: StepPlan) -> Settings:
 
 
 def _mean_rate(progress: Mapping[int, Progress], subscribers: range, start_ns: int) -> float:
-    """Messages/s since the start, as of when each subscriber told of it; 0 before any did."""
+    """Mean of the subscribers' messages/s between the start and their last progress; 0 before any has reported."""
     told = [
         p.messages / (p.time_ns - start_ns) * 1e9
         for client, p in progress.items()
