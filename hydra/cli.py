@@ -229,7 +229,7 @@ def agents(config: Path | None, master: str, scenario: str | None, as_json: bool
 @packing_flag
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Replace any key of the scenario.")
 def check(scenario: str, config: Path | None, **flags: Any) -> None:
-    """Say what a scenario needs of this machine, and the line that mends each shortage.
+    """Say what a scenario needs of this machine, and the command that removes each shortage.
 
     Exit code 3 if some row does not fit.
     """

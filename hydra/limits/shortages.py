@@ -1,4 +1,4 @@
-"""What a machine has too little of, and the command that changes it. Pure."""
+"""What a machine has too little of, and the command that removes the shortage. Pure."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_an_ample_machine_lacks_nothing() -> None:
         ({"pid_max": 6000, "privileged": False}, "process ids", "cannot be raised by this process", True),
     ],
 )
-def test_each_shortage_names_the_line_that_mends_it(
+def test_each_shortage_names_the_command_that_removes_it(
     change: dict[str, object], what: str, remedy: str, grave: bool
 ) -> None:
     (found,) = shortages(replace(AMPLE, **change), NEEDS)  # type: ignore[arg-type]
