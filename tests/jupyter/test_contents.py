@@ -58,7 +58,8 @@ def test_warnings_come_by_gravity_and_events_are_summed_up(tmp_path: Path) -> No
         for client in range(25):
             store.add_event(ClientExit(client, 1000 + client, -9, replaced=True), 1)
         store.add_event(Refused("wrong key", 3))
-    found = cautions(recorded.load(directory))
+    run = recorded.load(directory)
+    found = cautions(run)
     assert [(c.level, c.about) for c in found] == [
         ("fail", "60 clients"),
         ("fail", "120 clients"),
@@ -67,6 +68,7 @@ def test_warnings_come_by_gravity_and_events_are_summed_up(tmp_path: Path) -> No
         ("note", "1 × refused"),
     ]
     assert "the broker died" in found[0].text
+    assert "the broker died; go on with --resume" in markup.warnings(run).text
     assert found[3].details[0] == "step 1: client 0: pid 1000 was killed by SIGKILL, replaced"
     assert found[3].details[-1].startswith("… and 5 more")
 
