@@ -286,8 +286,8 @@ class ServerExit(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class StartInVain(Event):
-    """Somebody had not acknowledged a step's start when it came: the step is begun anew."""
+class StartUnacknowledged(Event):
+    """Clients had not acknowledged a step's start in time: the step begins anew under the next epoch."""
 
     kind = "start"
     level = Level.NOTE
@@ -363,7 +363,7 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     *(RunBegan, RunDone, RunFailed, Resumed, SystemFact, Refused, Revived, HydraWarning),
     *(Launched, Present, Evicted, LaunchedElsewhere, ClientExit, GroupExit, ClientError),
     *(ServersUp, ServersAgain, ServerExit),
-    *(StartInVain, WindowOpened, PhasesTimed, StepStored, StepMeasured),
+    *(StartUnacknowledged, WindowOpened, PhasesTimed, StepStored, StepMeasured),
 )
 _BY_KIND: Final = {event.kind: event for event in EVENTS}
 

@@ -1,7 +1,7 @@
 """One scenario from start to end.
 
 Check, place, wait until ready; then for every step the sweep asks for: configure, start, stop, drain, collect, store;
-tear down. Whatever happens, everything that was measured is kept, and no process or file of the run is left.
+tear down. Whatever happens, everything that was measured is kept, and no process or temporary file is left.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from hydra.control.bounded import fit_unacknowledged
 from hydra.control.controller import Controller
 from hydra.control.outstanding import RESEND_EVERY_S, Outstanding
 from hydra.errors import StepError
-from hydra.events.happened import ClientError, PhasesTimed, StartInVain, WindowOpened
+from hydra.events.happened import ClientError, PhasesTimed, StartUnacknowledged, WindowOpened
 from hydra.events.journal import Journal
 from hydra.events.words import named
 from hydra.model import DrainEnd, PublisherReport, Settings, StepPlan, SubscriberReport
@@ -159,7 +159,7 @@ class Stepper:
         phases.end("lead and window")
         publishers = self._collect(plan, window, log_begin)
         phases.end("reports")
-        self._journal.note(PhasesTimed(epoch, phases.took_s))
+        self._journal.note(PhasesTimed(epoch, tuple(phases.took_s)))
         if not any(report.stopped_early for report in publishers.values()):
             # (A publisher that stopped early begins the next step with a new socket.)
             self._proven = {c: proven[c] for c in caught_up(answers.subscriber_reports, cohort) if c in proven}
@@ -199,7 +199,7 @@ class Stepper:
             if not missing:
                 return log_begin, proven, start
             phases.end("start that failed")
-            self._journal.note(StartInVain(self.epoch, missing))
+            self._journal.note(StartUnacknowledged(self.epoch, missing))
             self._doublings = min(self._doublings + 1, _STARTS - 1)
             self.epoch += 1
         self._deployment.evict(missing)
