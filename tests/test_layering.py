@@ -22,6 +22,7 @@ TIERS = {
     # Lowest first. A room uses rooms of lower tiers and of its own.
     "nouns": ["hydra", "hydra.model", "hydra.errors"],
     "pure": [
+        "hydra.events",
         "hydra.columns",
         "hydra.sweep",
         "hydra.measure",
@@ -70,7 +71,7 @@ NAMES = {
 ONLY = {
     "hydra.jupyter": {
         *("hydra.jupyter", "hydra.model", "hydra.errors"),
-        *("hydra.results", "hydra.measure", "hydra.sweep", "hydra.columns"),
+        *("hydra.results", "hydra.measure", "hydra.sweep", "hydra.columns", "hydra.events"),
     },
 }
 """All that a room may use of hydra."""
@@ -97,6 +98,7 @@ IMPURE = [
 IMPURE_ON_PURPOSE = {
     ("hydra.wire.clock", "time"),  # the one place that reads the clock that both ends share
     ("hydra.wire.clock", "pathlib"),
+    ("hydra.events.happened", "signal"),  # the names of signals
     ("hydra.measure.resources", "psutil"),  # the sampler reads the host's totals when asked; the rest is pure
 }
 
