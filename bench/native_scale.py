@@ -47,8 +47,8 @@ def measure(clients: int, packed: int, rate: float) -> dict[str, float]:
         with RunStore.open(out) as store:
             (row,) = store.results()
             said: dict[str, list[str]] = defaultdict(list)
-            for _, _, kind, text in store.events():
-                said[kind].append(text)
+            for event in store.events():
+                said[event.kind].append(event.text)
     first, then = (_seconds(text) for text in said["phases"])  # the warm-up's and the step's
     present = float(re.findall(r"after ([0-9.]+) s", said["present"][0])[0])
     stored = float(re.findall(r": ([0-9.]+) s", said["stored"][0])[0])

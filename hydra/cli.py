@@ -122,7 +122,7 @@ def agents(config: Path | None, master: str, scenario: str | None, as_json: bool
 @packing_flag
 @set_flag
 def check(scenario: str, config: Path | None, **_: Any) -> None:
-    """Say what a scenario needs of this machine, and the line that mends each shortage.
+    """Say what a scenario needs of this machine, and the command that removes each shortage.
 
     Exit code 3 if some row does not fit.
     """

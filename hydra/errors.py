@@ -65,11 +65,13 @@ class RunDirectoryError(UsageError):
     """The run directory cannot be used: it exists, is not writable, or holds no run."""
 
 
+class UnreadableRunError(RunDirectoryError):
+    """A run is there and cannot be read; ``brief`` says why for a reader who knows which run it is."""
+
+    def __init__(self, what: str, brief: str, remedy: str) -> None:
+        super().__init__(what, remedy)
+        self.brief = brief
+
+
 class StepError(HydraError):
     """One step cannot be measured; its row is kept with this reason and the run goes on."""
-
-
-class InterruptedRunError(HydraError):
-    """Ctrl-C: everything measured so far is kept."""
-
-    exit_code = EXIT_INTERRUPTED

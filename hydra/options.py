@@ -193,7 +193,7 @@ run_flags = flags(
         "fail_if",
         multiple=True,
         metavar="EXPR",
-        help=f"Exit with 3 if a row's figure is so, such as '{LOSS} > 0.5'; takes every column of numbers.",
+        help=f"Exit with 3 if this is true of a row, such as '{LOSS} > 0.5'; any column of numbers can be compared.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON instead of the table."),
     click.option("--quiet", is_flag=True, help="Print warnings and the table only."),

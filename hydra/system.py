@@ -13,6 +13,7 @@ import click
 from hydra.columns.column import Column as Column
 from hydra.columns.column import ReportColumn as ReportColumn
 from hydra.columns.step import BATCH
+from hydra.events.warnings import HydraWarning
 from hydra.model import Figure, Role, Scenario, ServerSpec, Settings, value_of
 
 Waiting = Callable[[Callable[[], bool], float], bool]
@@ -165,7 +166,7 @@ class System(Protocol):
     def metadata(self) -> dict[str, str]:
         """What to record of it: versions, its configuration, no secrets."""
 
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[HydraWarning]:
         """What the user has to know of it and was not told yet; empties the list."""
 
     def close(self) -> None:

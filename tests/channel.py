@@ -12,6 +12,7 @@ import msgspec
 
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
+from hydra.events.journal import Journal
 from hydra.model import Figure, Histogram, LedgerCounts, ProcessUsage, PublisherReport, Settings, SubscriberReport
 from hydra.run.deployment import Deployment
 from hydra.run.step import Stepper
@@ -82,7 +83,7 @@ class Channel:
             cast(SystemSpec, self),
             30.0,
             drain_max_s,
-            lambda *_: None,
+            Journal(lambda *_: None, lambda _: None),
             epoch=1,
             clock_ns=lambda: self.now_ns,
         )

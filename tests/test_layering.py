@@ -23,6 +23,7 @@ TIERS = {
     # Lowest first. A room uses rooms of lower tiers and of its own.
     "nouns": ["hydra", "hydra.model", "hydra.errors"],
     "pure": [
+        "hydra.events",
         "hydra.columns",
         "hydra.sweep",
         "hydra.measure",
@@ -81,7 +82,7 @@ CHANNEL = {
 ONLY = {
     "hydra.jupyter": {
         *("hydra.jupyter", "hydra.model", "hydra.errors"),
-        *("hydra.results", "hydra.measure", "hydra.sweep", "hydra.columns"),
+        *("hydra.results", "hydra.measure", "hydra.sweep", "hydra.columns", "hydra.events"),
     },
 }
 """All that a room may use of hydra."""
@@ -108,6 +109,7 @@ IMPURE = [
 IMPURE_ON_PURPOSE = {
     ("hydra.wire.clock", "time"),  # the one place that reads the clock that both ends share
     ("hydra.wire.clock", "pathlib"),
+    ("hydra.events.happened", "signal"),  # the names of signals
     ("hydra.measure.resources", "psutil"),  # the sampler reads the host's totals when asked; the rest is pure
 }
 

@@ -7,8 +7,7 @@ refused by every operator except UNLIKE.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, cast, get_args
 
 from hydra.model import Agent, Constraint, Operator
@@ -78,18 +77,13 @@ def value_of(agent: Agent, field: str) -> str | None:
     return agent.attributes.get(field)
 
 
-def tally(field: str, agents: Iterable[Agent]) -> Counter[str | None]:
-    """How many groups run per value of ``field``, given the agent of each running group."""
-    return Counter(value_of(agent, field) for agent in agents)
-
-
 def permits(constraint: Constraint, agent: Agent, running: Mapping[str | None, int]) -> bool:
     """Whether one more group of a role may run on the agent.
 
     Args:
         constraint: one that ``check`` accepts.
         agent: where it would run.
-        running: groups of the same role that run already, per value of the constraint's field (``tally``). Empty
+        running: groups of the same role that run already, per value of the constraint's field. Empty
             leaves what the constraint demands of the agent itself.
     """
     value = value_of(agent, constraint.field)

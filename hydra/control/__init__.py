@@ -1,4 +1,4 @@
-"""How clients are told: the control channel's messages, keys and sockets."""
+"""The control channel between the controller and its clients: both ends, keys and sockets."""
 
 from typing import Final
 

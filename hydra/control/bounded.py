@@ -1,4 +1,4 @@
-"""Lists of which a message holds only so many entries: where the others go, so that nothing vanishes. Pure."""
+"""Lists of which a message holds a limited number of entries: how the rest is joined to those, not dropped. Pure."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MAX_FINISH_RANGES_BYTES: Final = MAX_MESSAGE_BYTES // 2
 
 
 def join_beyond(ranges: Sequence[SequenceRange], most: int) -> tuple[list[SequenceRange], bool]:
-    """At most so many ranges (1 or more), and whether the last ones became one for it.
+    """At most ``most`` ranges (1 or more), and whether the last ones had to be joined into one.
 
-    What lies between those is then not expected of a subscriber, and counts as extra.
+    Messages between joined ranges are then not expected of a subscriber, and count as extra if they come.
     """
     if len(ranges) <= most:
         return list(ranges), False
@@ -27,9 +27,9 @@ def join_beyond(ranges: Sequence[SequenceRange], most: int) -> tuple[list[Sequen
 
 
 def add_absence(absent: list[tuple[int, int]], begin_ns: int, end_ns: int) -> None:
-    """Takes in the next interval of a subscriber's absence.
+    """Adds the next interval of a subscriber's absence.
 
-    A list that is full joins it to its last one: what was present between the two counts as absent, and nothing absent
+    When the list is full, it is joined to the last one: the time between the two then counts as absent, and no absence
     is left out.
     """
     end_ns = max(begin_ns, end_ns)
@@ -42,7 +42,7 @@ def add_absence(absent: list[tuple[int, int]], begin_ns: int, end_ns: int) -> No
 def fit_unacknowledged(reports: Mapping[int, PublisherReport]) -> dict[int, PublisherReport]:
     """The publishers' reports with so few unacknowledged ranges that one ``finish`` holds those of all of them.
 
-    Clients ignore a longer message. Reports whose ranges were joined for it say so.
+    Clients ignore a longer message. Reports whose ranges were joined are marked as such.
     """
     most = MAX_UNACKNOWLEDGED_RANGES
     while True:

@@ -38,7 +38,7 @@ _HELLO_EVERY_NS: Final = round(RESEND_EVERY_S * 1e9)
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a connection says of itself in ``hello``."""
+    """What a connection reports about itself in ``hello``."""
 
     ids: Sequence[int]
     role: GroupRole
@@ -51,17 +51,15 @@ class Identity:
 
 
 class ControlClient:
-    """Dials the controller and exchanges messages with it.
+    """Connects to the controller and exchanges messages with it.
 
     Attributes:
         socket: for polling beside a data socket; ``POLLIN`` means that :meth:`receive` may have something.
         context: the process's only ZeroMQ context.
-        rejected: frames from the controller that were no messages of this protocol, or for somebody else.
     """
 
     def __init__(self, credentials: Credentials, identity: Identity) -> None:
         self.identity = identity
-        self.rejected = 0
         self._ids = frozenset(identity.ids)
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
         self.socket = self.context.socket(zmq.DEALER)
@@ -97,9 +95,9 @@ class ControlClient:
     def send(self, message: FromClient) -> None:
         """Sends a message; its ``seq`` is set here. Never waits.
 
-        A wait for a controller that has vanished would never end. So the queue has no high-water mark: it grows until
-        the silence has been too long. A message is lost where libzmq has given the connection up; then there is
-        nothing but silence either.
+        To wait for a controller that is gone would never end. So the queue has no high-water mark: it grows until the
+        controller has been silent for too long and the client exits. A message is lost if libzmq has closed the
+        connection; the controller is silent then as well.
         """
         self._seq += 1
         with contextlib.suppress(zmq.Again):
@@ -108,8 +106,8 @@ class ControlClient:
     def receive(self, timeout_s: float) -> FromController | None:
         """The next message, waiting at most ``timeout_s`` for it; None if there is none.
 
-        Pings are answered and a welcome is taken note of before it is handed on. Before the welcome it says hello
-        again when that is due, and waits no longer than until then.
+        Pings are answered, and a welcome is recorded, before they are returned. Before the welcome, hello is sent again
+        when that is due, and the wait is no longer than until then.
         """
         if not self._welcomed:
             timeout_s = min(timeout_s, self._introduce())
@@ -123,10 +121,8 @@ class ControlClient:
         try:
             message = decode_from_controller(frame)
         except ProtocolError:
-            self.rejected += 1
             return None
         if message.ids and not self._ids.intersection(message.ids):
-            self.rejected += 1
             return None
         if isinstance(message, Quit) and self._meant_for_an_earlier_one(message):
             return None
@@ -142,7 +138,7 @@ class ControlClient:
         return not self.identity.warden and named is not None and self.identity.incarnation > named
 
     def _introduce(self) -> float:
-        """Says hello if that is due; seconds until it is due again."""
+        """Sends hello if that is due; returns the seconds until it is due again."""
         now_ns = time.monotonic_ns()
         if now_ns >= self._hello_due_ns:
             self._hello_due_ns = now_ns + _HELLO_EVERY_NS
@@ -150,18 +146,18 @@ class ControlClient:
         return (self._hello_due_ns - now_ns) / 1e9
 
     def acknowledge(self, epoch: int, command: str, ids: Sequence[int] = (), *, echo: int = 0) -> None:
-        """Says that a command took effect, for these clients or all that this connection carries."""
+        """Confirms that a command took effect, for these clients or all clients of this connection."""
         named = list(ids or self.identity.ids)
         self.send(Ack(ids=named, seq=1, epoch=epoch, command=command, time_ns=time.monotonic_ns(), echo=echo))
 
     def silent(self) -> bool:
-        """Whether the controller has been silent for longer than it said it ever would be."""
+        """Whether the controller has been silent for longer than its welcome allowed."""
         if not self._silence_ns or time.monotonic_ns() - self._heard_ns <= self._silence_ns:
             return False
-        # A process that was kept from running has not been silent to: its pings may be waiting.
+        # If this process was stopped or had no CPU, pings may have arrived that it has not read yet.
         return not self.socket.poll(0)
 
     def close(self) -> None:
-        """Closes the channel; what was sent is given a second to leave."""
+        """Closes the channel; messages that were sent get a second to leave the socket."""
         self.socket.close()
         self.context.term()

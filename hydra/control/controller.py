@@ -1,4 +1,4 @@
-"""The controller's end of the channel: one ROUTER socket, served by whoever waits for something."""
+"""The controller's end of the channel: one ROUTER socket, served while the run waits for something."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from hydra.errors import StepError
 from hydra.wire.messages import MAX_MESSAGE_BYTES, FromController, Ping, Quit, Welcome, encode
 
 _PING_EVERY_NS: Final = 10_000_000_000
-"""A third of the silence that clients bear by default. Each ping wakes every client: it is not for free."""
+"""A third of the silence after which a client exits by default; not more often, as each ping wakes every client."""
 _QUIT_AGAIN_NS: Final = round(RESEND_EVERY_S * 1e9)
 _QUITS: Final = 5
-"""How often a client is told to quit that does not hang up."""
+"""How often a client that stays connected is told to quit."""
 _DRAIN_AT_MOST: Final = 2000
 _BACKLOG: Final = 4096
 _REFUSED_HANDSHAKES: Final = (
@@ -38,7 +38,7 @@ class Controller:
 
     Attributes:
         roster: who is there and what they answered.
-        environment: what a group needs in its environment to dial in (holds the run's client key).
+        environment: what a group needs in its environment to connect (holds the run's client key).
         undeliverable: messages that the socket could not take (peer gone, its queue full).
     """
 
@@ -58,7 +58,8 @@ class Controller:
         self._socket.router_mandatory = 1
         self._socket.router_handover = 1
         self._socket.sndhwm = 1000
-        # Twice the protocol's limit, so that a message somewhat too long is refused by name rather than by a hang-up.
+        # Twice the protocol's limit: a message that is a little too long is refused with its reason, not by a closed
+        # connection.
         self._socket.maxmsgsize = 2 * MAX_MESSAGE_BYTES
         self._socket.linger = 1000
         self._monitor = self._socket.get_monitor_socket(_REFUSED_HANDSHAKES)
@@ -124,7 +125,7 @@ class Controller:
     def quit(self, ids: Sequence[int] | None = None) -> None:
         """Tells these clients, or everyone, to exit.
 
-        Nobody answers that: whoever is named is told again every 2 s while its connection lasts, a few times at most.
+        There is no answer to that: the command is sent again every 2 s to those still connected, a few times at most.
         """
         if ids is None:
             self.broadcast(Quit())
@@ -143,7 +144,7 @@ class Controller:
             self._send(identity, encode(Quit(ids=list(ids), incarnation=incarnation)))
 
     def close(self) -> None:
-        """Closes the channel; what was sent is given a second to leave."""
+        """Closes the channel; messages that were sent get a second to leave the socket."""
         if self._socket.closed:
             return
         self._socket.disable_monitor()
@@ -166,7 +167,7 @@ class Controller:
         ]
 
     def _quit_again(self) -> None:
-        # Who has left has hung up, which is no loss.
+        # A client that has exited cannot be reached, which is as it should be.
         self._leaving = [(identity, frame) for identity, frame in self._leaving if self._reaches(identity, frame)]
         self._next_quit_ns = time.monotonic_ns() + _QUIT_AGAIN_NS
         self._quits_left -= 1
@@ -196,7 +197,7 @@ class Controller:
         return True
 
     def _receive(self) -> None:
-        # Bounded, so that a flood of messages cannot keep handshakes and pings waiting.
+        # Limited, so that very many messages cannot delay handshakes and pings.
         for _ in range(_DRAIN_AT_MOST):
             try:
                 frames = self._socket.recv_multipart(zmq.NOBLOCK)

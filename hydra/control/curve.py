@@ -1,4 +1,4 @@
-"""The keys of a run: CURVE pairs made for it and worth nothing after it."""
+"""The keys of a run: CURVE pairs that are made for it and useless after it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a client needs to dial in."""
+    """What a client needs to connect to the controller."""
 
     endpoint: str
     server_public: str

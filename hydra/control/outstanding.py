@@ -1,4 +1,4 @@
-"""Whose answer to a command is awaited, whom to give it again, and for how long. No sockets, no clock."""
+"""Which clients have not answered a command, when to send it again, and when to give up. No sockets, no clock."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Iterable, Set
 from typing import Final
 
 RESEND_EVERY_S: Final = 2.0
-"""How often anything that may have been lost on the channel is said again, on both of its ends."""
+"""How often a message that may have been lost on the channel is sent again, by both of its ends."""
 _AT_A_TIME: Final = 100
 _AT_A_TIME_IN_SILENCE: Final = 1_000
 _BYTES_AT_A_TIME: Final = 16_000_000
-"""What a round takes of the network and of the controller's time, whatever the command holds: 1,000 of 16 kB."""
+"""Limit for the network and the controller's time in one round, however long the command is: 1,000 of 16 kB."""
 
 
 class Outstanding:
     """Clients that were given a command and have not answered it.
 
-    A command or its answer may be lost, so it is given again. Ten thousand clients may well take longer than that to
-    answer, and must not be kept from it: while answers keep coming, only a hundred clients are told again at a time,
-    in turn; when nobody has answered for 2 s, a thousand, or fewer of a long command: a drain is quiet as well, without
-    anything lost.
+    A command or its answer may be lost, so the command is sent again. Ten thousand clients may need longer than that to
+    answer, and must not be slowed down: while answers arrive, only a hundred clients at a time get it again, in turn;
+    when no answer has come for 2 s, a thousand, or fewer if the command is long. During a drain no answers come either,
+    though nothing was lost.
 
     Arguments:
-        clients: whom the command was given to.
+        clients: those that the command was sent to.
         now_s: when, on the clock of all later calls, in seconds.
         timeout_s: how long to wait for all answers.
-        margin_s: the wait is never over before nobody has answered for so long.
-        every_s: how often the command is given again.
+        margin_s: the wait goes on at least until no answer has come for this long.
+        every_s: how often the command is sent again.
         command_bytes: the length of the command.
     """
 
@@ -40,7 +40,7 @@ class Outstanding:
         every_s: float = RESEND_EVERY_S,
         command_bytes: int = 1,
     ) -> None:
-        self._waiting = list(clients)  # whoever is to be told again first comes first
+        self._waiting = list(clients)  # in the order in which they get it again
         self._margin_s = margin_s
         self._every_s = every_s
         self._affordable = max(1, _BYTES_AT_A_TIME // command_bytes)
@@ -50,22 +50,22 @@ class Outstanding:
         self._heard_s = now_s
 
     def heard(self, answers: int, now_s: float) -> None:
-        """So many have answered by now: if they are more than the last time, the wait goes on for the margin."""
+        """Takes how many have answered by now; if they are more than the last time, the wait goes on for the margin."""
         if answers > self._answers:
             self._answers = answers
             self._heard_s = now_s
             self._deadline_s = max(self._deadline_s, now_s + self._margin_s)
 
     def over(self, now_s: float) -> bool:
-        """Whether those who have not answered are given up."""
+        """Whether to stop waiting for those that have not answered."""
         return now_s >= self._deadline_s
 
     def again(self, answered: Set[int], gone: Set[int], now_s: float) -> list[int]:
-        """The clients to give the command again now; none while that is not due.
+        """The clients to send the command to again now; none while that is not due.
 
         Args:
-            answered: who has answered.
-            gone: who never will.
+            answered: those that have answered.
+            gone: those that never will.
             now_s: the time.
         """
         if now_s < self._due_s:

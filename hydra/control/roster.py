@@ -1,7 +1,6 @@
-"""Who is on the control channel and what each client has answered in the current epoch. No sockets, no clock.
+"""Which clients are connected and what each has answered in the current epoch. No sockets, no clock.
 
-Every frame that changes anything passes :meth:`Roster.receive`; a frame that may not is refused, counted by reason
-and forgotten.
+Every frame passes :meth:`Roster.receive`; one that breaks a rule is refused, counted by its reason and dropped.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """The end of a process: the clients that it carried, and how (None: nobody has said).
+    """The end of a process: the clients in it, and its exit status (None: not known).
 
-    ``replaced``: whether another follows. ``present``: whether it carried them until then; a process that was being
-    ended by us, or had not said hello yet, did not.
+    ``replaced``: whether a new process takes its place. ``present``: whether its clients counted as connected until
+    then; those of a process that we were ending, or that had not said hello yet, did not.
     """
 
     ids: list[int]
@@ -56,7 +55,7 @@ class Exit:
 
 @dataclass(slots=True)
 class EpochAnswers:
-    """What came in about one epoch."""
+    """What has been received about one epoch."""
 
     epoch: int
     acks: dict[str, set[int]] = field(default_factory=dict)
@@ -75,7 +74,7 @@ class EpochAnswers:
         return self.acked("configure") & self.ready.keys()
 
     def forget(self, command: str, clients: Iterable[int]) -> None:
-        """These clients are told this command once more, and are to acknowledge it anew."""
+        """Drops these clients' acknowledgements: they get the command once more and have to acknowledge it again."""
         self.acks.get(command, set()).difference_update(clients)
 
 
@@ -86,7 +85,6 @@ class Roster:
         answers: of the current epoch; :meth:`begin` starts a new one.
         refused: frames that changed nothing, by reason.
         pongs: a client's last answer to a ping: what it echoed and its clock (ns).
-        exits: deaths that have become known and nobody took yet (:meth:`take_exits`).
     """
 
     def __init__(self) -> None:
@@ -98,12 +96,12 @@ class Roster:
         self._clients: dict[int, Connection] = {}
         self._wardens: dict[str, Connection] = {}
         self._exits: list[Exit] = []
-        # The pid of each client's last process that is known to have ended, and whether it is known how.
+        # The pid of each client's last process that has ended, and whether its exit status is known.
         self._last_exits: dict[int, tuple[int, bool]] = {}
         # That of each client's next process, where one has ended.
         self._next_incarnations: dict[int, int] = {}
 
-    # --- what the runner says --------------------------------------------------------------------------------------
+    # --- commands of the runner --------------------------------------------------------------------------------------
 
     def expect(self, group: str, ids: Iterable[int]) -> None:
         """Admits clients with these ids; a hello of any other id, or from another group, is refused."""
@@ -111,14 +109,14 @@ class Roster:
             self._expected[client] = group
 
     def disconnect(self, ids: Iterable[int]) -> None:
-        """The processes of these clients are being ended; others with their ids may dial in."""
+        """The processes of these clients are being ended; new ones with the same ids may connect."""
         for client in ids:
             connection = self._clients.pop(client, None)
             if connection is not None and not any(self._clients.get(c) is connection for c in connection.ids):
                 self._connections.pop(connection.identity, None)
 
     def forget(self, ids: Collection[int]) -> None:
-        """These clients are gone for good; their connections are no longer addressed."""
+        """These clients will not come back; nothing is sent to their connections any more."""
         self.disconnect(ids)
         for client in ids:
             self._last_exits.pop(client, None)
@@ -130,7 +128,7 @@ class Roster:
                 self._connections.pop(warden.identity, None)
 
     def begin(self, epoch: int) -> None:
-        """Starts a new epoch; answers of older ones change nothing from now on."""
+        """Starts a new epoch; answers about older ones are ignored from now on."""
         self.answers = EpochAnswers(epoch)
 
     def take_exits(self) -> list[Exit]:
@@ -138,7 +136,7 @@ class Roster:
         exits, self._exits = self._exits, []
         return exits
 
-    # --- what the runner asks --------------------------------------------------------------------------------------
+    # --- questions of the runner -------------------------------------------------------------------------------------
 
     def present(self) -> Set[int]:
         """Clients that have said hello and are not known to be dead."""
@@ -154,7 +152,7 @@ class Roster:
         return None if connection is None else connection.identity
 
     def hello(self, client: int) -> Hello:
-        """What this client said of itself; KeyError if it has not."""
+        """The client's hello; KeyError if there was none."""
         return self._clients[client].hello
 
     def incarnation(self, client: int) -> int:
@@ -179,7 +177,7 @@ class Roster:
         """The identity of every connection, wardens included."""
         return list(self._connections)
 
-    # --- what the peers say ----------------------------------------------------------------------------------------
+    # --- frames from peers -------------------------------------------------------------------------------------------
 
     def receive(self, identity: bytes, frame: bytes) -> Hello | None:
         """Takes one frame from a peer; returns a hello that is to be welcomed: a new one, or one said again."""
@@ -224,7 +222,7 @@ class Roster:
                 self.refused["duplicate_hello"] += 1
                 return None
             for holder in holders:
-                # Its process is gone, with all the clients that it carried; that its warden told so may have been lost.
+                # The old process is gone with all its clients; the warden's message about that may have been lost.
                 self._connections.pop(holder.identity, None)
                 carried = sorted(client for client in holder.ids if self._clients.get(client) is holder)
                 for client in carried:
@@ -236,7 +234,7 @@ class Roster:
         return hello
 
     def _hello_again(self, known: Connection, hello: Hello) -> Hello | None:
-        """A peer that has not heard its welcome says the same once more."""
+        """A peer that has not received its welcome repeats its hello."""
         if msgspec.structs.replace(hello, seq=known.hello.seq) != known.hello:
             self.refused["repeated_hello"] += 1
         elif hello.seq <= known.last_seq:
@@ -255,12 +253,12 @@ class Roster:
         elif connection.hello.warden and not isinstance(message, Error):
             self.refused["not_for_a_warden"] += 1
         elif isinstance(message, Error) and message.epoch == 0:
-            # It concerns no epoch at all; it is kept for the user.
+            # It belongs to no epoch; it is kept for the user.
             self.answers.errors.update(dict.fromkeys(message.ids, message.message))
         elif message.epoch > self.answers.epoch:  # type: ignore[union-attr]  # a Hello never comes here
             self.refused["out_of_epoch"] += 1
         elif message.epoch < self.answers.epoch:  # type: ignore[union-attr]
-            pass  # it comes late, perhaps for the second time
+            pass  # it is late, or a repetition
         else:
             self._answer(message)
 
@@ -295,14 +293,14 @@ class Roster:
         if not connection.hello.warden:
             self.refused["not_a_warden"] += 1
             return
-        # Those that another group has by now are somebody else: its old process concerns nobody any more.
+        # Ids that now belong to another group are new clients: the end of their old process does not matter any more.
         ids = [client for client in message.ids if self._expected.get(client) == connection.hello.group]
         present = False
         for client in ids:
             after = message.incarnation + 1
             self._next_incarnations[client] = max(after, self._next_incarnations.get(client, 0))
             holder = self._clients.get(client)
-            # The replacement may have said hello before its forerunner's death was told.
+            # The replacement may have said hello before the message about its predecessor's death came.
             if holder is not None and holder.hello.pid == message.pid:
                 present = True
                 del self._clients[client]
@@ -310,9 +308,9 @@ class Roster:
         self._ended(Exit(ids, message.pid, message.status, message.replaced, present))
 
     def _ended(self, exit_: Exit) -> None:
-        """Takes note of a death, once: it may be told again.
+        """Records a death once, however often the message about it comes.
 
-        One that is known from the replacement is taken note of a second time when its cause is told.
+        A death that is known from the replacement's hello is recorded a second time when its cause arrives.
         """
         known = (exit_.pid, True), (exit_.pid, exit_.status is not None)
         if any(self._last_exits.get(client) not in known for client in exit_.ids):

@@ -1,4 +1,4 @@
-"""Waits that end when they are due, though polls count in whole milliseconds."""
+"""Waits that end on time, although polls take whole milliseconds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def wait(
 ) -> None:
     """Waits until something comes, for at most ``timeout_s``.
 
-    The last part of a millisecond is slept: what comes meanwhile is found when it is over.
+    The last fraction of a millisecond is slept: what arrives in it is found after it.
 
     Args:
         poll: waits for at most so many ms, and says whether something came.

@@ -2,51 +2,41 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
+from hydra.events.event import Level, StoredEvent
+from hydra.events.happened import level_of, summary_of
+from hydra.events.warnings import HydraWarning, RunEndedBadly, RunIncomplete
 from hydra.jupyter.recorded import Run
 from hydra.model import StepPlan, value_of
 from hydra.results.tables import headings
 from hydra.sweep import Row
 
-Level = Literal["fail", "loss", "note"]
-ORDER: Final[tuple[Level, ...]] = ("fail", "loss", "note")
-
-ORDINARY: Final = frozenset({"window", "launch", "present", "phases", "stored", "fact", "failed"})
-"""Kinds of events that belong to every run; whatever else happened is told, and why it failed
-stands at the top."""
-
-KINDS: Final = {
-    "client_exit": "clients that ended in mid-run",
-    "client_error": "errors that clients reported",
-    "group_exit": "groups that ended in mid-run",
-    "evict": "clients that did not answer",
-    "refused": "peers and messages that the controller refused",
-    "resumed": "the run was resumed",
-    "revive": "the system under test was brought up again",
-}
+_ORDER: Final = tuple(Level)
 _MOST_DETAILS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Caution:
-    """One warning: what it is about, what it says, and single occurrences if it sums them up."""
+    """One warning: what it is about, what it says, what to try, and single occurrences if it sums them up."""
 
     level: Level
     about: str
     text: str
+    remedy: str = ""
     details: tuple[str, ...] = ()
 
 
 def cautions(run: Run) -> list[Caution]:
     """The run's warnings: how it ended, rows by gravity, then what happened on the way."""
-    of_rows = [c for row, notes in zip(run.rows, run.notes, strict=True) for c in _of_row(run, row, notes)]
-    of_rows.sort(key=lambda c: ORDER.index(c.level))
-    of_rates = [Caution("loss", "The rates", run.earlier)] if run.earlier else []
-    return [*_of_the_end(run), *of_rates, *of_rows, *_of_events(run)]
+    of_rows = [
+        _caution(name_of(run, row), note) for row, notes in zip(run.rows, run.notes, strict=True) for note in notes
+    ]
+    of_rows.sort(key=lambda c: _ORDER.index(c.level))
+    of_rates = [_caution("The rates", run.earlier)] if run.earlier else []
+    return [*_of_the_end(run), *of_rates, *of_rows, *_of_events(run.events)]
 
 
 def name_of(run: Run, row: Row) -> str:
@@ -56,43 +46,30 @@ def name_of(run: Run, row: Row) -> str:
     return ", ".join([f"{row.get('clients')} clients", *varied])
 
 
+def _caution(about: str, warning: HydraWarning) -> Caution:
+    return Caution(warning.level, about, warning.text, warning.remedy)
+
+
 def _of_the_end(run: Run) -> Iterator[Caution]:
-    how = {
-        "finished": "",
-        "interrupted": "it was interrupted",
-        "failed": f"it could not go on: {run.error}" if run.error else "it could not go on",
-        "": "it was killed, or it still goes on",
-    }
-    why = how.get(run.ended, f"it ended as {run.ended!r}")
     if run.coming is not None:
-        ahead = f"the sweep would go on with {_plan(run, run.coming)}"
-        yield Caution("fail", "The run is not complete", "; ".join(filter(None, (why, ahead))))
-    elif why:
-        yield Caution("fail", "The run did not end well", f"{why}, after its last step")
+        yield _caution("The run is not complete", RunIncomplete(run.ended, run.error, _plan(run, run.coming)))
+    elif run.ended != "finished":
+        yield _caution("The run did not end well", RunEndedBadly(run.ended, run.error))
 
 
 def _plan(run: Run, plan: StepPlan) -> str:
     return name_of(run, {"clients": plan.clients, **{v: value_of(plan.settings, v) for v in run.scenario.sweep.vary}})
 
 
-def _of_row(run: Run, row: Row, notes: list[str]) -> Iterator[Caution]:
-    for note in notes:
-        level: Level = "note"
-        if note.startswith(("FAILED", "SKIPPED")):
-            level = "fail"
-        elif note.startswith("LOSS"):
-            level = "loss"
-        yield Caution(level, name_of(run, row), note)
-
-
-def _of_events(run: Run) -> Iterator[Caution]:
-    kinds = Counter(kind for _, _, kind, _ in run.events if kind not in ORDINARY)
-    for kind, count in kinds.items():
-        details = [
-            f"step {epoch}: {detail}" if epoch is not None else detail
-            for _, epoch, happened, detail in run.events
-            if happened == kind
-        ]
+def _of_events(events: list[StoredEvent]) -> Iterator[Caution]:
+    """What did not have to happen, by kind."""
+    kinds: dict[str, list[StoredEvent]] = {}
+    for event in events:
+        if level_of(event.kind) != Level.ROUTINE:
+            kinds.setdefault(event.kind, []).append(event)
+    for kind, happened in kinds.items():
+        details = [f"step {e.epoch}: {e.text}" if e.epoch is not None else e.text for e in happened]
+        count = len(happened)
         if count > _MOST_DETAILS:
             details = [*details[:_MOST_DETAILS], f"… and {count - _MOST_DETAILS} more, in the table events of run.db"]
-        yield Caution("note", f"{count} × {kind}", KINDS.get(kind, "see the details"), tuple(details))
+        yield Caution(level_of(kind), f"{count} × {kind}", summary_of(kind), details=tuple(details))

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
+from hydra.events.happened import SystemFact
+from hydra.events.warnings import HydraWarning
 from hydra.jupyter.cautions import Caution, cautions
 from hydra.jupyter.recorded import Run
 from hydra.model import SHARED, Figure, value_of
@@ -62,7 +64,8 @@ def warnings(run: Run) -> Html:
 
 
 def _caution(caution: Caution) -> str:
-    text = f"<strong>{escape(caution.about)}</strong>: {escape(caution.text)}"
+    said = f"{caution.text}; {caution.remedy}" if caution.remedy else caution.text
+    text = f"<strong>{escape(caution.about)}</strong>: {escape(said)}"
     if caution.details:
         items = "".join(f"<li>{escape(d)}</li>" for d in caution.details)
         text = f"<details><summary>{text}</summary><ul>{items}</ul></details>"
@@ -88,7 +91,7 @@ def facts(run: Run) -> Html:
         "Limits": escape(_pairs(limits)),
         "Cluster": escape(str(known.get("master", UNKNOWN))),
         "Agents": "<br>".join(escape(_agent(a)) for a in agents) or UNKNOWN,
-        "On the way": "<br>".join(escape(d) for _, _, kind, d in run.events if kind == "fact"),
+        "On the way": "<br>".join(escape(e.text) for e in run.events if e.kind == SystemFact.kind),
     }
     body = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in shown.items() if text)
     return block(f'<table class="facts"><tbody>{body}</tbody></table>')
@@ -143,12 +146,12 @@ def table(run: Run) -> Html:
     )
 
 
-def _row(run: Run, row: Row, notes: Sequence[str], columns: Sequence[Column]) -> str:
+def _row(run: Run, row: Row, notes: Sequence[HydraWarning], columns: Sequence[Column]) -> str:
     cells = [_with_interval(run, row, c) for c in columns]
     if notes:
         cells[0] = f'<span class="mark">{MARK}</span> {cells[0]}'
     status = escape(str(row.get("status", "")))
-    hint = f' title="{escape("; ".join(notes))}"' if notes else ""
+    hint = f' title="{escape("; ".join(note.text for note in notes))}"' if notes else ""
     return f'<tr class="{status}"{hint}>{"".join(f"<td>{c}</td>" for c in cells)}</tr>'
 
 

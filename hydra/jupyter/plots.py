@@ -133,7 +133,7 @@ def _by_settings(run: Run, shown: Sequence[Column]) -> go.Figure | None:
 
 
 def _marked(run: Run) -> Marked:
-    return [(row, "; ".join(notes)) for row, notes in zip(run.rows, run.notes, strict=True)]
+    return [(row, "; ".join(note.text for note in notes)) for row, notes in zip(run.rows, run.notes, strict=True)]
 
 
 def _has(rows: Marked, column: str) -> bool:

@@ -9,9 +9,11 @@ from typing import Any
 
 import msgspec
 
+from hydra.events.event import StoredEvent
+from hydra.events.warnings import BisectedRates, ForeignRates, HydraWarning
 from hydra.model import Scenario, StepPlan, StepResult
 from hydra.results.compare import Published, published_for
-from hydra.results.earlier import BISECTED, OTHERWISE, bisected, stored_rows, upgraded
+from hydra.results.earlier import bisected, stored_rows, upgraded
 from hydra.results.notes import notes_of
 from hydra.results.registered import sweep_of
 from hydra.results.store import ENDED_KEY, ERROR_KEY, RunStore
@@ -30,21 +32,21 @@ class Run:
         notes: for every row, what has to be known before its figures are believed.
         results: the steps themselves.
         coming: the step that would be next, None if the sweep is complete.
-        events: (wall time ns, epoch, kind, detail), oldest first.
+        events: what happened, oldest first.
         published: the table that this experiment was published with, None if it never was.
-        earlier: what has to be known of the rows of an earlier version, "" if there is nothing.
+        earlier: what has to be known of the rows of an earlier version, None if there is nothing.
     """
 
     directory: Path
     metadata: Mapping[str, Any]
     scenario: Scenario
     rows: list[Row]
-    notes: list[list[str]]
+    notes: list[list[HydraWarning]]
     results: list[StepResult]
     coming: StepPlan | None
-    events: list[tuple[int, int | None, str, str]]
+    events: list[StoredEvent]
     published: Published | None
-    earlier: str = ""
+    earlier: HydraWarning | None = None
 
     @property
     def ended(self) -> str:
@@ -68,14 +70,14 @@ def load(directory: Path | str) -> Run:
         metadata, results, events = store.metadata(), store.results(), store.events()
         with store.reading():
             scenario = msgspec.convert(upgraded(metadata["scenario"]), Scenario)
-            earlier = BISECTED if bisected(metadata["scenario"]) else ""
+            earlier: HydraWarning | None = BisectedRates() if bisected(metadata["scenario"]) else None
             coming: StepPlan | None = None
             try:
                 rows, coming = (stored_rows(path), None) if earlier else _played(scenario, results)
             except ValueError:
                 if scenario.sweep.search is None:
                     raise
-                rows, earlier = stored_rows(path), OTHERWISE
+                rows, earlier = stored_rows(path), ForeignRates()
             notes = [notes_of(row, scenario) for row in rows]
     if metadata.get(ENDED_KEY) == "finished":
         # A version that tried failed steps only once has finished what this one would still try.

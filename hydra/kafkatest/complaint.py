@@ -7,7 +7,7 @@ from typing import Final
 from confluent_kafka import KafkaError, KafkaException
 
 _REFUSALS: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError.SASL_AUTHENTICATION_FAILED})
-"""Errors that no second attempt mends."""
+"""Errors that a second attempt would meet again."""
 
 
 ENDED: Final = "it ends our connections: are security.protocol, user and password right?"

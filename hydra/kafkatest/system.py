@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from hydra.errors import RunDirectoryError, ServerError, StepError
+from hydra.events.warnings import HydraWarning, LeftBehind, LeftEarlier
 from hydra.kafkatest.accepted import check_values
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.cluster import KafkaCluster
@@ -61,7 +62,7 @@ class KafkaSystem:
         self._topics: Topics | None = None
         self._watch: Watch | None = None
         self._records = Records()
-        self._warnings: list[str] = []
+        self._warnings: list[HydraWarning] = []
         self._topic = ""
         self._began: dict[int, int] = {}
         self._bootstrap = ""
@@ -127,7 +128,7 @@ class KafkaSystem:
         in_run, in_state = self._folder / FOLDER, state_folder() / FOLDER
         self._records = Records(in_run, in_state)
         found = clean(topics, self._records, among=Records(in_run).all())
-        self._warnings += [f"an earlier part of this run left a topic behind: {leftover}" for leftover in found]
+        self._warnings += [LeftEarlier("a topic", str(leftover)) for leftover in found]
         cluster, run = topics.describe().id, str(self._folder.absolute())
         try:
             self._records.add(Record(self._topic, cluster, self._bootstrap, run, this_process()))
@@ -255,7 +256,7 @@ class KafkaSystem:
         """What the logs of the run's topic take on this machine's disk."""
         return stored_bytes(self._folder, self._topic) if self._topic and not self._spec.bootstrap else 0
 
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[HydraWarning]:
         """Topics that were left behind, and what became of them."""
         warnings, self._warnings = self._warnings, []
         return warnings
@@ -277,7 +278,7 @@ class KafkaSystem:
             if topics is not None and broker is None:
                 topics.close()
                 if topics.created:
-                    self._warnings.append(f"{self._topic} may be left at {self._bootstrap}; {CLEAN}")
+                    self._warnings.append(LeftBehind(self._topic, self._bootstrap, CLEAN))
                 else:
                     self._records.remove(self._topic)
         finally:

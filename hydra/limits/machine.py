@@ -19,7 +19,7 @@ _CGROUP: Final = Path("/sys/fs/cgroup")
 class Machine:
     """The limits as they are now; a limit of 0 is unlimited.
 
-    ``privileged``: whether kernel settings can be written from here; ``threads`` counts the threads of the whole host.
+    ``privileged``: whether this process may write kernel settings; ``threads`` counts the threads of the whole host.
     """
 
     nofile_soft: int
@@ -40,7 +40,7 @@ class Machine:
 
 
 def read(folder: Path = Path()) -> Machine:
-    """Reads them all; what a kernel does not tell counts as unlimited.
+    """Reads them all; a limit that the kernel does not show counts as unlimited.
 
     Args:
         folder: where the run is or will be: servers keep their messages there.

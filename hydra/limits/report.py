@@ -34,8 +34,8 @@ def check_row(
         cluster: where.
         machine: as it is now.
         clients: subscribers.
-        running: how many of them run already, with the publishers: what they take is no longer free.
-        stored_bytes: what the run's servers keep on the disk already: what they will need takes its place.
+        running: how many of them run already, with the publishers; what these use is not free any more.
+        stored_bytes: what the run's servers have on the disk already; it is deleted before the same space is needed.
     """
     machine = replace(machine, disk_available_bytes=machine.disk_available_bytes + stored_bytes)
     needed = _needs(scenario, cluster, clients)

@@ -1,4 +1,4 @@
-"""Where a machine falls short of what is needed, and the line that mends it. Pure."""
+"""What a machine has too little of, and the command that removes the shortage. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ GOOD_CLOCKS: Final = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksourc
 class Shortage:
     """Something of which the machine has less than is needed.
 
-    ``grave``: the step does not fit; otherwise it is slower or less exact. ``remedy`` is the exact line to type, or
-    says that it cannot be mended here.
+    ``grave``: the step does not fit; otherwise it is slower or less exact. ``remedy`` is the exact command to
+    type, or says that this machine's limit cannot be changed.
     """
 
     what: str
@@ -37,8 +37,8 @@ def shortages(machine: Machine, needed: Needs, running: Needs | None = None) -> 
     Args:
         machine: as it is now.
         needed: in all.
-        running: of what is needed, what runs already: the machine's threads in use and free memory tell of it, so only
-            the difference has to be there.
+        running: the part of it that runs already: it is in the machine's used threads and memory, so that only the
+            difference has to be free.
     """
     threads = needed.threads - (running.threads if running else 0)
     memory_bytes = needed.memory_bytes - (running.memory_bytes if running else 0)
@@ -79,7 +79,7 @@ def _all(machine: Machine, needed: Needs, threads: int, memory_bytes: int) -> It
             "memory",
             f"{has:.1f} GB available",
             f"{wants:.1f} GB",
-            "it cannot be raised from here; use a larger machine, more machines, or fewer clients",
+            "it cannot be raised by this process; use a larger machine, more machines, or fewer clients",
         )
     if machine.disk_available_bytes < needed.disk_bytes:
         has, wants = machine.disk_available_bytes / 1e9, needed.disk_bytes / 1e9
@@ -127,4 +127,4 @@ def _counted(machine: Machine, what: str, limit: int, used: int, needed: int, li
 
 
 def _cannot(what: str) -> str:
-    return f"{what} cannot be raised from here; use a larger machine, more machines, or fewer clients"
+    return f"{what} cannot be raised by this process; use a larger machine, more machines, or fewer clients"

@@ -13,12 +13,12 @@ from hydra.errors import RunDirectoryError
 
 @contextlib.contextmanager
 def alone_in(directory: Path) -> Iterator[None]:
-    """Keeps every other command from going on with the run in this directory; ends with the process at the latest.
+    """Keeps other commands from writing the run in this directory; the lock ends with the process at the latest.
 
     The directory itself is locked, so that no file is needed. A file system that has no locks is used without.
 
     Raises:
-        RunDirectoryError: another command is at it.
+        RunDirectoryError: another command is writing it.
     """
     folder = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:

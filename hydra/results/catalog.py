@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from hydra.errors import RunDirectoryError
+from hydra.errors import RunDirectoryError, UnreadableRunError
 from hydra.results.store import DATABASE, ENDED_KEY, ERROR_KEY, RunStore
 
 
@@ -25,10 +25,9 @@ def catalog(folder: Path) -> list[dict[str, Any]]:
         try:
             with RunStore.open(directory) as store, store.reading():
                 entries.append(_entry(directory, store))
-        except RunDirectoryError as e:
+        except UnreadableRunError as e:
             # Where it is stands in the first column.
-            why = e.what.replace(str(database), DATABASE)
-            entries.append(dict.fromkeys(_COLUMNS, "") | {"run": str(directory), "ended": "unreadable", "why": why})
+            entries.append(dict.fromkeys(_COLUMNS, "") | {"run": str(directory), "ended": "unreadable", "why": e.brief})
     return sorted(entries, key=lambda entry: str(entry["began"]), reverse=True)
 
 

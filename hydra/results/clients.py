@@ -1,4 +1,4 @@
-"""One client's row of one step, compact: what only few clients have goes into one JSON column."""
+"""One client's row of one step, compact: values that few clients have go into one JSON column."""
 
 from __future__ import annotations
 

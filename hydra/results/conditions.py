@@ -69,7 +69,7 @@ def parse(text: str, columns: Sequence[str]) -> Condition:
 
 
 def met(conditions: Sequence[Condition], rows: Sequence[Row]) -> list[str]:
-    """What to tell of every row that fulfils a condition."""
+    """One line for every row and every condition that it fulfils."""
     return [
         f"row {number} ({row.get('clients')} clients): {condition} holds, it is {row[condition.column]}"
         for number, row in enumerate(rows, 1)

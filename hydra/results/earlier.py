@@ -17,14 +17,6 @@ from hydra.sweep import Row
 ROWS: Final = "rows.json"
 OWN: Final = "system"
 """The key under which nouns have what is a system's own."""
-BISECTED: Final = (
-    "an earlier Hydra searched for them by bisection of single steps. Whether a step passes is chance, so another run "
-    "may have found rates several times as high or as low; no interval is known"
-)
-OTHERWISE: Final = (
-    "another version of Hydra searched for them, and this one would have asked for other steps: they are shown as that "
-    "version stored them"
-)
 
 
 def bisected(scenario: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from hydra.model import Figure, Scenario
 from hydra.sweep import Row
 
 _LEAST_WHOLE: Final = 100.0
-"""Rates from here on are shown as whole messages/s."""
+"""Rates (messages/s) of at least this are shown as whole numbers."""
 
 
 def interval_of(row: Row, column: str, scenario: Scenario) -> tuple[float, float] | None:
@@ -29,7 +29,7 @@ def interval_of(row: Row, column: str, scenario: Scenario) -> tuple[float, float
 
 
 def whole(rate: Figure, grouped: bool = False) -> str:
-    """A rate that was searched for, in messages/s: digits behind the point would say more than is known."""
+    """A rate that was searched for, in messages/s, without decimals: it is not known that exactly."""
     if not isinstance(rate, float):
         return str(rate)
     if rate < _LEAST_WHOLE:
@@ -50,7 +50,7 @@ def legend(scenario: Scenario, rows: Sequence[Row]) -> str:
 
 
 def efforts(scenario: Scenario, rows: Sequence[Row]) -> list[str]:
-    """What each row of a search took; nothing for rows of versions that did not say it."""
+    """How many steps each row of a search took; nothing for rows of versions that did not store it."""
     return [text for row in rows if (text := _effort(scenario, row))]
 
 

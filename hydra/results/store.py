@@ -21,7 +21,8 @@ from typing import Any, Final, Self
 import msgspec
 
 from hydra.columns.step import SystemColumns, step_columns
-from hydra.errors import HydraError, RunDirectoryError
+from hydra.errors import HydraError, RunDirectoryError, UnreadableRunError
+from hydra.events.event import Event, StoredEvent
 from hydra.measure import latency
 from hydra.measure.figures import Merged, Observation, merged
 from hydra.measure.resources import HostSample
@@ -175,12 +176,12 @@ class RunStore:
         """Leaves failed steps out of :meth:`results` from now on; they stay stored."""
         self.set_meta(_OFFERED_AGAIN, sorted({*self.meta(_OFFERED_AGAIN, []), *epochs}))
 
-    def add_event(self, kind: str, detail: str, epoch: int | None = None) -> None:
-        """Notes that something happened now."""
+    def add_event(self, event: Event, epoch: int | None = None) -> None:
+        """Keeps that something happened now, in the step of this number or between steps."""
         with self._transaction():
             self._db.execute(
                 "INSERT INTO events (time_ns, epoch, kind, detail) VALUES (?, ?, ?, ?)",
-                (time.time_ns(), epoch, kind, self.redact(detail)),
+                (time.time_ns(), epoch, event.kind, self.redact(str(event))),
             )
 
     @contextlib.contextmanager
@@ -213,14 +214,16 @@ class RunStore:
         """Whatever is wrong with what is stored is one error.
 
         Raises:
-            RunDirectoryError: the database is damaged, or holds what no Hydra stores.
+            UnreadableRunError: the database is damaged, or holds what no Hydra stores.
         """
         try:
             yield
         except _DAMAGED as e:
             what = " ".join(str(e).split()) or "unknown"
-            raise RunDirectoryError(
-                f"cannot read {self.directory / DATABASE}: {what} ({type(e).__name__})",
+            raise _unreadable(
+                "cannot read ",
+                self.directory / DATABASE,
+                f": {what} ({type(e).__name__})",
                 "it is damaged, or of another version of Hydra",
             ) from e
 
@@ -293,18 +296,18 @@ class RunStore:
                 samples.setdefault(host, []).append(HostSample(time_ns, tuple(json.loads(cpu_pct)), *rest))
         return samples
 
-    def events(self) -> list[tuple[int, int | None, str, str]]:
-        """(wall time ns, epoch, kind, detail), oldest first."""
+    def events(self) -> list[StoredEvent]:
+        """What happened, oldest first."""
         with self.reading():
             rows = self._db.execute("SELECT time_ns, epoch, kind, detail FROM events ORDER BY id").fetchall()
-            return msgspec.convert(rows, list[tuple[int, int | None, str, str]])
+            return msgspec.convert(rows, list[StoredEvent])
 
 
 def _connect(path: Path, writable: bool) -> sqlite3.Connection:
     """A connection to a run's database.
 
     Raises:
-        RunDirectoryError: it is no run of this format, or cannot be opened.
+        UnreadableRunError: it is no run of this format, or cannot be opened.
     """
     db: sqlite3.Connection | None = None
     try:
@@ -321,16 +324,20 @@ def _connect(path: Path, writable: bool) -> sqlite3.Connection:
     except sqlite3.Error as e:
         if db:
             db.close()
-        raise RunDirectoryError(f"cannot open {path}: {e}", "check that it is a run of Hydra and writable") from e
+        raise _unreadable("cannot open ", path, f": {e}", "check that it is a run of Hydra and writable") from e
     if not found:
         db.close()
-        raise RunDirectoryError(f"{path} is empty", "the run was never begun, or the file is damaged")
+        raise _unreadable("", path, " is empty", "the run was never begun, or the file is damaged")
     if found != FORMAT:
         db.close()
-        raise RunDirectoryError(
-            f"{path} has format {found}, this Hydra reads format {FORMAT}", "use the Hydra that made it"
-        )
+        formats = f" has format {found}, this Hydra reads format {FORMAT}"
+        raise _unreadable("", path, formats, "use the Hydra that made it")
     return db
+
+
+def _unreadable(before: str, path: Path, after: str, remedy: str) -> UnreadableRunError:
+    """What is wrong with the database, around its path; in brief around its name."""
+    return UnreadableRunError(f"{before}{path}{after}", f"{before}{path.name}{after}", remedy)
 
 
 def _to_json(value: object) -> str:

@@ -51,7 +51,7 @@ def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[
             cells[0] = f"{cells[0]} {MARK}"
             at = ", ".join(f"{known[v].title} {_cell(known[v], row.get(v))}" for v in scenario.sweep.vary)
             name = f"{row.get('clients')} clients" + (f", {at}" if at else "")
-            notes.append(f"- {MARK} **{name}**: {'; '.join(about)}")
+            notes.append(f"- {MARK} **{name}**: {'; '.join(note.text for note in about)}")
         body.append(cells)
     table = tabulate(
         body,

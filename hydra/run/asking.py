@@ -9,7 +9,8 @@ from typing import Final
 from hydra.control.controller import Controller
 from hydra.control.outstanding import RESEND_EVERY_S, Outstanding
 from hydra.errors import StepError
-from hydra.run.deployment import Deployment, named
+from hydra.events.words import named
+from hydra.run.deployment import Deployment
 from hydra.system import System
 from hydra.wire.messages import FromController, encode
 
@@ -49,16 +50,16 @@ class Asker:
         margin_s: float = 0.0,
         every_s: float = RESEND_EVERY_S,
     ) -> Set[int]:
-        """Gives these clients their commands, again and again, until each has answered or died.
+        """Sends these clients their commands, repeatedly, until each has answered or died.
 
         Args:
-            shares: who is told what.
-            answered: who has answered so far, among others.
+            shares: which clients get which command.
+            answered: the clients that have answered so far; others may be among them.
             timeout_s: how long that may take.
-            look: called again and again meanwhile; what it raises ends the wait.
-            told: whether they have been told for the first time.
+            look: called repeatedly meanwhile; an exception that it raises ends the wait.
+            told: whether the commands have been sent once already.
             margin_s: how long it may take after the last new answer.
-            every_s: how often those who have not answered are told again.
+            every_s: how often the command is sent again to those that have not answered.
 
         Returns those that have neither answered in time nor died.
         """
@@ -115,7 +116,7 @@ class Asker:
         self.insist(self.ask(shares, answered, timeout_s, look, told=told), len(asked), who, what, timeout_s)
 
     def insist(self, missing: Set[int], asked: int, who: str, what: str, timeout_s: float) -> None:
-        """Gets rid of those who have not answered; raises StepError if there are any."""
+        """Evicts the clients that have not answered; raises StepError if there are any."""
         if missing:
             self._deployment.evict(missing)
             raise StepError(f"{len(missing)} of {asked} {who} did not {what} within {timeout_s:g} s: {named(missing)}")

@@ -10,9 +10,12 @@ import msgspec
 
 from hydra.control.controller import Controller
 from hydra.errors import StepError
+from hydra.events.happened import StartUnacknowledged
+from hydra.events.journal import Journal
+from hydra.events.words import named
 from hydra.model import Settings, SharedSettings, StepPlan, shared_of
 from hydra.run.asking import ANSWER_WITHIN_S, Asker
-from hydra.run.deployment import Deployment, Note, named
+from hydra.run.deployment import Deployment
 from hydra.run.phases import Phases
 from hydra.run.settling import settled
 from hydra.system import System, SystemSpec
@@ -20,17 +23,17 @@ from hydra.wire.clock import boot_id, wall_offset_ns
 from hydra.wire.messages import Configure, Ping, PublisherEndpoint, Start
 
 _SAMPLED: Final = 100
-"""Subscribers that report progress every second, for whoever looks on."""
+"""Subscribers that report progress every second, for the progress display."""
 _PROGRESS_A_SECOND: Final = 100
 """Progress messages that the sampled subscribers together send in a second at most, and as many the others."""
 _LEAD_NS: Final = 200_000_000
 _LEAD_PER_CLIENT_NS: Final = 250_000
 """How far ahead of the window ``start`` is sent: ten thousand clients have acknowledged a command within 1.6 s."""
 _STARTS: Final = 5
-"""How often a step is begun: its window comes to nothing when somebody has not acknowledged it before it begins."""
+"""How often a step is begun at most: it begins anew when a client has not acknowledged the start in time."""
 _RESENDS_IN_LEAD: Final = 4
 _EASILY: Final = 1 / 3
-"""Share of a lead within which everybody has acknowledged who would have done so in half of it, too."""
+"""Share of a lead: when all have acknowledged within it, half the lead would have been enough as well."""
 
 Proofs = dict[int, Hashable]
 """What each subscriber's readiness was proven for."""
@@ -70,7 +73,7 @@ class Beginner:
         asker: Asker,
         spec: SystemSpec,
         ready_timeout_s: float,
-        note: Note,
+        journal: Journal,
         *,
         epoch: int,
         clock_ns: Callable[[], int],
@@ -82,11 +85,11 @@ class Beginner:
         self._asker = asker
         self._spec = spec
         self._ready_timeout_s = ready_timeout_s
-        self._note = note
+        self._journal = journal
         self._clock_ns = clock_ns
         # Whoever's differs is probed again.
         self._proven: Proofs = {}
-        # How often the lead of the next start is doubled, because it was too short for somebody.
+        # How often the lead of the next start is doubled, because it was too short for some client.
         self._doublings = 0
 
     def ready(self, proven: Proofs) -> None:
@@ -94,21 +97,22 @@ class Beginner:
         self._proven = proven
 
     def begin(self, plan: StepPlan, cohort: Set[int], phases: Phases) -> Begun:
-        """Configures and starts everyone, under further epochs as long as somebody does not learn of it in time.
+        """Configures and starts all clients; under a new epoch each time some client does not acknowledge it in time.
 
         Raises:
             StepError: it could not be begun.
         """
         for _ in range(_STARTS):
             self._controller.roster.begin(self.epoch)
+            self._journal.epoch = self.epoch
             log_begin = self._configure(plan, cohort, phases)
-            # Nobody is ready for the next step until it is known that nothing of this one can follow.
+            # No subscriber is ready for the next step until it is known that no more data of this one can arrive.
             proven, self._proven = self._proven, {}
             start, missing = self._start(plan)
             if not missing:
                 return Begun(start, proven, log_begin)
-            phases.end("start in vain")
-            self._note("start", f"epoch {self.epoch}: not acknowledged in time by {named(missing)}")
+            phases.end("start that failed")
+            self._journal.note(StartUnacknowledged(self.epoch, missing))
             self._doublings = min(self._doublings + 1, _STARTS - 1)
             self.epoch += 1
         self._deployment.evict(missing)
@@ -122,7 +126,7 @@ class Beginner:
         unproven = {c for c, proof in proofs.items() if self._proven.get(c) != proof}
         publishers, sampled = deployment.publishers, deployment.subscribers[:_SAMPLED]
         progress_s = max(1.0, (len(sampled) + len(publishers)) / _PROGRESS_A_SECOND)
-        # The others do so as often as that allows: what one told of last is all that is known of it when it dies.
+        # The others report as often as that allows: of a client that dies, its last progress is all that is known.
         seldom_s = max(1.0, len(deployment.subscribers) / _PROGRESS_A_SECOND)
         command = Configure(
             epoch=self.epoch,
@@ -158,7 +162,7 @@ class Beginner:
             shares, lambda: answers.acked("configure"), "subscribers", "take their settings", ANSWER_WITHIN_S
         )
         phases.end("settings")
-        # Each of them has been told, and says so again if it is told again.
+        # Each of them has its command already, and answers again if the command is sent again.
         shares = [(ids, command) for ids, command in shares if command.probe]
         self._asker.require(shares, answers.ready.keys, "subscribers", "get a probe", timeout_s, told=True)
         self._asker.require_publishers()
@@ -167,7 +171,7 @@ class Beginner:
         log_begin = self._system.log_end(plan.settings)
         if log_begin is None or not unproven:
             return log_begin
-        # The log has grown by the probes, which have no acknowledgements either: they end, and it comes to rest.
+        # The log has grown by the probes, which are not acknowledged either: end them, and wait until it stops growing.
         self._end_probes(publishers, msgspec.structs.replace(command, probe=False))
         log_begin = settled(self._system, plan.settings, self._controller.wait_until)
         phases.end("end of probes")
@@ -176,8 +180,8 @@ class Beginner:
     def _end_probes(self, publishers: Sequence[int], command: Configure) -> None:
         """Has the publishers end their probes by a ``configure`` of the same epoch."""
         roster = self._controller.roster
-        # An answer to the one before that is still on its way must not be taken for one to this: the echo of a ping
-        # comes behind all of them.
+        # A late answer to the ``configure`` before must not be taken for an answer to this one: the echo of a ping
+        # arrives after all of those.
         ping = Ping(time_ns=self._clock_ns(), reply=True)
         self._asker.require(
             [(publishers, ping)],
@@ -197,9 +201,9 @@ class Beginner:
         self._asker.require_publishers()
 
     def _start(self, plan: StepPlan) -> tuple[Start, Set[int]]:
-        """Names the window to everyone; returns it, and those who had not acknowledged it when it began.
+        """Tells all clients when the window begins; returns it, and the clients that had not acknowledged it by then.
 
-        The publishers are told once all subscribers are known to have it: when it comes to nothing, nothing was sent.
+        The publishers learn of it only when all subscribers have: if the start fails, nothing has been sent.
         """
         deployment, answers = self._deployment, self._controller.roster.answers
         offset_ns = wall_offset_ns()
@@ -226,9 +230,9 @@ class Beginner:
                 return command, missing
         left_ns = start_ns - self._clock_ns() - offset_ns
         if left_ns >= (1 - _EASILY) * lead_ns:
-            # What held them up is over.
+            # The delay that made the lead longer is over.
             self._doublings = max(0, self._doublings - 1)
-        # What came after the beginning may have been said after it.
+        # What arrived after the window began may have been acknowledged too late.
         return command, set(deployment.publishers) if left_ns < 0 else set()
 
     def _proof(self, client: int, settings: Settings) -> Hashable:

@@ -1,11 +1,10 @@
-"""Which clients a run has, in which groups, and what becomes of them: growth, deaths, replacement."""
+"""Which clients a run has and in which groups; how they are added, removed and replaced after a death."""
 
 from __future__ import annotations
 
-import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Set
 from typing import Final
 
 from hydra.cluster.engine import GONE, Engine, GroupEvents
@@ -14,17 +13,16 @@ from hydra.control.controller import Controller
 from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.control.roster import Exit
 from hydra.errors import ClusterError, ReadinessError
+from hydra.events.event import Note
+from hydra.events.happened import ClientExit, Evicted, GroupExit, Launched, LaunchedElsewhere, Present, cause
+from hydra.events.words import named, ranges
 from hydra.model import ClusterSpec, Group, GroupEvent, Launch, Role, RoleSpec, Scenario
 from hydra.system import System
-from hydra.wire.program import EXIT_STRANDED
 
 _RELAUNCHES: Final = 3
 """How often a client that was lost, or did not dial in, is replaced before the run gives up."""
 _PATIENCE: Final = 0.25
-"""Share of ``ready_timeout_s`` in which nobody dials in, after which whoever is missing is replaced."""
-
-Note = Callable[[str, str], None]
-"""Takes (kind, text) of something worth keeping with the run."""
+"""Share of ``ready_timeout_s`` in which no client dials in, after which the missing clients are replaced."""
 
 
 class Deployment:
@@ -65,10 +63,10 @@ class Deployment:
         self._relaunches: Counter[int] = Counter()
         self._home: dict[int, str] = {}
         self._started: set[str] = set()
-        # Clients whose processes are being ended by us, with their incarnations: neither that end is known nor a
-        # successor.
+        # Clients whose processes we have asked to end, with their incarnations: neither their end nor a replacement is
+        # known yet.
         self._evicted: dict[int, int] = {}
-        # The pid of clients whose death only the replacement has told of.
+        # The pids of clients whose death is known only because their replacement said hello.
         self._causes_awaited: dict[int, int] = {}
         self._evict_again_s = 0.0
         self._closing = False
@@ -95,7 +93,7 @@ class Deployment:
         return {client: self.launches[group].agent.id for client, group in self._home.items()}
 
     def watch(self) -> None:
-        """Takes note of every death that has become known; cheap, called while waiting."""
+        """Records every death that has become known; cheap, called while waiting."""
         for exit_ in self._controller.roster.take_exits():
             for client in exit_.ids:
                 self._ended(client, exit_)
@@ -106,14 +104,14 @@ class Deployment:
                 self._started.add(event.group)
 
     def begin_step(self) -> None:
-        """From now on ``died`` counts for the next step; who is not there is not waited for."""
+        """From now on ``died`` counts for the next step; clients that are absent now count as dead in it."""
         self.watch()
         self._await_causes_no_longer()
         present = self._controller.roster.present()
         self.died = {*self.publishers, *self.subscribers} - present
         self._forget_evicted(present)
 
-    # --- growing, shrinking, healing ---------------------------------------------------------------------------------
+    # --- growing, shrinking, replacing -------------------------------------------------------------------------------
 
     def scale(self, subscribers: int) -> bool:
         """Brings the cluster to this many subscribers, all clients present; launches only what is missing.
@@ -122,7 +120,7 @@ class Deployment:
 
         Raises:
             PlacementError: they do not fit.
-            ClusterError: some are lost, or do not dial in, again and again.
+            ClusterError: some were lost, or did not dial in, too often.
             ReadinessError: some had not dialled in before the deadline; the text names them.
         """
         self.watch()
@@ -134,35 +132,35 @@ class Deployment:
         deadline = began + self._scenario.ready_timeout_s
         complete = False
         while not complete:
-            # What is lost while it dials in is launched again, until it has been lost too often.
+            # Clients that are lost while they dial in are launched again, until they have been lost too often.
             self._launch_missing("publisher", self.publishers, self._scenario.publisher)
             self._launch_missing("subscriber", self.subscribers, self._scenario.subscriber)
             complete = self._await_present(deadline)
         if self._groups_made > before:
-            self._note("present", f"{len(self._home)} clients after {self._clock_s() - began:.3f} s")
+            self._note(Present(len(self._home), self._clock_s() - began))
         return self._groups_made > before
 
     def evict(self, clients: Iterable[int], why: str = "did not answer") -> None:
-        """Gets rid of clients that are of no use any more; their groups replace them."""
+        """Has the processes of these clients killed; their groups replace them."""
         roster = self._controller.roster
         by_group: dict[str, set[int]] = {}
         for client in clients:
             if client in self._home:
                 group = self._home[client]
-                # A process ends with all the clients that it carries.
+                # When a process ends, all clients in it end.
                 carried = roster.hello(client).ids if client in roster.present() else [client]
                 by_group.setdefault(group, set()).update(c for c in carried if self._home.get(c) == group)
         for group, ids in by_group.items():
-            self._note("evict", f"{group}: {named(ids)} {why}")
+            self._note(Evicted(group, ids, why))
             self._evicted |= {client: roster.incarnation(client) for client in ids}
             roster.disconnect(ids)
             self._ask_for_the_end(group, ids)
         self._evict_again_s = self._clock_s() + RESEND_EVERY_S
 
     def close(self) -> None:
-        """Dismisses every client, waits for them to go, and tells the engine to end what does not."""
+        """Tells every client to exit, waits for that, and has the engine end those that did not."""
         self._closing = True
-        # Not the servers: what clients still have to say to those is no reason to wait for them.
+        # Servers are not told yet: clients may still have something to send to them.
         self._controller.quit([*self.publishers, *self.subscribers])
         self._controller.wait_until(self._all_ended, 2.0)
         self._await_causes_no_longer()
@@ -180,7 +178,7 @@ class Deployment:
         self._controller.roster.forget(missing)
         program = self._system.program(role)
         groups = []
-        for run in _runs(missing):
+        for run in ranges(missing):
             first = run.start
             for count in split(
                 len(run),
@@ -219,10 +217,7 @@ class Deployment:
         for launch in self._engine.launch(groups):
             self.launches[launch.group.id] = launch
             self._home.update((c, launch.group.id) for c in _ids(launch))
-            where = f"{launch.group.id}: {launch.group.count} {role}(s) from id {launch.group.first_client}"
-            agent = launch.agent
-            host = f" ({agent.hostname})" if agent.hostname != agent.id else ""
-            self._note("launch", f"{where} on {agent.id}{host}")
+            self._note(Launched(launch))
 
     def _new_group(self, role: Role) -> str:
         self._groups_made += 1
@@ -243,7 +238,7 @@ class Deployment:
         self._let_go(ids)
 
     def _let_go(self, ids: Collection[int]) -> None:
-        """Their groups carry these clients no more; a group without any is ended."""
+        """Takes these clients out of their groups; a group without clients is ended."""
         for client in ids:
             self._home.pop(client, None)
             self._evicted.pop(client, None)
@@ -251,7 +246,7 @@ class Deployment:
             del self.launches[group]
             self._events.ignore(group)
             self._engine.kill([group])
-        # Their ids are free again: who comes next with one of them is somebody else.
+        # Their ids are free again: the next process with one of them is a new client.
         self._controller.roster.forget(ids)
 
     def _await_present(self, deadline: float) -> bool:
@@ -264,9 +259,9 @@ class Deployment:
         def hellos() -> tuple[int, ...]:
             return len(roster.present()), len(roster.wardens()), len(self._started)
 
-        # What follows is asked after every few messages, of thousands of clients, so it is counted first.
+        # These conditions are checked after every few messages, for thousands of clients, so counts are compared first.
         def all_launched() -> bool:
-            return len(self._home) == len(required)  # nobody else is in there
+            return len(self._home) == len(required)  # it holds no other clients
 
         def all_there() -> bool:
             return len(roster.present()) >= len(required) and not self._missing(required)
@@ -291,7 +286,7 @@ class Deployment:
         return all_launched()
 
     def _missing(self, required: Set[int]) -> set[int]:
-        """Clients that have not dialled in, or whose warden has not: nobody could tell of their deaths, or end them."""
+        """Clients that have not dialled in, or whose warden has not: without it their deaths would go unnoticed."""
         roster = self._controller.roster
         missing = set(required - roster.present())
         if mute := self.launches.keys() - roster.wardens():
@@ -299,7 +294,7 @@ class Deployment:
         return missing
 
     def _replace(self, missing: Set[int]) -> None:
-        """Replaces clients that should have dialled in: by their group first, by another one if it does not do so.
+        """Replaces clients that should have dialled in: by their group first, by another group if that fails.
 
         A group that has not started yet may still be fetching its program; its clients are waited for.
         """
@@ -310,11 +305,11 @@ class Deployment:
         self._refuse_hopeless(late)
         self.evict(late - given_up, "did not dial in")
         if given_up:
-            self._note("evict", f"{named(given_up)}: not replaced by their groups, launched in others")
+            self._note(LaunchedElsewhere(given_up))
             self._let_go(given_up)
 
     def _evict_again(self) -> None:
-        """Asks again for the end of whoever was evicted, as long as neither that nor a successor is known."""
+        """Asks again for the end of evicted clients whose end or replacement is not known yet."""
         if self._clock_s() < self._evict_again_s:
             return
         self._evict_again_s = self._clock_s() + RESEND_EVERY_S
@@ -341,32 +336,28 @@ class Deployment:
 
     def _ended(self, client: int, exit_: Exit) -> None:
         """A client's process ended, of itself or because it was evicted."""
-        why = _cause(exit_.pid, exit_.status)
         if exit_.status is None:
             self._causes_awaited[client] = exit_.pid
         else:
-            self._note_exit(client, why, replaced=exit_.replaced)
+            self._note(ClientExit(client, exit_.pid, exit_.status, exit_.replaced))
             if self._causes_awaited.get(client) == exit_.pid:
                 del self._causes_awaited[client]
-                return  # that it ended is known
+                return  # its death is recorded already
         ours = client in self._evicted
         self._evicted.pop(client, None)
         if not exit_.present and client in self._controller.roster.present():
-            return  # its successor is there
+            return  # its replacement is there
         if exit_.present or not ours:
             self.died.add(client)
             self._relaunches[client] += not exit_.replaced
-            self._last_end = why
+            self._last_end = cause(exit_.pid, exit_.status)
         if not exit_.replaced:
             self._home.pop(client, None)
 
-    def _note_exit(self, client: int, why: str, *, replaced: bool) -> None:
-        self._note("client_exit", f"client {client}: {why}{', replaced' if replaced else ''}")
-
     def _await_causes_no_longer(self) -> None:
-        """Deaths that only the replacements have told of; how they came about was lost on the way."""
+        """Notes deaths that are known only from the replacement's hello: the message with their cause was lost."""
         for client, pid in self._causes_awaited.items():
-            self._note_exit(client, _cause(pid, None), replaced=True)
+            self._note(ClientExit(client, pid, None, replaced=True))
         self._causes_awaited.clear()
 
     def _group_ended(self, event: GroupEvent) -> None:
@@ -374,7 +365,7 @@ class Deployment:
         ids = [client for client, group in self._home.items() if group == event.group]
         if self._closing:
             return
-        self._note("group_exit", f"{event.group} on {event.agent} {event.state}: {event.detail}")
+        self._note(GroupExit(event))
         self._last_end = f"group {event.group} {event.state}: {event.detail}"
         self.died.update(ids)
         self._relaunches.update(ids)
@@ -390,31 +381,3 @@ class Deployment:
 
 def _ids(launch: Launch) -> range:
     return range(launch.group.first_client, launch.group.first_client + launch.group.count)
-
-
-def _cause(pid: int, status: int | None) -> str:
-    if status is None:
-        return f"pid {pid} ended"
-    if status == EXIT_STRANDED:
-        return f"pid {pid} was stranded (exit code {status}): it had heard nothing of the controller for too long"
-    if status >= 0:
-        return f"pid {pid} exited with {status}"
-    return f"pid {pid} was killed by {signal.Signals(-status).name}"
-
-
-def _runs(ids: Sequence[int]) -> list[range]:
-    """Rising ids as ranges without gaps."""
-    runs: list[range] = []
-    for client in ids:
-        if runs and runs[-1].stop == client:
-            runs[-1] = range(runs[-1].start, client + 1)
-        else:
-            runs.append(range(client, client + 1))
-    return runs
-
-
-def named(ids: Iterable[int]) -> str:
-    """Clients' ids for the user, as ranges; the first few if they are many."""
-    runs = _runs(sorted(ids))
-    text = ", ".join(f"{r.start}" if len(r) == 1 else f"{r.start}–{r.stop - 1}" for r in runs[:8])
-    return f"ids {text}{', …' if len(runs) > 8 else ''}"

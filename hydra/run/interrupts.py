@@ -21,15 +21,15 @@ def interrupt_on_the_first() -> None:
 
 
 def leave_at_once_on_the_next() -> None:
-    """Another one ends this process; groups and servers notice by their lifelines that it is gone."""
+    """From now on such a signal ends this process at once; groups and servers notice it by their lifelines and end."""
     for number in _SIGNALS:
         signal.signal(number, _leave)
 
 
 def _hung_up(terminals: list[int]) -> None:
-    # A closed terminal says so several times, by the kernel and by the shell: that is no impatience.
+    # Kernel and shell both send SIGHUP when a terminal closes: the second one is not a second request.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    # Nor can anything be written to it any more; the run's own tables are.
+    # The terminal cannot be written to any more; the run's own tables still can.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for number in terminals:
         os.dup2(nowhere, number)

@@ -14,6 +14,8 @@ from hydra.cluster.engine import Engine
 from hydra.cluster.resources import fits, need_of
 from hydra.cluster.splitting import split
 from hydra.errors import EXIT_INTERRUPTED, HydraError, RunDirectoryError
+from hydra.events.happened import Resumed, RunBegan
+from hydra.events.warnings import Interrupted
 from hydra.limits.machine import raise_soft_limits
 from hydra.model import Agent, ClusterSpec, RoleSpec, Scenario
 from hydra.results.alone import alone_in
@@ -21,7 +23,7 @@ from hydra.results.registered import added_by, sweep_of
 from hydra.results.store import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.run.engines import Chosen
 from hydra.run.metadata import metadata
-from hydra.run.progress import Observer, duration
+from hydra.run.progress import Observer
 from hydra.run.redaction import Redactor
 from hydra.run.runner import run
 from hydra.run.servers import required
@@ -103,12 +105,11 @@ def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Re
         if not order.resume:
             stack.enter_context(alone_in(order.out))
         sweep = sweep_of(scenario)
-        expected, bound = duration(sweep.expected_s()), duration(sweep.bound_s())
-        observer.say(f"{scenario.name} into {order.out}: about {expected} if nothing is backlogged, {bound} at most")
+        observer.show(RunBegan(scenario.name, str(order.out), sweep.expected_s(), sweep.bound_s()))
         try:
             return run(scenario, cluster, its_engine, system, store, observer), store
         except KeyboardInterrupt:
-            observer.warn(f"interrupted: what was measured is kept; go on with --resume {order.out}")
+            observer.show(Interrupted(str(order.out)))
             return EXIT_INTERRUPTED, store
 
 
@@ -139,7 +140,7 @@ def _store(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Red
     store.redact = redactor.text
     results = store.results()
     again = sweep_of(scenario).offered_again(results)
-    store.add_event("resumed", f"after {len(results)} steps, {len(again)} failed ones of which are measured again")
+    store.add_event(Resumed(len(results), len(again)))
     store.offer_again(again)
     store.set_meta(ENDED_KEY, "")
     store.set_meta(ERROR_KEY, "")

@@ -6,17 +6,18 @@ import time
 
 
 class Phases:
-    """How long each part of a step took, in the order of their ends."""
+    """Times the parts of a step.
+
+    Attributes:
+        took_s: the name of each and its seconds, in the order of their ends.
+    """
 
     def __init__(self) -> None:
-        self._took: list[str] = []
+        self.took_s: list[tuple[str, float]] = []
         self._began = time.monotonic()
 
     def end(self, name: str) -> None:
-        """What has gone on since the phase before is called this."""
+        """Ends a phase, which began when the one before it ended."""
         now = time.monotonic()
-        self._took.append(f"{name} {now - self._began:.3f} s")
+        self.took_s.append((name, now - self._began))
         self._began = now
-
-    def __str__(self) -> str:
-        return ", ".join(self._took)

@@ -10,32 +10,11 @@ from typing import TextIO, cast
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from hydra.model import Figure, StepPlan, StepResult, value_of
-
-
-def duration(seconds: float) -> str:
-    """Seconds for a person: ``45 s``, ``12 min``, ``3 h 20 min``."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def number(value: Figure) -> str:
-    """A figure for a person; ``–`` where there is none."""
-    if value is None:
-        return "–"
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
-
-
-def describe(plan: StepPlan) -> str:
-    """A step in a few words."""
-    settings = plan.settings
-    rate = "max" if settings.rate == "max" else f"{settings.rate:,.6g}/s"
-    cohort = "" if plan.cohort.kind == "none" else f", {plan.cohort.fraction:.0%} {plan.cohort.kind}"
-    series = "" if plan.series == "grid" else f"{plan.series}: "
-    batch = value_of(settings, "msg_batch") or settings.burst
-    return f"{plan.clients} clients, {series}{rate}{f', batch {batch}' if batch else ''}{cohort}"
+from hydra.events.event import Event
+from hydra.events.happened import StepMeasured
+from hydra.events.warnings import HydraWarning, StepNotMeasured
+from hydra.events.words import describe, duration
+from hydra.model import StepPlan, StepResult
 
 
 class _Tolerant:
@@ -89,14 +68,12 @@ class Observer:
                 transient=True,
             )
 
-    def say(self, text: str) -> None:
-        """One line about what happens."""
-        if not self._quiet:
-            self._print(text)
-
-    def warn(self, text: str) -> None:
-        """One line that must not be overlooked."""
-        self._print(f"warning: {text}", "yellow")
+    def show(self, event: Event) -> None:
+        """One line about what happens; of a quiet run, warnings only."""
+        if isinstance(event, HydraWarning):
+            self._print(f"warning: {event}", "yellow")
+        elif not self._quiet:
+            self._print(str(event))
 
     def _print(self, text: str, style: str | None = None) -> None:
         self._console.print(self._redact(text), markup=False, style=style)
@@ -120,18 +97,10 @@ class Observer:
         if self._progress is not None:
             self._progress.remove_task(self._task)
             self._progress.stop()
-        what = f"step {self._steps}: {describe(result.plan)}"
-        if result.status != "ok":
-            self.warn(f"{what}: {result.status.upper()}: {result.reason}")
-            return
-        figures = result.figures
-        shown = (
-            ("Tx", figures.get("avg_tx_rate_pps"), "/s"),
-            ("Rx", figures.get("avg_rx_rate_pps"), "/s"),
-            ("aggregate", figures.get("aggregate_pps"), "/s"),
-            ("loss", figures.get("client_loss_pct"), " %"),
-        )
-        self.say(f"{what}: " + ", ".join(f"{name} {number(value)}{unit}" for name, value, unit in shown))
+        if result.status == "ok":
+            self.show(StepMeasured(self._steps, result.plan, result.figures))
+        else:
+            self.show(StepNotMeasured(self._steps, result.plan, result.status, result.reason))
 
     def close(self) -> None:
         """Leaves the terminal as it was."""

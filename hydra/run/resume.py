@@ -1,4 +1,4 @@
-"""What a run continues from: its own scenario, and a refusal where the one that is asked for differs."""
+"""Finds the scenario that a run is continued with, and refuses a different one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hydra.run.redaction import HIDDEN, Redactor
 
 
 def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, object]) -> Scenario:
-    """The scenario with which a run goes on: what it was started with, where the flags given now agree.
+    """The scenario that a run is continued with: the one that it was started with, if the flags given now agree.
 
     Args:
         directory: the run's.

@@ -1,7 +1,7 @@
 """One scenario from start to end.
 
 Check, place, wait until ready; then for every step the sweep asks for: configure, start, stop, drain, collect, store;
-tear down. Whatever happens, what was measured stays and nothing else does.
+tear down. Whatever happens, everything that was measured is kept, and no process or temporary file is left.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ from hydra.errors import (
     ReadinessError,
     StepError,
 )
+from hydra.events.happened import Refused, Revived, RunDone, RunFailed, StepStored, SystemFact
+from hydra.events.journal import Journal
+from hydra.events.warnings import SubscribersFailed
 from hydra.limits import machine
 from hydra.limits.report import check_row
 from hydra.measure.figures import Merged, Observation, figures, merged
@@ -37,7 +40,7 @@ from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
 from hydra.results.tables import write
 from hydra.run.deployment import Deployment
 from hydra.run.interrupts import leave_at_once_on_the_next
-from hydra.run.progress import Observer, duration
+from hydra.run.progress import Observer
 from hydra.run.servers import DeployedServers, required
 from hydra.run.step import RawStep, Stepper
 from hydra.sweep import Row
@@ -48,7 +51,7 @@ from hydra.wire.clock import wall_offset_ns
 _WARMUP_RATE: Final = 1_000.0
 """Messages/s of a warm-up at most: enough to open every path, too few to fill a queue."""
 _WARM_UPS: Final = 2
-"""How often a row is warmed up at most: once more where groups had to be launched anew after the first time."""
+"""How often a row is warmed up at most: a second time if groups had to be launched again after the first."""
 
 
 def run(
@@ -67,7 +70,7 @@ def run(
     try:
         with _up(scenario, cluster, engine, system, store, observer) as steps:
             while (plan := sweep.next(results)) is not None:
-                # What was expected of the steps so far is no longer ahead.
+                # The time for the steps so far is spent.
                 spent = sum(r.plan.duration_s for r in results)
                 observer.step_begins(plan, max(sweep.expected_s() - spent, plan.duration_s))
                 result = steps.take(plan)
@@ -83,30 +86,30 @@ def run(
         raise
     finally:
         observer.close()
-        # What stopped the run is what the user has to know: a full disk, for instance, stops this as well.
+        # The error that stopped the run must reach the user: a full disk, for instance, makes this fail as well.
         with contextlib.nullcontext() if ended == "finished" else contextlib.suppress(HydraError):
             _conclude(store, ended, error)
             write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
-    observer.say(f"done in {duration(time.monotonic() - began)}: {store.directory}")
+    observer.show(RunDone(time.monotonic() - began, str(store.directory)))
     return _exit_code(sweep.rows(results), observer)
 
 
 def _conclude(store: RunStore, ended: str, error: str) -> None:
-    """Keeps with the run how it ended, and why."""
+    """Stores how the run ended, and why."""
     store.set_meta(ENDED_KEY, ended)
     store.set_meta(ERROR_KEY, error)
     if error:
-        store.add_event("failed", error)
+        store.add_event(RunFailed(error))
 
 
 def _exit_code(rows: Sequence[Row], observer: Observer) -> int:
-    """Incomplete if a row lacks something, or lost subscribers that nobody planned to lose.
+    """EXIT_INCOMPLETE if a row could not be measured, or if subscribers failed by themselves.
 
-    A step that failed was measured again: what counts is what became of its row.
+    A step that failed may have been measured again: only the final state of its row counts.
     """
-    gone = [f"row {n} ({row[CLIENTS]} clients): {text}" for n, row in enumerate(rows, 1) if (text := gone_of(row))]
+    gone = [(n, row[CLIENTS], text) for n, row in enumerate(rows, 1) if (text := gone_of(row))]
     if gone:
-        observer.warn(f"subscribers failed by themselves, the exit code is {EXIT_INCOMPLETE}: {'; '.join(gone)}")
+        observer.show(SubscribersFailed(gone))
     return EXIT_GOOD if not gone and all(row[STATUS] == "ok" for row in rows) else EXIT_INCOMPLETE
 
 
@@ -121,26 +124,27 @@ def _up(
         stack.callback(controller.close)
         stack.callback(engine.close)
 
+        journal = Journal(store.add_event, observer.show)
+
         def warn() -> None:
-            for text in system.warnings():
-                store.add_event("warning", text)
-                observer.warn(text)
+            for warning in system.warnings():
+                journal.note(warning)
 
         stack.callback(warn)
         stack.callback(system.close)
         events = GroupEvents(engine)
-        deployment = Deployment(engine, events, controller, system, scenario, cluster, store.add_event)
+        deployment = Deployment(engine, events, controller, system, scenario, cluster, journal.note)
         stack.callback(deployment.close)
         stack.push(_brace)
         program, joined, spec = system.server(), system.cluster(), required(scenario, is_local=engine.is_local)
         servers = None
         if program is not None and joined is not None and spec is not None:
             servers = DeployedServers(
-                *(engine, events, controller, program, joined, spec, scenario.ready_timeout_s, store.add_event)
+                *(engine, events, controller, program, joined, spec, scenario.ready_timeout_s, journal.note)
             )
         system.open(name, store.directory, controller.wait_until, servers)
         warn()
-        steps = _Steps(scenario, cluster, controller, deployment, system, store, observer)
+        steps = _Steps(scenario, cluster, controller, deployment, system, store, observer, journal)
         yield steps
         steps.close()
 
@@ -164,6 +168,7 @@ class _Steps:
         system: System,
         store: RunStore,
         observer: Observer,
+        journal: Journal,
     ) -> None:
         self._scenario = scenario
         self._spec = plugins.system(scenario.system)
@@ -173,6 +178,7 @@ class _Steps:
         self._system = system
         self._store = store
         self._observer = observer
+        self._journal = journal
         self._stepper = Stepper(
             controller,
             deployment,
@@ -180,7 +186,7 @@ class _Steps:
             plugins.system(scenario.system),
             scenario.ready_timeout_s,
             scenario.drain_max_s,
-            store.add_event,
+            journal,
             epoch=store.last_epoch(),
         )
         self._begun = self._stepper.epoch > 0
@@ -209,15 +215,17 @@ class _Steps:
             result = StepResult(
                 self._stepper.epoch, plan, "ok", figures(observation, histograms), histograms=self._kept(histograms)
             )
-            # Of ten thousand clients, the figures and storing take half a second each.
+            # With ten thousand clients, computing the figures takes half a second, and so does storing them.
             self._controller.poll(0.0)
             self._store.add_step(result, observation, histograms)
-            self._store.add_event("stored", f"epoch {self._stepper.epoch}: {time.monotonic() - began:.3f} s")
+            self._journal.note(StepStored(self._stepper.epoch, time.monotonic() - began))
+        finally:
+            self._journal.epoch = None
         self._begun = True
         return result
 
     def _kept(self, histograms: Merged) -> dict[str, Histogram]:
-        """Those that repeated rows are made of, as the store gives them to a run that goes on."""
+        """The histograms that repeated rows are made of, as the store returns them to a resumed run."""
         repeated = self._scenario.sweep.repeat > 1
         return {name: h for name in MERGED_IN_REPEATS if (h := getattr(histograms, name)).counts} if repeated else {}
 
@@ -231,7 +239,7 @@ class _Steps:
             if not checked.fits:
                 raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
         if failure := self._system.failure():
-            self._store.add_event("revive", failure)
+            self._journal.note(Revived(failure))
             self._system.revive()
         changed = self._deployment.scale(plan.clients)
         self._store_clients()
@@ -239,7 +247,7 @@ class _Steps:
             if not changed or not self._scenario.warmup_s:
                 break
             self._warm_up(plan)
-            # Whoever was lost meanwhile is there again before the step begins.
+            # Clients that were lost meanwhile are launched again before the step begins.
             changed = self._deployment.scale(plan.clients)
         raw, samples = self._window(plan)
         self._deployment.evict(raw.silent)
@@ -266,7 +274,7 @@ class _Steps:
         )
 
     def _store_clients(self) -> None:
-        """Keeps with the run what its clients said that they are: the libraries that are measured may be an agent's."""
+        """Stores the implementations and library versions that the clients reported: those of an agent may differ."""
         roster = self._controller.roster
         roles: dict[Role, range] = {
             "publisher": self._deployment.publishers,
@@ -295,6 +303,7 @@ class _Steps:
             raise StepError(f"in the warm-up: {e}") from e
         self._deployment.evict(raw.silent)
         self._stepper.epoch += 1
+        self._journal.epoch = None
 
     def _window(self, plan: StepPlan) -> tuple[RawStep, list[HostSample]]:
         """Measures the step and samples this host while it runs."""
@@ -309,8 +318,8 @@ class _Steps:
         return self._stepper.measure(plan, tick), samples
 
     def close(self) -> None:
-        """Keeps with the run what was refused on the way."""
+        """Stores what the controller refused and what is known of the system only now."""
         for reason, count in self._controller.refused().items():
-            self._store.add_event("refused", f"{count} × {reason}")
+            self._journal.note(Refused(reason, count))
         for name, text in self._system.metadata().items():
-            self._store.add_event("fact", f"{name}: {text}")
+            self._journal.note(SystemFact(name, text))

@@ -13,8 +13,9 @@ from hydra.cluster.engine import GONE, Engine, GroupEvents
 from hydra.control.controller import Controller
 from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.errors import ServerError
+from hydra.events.event import Note
+from hydra.events.happened import Launched, ServerExit, ServersAgain, ServersUp
 from hydra.model import Group, GroupEvent, Launch, Scenario, ServerSpec
-from hydra.run.deployment import Note
 from hydra.servers.background import Background
 from hydra.system import Program, ServerCluster
 from hydra.wire.messages import Join
@@ -101,7 +102,7 @@ class DeployedServers:
                 # Nothing speaks against a server whose agent or offer was lost; what failed would fail again.
                 if not self._lost:
                     raise
-                self._note("servers", f"once more: {e.what}")
+                self._note(ServersAgain(e.what))
             except BaseException:
                 self.stop()
                 raise
@@ -160,7 +161,7 @@ class DeployedServers:
             warmed = background.submit(lambda: cluster.warm_up(address))
             self._await(warmed.done, time.monotonic() + self._within_s, "end their warm-up")
             warmed.result()
-        self._note("servers", f"{len(endpoints)} at {address} after {time.monotonic() - began:.3f} s")
+        self._note(ServersUp(len(endpoints), address, time.monotonic() - began))
         return address
 
     def _launch(self) -> None:
@@ -184,7 +185,7 @@ class DeployedServers:
             self._controller.roster.expect(group, [client])
         for launch in self._engine.launch(groups):
             self._launches[launch.group.id] = launch
-            self._note("launch", f"{launch.group.id}: a server on {launch.agent.id} ({launch.agent.hostname})")
+            self._note(Launched(launch))
 
     def _await(self, condition: Callable[[], bool], deadline: float, what: str) -> None:
         def settled() -> bool:
@@ -206,7 +207,7 @@ class DeployedServers:
     def _fail(self, why: str) -> None:
         if not self._failure:
             self._failure = why
-            self._note("server_exit", why)
+            self._note(ServerExit(why))
 
     def _host_of(self, client: int) -> str:
         roster = self._controller.roster

@@ -10,10 +10,12 @@ from typing import Final
 
 from hydra.control.bounded import fit_unacknowledged
 from hydra.control.controller import Controller
+from hydra.events.happened import ClientError, PhasesTimed, WindowOpened
+from hydra.events.journal import Journal
 from hydra.model import DrainEnd, PublisherReport, StepPlan, SubscriberReport
 from hydra.run.asking import ANSWER_WITHIN_S, Asker
 from hydra.run.beginning import Beginner
-from hydra.run.deployment import Deployment, Note
+from hydra.run.deployment import Deployment
 from hydra.run.phases import Phases
 from hydra.run.settling import settled
 from hydra.sweep.cohort import cohort_ids
@@ -27,19 +29,19 @@ _TICK_NS: Final = 250_000_000
 _QUIET_S: Final = 0.5
 _QUIET_PER_CLIENT_S: Final = 0.00025
 _NOTHING_FOLLOWS: Final[frozenset[DrainEnd]] = frozenset({"complete", "marked"})
-"""How a drain ends that proves it: after any other end, data of the step may still be on its way."""
+"""Ends of a drain after which no data of the step can follow; after any other end, some may still be on its way."""
 
 Tick = Callable[[float, float], None]
-"""Takes the seconds since the window began and the mean rate (messages/s) that subscribers have told of so far."""
+"""Takes the seconds since the window began and the mean rate (messages/s) that subscribers have reported so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawStep:
-    """What every client said of a step, before anything is computed.
+    """What every client reported about a step, before anything is computed.
 
     ``window_ns`` is the step's start and end on the step's clock; ``silent`` are clients that are alive and did not
     report; ``agents`` says where each client was when the step began; ``last_words`` are the messages that each
-    subscriber last told of while the step went on.
+    subscriber had counted when it last reported progress in the window.
     """
 
     publishers: Mapping[int, PublisherReport]
@@ -63,7 +65,7 @@ class Stepper:
         spec: what that system is.
         ready_timeout_s: how long they may take to become ready.
         drain_max_s: how long subscribers may drain; None is the step's length + 5 s.
-        note: keeps what happened.
+        journal: keeps what happened.
         epoch: the number of the last step.
         clock_ns: CLOCK_MONOTONIC.
     """
@@ -76,12 +78,12 @@ class Stepper:
         spec: SystemSpec,
         ready_timeout_s: float,
         drain_max_s: float | None,
-        note: Note,
+        journal: Journal,
         *,
         epoch: int = 0,
         clock_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        self._note = note
+        self._journal = journal
         self._clock_ns = clock_ns
         self._controller = controller
         self._deployment = deployment
@@ -89,7 +91,9 @@ class Stepper:
         self._drain_max_s = drain_max_s
         self._asker = Asker(controller, deployment, system, clock_ns)
         self._beginner = Beginner(
-            *(controller, deployment, system, self._asker, spec, ready_timeout_s, note), epoch=epoch, clock_ns=clock_ns
+            *(controller, deployment, system, self._asker, spec, ready_timeout_s, journal),
+            epoch=epoch,
+            clock_ns=clock_ns,
         )
 
     @property
@@ -125,13 +129,13 @@ class Stepper:
         phases.end("lead and window")
         publishers = self._collect(plan, window, begun.log_begin)
         phases.end("reports")
-        self._note("phases", f"epoch {epoch}: {phases}")
+        self._journal.note(PhasesTimed(epoch, tuple(phases.took_s)))
         if not any(report.stopped_early for report in publishers.values()):
             # (A publisher that stopped early begins the next step with a new socket.)
             caught = caught_up(answers.subscriber_reports, cohort)
             self._beginner.ready({c: begun.proven[c] for c in caught if c in begun.proven})
         for client, text in answers.errors.items():
-            self._note("client_error", f"client {client} in epoch {epoch}: {text}")
+            self._journal.note(ClientError(client, text))
         return RawStep(
             publishers=publishers,
             subscribers=dict(answers.subscriber_reports),
@@ -150,7 +154,7 @@ class Stepper:
         """Waits for the end of the window, which may come early; returns it (ns on the step's clock)."""
         deployment, answers = self._deployment, self._controller.roster.answers
         offset_ns, start_ns, stop_ns = start.wall_offset_ns, start.start_at_ns, start.stop_at_ns
-        self._note("window", f"epoch {self.epoch} runs")
+        self._journal.note(WindowOpened(self.epoch))
         next_tick_ns = start_ns
 
         def over() -> bool:
@@ -162,20 +166,20 @@ class Stepper:
             if now_ns >= next_tick_ns:
                 next_tick_ns = now_ns + _TICK_NS
                 tick((now_ns - start_ns) / 1e9, _mean_rate(answers.progress, deployment.subscribers, start_ns))
-            # A publisher that cannot go on says so; what it sent until then is measured.
+            # A publisher that cannot go on reports an error; what it sent until then is measured.
             return now_ns >= stop_ns or any(p in answers.errors for p in deployment.publishers)
 
         self._controller.wait_until(over, math.inf)
         return start_ns, min(stop_ns, self._clock_ns() + offset_ns)
 
-    # --- what came of it ---------------------------------------------------------------------------------------------
+    # --- reports -----------------------------------------------------------------------------------------------------
 
     def _collect(self, plan: StepPlan, window: tuple[int, int], log_begin: int | None) -> Mapping[int, PublisherReport]:
         """Takes the publishers' reports, tells the subscribers what to expect and takes theirs."""
         deployment, answers = self._deployment, self._controller.roster.answers
         stop = Stop(epoch=self.epoch, stop_at_ns=window[1])
         self._controller.tell(deployment.subscribers, stop)
-        # A publisher that stopped early has said so with an error, and still reports what it sent.
+        # A publisher that stopped early has reported an error, and still reports what it sent.
         timeout_s = FLUSH_AT_MOST_S + _REPORT_MARGIN_S
         missing = self._asker.ask(
             [(deployment.publishers, stop)],
@@ -187,7 +191,7 @@ class Stepper:
         self._asker.insist(missing, len(deployment.publishers), "publishers", "report", timeout_s)
         self._asker.require_publishers()
         if round(plan.duration_s * 1e9) > window[1] - window[0]:
-            # Only this tells a subscriber that the window has ended before the time that it knows.
+            # Only this message tells a subscriber that the window has ended earlier than planned.
             self._asker.ask([(deployment.subscribers, stop)], lambda: answers.acked("stop"), ANSWER_WITHIN_S, told=True)
         reports = fit_unacknowledged(answers.publisher_reports)
         if log_begin is not None:
@@ -213,12 +217,12 @@ class Stepper:
 
 
 def caught_up(reports: Mapping[int, SubscriberReport], cohort: Set[int]) -> Set[int]:
-    """The subscribers that nothing of the step can reach any more; all others prove their readiness again."""
+    """The subscribers that no more data of the step can reach; all others prove their readiness again."""
     return {c for c, report in reports.items() if c not in cohort and report.drain in _NOTHING_FOLLOWS}
 
 
 def quiet_s(clients: int) -> float:
-    """How long a subscriber that misses something hears nothing before it takes the rest for lost, in seconds.
+    """How long a subscriber with missing messages receives nothing before it counts them as lost, in seconds.
 
     A publisher serves its connections in turn. At full rate and 7,680 subscribers one turn was seen to take a second,
     which is 0.13 ms for each of them; twice that is waited for, and what a scheduler may take on a small step.
@@ -227,7 +231,7 @@ def quiet_s(clients: int) -> float:
 
 
 def _mean_rate(progress: Mapping[int, Progress], subscribers: range, start_ns: int) -> float:
-    """Messages/s since the start, as of when each subscriber told of it; 0 before any did."""
+    """Mean of the subscribers' messages/s between the start and their last progress; 0 before any has reported."""
     told = [
         p.messages / (p.time_ns - start_ns) * 1e9
         for client, p in progress.items()

@@ -55,19 +55,10 @@ class LatencyRecorder:
         self._counts = np.zeros(BUCKETS, np.int64)
         # Item access through a memoryview is several times cheaper than through the array.
         self._cells = memoryview(self._counts)  # type: ignore[arg-type]  # numpy's buffer, typed only from 3.12
-        self._forget()
-
-    def _forget(self) -> None:
         self._low = BUCKETS
         self._high = -1
         self._min_us = LATENCY_HIGHEST_US
         self._max_us = 0
-
-    def reset(self) -> None:
-        """Forgets everything; clears only what was touched."""
-        if self._high >= 0:
-            self._counts[self._low : self._high + 1] = 0
-        self._forget()
 
     def record(self, times_ns: npt.NDArray[np.uint64], now_ns: int) -> None:
         """Counts ``now_ns`` − t for each of a batch of due (or send) times t, in ns on the same clock."""

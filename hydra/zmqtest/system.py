@@ -9,6 +9,7 @@ from typing import Any
 
 import zmq
 
+from hydra.events.warnings import HydraWarning
 from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
 from hydra.system import Program, Servers, Waiting
@@ -80,7 +81,7 @@ class ZmqSystem:
         """The library's version."""
         return {"libzmq": zmq.zmq_version()}
 
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[HydraWarning]:
         """There is nothing to tell."""
         return []
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 
-from hydra.cluster.constraints import describe, parse_constraint, permits, tally
+from hydra.cluster.constraints import describe, parse_constraint, permits, value_of
 from hydra.model import Agent, Constraint, Resources
 
 
@@ -60,7 +61,7 @@ def test_an_operator_permits_what_marathon_does(
     parts: Sequence[str], where: Agent, running: Sequence[Agent], allowed: bool
 ) -> None:
     constraint = parse_constraint(parts)
-    assert permits(constraint, where, tally(constraint.field, running)) is allowed
+    assert permits(constraint, where, Counter(value_of(a, constraint.field) for a in running)) is allowed
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.cluster.constraints import parse_constraint, permits, tally
+from hydra.cluster.constraints import parse_constraint, permits, value_of
 from hydra.cluster.placement import place
 from hydra.cluster.resources import fits, need_of, take
 from hydra.cluster.splitting import split
@@ -225,7 +225,7 @@ def test_placement_never_overcommits_nor_breaks_a_constraint_and_explains_the_re
         others = [x for x in everywhere if x.group.role == launch.group.role and x is not launch]
         for constraint in launch.group.constraints:
             assert permits(constraint, launch.agent, {})
-            values = tally(constraint.field, [x.agent for x in others])
+            values = Counter(value_of(x.agent, constraint.field) for x in others)
             # Whether the others were there before is not known here, only for operators where it does not matter.
             if constraint.operator in ("UNIQUE", "MAX_PER") and all(constraint in x.group.constraints for x in others):
                 assert permits(constraint, launch.agent, values)
@@ -234,7 +234,8 @@ def test_placement_never_overcommits_nor_breaks_a_constraint_and_explains_the_re
         for a in agents:
             need = need_of(refused.group.demand, refused.group.count)
             open_now = fits(need, free[a.id]) and all(
-                permits(c, a, tally(c.field, same_role)) for c in refused.group.constraints
+                permits(c, a, Counter(value_of(other, c.field) for other in same_role))
+                for c in refused.group.constraints
             )
             # GROUP_BY and CLUSTER look at the others, which may have come later.
             assert not open_now or any(c.operator == "GROUP_BY" for c in refused.group.constraints)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 import pytest
@@ -16,10 +17,15 @@ from hydra.cluster.engine import GroupEvents
 from hydra.cluster.local.engine import LocalEngine
 from hydra.control.controller import Controller
 from hydra.errors import ClusterError, ReadinessError
+from hydra.events.event import Event
+from hydra.events.happened import ClientExit, Evicted
 from hydra.run.deployment import Deployment
+from hydra.wire.program import EXIT_STRANDED
 from tests.faults.faulty import FaultyZmq, cluster, scenario
 
 pytestmark = pytest.mark.processes
+
+E = TypeVar("E", bound=Event)
 
 
 class Stage:
@@ -28,7 +34,7 @@ class Stage:
     def __init__(
         self, folder: Path, faults: Mapping[int, Sequence[str]], ready_timeout_s: float, respawns: int
     ) -> None:
-        self.events: list[tuple[str, str]] = []
+        self.events: list[Event] = []
         its_scenario = scenario(ready_timeout_s=ready_timeout_s)
         its_cluster = cluster(respawns=respawns)
         with ExitStack() as stack:
@@ -43,7 +49,7 @@ class Stage:
                 FaultyZmq(its_scenario, folder / "log", faults),
                 its_scenario,
                 its_cluster,
-                lambda kind, text: self.events.append((kind, text)),
+                self.events.append,
             )
             stack.callback(self.deployment.close)
             self._stack = stack.pop_all()
@@ -51,8 +57,8 @@ class Stage:
     def close(self) -> None:
         self._stack.close()
 
-    def told(self, kind: str) -> list[str]:
-        return [text for told, text in self.events if told == kind]
+    def told(self, kind: type[E]) -> list[E]:
+        return [event for event in self.events if isinstance(event, kind)]
 
     def watched(self, condition: Callable[[], bool]) -> bool:
         """Whether the condition comes to hold while the deployment is watched."""
@@ -86,8 +92,8 @@ def test_a_client_that_never_dials_in_is_replaced(stages: list[Stage], tmp_path:
     stage = staged(stages, tmp_path, {2: ["stop"]}, ready_timeout_s=8.0)
     stage.deployment.scale(3)
     assert stage.present() == {0, 1, 2, 3}
-    assert any("did not dial in" in text and "ids 2" in text for text in stage.told("evict"))
-    assert any("client 2" in text and "SIGKILL" in text for text in stage.told("client_exit"))
+    assert any(event.why == "did not dial in" and 2 in event.clients for event in stage.told(Evicted))
+    assert any((event.client, event.status) == (2, -signal.SIGKILL) for event in stage.told(ClientExit))
     # Its end was ours: no step misses it.
     stage.deployment.begin_step()
     assert not stage.deployment.died
@@ -102,7 +108,7 @@ def test_a_stranded_client_is_reported_and_launched_anew(stages: list[Stage], tm
     stage.deployment.scale(2)
     assert stage.present() == {0, 1, 2}
     for client in (2, 1):
-        assert any(f"client {client}: " in text and "stranded" in text for text in stage.told("client_exit"))
+        assert any((event.client, event.status) == (client, EXIT_STRANDED) for event in stage.told(ClientExit))
 
 
 def test_a_client_that_can_never_dial_in_ends_the_run_and_does_not_cost_its_time_again(
@@ -150,7 +156,7 @@ def test_who_was_evicted_between_steps_is_not_dead_in_the_next(stages: list[Stag
     stage.deployment.scale(2)
     assert stage.controller.roster.hello(2).pid != before
     stage.deployment.begin_step()
-    assert stage.watched(lambda: bool(stage.told("client_exit"))), stage.events
+    assert stage.watched(lambda: bool(stage.told(ClientExit))), stage.events
     assert not stage.deployment.died
 
 

@@ -17,6 +17,8 @@ import pytest
 
 from hydra.cluster.local.engine import LocalEngine
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, ServerError
+from hydra.events.event import Event, StoredEvent
+from hydra.events.happened import ClientExit, Evicted, GroupExit, PhasesTimed, RunFailed, WindowOpened
 from hydra.jupyter.cautions import cautions
 from hydra.jupyter.recorded import load
 from hydra.limits.needs import needs
@@ -39,11 +41,11 @@ SMALL = {"sweep.clients": [3], "drain_max_s": 0.5, "ready_timeout_s": 20.0}
 class _HookedStore(RunStore):
     """Does something to the clients when a certain event is noted."""
 
-    hook: Callable[[str], object] = staticmethod(lambda kind: None)
+    hook: Callable[[Event], object] = staticmethod(lambda _: None)
 
-    def add_event(self, kind: str, detail: str, epoch: int | None = None) -> None:
-        super().add_event(kind, detail, epoch)
-        self.hook(kind)
+    def add_event(self, event: Event, epoch: int | None = None) -> None:
+        super().add_event(event, epoch)
+        self.hook(event)
 
 
 @dataclass
@@ -53,20 +55,20 @@ class Ran:
     code: int
     rows: list[Row]
     statuses: list[str]
-    events: list[str]
+    events: list[StoredEvent]
     said: str = field(repr=False)
 
 
-def ran(folder: Path, its_scenario: Scenario, fault: Callable[[Path], object], at: str, times: int = 1) -> Ran:
-    """Runs a scenario; the first ``times`` times that an event of the kind ``at`` is noted, the fault is done.
+def ran(folder: Path, its_scenario: Scenario, fault: Callable[[Path], object], at: type[Event], times: int = 1) -> Ran:
+    """Runs a scenario; the first ``times`` times that an event of the type ``at`` is noted, the fault is done.
 
     ``fault`` is given the folder with the pids of every client's processes.
     """
     log, left = folder / "log", times
 
-    def hook(kind: str) -> None:
+    def hook(event: Event) -> None:
         nonlocal left
-        if kind == at and left:
+        if isinstance(event, at) and left:
             left -= 1
             fault(log)
 
@@ -76,7 +78,7 @@ def ran(folder: Path, its_scenario: Scenario, fault: Callable[[Path], object], a
         store.hook = hook  # type: ignore[attr-defined]
         code = run(its_scenario, its_cluster, engine, FaultyZmq(its_scenario, log), store, Observer(stream))
         results = store.results()
-        events = [f"{kind}: {text}" for _, _, kind, text in store.events()]
+        events = store.events()
     assert not left
     statuses = [str(r.status) for r in results]
     return Ran(code, for_scenario(its_scenario).rows(results), statuses, events, stream.getvalue())
@@ -108,15 +110,15 @@ def _quick_to_call_silent(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("fault", "at", "told"),
-    [(hit(2, signal.SIGSTOP), "window", "evict"), (end_group_of(2), "phases", "group_exit")],
+    [(hit(2, signal.SIGSTOP), WindowOpened, Evicted), (end_group_of(2), PhasesTimed, GroupExit)],
     ids=["silent in the warm-up", "lost after the warm-up"],
 )
 def test_whoever_is_lost_before_the_step_is_there_again_when_it_begins(
-    tmp_path: Path, fault: Callable[[Path], object], at: str, told: str
+    tmp_path: Path, fault: Callable[[Path], object], at: type[Event], told: type[Event]
 ) -> None:
     done = ran(tmp_path, scenario(**SMALL, warmup_s=0.3), fault, at)
     (row,) = done.rows
-    assert any(event.startswith(told) for event in done.events)
+    assert any(event.kind == told.kind for event in done.events)
     assert (row["status"], row["failed_clients"], row["client_loss_pct"]) == ("ok", 0, 0)
     assert (done.code, done.statuses) == (EXIT_GOOD, ["ok"])
 
@@ -126,7 +128,7 @@ def test_whoever_is_lost_before_the_step_is_there_again_when_it_begins(
     ("times", "code", "statuses"), [(1, EXIT_GOOD, ["failed", "ok"]), (2, EXIT_INCOMPLETE, ["failed", "failed"])]
 )
 def test_a_failed_row_of_a_grid_is_tried_once_more(tmp_path: Path, times: int, code: int, statuses: list[str]) -> None:
-    done = ran(tmp_path, scenario(**SMALL, warmup_s=0.0), hit(0, signal.SIGKILL), "window", times)
+    done = ran(tmp_path, scenario(**SMALL, warmup_s=0.0), hit(0, signal.SIGKILL), WindowOpened, times)
     (row,) = done.rows
     assert (done.code, done.statuses, row["status"]) == (code, statuses, statuses[-1])
     assert "publisher 0 died" in str(row["reason"])
@@ -136,22 +138,22 @@ def test_a_failed_row_of_a_grid_is_tried_once_more(tmp_path: Path, times: int, c
 @pytest.mark.parametrize(
     ("fault", "column", "count", "what", "noted"),
     [
-        (hit(2, signal.SIGKILL), "failed_dead", 1, "1 died", "client_exit: client 2: pid"),
-        (hit(2, signal.SIGSTOP), "failed_silent", 1, "1 never answered", "evict: "),
-        (end_group_of(2), "failed_dead", 2, "2 died", "group_exit: "),
+        (hit(2, signal.SIGKILL), "failed_dead", 1, "1 died", ClientExit),
+        (hit(2, signal.SIGSTOP), "failed_silent", 1, "1 never answered", Evicted),
+        (end_group_of(2), "failed_dead", 2, "2 died", GroupExit),
     ],
     ids=["killed", "stopped", "its group killed"],
 )
 def test_who_fails_in_a_step_by_itself_counts_there_alone_and_in_the_exit_code(
-    tmp_path: Path, fault: Callable[[Path], object], column: str, count: int, what: str, noted: str
+    tmp_path: Path, fault: Callable[[Path], object], column: str, count: int, what: str, noted: type[Event]
 ) -> None:
     their_scenario = scenario(**{**SMALL, "sweep.clients": [6, 7]}, warmup_s=0.0)
-    done = ran(tmp_path, their_scenario, fault, "window")
+    done = ran(tmp_path, their_scenario, fault, WindowOpened)
     first, second = done.rows
     assert (first["status"], first["failed_clients"], first[column]) == ("ok", count, count)
     assert 0 < float(str(first["client_loss_pct"])) <= 100 * count / 6 + 0.01
     assert (second["status"], second["failed_clients"], second["client_loss_pct"]) == ("ok", 0, 0)
-    assert any(event.startswith(noted) for event in done.events)
+    assert any((event.kind, event.epoch) == (noted.kind, 1) for event in done.events)
     assert done.code == EXIT_INCOMPLETE
     (line,) = (line for line in done.said.splitlines() if "by themselves" in line)
     assert line.startswith("warning: ")
@@ -177,7 +179,7 @@ def test_a_run_that_could_not_go_on_keeps_why(tmp_path: Path, error: Exception, 
     with RunStore.create(folder, facts) as store, pytest.raises(type(error)):
         run(its_scenario, its_cluster, engine, Broken(its_scenario, tmp_path / "log"), store, Observer(quiet=True))
     recorded = load(folder)
-    assert [detail for _, _, kind, detail in recorded.events if kind == "failed"] == [why]
+    assert [event.text for event in recorded.events if event.kind == RunFailed.kind] == [why]
     (first, *_) = cautions(recorded)
     assert f"it could not go on: {why}" in first.text
     (entry,) = catalog(tmp_path / "runs")
@@ -229,5 +231,5 @@ def test_a_row_is_checked_with_what_the_brokers_keep_on_the_disk(
 
     monkeypatch.setattr(FaultyZmq, "stored_bytes", lambda _: 4096)
     monkeypatch.setattr(runner, "check_row", check)
-    done = ran(tmp_path, its_scenario, lambda _: None, "none", times=0)
+    done = ran(tmp_path, its_scenario, lambda _: None, WindowOpened, times=0)
     assert (stored, done.statuses) == ([4096], ["skipped"])

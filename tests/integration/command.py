@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 
+from hydra.events.event import Event
 from hydra.results.store import DATABASE
 
 Hydra = [sys.executable, "-m", "hydra.cli"]
@@ -65,10 +66,13 @@ def steps(run: Path) -> list[tuple[int, str]]:
         return list(db.execute("SELECT epoch, status FROM steps ORDER BY epoch"))
 
 
-def events(run: Path) -> list[str]:
-    """The details of a run's events with their kind in front."""
+def events(run: Path, kind: type[Event]) -> list[str]:
+    """What a run's events of a kind say, oldest first; none while there is no run yet."""
+    if not (run / DATABASE).is_file():
+        return []
     with contextlib.closing(sqlite3.connect(run / DATABASE, timeout=10)) as db:
-        return [f"{kind}: {detail}" for kind, detail in db.execute("SELECT kind, detail FROM events ORDER BY id")]
+        found = db.execute("SELECT detail FROM events WHERE kind = ? ORDER BY id", (kind.kind,))
+        return [detail for (detail,) in found]
 
 
 class Background:

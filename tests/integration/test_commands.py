@@ -10,6 +10,7 @@ import zmq
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from hydra.events.happened import PhasesTimed
 from hydra.results.store import RunStore
 from tests.integration.command import assert_all_arrived, hydra, steps, table
 
@@ -92,7 +93,7 @@ def test_without_acknowledgements_tx_is_what_was_sent_and_no_probe(tmp_path: Pat
     (row,) = table(run)
     assert int(row["total_tx"]) == int(row["sent"]) > 0
     with RunStore.open(run) as store:
-        (phases,) = [text for _, _, kind, text in store.events() if kind == "phases"]
+        (phases,) = [event.text for event in store.events() if event.kind == PhasesTimed.kind]
     assert "end of probes" in phases
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from hydra.events.happened import WindowOpened
 from tests.integration.command import background, events, gone, hydra, steps, table, wait_until
 
 pytestmark = pytest.mark.processes
@@ -20,7 +21,7 @@ FIXED = ("zmqfixed", "--rate", 200, "--set", "warmup_s=0", "--set", "ready_timeo
 
 def _await_window(run: Path) -> None:
     """Returns in the middle of the first step."""
-    wait_until(lambda: (run / "run.db").exists() and any("window" in e for e in events(run)), 60, "the first step")
+    wait_until(lambda: events(run, WindowOpened), 60, "the first step")
 
 
 def _client(processes: list[psutil.Process]) -> psutil.Process:

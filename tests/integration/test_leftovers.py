@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from hydra.events.happened import WindowOpened
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
 from hydra.servers.ports import free_ports
@@ -40,7 +41,7 @@ def topics(bootstrap: str) -> list[str]:
 
 
 def in_a_window(run: Path) -> Callable[[], bool]:
-    return lambda: (run / "run.db").exists() and any("window" in e for e in events(run))
+    return lambda: bool(events(run, WindowOpened))
 
 
 def test_the_topic_of_a_killed_run_is_removed_by_whoever_comes_next_and_not_before(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hydra.events.happened import PhasesTimed, Present, StepStored
 from hydra.results.store import RunStore
 from tests.integration.command import assert_all_arrived, hydra, table
 
@@ -49,7 +50,7 @@ def test_a_run_tells_how_long_each_part_of_a_step_took(tmp_path: Path) -> None:
     run = tmp_path / "run"
     hydra("zmqfixed", "--client", "native", "--clients", 3, "--rate", 100, "--duration", 1, "--out", run)
     with RunStore.open(run) as store:
-        said = [(kind, text) for _, _, kind, text in store.events() if kind in ("present", "phases", "stored")]
+        said = [(e.kind, e.text) for e in store.events() if e.kind in (Present.kind, PhasesTimed.kind, StepStored.kind)]
     assert [kind for kind, _ in said] == ["present", "phases", "phases", "stored"]
     assert said[0][1].startswith("4 clients after ")
     epoch, _, parts = said[2][1].partition(": ")

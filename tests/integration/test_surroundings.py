@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hydra.events.happened import WindowOpened
 from hydra.kafkatest.broker import EmbeddedBroker
 from tests.integration.command import Hydra, background, events, gone, hydra, steps, table, wait_until
 
@@ -34,7 +35,7 @@ def test_a_bootstrap_server_that_goes_away_ends_the_run_within_10_s_with_its_row
         more = ("--set", "warmup_s=0", "--set", "ready_timeout_s=10.0", "--bootstrap", bootstrap, "--out", run)
         with background(*arguments, *more, log=tmp_path / "log") as command:
             wait_until(lambda: len(steps(run)) == 1, 60, "the first row")
-            wait_until(lambda: sum(e.startswith("window") for e in events(run)) == 2, 60, "the second step")
+            wait_until(lambda: len(events(run, WindowOpened)) == 2, 60, "the second step")
             family = command.family()
             os.kill(pids[1], signal.SIGKILL)
             wait_until(lambda: f"the Kafka broker at {bootstrap} is gone" in command.output(), 10, "the run to say so")

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from hydra.events.happened import PhasesTimed, Present, StepStored, SystemFact, WindowOpened
 from hydra.measure.figures import Observation, figures, merged
 from hydra.model import (
     Agent,
@@ -167,9 +168,14 @@ def make(
             result = StepResult(epoch, plan, how, shown, reason)  # type: ignore[arg-type]  # one of its literals
             store.add_step(result, *((o, histograms) if how == "ok" else ()))
             results.append(result)
-            for kind in ("window", "present", "phases", "stored"):
-                store.add_event(kind, f"epoch {epoch}", epoch)
-        store.add_event("fact", "broker: kafka 3.9")
+            for event in (
+                WindowOpened(epoch),
+                Present(30, 0.5),
+                PhasesTimed(epoch, [("bind", 0.1)]),
+                StepStored(epoch, 0.2),
+            ):
+                store.add_event(event, epoch)
+        store.add_event(SystemFact("broker", "kafka 3.9"))
         if ended is not None:
             store.set_meta("ended", ended)
     return directory

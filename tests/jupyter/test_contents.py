@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import EXIT_USAGE, RunDirectoryError
+from hydra.events.happened import ClientError, ClientExit, Refused, SystemFact
 from hydra.jupyter import markup, plots, recorded
 from hydra.jupyter.cautions import cautions
 from hydra.model import SearchSpec, StepPlan
@@ -55,9 +56,10 @@ def test_warnings_come_by_gravity_and_events_are_summed_up(tmp_path: Path) -> No
     directory = make(tmp_path / "r", replace(FIXED, settings=replace(FIXED.settings, rate=90_000.0)), status)
     with RunStore.open(directory, writable=True) as store:
         for client in range(25):
-            store.add_event("client_exit", f"client {client}: signal 9", 1)
-        store.add_event("refused", "3 × wrong key")
-    found = cautions(recorded.load(directory))
+            store.add_event(ClientExit(client, 1000 + client, -9, replaced=True), 1)
+        store.add_event(Refused("wrong key", 3))
+    run = recorded.load(directory)
+    found = cautions(run)
     assert [(c.level, c.about) for c in found] == [
         ("fail", "60 clients"),
         ("fail", "120 clients"),
@@ -66,7 +68,8 @@ def test_warnings_come_by_gravity_and_events_are_summed_up(tmp_path: Path) -> No
         ("note", "1 × refused"),
     ]
     assert "the broker died" in found[0].text
-    assert found[3].details[0] == "step 1: client 0: signal 9"
+    assert "the broker died; go on with --resume" in markup.warnings(run).text
+    assert found[3].details[0] == "step 1: client 0: pid 1000 was killed by SIGKILL, replaced"
     assert found[3].details[-1].startswith("… and 5 more")
 
 
@@ -74,8 +77,8 @@ def test_what_a_run_says_is_never_markup(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>"
     directory = make(tmp_path / "r", replace(FIXED, name=evil, description=evil), lambda _: ("failed", evil))
     with RunStore.open(directory, writable=True) as store:
-        store.add_event("client_error", evil, 1)
-        store.add_event("fact", evil)
+        store.add_event(ClientError(1, evil), 1)
+        store.add_event(SystemFact("version", evil))
         store.set_meta("command_line", evil)
     run = recorded.load(directory)
     for part in (markup.title, markup.warnings, markup.facts, markup.table, markup.comparison):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import MissingDependencyError
+from hydra.events.happened import Launched, ServersUp
 from hydra.kafkatest.folders import cache_folder
 from hydra.kafkatest.jars import fetch, find_java
 from tests.integration.command import assert_all_arrived, events, hydra, table
@@ -46,14 +47,14 @@ def test_a_broker_is_a_task_on_the_ports_that_its_agent_offered(cluster: Cluster
     (row,) = table(run)
     assert row["failed_clients"] == "0"
     assert_all_arrived(row, 400)
-    launched = [e for e in events(run) if e.startswith("launch:")]
+    launched = events(run, Launched)
     assert ["servers-1" in e for e in launched] == [True, *[False] * (len(launched) - 1)]
     infos = cluster.ask(lambda: [task.info for task in cluster.master.tasks()])
     (broker,) = (info for info in infos if info["name"].startswith("servers-"))
     variables = {v["name"]: v["value"] for v in broker["command"]["environment"]["variables"]}
     port, controller_port = variables["HYDRA_PORTS"].split(",")
     assert port != controller_port
-    assert any(f"at {variables['HYDRA_DATA_HOST']}:{port} after" in e for e in events(run) if e.startswith("servers:"))
+    assert any(f"at {variables['HYDRA_DATA_HOST']}:{port} after" in text for text in events(run, ServersUp))
     assert set(cluster.states().values()) <= {"TASK_FINISHED", "TASK_KILLED"}
     # A master knows no more than it was told, and agents keep what clients said: the password is in neither.
     assert not leaks(json.dumps(cluster.ask(lambda: cluster.master.calls), ensure_ascii=False).encode())

@@ -13,6 +13,7 @@ import pytest
 
 import hydra as hydra_package
 from hydra.config import conf_dir
+from hydra.events.happened import GroupExit, Launched, WindowOpened
 from hydra.results.store import RunStore
 from tests.integration.command import (
     Background,
@@ -50,11 +51,7 @@ def master(request: pytest.FixtureRequest) -> str:
 
 def await_window(run: Path, number: int = 1) -> None:
     """Returns in the middle of a step."""
-
-    def begun() -> int:
-        return sum("window" in e for e in events(run)) if (run / "run.db").exists() else 0
-
-    wait_until(lambda: begun() >= number, 60, f"step {number}")
+    wait_until(lambda: len(events(run, WindowOpened)) >= number, 60, f"step {number}")
 
 
 def test_a_scenario_gives_the_same_table_whatever_engine_runs_it(tmp_path: Path, master: str) -> None:
@@ -65,7 +62,7 @@ def test_a_scenario_gives_the_same_table_whatever_engine_runs_it(tmp_path: Path,
     for row in (two, four):
         assert row["failed_clients"] == "0"
         assert_all_arrived(row, 400)
-    placed = [e for e in events(run) if e.startswith("launch:")]
+    placed = events(run, Launched)
     assert sum("publisher" in e and "agent-pub" in e for e in placed) == 1
     assert all("agent-sub" in e for e in placed if "subscriber" in e)
 
@@ -132,8 +129,8 @@ def test_an_agent_lost_in_mid_run_fails_its_clients_and_they_are_elsewhere_in_th
     first, second = table(run)
     assert first["failed_dead"] == "2"
     assert (second["failed_clients"], float(second["client_loss_pct"])) == ("0", 0)
-    assert any("group_exit" in e and "TASK_UNREACHABLE" in e for e in events(run))
-    launched = [e for e in events(run) if e.startswith("launch:")]
+    assert any("TASK_UNREACHABLE" in text for text in events(run, GroupExit))
+    launched = events(run, Launched)
     assert all("agent-sub-2" in e for e in launched[-1:])
 
 

@@ -37,7 +37,7 @@ def golden(run: Path) -> str:
 def test_its_table_is_byte_for_byte_what_it_was(run: Path) -> None:
     seen = recorded.load(run)
     assert seen.coming is None
-    assert seen.earlier == ""
+    assert seen.earlier is None
     assert tables.csv_text(seen.scenario, seen.rows) == golden(run)
 
 

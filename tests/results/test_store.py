@@ -16,6 +16,7 @@ import pytest
 from hydra.columns.column import Column, ReportColumn
 from hydra.columns.step import SystemColumns
 from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
+from hydra.events.happened import ClientError, SystemFact
 from hydra.measure.figures import Observation, figures, merged
 from hydra.measure.resources import HostSample
 from hydra.model import Cohort, LedgerCounts, Settings, StepPlan, StepResult
@@ -183,9 +184,12 @@ def test_what_became_of_every_message_of_a_client_derives_from_its_row(store: Ru
 
 
 def test_events_are_kept_in_order(store: RunStore) -> None:
-    store.add_event("broker", "started")
-    store.add_event("client_died", "12", epoch=3)
-    assert [(e, k, d) for _, e, k, d in store.events()] == [(None, "broker", "started"), (3, "client_died", "12")]
+    store.add_event(SystemFact("version", "4.3"))
+    store.add_event(ClientError(12, "no route"), epoch=3)
+    assert [event[1:] for event in store.events()] == [
+        (None, "fact", "version: 4.3"),
+        (3, "client_error", "client 12: no route"),
+    ]
 
 
 def test_a_step_is_stored_whole_or_not_at_all(store: RunStore) -> None:
@@ -248,7 +252,7 @@ def test_a_reader_sees_committed_steps_while_the_run_goes_on(store: RunStore) ->
         store.add_step(StepResult(2, PLAN, "failed", {}, "x"))
         assert len(reader.results()) == 2
         with pytest.raises(HydraError, match="cannot write"):
-            reader.add_event("x", "y")
+            reader.add_event(SystemFact("x", "y"))
 
 
 WRITER = """

@@ -13,6 +13,8 @@ from hydra.cluster.engine import GroupEvents
 from hydra.config import load_cluster, load_scenario
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
+from hydra.events.event import Event
+from hydra.events.happened import ClientExit
 from hydra.model import Agent, Group, GroupEvent, Launch, Resources, RoleSpec
 from hydra.run.deployment import Deployment
 from hydra.system import Program, System
@@ -38,7 +40,7 @@ class Fleet:
         self.obeys: Callable[[str, int], None] = lambda *_: None
         self.evictions: list[tuple[float, str, list[int]]] = []
         self.incarnations: dict[int, int] = {}
-        self.noted: list[tuple[str, str]] = []
+        self.noted: list[Event] = []
         self.roster = Roster()
         self.environment: dict[str, str] = {}
         self.address, self.is_local = "", True
@@ -53,7 +55,7 @@ class Fleet:
             cast(System, self),
             replace(load_scenario("zmqfixed", {"ready_timeout_s": ready_s}), publisher=ANYWHERE, subscriber=ANYWHERE),
             replace(load_cluster(), max_group=100_000),
-            lambda kind, text: self.noted.append((kind, text)),
+            self.noted.append,
             clock_s=lambda: self.now_s,
         )
 
@@ -221,7 +223,7 @@ def test_the_late_end_of_an_evicted_process_is_not_its_successors(said_hello: bo
     fleet.warden_tells(group, 1, late, -9, replaced=True)
     fleet.deployment.watch()
     assert not fleet.deployment.died
-    assert ("client_exit", f"client 1: pid {late} was killed by SIGKILL, replaced") in fleet.noted
+    assert ClientExit(1, late, -9, replaced=True) in fleet.noted
     # Its own is.
     fleet.warden_tells(group, 1, fleet.roster.hello(1).pid, -9, replaced=True)
     fleet.deployment.watch()
@@ -240,11 +242,9 @@ def test_a_death_counts_whose_replacement_is_there_at_once() -> None:
     assert fleet.deployment.died == {1}
 
 
-@pytest.mark.parametrize(
-    ("told", "how"), [(True, "was killed by SIGKILL"), (False, "ended")], ids=["told late", "never told"]
-)
+@pytest.mark.parametrize(("told", "status"), [(True, -9), (False, None)], ids=["told late", "never told"])
 def test_a_death_that_the_replacement_tells_of_is_noted_once_and_with_its_cause_where_that_comes(
-    told: bool, how: str
+    told: bool, status: int | None
 ) -> None:
     fleet = Fleet()
     fleet.deployment.scale(3)
@@ -258,7 +258,7 @@ def test_a_death_that_the_replacement_tells_of_is_noted_once_and_with_its_cause_
         fleet.warden_tells(group, 1, old, -9, replaced=True)
     fleet.deployment.begin_step()
     assert fleet.deployment.died == set()
-    assert [text for kind, text in fleet.noted if kind == "client_exit"] == [f"client 1: pid {old} {how}, replaced"]
+    assert [e for e in fleet.noted if isinstance(e, ClientExit)] == [ClientExit(1, old, status, replaced=True)]
 
 
 def test_a_hello_costs_the_same_among_few_and_many() -> None:

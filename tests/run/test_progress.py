@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from hydra.events.happened import SystemFact
 from hydra.model import Settings, StepPlan, StepResult
 from hydra.run.progress import Observer
 
@@ -17,7 +18,7 @@ PLAN = StepPlan(clients=3, settings=Settings(rate=100.0, burst=100), duration_s=
 
 
 def watch(observer: Observer) -> None:
-    observer.say("it begins")
+    observer.show(SystemFact("begins", "now"))
     observer.step_begins(PLAN, 10.0)
     observer.tick(0.5, 100.0)
     observer.step_ended(StepResult(1, PLAN, "ok"))
@@ -29,9 +30,9 @@ def test_steps_and_warnings_are_lines_without_secrets() -> None:
     stream = io.StringIO()
     watch(Observer(stream, redact=lambda text: text.replace("geheim", "***")))
     begins, first, second = stream.getvalue().splitlines()
-    assert begins == "it begins"
+    assert begins == "begins: now"
     assert first.startswith("step 1: 3 clients, 100/s")
-    assert second == "warning: step 1: 6 clients, 100/s, batch 100: FAILED: *** was refused"
+    assert second == "warning: step 1: 6 clients, 100/s: FAILED: *** was refused"
 
 
 @pytest.mark.parametrize("gone", ["a full disk", "a closed pipe", "a closed terminal"])

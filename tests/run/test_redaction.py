@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from hydra.cli import cli
 from hydra.config import load_cluster, load_scenario
 from hydra.errors import ConfigError, UsageError
+from hydra.events.happened import ClientError
 from hydra.kafkatest.commands import kafka_fixed
 from hydra.kafkatest.settings import spec_of
 from hydra.model import Scenario
@@ -172,8 +173,8 @@ def test_events_of_a_run_hold_no_secret(tmp_path: Path) -> None:
     """A library's error may repeat what it was given."""
     with RunStore.create(tmp_path, {}) as store:
         store.redact = Redactor(["geheim"]).text
-        store.add_event("error", 'Invalid value "geheim" for sasl.password')
-        assert [detail for *_, detail in store.events()] == [f'Invalid value "{HIDDEN}" for sasl.password']
+        store.add_event(ClientError(7, 'Invalid value "geheim" for sasl.password'))
+        assert [event.text for event in store.events()] == [f'client 7: Invalid value "{HIDDEN}" for sasl.password']
 
 
 @pytest.mark.parametrize(

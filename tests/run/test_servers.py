@@ -13,6 +13,8 @@ from hydra.cluster.splitting import split
 from hydra.config import load_cluster, load_scenario, scenarios
 from hydra.control.controller import Controller
 from hydra.errors import PlacementError, ServerError
+from hydra.events.event import Event
+from hydra.events.happened import Launched, ServerExit
 from hydra.model import Agent, Group, GroupEvent, GroupState, Launch, Resources, ServerSpec
 from hydra.run.launcher import roles_on
 from hydra.run.servers import FIRST_ID, STARTS, DeployedServers, required
@@ -142,20 +144,19 @@ def controller() -> Iterator[Controller]:
     made.close()
 
 
-def deployed(engine: Told, controller: Controller, notes: list[str], cluster: Slow | None = None) -> DeployedServers:
+def deployed(engine: Told, controller: Controller, notes: list[Event], cluster: Slow | None = None) -> DeployedServers:
     program, events = Program(("toy",), {}), GroupEvents(engine)
     return DeployedServers(
-        *(engine, events, controller, program, cluster or Slow(), ServerSpec(count=2), 20.0),
-        note=lambda *note: notes.append(": ".join(note)),
+        *(engine, events, controller, program, cluster or Slow(), ServerSpec(count=2), 20.0), note=notes.append
     )
 
 
 def test_a_server_that_fails_while_they_come_up_is_told_with_its_last_words(controller: Controller) -> None:
-    engine, notes = Told("failed"), list[str]()
+    engine, notes = Told("failed"), list[Event]()
     with pytest.raises(ServerError, match="the server servers-1 on host-a failed: exit status 1: no java"):
         deployed(engine, controller, notes).start()
     assert (engine.launched, engine.killed) == (["servers-1", "servers-2"], ["servers-2"])
-    assert [note.partition(":")[0] for note in notes] == ["launch", "launch", "server_exit"]
+    assert [type(note) for note in notes] == [Launched, Launched, ServerExit]
 
 
 def test_servers_whose_agents_are_lost_are_launched_again_until_it_is_enough(controller: Controller) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from hydra.events.happened import StepStored
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.results.store import DATABASE, RunStore
-from tests.integration.command import background, events, steps, wait_until
+from tests.integration.command import background, events, wait_until
 from tests.truth.conftest import require
 from tests.truth.kafka_witness import LogWitness
 from tests.truth.scale import cases
@@ -46,7 +47,7 @@ def test_tx_is_the_growth_of_the_log_and_rx_is_what_an_independent_consumer_read
         "--bootstrap", broker.bootstrap, "--out", run,
     )  # fmt: skip
     with LogWitness(broker.bootstrap) as witness, background(*arguments, log=tmp_path / "log") as command:
-        wait_until(lambda: steps(run) and any(e.startswith("stored") for e in events(run)), 60, "the first row")
+        wait_until(lambda: events(run, StepStored), 60, "the first row")
         command.process.suspend()
         wait_until(lambda: witness.looked_after(window_to_row(run)[1]), 10, "a look at the log")
         grown = witness.grown(*window_to_row(run))

@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
+from hydra.events.happened import ClientExit, WindowOpened
 from hydra.results.store import RunStore
 from tests.integration.command import Background, background, events, wait_until
 from tests.truth.scale import cases
@@ -41,7 +42,7 @@ def subscriber_processes(command: Background) -> list[psutil.Process]:
 
 def kill_some(command: Background, run: Path, seed: int) -> None:
     """SIGKILL to ``KILLED`` subscribers at once, well inside the window."""
-    wait_until(lambda: (run / "run.db").exists() and any("window" in e for e in events(run)), 90, "the window")
+    wait_until(lambda: events(run, WindowOpened), 90, "the window")
     victims = random.Random(seed).sample(subscriber_processes(command), KILLED)
     moment = time.monotonic() + 0.5 * SECONDS
     wait_until(lambda: time.monotonic() > moment, SECONDS, "the middle of the window")
@@ -62,7 +63,7 @@ def test_every_figure_is_what_the_rows_give_by_hand(tmp_path: Path, zmq_implemen
     with RunStore.open(run) as store:
         (result,) = store.results()
         rows = store.clients(result.epoch)
-        deaths = [detail for _, _, kind, detail in store.events() if kind == "client_exit"]
+        deaths = [event.text for event in store.events() if event.kind == ClientExit.kind]
     figures = result.figures
     (publisher,) = (row for row in rows if row["role"] == "publisher")
     subscribers = [row for row in rows if row["role"] == "subscriber"]

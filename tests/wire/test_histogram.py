@@ -55,12 +55,3 @@ def test_values_outside_the_range_count_at_its_ends(size: int, latency_ns: int, 
     recorder = LatencyRecorder()
     recorder.record(np.full(size, NOW - latency_ns, np.uint64), NOW)
     assert recorder.histogram() == Histogram([index_of(counted_us), size], counted_us, counted_us)
-
-
-def test_reset_forgets_everything() -> None:
-    recorder = LatencyRecorder()
-    recorder.record(np.arange(0, NOW, NOW // 50, dtype=np.uint64), NOW)
-    recorder.reset()
-    assert recorder.histogram() == Histogram()
-    recorder.record_us(0)
-    assert recorder.histogram() == Histogram([0, 1], 0, 0)

@@ -1,0 +1,206 @@
+"""What every event and every warning says, and what is known of stored ones by their kind."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from hydra.events import happened, warnings
+from hydra.events.event import Event, Level
+from hydra.events.happened import (
+    EVENTS,
+    ClientError,
+    ClientExit,
+    Evicted,
+    GroupExit,
+    Launched,
+    LaunchedElsewhere,
+    PhasesTimed,
+    Present,
+    Refused,
+    Resumed,
+    Revived,
+    RunBegan,
+    RunDone,
+    RunFailed,
+    ServerExit,
+    ServersAgain,
+    ServersUp,
+    StartUnacknowledged,
+    StepMeasured,
+    StepStored,
+    SystemFact,
+    WindowOpened,
+    level_of,
+    summary_of,
+)
+from hydra.events.journal import Journal
+from hydra.events.warnings import (
+    FateUnknown,
+    FewerFigures,
+    FewReceived,
+    HostBusy,
+    HydraWarning,
+    Interrupted,
+    Lagged,
+    LeftBehind,
+    LeftEarlier,
+    Loss,
+    LossBetween,
+    RateMissed,
+    RowFailed,
+    RowRemark,
+    RowSkipped,
+    RunEndedBadly,
+    RunIncomplete,
+    SearchRemark,
+    SendsRefused,
+    StepNotMeasured,
+    StoppedEarly,
+    SubscribersFailed,
+    SubscribersGone,
+    Undrained,
+)
+from hydra.model import Agent, Demand, Group, GroupEvent, Launch, Resources, Settings, StepPlan
+from hydra.wire.program import EXIT_STRANDED
+
+PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=1.0)
+
+
+def launch(role: str, host: str) -> Launch:
+    group = Group(id="g", role=role, first_client=5, count=2, command=(), environment={}, demand=Demand())
+    return Launch(group, Agent("a", host, {}, Resources(cpus=1, mem=1)))
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (
+            RunBegan("fixed", "runs/x", 45.0, 600.0),
+            "fixed into runs/x: about 45 s if nothing is backlogged, 10 min at most",
+        ),
+        (RunDone(12_000.0, "runs/x"), "done in 3 h 20 min: runs/x"),
+        (RunFailed("no space left"), "no space left"),
+        (Resumed(5, 2), "after 5 steps, 2 failed ones of which are measured again"),
+        (SystemFact("version", "4.3"), "version: 4.3"),
+        (Refused("wrong key", 3), "3 × wrong key"),
+        (Revived("it went away"), "it went away"),
+        (Launched(launch("subscriber", "a")), "g: 2 subscriber(s) from id 5 on a"),
+        (Launched(launch("broker", "host-a")), "g: a broker on a (host-a)"),
+        (Present(4, 0.25), "4 clients after 0.250 s"),
+        (Evicted("g", {1, 2, 3, 7}, "did not answer"), "g: ids 1–3, 7 did not answer"),
+        (LaunchedElsewhere({7}), "ids 7: not replaced by their groups, launched in others"),
+        (ClientExit(1, 99, -9, replaced=True), "client 1: pid 99 was killed by SIGKILL, replaced"),
+        (ClientExit(1, 99, 3, replaced=False), "client 1: pid 99 exited with 3"),
+        (ClientExit(1, 99, None, replaced=False), "client 1: pid 99 ended"),
+        (
+            ClientExit(1, 99, EXIT_STRANDED, replaced=False),
+            "client 1: pid 99 was stranded (exit code 4): it had heard nothing of the controller for too long",
+        ),
+        (GroupExit(GroupEvent("g", "failed", "a", "exit status 1")), "g on a failed: exit status 1"),
+        (ClientError(7, "no route"), "client 7: no route"),
+        (ServersUp(2, "h:1,i:1", 1.5), "2 at h:1,i:1 after 1.500 s"),
+        (ServersAgain("g was lost"), "g was lost"),
+        (ServerExit("g failed"), "g failed"),
+        (
+            StartUnacknowledged(3, set(range(0, 40, 2))),
+            "epoch 3: not acknowledged in time by ids 0, 2, 4, 6, 8, 10, 12, 14, …",
+        ),
+        (WindowOpened(3), "epoch 3 runs"),
+        (PhasesTimed(3, [("bind", 0.1), ("reports", 2.0)]), "epoch 3: bind 0.100 s, reports 2.000 s"),
+        (StepStored(3, 0.0126), "epoch 3: 0.013 s"),
+        (
+            StepMeasured(1, PLAN, {"avg_tx_rate_pps": 1234.5678, "client_loss_pct": 0.0}),
+            "step 1: 3 clients, 100/s: Tx 1,234.57/s, Rx –/s, aggregate –/s, loss 0 %",
+        ),
+        (StepNotMeasured(2, PLAN, "failed", "why"), "step 2: 3 clients, 100/s: FAILED: why"),
+        (
+            SubscribersFailed([(1, 6, "1 died"), (3, 8, "2 never answered")]),
+            "subscribers failed by themselves, the exit code is 3: row 1 (6 clients): 1 died; "
+            "row 3 (8 clients): 2 never answered",
+        ),
+        (Interrupted("runs/x"), "interrupted: what was measured is kept; go on with --resume runs/x"),
+        (LeftBehind("t-1", "h:1", "x removes it"), "t-1 may be left at h:1; x removes it"),
+        (LeftEarlier("a topic", "t-1: removed"), "an earlier part of this run left a topic behind: t-1: removed"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Event) else "",
+)
+def test_what_happened_is_said_in_one_line(event: Event, text: str) -> None:
+    assert str(event) == text
+
+
+@pytest.mark.parametrize(
+    ("warning", "text"),
+    [
+        (RunIncomplete("failed", "x", "60 clients"), "it could not go on: x; the sweep would go on with 60 clients"),
+        (RunIncomplete("finished", "", "60 clients"), "the sweep would go on with 60 clients"),
+        (RunEndedBadly("interrupted", ""), "it was interrupted, after its last step"),
+        (RunEndedBadly("strange", ""), "it ended as 'strange', after its last step"),
+        (RowSkipped(""), "SKIPPED: no reason was given"),
+        (RowFailed("the broker died"), "FAILED: the broker died"),
+        (RowRemark("one repeat failed"), "one repeat failed"),
+        (FewerFigures(2, 3, list("abcdef")), "only 2 of 3 repeats have a figure for a, b, c, d and 2 other columns"),
+        (Loss(12.5), "LOSS: 12.5 % of the messages never arrived"),
+        (
+            Loss(12.5, with_waiting=True),
+            "LOSS: 12.5 % of the messages never arrived or were still waiting when the drain ended",
+        ),
+        (Undrained(1e4), "10,000 messages were still waiting when the drain ended; they are not lost"),
+        (SubscribersGone("1 died"), "subscribers that failed without an account: 1 died"),
+        (RateMissed(9e4, 8.5e4), "the publisher missed the requested rate of 90,000/s, it reached 85,000/s"),
+        (RateMissed(9e4, None, 3), "in some of 3 repeats the publisher missed the requested rate of 90,000/s on average"),  # noqa: E501
+        (StoppedEarly("no memory"), "the publisher stopped early: no memory"),
+        (SendsRefused(7), "7 messages were refused by the broker or the library"),
+        (HostBusy(99.6), "a host had no CPU left (100 % of all cores)"),
+        (FewReceived(5), "the receive rate is of 5 subscribers only: the others got fewer than two batches"),
+        (SearchRemark("slow", "still rising"), "slow: still rising"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Event) else "",
+)  # fmt: skip
+def test_what_has_to_be_known_of_a_run_or_a_row(warning: HydraWarning, text: str) -> None:
+    assert warning.text == text
+    assert str(warning) == (f"{text}; {warning.remedy}" if warning.remedy else text)
+
+
+def defined(module: object) -> set[type[Event]]:
+    """The concrete events of a module."""
+    found = {c for _, c in inspect.getmembers(module, inspect.isclass) if issubclass(c, Event)}
+    return {c for c in found if c is not Event and c.__module__ == getattr(module, "__name__", "")}
+
+
+def test_every_kind_of_event_is_known_to_whoever_reads_it() -> None:
+    assert defined(happened) | {HydraWarning} == set(EVENTS)
+    assert {(level_of(event.kind), summary_of(event.kind)) for event in EVENTS} == {
+        (event.level, event.summary) for event in EVENTS
+    }
+    # Every one that a report shows says what it is.
+    assert [e.kind for e in EVENTS if e.level != Level.ROUTINE and e.summary == Event.summary] == []
+
+
+def test_every_warning_matters() -> None:
+    assert {warning.kind for warning in defined(warnings)} == {HydraWarning.kind}
+    assert all(warning.level != Level.ROUTINE for warning in defined(warnings))
+    gravest: dict[Level, set[type[HydraWarning]]] = {
+        Level.FAIL: {RunIncomplete, RunEndedBadly, RowSkipped, RowFailed},
+        Level.LOSS: {Loss, LossBetween},
+    }
+    for level, expected in gravest.items():
+        assert all(warning.level == level for warning in expected)
+    assert {FateUnknown.level, Lagged.level} == {Level.NOTE}
+
+
+def test_an_event_of_another_version_is_worth_a_look() -> None:
+    assert (level_of("broker_exit"), summary_of("broker_exit")) == (Level.NOTE, "see the details")
+
+
+def test_a_journal_keeps_everything_with_its_step_and_shows_warnings() -> None:
+    kept: list[tuple[Event, int | None]] = []
+    shown: list[Event] = []
+    journal = Journal(lambda event, epoch: kept.append((event, epoch)), shown.append)
+    fact, warning = SystemFact("version", "4.3"), LeftEarlier("a topic", "removed")
+    journal.note(fact)
+    journal.epoch = 3
+    journal.note(warning)
+    assert kept == [(fact, None), (warning, 3)]
+    assert shown == [warning]
