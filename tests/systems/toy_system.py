@@ -13,6 +13,7 @@ import msgspec
 
 from hydra.client import group
 from hydra.client.transport import Delivery, Kind, read_system
+from hydra.events.warnings import HydraWarning
 from hydra.model import Role, Scenario, Settings
 from hydra.options import duration_flag, keyed, rate_flag, scenario_command
 from hydra.system import Footprint, Program, Servers, SystemSpec, Waiting
@@ -181,7 +182,7 @@ class ToySystem:
     def metadata(self) -> dict[str, str]:
         return {"toy": "1.0"}
 
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[HydraWarning]:
         return []
 
     def close(self) -> None: ...
