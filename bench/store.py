@@ -45,7 +45,8 @@ def step(clients: int, ranges: int) -> Observation:
     rng = np.random.default_rng(1)
     publisher = PublisherReport(100_000, 100_000, 0, 10**18, 10**18 + 9 * SECOND, 10**7, Histogram(), ProcessUsage())
     return Observation(
-        system="zmq",
+        queue="high-water mark",
+        batch=100,
         plan=StepPlan(clients, Settings(rate=10_000.0), 10.0),
         publishers={0},
         subscribers=set(range(1, clients + 1)),

@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, get_args
+from typing import Any, Final, Protocol, get_args
 
 import click
 
-from hydra.model import Figure, Role, Scenario, ServerSpec, Settings
+from hydra.columns.column import Column, ReportColumn
+from hydra.columns.step import BATCH
+from hydra.model import Figure, Role, Scenario, ServerSpec, Settings, value_of
 
 Waiting = Callable[[Callable[[], bool], float], bool]
 """Waits until a condition holds, for at most so many seconds, and says whether it does.
@@ -246,25 +248,6 @@ class Reference:
     keys: tuple[str, ...] = ("clients",)
 
 
-@dataclass(frozen=True, slots=True)
-class ReportColumn:
-    """A column of a system's own: what clients said under one key of the ``system`` object of their reports.
-
-    Attributes:
-        name, unit, help: as in :class:`hydra.columns.column.Column`.
-        role: whose reports.
-        key: of the object; a client that does not name it does not count.
-        fold: what becomes of the figures of all these clients.
-    """
-
-    name: str
-    unit: str
-    help: str
-    role: Role
-    key: str
-    fold: Literal["sum", "max", "common"] = "sum"
-
-
 Refusal = tuple[tuple[str, ...], str, str]
 """Why a scenario cannot be: the key's path, what is wrong, what to try."""
 
@@ -288,6 +271,7 @@ class SystemSpec:
         server_spec: how many servers, where and with what, unless a scenario says so; None as above.
         aliases: other names of keys in scenarios and ``--set``: the dotted key by the dotted alias, both of one table.
         table_words: other words for a scenario's ``table``.
+        batch: the column of the setting that says how many messages travel together, where it is not ``burst``.
         elsewhere: flags that name servers of the user's own (``hydra.options.keyed``), for commands that prepare a run.
         commands: click commands, added to ``hydra`` (``hydra.options.scenario_command`` makes those that run a
             scenario). An option that takes KEY=VALUE, which may be a secret, has that as its metavar.
@@ -322,6 +306,7 @@ class SystemSpec:
     table_words: Mapping[str, str] = field(default_factory=dict)
     elsewhere: Sequence[Callable[[Any], Any]] = ()
     commands: Sequence[click.Command] = ()
+    batch: Column = BATCH
     scenarios: Path | None = None
     columns: Sequence[ReportColumn] = ()
     differs: Sequence[str] = ()
@@ -334,3 +319,8 @@ class SystemSpec:
     is_secret: Callable[[str], bool] = lambda _: False
     servers_of: Callable[[Scenario], int] = lambda _: 0
     copies_of: Callable[[Scenario], int] = lambda _: 1
+
+    def batch_of(self, settings: Settings) -> Figure:
+        """How many messages travel together at these settings: the figure of the batch column."""
+        value = value_of(settings, self.batch.name)
+        return self.burst(settings.system) if value is None else value

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 
+from hydra import plugins
 from hydra.columns import Column
 from hydra.columns.searched import FAILED, LENGTH, beside, published
-from hydra.columns.step import PUBLISHED, step_columns
+from hydra.columns.step import BATCH, PUBLISHED, step_columns
 from hydra.model import SearchSeries, SearchSpec
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "measurements.md"
@@ -38,6 +39,17 @@ def table(columns: Iterable[Column]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def of_systems() -> str:
+    """A table of what each system adds."""
+    lines = ["| of | in `table.csv` | unit | definition | repeated |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {spec.title} | `{column.name}` | {column.unit} | {column.help} | {column.repeats} |"
+        for spec in plugins.systems().values()
+        for column in (*([] if spec.batch == BATCH else [spec.batch]), *spec.columns)
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def renewed(page: str) -> str:
     """The page with its tables made anew.
 
@@ -45,6 +57,7 @@ def renewed(page: str) -> str:
         ValueError: it has not each of them once.
     """
     tables = {name: table(columns) for name, columns in parts().items()}
+    tables["systems"] = of_systems()
     if sorted(found[1] for found in _PART.findall(page)) != sorted(tables):
         raise ValueError(f"the page must have each of {', '.join(tables)} once")
     return _PART.sub(lambda part: part[1] + tables[part[2]] + part[3], page)

@@ -6,6 +6,6 @@ A column is added in two places: its formula, which gives the figure under the c
 from __future__ import annotations
 
 from hydra.columns.column import Column
-from hydra.columns.table import columns_of, in_order, published_columns
+from hydra.columns.table import columns_of
 
-__all__ = ["Column", "columns_of", "in_order", "published_columns"]
+__all__ = ["Column", "columns_of"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from hydra.model import Role
+
 Digits = Literal["two", "six", "none"]
 Repeats = Literal["mean", "median", "merged", "common", "noted"]
 
@@ -58,6 +60,22 @@ class Column:
     def axis_title(self) -> str:
         """What an axis calls it."""
         return self.axis or self.unit or self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportColumn(Column):
+    """A column of one system: what its clients said under one key of the ``system`` object of their reports.
+
+    Attributes:
+        role: whose reports.
+        key: of the object; a client that does not name it does not count.
+        fold: what becomes of the figures of all these clients: their sum, the highest, or the one that all share
+            (none where they differ). Where no client names the key there is no figure.
+    """
+
+    role: Role
+    key: str
+    fold: Literal["sum", "max", "common"] = "sum"
 
 
 def of_repeats(column: Column) -> tuple[Column, ...]:

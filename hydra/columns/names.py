@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 CLIENTS: Final = "clients"
+BURST: Final = "burst"
 STATUS: Final = "status"
 REASON: Final = "reason"
 AVG_TX: Final = "avg_tx_rate_pps"
@@ -17,6 +18,7 @@ LOSS_HIGH: Final = "client_loss_high_pct"
 """The loss where a publisher's unacknowledged ranges were joined: an interval."""
 RATE_HELD: Final = "rate_held"
 REQUESTED: Final = "requested_rate"
+BLOCKED: Final = "blocked_s"
 SHORTFALL: Final = "shortfall_pct"
 BURSTS: Final = "bursts_s"
 """What each burst of losses cost, in seconds of traffic: the evidence of a search (measure/shortfall.py)."""

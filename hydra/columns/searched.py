@@ -22,8 +22,8 @@ def _percent(fraction: float) -> str:
 def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
     """The column of a search's figure.
 
-    With the published settings these are the columns of ``hydra_zmq_python.csv``; with others the name says so,
-    because the figures cannot be laid side by side.
+    With the published settings these are the columns of the first table in ``conf/reference``; with others the name
+    says so, because the figures cannot be laid side by side.
     """
     if series == "max_rate":
         text = "highest `avg_rx_rate_pps` at any rate that was tried, drops allowed"
@@ -68,7 +68,7 @@ def _loss_column(search: SearchSpec) -> Column:
 def _sndhwm_column(sndhwm: int, search: SearchSpec) -> Column:
     """The column of the search below the loss target at one of several high-water marks.
 
-    As in ``hydra_zmq_cpp.csv``, where only the first of them names the target.
+    As it was published, only the first of them names the target.
     """
     loss = _loss_column(search)
     name, first = f"max_rate_sndhwm_{sndhwm}_pps", ""

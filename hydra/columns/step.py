@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from hydra.columns.column import MESSAGES, PER_SECOND, SUBSCRIBERS, TEXT, YES_NO, Column
+from hydra.columns.column import MESSAGES, PER_SECOND, SUBSCRIBERS, TEXT, YES_NO, Column, ReportColumn
 from hydra.columns.names import (
     AGGREGATE,
     AVG_RX,
     AVG_TX,
+    BLOCKED,
+    BURST,
     BURSTS,
     CLIENTS,
     LOSS,
@@ -27,14 +30,37 @@ DUE: Final = "latency"
 SENT: Final = "latency_from_send"
 """What the columns of latency begin with: since the due time, or since the send at rate ``max``."""
 
+BATCH: Final = Column(
+    BURST,
+    MESSAGES,
+    "most messages that a publisher sends back to back when it is behind",
+    "Burst",
+    repeats="common",
+    axis="messages in a burst",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemColumns:
+    """What a system has of columns beside those that all systems share.
+
+    Attributes:
+        batch: the second column of a step: the setting that says how many messages travel together.
+        reported: what its clients report and others do not; they stand after ``blocked_s``.
+    """
+
+    batch: Column = BATCH
+    reported: Sequence[ReportColumn] = ()
+
+
 PUBLISHED: Final = (
     Column(CLIENTS, SUBSCRIBERS, "subscribers that were asked", "Client #", repeats="common", axis="clients"),
-    Column("msg_batch", MESSAGES, "the step's `msg_batch`", "Batch", repeats="common", axis="messages per batch"),
+    BATCH,
     Column(
         AVG_TX,
         PER_SECOND,
-        "(Tx − 1) / (last − first); ZMQ: between first and last send, Kafka: first send and last acknowledgement; the "
-        "publisher's clock, mean over publishers",
+        "(Tx − 1) / (last − first), from the first send to the last one, or to the last acknowledgement where servers "
+        "acknowledge; the publisher's clock, mean over publishers",
         "Avrg Tx Rate",
     ),
     Column(
@@ -63,8 +89,7 @@ PUBLISHED: Final = (
     Column(
         "total_tx",
         MESSAGES,
-        'Tx: messages that the library accepted (ZMQ), or the broker acknowledged (Kafka; with `acks = "0"` the growth '
-        "of the log); all publishers",
+        "Tx: messages that the library accepted, or that servers acknowledged where they do; all publishers",
         "Total pckts Tx",
     ),
     Column(
@@ -75,7 +100,7 @@ PUBLISHED: Final = (
         digits="none",
     ),
 )
-"""The columns of ``hydra_kafka_batch.csv``."""
+"""The columns that come first, as they were published."""
 
 _PARTS: Final = "the other parts of Σ*E*, as `client_loss_pct` of the subscribers outside the cohort"
 _FAILED: Final = "the parts of `failed_clients`"
@@ -135,18 +160,15 @@ _STEP: Final = (
         repeats="merged",
     ),
     Column(
-        "blocked_s",
+        BLOCKED,
         "s",
-        "time that a publisher waited for a full queue (`nodrop`, or Kafka's buffer), the longest of all",
+        "time that a publisher waited for a full queue, the longest of all",
     ),
-    Column(
-        "batch_bytes",
-        "bytes",
-        "batch size that the producer was given (Kafka), see [kafka-batching.md](kafka-batching.md)",
-        repeats="common",
-    ),
+)
+
+_COUNTS: Final = (
     Column("sent", MESSAGES, "accepted by the library"),
-    Column("tx_failed", MESSAGES, "refused by library or broker"),
+    Column("tx_failed", MESSAGES, "refused by library or server"),
     Column("publisher_cores", "cores", "CPU time of the busiest publisher / *T*"),
     Column("stopped_early", TEXT, "why a publisher stopped before the end of the window", repeats="noted"),
     Column("in_window", MESSAGES, _FATES),
@@ -238,12 +260,22 @@ def latency_columns(prefix: str) -> tuple[Column, ...]:
     )
 
 
-def step_columns(latencies: Iterable[str] = (DUE, SENT), cohort: bool = True) -> tuple[Column, ...]:
+def published(system: SystemColumns) -> tuple[Column, ...]:
+    """The published columns of a system's steps."""
+    return tuple(system.batch if column is BATCH else column for column in PUBLISHED)
+
+
+def step_columns(
+    latencies: Iterable[str] = (DUE, SENT), cohort: bool = True, system: SystemColumns | None = None
+) -> tuple[Column, ...]:
     """The columns of a step in their order, by default all that any step can have.
 
     Args:
         latencies: since when the steps count their latency.
         cohort: whether they have one.
+        system: what the system adds; None: nothing.
     """
+    system = system or SystemColumns()
     of_latency = [column for prefix in latencies for column in latency_columns(prefix)]
-    return (*PUBLISHED, *_ACCOUNT, *of_latency, *_STEP, *(_OF_COHORT if cohort else ()), *_LAST)
+    first, others = (*published(system), *_ACCOUNT, *of_latency), (*_COUNTS, *(_OF_COHORT if cohort else ()), *_LAST)
+    return (*first, *_STEP, *system.reported, *others)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Final
 
 from hydra.columns import searched
-from hydra.columns.column import REPEATS, TEXT, Column, of_repeats
-from hydra.columns.names import REASON, STATUS
-from hydra.columns.step import DUE, PUBLISHED, SENT, step_columns
+from hydra.columns.column import MESSAGES, REPEATS, TEXT, Column, of_repeats
+from hydra.columns.names import BLOCKED, BURST, REASON, STATUS
+from hydra.columns.step import DUE, SENT, SystemColumns, published, step_columns
 from hydra.model import Scenario
 
 _LAST: Final = (
@@ -18,43 +18,53 @@ _LAST: Final = (
     Column(REASON, TEXT, "why it failed or was skipped, or why there was a second try"),
 )
 
+EARLIER: Final[Mapping[str, Column]] = {
+    BURST: Column("msg_batch", MESSAGES, "`burst`, in runs of earlier versions", "Batch", repeats="common"),
+    BLOCKED: Column("batch_bytes", "bytes", "nothing, in runs of earlier versions", repeats="common"),
+}
+"""Columns that runs of earlier versions have for every system, by the column after which they stand."""
 
-def published_columns(scenario: Scenario) -> tuple[Column, ...]:
+
+def published_columns(scenario: Scenario, system: SystemColumns) -> tuple[Column, ...]:
     """The columns of the table that this scenario's experiment was published with."""
     if scenario.sweep.search is not None:
         return searched.published(scenario.sweep.search)
-    return PUBLISHED if scenario.table == "batch" else tuple(c for c in PUBLISHED if c.name != "msg_batch")
+    columns = published(system)
+    return columns if scenario.table == "batch" else tuple(c for c in columns if c is not system.batch)
 
 
-def columns_of(scenario: Scenario) -> dict[str, Column]:
+def columns_of(scenario: Scenario, system: SystemColumns) -> dict[str, Column]:
     """Every column that a row of this scenario can have, by name, in the order of the table.
 
     The published ones; what varies; all others, each followed by what repeats add to it; and last, what the row is.
     """
-    published = published_columns(scenario)
+    first = published_columns(scenario, system)
     search = scenario.sweep.search
-    row = searched.search_columns(search) if search else _step_columns(scenario)
+    row = searched.search_columns(search) if search else _step_columns(scenario, system)
     known = {column.name: column for column in row}
     # A setting that varies was asked for, not measured.
     varied = {name: replace(known.get(name, Column(name)), repeats="common") for name in scenario.sweep.vary}
     others = [each for column in (*varied.values(), *row) for each in (column, *of_repeats(column))]
-    columns = (*published, *others, *_LAST)
+    columns = (*first, *others, *_LAST)
     return {column.name: varied.get(column.name, column) for column in columns}
 
 
-def _step_columns(scenario: Scenario) -> tuple[Column, ...]:
+def _step_columns(scenario: Scenario, system: SystemColumns) -> list[Column]:
     rates = {scenario.settings.rate, *scenario.sweep.vary.get("rate", ())}
     since = [DUE] if rates - {"max"} else []
-    return step_columns([*since, *([SENT] if "max" in rates else [])], cohort=False)
+    columns = step_columns([*since, *([SENT] if "max" in rates else [])], cohort=False, system=system)
+    return [each for column in columns for each in (column, EARLIER.get(column.name)) if each is not None]
 
 
-def in_order(scenario: Scenario, rows: Iterable[Mapping[str, object]]) -> list[Column]:
+def in_order(scenario: Scenario, system: SystemColumns, rows: Iterable[Mapping[str, object]]) -> list[Column]:
     """The published columns and whatever else rows have, in the order of the table.
 
     Columns that only earlier versions knew stand before the status.
     """
-    known = columns_of(scenario)
+    known = columns_of(scenario, system)
     last = (STATUS, REASON)
-    there = dict.fromkeys([c.name for c in published_columns(scenario)] + [name for row in rows for name in row])
+    there = dict.fromkeys(
+        [c.name for c in published_columns(scenario, system)] + [name for row in rows for name in row]
+    )
     measured = [column for name, column in known.items() if name in there and name not in last]
     return [*measured, *(Column(n) for n in there if n not in known), *(known[n] for n in last)]

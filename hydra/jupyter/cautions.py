@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from hydra.jupyter.recorded import Run
-from hydra.model import StepPlan
+from hydra.model import StepPlan, value_of
 from hydra.results.tables import headings
 from hydra.sweep import Row
 
@@ -72,7 +72,7 @@ def _of_the_end(run: Run) -> Iterator[Caution]:
 
 
 def _plan(run: Run, plan: StepPlan) -> str:
-    return name_of(run, {"clients": plan.clients, **{v: getattr(plan.settings, v) for v in run.scenario.sweep.vary}})
+    return name_of(run, {"clients": plan.clients, **{v: value_of(plan.settings, v) for v in run.scenario.sweep.vary}})
 
 
 def _of_row(run: Run, row: Row, notes: list[str]) -> Iterator[Caution]:

@@ -8,13 +8,14 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final
 
-from hydra.columns import Column, columns_of, in_order
+from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
 from hydra.jupyter.cautions import Caution, cautions
 from hydra.jupyter.recorded import Run
-from hydra.model import Figure
+from hydra.model import SHARED, Figure, value_of
 from hydra.results.compare import Cell, Line, asked, compare, differences
 from hydra.results.notes import MARK
+from hydra.results.registered import columns_of, in_order
 from hydra.results.searched import efforts, interval_of, legend, whole
 from hydra.results.store import CLIENTS_KEY
 from hydra.results.tables import said_by, table_columns
@@ -104,11 +105,11 @@ def _asked_for(run: Run) -> str:
 
 
 def _settings(run: Run) -> dict[str, object]:
-    settings: Mapping[str, object] = run.metadata["scenario"]["settings"]
+    """The settings that every system has and the system's own, but for those that the run varies."""
+    settings = run.scenario.settings
     varied = (*run.scenario.sweep.vary, *(("rate",) if run.scenario.sweep.search else ()))
-    other = ("linger_ms", "batch_bytes", "compression", "acks")
-    foreign = other if run.scenario.system == "zmq" else ("sndhwm", "rcvhwm", "nodrop")
-    return {k: v for k, v in settings.items() if v is not None and k not in varied and k not in foreign}
+    shown: dict[str, object] = {name: value_of(settings, name) for name in (*SHARED, *settings.system)}
+    return {name: value for name, value in shown.items() if value is not None and name not in varied}
 
 
 def _host(host: Mapping[str, Any]) -> str:

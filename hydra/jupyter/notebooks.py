@@ -21,8 +21,6 @@ from traitlets.config import Config
 
 from hydra.errors import HydraError
 
-PARAMETERS: Final = "parameters"
-"""The tag of the cell with a notebook's parameters, as papermill knows it."""
 CELL_TIMEOUT_S: Final = 600
 
 
@@ -40,22 +38,6 @@ def template(name: str) -> NotebookNode:
     """A notebook of this package: ``report`` or ``sweep``."""
     notebook: NotebookNode = nbformat.read(Path(__file__).with_name(f"{name}.ipynb"), as_version=4)
     return notebook
-
-
-def with_parameters(notebook: NotebookNode, values: Mapping[str, object]) -> NotebookNode:
-    """The notebook with these parameters set in a cell after that with their defaults, as papermill does it.
-
-    Raises:
-        ValueError: it has no cell tagged ``parameters``.
-    """
-    at = next((i for i, c in enumerate(notebook.cells) if PARAMETERS in c.metadata.get("tags", [])), None)
-    if at is None:
-        raise ValueError("the notebook has no cell with the tag parameters")
-    source = "\n".join(f"{name} = {value!r}" for name, value in values.items())
-    cell = nbformat.v4.new_code_cell(source, metadata={"tags": ["injected-parameters"]})
-    changed: NotebookNode = notebook.copy()
-    changed.cells = [*notebook.cells[: at + 1], cell, *notebook.cells[at + 1 :]]
-    return changed
 
 
 def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:

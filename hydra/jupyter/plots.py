@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
 import plotly.graph_objects as go
 from plotly.colors import qualitative, sample_colorscale
 
-from hydra.columns import Column, columns_of, searched
+from hydra.columns import Column, searched
 from hydra.columns.names import AGGREGATE, AGGREGATE_MAX, AVG_RX, AVG_TX, CLIENTS, LOSS, REQUESTED, SHORTFALL
 from hydra.columns.step import DUE, SENT, latency_columns, step_columns
 from hydra.jupyter.drawing import Floor, Interval, Marked, dotted, finish, level, line, panels
 from hydra.jupyter.recorded import Run
-from hydra.model import SearchSpec, StepResult, number
+from hydra.model import SHARED, Figure, SearchSpec, Settings, StepResult, number, value_of
+from hydra.results.registered import added_by, columns_of
 from hydra.results.tables import headings
 from hydra.sweep import Row
 
@@ -87,13 +89,14 @@ def batches(run: Run) -> go.Figure | None:
     """What the size of a batch does, a line a client count; None where it does not vary."""
     rows = _marked(run)
     columns = [STEP[c] for c in (*RATES[:2], *(f"{p}_p99_us" for p in (DUE, SENT))) if _has(rows, c)]
-    if "msg_batch" not in run.scenario.sweep.vary or not columns:
+    batch = added_by(run.scenario.system).batch
+    if batch.name not in run.scenario.sweep.vary or not columns:
         return None
     figure = panels([f"Latency {c.title}" if c.unit == "µs" else c.title for c in columns])
     for panel, column in enumerate(columns, start=1):
         for label, color, group in _by_clients(rows):
-            line(figure, group, "msg_batch", column.name, label, color, panel=panel)
-    return finish(figure, STEP["msg_batch"].axis_title, [column.unit for column in columns])
+            line(figure, group, batch.name, column.name, label, color, panel=panel)
+    return finish(figure, batch.axis_title, [column.unit for column in columns])
 
 
 def _two(run: Run, each: Sequence[str], together: str) -> go.Figure | None:
@@ -177,25 +180,38 @@ def _rate(result: StepResult) -> float:
 
 
 def _tried(run: Run) -> list[tuple[str, str, Marked]]:
-    """(label, colour, figures of all steps, slowest first) for every client count and queue of a search.
+    """(label, colour, figures of all steps, slowest first) for every client count and all settings but the rate.
 
     A step that did not pass is marked.
     """
-    groups: dict[tuple[int, int, bool], Marked] = {}
+    groups: dict[tuple[int, Settings], Marked] = {}
     for r in sorted(run.results, key=_rate):
         if r.status == "ok" and r.plan.cohort.kind == "none":
-            own = r.plan.settings.system
-            key = (r.plan.clients, int(own.get("sndhwm") or 0), bool(own.get("nodrop")))
+            key = (r.plan.clients, replace(r.plan.settings, rate="max"))
             groups.setdefault(key, []).append((dict(r.figures), "" if r.figures.get("passed") else "did not pass"))
-    several = len({key[1:] for key in groups}) > 1
+    names = dict.fromkeys(name for _, settings in groups for name in (*SHARED, *settings.system))
+    varied = [name for name in names if len({value_of(settings, name) for _, settings in groups}) > 1]
+    order = sorted(groups, key=lambda key: (key[0], [_rank(value_of(key[1], name)) for name in varied]))
     return [
-        (f"{clients:,} clients{_queue(sndhwm, nodrop) if several else ''}", color, groups[clients, sndhwm, nodrop])
-        for (clients, sndhwm, nodrop), color in zip(sorted(groups), _scale(len(groups)), strict=True)
+        (f"{clients:,} clients{_set_to(settings, varied)}", color, groups[clients, settings])
+        for (clients, settings), color in zip(order, _scale(len(order)), strict=True)
     ]
 
 
-def _queue(sndhwm: int, nodrop: bool) -> str:
-    return f", sndhwm {sndhwm:,}{', nodrop' if nodrop else ''}"
+def _rank(value: Figure) -> tuple[bool, Any]:
+    """Sorts the values of one setting; one that is not set comes first."""
+    return value is not None, value
+
+
+def _set_to(settings: Settings, names: Iterable[str]) -> str:
+    """What tells steps apart: ``, sndhwm 1,000, nodrop``; a setting that is off is not named."""
+    values = [(name, value_of(settings, name)) for name in names]
+    texts = [
+        name if value is True else f"{name} {value:,}" if isinstance(value, int | float) else f"{name} {value}"
+        for name, value in values
+        if value is not None and value is not False
+    ]
+    return "".join(f", {text}" for text in texts)
 
 
 def _groups(run: Run, rows: Marked) -> list[tuple[str, str, Marked]]:

@@ -11,10 +11,11 @@ import msgspec
 
 from hydra.model import Scenario, StepPlan, StepResult
 from hydra.results.compare import Published, published_for
-from hydra.results.earlier import BISECTED, OTHERWISE, bisected, stored_rows
+from hydra.results.earlier import BISECTED, OTHERWISE, bisected, stored_rows, upgraded
 from hydra.results.notes import notes_of
+from hydra.results.registered import sweep_of
 from hydra.results.store import ENDED_KEY, ERROR_KEY, RunStore
-from hydra.sweep import Row, for_scenario
+from hydra.sweep import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def load(directory: Path | str) -> Run:
     with RunStore.open(path) as store:
         metadata, results, events = store.metadata(), store.results(), store.events()
         with store.reading():
-            scenario = msgspec.convert(metadata.get("scenario"), Scenario)
+            scenario = msgspec.convert(upgraded(metadata["scenario"]), Scenario)
             earlier = BISECTED if bisected(metadata["scenario"]) else ""
             coming: StepPlan | None = None
             try:
@@ -94,5 +95,5 @@ def load(directory: Path | str) -> Run:
 
 
 def _played(scenario: Scenario, results: list[StepResult]) -> tuple[list[Row], StepPlan | None]:
-    sweep = for_scenario(scenario)
+    sweep = sweep_of(scenario)
     return sweep.rows(results), sweep.next(results)

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from hydra.jupyter import markup, plots
 from hydra.jupyter.markup import Html, comparison, facts, table, title, warnings
 from hydra.jupyter.recorded import Run, load
+from hydra.results.registered import added_by
 
 __all__ = ["batches", "comparison", "facts", "latency", "load", "loss", "rates", "table", "title", "warnings"]
 
@@ -48,7 +49,7 @@ def latency(run: Run) -> Plot | Html:
 
 def batches(run: Run) -> Plot | Html:
     """The effect of the batch by client count."""
-    varies = "msg_batch" in run.scenario.sweep.vary
+    varies = added_by(run.scenario.system).batch.name in run.scenario.sweep.vary
     return _shown(plots.batches(run), "no row has a rate" if varies else "this run has one size of batch only")
 
 

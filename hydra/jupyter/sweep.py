@@ -17,7 +17,7 @@ def command(scenario: str, out: Path, flags: Mapping[str, object]) -> list[str]:
     """The command line of a sweep.
 
     Args:
-        scenario: a command of Hydra: ``zmqfixed``, ``kafka-batch``, …
+        scenario: a command of Hydra that sweeps.
         out: the run directory that it makes.
         flags: by the flag's name with underscores; a list is joined with commas, True is a flag without a value, None
             and False leave it out.
@@ -39,13 +39,15 @@ def start(scenario: str, out: str | Path = "", **flags: object) -> Run:
     Jupyter's stop button ends the sweep cleanly; what was measured until then is returned.
 
     Args:
-        scenario: a command of Hydra: ``zmqfixed``, ``kafka-batch``, …
+        scenario: a command of Hydra that sweeps.
         out: the run directory to make; "" makes one below ``runs``.
         flags: see :func:`command`.
 
     Raises:
-        HydraError: the sweep could not be run; what it said is in the cell.
+        HydraError: no command is named, or the sweep could not be run; what it said is in the cell.
     """
+    if not scenario:
+        raise HydraError("no sweep is named", "set SCENARIO to a command that sweeps: hydra --help lists them")
     directory = Path(out) if out else Path("runs") / f"notebook-{time.strftime('%Y%m%d-%H%M%S')}"
     words = command(scenario, directory, flags)
     _say(f"$ {shlex.join(['hydra', *words])}\n")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
+from hydra.columns.column import MESSAGES, Column, ReportColumn
 from hydra.kafkatest.commands import bootstrap_flag, broker, kafka_batch, kafka_clean, kafka_fixed, kafka_rate
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
 from hydra.kafkatest.properties import is_secret, secret_values
@@ -88,6 +89,25 @@ SPEC: Final = SystemSpec(
     servers=BROKER,
     server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=1536.0, ports=2)),
     aliases={"broker": "server"},
+    batch=Column(
+        "msg_batch",
+        MESSAGES,
+        "messages that the producer's batch is made for",
+        "Batch",
+        repeats="common",
+        axis="messages per batch",
+    ),
+    columns=[
+        ReportColumn(
+            "batch_bytes",
+            "bytes",
+            "batch size that the producer was given, see [kafka-batching.md](kafka-batching.md)",
+            repeats="common",
+            role="publisher",
+            key="batch_bytes",
+            fold="common",
+        )
+    ],
     elsewhere=(bootstrap_flag,),
     commands=(kafka_batch, kafka_fixed, kafka_rate, broker, kafka_clean),
     differs=("msg_batch", "linger_ms", "acks", "compression"),

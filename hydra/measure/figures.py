@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Final
+from typing import Any, Final
 
-from hydra.columns.names import LOSS_HIGH, LOSS_LOW
+from hydra.columns.column import ReportColumn
+from hydra.columns.names import BLOCKED, LOSS_HIGH, LOSS_LOW
+from hydra.columns.step import SystemColumns
 from hydra.measure import latency, loss, rates, shortfall
 from hydra.measure.lag import Growth, growth
 from hydra.measure.resources import HostSample, HostSummary, summarise
 from hydra.measure.verdict import Evidence, verdict
-from hydra.model import Figure, Histogram, PublisherReport, StepPlan, SubscriberReport, value_of
+from hydra.model import Figure, Histogram, PublisherReport, StepPlan, SubscriberReport
 from hydra.wire.checks import MAX_ABSENT
 
 HELD_SHARE: Final = 0.99
@@ -29,8 +31,10 @@ class Observation:
     """Everything that is known of a measured step.
 
     Attributes:
-        system: which system was measured.
         plan: what was asked for.
+        queue, direct: of the system, as in :class:`~hydra.measure.verdict.Evidence`.
+        batch: how many messages travel together: the figure of the system's batch column.
+        columns: what the system adds.
         publishers: ids of the publishers that were asked.
         subscribers: ids of the subscribers that were asked.
         publisher_reports, subscriber_reports: by id; an id without one is dead or silent.
@@ -48,13 +52,16 @@ class Observation:
         link_bytes_s: speed of the slowest link between the hosts, if known (bytes/s).
     """
 
-    system: str
     plan: StepPlan
+    queue: str
+    batch: Figure
     publishers: Set[int]
     subscribers: Set[int]
     publisher_reports: Mapping[int, PublisherReport]
     subscriber_reports: Mapping[int, SubscriberReport]
     window_ns: tuple[int, int]
+    direct: bool = False
+    columns: SystemColumns = field(default_factory=SystemColumns)
     dead: Set[int] = frozenset()
     silent: Set[int] = frozenset()
     cohort: Set[int] = frozenset()
@@ -119,7 +126,7 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     growing = growth([r.lag_bins_us for r in mine], o.plan.duration_s)
     columns: dict[str, Figure] = {
         "clients": o.plan.clients,
-        "msg_batch": value_of(o.plan.settings, "msg_batch") or o.plan.settings.burst,
+        o.columns.batch.name: o.batch,
         "avg_tx_rate_pps": rates.tx_rate_pps(publishers) if known else None,
         "avg_rx_rate_pps": fmean(rx) if rx else None,
         "client_loss_pct": exact.loss_pct if exact else None,
@@ -211,7 +218,7 @@ def _shortfall(
     if rate == "max" or account is None or not account.expected or not mine:
         return {"shortfall_pct": None, "bursts_s": None}
     # What of the rate cannot go on: a backlog that grows, or could not be drained; what a publisher never sent, what a
-    # broker never took. Where no lag is known, what was not received in time is all there is to go by.
+    # server never took. Where no lag is known, what was not received in time is all there is to go by.
     behind = (account.undrained + account.unknown) / account.expected
     if growing.share is None:
         behind = 1 - (account.in_time + account.lost) / account.expected
@@ -251,13 +258,23 @@ def _publishing(
         "requested_rate": rate,
         "rate_held": held,
         "tx_lag_p99_us": latency.percentiles_us(lag, [99.0])[0],
-        "blocked_s": max((p.blocked_ns for p in publishers), default=0) / rates.SECOND_NS,
-        "batch_bytes": max(((p.system or {}).get("batch_bytes", 0) for p in publishers), default=0) or None,
+        BLOCKED: max((p.blocked_ns for p in publishers), default=0) / rates.SECOND_NS,
+        **{column.name: _reported(o, column) for column in o.columns.reported},
         "sent": sum(p.sent for p in publishers),
         "tx_failed": sum(p.failed for p in publishers),
         "publisher_cores": max(cores, default=None),
         "stopped_early": early or None,
     }
+
+
+def _reported(o: Observation, column: ReportColumn) -> Figure:
+    """What becomes of the figures that clients reported for a column of the system's."""
+    reports = o.publisher_reports if column.role == "publisher" else o.subscriber_reports
+    said: list[Any] = [value for r in reports.values() if (value := (r.system or {}).get(column.key)) is not None]
+    if not said:
+        return None
+    folded: Figure = sum(said) if column.fold == "sum" else max(said)
+    return None if column.fold == "common" and min(said) != folded else folded
 
 
 def _counts(o: Observation, accounts: _Accounts | None) -> dict[str, Figure]:
@@ -306,16 +323,17 @@ def _cohort(o: Observation, accounts: _Accounts | None) -> dict[str, Figure]:
 def _hosts_and_verdict(o: Observation, columns: Mapping[str, Figure], passed: bool | None) -> dict[str, Figure]:
     """What the hosts did, and what limited the point; ``passed`` is for those alone who reported.
 
-    A subscriber that died or fell silent says nothing about a queue or a broker.
+    A subscriber that died or fell silent says nothing about a queue.
     """
     summaries = {host: s for host, samples in o.hosts.items() if (s := summarise(samples, o.window_ns)) is not None}
     with_subscribers = [s for host, s in summaries.items() if not o.subscriber_hosts or host in o.subscriber_hosts]
     busiest = max((s.cpu_mean_pct for s in with_subscribers), default=None)
     cores = columns["publisher_cores"]
     held = columns["rate_held"]
-    blocked_s = columns["blocked_s"]
+    blocked_s = columns[BLOCKED]
     evidence = Evidence(
-        system=o.system,
+        queue=o.queue,
+        direct=o.direct,
         held=held if isinstance(held, bool) else None,
         behind=passed is False,
         blocked_share=float(blocked_s or 0.0) / o.window_s,

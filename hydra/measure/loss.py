@@ -1,6 +1,6 @@
 """What became of every expected message, over everyone who was asked, dead and silent ones included. Pure.
 
-A message that a subscriber should get came in the window, came late (while it drained), is known to wait in the broker
+A message that a subscriber should get came in the window, came late (while it drained), is known to wait in a server
 (undrained), is lost, or is unknown: missing at a subscriber that had to stop draining before nothing could follow.
 """
 
@@ -26,7 +26,7 @@ class Expected:
     """What every subscriber should get.
 
     Attributes:
-        each: messages: all that the publishers' brokers (ZMQ: libraries) acknowledged; exact.
+        each: messages: all that the servers, or where there are none the libraries, acknowledged; exact.
         joined: by publisher whose unacknowledged ranges were joined, how many messages of these ranges were
             acknowledged, and how many were not. A subscriber counts all that it gets of them as extra.
     """
@@ -52,7 +52,7 @@ class Fate:
         expected: messages, summed over all asked.
         in_window: of those, distinct ones received by the end of the step.
         late: received while draining.
-        undrained: known to wait in the broker when the drain ended.
+        undrained: known to wait in a server when the drain ended.
         unknown: missing where the drain ended at its deadline: they may have been on their way.
         lost: never arrived.
         in_time: ``in_window`` and what came late within the backlog that is allowed.

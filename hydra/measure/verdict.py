@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
-
-Verdict = Literal["publisher", "subscriber hosts", "broker", "network", "high-water mark", "requested rate"]
+from typing import Final
 
 BUSY_PUBLISHER_CORES: Final = 0.9
 """A Python publisher cannot use more than one core for its own work; its library's threads come on top."""
@@ -20,7 +18,8 @@ class Evidence:
     """What is known of a step.
 
     Attributes:
-        system: which system was measured.
+        queue: what fills when the system is too slow, such as ``high-water mark``.
+        direct: no server stands between publishers and subscribers: only subscribers empty the queue.
         held: the publishers sent what was due; None at rate ``max``.
         behind: subscribers lost messages, or got them later than the rule of a passing rate allows.
         blocked_share: part of the window in which a publisher waited for a full queue.
@@ -29,7 +28,8 @@ class Evidence:
         network_share: part of the slowest known link that was used; None when no link's speed is known.
     """
 
-    system: str
+    queue: str
+    direct: bool
     held: bool | None
     behind: bool
     blocked_share: float = 0.0
@@ -38,25 +38,22 @@ class Evidence:
     network_share: float | None = None
 
 
-def verdict(evidence: Evidence) -> Verdict:
-    """The first cause, from the outside in, that the evidence supports."""
+def verdict(evidence: Evidence) -> str:
+    """The first cause, from the outside in, that the evidence supports.
+
+    It is ``requested rate``, ``network``, ``subscriber hosts``, ``publisher``, or the name of the queue.
+    """
     if evidence.held and not evidence.behind:
         return "requested rate"
     if evidence.network_share is not None and evidence.network_share >= BUSY_NETWORK:
         return "network"
     host_is_busy = evidence.subscriber_host_pct is not None and evidence.subscriber_host_pct >= BUSY_HOST_PCT
-    queue = _queue_of(evidence.system)
     if evidence.blocked_share >= BLOCKED_SHARE:
         # Its queue was full: whoever empties it was too slow.
-        return "subscriber hosts" if host_is_busy and evidence.system == "zmq" else queue
+        return "subscriber hosts" if host_is_busy and evidence.direct else evidence.queue
     if evidence.behind:
-        return "subscriber hosts" if host_is_busy else queue
+        return "subscriber hosts" if host_is_busy else evidence.queue
     # Everything arrived, and the publisher sent less than it could have been asked for.
     if host_is_busy and evidence.publisher_cores < BUSY_PUBLISHER_CORES:
         return "subscriber hosts"
     return "publisher"
-
-
-def _queue_of(system: str) -> Verdict:
-    """What stands between publisher and subscribers."""
-    return "broker" if system == "kafka" else "high-water mark"

@@ -65,6 +65,7 @@ def _subscriber(r: SubscriberReport, start_ns: int) -> tuple[Any, ...]:
     p50, p99 = percentiles_us(r.latency, _MIDDLE)
     ledgers = r.ledgers
     more: dict[str, object] = {k: v for k in ("absent", "reconnects", "lag_bins_us") if (v := getattr(r, k))}
+    more |= r.system or {}
     if r.drain != "complete":
         more["drain"] = r.drain
     if not r.felt:

@@ -11,28 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from hydra.columns.names import CLIENTS
 from hydra.config import conf_dir, load_scenario
 from hydra.errors import ConfigError
 from hydra.model import Figure, Scenario, number, value_of
+from hydra.plugins import system
 from hydra.sweep import Row
+from hydra.system import Reference
 
 Side = Literal["both", "measured", "published"]
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """Where an experiment's published table is, and what tells its rows apart.
-
-    Attributes:
-        file: a file of ``conf/reference``.
-        experiment: the scenario that comes with Hydra and asks for what was published.
-        keys: columns in which a measured row and its published counterpart agree.
-    """
-
-    file: str
-    experiment: str
-    keys: tuple[str, ...] = (CLIENTS,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,33 +54,13 @@ class Line:
     cells: Mapping[str, Cell]
 
 
-_KAFKA_BATCH: Final = Reference("hydra_kafka_batch.csv", "kafka-batch", (CLIENTS, "msg_batch"))
-_KAFKA_FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
-_ZMQ_PYTHON: Final = Reference("hydra_zmq_python.csv", "zmqrate")
-_ZMQ_NATIVE: Final = Reference("hydra_zmq_cpp.csv", "zmqrate")
-
-
-def reference_of(scenario: Scenario) -> Reference | None:
-    """Where the experiment that a scenario repeats was published; None for one that never was.
-
-    A fixed rate was published for Kafka only; ZMQ at the same rate is laid beside it on purpose.
-    """
-    if scenario.table == "batch":
-        return _KAFKA_BATCH if scenario.system == "kafka" else None
-    if scenario.table == "fixed":
-        return _KAFKA_FIXED
-    if scenario.table == "rates" and scenario.system == "zmq":
-        return _ZMQ_NATIVE if scenario.client == "native" else _ZMQ_PYTHON
-    return None
-
-
 def published_for(scenario: Scenario) -> Published | None:
     """The published table of the experiment that a scenario repeats; None if there is none.
 
     Raises:
         ConfigError: the file is not where an installed Hydra has it.
     """
-    reference = reference_of(scenario)
+    reference = system(scenario.system).reference(scenario)
     if reference is None:
         return None
     path = conf_dir() / "reference" / reference.file
@@ -156,10 +122,6 @@ def _ratio(measured: Figure, published: Figure) -> float | None:
 
 
 _OF_EVERY_SYSTEM: Final = ("rate", "message_size")
-_OF_ONE: Final[Mapping[str, tuple[str, ...]]] = {
-    "kafka": ("msg_batch", "linger_ms", "acks", "compression"),
-    "zmq": ("sndhwm", "rcvhwm", "nodrop"),
-}
 _OF_A_SEARCH: Final = ("loss_target", "width", "steps")
 
 
@@ -183,7 +145,7 @@ def differences(scenario: Scenario, other: Scenario) -> list[str]:
     same_system = scenario.system == other.system
     if not same_system:
         del pairs["client"]
-    names = (*_OF_EVERY_SYSTEM, *(_OF_ONE[scenario.system] if same_system else ()))
+    names = (*_OF_EVERY_SYSTEM, *(system(scenario.system).differs if same_system else ()))
     for name in names:
         if name not in scenario.sweep.vary and name not in other.sweep.vary:
             pairs[name] = (value_of(scenario.settings, name), value_of(other.settings, name))

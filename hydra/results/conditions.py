@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
-from hydra.columns import columns_of
 from hydra.columns.column import TEXT
+from hydra.columns.table import EARLIER
 from hydra.errors import UsageError
 from hydra.model import Scenario
+from hydra.results.registered import columns_of
 from hydra.sweep import Row
 
 _OPERATORS: Final[Mapping[str, Callable[[float, float], bool]]] = {
@@ -43,7 +44,8 @@ class Condition:
 
 def columns(scenario: Scenario) -> list[str]:
     """Every column of numbers, or of yes and no, that a row of this scenario can have, repeated or not."""
-    return [column.name for column in columns_of(scenario).values() if column.unit != TEXT]
+    known = columns_of(scenario).values()
+    return [column.name for column in known if column.unit != TEXT and column not in EARLIER.values()]
 
 
 def parse(text: str, columns: Sequence[str]) -> Condition:

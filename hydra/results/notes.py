@@ -65,7 +65,7 @@ def _step_notes(row: Row, duration_s: float) -> list[str]:
     if row.get("stopped_early"):
         notes.append(f"the publisher stopped early: {row['stopped_early']}")
     if row.get("tx_failed"):
-        notes.append(f"{_number(row['tx_failed']):g} messages were refused by the broker or the library")
+        notes.append(f"{_number(row['tx_failed']):g} messages were refused by a server or the library")
     if _number(row.get("host_cpu_mean_pct")) >= BUSY_HOST_PCT:
         notes.append(f"a host had no CPU left ({_number(row['host_cpu_mean_pct']):.0f} % of all cores)")
     entered = row.get("rx_clients")

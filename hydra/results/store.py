@@ -20,13 +20,14 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from hydra.columns.step import step_columns
+from hydra.columns.step import SystemColumns, step_columns
 from hydra.errors import HydraError, RunDirectoryError
 from hydra.measure import latency
 from hydra.measure.figures import Merged, Observation, merged
 from hydra.measure.resources import HostSample
 from hydra.model import Figure, Histogram, StepPlan, StepResult, StepStatus
 from hydra.results.clients import COLUMNS, client_rows
+from hydra.results.earlier import upgraded_plan
 from hydra.results.schema import FORMAT, SCHEMA
 from hydra.sweep.repeated import MERGED_IN_REPEATS
 
@@ -72,13 +73,14 @@ class RunStore:
     # --- opening -----------------------------------------------------------------------------------------------
 
     @classmethod
-    def create(cls, directory: Path, metadata: Mapping[str, object]) -> RunStore:
+    def create(cls, directory: Path, metadata: Mapping[str, object], system: SystemColumns | None = None) -> RunStore:
         """Makes the run directory and its database.
 
         Args:
             directory: may exist, but must hold no run.
             metadata: what is known of the run (``scenario`` redacted: secrets are never stored; versions, hosts,
                 limits, command line), JSON values by key.
+            system: what the system adds to the columns whose meanings are stored.
 
         Raises:
             RunDirectoryError: it holds a run already, or cannot be written.
@@ -93,7 +95,7 @@ class RunStore:
             draft.unlink(missing_ok=True)
             with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
                 db.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version={FORMAT};")
-                meanings = [(column.name, column.unit, column.help) for column in step_columns()]
+                meanings = [(column.name, column.unit, column.help) for column in step_columns(system=system)]
                 db.executemany("INSERT INTO columns VALUES (?, ?, ?)", meanings)
                 db.execute("COMMIT")
             draft.rename(path)
@@ -244,13 +246,14 @@ class RunStore:
         Failed steps that were offered again are left out.
         """
         with self.reading():
-            repeated = self.meta("scenario", {}).get("sweep", {}).get("repeat", 1) > 1
+            scenario = self.meta("scenario", {})
+            repeated = scenario.get("sweep", {}).get("repeat", 1) > 1
             left_out = set(self.meta(_OFFERED_AGAIN, []))
             rows = self._db.execute("SELECT epoch, plan, status, figures, reason FROM steps ORDER BY epoch").fetchall()
             return [
                 StepResult(
                     epoch,
-                    msgspec.json.decode(plan, type=StepPlan),
+                    msgspec.convert(upgraded_plan(json.loads(plan), scenario.get("system", "")), StepPlan),
                     msgspec.convert(status, StepStatus),
                     msgspec.json.decode(figures, type=dict[str, Figure]),
                     msgspec.convert(reason, str),

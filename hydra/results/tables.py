@@ -11,12 +11,13 @@ from typing import Any
 
 from tabulate import tabulate
 
-from hydra.columns import Column, columns_of, in_order, published_columns
+from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
 from hydra.errors import HydraError
 from hydra.model import Figure, Scenario
 from hydra.results.earlier import ROWS
 from hydra.results.notes import MARK, notes_of
+from hydra.results.registered import columns_of, in_order, published_columns
 from hydra.results.searched import efforts, interval_of, legend, whole
 from hydra.sweep import Row
 
@@ -74,7 +75,7 @@ def _clients(scenario: Scenario, clients: Sequence[Mapping[str, Any]]) -> str:
 
 
 def said_by(clients: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What clients said that they are, such as ``native (libzmq 4.3.4)``; with the role where roles differ.
+    """What clients said that they are, such as ``native (libx 4.3.4)``; with the role where roles differ.
 
     Args:
         clients: the run's fact: ``role``, ``implementation`` and ``versions`` of each kind.

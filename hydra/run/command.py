@@ -13,12 +13,12 @@ import click
 from hydra.config import load_cluster, load_scenario
 from hydra.errors import EXIT_INCOMPLETE, UsageError
 from hydra.results.conditions import columns, met, parse
+from hydra.results.registered import sweep_of
 from hydra.results.store import CLIENTS_KEY
 from hydra.results.tables import json_text, markdown
 from hydra.run import launcher
 from hydra.run.engines import choose
 from hydra.run.resume import scenario_of
-from hydra.sweep import for_scenario
 
 
 def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> None:
@@ -45,7 +45,7 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
     )
     code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
     with store:
-        rows, clients = for_scenario(loaded).rows(store.results()), store.meta(CLIENTS_KEY, [])
+        rows, clients = sweep_of(loaded).rows(store.results()), store.meta(CLIENTS_KEY, [])
     click.echo(json_text(loaded, rows) if flags["as_json"] else markdown(loaded, rows, clients))
     for line in met(conditions, rows):
         click.echo(f"--fail-if: {line}", err=True)

@@ -17,6 +17,7 @@ from hydra.errors import EXIT_INTERRUPTED, HydraError, RunDirectoryError
 from hydra.limits.machine import raise_soft_limits
 from hydra.model import Agent, ClusterSpec, RoleSpec, Scenario
 from hydra.results.alone import alone_in
+from hydra.results.registered import added_by, sweep_of
 from hydra.results.store import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.run.engines import Chosen
 from hydra.run.metadata import metadata
@@ -24,7 +25,6 @@ from hydra.run.progress import Observer, duration
 from hydra.run.redaction import Redactor
 from hydra.run.runner import run
 from hydra.run.servers import required
-from hydra.sweep import for_scenario
 from hydra.system import System, programs
 
 
@@ -102,7 +102,7 @@ def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Re
         store = _store(scenario, cluster, order, redactor)
         if not order.resume:
             stack.enter_context(alone_in(order.out))
-        sweep = for_scenario(scenario)
+        sweep = sweep_of(scenario)
         expected, bound = duration(sweep.expected_s()), duration(sweep.bound_s())
         observer.say(f"{scenario.name} into {order.out}: about {expected} if nothing is backlogged, {bound} at most")
         try:
@@ -131,13 +131,14 @@ def _check_folder(out: Path) -> None:
 def _store(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Redactor) -> RunStore:
     if not order.resume:
         asked = (order.engine.master, order.command_line, order.overrides)
-        store = RunStore.create(order.out, metadata(order.out.name, scenario, cluster, *asked, redactor))
+        facts = metadata(order.out.name, scenario, cluster, *asked, redactor)
+        store = RunStore.create(order.out, facts, added_by(scenario.system))
         store.redact = redactor.text
         return store
     store = RunStore.open(order.out, writable=True)
     store.redact = redactor.text
     results = store.results()
-    again = for_scenario(scenario).offered_again(results)
+    again = sweep_of(scenario).offered_again(results)
     store.add_event("resumed", f"after {len(results)} steps, {len(again)} failed ones of which are measured again")
     store.offer_again(again)
     store.set_meta(ENDED_KEY, "")

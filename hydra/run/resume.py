@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ from hydra.config import load_scenario
 from hydra.errors import ConfigError, RunDirectoryError
 from hydra.model import Scenario
 from hydra.results.earlier import bisected, upgraded
+from hydra.results.registered import sweep_of
 from hydra.results.store import RunStore
 from hydra.run.metadata import redacted
 from hydra.run.redaction import HIDDEN, Redactor
-from hydra.sweep import for_scenario
 
 
 def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, object]) -> Scenario:
@@ -52,8 +53,11 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
         raise RunDirectoryError(
             f"{directory} is a run of another scenario: {difference}", "resume it as it was started, or start a new one"
         )
+    # The usual burst may be named or not; the steps that are stored have it as the run was started with it.
+    settings = replace(scenario.settings, burst=stored["settings"].get("burst"))
+    scenario = replace(scenario, settings=settings)
     try:
-        for_scenario(scenario).next(results)
+        sweep_of(scenario).next(results)
     except ValueError as e:
         raise RunDirectoryError(
             f"the steps of {directory} do not belong to its scenario: {e}",

@@ -32,6 +32,7 @@ from hydra.measure.figures import Merged, Observation, figures, merged
 from hydra.measure.resources import HostSample, HostSampler
 from hydra.model import ClusterSpec, Cohort, Histogram, Role, Scenario, StepPlan, StepResult
 from hydra.results.notes import gone_of
+from hydra.results.registered import added_by, sweep_of
 from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
 from hydra.results.tables import write
 from hydra.run.deployment import Deployment
@@ -39,7 +40,7 @@ from hydra.run.interrupts import leave_at_once_on_the_next
 from hydra.run.progress import Observer, duration
 from hydra.run.servers import DeployedServers, required
 from hydra.run.step import RawStep, Stepper
-from hydra.sweep import Row, for_scenario
+from hydra.sweep import Row
 from hydra.sweep.repeated import MERGED_IN_REPEATS
 from hydra.system import System
 from hydra.wire.clock import wall_offset_ns
@@ -60,7 +61,7 @@ def run(
         KeyboardInterrupt: as it came, after everything was torn down.
     """
     began = time.monotonic()
-    sweep = for_scenario(scenario)
+    sweep = sweep_of(scenario)
     results = store.results()
     ended, error = "failed", ""
     try:
@@ -165,6 +166,7 @@ class _Steps:
         observer: Observer,
     ) -> None:
         self._scenario = scenario
+        self._spec = plugins.system(scenario.system)
         self._cluster = cluster
         self._controller = controller
         self._deployment = deployment
@@ -243,8 +245,11 @@ class _Steps:
         self._deployment.evict(raw.silent)
         search = self._scenario.sweep.search
         return Observation(
-            system=self._scenario.system,
             plan=plan,
+            queue=self._spec.queue,
+            batch=self._spec.batch_of(plan.settings),
+            direct=self._spec.servers is None,
+            columns=added_by(self._spec.name),
             publishers=set(self._deployment.publishers),
             subscribers=raw.asked,
             publisher_reports=raw.publishers,

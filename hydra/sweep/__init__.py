@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from hydra.columns import Column, columns_of
+from hydra.columns.step import SystemColumns
 from hydra.model import Scenario
 from hydra.sweep.grid import Grid
 from hydra.sweep.repeated import Repeated
@@ -10,9 +14,16 @@ from hydra.sweep.sweep import Row, Sweep
 __all__ = ["Grid", "Repeated", "Row", "Sweep", "for_scenario"]
 
 
-def for_scenario(scenario: Scenario) -> Sweep:
-    """The sweep that a scenario asks for."""
-    return Repeated(scenario, _once) if scenario.sweep.repeat > 1 else _once(scenario)
+def for_scenario(scenario: Scenario, columns: Mapping[str, Column] | None = None) -> Sweep:
+    """The sweep that a scenario asks for.
+
+    Args:
+        scenario: the one.
+        columns: what its rows can have; None: what they have for every system.
+    """
+    if scenario.sweep.repeat == 1:
+        return _once(scenario)
+    return Repeated(scenario, _once, columns_of(scenario, SystemColumns()) if columns is None else columns)
 
 
 def _once(scenario: Scenario) -> Sweep:

@@ -53,7 +53,7 @@ _REACH: Final = 4 * _WINDOW
 _SLOPES: Final = (1.2, 2.0, 3.2, 5.0, 8.0, 13.0, 22.0)
 _USUAL_SLOPE: Final = 5.0
 _SLOPE_SPREAD: Final = 1.0
-"""The prior of β: log-normal about what native and pyzmq subscribers were recorded with."""
+"""The prior of β: log-normal about what subscribers of two implementations were recorded with."""
 _SIZE_SHARES: Final = {0.0: 0.5, 0.3: 0.35, 0.6: 0.15}
 """The prior of g."""
 _SIZES: Final = 7

@@ -16,12 +16,12 @@ from math import sqrt
 from statistics import fmean, median, stdev
 from typing import Final
 
-from hydra.columns import Column, columns_of
+from hydra.columns import Column
 from hydra.columns.column import COUNT, HIGH, INTERVAL, LOW, REPEATS
 from hydra.columns.names import REASON, STATUS
 from hydra.columns.step import DUE, SENT, step_columns
 from hydra.measure import latency
-from hydra.model import Figure, Histogram, Scenario, StepPlan, StepResult
+from hydra.model import Figure, Histogram, Scenario, StepPlan, StepResult, value_of
 from hydra.sweep.sweep import Row, Sweep, by_clients
 
 _WORST_FIRST: Final = ("partial", "failed", "skipped", "ok")
@@ -37,9 +37,9 @@ Histograms = Mapping[str, Histogram]
 class Repeated:
     """A sweep whose rows are each measured ``sweep.repeat`` times; see :class:`hydra.sweep.sweep.Sweep`."""
 
-    def __init__(self, scenario: Scenario, make: Callable[[Scenario], Sweep]) -> None:
+    def __init__(self, scenario: Scenario, make: Callable[[Scenario], Sweep], columns: Mapping[str, Column]) -> None:
         self._varied = tuple(scenario.sweep.vary)
-        self._columns = columns_of(scenario)
+        self._columns = columns
         self._clients = sorted(scenario.sweep.clients)
         self._one_step_a_row = scenario.sweep.search is None
         parts = [
@@ -107,7 +107,7 @@ class Repeated:
         rows = each.sweep.rows(each.taken)
         if not self._one_step_a_row:
             return [(row, {}) for row in rows]
-        of_steps = {tuple(getattr(r.plan.settings, name) for name in self._varied): r.histograms for r in each.taken}
+        of_steps = {tuple(value_of(r.plan.settings, name) for name in self._varied): r.histograms for r in each.taken}
         # Where a step was skipped, the rows that follow have no step.
         return [(row, of_steps.get(tuple(row[name] for name in self._varied), {})) for row in rows]
 

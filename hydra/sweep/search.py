@@ -26,7 +26,17 @@ from hydra.columns.names import (
     VERDICT,
 )
 from hydra.columns.searched import published, rates, sndhwm_prefix
-from hydra.model import Cohort, Scenario, SearchSeries, SearchSpec, Settings, StepPlan, StepResult, number, with_values
+from hydra.model import (
+    Cohort,
+    Scenario,
+    SearchSeries,
+    SearchSpec,
+    Settings,
+    StepPlan,
+    StepResult,
+    number,
+    with_values,
+)
 from hydra.sweep.asked import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError
 from hydra.sweep.sweep import QUICK_DRAIN_S, Row, by_clients, check_plan, step_bound_s
 from hydra.sweep.threshold import Script, Threshold

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from hydra.columns import columns_of
 from hydra.columns.column import of_repeats
 from hydra.columns.searched import search_columns
 from hydra.columns.step import DUE, SENT, step_columns
 from hydra.measure.figures import figures
 from hydra.model import Cohort, Rate, Scenario, SearchSpec, StepPlan
+from hydra.plugins import systems
 from hydra.results import tables
+from hydra.results.registered import added_by, columns_of
 from hydra.sweep import Row
-from tests.jupyter.runs import FIXED, KINDS, RATE, observe
+from tests.jupyter.runs import BATCH, FIXED, KINDS, RATE, observe
 
 GOLDEN = Path(__file__).with_name("golden")
 RUNS: Mapping[str, Scenario] = {
@@ -47,30 +48,33 @@ def test_every_column_of_a_row_is_known_before_anything_is_measured(kind: str) -
     assert {name for row in rows(kind) for name in row} - set(columns_of(RUNS[kind])) == set()
 
 
+@pytest.mark.parametrize("scenario", [FIXED, BATCH], ids=["fixed", "batch"])
 @pytest.mark.parametrize(("rate", "prefix"), [(100.0, DUE), ("max", SENT)])
 @pytest.mark.parametrize("joined", [False, True])
 @pytest.mark.parametrize("cohort", [Cohort(), Cohort("slow", 0.5, 10.0)])
 def test_every_figure_of_a_step_has_a_record_and_every_record_a_figure(
-    rate: Rate, prefix: str, joined: bool, cohort: Cohort
+    scenario: Scenario, rate: Rate, prefix: str, joined: bool, cohort: Cohort
 ) -> None:
-    o = observe(FIXED, StepPlan(30, replace(FIXED.settings, rate=rate), 1.0, cohort=cohort))
+    o = observe(scenario, StepPlan(30, replace(scenario.settings, rate=rate), 1.0, cohort=cohort))
     if joined:
         report = replace(o.publisher_reports[0], unacknowledged=[(3, 5)], unacknowledged_joined=True)
         o = replace(o, publisher_reports={0: report})
-    expected = [c.name for c in step_columns([prefix], cohort.kind != "none")]
+    expected = [c.name for c in step_columns([prefix], cohort.kind != "none", o.columns)]
     bounds = ("client_loss_low_pct", "client_loss_high_pct")
     assert list(figures(o)) == [name for name in expected if joined or name not in bounds]
 
 
 def test_every_record_says_what_it_is() -> None:
-    columns = [*step_columns(), *search_columns(EVERY_SEARCH)]
+    added = [added_by(name) for name in systems()]
+    own = [column for system in added for column in (system.batch, *system.reported)]
+    columns = [*step_columns(), *own, *search_columns(EVERY_SEARCH)]
     assert [column.name for column in columns if not column.help] == []
 
 
 @pytest.mark.parametrize("scenario", RUNS.values(), ids=RUNS.keys())
 def test_no_column_of_repeats_has_the_name_of_another(scenario: Scenario) -> None:
     search = scenario.sweep.search
-    columns = search_columns(search) if search else step_columns()
+    columns = search_columns(search) if search else step_columns(system=added_by(scenario.system))
     names = [each.name for column in columns for each in (column, *of_repeats(column))]
     assert len(set(names)) == len(names)
 

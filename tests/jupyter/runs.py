@@ -26,8 +26,9 @@ from hydra.model import (
     StepResult,
     SweepSpec,
 )
+from hydra.plugins import system
+from hydra.results.registered import added_by, sweep_of
 from hydra.results.store import DATABASE, RunStore
-from hydra.sweep import for_scenario
 from tests.measure.reports import SECOND, START, published, received
 
 Status = Callable[[StepPlan], tuple[str, str]]
@@ -48,7 +49,7 @@ SEARCH = Scenario(
     "zmqrate",
     "zmq",
     "pyzmq",
-    "zmqrate",
+    "rates",
     SweepSpec((30, 60), 10.0, search=SearchSpec(start_rate=8_000.0, steps=15)),
     description="ZMQ PUB/SUB: the highest rate by client count",
 )
@@ -87,12 +88,17 @@ def observe(scenario: Scenario, plan: StepPlan, nth: int = 0) -> Observation:
     seconds = plan.duration_s
     sent = int(min(asked, most * 1.5) * seconds) + nth
     got = int(min(sent, most * seconds * (1 - 0.01 * nth)))
-    us = 150 + plan.clients * 3 + plan.settings.msg_batch // 10
+    spec = system(scenario.system)
+    batch = spec.batch_of(plan.settings)
+    us = 150 + plan.clients * 3 + int(batch or 0) // 10
     spread = Histogram([us // 2, got - got // 20, us, got // 20], us // 2, us) if us < 2000 else Histogram()
     report = replace(received(got, lost=sent - got, seconds=seconds * 0.95), latency=spread)
     return Observation(
-        system=scenario.system,
         plan=plan,
+        queue=spec.queue,
+        batch=batch,
+        direct=spec.servers is None,
+        columns=added_by(spec.name),
         publishers={0},
         subscribers=set(range(1, plan.clients + 1)),
         publisher_reports={0: published(sent, seconds=seconds)},
@@ -151,7 +157,7 @@ def make(
         "command_line": f"hydra {scenario.name} --clients 30,60",
     }
     with RunStore.create(directory, facts) as store:
-        sweep, results = for_scenario(scenario), list[StepResult]()
+        sweep, results = sweep_of(scenario), list[StepResult]()
         while (steps is None or len(results) < steps) and (plan := sweep.next(results)) is not None:
             epoch = len(results) + 1
             how, reason = status(plan)

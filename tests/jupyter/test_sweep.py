@@ -15,8 +15,9 @@ from hydra.results.store import RunStore
 
 @pytest.mark.processes
 def test_the_notebook_runs_a_sweep_and_plots_it(tmp_path: Path) -> None:
-    values = {"SCENARIO": "zmqfixed", "CLIENTS": [2], "RATE": 200, "DURATION": 0.3, "OUT": "sweep"}
-    notebook = notebooks.with_parameters(notebooks.template("sweep"), values)
+    notebook = notebooks.template("sweep")
+    (parameters,) = (cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
+    parameters.source = 'SCENARIO, CLIENTS, RATE, DURATION, OUT = "zmqfixed", [2], 200, 0.3, "sweep"'
     done = notebooks.execute(notebook, tmp_path)
     with RunStore.open(tmp_path / "sweep") as store:
         assert [(r.plan.clients, r.plan.settings.rate, r.status) for r in store.results()] == [(2, 200.0, "ok")]
@@ -53,9 +54,8 @@ def test_the_notebooks_are_valid_empty_and_thin(name: str) -> None:
     assert all(len(cell.source.splitlines()) <= 5 for cell in code)
 
 
-def test_parameters_come_after_their_defaults() -> None:
-    changed = notebooks.with_parameters(notebooks.template("report"), {"RUN": "elsewhere"})
-    assert [c.metadata.get("tags") for c in changed.cells[:2]] == [["parameters"], ["injected-parameters"]]
-    assert changed.cells[1].source == "RUN = 'elsewhere'"
-    with pytest.raises(ValueError, match="no cell with the tag"):
-        notebooks.with_parameters(nbformat.v4.new_notebook(), {})
+def test_a_sweep_without_a_name_says_what_to_set(tmp_path: Path) -> None:
+    with pytest.raises(HydraError, match="no sweep is named") as error:
+        sweep.start("", tmp_path / "run")
+    assert "SCENARIO" in error.value.remedy
+    assert not (tmp_path / "run").exists()

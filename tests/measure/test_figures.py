@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
+from hydra.columns.column import Column, ReportColumn
+from hydra.columns.step import SystemColumns
 from hydra.measure.figures import Observation, figures
-from hydra.model import Cohort, Rate, Settings, StepPlan, SubscriberReport
+from hydra.model import Cohort, Figure, Rate, Settings, StepPlan, SubscriberReport
 from hydra.wire.checks import MAX_ABSENT
 from tests.measure.reports import START, STOP, published, received
 
@@ -18,7 +22,8 @@ REFERENCE = Path(__file__).parents[2] / "conf" / "reference"
 
 def observed(rate: Rate = 100.0) -> Observation:
     return Observation(
-        system="zmq",
+        queue="high-water mark",
+        batch=100,
         plan=StepPlan(clients=2, settings=Settings(rate=rate), duration_s=10),
         publishers={0},
         subscribers={1, 2},
@@ -32,7 +37,50 @@ def observed(rate: Rate = 100.0) -> Observation:
 def test_the_published_columns_come_first() -> None:
     with (REFERENCE / "hydra_kafka_batch.csv").open() as f:
         header = next(csv.reader(f))
+    header[1] = "burst"  # Kafka's own column has its place
     assert list(figures(observed()))[: len(header)] == header
+
+
+OWN = ReportColumn("disconnects", "", "how often", role="subscriber", key="gone")
+
+
+@pytest.mark.parametrize(
+    ("said", "folded"),
+    [
+        ((3, 5), {"sum": 8, "max": 5, "common": None}),
+        ((4, 4), {"sum": 8, "max": 4, "common": 4}),
+        ((None, 7), {"sum": 7, "max": 7, "common": 7}),  # who does not name it does not count
+        ((0, None), {"sum": 0, "max": 0, "common": 0}),
+        ((None, None), {"sum": None, "max": None, "common": None}),
+    ],
+)
+@pytest.mark.parametrize("fold", ["sum", "max", "common"])
+def test_a_column_of_the_systems_own_is_folded_over_those_who_report_it(
+    said: tuple[int | None, ...], folded: Mapping[str, Figure], fold: Literal["sum", "max", "common"]
+) -> None:
+    reports = {
+        client: replace(received(), system=None if value is None else {"gone": value, "other": 1})
+        for client, value in enumerate(said, 1)
+    }
+    column = replace(OWN, fold=fold)
+    o = replace(observed(), subscriber_reports=reports, columns=SystemColumns(reported=[column]))
+    names = list(figures(o))
+    assert figures(o)["disconnects"] == folded[fold]
+    assert names[names.index("blocked_s") + 1] == "disconnects"
+
+
+def test_a_publishers_column_is_of_the_publishers_reports() -> None:
+    own = [replace(OWN, role="publisher", key="size")]
+    reports = {0: replace(published(1000), system={"size": 2400})}
+    f = figures(replace(observed(), publisher_reports=reports, columns=SystemColumns(reported=own)))
+    assert f["disconnects"] == 2400
+
+
+def test_the_batch_column_has_the_systems_name() -> None:
+    own = SystemColumns(Column("in_flight", "messages", "sent before an answer"))
+    f = figures(replace(observed(), columns=own, batch=20))
+    assert list(f)[1] == "in_flight"
+    assert f["in_flight"] == 20
 
 
 def test_a_good_step() -> None:

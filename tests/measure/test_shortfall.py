@@ -131,7 +131,8 @@ def test_what_is_written_can_be_read(sizes: tuple[float, ...]) -> None:
 
 def observed(report: SubscriberReport, rate: Rate = RATE, seconds: float = 2.0, **more: object) -> Observation:
     o = Observation(
-        system="zmq",
+        queue="high-water mark",
+        batch=100,
         plan=StepPlan(clients=1, settings=Settings(rate=rate), duration_s=2.0),
         publishers={0},
         subscribers={1},

@@ -6,19 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.columns import published_columns
-from hydra.model import Scenario, SearchSpec, Settings, SweepSpec, System, TableKind
+from hydra.model import Scenario, SearchSpec, Settings, SweepSpec, TableKind, with_values
 from hydra.results.compare import (
     Published,
-    Reference,
     asked,
     compare,
     differences,
     parse,
     published_for,
-    reference_of,
 )
+from hydra.results.registered import published_columns
 from hydra.sweep import Row
+from hydra.system import Reference
 
 TABLE = parse(
     Reference("some.csv", "kafka-batch", ("clients", "msg_batch")),
@@ -26,8 +25,8 @@ TABLE = parse(
 )
 
 
-def scenario(table: TableKind, system: System = "kafka", client: str = "kafka-python") -> Scenario:
-    search = SearchSpec() if table in ("zmqrate", "rate") else None
+def scenario(table: TableKind, system: str = "kafka", client: str = "kafka-python") -> Scenario:
+    search = SearchSpec() if table in ("rates", "rate") else None
     vary = {"msg_batch": (100, 200)} if table == "batch" else {}
     return Scenario("mine", system, client, table, SweepSpec((30,), 10.0, vary, search), Settings(rate=1000.0))
 
@@ -38,22 +37,20 @@ def scenario(table: TableKind, system: System = "kafka", client: str = "kafka-py
         (scenario("batch"), "hydra_kafka_batch.csv"),
         (scenario("fixed"), "hydra_kafka_fixed_rate.csv"),
         (scenario("fixed", "zmq", "pyzmq"), "hydra_kafka_fixed_rate.csv"),
-        (scenario("zmqrate", "zmq", "pyzmq"), "hydra_zmq_python.csv"),
-        (scenario("zmqrate", "zmq", "native"), "hydra_zmq_cpp.csv"),
+        (scenario("rates", "zmq", "pyzmq"), "hydra_zmq_python.csv"),
+        (scenario("rates", "zmq", "native"), "hydra_zmq_cpp.csv"),
         (scenario("batch", "zmq", "pyzmq"), None),
         (scenario("rate"), None),
     ],
 )
 def test_each_experiment_has_the_published_table_that_it_repeats(mine: Scenario, file: str | None) -> None:
-    reference = reference_of(mine)
-    assert (reference.file if reference else None) == file
     published = published_for(mine)
-    assert (published is None) == (file is None)
+    assert (published.reference.file if published else None) == file
 
 
-@pytest.mark.parametrize("table", ["batch", "fixed", "zmqrate"])
+@pytest.mark.parametrize("table", ["batch", "fixed", "rates"])
 def test_the_published_columns_are_those_of_the_run(table: TableKind) -> None:
-    mine = scenario(table, *(("zmq", "pyzmq") if table == "zmqrate" else ("kafka", "kafka-python")))
+    mine = scenario(table, *(("zmq", "pyzmq") if table == "rates" else ("kafka", "kafka-python")))
     published = published_for(mine)
     assert published is not None
     assert published.columns == tuple(column.name for column in published_columns(mine))
@@ -110,7 +107,9 @@ def test_what_was_asked_for_otherwise_is_named() -> None:
     assert published is not None
     theirs = asked(published)
     assert differences(theirs, theirs) == []
-    mine = replace(theirs, client="confluent-kafka", settings=replace(theirs.settings, rate=1000.0, acks="all"))
+    mine = replace(
+        theirs, client="confluent-kafka", settings=with_values(theirs.settings, {"rate": 1000.0, "acks": "all"})
+    )
     assert differences(mine, theirs) == [
         "client confluent-kafka instead of kafka-python",
         "rate 1,000 instead of 10,000",
@@ -126,7 +125,7 @@ def test_another_system_differs_in_what_both_systems_have() -> None:
 
 
 def test_a_search_with_other_rules_differs() -> None:
-    mine = scenario("zmqrate", "zmq", "native")
+    mine = scenario("rates", "zmq", "native")
     published = published_for(mine)
     assert published is not None
     theirs = asked(published)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from hydra.columns.column import Column, ReportColumn
+from hydra.columns.step import SystemColumns
 from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
 from hydra.measure.figures import Observation, figures, merged
 from hydra.measure.resources import HostSample
@@ -29,7 +31,8 @@ def observed() -> Observation:
         ledgers=[LedgerCounts(0, 900, 890, 100, [(5, 104)], duplicates=2, reordered=3, extra=4)],
     )
     return Observation(
-        system="zmq",
+        queue="high-water mark",
+        batch=100,
         plan=PLAN,
         publishers={0},
         subscribers={1, 2, 3},
@@ -77,6 +80,20 @@ def test_the_database_says_what_each_figure_of_a_step_is(store: RunStore) -> Non
     assert figures_of_step.keys() - known.keys() == set()
     assert known["blocked_s"][0] == "s"
     assert known["blocked_s"][1].startswith("time that a publisher waited")
+
+
+def test_the_database_says_what_the_systems_own_columns_are(tmp_path: Path) -> None:
+    own = SystemColumns(
+        batch=Column("in_flight", "messages", "sent before an answer"),
+        reported=[ReportColumn("stalls", "", "how often it stalled", role="publisher", key="stalls")],
+    )
+    with (
+        RunStore.create(tmp_path / "r", {}, own),
+        contextlib.closing(sqlite3.connect(tmp_path / "r" / DATABASE)) as db,
+    ):
+        known = dict(db.execute("SELECT name, help FROM columns").fetchall())
+    assert (known["in_flight"], known["stalls"]) == ("sent before an answer", "how often it stalled")
+    assert "burst" not in known
 
 
 def test_a_run_of_a_version_that_did_not_say_so_is_read(store: RunStore) -> None:

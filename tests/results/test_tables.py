@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from hydra.columns import published_columns
 from hydra.errors import HydraError
 from hydra.measure.verdict import BUSY_HOST_PCT
 from hydra.model import Scenario, SearchSpec, Settings, SweepSpec, TableKind
 from hydra.results import tables
 from hydra.results.notes import MARK
+from hydra.results.registered import published_columns
 from hydra.sweep import Row
 
 REFERENCE = Path(__file__).parents[2] / "conf" / "reference"
@@ -40,7 +40,7 @@ def grid(table: TableKind = "batch") -> Scenario:
 
 
 def search(spec: SearchSpec | None = None) -> Scenario:
-    return Scenario("zmqrate", "zmq", "pyzmq", "zmqrate", SweepSpec((30,), 60.0, search=spec or SearchSpec()))
+    return Scenario("zmqrate", "zmq", "pyzmq", "rates", SweepSpec((30,), 60.0, search=spec or SearchSpec()))
 
 
 def header(name: str) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.model import Scenario, Settings, StepPlan, StepResult, SweepSpec
+from hydra.model import Scenario, Settings, StepPlan, StepResult, SweepSpec, number, value_of
 from hydra.sweep import Sweep, for_scenario
 
 SCENARIO = Scenario(
@@ -15,7 +15,7 @@ SCENARIO = Scenario(
     system="kafka",
     client="c",
     table="batch",
-    settings=Settings(rate=30_000.0, acks="all"),
+    settings=Settings(rate=30_000.0, system={"acks": "all"}),
     sweep=SweepSpec(clients=(60, 30), duration_s=10, vary={"msg_batch": (100, 200), "linger_ms": (0.0, 5.0)}),
 )
 
@@ -33,7 +33,13 @@ def play(sweep: Sweep, skip: int = 0) -> list[StepResult]:
 
 
 def point(plan: StepPlan) -> tuple[int, int, float]:
-    return plan.clients, plan.settings.msg_batch, plan.settings.linger_ms
+    return plan.clients, batch(plan), number(value_of(plan.settings, "linger_ms")) or 0.0
+
+
+def batch(plan: StepPlan) -> int:
+    value = value_of(plan.settings, "msg_batch")
+    assert isinstance(value, int)
+    return value
 
 
 def test_clients_ascend_in_the_outer_loop_and_vary_follows_the_file() -> None:
@@ -44,7 +50,12 @@ def test_clients_ascend_in_the_outer_loop_and_vary_follows_the_file() -> None:
 def test_what_does_not_vary_is_the_scenarios() -> None:
     plan = for_scenario(SCENARIO).next([])
     assert plan is not None
-    assert (plan.settings.rate, plan.settings.acks, plan.duration_s, plan.series) == (30_000.0, "all", 10, "grid")
+    assert (plan.settings.rate, plan.settings.system, plan.duration_s, plan.series) == (
+        30_000.0,
+        {"acks": "all", "msg_batch": 100, "linger_ms": 0.0},
+        10,
+        "grid",
+    )
 
 
 def test_a_row_has_clients_and_what_varies_before_its_figures() -> None:
@@ -86,9 +97,8 @@ def failing(sweep: Sweep, times: Mapping[int, int], results: Sequence[StepResult
     epoch = max((r.epoch for r in results), default=0)
     while (plan := sweep.next(played)) is not None:
         epoch += 1
-        batch = plan.settings.msg_batch
-        left[batch] = left.get(batch, 0) - 1
-        failed = left[batch] >= 0
+        left[batch(plan)] = left.get(batch(plan), 0) - 1
+        failed = left[batch(plan)] >= 0
         played.append(StepResult(epoch, plan, "failed" if failed else "ok", {}, f"because {epoch}" if failed else ""))
     return played
 
@@ -97,7 +107,7 @@ SECOND = "measured at the second try; the first failed: because "
 
 
 def batches(results: Sequence[StepResult]) -> list[int]:
-    return [r.plan.settings.msg_batch for r in results]
+    return [batch(r.plan) for r in results]
 
 
 @pytest.mark.parametrize(

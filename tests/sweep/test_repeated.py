@@ -8,9 +8,19 @@ from dataclasses import replace
 import pytest
 
 from hydra.columns import columns_of
-from hydra.columns.step import step_columns
+from hydra.columns.step import SystemColumns, step_columns
 from hydra.measure.shortfall import written
-from hydra.model import Figure, Histogram, KafkaSpec, Scenario, SearchSpec, Settings, StepPlan, StepResult, SweepSpec
+from hydra.model import (
+    Figure,
+    Histogram,
+    Scenario,
+    SearchSpec,
+    Settings,
+    StepPlan,
+    StepResult,
+    SweepSpec,
+    value_of,
+)
 from hydra.sweep import for_scenario, search
 from hydra.sweep.repeated import mean_and_interval, merged
 from hydra.sweep.sweep import check_plan
@@ -18,7 +28,7 @@ from hydra.sweep.sweep import check_plan
 
 def scenario(repeat: int) -> Scenario:
     sweep = SweepSpec(clients=(2, 4), duration_s=1.0, vary={"msg_batch": (10, 20)}, repeat=repeat)
-    return Scenario("s", "kafka", "kafka-python", "batch", sweep, Settings(rate=100.0), kafka=KafkaSpec())
+    return Scenario("s", "kafka", "kafka-python", "batch", sweep, Settings(rate=100.0))
 
 
 def result(epoch: int, plan: StepPlan, status: str = "ok", **figures: Figure) -> StepResult:
@@ -48,7 +58,7 @@ def test_all_repetitions_of_a_client_count_come_together_with_the_settings_in_tu
     results: list[StepResult] = []
     while (plan := sweep.next(results)) is not None:
         results.append(result(len(results) + 1, plan, avg_rx_rate_pps=float(len(results))))
-    assert [(r.plan.clients, r.plan.settings.msg_batch) for r in results] == [
+    assert [(r.plan.clients, value_of(r.plan.settings, "msg_batch")) for r in results] == [
         (2, 10), (2, 20), (2, 10), (2, 20), (4, 10), (4, 20), (4, 10), (4, 20),
     ]  # fmt: skip
     rows = sweep.rows(results)
@@ -83,7 +93,7 @@ def test_a_resumed_run_tries_the_failed_repeats_once_more() -> None:
     assert len(kept) == len(results) - 1
     again = sweep.next(kept)
     assert again is not None
-    assert (again.clients, again.settings.msg_batch) == (2, 10)
+    assert (again.clients, value_of(again.settings, "msg_batch")) == (2, 10)
     done = [*kept, result(99, again, x=7.0)]
     assert sweep.next(done) is None
     assert [(r["status"], r["repeats"]) for r in sweep.rows(done)] == [("ok", 2)] * 4
@@ -91,7 +101,7 @@ def test_a_resumed_run_tries_the_failed_repeats_once_more() -> None:
 
 def searching(repeat: int, clients: tuple[int, ...] = (2, 4)) -> Scenario:
     spec = SearchSpec(series=("loss",), steps=12, start_rate=8000.0)
-    return Scenario("s", "zmq", "pyzmq", "zmqrate", SweepSpec(clients, 1.0, search=spec, repeat=repeat))
+    return Scenario("s", "zmq", "pyzmq", "rates", SweepSpec(clients, 1.0, search=spec, repeat=repeat))
 
 
 def carrying(*lossless: float) -> Callable[[StepPlan, int], StepResult]:
@@ -237,7 +247,7 @@ def test_a_flag_holds_if_it_holds_in_every_repeat(flags: tuple[bool | None, ...]
 
 def test_a_censored_repeat_is_counted_with_what_was_said_of_it() -> None:
     rows = [of(loss_note="still rising"), of(loss_note="no rate passes"), of(loss_note="still rising"), of()]
-    row = merged(rows, columns_of(searching(4)))
+    row = merged(rows, columns_of(searching(4), SystemColumns()))
     assert row["loss_note"] == "still rising (2 of 4 repeats); no rate passes (1 of 4 repeats)"
 
 

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hydra.columns import columns_of
+from hydra.columns.step import SystemColumns
 from hydra.measure.shortfall import written
-from hydra.model import Figure, Scenario, SearchSpec, StepPlan, StepResult, SweepSpec
+from hydra.model import Figure, Scenario, SearchSpec, StepPlan, StepResult, SweepSpec, value_of
 from hydra.sweep import for_scenario
 from hydra.sweep.asked import FAILURES_IN_A_ROW, MOST_FAILURES
 from hydra.sweep.sweep import Row, step_bound_s
@@ -27,7 +28,7 @@ RECONNECTING = "max_rate_10pct_clients_reconnecting_pps"
 
 def scenario(search: SearchSpec | None = None, clients: tuple[int, ...] = (30,)) -> Scenario:
     sweep = SweepSpec(clients=clients, duration_s=STEP_S, search=search or SearchSpec())
-    return Scenario(name="z", system="zmq", client="pyzmq", table="zmqrate", sweep=sweep)
+    return Scenario(name="z", system="zmq", client="pyzmq", table="rates", sweep=sweep)
 
 
 def loss_only(**keys: object) -> Scenario:
@@ -132,7 +133,7 @@ def test_all_four_series_give_the_published_columns_in_their_order() -> None:
         "max_rate_10pct_clients_reconnecting_pps",
     ]
     assert [r["clients"] for r in rows] == [30, 60]
-    assert {name for row in rows for name in row} - set(columns_of(spec)) == set()
+    assert {name for row in rows for name in row} - set(columns_of(spec, SystemColumns())) == set()
 
 
 def test_cohorts_read_a_share_of_the_first_figure_and_reconnect_at_the_given_rate() -> None:
@@ -352,11 +353,11 @@ def test_a_column_never_claims_another_loss_target(search: SearchSpec, column: s
 
 def test_each_high_water_mark_has_a_search_of_its_own() -> None:
     spec = scenario(SearchSpec(series=("max_rate", "loss"), sndhwms=(1000, 100_000)))
-    row, results = row_of(spec, lambda p: capacity(20_000, 5000 if p.settings.sndhwm == 1000 else 9000)(p))
+    row, results = row_of(spec, lambda p: capacity(20_000, 5000 if value_of(p.settings, "sndhwm") == 1000 else 9000)(p))
     assert number(row["max_rate_below_0_5pct_drop_sndhwm_1000_pps"]) == pytest.approx(5000, rel=0.05)
     assert number(row["max_rate_sndhwm_100000_pps"]) == pytest.approx(9000, rel=0.05)
     for mark in (1000, 100_000):
-        steps = sum(r.plan.series == "loss" and r.plan.settings.sndhwm == mark for r in results)
+        steps = sum(r.plan.series == "loss" and value_of(r.plan.settings, "sndhwm") == mark for r in results)
         assert row[f"loss_sndhwm_{mark}_steps"] == steps > 0
 
 

@@ -84,7 +84,8 @@ def test_what_one_connection_loses_is_found_exactly(bench: Bench, zmq_command: s
 def observed(measured: Measured) -> Observation:
     """The step as the runner hands it to ``measure``."""
     return Observation(
-        system="zmq",
+        queue="high-water mark",
+        batch=100,
         plan=StepPlan(len(measured.subscribers), Settings(rate=RATE, message_size=100), SECONDS),
         publishers={PUBLISHER},
         subscribers=set(measured.subscribers),

@@ -1,0 +1,94 @@
+"""Runs that an earlier version stored, in format2/: they are listed, shown and gone on with as that version did it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hydra.errors import RunDirectoryError
+from hydra.jupyter import markup, recorded
+from hydra.results import tables
+from hydra.results.catalog import catalog
+from hydra.results.registered import sweep_of
+from hydra.results.store import DATABASE, RunStore
+from hydra.run.resume import scenario_of
+
+FORMAT2 = Path(__file__).with_name("format2")
+RUNS = sorted(path.stem for path in FORMAT2.glob("*.db"))
+"""Each with the ``table.csv`` that the version that made it wrote."""
+
+
+@pytest.fixture
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A run directory with the database of that name."""
+    directory: Path = tmp_path / request.param
+    directory.mkdir()
+    shutil.copy(FORMAT2 / f"{request.param}.db", directory / DATABASE)
+    return directory
+
+
+def golden(run: Path) -> str:
+    return (FORMAT2 / f"{run.name}.csv").read_text()
+
+
+@pytest.mark.parametrize("run", RUNS, indirect=True)
+def test_its_table_is_byte_for_byte_what_it_was(run: Path) -> None:
+    seen = recorded.load(run)
+    assert seen.coming is None
+    assert seen.earlier == ""
+    assert tables.csv_text(seen.scenario, seen.rows) == golden(run)
+
+
+@pytest.mark.parametrize("run", RUNS, indirect=True)
+def test_going_on_with_it_asks_for_no_other_steps(run: Path) -> None:
+    scenario = scenario_of(run, run.name, {})
+    with RunStore.open(run) as store:
+        results = store.results()
+    sweep = sweep_of(scenario)
+    assert sweep.next(results) is None
+    assert sweep.next(results[:-1]) == results[-1].plan
+    assert tables.csv_text(scenario, sweep.rows(results)) == golden(run)
+
+
+@pytest.mark.parametrize("run", RUNS, indirect=True)
+def test_what_it_was_not_started_with_is_refused_by_name(run: Path) -> None:
+    with pytest.raises(RunDirectoryError, match=r"another scenario: settings\.message_size was 24 and is now 64"):
+        scenario_of(run, run.name, {"settings.message_size": 64})
+
+
+@pytest.mark.parametrize("run", ["zmqfixed"], indirect=True)
+@pytest.mark.parametrize(("burst", "fits"), [(100, True), (7, False)])
+def test_the_usual_burst_may_be_named_or_not(run: Path, burst: int, fits: bool) -> None:
+    given = {"settings.msg_batch": burst}
+    if fits:
+        assert scenario_of(run, run.name, given) == scenario_of(run, run.name, {})
+    else:
+        with pytest.raises(RunDirectoryError, match="burst"):
+            scenario_of(run, run.name, given)
+
+
+def test_they_are_listed(tmp_path: Path) -> None:
+    for name in RUNS:
+        (tmp_path / name).mkdir()
+        shutil.copy(FORMAT2 / f"{name}.db", tmp_path / name / DATABASE)
+    assert {entry["scenario"]: (entry["steps"], entry["ended"]) for entry in catalog(tmp_path)} == {
+        "kafka-batch": (2, "finished"),
+        "zmqfixed": (4, "finished"),
+        "zmqrate": (29, "finished"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("run", "shown"),
+    [
+        ("kafka-batch", "linger_ms 0.0, compression none, acks 1"),
+        ("zmqfixed", "sndhwm 1000, rcvhwm 1000, nodrop False"),
+    ],
+    indirect=["run"],
+)
+def test_the_report_shows_the_settings_of_its_system_alone(run: Path, shown: str) -> None:
+    text = markup.facts(recorded.load(run)).text
+    assert shown in text
+    assert ("linger_ms" in text) != ("sndhwm" in text)
