@@ -15,7 +15,7 @@ from hydra.run.metadata import metadata
 from hydra.run.redaction import Redactor
 from hydra.run.resume import scenario_of
 
-FLAT = {"msg_batch": 100, "sndhwm": 1000, "rcvhwm": 1000, "nodrop": False}
+FLAT: dict[str, object] = {"msg_batch": 100, "sndhwm": 1000, "rcvhwm": 1000, "nodrop": False}
 FLAT |= {"linger_ms": 0.0, "batch_bytes": None, "compression": "none", "acks": "1"}
 """What every stored step had, whatever its system."""
 
