@@ -41,7 +41,6 @@ def stored_before(name: str, overrides: dict[str, object]) -> dict[str, Any]:
     [
         ("zmqrate", {}),
         ("zmqrate", {"settings.msg_batch": 7, "settings.sndhwm": 5}),
-        ("zmqfixed", {"settings.msg_batch": None}),
         ("zmqburst", {"native.sndbuf": 4096}),
         ("kafka-batch", {"broker.count": 3, "kafka.replication_factor": 2}),
         ("kafka-fixed", {"settings.acks": "all", "kafka.properties.fetch.min.bytes": 1}),
