@@ -84,6 +84,7 @@ setup(
     package_dir={"hydra.conf": "conf"},
     package_data={
         "hydra.conf": ["**/*"],
+        "": ["native-packages"],
         "hydra": ["py.typed"],
         "hydra.jupyter": ["*.ipynb", "*.css", "template/**/*"],
     },

@@ -26,6 +26,7 @@ from hydra.wire.messages import (
     Hello,
     Ping,
     ProtocolError,
+    Quit,
     Welcome,
     decode_from_controller,
     encode,
@@ -123,12 +124,18 @@ class ControlClient:
             return None
         if message.ids and not self._ids.intersection(message.ids):
             return None
+        if isinstance(message, Quit) and self._meant_for_an_earlier_one(message):
+            return None
         if isinstance(message, Welcome):
             self._welcomed = True
             self._silence_ns = int(message.silence_s * 1e9)
         elif isinstance(message, Ping) and message.reply:
             self.acknowledge(0, "ping", echo=message.time_ns)
         return message
+
+    def _meant_for_an_earlier_one(self, message: Quit) -> bool:
+        named = message.incarnation
+        return not self.identity.warden and named is not None and self.identity.incarnation > named
 
     def _introduce(self) -> float:
         """Sends hello if that is due; returns the seconds until it is due again."""

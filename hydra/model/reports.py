@@ -84,7 +84,7 @@ class SubscriberReport:
 
     ``first_ns``/``last_ns`` are the arrival times of the first and last batch (ns, the step's clock), 0 if none;
     ``first_batch`` the number of messages in the first; ``stale`` counts messages of other epochs; ``undrained`` is
-    what is known to be waiting (Kafka: end offset − position); ``absent`` lists the intervals (ns) in which a
+    what is known to be waiting behind the position that it has read; ``absent`` lists the intervals (ns) in which a
     reconnecting client got nothing, each until data flowed again; ``felt`` is false for a slow reader without loss.
     ``lag_bins_us`` is the mean age (µs) of the newest message of each batch, in each of ``LAG_BINS`` equal parts of the
     window; None where no batch was read in that part. Empty at rate ``max``. ``system`` holds what only clients of this
@@ -116,10 +116,11 @@ class PublisherReport:
 
     Attributes:
         sent: messages that the library accepted.
-        acknowledged: of those, acknowledged by the broker (zmq: equal to ``sent``).
+        acknowledged: of those, acknowledged by a server; equal to ``sent`` where nobody acknowledges.
         failed: messages for which the broker or the library reported an error.
         unacknowledged: ranges of sequences that are failed or without an answer.
-        first_ns, last_ns: first send; last send (zmq) or last acknowledgement (kafka); ns on the step's clock.
+        first_ns, last_ns: first send; last acknowledgement, or last send where nobody acknowledges; ns on the step's
+            clock.
         lag: histogram of send time − due time (µs); empty at rate ``max``.
         blocked_ns: time spent waiting for a full queue.
         stopped_early: why it stopped before the end of the step, or "".

@@ -23,9 +23,10 @@ _LIBRARIES: Final = {
     "cppzmq": "cppzmq-dev",
     "nlohmann_json": "nlohmann-json3-dev",
     "CLI11": "libcli11-dev",
-    "rdkafka": "librdkafka-dev",
 }
-"""Name for pkg-config → the Debian package that brings it."""
+"""Name for pkg-config → the Debian package that brings it, of what all clients take: their channel is ZeroMQ's."""
+_OF_SYSTEMS: Final = "*/native-packages"
+"""Files of systems, seen from the package hydra: such a name and such a package a line."""
 
 
 class BuildError(Exception):
@@ -42,8 +43,13 @@ def missing() -> list[str]:
     """The Debian packages that building needs and that are not there."""
     tools = [package for command, package in _TOOLS.items() if shutil.which(command) is None]
     if shutil.which("pkg-config") is None:
-        return [*tools, *_LIBRARIES.values()]
-    return tools + [package for name, package in _LIBRARIES.items() if not _known(name)]
+        return [*tools, *_libraries().values()]
+    return tools + [package for name, package in _libraries().items() if not _known(name)]
+
+
+def _libraries() -> dict[str, str]:
+    files = sorted(Path(__file__).resolve().parents[1].glob(_OF_SYSTEMS))
+    return _LIBRARIES | dict(line.split() for file in files for line in file.read_text().splitlines())
 
 
 def _known(library: str) -> bool:
