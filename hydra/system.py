@@ -10,7 +10,8 @@ from typing import Any, Final, Protocol, get_args
 
 import click
 
-from hydra.columns.column import Column, ReportColumn
+from hydra.columns.column import Column as Column
+from hydra.columns.column import ReportColumn as ReportColumn
 from hydra.columns.step import BATCH
 from hydra.events.warnings import HydraWarning
 from hydra.model import Figure, Role, Scenario, ServerSpec, Settings, value_of
