@@ -51,7 +51,7 @@ def main() -> None:
     print(f"{'batch':>6} {'bare':>8} {'unpack':>8} {'account':>8}  ns/message; messages/s of the account")
     for size in (1, 2, 4, 8, 12, 16, 24, 32, 100, 1000):
         batches = [
-            pack_batch(1, 0, first, np.full(size, 10**12 - 5_000_000, np.uint64), 100)
+            pack_batch(1, 0, first, np.full(size, 10**12 - 5_000_000, np.uint64), [bytes(76)] * size)
             for first in range(0, MESSAGES, size)
         ]
         bare, unpacked, full = (nanoseconds(work, batches) for work in (count, unpack, account))

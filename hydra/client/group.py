@@ -21,9 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn, TypeVar
 
-import numpy as np
-
-from hydra.client.member import client_main, warden_main
+from hydra.client.member import KILL, client_main, warden_main
 from hydra.client.processes import die_with_parent, thread_count
 from hydra.client.transport import Kind
 from hydra.control import curve
@@ -258,9 +256,9 @@ class _Parent:
 
     def _kill_clients(self) -> None:
         """The warden was told to end these clients; they count as dead and are replaced."""
-        named = set(np.frombuffer(os.read(self._kills, 65536), np.uint32).tolist())
+        named = dict(KILL.iter_unpack(os.read(self._kills, 1 << 16)))
         for pid, client in self._clients.items():
-            if client in named:
+            if self._incarnations[client] <= named.get(client, -1):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from hydra.model import LedgerCounts, SequenceRange
+from hydra.wire.checks import MAX_MISSING_RANGES, MAX_RECEIVED_RANGES
 from hydra.wire.header import SEQUENCE_LIMIT
-from hydra.wire.messages import MAX_MISSING_RANGES, PROBE_EPOCH, Sent
+from hydra.wire.messages import PROBE_EPOCH, Sent
 
 Headers = npt.NDArray[np.void]
 
@@ -80,6 +81,12 @@ class _Received:
             return 0
         low, high = np.frombuffer(self.low, np.uint64), np.frombuffer(self.high, np.uint64)
         return int((high - low).sum()) + len(low)
+
+    def ranges(self) -> list[SequenceRange]:
+        """What was received."""
+        first = [0, *(high + 1 for high in self.high)]
+        last = [*(low - 1 for low in self.low), self.next - 1]
+        return [(a, b) for a, b in zip(first, last, strict=True) if a <= b]
 
     def copy(self) -> _Received:
         """The same set, frozen for later."""
@@ -259,13 +266,20 @@ class Ledger:
         publishers = {sent.publisher for sent in expected}
         return bool(publishers) and publishers <= self._ended & self._received.keys()
 
-    def close(self, sent: Sequence[Sent]) -> list[LedgerCounts]:
+    def close(self, sent: Sequence[Sent], *, member: bool = False) -> list[LedgerCounts]:
         """The account against what each publisher sent: one entry per publisher, in the order of ``sent``.
 
-        Expected are the sequences 0 … sent − 1 without the unacknowledged ones; whatever else came is ``extra``.
+        Expected are the sequences 0 … sent − 1 without the unacknowledged ones; whatever else came is ``extra``. A
+        ``member`` of a group is not expected to get everything: it misses nothing, and says what it received, expected
+        or not.
         """
         at_end = self._at_end if self._at_end is not None else self._received
-        return [_account(s, self._received.get(s.publisher, _NOTHING), at_end.get(s.publisher, _NOTHING)) for s in sent]
+        accounts = []
+        for s in sent:
+            received = self._received.get(s.publisher, _NOTHING)
+            account = _account(s, received, at_end.get(s.publisher, _NOTHING))
+            accounts.append(_of_a_member(account, received) if member else account)
+        return accounts
 
 
 _NOTHING: Final = _Received()
@@ -279,6 +293,18 @@ def _add_runs(received: _Received, sequences: npt.NDArray[np.uint64]) -> None:
     lasts = sequences[np.concatenate((cuts, [len(sequences) - 1]))].tolist()
     for first, last in zip(firsts, lasts, strict=True):
         received.add(first, last)
+
+
+def _of_a_member(account: LedgerCounts, received: _Received) -> LedgerCounts:
+    """The account of a member of a group."""
+    ranges = received.ranges()
+    return replace(
+        account,
+        missing=0,
+        missing_ranges=[],
+        received_ranges=ranges[:MAX_RECEIVED_RANGES],
+        truncated=len(ranges) > MAX_RECEIVED_RANGES,
+    )
 
 
 def _account(sent: Sent, received: _Received, at_end: _Received) -> LedgerCounts:

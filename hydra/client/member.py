@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Final, cast
 
 import zmq
 
@@ -18,6 +19,10 @@ from hydra.control.client import ControlClient, Identity
 from hydra.control.curve import Credentials
 from hydra.wire.messages import ChildExit, Error, Quit, Welcome
 from hydra.wire.program import EXIT_DISMISSED, EXIT_STRANDED
+
+KILL: Final = struct.Struct("=II")
+"""A client that is to be killed, by its id, unless its incarnation is above the second number."""
+ANY_INCARNATION: Final = 2**32 - 1
 
 
 def _identity(kind: Kind, group: str, ids: Sequence[int], incarnation: int, *, warden: bool) -> Identity:
@@ -85,9 +90,9 @@ def client_main(
 def warden_main(kind: Kind, credentials: Credentials, group: str, ids: Sequence[int], deaths: int, kills: int) -> int:
     """Reports the deaths that the parent writes to the pipe ``deaths``, a JSON line each, until that closes.
 
-    A ``quit`` that names clients is handed to the parent through the pipe ``kills``, u32 each: it is how the
-    controller gets rid of a client that no longer answers. One that is gone for good was not heard of: it is reported
-    again.
+    A ``quit`` that names clients is handed to the parent through the pipe ``kills``, each as :data:`KILL`: it is how
+    the controller gets rid of a client that no longer answers. One that is gone for good was not heard of: it is
+    reported again.
     """
     control = ControlClient(credentials, _identity(kind, group, ids, 0, warden=True))
     poller = zmq.Poller()
@@ -101,7 +106,8 @@ def warden_main(kind: Kind, credentials: Credentials, group: str, ids: Sequence[
             if isinstance(message, Quit) and message.ids:
                 for client in gone.keys() & set(message.ids):
                     control.send(gone[client])
-                os.write(kills, b"".join(client.to_bytes(4, "little") for client in message.ids))
+                most = ANY_INCARNATION if message.incarnation is None else message.incarnation
+                os.write(kills, b"".join(KILL.pack(client, most) for client in message.ids))
         if deaths in ready:
             data = os.read(deaths, 65536)
             if not data:

@@ -8,6 +8,7 @@ from typing import Final
 
 from hydra.client.loop import serve
 from hydra.client.pacing import Pacer
+from hydra.client.payload import PayloadBlock
 from hydra.client.processes import exact_timers
 from hydra.client.repeats import Repeats
 from hydra.client.transport import Delivery, PublisherTransport
@@ -170,6 +171,7 @@ class _Sending:
         self.stopped_early = ""
         self._id = client
         self._size = command.settings.message_size
+        self._payload = PayloadBlock(command.settings.payload, self._size)
         self._transport = transport
         self._pacer = Pacer(command.settings.rate, start.start_at_ns, start.stop_at_ns, command.burst)
         self._paced = command.settings.rate != "max"
@@ -213,7 +215,8 @@ class _Sending:
             return max(wait_ns, 0) / 1e9
         messages = self._refused
         if not messages:
-            messages = pack_batch(self.epoch, self._id, pacer.sent, pacer.times(count, now_ns), self._size)
+            times = pacer.times(count, now_ns)
+            messages = pack_batch(self.epoch, self._id, pacer.sent, times, self._payload.next(count))
         if self._paced:
             self._lag.record_us(pacer.lag_ns(now_ns) // 1000)
         accepted = self._transport.send(messages, pacer.sent)
@@ -266,4 +269,5 @@ class _Sending:
             stopped_early=self.stopped_early,
             unacknowledged_joined=joined,
             system=self._transport.report_system(),
+            clock=self.clock.own,
         )

@@ -120,6 +120,7 @@ class _Receiving:
         self.ready = not command.probe
         self.proven = False
         self._settings: SharedSettings = command.settings
+        self._member = bool(command.group)
         self._transport = transport
         self._ledger = Ledger()
         self._publishers = {p.publisher for p in command.publishers}
@@ -270,7 +271,8 @@ class _Receiving:
         now_ns = time.monotonic_ns()
         undrained = self._transport.undrained(finish.system)
         # Partitions are not in order with each other: while one holds something, the last sequence proves nothing.
-        if not undrained and self._ledger.has_last(finish.publishers):
+        # What a member of a group has not got may be another's: no sequence ends its drain.
+        if not self._member and not undrained and self._ledger.has_last(finish.publishers):
             self._ended = "complete"
         elif self._ledger.marked(finish.publishers):
             self._ended = "marked"
@@ -286,7 +288,7 @@ class _Receiving:
             raise RuntimeError("a step is reported after it was drained")
         if self._absent_since_ns:
             self._end_absence(self._stop_ns)
-        ledgers = self._ledger.close(self._finish.publishers)
+        ledgers = self._ledger.close(self._finish.publishers, member=self._member)
         return SubscriberReport(
             ledgers=ledgers,
             batches=self._batches,
@@ -301,8 +303,9 @@ class _Receiving:
             absent=self._absent,
             reconnects=self._reconnects,
             # A slow reader whose buffers never filled lost nothing: nobody can have noticed that it was slow.
-            felt=self._settings.receive_rate is None or any(ledger.missing for ledger in ledgers),
+            felt=self._settings.receive_rate is None or self._member or any(ledger.missing for ledger in ledgers),
             drain=self._ended,
             lag_bins_us=self._lag.means_us() if self._lag is not None else [],
             system=self._transport.report_system(),
+            clock=self._clock.own if self._clock is not None else None,
         )

@@ -80,7 +80,7 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
     _free_text(spec, data)
     tables = _tables(spec)
     try:
-        written = build(tables[()], data, tables)
+        written: Any = build(tables[()], data, tables)
     except UnknownKeyError as e:
         raise _of_another(spec, e) or e from e
     for key, what in out_of_bounds(written, "", {**BOUNDS, **spec.bounds}):

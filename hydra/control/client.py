@@ -26,6 +26,7 @@ from hydra.wire.messages import (
     Hello,
     Ping,
     ProtocolError,
+    Quit,
     Welcome,
     decode_from_controller,
     encode,
@@ -127,12 +128,18 @@ class ControlClient:
         if message.ids and not self._ids.intersection(message.ids):
             self.rejected += 1
             return None
+        if isinstance(message, Quit) and self._meant_for_an_earlier_one(message):
+            return None
         if isinstance(message, Welcome):
             self._welcomed = True
             self._silence_ns = int(message.silence_s * 1e9)
         elif isinstance(message, Ping) and message.reply:
             self.acknowledge(0, "ping", echo=message.time_ns)
         return message
+
+    def _meant_for_an_earlier_one(self, message: Quit) -> bool:
+        named = message.incarnation
+        return not self.identity.warden and named is not None and self.identity.incarnation > named
 
     def _introduce(self) -> float:
         """Says hello if that is due; seconds until it is due again."""

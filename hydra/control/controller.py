@@ -136,11 +136,11 @@ class Controller:
         self._quits_left = _QUITS - 1
         self._next_quit_ns = time.monotonic_ns() + _QUIT_AGAIN_NS
 
-    def evict(self, group: str, ids: Sequence[int]) -> None:
-        """Tells the group's warden to have these clients killed; the group replaces them."""
+    def evict(self, group: str, ids: Sequence[int], incarnation: int) -> None:
+        """Tells the group's warden to have these clients killed, up to this incarnation; the group replaces them."""
         identity = self.roster.warden(group)
         if identity is not None:
-            self._send(identity, encode(Quit(ids=list(ids))))
+            self._send(identity, encode(Quit(ids=list(ids), incarnation=incarnation)))
 
     def close(self) -> None:
         """Closes the channel; what was sent is given a second to leave."""

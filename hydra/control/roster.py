@@ -100,6 +100,8 @@ class Roster:
         self._exits: list[Exit] = []
         # The pid of each client's last process that is known to have ended, and whether it is known how.
         self._last_exits: dict[int, tuple[int, bool]] = {}
+        # That of each client's next process, where one has ended.
+        self._next_incarnations: dict[int, int] = {}
 
     # --- what the runner says --------------------------------------------------------------------------------------
 
@@ -120,6 +122,7 @@ class Roster:
         self.disconnect(ids)
         for client in ids:
             self._last_exits.pop(client, None)
+            self._next_incarnations.pop(client, None)
         touched = {self._expected.pop(client, "") for client in ids}
         for group in touched - set(self._expected.values()):
             warden = self._wardens.pop(group, None)
@@ -153,6 +156,11 @@ class Roster:
     def hello(self, client: int) -> Hello:
         """What this client said of itself; KeyError if it has not."""
         return self._clients[client].hello
+
+    def incarnation(self, client: int) -> int:
+        """Of the process that carries this client, or will: 0 for one of which nothing is known."""
+        connection = self._clients.get(client)
+        return self._next_incarnations.get(client, 0) if connection is None else connection.hello.incarnation
 
     def identities(self, ids: Iterable[int]) -> Iterator[tuple[bytes, list[int]]]:
         """Each connection that carries some of these clients, with those that it carries."""
@@ -291,6 +299,8 @@ class Roster:
         ids = [client for client in message.ids if self._expected.get(client) == connection.hello.group]
         present = False
         for client in ids:
+            after = message.incarnation + 1
+            self._next_incarnations[client] = max(after, self._next_incarnations.get(client, 0))
             holder = self._clients.get(client)
             # The replacement may have said hello before its forerunner's death was told.
             if holder is not None and holder.hello.pid == message.pid:

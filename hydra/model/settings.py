@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from hydra.model.base import HEADER_BYTES, Figure, Rate, require
 
@@ -66,9 +66,9 @@ def with_values(settings: Settings, values: Mapping[str, object]) -> Settings:
     Raises:
         ValueError: a shared one cannot be. The system's own are not checked here.
     """
-    shared = {name: value for name, value in values.items() if name in SHARED}
-    own = {name: value for name, value in values.items() if name not in SHARED}
-    return replace(settings, **shared, system={**settings.system, **own})  # type: ignore[arg-type]
+    shared: dict[str, Any] = {name: value for name, value in values.items() if name in SHARED}
+    own: dict[str, Any] = {name: value for name, value in values.items() if name not in SHARED}
+    return replace(settings, **shared, system={**settings.system, **own})
 
 
 def value_of(settings: Settings, name: str) -> Figure:

@@ -24,7 +24,7 @@ _LIBRARIES: Final = {
     "nlohmann_json": "nlohmann-json3-dev",
     "CLI11": "libcli11-dev",
 }
-"""Name for pkg-config → the Debian package that brings it, of what every client takes: the control channel is ZeroMQ."""
+"""Name for pkg-config → the Debian package that brings it, of what all clients take: their channel is ZeroMQ's."""
 _OF_SYSTEMS: Final = "*/native-packages"
 """Files of systems, seen from the package hydra: such a name and such a package a line."""
 
@@ -49,8 +49,7 @@ def missing() -> list[str]:
 
 def _libraries() -> dict[str, str]:
     files = sorted(Path(__file__).resolve().parents[1].glob(_OF_SYSTEMS))
-    lines = [line.split() for file in files for line in file.read_text().splitlines()]
-    return _LIBRARIES | {name: package for name, package in lines}
+    return _LIBRARIES | dict(line.split() for file in files for line in file.read_text().splitlines())
 
 
 def _known(library: str) -> bool:

@@ -65,8 +65,9 @@ class Deployment:
         self._relaunches: Counter[int] = Counter()
         self._home: dict[int, str] = {}
         self._started: set[str] = set()
-        # Clients whose processes are being ended by us: neither that end is known nor a successor.
-        self._evicted: set[int] = set()
+        # Clients whose processes are being ended by us, with their incarnations: neither that end is known nor a
+        # successor.
+        self._evicted: dict[int, int] = {}
         # The pid of clients whose death only the replacement has told of.
         self._causes_awaited: dict[int, int] = {}
         self._evict_again_s = 0.0
@@ -110,7 +111,7 @@ class Deployment:
         self._await_causes_no_longer()
         present = self._controller.roster.present()
         self.died = {*self.publishers, *self.subscribers} - present
-        self._evicted -= present
+        self._forget_evicted(present)
 
     # --- growing, shrinking, healing ---------------------------------------------------------------------------------
 
@@ -153,9 +154,9 @@ class Deployment:
                 by_group.setdefault(group, set()).update(c for c in carried if self._home.get(c) == group)
         for group, ids in by_group.items():
             self._note("evict", f"{group}: {named(ids)} {why}")
-            self._evicted |= ids
+            self._evicted |= {client: roster.incarnation(client) for client in ids}
             roster.disconnect(ids)
-            self._controller.evict(group, sorted(ids))
+            self._ask_for_the_end(group, ids)
         self._evict_again_s = self._clock_s() + RESEND_EVERY_S
 
     def close(self) -> None:
@@ -245,7 +246,7 @@ class Deployment:
         """Their groups carry these clients no more; a group without any is ended."""
         for client in ids:
             self._home.pop(client, None)
-            self._evicted.discard(client)
+            self._evicted.pop(client, None)
         for group in self.launches.keys() - set(self._home.values()):
             del self.launches[group]
             self._events.ignore(group)
@@ -303,7 +304,7 @@ class Deployment:
         A group that has not started yet may still be fetching its program; its clients are waited for.
         """
         late = {client for client in missing if self._home[client] in self._started}
-        given_up = late & self._evicted
+        given_up = late & self._evicted.keys()
         self._last_end = "it did not dial in"
         self._relaunches.update(late)
         self._refuse_hopeless(late)
@@ -317,12 +318,24 @@ class Deployment:
         if self._clock_s() < self._evict_again_s:
             return
         self._evict_again_s = self._clock_s() + RESEND_EVERY_S
-        self._evicted -= self._controller.roster.present()
+        self._forget_evicted(self._controller.roster.present())
         by_group: dict[str, list[int]] = {}
-        for client in sorted(self._evicted):
+        for client in self._evicted:
             by_group.setdefault(self._home[client], []).append(client)
         for group, ids in by_group.items():
-            self._controller.evict(group, ids)
+            self._ask_for_the_end(group, ids)
+
+    def _ask_for_the_end(self, group: str, ids: Iterable[int]) -> None:
+        """Of evicted clients of a group; those that replace them are not meant."""
+        by_incarnation: dict[int, list[int]] = {}
+        for client in sorted(ids):
+            by_incarnation.setdefault(self._evicted[client], []).append(client)
+        for incarnation, clients in by_incarnation.items():
+            self._controller.evict(group, clients, incarnation)
+
+    def _forget_evicted(self, ids: Iterable[int]) -> None:
+        for client in ids:
+            self._evicted.pop(client, None)
 
     # --- deaths ----------------------------------------------------------------------------------------------------
 
@@ -337,7 +350,7 @@ class Deployment:
                 del self._causes_awaited[client]
                 return  # that it ended is known
         ours = client in self._evicted
-        self._evicted.discard(client)
+        self._evicted.pop(client, None)
         if not exit_.present and client in self._controller.roster.present():
             return  # its successor is there
         if exit_.present or not ours:
@@ -368,7 +381,7 @@ class Deployment:
         self._controller.roster.forget(ids)
         for client in ids:
             del self._home[client]
-            self._evicted.discard(client)
+            self._evicted.pop(client, None)
 
     def alive(self, ids: Iterable[int]) -> Set[int]:
         """Those of the clients that have not died in this step."""

@@ -34,7 +34,8 @@ def describe(plan: StepPlan) -> str:
     rate = "max" if settings.rate == "max" else f"{settings.rate:,.6g}/s"
     cohort = "" if plan.cohort.kind == "none" else f", {plan.cohort.fraction:.0%} {plan.cohort.kind}"
     series = "" if plan.series == "grid" else f"{plan.series}: "
-    return f"{plan.clients} clients, {series}{rate}, batch {value_of(settings, 'msg_batch') or settings.burst}{cohort}"
+    batch = value_of(settings, "msg_batch") or settings.burst
+    return f"{plan.clients} clients, {series}{rate}{f', batch {batch}' if batch else ''}{cohort}"
 
 
 class _Tolerant:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+from hydra.model import ClientClock
 from hydra.wire.messages import Start
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -17,7 +18,12 @@ def boot_id() -> str:
 
 
 def wall_offset_ns() -> int:
-    """Unix time − CLOCK_MONOTONIC now, in ns; the tightest of a few readings."""
+    """Unix time − CLOCK_MONOTONIC now, in ns."""
+    return wall_offset().offset_ns
+
+
+def wall_offset() -> ClientClock:
+    """The same, by the tightest of a few readings, with half the time that this one took."""
     best_gap, best = 1 << 62, 0
     for _ in range(5):
         before = time.monotonic_ns()
@@ -25,17 +31,21 @@ def wall_offset_ns() -> int:
         after = time.monotonic_ns()
         if after - before < best_gap:
             best_gap, best = after - before, wall - (before + after) // 2
-    return best
+    return ClientClock(offset_ns=best, error_ns=best_gap // 2)
 
 
 class StepClock:
     """Unix time in ns that never steps during a step.
 
     On the controller's own host it uses the controller's offset, so that all processes there agree exactly.
+
+    Attributes:
+        own: for the report; None where the clock is the controller's.
     """
 
     def __init__(self, start: Start) -> None:
-        self._offset_ns = start.wall_offset_ns if start.boot_id == boot_id() else wall_offset_ns()
+        self.own = None if start.boot_id == boot_id() else wall_offset()
+        self._offset_ns = start.wall_offset_ns if self.own is None else self.own.offset_ns
 
     def now_ns(self) -> int:
         """The time now."""

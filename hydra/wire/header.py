@@ -28,9 +28,9 @@ def pack(epoch: int, publisher: int, sequence: int, time_ns: int, message_size: 
 
 
 def pack_batch(
-    epoch: int, publisher: int, first_sequence: int, times_ns: npt.NDArray[np.uint64], message_size: int
+    epoch: int, publisher: int, first_sequence: int, times_ns: npt.NDArray[np.uint64], payloads: Sequence[bytes]
 ) -> list[bytes]:
-    """``len(times_ns)`` consecutive messages of ``message_size`` bytes each, one per time."""
+    """Consecutive messages: a header with each of these times, and a payload behind it."""
     n = len(times_ns)
     headers = np.empty(n, DTYPE)
     headers["epoch"] = epoch
@@ -38,8 +38,8 @@ def pack_batch(
     headers["sequence"] = np.arange(first_sequence, first_sequence + n, dtype=np.uint64)
     headers["time_ns"] = times_ns
     raw = headers.tobytes()
-    padding = bytes(message_size - HEADER_BYTES)
-    return [raw[i : i + HEADER_BYTES] + padding for i in range(0, n * HEADER_BYTES, HEADER_BYTES)]
+    starts = range(0, n * HEADER_BYTES, HEADER_BYTES)
+    return [raw[i : i + HEADER_BYTES] + payload for i, payload in zip(starts, payloads, strict=True)]
 
 
 def unpack_batch(messages: Sequence[bytes]) -> npt.NDArray[np.void]:

@@ -13,7 +13,6 @@ import msgspec
 from hydra.model import GroupRole, PublisherReport, SequenceRange, SharedSettings, SubscriberReport
 from hydra.wire import columns
 from hydra.wire import ids as id_runs
-from hydra.wire.checks import MAX_MISSING_RANGES as MAX_MISSING_RANGES
 from hydra.wire.checks import check_report
 
 VERSION: Final = 2

@@ -22,8 +22,9 @@ TEST_CASE("the step's clock is the controller's on its own host, and Unix time e
     Start start;
     start.wall_offset_ns = 42;
     start.boot_id = boot_id();
-    CHECK(step_offset_ns(start) == 42);
+    CHECK(StepClock(start).offset_ns() == 42);
+    CHECK_FALSE(StepClock(start).own());
     start.boot_id = "another";
-    const std::int64_t apart = monotonic_ns() + step_offset_ns(start) - wall_ns();
+    const std::int64_t apart = monotonic_ns() + StepClock(start).offset_ns() - wall_ns();
     CHECK(std::abs(apart) < kSecondNs / 10);
 }

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from hydra.client import ledger as ledger_module
 from hydra.client.ledger import Headers, Ledger
+from hydra.wire.checks import MAX_MISSING_RANGES
 from hydra.wire.header import DTYPE
-from hydra.wire.messages import MAX_MISSING_RANGES, Sent
+from hydra.wire.messages import Sent
 
 EPOCH = 7
 

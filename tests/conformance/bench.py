@@ -149,16 +149,19 @@ class Bench:
         self.tell_configure(ids, epoch, settings, **more)
         self.peer.heard(Ack, ids, epoch=epoch, command="configure", timeout_s=timeout_s)
 
-    def start(self, ids: Sequence[int], epoch: int, duration_s: float) -> Window:
-        """Sends ``start`` for a window a little ahead and waits until everybody has it."""
+    def start(self, ids: Sequence[int], epoch: int, duration_s: float, *, boot: str = "") -> Window:
+        """Sends ``start`` for a window a little ahead and waits until everybody has it.
+
+        ``boot`` is that of the controller's host if it is to be another one than this.
+        """
         offset_ns = wall_offset_ns()
         start_ns = time.monotonic_ns() + offset_ns + LEAD_NS
         window = Window(start_ns, start_ns + round(duration_s * 1e9), offset_ns)
-        self.tell_start(ids, epoch, window)
+        self.tell_start(ids, epoch, window, boot=boot)
         self.peer.heard(Ack, ids, epoch=epoch, command="start")
         return window
 
-    def tell_start(self, ids: Iterable[int], epoch: int, window: Window) -> None:
+    def tell_start(self, ids: Iterable[int], epoch: int, window: Window, *, boot: str = "") -> None:
         """Sends ``start`` and waits for nothing."""
         self.peer.tell(
             ids,
@@ -167,7 +170,7 @@ class Bench:
                 start_at_ns=window.start_ns,
                 stop_at_ns=window.stop_ns,
                 wall_offset_ns=window.offset_ns,
-                boot_id=boot_id(),
+                boot_id=boot or boot_id(),
             ),
         )
 

@@ -63,6 +63,10 @@ class Log:
         """Kafka's part of a ``finish`` for all that is there."""
         return {"end_offsets": self.end()}
 
+    def stored_bytes(self) -> int:
+        """Of all records as the broker keeps them."""
+        return sum(file.stat().st_size for file in self._broker._folder.rglob(f"{self.topic}-*/*.log"))
+
     def write(
         self, epoch: int, sequences: Iterable[int], *, publisher: int, partition: int | None = None, size: int = 24
     ) -> None:

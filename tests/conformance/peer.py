@@ -20,6 +20,7 @@ from hydra.wire.messages import (
     FromController,
     Hello,
     Ping,
+    Reports,
     Welcome,
     decode_from_client,
     encode,
@@ -198,6 +199,8 @@ class ControlPeer:
                 assert identity in self._hellos, "hello is the first message of a connection"
                 assert set(message.ids) <= set(self._hellos[identity].ids), "a message about somebody else"
             self.log.append(message)
+            if isinstance(message, Reports):
+                self.log.extend(message.each())
 
 
 def without_seq(message: FromClient) -> Mapping[str, object]:

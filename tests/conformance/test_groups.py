@@ -271,14 +271,38 @@ def test_the_warden_gets_rid_of_a_client_that_hangs(bench: Bench, zmq_client: st
     assert bench.peer.hello(1).pid == before[1]
 
 
+def test_a_quit_of_an_earlier_incarnation_is_not_its_successors(bench: Bench, zmq_client: str) -> None:
+    """It is said again as long as nobody has told of the end, and may come after the replacement."""
+    bench.launch(zmq_client, "zmq-sub", first_id=1, count=2)
+    before = bench.peer.hello(2).pid
+    again = Quit(ids=[2], incarnation=0)
+    bench.peer.tell_warden("g", again)
+    exit_ = bench.peer.heard(ChildExit, [2])
+    assert (exit_.pid, exit_.incarnation, exit_.replaced) == (before, 0, True)
+    after = bench.peer.heard(Hello, [2], warden=False, incarnation=1).pid
+    bench.peer.sync([2])
+    bench.peer.tell_warden("g", again)
+    bench.peer.tell([2], Quit(incarnation=0))
+    bench.peer.sync([1, 2])
+    bench.peer.stays(lambda: len(bench.peer.said(ChildExit)) == 1, "the end of the replacement")
+    assert bench.peer.hello(2).pid == after
+    bench.peer.tell_warden("g", Quit(ids=[2], incarnation=1))
+    exit_ = bench.peer.heard(ChildExit, [2], times=2)
+    assert (exit_.pid, exit_.incarnation) == (after, 1)
+    bench.peer.heard(Hello, [2], warden=False, incarnation=2)
+    bench.peer.sync([2])
+    bench.peer.tell([2], Quit(incarnation=2))
+    bench.peer.stays(lambda: len(bench.peer.said(ChildExit)) == 2, "a replacement of who was dismissed")
+
+
 def test_replacements_run_out(bench: Bench, zmq_client: str) -> None:
     program = bench.launch(zmq_client, "zmq-sub", arguments=["--respawns", "1"])
     kill(bench.peer.hello(1).pid)
     kill(bench.peer.heard(Hello, [1], warden=False, incarnation=1).pid, signal.SIGTERM)
     bench.peer.heard(ChildExit, [1], times=2)
     first, second = bench.peer.said(ChildExit, 1)
-    assert (first.status, first.replaced) == (-9, True)
-    assert (second.status, second.replaced) == (-15, False)
+    assert (first.status, first.incarnation, first.replaced) == (-9, 0, True)
+    assert (second.status, second.incarnation, second.replaced) == (-15, 1, False)
     bench.await_gone(program, 5)
 
 

@@ -209,6 +209,23 @@ def test_the_step_ends_at_the_memory_limit(bench: Bench, kafka_client: str, log:
     assert bench.publisher_report(CLIENT, 1, window).stopped_early
 
 
+def test_random_payloads_cannot_be_compressed(publisher: Bench, log: Log) -> None:
+    """The broker keeps what the producer has made of a batch: of zeros a few bytes, of random ones all."""
+    sizes = []
+    for epoch, payload in enumerate(("zeros", "random"), start=1):
+        settings = with_values(STEADY, message_size=1000, compression="gzip", linger_ms=50.0, payload=payload)
+        configured(publisher, epoch, log.from_here(), settings, probe=False)
+        before = log.stored_bytes()
+        window = publisher.start([CLIENT], epoch, 0.3)
+        publisher.await_end(window)
+        report = publisher.publisher_report(CLIENT, epoch, window, SLOW)
+        assert report.acknowledged > 0
+        sizes.append((log.stored_bytes() - before) / report.bytes)
+    zeros, random = sizes
+    assert zeros < 0.3
+    assert random > 0.95
+
+
 def test_no_topic_at_all_is_an_error(publisher: Bench) -> None:
     publisher.tell_configure([CLIENT], 1, STEADY)
     assert publisher.peer.heard(Error, [CLIENT], epoch=1).message

@@ -201,6 +201,26 @@ def test_no_topic_at_all_is_an_error(subscriber: Bench) -> None:
     assert not subscriber.peer.said(Ack, command="configure")
 
 
+@pytest.mark.parametrize("more", [{"offset": {0: 0}}, {"acks": "2"}, {"linger_ms": -1}])
+def test_what_the_system_does_not_know_is_refused_by_name(subscriber: Bench, log: Log, more: dict[str, object]) -> None:
+    subscriber.tell_configure([CLIENT], 1, publishers={ONE: ""}, system={**log.from_here(), **more})
+    error = subscriber.peer.heard(Error, [CLIENT], epoch=1)
+    assert next(iter(more)) in error.message
+    assert not error.fatal
+
+
+def test_a_finish_that_cannot_be_read_is_an_error_and_not_the_end(subscriber: Bench, log: Log) -> None:
+    connected(subscriber, 1, log, ONE)
+    subscriber.start([CLIENT], 1, 30)
+    log.write(1, range(5), publisher=ONE)
+    subscriber.tell_finish([CLIENT], 1, {ONE: 5}, system={"end_offset": {}})
+    error = subscriber.peer.heard(Error, [CLIENT], epoch=1)
+    assert "end_offset" in error.message
+    assert not error.fatal
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 5}, system=log.end_of_data())
+    assert [x.received for x in report.ledgers] == [5]
+
+
 def test_a_broker_that_dies_does_not_hang_the_drain(subscriber: Bench, own_broker: EmbeddedBroker) -> None:
     log = Log(own_broker, 1)
     connected(subscriber, 1, log, ONE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import zlib
 from itertools import pairwise
 from typing import Any
 
@@ -137,6 +138,49 @@ def test_the_schedule_is_kept_exactly(publisher: Bench, rate: float, seconds: fl
     assert window.start_ns <= report.first_ns < report.last_ns <= window.stop_ns + 50_000_000
     assert 0 < total(report.lag) <= count
     assert report.lag.max_us < 1_000_000
+
+
+@pytest.mark.parametrize("size", [24, 25, 1000, 70_000])
+def test_random_payloads_cannot_be_compressed(publisher: Bench, size: int) -> None:
+    listener = prepared(publisher, 1, with_values(DEEP, rate=200.0, message_size=size, payload="random"))
+    window = publisher.start([CLIENT], 1, 0.2)
+    publisher.await_end(window)
+    report = publisher.publisher_report(CLIENT, 1, window)
+    publisher.peer.wait(lambda: len(listener.data(1)) == report.sent > 0, "all that was sent")
+    paddings = [a.padding for a in listener.data(1)]
+    assert {len(padding) for padding in paddings} == {size - 24}
+    if size > 100:
+        assert len(zlib.compress(b"".join(paddings))) > 0.99 * len(paddings) * (size - 24)
+    # What comes next is zeros again.
+    prepared(publisher, 2, with_values(DEEP, rate=200.0, message_size=size), probe=True)
+    window = publisher.start([CLIENT], 2, 0.1)
+    publisher.peer.wait(lambda: len(listener.data(2)) > 0, "a message")
+    assert {a.padding for a in listener.data(2)} == {bytes(size - 24)}
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_clock_of_its_own_is_told(publisher: Bench, own: bool) -> None:
+    prepared(publisher, 1, with_values(DEEP, rate=200.0))
+    window = publisher.start([CLIENT], 1, 0.1, boot="another" if own else "")
+    publisher.await_end(window)
+    clock = publisher.publisher_report(CLIENT, 1, window).clock
+    assert (clock is not None) == own
+    if clock is not None:
+        assert abs(clock.offset_ns - window.offset_ns) < 100_000_000
+        assert 0 <= clock.error_ns < 50_000_000
+
+
+@pytest.mark.parametrize(
+    ("system", "named"), [({"sndhmw": 5}, "sndhmw"), ({"sndhwm": -1}, "sndhwm"), ({"nodrop": "yes"}, "nodrop")]
+)
+def test_what_the_system_does_not_know_is_refused_by_name(
+    publisher: Bench, system: dict[str, object], named: str
+) -> None:
+    publisher.tell_configure([CLIENT], 1, DEEP, system=system)
+    error = publisher.peer.heard(Error, [CLIENT], epoch=1)
+    assert named in error.message
+    assert not error.fatal
+    prepared(publisher, 1, DEEP)
 
 
 def test_it_stops_by_itself_at_the_end_of_the_window(publisher: Bench) -> None:

@@ -76,6 +76,78 @@ def only_ledger(report: SubscriberReport) -> LedgerCounts:
     return ledger
 
 
+# --- what it is told of others ---------------------------------------------------------------------------------------
+
+
+def test_it_accounts_only_for_its_share_of_the_publishers(subscriber: Bench) -> None:
+    """Another subscriber listens to the other one; this one hears of it, and it is nothing of its own."""
+    one, other = speakers(subscriber, ONE, OTHER)
+    connected(subscriber, 1, one)
+    running(subscriber, 1)
+    one.send(1, range(10))
+    other.send(1, range(50))
+    one.send(1, range(3), publisher=OTHER)
+    got(subscriber, 1, 10)
+    assert other.subscriptions == 0
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 12})
+    assert report.ledgers == [
+        LedgerCounts(publisher=ONE, received=10, in_window=10, missing=2, missing_ranges=[(10, 11)])
+    ]
+    assert report.stale == 3
+
+
+@pytest.mark.parametrize("end", ["marked", "quiet"])
+def test_a_member_of_a_group_says_what_it_received(subscriber: Bench, end: str) -> None:
+    (one,) = speakers(subscriber, ONE)
+    subscriber.configure_subscribers([CLIENT], 1, DEEP, publishers=endpoints(one), progress_s=0.02, group="readers")
+    one.await_subscriptions(1)
+    one.probe(1)
+    subscriber.peer.heard(Ready, [CLIENT], epoch=1)
+    running(subscriber, 1)
+    one.send(1, [0, 1, 2, 5, 6, 4, 5, 9])
+    got(subscriber, 1, 8)
+    if end == "marked":
+        one.mark_end(1)
+    # That the last one is here does not mean that all are.
+    report = subscriber.subscriber_report(
+        CLIENT, 1, {ONE: 10}, unacknowledged={ONE: [(6, 6)]}, quiet_s=0.2 if end == "quiet" else 5.0
+    )
+    assert report.drain == end
+    assert report.ledgers == [
+        LedgerCounts(
+            publisher=ONE,
+            received=6,
+            in_window=6,
+            missing=0,
+            duplicates=1,
+            reordered=1,
+            extra=1,
+            received_ranges=[(0, 2), (4, 6), (9, 9)],
+        )
+    ]
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_clock_of_its_own_is_told(subscriber: Bench, own: bool) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    window = subscriber.start([CLIENT], 1, 30, boot="another" if own else "")
+    clock = subscriber.subscriber_report(CLIENT, 1, {ONE: 0}).clock
+    assert (clock is not None) == own
+    if clock is not None:
+        assert abs(clock.offset_ns - window.offset_ns) < 100_000_000
+        assert 0 <= clock.error_ns < 50_000_000
+
+
+def test_what_the_system_does_not_know_is_refused_by_name(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    subscriber.tell_configure([CLIENT], 1, DEEP, publishers=endpoints(one), system={"rcvhmw": 5})
+    error = subscriber.peer.heard(Error, [CLIENT], epoch=1)
+    assert "rcvhmw" in error.message
+    assert not error.fatal
+    connected(subscriber, 1, one)
+
+
 # --- readiness -------------------------------------------------------------------------------------------------------
 
 

@@ -213,9 +213,9 @@ def test_eviction_goes_to_the_groups_warden(controller: Controller, peers: Peers
     client.send(encode(hello([2])))
     assert isinstance(warden.next(controller), Welcome)
     assert isinstance(client.next(controller), Welcome)
-    controller.evict("g", [2])
-    controller.evict("nobody", [2])
-    assert warden.next(controller) == Quit(ids=[2])
+    controller.evict("g", [2], 0)
+    controller.evict("nobody", [2], 0)
+    assert warden.next(controller) == Quit(ids=[2], incarnation=0)
     assert not client.socket.poll(0)
 
 

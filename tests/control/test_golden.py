@@ -87,7 +87,7 @@ def test_data_headers(entry: dict[str, int | str]) -> None:
     if sequence < 2**63:
         import numpy as np
 
-        assert pack_batch(epoch, publisher, sequence, np.array([time_ns], np.uint64), len(data)) == [data]
+        assert pack_batch(epoch, publisher, sequence, np.array([time_ns], np.uint64), [data[24:]]) == [data]
 
 
 def test_there_is_an_entry_for_every_header() -> None:

@@ -32,11 +32,15 @@ def told(epoch: int, bootstrap: str, topic: str, offsets: dict[int, int], **sett
     return Configure(epoch=epoch, settings=settings_, publishers=[], probe=False, system={**system, **settings})
 
 
+def messages(epoch: int, first: int, count: int, size: int = 24) -> list[bytes]:
+    return pack_batch(epoch, 7, first, np.zeros(count, np.uint64), [bytes(size - 24)] * count)
+
+
 def send(publisher: PublisherTransport, epoch: int, first: int, count: int, size: int = 24) -> None:
     deadline = time.monotonic() + 30
     while count > 0:
         assert time.monotonic() < deadline, "the library took the messages"
-        batch = pack_batch(epoch, 7, first, np.zeros(min(100, count), np.uint64), size)
+        batch = messages(epoch, first, min(100, count), size)
         accepted = publisher.send(batch, first)
         publisher.poll()
         first, count = first + accepted, count - accepted
@@ -132,9 +136,9 @@ def test_answers_of_the_last_epoch_do_not_count(library: ModuleType, broker: Emb
     publisher = library.Publisher(1)
     try:
         publisher.configure(told(1, broker.bootstrap, topic, {}, linger_ms=200.0))
-        publisher.send(pack_batch(1, 7, 0, np.zeros(50, np.uint64), 24), 0)
+        publisher.send(messages(1, 0, 50), 0)
         publisher.configure(told(2, broker.bootstrap, topic, {}, linger_ms=200.0))
-        publisher.send(pack_batch(2, 7, 0, np.zeros(20, np.uint64), 24), 0)
+        publisher.send(messages(2, 0, 20), 0)
         assert publisher.flush(10)
         assert publisher.delivery().acknowledged == 20
     finally:
@@ -174,7 +178,7 @@ def test_a_broker_that_dies_blocks_nobody(library: ModuleType, own_broker: Embed
     own_broker.stop()
 
     began = time.monotonic()
-    accepted = publisher.send(pack_batch(1, 7, 500, np.zeros(100, np.uint64), 24), 500)
+    accepted = publisher.send(messages(1, 500, 100), 500)
     assert accepted == 100
     assert time.monotonic() - began < 0.5
     assert not publisher.flush(0.3)
@@ -208,13 +212,13 @@ def test_one_unanswered_message_does_not_move_the_time_of_the_others(
     publisher = library.Publisher(1)
     publisher.configure(told(1, own_broker.bootstrap, topic, {}))
     try:
-        assert publisher.send(pack_batch(1, 7, 0, np.zeros(300, np.uint64), 24), 0) == 300
+        assert publisher.send(messages(1, 0, 300), 0) == 300
         wait_until(lambda: topics.end_offsets(topic) == {0: 300}, 10.0, "the broker has them")
         assert own_broker.pids is not None
         os.kill(own_broker.pids[1], signal.SIGSTOP)
         try:
             wait_until(lambda: stopped(own_broker), 10.0, "all of the broker's threads stand still")
-            assert publisher.send(pack_batch(1, 7, 300, np.zeros(1, np.uint64), 24), 300) == 1
+            assert publisher.send(messages(1, 300, 1), 300) == 1
             began_ns = time.monotonic_ns()
             assert not publisher.flush(2.0)
             assert time.monotonic_ns() - began_ns > 1.9e9

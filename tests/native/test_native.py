@@ -11,7 +11,7 @@ import pytest
 
 from hydra.model import PublisherReport
 from hydra.native import build
-from hydra.wire.messages import ChildExit, Error, Hello, Ready, Report
+from hydra.wire.messages import ChildExit, Error, Hello, Ready, Report, Reports
 from tests.conformance.bench import Bench, StepSettings, step_settings, with_values
 from tests.conformance.group import GroupProgram, no_more_files
 from tests.conformance.zmq_ends import Listener, Speaker
@@ -57,6 +57,39 @@ def test_each_packed_subscriber_has_an_account_of_its_own(bench: Bench, program:
         assert report.subscriber is not None
         assert (report.subscriber.ledgers[0].received, report.subscriber.drain) == (500, "complete")
     assert len(bench.peer.said(Report)) == 7
+
+
+def test_packed_subscribers_that_end_together_report_in_one_message(bench: Bench, program: str) -> None:
+    packed(bench, program, 50, 50)
+    ids = range(1, 51)
+    speaker = Speaker(bench.peer, 100)
+    bench.configure_subscribers(ids, 1, DEEP, publishers={100: speaker.endpoint}, probe=False)
+    speaker.await_subscriptions(50)
+    bench.start(ids, 1, 30)
+    for times in (1, 2):
+        # The second time it is told again what it has reported.
+        bench.tell_finish(ids, 1, {100: 20}, drain_max_s=0.0)
+        bench.peer.heard(Report, ids, epoch=1, times=times)
+        assert len(bench.peer.said(Reports)) >= times
+    alike = {c: bench.peer.said(Report, c) for c in ids}
+    assert all(first.subscriber == second.subscriber is not None for first, second in alike.values())
+
+
+def test_reports_that_are_too_long_together_come_apart(bench: Bench, program: str) -> None:
+    packed(bench, program, 40, 40)
+    ids = range(1, 41)
+    speaker = Speaker(bench.peer, 100)
+    bench.configure_subscribers(ids, 1, DEEP, publishers={100: speaker.endpoint}, probe=False)
+    speaker.await_subscriptions(40)
+    bench.start(ids, 1, 30)
+    # Every other one: as many missing ranges as a ledger lists, some 20 kB for each subscriber.
+    speaker.send(1, range(10**15, 10**15 + 600, 2))
+    speaker.mark_end(1)
+    bench.tell_finish(ids, 1, {100: 10**15 + 600})
+    bench.peer.heard(Report, ids, epoch=1)
+    lengths = [len(message.ids) for message in bench.peer.said(Reports)]
+    assert all(len(bench.peer.said(Report, c)) == 1 for c in ids)
+    assert max(lengths, default=0) < 40
 
 
 def test_a_command_for_some_of_a_packed_process_is_obeyed_by_these(bench: Bench, program: str) -> None:

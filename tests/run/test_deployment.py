@@ -37,6 +37,7 @@ class Fleet:
         self.now_s = 1000.0
         self.obeys: Callable[[str, int], None] = lambda *_: None
         self.evictions: list[tuple[float, str, list[int]]] = []
+        self.incarnations: dict[int, int] = {}
         self.noted: list[tuple[str, str]] = []
         self.roster = Roster()
         self.environment: dict[str, str] = {}
@@ -65,10 +66,14 @@ class Fleet:
         self._coming.append((f"{group} {client} {incarnation}".encode(), encode(answer)))
         return self._pids
 
-    def warden_tells(self, group: str, client: int, pid: int, status: int, *, replaced: bool) -> None:
+    def warden_tells(
+        self, group: str, client: int, pid: int, status: int, *, replaced: bool, incarnation: int = 0
+    ) -> None:
         """The end of a process reaches the controller."""
         self._seq += 1
-        exit_ = ChildExit(incarnation=0, ids=[client], seq=self._seq, pid=pid, status=status, replaced=replaced)
+        exit_ = ChildExit(
+            ids=[client], seq=self._seq, incarnation=incarnation, pid=pid, status=status, replaced=replaced
+        )
         self.roster.receive(group.encode(), encode(exit_))
 
     def group_of(self, client: int) -> str:
@@ -86,8 +91,9 @@ class Fleet:
                 self.roster.receive(*self._coming.pop(0))
         return True
 
-    def evict(self, group: str, ids: Sequence[int]) -> None:
+    def evict(self, group: str, ids: Sequence[int], incarnation: int) -> None:
         self.evictions.append((self.now_s, group, list(ids)))
+        self.incarnations.update(dict.fromkeys(ids, incarnation))
         for client in ids:
             self.obeys(group, client)
 
@@ -164,6 +170,26 @@ def test_nobody_who_comes_after_an_evicted_client_is_evicted_for_it(known: str) 
     # Client 2 is not replaced by its group, and asked for until another group has it.
     assert {tuple(ids) for _, _, ids in fleet.evictions[1:]} == {(2,)}
     assert (fleet.group_of(1) == group, fleet.group_of(2) == group) == (True, False)
+
+
+def test_an_eviction_names_the_incarnation_that_is_of_no_use() -> None:
+    """Asked for once more, the end of a process is not its successor's."""
+    fleet = Fleet()
+    fleet.deployment.scale(3)
+    group, old = fleet.group_of(1), fleet.roster.hello(1).pid
+    fleet.deployment.evict([1, 2])
+    assert fleet.incarnations == {1: 0, 2: 0}
+    # One successor is there, of the other it is known only that it is to come.
+    fleet.warden_tells(group, 1, old, -9, replaced=True)
+    fleet.dials_in(group, 1, 1)
+    fleet.wait_until(lambda: 1 in fleet.roster.present(), 1.0)
+    fleet.warden_tells(group, 2, 99, -9, replaced=True)
+    fleet.deployment.watch()
+    fleet.deployment.evict([1, 2])
+    assert fleet.incarnations == {1: 1, 2: 1}
+    fleet.warden_tells(group, 2, 100, -9, replaced=True, incarnation=1)
+    fleet.deployment.evict([1, 2])
+    assert fleet.incarnations == {1: 1, 2: 2}
 
 
 def test_a_client_that_was_launched_elsewhere_does_not_die_of_its_old_process() -> None:

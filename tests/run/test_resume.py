@@ -15,7 +15,7 @@ from hydra.run.metadata import metadata
 from hydra.run.redaction import Redactor
 from hydra.run.resume import scenario_of
 
-FLAT = {"msg_batch": 100, "sndhwm": 1000, "rcvhwm": 1000, "nodrop": False}
+FLAT: dict[str, object] = {"msg_batch": 100, "sndhwm": 1000, "rcvhwm": 1000, "nodrop": False}
 FLAT |= {"linger_ms": 0.0, "batch_bytes": None, "compression": "none", "acks": "1"}
 """What every stored step had, whatever its system."""
 
@@ -41,7 +41,6 @@ def stored_before(name: str, overrides: dict[str, object]) -> dict[str, Any]:
     [
         ("zmqrate", {}),
         ("zmqrate", {"settings.msg_batch": 7, "settings.sndhwm": 5}),
-        ("zmqfixed", {"settings.msg_batch": None}),
         ("zmqburst", {"native.sndbuf": 4096}),
         ("kafka-batch", {"broker.count": 3, "kafka.replication_factor": 2}),
         ("kafka-fixed", {"settings.acks": "all", "kafka.properties.fetch.min.bytes": 1}),

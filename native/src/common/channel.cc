@@ -102,6 +102,11 @@ std::optional<FromController> Channel::receive() {
                     acknowledge(named, 0, "ping", ping->time_ns);
                 }
             }
+            if (const auto* quit = std::get_if<Quit>(&message)) {
+                if (!hello_.warden && quit->incarnation && hello_.incarnation > *quit->incarnation) {
+                    continue;
+                }
+            }
             last_.swap(frame);
             return message;
         } catch (const ProtocolError&) {
@@ -115,7 +120,19 @@ std::optional<FromController> Channel::receive() {
 // (it grows until the silence has been too long), and what libzmq does not take, because it has given the
 // connection up, is lost: then there is nothing but silence either.
 void Channel::send(const FromClient& message) {
+    send_frame(encode(message, ++seq_));
+}
+
+bool Channel::send_if_fits(const FromClient& message) {
     const std::string frame = encode(message, ++seq_);
+    if (frame.size() > kMaxMessageBytes) {
+        return false;
+    }
+    send_frame(frame);
+    return true;
+}
+
+void Channel::send_frame(const std::string& frame) {
     stirred_ = true;
     static_cast<void>(socket_.send(zmq::buffer(frame), zmq::send_flags::dontwait));
 }

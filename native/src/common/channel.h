@@ -32,13 +32,17 @@ class Channel {
     std::int64_t introduce(std::int64_t now_ns);
 
     // The next message that is about any of our clients; never waits. Pings are answered here, and a welcome
-    // is taken note of. A command that was given again while it was obeyed is left out, for its answer is
-    // younger: a configuration that fails after ten seconds would fail once more for each repetition. None:
-    // nothing is left, and fd() becomes readable anew when there is.
+    // is taken note of, and a quit that an earlier incarnation was to have is left out. A command that was
+    // given again while it was obeyed is left out, for its answer is younger: a configuration that fails
+    // after ten seconds would fail once more for each repetition. None: nothing is left, and fd() becomes
+    // readable anew when there is.
     std::optional<FromController> receive();
 
     // Never waits.
     void send(const FromClient& message);
+
+    // The same, unless it is longer than a message may be: then nothing is sent. Whether it was.
+    bool send_if_fits(const FromClient& message);
 
     // These clients obeyed the command.
     void acknowledge(Ids ids, std::uint32_t epoch, const char* command, std::int64_t echo = 0);
@@ -61,6 +65,8 @@ class Channel {
     [[nodiscard]] const Ids& ids() const { return ids_; }
 
   private:
+    void send_frame(const std::string& frame);
+
     zmq::socket_t socket_;
     Ids ids_;
     Hello hello_;

@@ -32,7 +32,7 @@ std::int64_t to_ns(double seconds) {
     return static_cast<std::int64_t>(seconds * 1e9);
 }
 
-std::int64_t wall_offset_ns() {
+ClientClock wall_offset() {
     std::int64_t best_gap = kNeverNs;
     std::int64_t best = 0;
     for (int i = 0; i < 5; ++i) {
@@ -44,7 +44,7 @@ std::int64_t wall_offset_ns() {
             best = wall - (before + after) / 2;
         }
     }
-    return best;
+    return {.offset_ns = best, .error_ns = best_gap / 2};
 }
 
 const std::string& boot_id() {
@@ -52,9 +52,9 @@ const std::string& boot_id() {
     return id;
 }
 
-std::int64_t step_offset_ns(const Start& start) {
-    return start.boot_id == boot_id() ? start.wall_offset_ns : wall_offset_ns();
-}
+StepClock::StepClock(const Start& start)
+    : own_(start.boot_id == boot_id() ? std::nullopt : std::optional(wall_offset())),
+      offset_ns_(own_ ? own_->offset_ns : start.wall_offset_ns) {}
 
 void sleep_until_ns(std::int64_t monotonic) {
     const timespec until{monotonic / kSecondNs, monotonic % kSecondNs};

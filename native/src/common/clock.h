@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/messages/from_controller.h"
+#include "common/messages/reports.h"
 
 namespace hydra {
 
@@ -19,14 +21,27 @@ std::int64_t wall_ns();
 // Seconds as the protocol has them (at most 1e9).
 std::int64_t to_ns(double seconds);
 
-// Unix time − CLOCK_MONOTONIC now; the tightest of a few readings.
-std::int64_t wall_offset_ns();
+// Unix time − CLOCK_MONOTONIC now; the tightest of a few readings, and half the time that it took.
+ClientClock wall_offset();
 
 // What identifies this boot of this host: processes with the same one share CLOCK_MONOTONIC.
 const std::string& boot_id();
 
-// The offset to use in a step: the controller's on its own host, so that all processes there agree exactly.
-std::int64_t step_offset_ns(const Start& start);
+// The step's clock of one client. On the controller's own host it is the controller's, so that all processes
+// there agree exactly.
+class StepClock {
+  public:
+    explicit StepClock(const Start& start);
+
+    // What is added to CLOCK_MONOTONIC.
+    [[nodiscard]] std::int64_t offset_ns() const { return offset_ns_; }
+    // For the report: none where the clock is the controller's.
+    [[nodiscard]] const std::optional<ClientClock>& own() const { return own_; }
+
+  private:
+    std::optional<ClientClock> own_;
+    std::int64_t offset_ns_;
+};
 
 // Sleeps on CLOCK_MONOTONIC; for times far below the millisecond that polls count in.
 void sleep_until_ns(std::int64_t monotonic);

@@ -72,7 +72,7 @@ class Parent {
     const Environment& environment_;
     Pipe welcomes_;  // seats, from the clients
     Pipe deaths_;    // Death, to the warden
-    Pipe kills_;     // ids, from the warden
+    Pipe kills_;     // Kill, from the warden
     sigset_t signals_{};
     int signal_fd_ = -1;
     std::vector<Seat> seats_;
@@ -230,11 +230,11 @@ void Parent::take_signals() {
 
 // The warden was told to end these clients: they count as dead and are replaced.
 void Parent::kill_named_clients() {
-    std::array<Id, 1024> ids{};
-    const ssize_t bytes = read(kills_.read_end(), ids.data(), sizeof ids);
-    for (std::size_t i = 0; bytes > 0 && i < static_cast<std::size_t>(bytes) / sizeof(Id); ++i) {
-        const Seat& seat = seats_.at(seat_of(ids[i]));
-        if (seat.pid != 0) {
+    std::array<Kill, 512> kills{};
+    const ssize_t bytes = read(kills_.read_end(), kills.data(), sizeof kills);
+    for (std::size_t i = 0; bytes > 0 && i < static_cast<std::size_t>(bytes) / sizeof(Kill); ++i) {
+        const Seat& seat = seats_.at(seat_of(kills[i].id));
+        if (seat.pid != 0 && seat.forks - 1 <= kills[i].incarnation) {
             kill(seat.pid, SIGKILL);
         }
     }

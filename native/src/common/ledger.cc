@@ -48,7 +48,7 @@ struct Missing {
 
 // Expected sequences that did not come. What is missing up to next − 1 and from there on are two ranges even
 // where they touch, in every implementation: `gaps` ends below next, which has come.
-Missing missing(const Received& received, const std::vector<Range>& expected) {
+Missing missing(const SequenceSet& received, const std::vector<Range>& expected) {
     Missing them;
     const std::vector<Range> gaps = received.gaps();
     auto gap = gaps.begin();
@@ -160,23 +160,29 @@ bool Ledger::has_last(const std::vector<Sent>& expected) const {
     });
 }
 
-std::vector<LedgerCounts> Ledger::close(const std::vector<Sent>& sent) const {
-    static const Received nothing;  // of a publisher that was never announced
+std::vector<LedgerCounts> Ledger::close(const std::vector<Sent>& sent, bool member) const {
+    static const SequenceSet nothing;  // of a publisher that was never announced
     std::vector<LedgerCounts> all;
     for (const Sent& one : sent) {
         const Account* account = find(accounts_, one.publisher);
         const Account* at_end = frozen_ ? find(at_end_, one.publisher) : nullptr;
-        const Received& received = account != nullptr ? account->received : nothing;
+        const SequenceSet& received = account != nullptr ? account->received : nothing;
         const std::vector<Range> expected = expected_ranges(one);
         Missing absent = missing(received, expected);
         LedgerCounts counts;
         counts.publisher = one.publisher;
-        counts.missing = absent.count;
         counts.received = size(expected) - absent.count;
         counts.in_window =
             at_end != nullptr ? size(expected) - missing(at_end->received, expected).count : counts.received;
-        counts.missing_ranges = std::move(absent.ranges);
-        counts.truncated = absent.truncated;
+        if (member) {
+            counts.received_ranges = received.ranges();
+            counts.truncated = counts.received_ranges.size() > kMaxReceivedRanges;
+            counts.received_ranges.resize(std::min(counts.received_ranges.size(), kMaxReceivedRanges));
+        } else {
+            counts.missing = absent.count;
+            counts.missing_ranges = std::move(absent.ranges);
+            counts.truncated = absent.truncated;
+        }
         counts.duplicates = received.duplicates();
         counts.reordered = received.reordered();
         counts.extra = received.count() - counts.received;

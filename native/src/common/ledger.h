@@ -13,7 +13,7 @@
 #include "common/histogram.h"
 #include "common/messages/from_controller.h"
 #include "common/messages/reports.h"
-#include "common/received.h"
+#include "common/sequence_set.h"
 
 namespace hydra {
 
@@ -37,8 +37,9 @@ class Ledger {
     // follow.
     [[nodiscard]] bool marked(const std::vector<Sent>& expected) const;
 
-    // The account against what each publisher sent, in the order of `sent`.
-    [[nodiscard]] std::vector<LedgerCounts> close(const std::vector<Sent>& sent) const;
+    // The account against what each publisher sent, in the order of `sent`. A member of a group is not
+    // expected to get everything: it misses nothing, and says what it received, expected or not.
+    [[nodiscard]] std::vector<LedgerCounts> close(const std::vector<Sent>& sent, bool member = false) const;
 
     [[nodiscard]] std::uint64_t messages() const { return messages_; }  // of the epoch, duplicates included
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
@@ -51,7 +52,7 @@ class Ledger {
         Id publisher;
         bool proven = false;
         bool marked = false;
-        Received received{};
+        SequenceSet received{};
     };
 
     template <typename Accounts>

@@ -65,14 +65,16 @@ bool serve(const Options& options, const Environment& environment, zmq::context_
 
 // The parent kills what runs of them. Whoever asks for the end of those that are gone for good has not heard
 // of it.
-void end_clients(Channel& channel, const Ids& ids, const std::vector<ChildExit>& gone, int kills) {
+void end_clients(Channel& channel, const Quit& quit, const std::vector<ChildExit>& gone, int kills) {
+    const Ids ids = channel.ours(quit.ids);
     for (const ChildExit& exit : gone) {
         if (std::ranges::find_first_of(exit.ids, ids) != exit.ids.end()) {
             channel.send(exit);
         }
     }
     for (const Id id : ids) {
-        static_cast<void>(!write(kills, &id, sizeof id));
+        const Kill one{id, quit.incarnation.value_or(UINT32_MAX)};
+        static_cast<void>(!write(kills, &one, sizeof one));
     }
 }
 
@@ -126,7 +128,7 @@ int run_warden(const Options& options, const Environment& environment, int death
         while (const auto message = channel.receive()) {
             const auto* quit = std::get_if<Quit>(&*message);
             if (quit != nullptr && !quit->ids.empty()) {
-                end_clients(channel, channel.ours(quit->ids), gone, kills);
+                end_clients(channel, *quit, gone, kills);
             }
         }
         const bool welcomed = hello_due_ns == kNeverNs;

@@ -24,13 +24,19 @@ struct Death {
     bool replaced;
 };
 
+// Whom the warden was told to end: whoever has this id, and no higher incarnation.
+struct Kill {
+    Id id;
+    std::uint32_t incarnation;
+};
+
 // The life of a process with these clients; returns its exit code. Calls `welcomed` when the controller has
 // answered.
 int run_clients(const Options& options, const Environment& environment, const Ids& ids,
                 std::uint32_t incarnation, const std::function<void()>& welcomed);
 
 // The life of the warden: reports the deaths that the parent writes to one pipe until that closes, and writes
-// the ids of clients that it was told to end to the other.
+// a Kill for each client that it was told to end to the other.
 int run_warden(const Options& options, const Environment& environment, int deaths, int kills);
 
 }  // namespace hydra

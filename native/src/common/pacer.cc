@@ -17,11 +17,11 @@ constexpr std::uint64_t kRateDenominator =
 
 }  // namespace
 
-Pacer::Pacer(std::optional<double> rate, std::int64_t start_ns, std::int64_t stop_ns, std::uint64_t msg_batch,
+Pacer::Pacer(std::optional<double> rate, std::int64_t start_ns, std::int64_t stop_ns, std::uint64_t burst,
              Pacing pacing)
     : start_ns_(start_ns),
       stop_ns_(stop_ns),
-      msg_batch_(msg_batch),
+      burst_(burst),
       paced_(rate.has_value()),
       bursty_(pacing == Pacing::bursty) {
     if (!rate) {
@@ -58,11 +58,11 @@ std::uint64_t Pacer::due(std::int64_t now_ns) const {
         return 0;
     }
     if (!paced_) {
-        return msg_batch_;
+        return burst_;
     }
     // A burst holds what the smooth schedule has due until the end of its second.
     const std::int64_t until = bursty_ ? now_ns - (now_ns - start_ns_) % kSecondNs + kSecondNs - 1 : now_ns;
-    return std::min(std::min(count_by(until), total_) - sent_, msg_batch_);
+    return std::min(std::min(count_by(until), total_) - sent_, burst_);
 }
 
 void Pacer::times(std::span<std::uint64_t> times, std::int64_t now_ns) const {

@@ -20,10 +20,10 @@ class Pacer {
   public:
     // No rate means "max", which has no due times. A bursty schedule has the messages of each second, counted
     // from the start, due at its beginning.
-    Pacer(std::optional<double> rate, std::int64_t start_ns, std::int64_t stop_ns, std::uint64_t msg_batch,
+    Pacer(std::optional<double> rate, std::int64_t start_ns, std::int64_t stop_ns, std::uint64_t burst,
           Pacing pacing = Pacing::smooth);
 
-    // How many messages may be sent now, at most msg_batch.
+    // How many messages may be sent now, at most burst.
     [[nodiscard]] std::uint64_t due(std::int64_t now_ns) const;
 
     // What the headers of the next times.size() messages carry: due times, or now_ns at rate max.
@@ -56,7 +56,7 @@ class Pacer {
 
     std::int64_t start_ns_;
     std::int64_t stop_ns_;
-    std::uint64_t msg_batch_;
+    std::uint64_t burst_;
     bool paced_;
     bool bursty_;
     // Message n is due numerator · n / denominator ns after the start, rounded down.

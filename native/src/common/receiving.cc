@@ -18,6 +18,7 @@ constexpr std::int64_t kQuietGaps = 4;
 Receiving::Receiving(const Configure& command, SubscriberTransport& transport, LatencyRecorder& latency)
     : epoch_(command.epoch),
       paced_(command.settings.rate.has_value()),
+      member_(!command.group.empty()),
       receive_rate_(command.settings.receive_rate),
       reconnect_rate_(command.settings.reconnect_rate),
       transport_(transport),
@@ -35,7 +36,7 @@ bool Receiving::take(Batch& batch) {
     }
     const std::int64_t monotonic = monotonic_ns();
     // Data before the start command can only come when the command was late; the plain clock serves for that.
-    const std::int64_t now_ns = offset_ns_ ? step_ns(monotonic) : wall_ns();
+    const std::int64_t now_ns = clock_ ? step_ns(monotonic) : wall_ns();
     const std::size_t count = ledger_.record(batch, now_ns, stop_ns_, latency_);
     if (count == 0) {
         return more;
@@ -111,7 +112,7 @@ std::int64_t Receiving::next_ns(std::int64_t now_ns) const {
         const std::int64_t quiet_at_ns = heard_ns_ + quiet_ns() + 1;
         return std::min(deadline_ns_ + 1, quiet_at_ns > now_ns ? quiet_at_ns : now_ns + kUndrainedNs);
     }
-    if (!offset_ns_) {
+    if (!clock_) {
         return kNeverNs;
     }
     std::int64_t next = kNeverNs;  // the step's clock
@@ -127,7 +128,7 @@ std::int64_t Receiving::next_ns(std::int64_t now_ns) const {
         next =
             std::min(next, after_ns < 9e18 ? start_ns_ + static_cast<std::int64_t>(after_ns) + 1 : kNeverNs);
     }
-    return next == kNeverNs ? kNeverNs : next - *offset_ns_;
+    return next == kNeverNs ? kNeverNs : next - clock_->offset_ns();
 }
 
 bool Receiving::newly_ready() {
@@ -146,10 +147,10 @@ std::optional<std::int64_t> Receiving::progress_due(std::int64_t now_ns) {
 }
 
 void Receiving::start(const Start& command) {
-    if (offset_ns_) {
+    if (clock_) {
         return;
     }
-    offset_ns_ = step_offset_ns(command);
+    clock_.emplace(command);
     start_ns_ = command.start_at_ns;
     stop_ns_ = command.stop_at_ns;
     next_progress_ns_ = command.start_at_ns + progress_ns_;
@@ -184,7 +185,8 @@ bool Receiving::drained(std::int64_t now_ns) {
     // Partitions are not in order with each other: while one holds something, the last sequence proves
     // nothing.
     const bool undrained = transport_.undrained(finish_->system) > 0;
-    if (!undrained && ledger_.has_last(finish_->publishers)) {
+    // What a member of a group has not got may be another's: no sequence ends its drain.
+    if (!member_ && !undrained && ledger_.has_last(finish_->publishers)) {
         ended_ = DrainEnd::complete;
     } else if (ledger_.marked(finish_->publishers)) {
         ended_ = DrainEnd::marked;
@@ -204,7 +206,7 @@ SubscriberReport Receiving::report() {
         end_absence(stop_ns_);
     }
     SubscriberReport it;
-    it.ledgers = ledger_.close(finish_->publishers);
+    it.ledgers = ledger_.close(finish_->publishers, member_);
     it.batches = batches_;
     it.first_batch = first_batch_;
     it.first_ns = first_ns_;
@@ -217,13 +219,16 @@ SubscriberReport Receiving::report() {
     it.absent = absent_;
     it.reconnects = reconnects_;
     // A slow reader whose buffers never filled lost nothing: nobody can have noticed that it was slow.
-    it.felt = !receive_rate_ ||
+    it.felt = !receive_rate_ || member_ ||
               std::ranges::any_of(it.ledgers, [](const LedgerCounts& l) { return l.missing > 0; });
     it.drain = *ended_;
     if (lag_) {
         it.lag_bins_us = lag_->means_us();
     }
     it.system = transport_.report_system();
+    if (clock_) {
+        it.clock = clock_->own();
+    }
     return it;
 }
 

@@ -62,14 +62,17 @@ class Receiving {
     [[nodiscard]] std::uint64_t messages() const { return ledger_.messages(); }
 
   private:
-    [[nodiscard]] std::int64_t step_ns(std::int64_t monotonic) const { return monotonic + *offset_ns_; }
+    [[nodiscard]] std::int64_t step_ns(std::int64_t monotonic) const {
+        return monotonic + clock_->offset_ns();
+    }
     [[nodiscard]] std::int64_t reconnect_at_ns() const;  // the step's clock
-    [[nodiscard]] bool in_progress() const { return offset_ns_.has_value() && !finish_.has_value(); }
+    [[nodiscard]] bool in_progress() const { return clock_.has_value() && !finish_.has_value(); }
     void end_absence(std::int64_t at_ns);
     [[nodiscard]] std::int64_t quiet_ns() const;
 
     std::uint32_t epoch_;
     bool paced_;
+    bool member_;  // of a group, whose members share the messages
     std::optional<double> receive_rate_;
     std::optional<double> reconnect_rate_;
     SubscriberTransport& transport_;
@@ -80,8 +83,8 @@ class Receiving {
     bool ready_;
     bool proven_ = false;
     bool failed_ = false;
-    std::optional<std::int64_t> offset_ns_;  // none before the start
-    std::int64_t start_ns_ = kNeverNs;       // these on the step's clock
+    std::optional<StepClock> clock_;    // none before the start
+    std::int64_t start_ns_ = kNeverNs;  // these on the step's clock
     std::int64_t stop_ns_ = kNeverNs;
     std::int64_t first_ns_ = 0;
     std::int64_t last_ns_ = 0;

@@ -30,7 +30,7 @@ Sending::Sending(Id publisher, const Configure& command, const Start& start, Pub
       message_size_(command.settings.message_size),
       transport_(transport),
       memory_(memory),
-      offset_ns_(step_offset_ns(start)),
+      clock_(start),
       pacer_(command.settings.rate, start.start_at_ns, start.stop_at_ns, chunk_limit(command.settings),
              pacing),
       times_(chunk_limit(command.settings)),
@@ -53,7 +53,7 @@ std::int64_t Sending::work(std::int64_t monotonic) {
     if (progress_ns_ > 0) {
         until_ns = std::min(until_ns, next_progress_ns_);
     }
-    return std::min(until_ns - offset_ns_, monotonic + kPollEveryNs);
+    return std::min(until_ns - clock_.offset_ns(), monotonic + kPollEveryNs);
 }
 
 void Sending::send_chunk(std::uint64_t count, std::int64_t now_ns) {
@@ -134,6 +134,7 @@ PublisherReport Sending::report() {
     it.blocked_ns = blocked_ns_;
     it.stopped_early = stopped_early_;
     it.system = transport_.report_system();
+    it.clock = clock_.own();
     return it;
 }
 

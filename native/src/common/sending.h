@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/clock.h"
 #include "common/histogram.h"
 #include "common/memory.h"
 #include "common/messages/from_controller.h"
@@ -40,7 +41,9 @@ class Sending {
     [[nodiscard]] std::uint64_t sent() const { return pacer_.sent(); }
 
   private:
-    [[nodiscard]] std::int64_t step_ns(std::int64_t monotonic) const { return monotonic + offset_ns_; }
+    [[nodiscard]] std::int64_t step_ns(std::int64_t monotonic) const {
+        return monotonic + clock_.offset_ns();
+    }
     bool exhausted(std::int64_t now_ns);
     void send_chunk(std::uint64_t count, std::int64_t now_ns);
 
@@ -49,7 +52,7 @@ class Sending {
     std::uint64_t message_size_;
     PublisherTransport& transport_;
     MemoryLimit& memory_;
-    std::int64_t offset_ns_;
+    StepClock clock_;
     Pacer pacer_;
     LatencyRecorder lag_;
     UsageMeter usage_;

@@ -1,6 +1,7 @@
 #include "common/subscriber.h"
 
 #include <algorithm>
+#include <map>
 
 #include "common/clock.h"
 
@@ -30,6 +31,8 @@ bool Subscriber::run() {
         if (now_ns >= due_ns_) {
             do_what_is_due(now_ns);
         }
+        send_reports(reporting_);
+        reporting_.clear();
         if (channel_.silent(now_ns)) {
             return false;
         }
@@ -135,7 +138,7 @@ void Subscriber::obey(const Stop& command) {
 void Subscriber::obey(const Finish& command) {
     for_step(command.ids, command.epoch, [&](Client& client) {
         if (client.report) {
-            channel_.send(*client.report);
+            reporting_.push_back(&client);
             return;
         }
         try {
@@ -266,7 +269,34 @@ void Subscriber::tell(Client& client, std::int64_t now_ns) {
         body.usage.cpu_user_s /= static_cast<double>(clients_.size());
         body.usage.cpu_system_s /= static_cast<double>(clients_.size());
         client.report = Report{.ids = {client.id}, .epoch = step.epoch(), .body = std::move(body)};
-        channel_.send(*client.report);
+        reporting_.push_back(&client);
+    }
+}
+
+// At once, as far as one message holds them.
+void Subscriber::send_reports(std::span<const Client* const> clients) {
+    if (clients.empty()) {
+        return;
+    }
+    if (clients.size() == 1) {
+        channel_.send(*clients.front()->report);
+        return;
+    }
+    std::map<Id, const Report*> by_id;
+    for (const Client* client : clients) {
+        by_id[client->id] = &*client->report;
+    }
+    Reports all{.epoch = clients.front()->report->epoch};
+    auto& bodies = all.bodies.emplace<std::vector<SubscriberReport>>();
+    for (const auto& [id, report] : by_id) {
+        all.ids.push_back(id);
+        bodies.push_back(std::get<SubscriberReport>(report->body));
+    }
+    const bool alike = std::ranges::all_of(
+        clients, [&](const Client* client) { return client->report->epoch == all.epoch; });
+    if (!alike || !channel_.send_if_fits(all)) {
+        send_reports(clients.first(clients.size() / 2));
+        send_reports(clients.subspan(clients.size() / 2));
     }
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "common/batch.h"
@@ -59,6 +60,7 @@ class Subscriber {
     void fail(Client& client, const TransportError& error);
     void do_what_is_due(std::int64_t now_ns);
     void tell(Client& client, std::int64_t now_ns);
+    void send_reports(std::span<const Client* const> clients);
     void queue(Client& client);
     void unwatch(Client& client);
     void watch_anew(Client& client);
@@ -69,7 +71,8 @@ class Subscriber {
     std::vector<Client> clients_;  // by id
     std::vector<Client*> queue_;   // those that something may have arrived for, and that may take it
     std::vector<Client*> turn_;
-    std::int64_t due_ns_ = 0;  // the earliest next_ns of all steps, or before it
+    std::vector<const Client*> reporting_;  // those whose report is to be sent
+    std::int64_t due_ns_ = 0;               // the earliest next_ns of all steps, or before it
 };
 
 }  // namespace hydra

@@ -25,7 +25,7 @@ struct TransportError : std::runtime_error {
 };
 
 // Consecutive messages to be sent: message i has sequence first_sequence + i, due (or send) time times_ns[i]
-// and message_size bytes: the header, then zeros.
+// and message_size bytes: the header, then what payload.h has room for.
 struct Chunk {
     std::uint32_t epoch;
     Id publisher;

@@ -38,7 +38,7 @@ std::string KafkaPublisher::configure(const Configure& command) {
         open(config);
     }
     learn_partitions(kafka.topic);
-    set_message_size(command.settings.message_size);
+    set_messages(command.settings);
     acknowledges_ = kafka.acks != "0";
     batch_bytes_ = batch_limits(kafka, command.settings.message_size).batch_bytes;
     reports_.begin(partitions_.size());
@@ -106,17 +106,13 @@ void KafkaPublisher::learn_partitions(const std::string& name) {
     std::ranges::sort(partitions_);
 }
 
-void KafkaPublisher::set_message_size(std::uint64_t message_size) {
-    if (message_size == message_size_) {
-        return;
-    }
-    message_size_ = message_size;
-    const std::uint64_t count = std::clamp<std::uint64_t>(kMostOfferedBytes / message_size, 1, kMostOffered);
-    payloads_ = std::vector<char>(count * message_size);
+void KafkaPublisher::set_messages(const Settings& settings) {
+    message_size_ = settings.message_size;
+    const std::uint64_t count = std::clamp<std::uint64_t>(kMostOfferedBytes / message_size_, 1, kMostOffered);
+    payload_.set(settings.payload, message_size_, count);
     offered_ = std::vector<rd_kafka_message_t>(count);
-    for (std::uint64_t i = 0; i < count; ++i) {
-        offered_[i].payload = payloads_.data() + i * message_size;
-        offered_[i].len = message_size;
+    for (rd_kafka_message_t& message : offered_) {
+        message.len = message_size_;
     }
 }
 
@@ -154,8 +150,10 @@ std::size_t KafkaPublisher::offer(const Chunk& chunk, std::size_t from) {
     const std::size_t count = std::min(offered_.size(), chunk.count() - from);
     std::uint64_t sequence = chunk.first_sequence + from;
     std::size_t place = sequence % partitions_.size();
-    for (std::size_t i = 0; i < count; ++i, ++sequence) {
+    char* room = payload_.next(count);
+    for (std::size_t i = 0; i < count; ++i, ++sequence, room += message_size_) {
         rd_kafka_message_t& message = offered_[i];
+        message.payload = room;
         write_header(message.payload, chunk.header(from + i));
         message._private = reports_.tag(sequence);
         message.partition = partitions_[place];

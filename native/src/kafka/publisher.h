@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/payload.h"
 #include "common/transport.h"
 #include "kafka/handles.h"
 #include "kafka/properties.h"
@@ -35,7 +36,7 @@ class KafkaPublisher final : public PublisherTransport {
   private:
     void open(const Properties& config);
     void learn_partitions(const std::string& name);
-    void set_message_size(std::uint64_t message_size);
+    void set_messages(const Settings& settings);
     std::size_t offer(const Chunk& chunk, std::size_t from);
     void flush_until(std::int64_t deadline_ns);
 
@@ -50,7 +51,7 @@ class KafkaPublisher final : public PublisherTransport {
     DeliveryReports reports_;
     // What librdkafka is offered at a time: messages side by side, of which only the headers change.
     std::uint64_t message_size_ = 0;
-    std::vector<char> payloads_;
+    PayloadBlock payload_;
     std::vector<rd_kafka_message_t> offered_;
 };
 

@@ -44,6 +44,8 @@ std::string ZmqPublisher::configure(const Configure& command) {
         nodrop_ = settings.nodrop;
         open();
     }
+    random_ = command.settings.payload == Payload::random;
+    payload_.set(command.settings.payload, random_ ? command.settings.message_size : kHeaderBytes, 1);
     return endpoint_;
 }
 
@@ -114,7 +116,11 @@ bool ZmqPublisher::send_one(const Header& header, std::uint64_t message_size) {
     }
     auto* bytes = static_cast<char*>(zmq_msg_data(&message));
     write_header(bytes, header);
-    std::memset(bytes + kHeaderBytes, 0, message_size - kHeaderBytes);
+    if (random_) {
+        std::memcpy(bytes + kHeaderBytes, payload_.next(1) + kHeaderBytes, message_size - kHeaderBytes);
+    } else {
+        std::memset(bytes + kHeaderBytes, 0, message_size - kHeaderBytes);
+    }
     while (zmq_msg_send(&message, socket_.handle(), nodrop_ ? 0 : ZMQ_DONTWAIT) < 0) {
         if (zmq_errno() == EINTR) {
             continue;

@@ -5,6 +5,7 @@
 #include <string>
 #include <zmq.hpp>
 
+#include "common/payload.h"
 #include "common/transport.h"
 #include "zmq/options.h"
 
@@ -34,6 +35,8 @@ class ZmqPublisher final : public PublisherTransport {
     int sndhwm_ = 0;
     bool nodrop_ = false;
     std::string endpoint_;
+    bool random_ = false;
+    PayloadBlock payload_;  // of random bytes
 };
 
 }  // namespace hydra

@@ -45,8 +45,10 @@ TEST_CASE("Hydra's own are refused, by either name") {
 }
 
 TEST_CASE("a user's property replaces a default, never what figures depend on") {
-    const KafkaTopic kafka{.bootstrap = "b:9", .topic = "t", .properties = {{"max.request.size", "2000000"}}};
-    const Properties config = producer_config(kafka, {.linger_ms = 2.5, .acks = "all"});
+    KafkaSettings kafka{.bootstrap = "b:9", .topic = "t", .properties = {{"max.request.size", "2000000"}}};
+    kafka.linger_ms = 2.5;
+    kafka.acks = "all";
+    const Properties config = producer_config(kafka, 24);
     CHECK(config.at("message.max.bytes") == "2000000");
     CHECK(config.at("bootstrap.servers") == "b:9");
     CHECK(config.at("acks") == "all");

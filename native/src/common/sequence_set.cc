@@ -1,4 +1,4 @@
-#include "common/received.h"
+#include "common/sequence_set.h"
 
 #include <algorithm>
 #include <bit>
@@ -26,7 +26,7 @@ void append(std::vector<Range>& gaps, std::uint64_t first, std::uint64_t last) {
 
 }  // namespace
 
-void Received::add_with_holes(std::uint64_t first, std::uint64_t last) {
+void SequenceSet::add_with_holes(std::uint64_t first, std::uint64_t last) {
     if (first >= next_ && !bits_.empty() && last - base_ < bits_.size() * 64 - 64) {
         // In order behind a hole that stays, and there is room: nothing to count or to close.
         set_bits(first, last);
@@ -64,7 +64,7 @@ void Received::add_with_holes(std::uint64_t first, std::uint64_t last) {
 }
 
 // Removes first … last (all below base_) from the gaps; how many of them were in one.
-std::uint64_t Received::fill_gaps(std::uint64_t first, std::uint64_t last) {
+std::uint64_t SequenceSet::fill_gaps(std::uint64_t first, std::uint64_t last) {
     const auto begin = std::ranges::lower_bound(gaps_, first, {}, &Range::last);
     auto end = begin;
     std::uint64_t filled = 0;
@@ -96,7 +96,7 @@ std::uint64_t Received::fill_gaps(std::uint64_t first, std::uint64_t last) {
 }
 
 // How many of first … last were not set yet.
-std::uint64_t Received::set_bits(std::uint64_t first, std::uint64_t last) {
+std::uint64_t SequenceSet::set_bits(std::uint64_t first, std::uint64_t last) {
     std::uint64_t fresh = 0;
     while (true) {
         const std::uint64_t mask = mask_from(first, last);
@@ -112,7 +112,7 @@ std::uint64_t Received::set_bits(std::uint64_t first, std::uint64_t last) {
 
 // Moves the base so that `last` falls into the ring. One word stays free: the words of base_ and of `last`
 // must be two.
-void Received::make_room(std::uint64_t last) {
+void SequenceSet::make_room(std::uint64_t last) {
     if (bits_.empty()) {
         bits_.assign(window_ / 64, 0);
     }
@@ -123,7 +123,7 @@ void Received::make_room(std::uint64_t last) {
 }
 
 // Turns the zeros of base_ … until − 1 into gaps, those that are not reached yet included.
-void Received::retire(std::uint64_t until) {
+void SequenceSet::retire(std::uint64_t until) {
     const std::uint64_t known = std::min(until, next_);
     while (base_ < known) {
         const std::uint64_t mask = mask_from(base_, known - 1);
@@ -147,7 +147,7 @@ void Received::retire(std::uint64_t until) {
 }
 
 // Moves the base over what has come without a hole.
-void Received::close_up() {
+void SequenceSet::close_up() {
     while (base_ < next_) {
         const std::uint64_t low = base_ % 64;
         std::uint64_t& bits = word(base_);
@@ -161,7 +161,7 @@ void Received::close_up() {
     }
 }
 
-void Received::grow() {
+void SequenceSet::grow() {
     if (window_ >= largest_ || bits_.empty()) {
         return;
     }
@@ -173,10 +173,25 @@ void Received::grow() {
     window_ *= 2;
 }
 
-std::vector<Range> Received::gaps() const {
-    Received twin = *this;
+std::vector<Range> SequenceSet::gaps() const {
+    SequenceSet twin = *this;
     twin.retire(twin.next_);
     return std::move(twin.gaps_);
+}
+
+std::vector<Range> SequenceSet::ranges() const {
+    std::vector<Range> them;
+    std::uint64_t first = 0;
+    for (const Range& gap : gaps()) {
+        if (gap.first > first) {
+            them.push_back({first, gap.first - 1});
+        }
+        first = gap.last + 1;
+    }
+    if (first < next_) {
+        them.push_back({first, next_ - 1});
+    }
+    return them;
 }
 
 }  // namespace hydra

@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "common/received.h"
+#include "common/sequence_set.h"
 
 using namespace hydra;
 
@@ -42,7 +42,7 @@ struct Model {
     }
 };
 
-void same(const Received& received, const Model& model) {
+void same(const SequenceSet& received, const Model& model) {
     REQUIRE(received.count() == model.seen.size());
     REQUIRE(received.next() == (model.seen.empty() ? 0 : *model.seen.rbegin() + 1));
     REQUIRE(received.duplicates() == model.duplicates);
@@ -53,7 +53,7 @@ void same(const Received& received, const Model& model) {
 }  // namespace
 
 TEST_CASE("in order and whole") {
-    Received received;
+    SequenceSet received;
     received.add(0, 99);
     received.add(100, 100);
     CHECK(received.next() == 101);
@@ -69,7 +69,7 @@ TEST_CASE("whatever comes, it is the same as a plain set of numbers") {
             CAPTURE(seed);
             std::mt19937 random(seed);
             const auto below = [&](unsigned limit) { return static_cast<std::uint64_t>(random() % limit); };
-            Received received(window, seed % 2 == 0 ? window : window * 8);
+            SequenceSet received(window, seed % 2 == 0 ? window : window * 8);
             Model model;
             const unsigned reach = 1U << (seed % 12);
             for (int i = 0; i < 400; ++i) {
@@ -100,7 +100,7 @@ TEST_CASE("whatever comes, it is the same as a plain set of numbers") {
 TEST_CASE("many partitions far apart from each other") {
     constexpr std::uint64_t total = 200'000;
     for (const std::uint64_t lead : {10'000, 40'000}) {
-        Received received;
+        SequenceSet received;
         // Four partitions, each `lead` messages at a time.
         for (std::uint64_t block = 0; block < total; block += lead) {
             for (std::uint64_t partition = 0; partition < 4; ++partition) {
@@ -116,10 +116,10 @@ TEST_CASE("many partitions far apart from each other") {
 }
 
 TEST_CASE("a copy stays as it was") {
-    Received received;
+    SequenceSet received;
     received.add(0, 9);
     received.add(20, 29);
-    const Received frozen = received;
+    const SequenceSet frozen = received;
     received.add(10, 19);
     CHECK(frozen.gaps() == std::vector<Range>{{10, 19}});
     CHECK(received.gaps().empty());

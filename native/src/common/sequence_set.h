@@ -13,11 +13,11 @@
 
 namespace hydra {
 
-class Received {
+class SequenceSet {
   public:
     // The ring's length in bits at first and at most: powers of two, at least 128.
-    explicit Received(std::uint64_t window = std::uint64_t{1} << 13,
-                      std::uint64_t largest = std::uint64_t{1} << 24)
+    explicit SequenceSet(std::uint64_t window = std::uint64_t{1} << 13,
+                         std::uint64_t largest = std::uint64_t{1} << 24)
         : window_(window), largest_(largest) {}
 
     // Takes an ascending run of messages first … last.
@@ -40,6 +40,9 @@ class Received {
 
     // What below next() has not come: sorted, disjoint, not adjacent.
     [[nodiscard]] std::vector<Range> gaps() const;
+
+    // What has come: the same way.
+    [[nodiscard]] std::vector<Range> ranges() const;
 
   private:
     void add_with_holes(std::uint64_t first, std::uint64_t last);

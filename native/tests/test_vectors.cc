@@ -1,0 +1,108 @@
+#include <optional>
+#include <vector>
+
+#include "common/lag_bins.h"
+#include "common/ledger.h"
+#include "common/pacer.h"
+#include "common/writer.h"
+#include "vectors.h"
+
+using namespace hydra;
+using nlohmann::json;
+
+namespace {
+
+void pacer(const json& it) {
+    const bool paced = it["rate"] != "max";
+    Pacer pacer(paced ? std::optional(it["rate"].get<double>()) : std::nullopt, it["start_ns"], it["stop_ns"],
+                it["burst"]);
+    for (const json& step : it["steps"]) {
+        CAPTURE(step.dump());
+        if (step.contains("advance")) {
+            pacer.advance(step["advance"]);
+        } else if (step.contains("stop_at_ns")) {
+            pacer.stop_at(step["stop_at_ns"]);
+        } else {
+            const std::int64_t now_ns = step["at_ns"];
+            const auto next = pacer.next_due_ns();
+            std::vector<std::uint64_t> times(step["times"].size());
+            pacer.times(times, now_ns);
+            CHECK(pacer.done(now_ns) == step["done"].get<bool>());
+            CHECK(pacer.due(now_ns) == step["due"].get<std::uint64_t>());
+            CHECK((next ? json(*next) : json(nullptr)) == step["next_due_ns"]);
+            CHECK(pacer.lag_ns(now_ns) == step["lag_ns"].get<std::int64_t>());
+            CHECK(json(times) == step["times"]);
+        }
+    }
+}
+
+Batch batch_of(const json& runs) {
+    Batch batch;
+    for (const json& run : runs) {
+        const std::uint64_t first = run[2];
+        for (std::uint64_t i = 0; i < run[3].get<std::uint64_t>(); ++i) {
+            *batch.next() = Header{run[0], run[1], first + i, 0};
+            batch.add(kHeaderBytes);
+        }
+    }
+    return batch;
+}
+
+void ledger(const json& it) {
+    std::vector<PublisherEndpoint> publishers;
+    for (const json& publisher : it["publishers"]) {
+        publishers.push_back({.publisher = publisher});
+    }
+    std::vector<Sent> sent;
+    for (const json& one : it["sent"]) {
+        Sent told{.publisher = one["publisher"], .sent = one["sent"]};
+        for (const json& range : one["unacknowledged"]) {
+            told.unacknowledged.push_back({range[0], range[1]});
+        }
+        sent.push_back(std::move(told));
+    }
+    Ledger ledger(it["epoch"], publishers);
+    LatencyRecorder latency;
+    for (const json& batch : it["batches"]) {
+        ledger.record(batch_of(batch["runs"]), batch["now_ns"], it["window_end_ns"], latency);
+    }
+    CHECK(ledger.messages() == it["messages"].get<std::uint64_t>());
+    CHECK(ledger.stale() == it["stale"].get<std::uint64_t>());
+    CHECK(ledger.proven() == it["proven"].get<bool>());
+    CHECK(ledger.marked(sent) == it["marked"].get<bool>());
+    CHECK(ledger.has_last(sent) == it["has_last"].get<bool>());
+    json found = json::array();
+    for (const LedgerCounts& counts : ledger.close(sent, it["member"])) {
+        Writer::json object = Writer::json::object();
+        Writer fields(object);
+        LedgerCounts::describe(counts, fields);
+        found.push_back(json(object));
+    }
+    CHECK(found == it["ledgers"]);
+}
+
+void lag(const json& it) {
+    LagBins bins(it["start_ns"], it["stop_ns"]);
+    for (const json& batch : it["batches"]) {
+        bins.add(batch[0], batch[1]);
+    }
+    json found = json::array();
+    for (const auto& mean : bins.means_us()) {
+        found.push_back(mean ? json(*mean) : json(nullptr));
+    }
+    CHECK(found == it["means_us"]);
+}
+
+}  // namespace
+
+TEST_CASE("the pacer's vectors") {
+    for_each_vector("pacer", pacer);
+}
+
+TEST_CASE("the ledger's vectors") {
+    for_each_vector("ledger", ledger);
+}
+
+TEST_CASE("the lag's vectors") {
+    for_each_vector("lag", lag);
+}

@@ -1,0 +1,95 @@
+"""The vectors that every implementation shares: tests/golden/{pacer,ledger,lag,acks}."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from hydra.client.acks import AckLedger
+from hydra.client.lag import LagBins
+from hydra.client.ledger import Ledger
+from hydra.client.pacing import Pacer
+from hydra.wire.header import DTYPE
+from hydra.wire.messages import Sent
+from tests.golden_vectors import GOLDEN, KINDS, text
+
+
+def cases(kind: str) -> list[Any]:
+    files = sorted((GOLDEN / kind).glob("*.json"))
+    return [pytest.param(file, id=file.stem) for file in files]
+
+
+def read(file: Path) -> Any:
+    return json.loads(file.read_text())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_files_are_what_the_script_makes(kind: str) -> None:
+    made = {f"{name}.json": text(case) for name, case in KINDS[kind]().items()}
+    assert {file.name: file.read_text() for file in (GOLDEN / kind).iterdir()} == made
+
+
+@pytest.mark.parametrize("file", cases("pacer"))
+def test_pacer(file: Path) -> None:
+    case = read(file)
+    pacer = Pacer(case["rate"], case["start_ns"], case["stop_ns"], case["burst"])
+    for step in case["steps"]:
+        if "advance" in step:
+            pacer.advance(step["advance"])
+        elif "stop_at_ns" in step:
+            pacer.stop_at(step["stop_at_ns"])
+        else:
+            now_ns, times = step["at_ns"], step["times"]
+            assert (pacer.done(now_ns), pacer.due(now_ns)) == (step["done"], step["due"])
+            assert (pacer.next_due_ns, pacer.lag_ns(now_ns)) == (step["next_due_ns"], step["lag_ns"])
+            assert pacer.times(len(times), now_ns).tolist() == times
+
+
+@pytest.mark.parametrize("file", cases("ledger"))
+def test_ledger(file: Path) -> None:
+    case = read(file)
+    ledger = Ledger()
+    ledger.begin(case["epoch"], case["publishers"])
+    for batch in case["batches"]:
+        rows = [
+            (epoch, publisher, n, 0)
+            for epoch, publisher, first, count in batch["runs"]
+            for n in range(first, first + count)
+        ]
+        ledger.record(np.array(rows, DTYPE), batch["now_ns"], case["window_end_ns"])
+    sent = msgspec.convert(case["sent"], list[Sent])
+    assert (ledger.messages, ledger.stale) == (case["messages"], case["stale"])
+    assert all(ledger.probes.get(p, -1) >= case["epoch"] for p in case["publishers"]) == case["proven"]
+    assert (ledger.marked(sent), ledger.has_last(sent)) == (case["marked"], case["has_last"])
+    found = json.loads(json.dumps([asdict(counts) for counts in ledger.close(sent, member=case["member"])]))
+    assert found == case["ledgers"]
+
+
+@pytest.mark.parametrize("file", cases("lag"))
+def test_lag(file: Path) -> None:
+    case = read(file)
+    bins = LagBins(case["start_ns"], case["stop_ns"])
+    for now_ns, age_ns in case["batches"]:
+        bins.add(now_ns, age_ns)
+    assert bins.means_us() == case["means_us"]
+
+
+@pytest.mark.parametrize("file", cases("acks"))
+def test_acks(file: Path) -> None:
+    case = read(file)
+    ledger = AckLedger()
+    for act, first, count in case["acts"]:
+        if act == "accept":
+            ledger.accept(count)
+            continue
+        sequences = np.arange(first, first + count * case["partitions"], case["partitions"], dtype=np.int64)
+        (ledger.acknowledge if act == "acknowledge" else ledger.fail)(sequences)
+    for name in ("acknowledged", "failed", "pending", "repeated"):
+        assert getattr(ledger, name) == case[name], name
+    assert [list(r) for r in ledger.unacknowledged()] == case["unacknowledged"]

@@ -1,0 +1,433 @@
+"""Makes tests/golden/{pacer,ledger,lag,acks}: what goes in, and what must come out, for every implementation.
+
+The answers come from plain models (fractions, lists and sets of numbers) that know nothing of how Python's or C++'s
+code does it. ``python -m tests.golden_vectors`` writes the files anew.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+GOLDEN: Final = Path(__file__).parent / "golden"
+SECOND_NS: Final = 10**9
+START_NS: Final = 1_767_225_600 * SECOND_NS
+GRACE_NS: Final = 5_000_000
+LAG_BINS: Final = 20
+HIGHEST_US: Final = 3_600_000_000
+MOST_RECEIVED: Final = 1024
+MOST_MISSING: Final = 256
+MARK: Final = 2**63
+
+Case = dict[str, Any]
+Ranges = list[list[int]]
+
+
+def ranges(numbers: Iterable[int], *, apart_at: int | None = None) -> Ranges:
+    """Numbers as [first, last] ranges; a range ends before ``apart_at``."""
+    them: Ranges = []
+    for n in sorted(numbers):
+        if them and them[-1][1] == n - 1 and n != apart_at:
+            them[-1][1] = n
+        else:
+            them.append([n, n])
+    return them
+
+
+# --- pacer -----------------------------------------------------------------------------------------------------------
+
+
+def pacer(rate: float | str, seconds: float, burst: int, acts: Sequence[tuple[str, int]]) -> Case:
+    """A schedule that is asked at some times (ns since the start), advanced, and perhaps stopped early."""
+    stop_ns = START_NS + round(seconds * SECOND_NS)
+    exact = None if rate == "max" else Fraction(rate).limit_denominator(10**6) or Fraction(rate)
+    sent = 0
+    steps: list[Case] = []
+
+    def due_ns(n: int) -> int:
+        assert exact is not None
+        return START_NS + int(n * SECOND_NS / exact)
+
+    def scheduled() -> int:
+        n = 0 if exact is None else max(int((stop_ns - START_NS) * exact / SECOND_NS) - 2, 0)
+        while exact is not None and due_ns(n) < stop_ns:
+            n += 1
+        return n
+
+    def done(now_ns: int) -> bool:
+        if exact is None:
+            return now_ns >= stop_ns
+        if sent >= scheduled():
+            return True
+        late = now_ns >= stop_ns + GRACE_NS or due_ns(sent) < stop_ns - GRACE_NS
+        return now_ns >= stop_ns and late
+
+    for act, number in acts:
+        if act == "advance":
+            sent += number
+            steps.append({"advance": number})
+            continue
+        if act == "stop":
+            stop_ns = min(stop_ns, START_NS + number)
+            steps.append({"stop_at_ns": START_NS + number})
+            continue
+        now_ns = START_NS + number
+        due = 0
+        if now_ns >= START_NS and not done(now_ns):
+            due = burst
+            if exact is not None:
+                waiting = 0
+                while waiting < burst and sent + waiting < scheduled() and due_ns(sent + waiting) <= now_ns:
+                    waiting += 1
+                due = waiting
+        following = due_ns(sent) if exact is not None and sent < scheduled() else None
+        steps.append(
+            {
+                "at_ns": now_ns,
+                "done": done(now_ns),
+                "due": due,
+                "times": [now_ns if exact is None else due_ns(sent + k) for k in range(min(due, 5))],
+                "next_due_ns": following,
+                "lag_ns": 0 if following is None else max(now_ns - following, 0),
+            }
+        )
+    window = {"start_ns": START_NS, "stop_ns": START_NS + round(seconds * SECOND_NS)}
+    return {"rate": rate, **window, "burst": burst, "steps": steps}
+
+
+def pacers() -> dict[str, Case]:
+    """By name."""
+    ms = 1_000_000
+    ask = "ask"
+    return {
+        "steady": pacer(
+            1000.0,
+            1.0,
+            10,
+            [
+                (ask, -1),
+                (ask, 0),
+                ("advance", 1),
+                (ask, ms - 1),
+                (ask, ms),
+                (ask, 500 * ms),
+                ("advance", 10),
+                (ask, 500 * ms),
+            ],
+        ),
+        "a-third": pacer(
+            1e6 / 3,
+            0.01,
+            100,
+            [(ask, 2), (ask, 3 * ms), ("advance", 7), (ask, 3 * ms), ("advance", 993), (ask, 3 * ms)],
+        ),
+        "fraction-with-a-large-denominator": pacer(
+            999.999, 100.0, 100, [(ask, 0), ("advance", 99_990), (ask, 99_990 * ms), (ask, 100_000 * ms)]
+        ),
+        "slower-than-one-a-second": pacer(
+            0.3,
+            10.0,
+            5,
+            [(ask, 0), ("advance", 1), (ask, 3_333 * ms), (ask, 3_334 * ms), ("advance", 2), (ask, 9_999 * ms)],
+        ),
+        "days-without-drift": pacer(
+            3.0, 1_000_000.0, 100, [("advance", 2_999_997), (ask, 999_999 * SECOND_NS), (ask, 999_999 * SECOND_NS - 1)]
+        ),
+        "kept-up-at-the-end": pacer(
+            1000.0, 1.0, 100, [("advance", 998), (ask, 1000 * ms + 1), (ask, 1005 * ms - 1), (ask, 1005 * ms)]
+        ),
+        "behind-at-the-end": pacer(1000.0, 1.0, 100, [("advance", 900), (ask, 1000 * ms - 1), (ask, 1000 * ms)]),
+        "complete": pacer(1000.0, 1.0, 100, [("advance", 1000), (ask, 900 * ms), (ask, 1000 * ms)]),
+        "stopped-early": pacer(
+            1000.0,
+            1.0,
+            100,
+            [
+                ("advance", 500),
+                ("stop", 2000 * ms),
+                (ask, 510 * ms),
+                ("stop", 510 * ms),
+                (ask, 509 * ms),
+                (ask, 510 * ms),
+                (ask, 515 * ms),
+            ],
+        ),
+        "max": pacer(
+            "max",
+            1.0,
+            100,
+            [(ask, -1), (ask, 0), ("advance", 100), (ask, 7), ("stop", 500 * ms), (ask, 500 * ms - 1), (ask, 500 * ms)],
+        ),
+        "max-one-by-one": pacer("max", 1.0, 1, [(ask, 0), ("advance", 1), (ask, 999 * ms), (ask, 1000 * ms)]),
+    }
+
+
+# --- ledger ----------------------------------------------------------------------------------------------------------
+
+Run = tuple[int, int, int, int]
+"""Epoch, publisher, first sequence, number of messages in a row."""
+EPOCH: Final = 6
+
+
+def ledger(
+    publishers: Sequence[int],
+    batches: Sequence[tuple[int, Sequence[Run]]],
+    sent: Sequence[tuple[int, int, Ranges]],
+    *,
+    window_end_ns: int = 1000,
+    member: bool = False,
+) -> Case:
+    """Batches read at some times, and the account against what was sent."""
+    arrived: dict[int, list[int]] = {p: [] for p in publishers}
+    inside: dict[int, set[int]] = {p: set() for p in publishers}
+    proven: set[int] = set()
+    marked: set[int] = set()
+    messages = stale = 0
+    over = False
+    for now_ns, runs in batches:
+        over = over or now_ns > window_end_ns
+        for epoch, publisher, first, count in runs:
+            for n in range(first, first + count):
+                if epoch == EPOCH and publisher in arrived and n < MARK:
+                    messages += 1
+                    arrived[publisher].append(n)
+                    if not over:
+                        inside[publisher].add(n)
+                elif epoch != 0:
+                    stale += 1
+                elif n < MARK:
+                    proven |= {publisher} if n >= EPOCH else set()
+                elif n == MARK + EPOCH:
+                    marked.add(publisher)
+    ledgers = []
+    ends = True
+    for publisher, count, holes in sent:
+        came = arrived.get(publisher, [])
+        seen = set(came)
+        expected = set(range(count)) - {n for a, b in holes for n in range(a, b + 1)}
+        missing = expected - seen
+        behind = max(came, default=-1) + 1
+        # Where what is missing before the last arrival and after it touch, they are two ranges all the same; a hole in
+        # what is expected keeps them apart as well.
+        gaps = ranges(missing, apart_at=behind)
+        kept = ranges(seen)
+        highest = -1
+        reordered = 0
+        known: set[int] = set()
+        for n in came:
+            reordered += n not in known and n < highest
+            known.add(n)
+            highest = max(highest, n)
+        ends = ends and max(expected, default=-1) < behind
+        ledgers.append(
+            {
+                "publisher": publisher,
+                "received": len(expected & seen),
+                "in_window": len(expected & inside.get(publisher, set())),
+                "missing": 0 if member else len(missing),
+                "missing_ranges": [] if member else gaps[:MOST_MISSING],
+                "truncated": len(kept) > MOST_RECEIVED if member else len(gaps) > MOST_MISSING,
+                "duplicates": len(came) - len(seen),
+                "reordered": reordered,
+                "extra": len(seen - expected),
+                "received_ranges": kept[:MOST_RECEIVED] if member else [],
+            }
+        )
+    return {
+        "epoch": EPOCH,
+        "publishers": list(publishers),
+        "window_end_ns": window_end_ns,
+        "batches": [{"now_ns": now_ns, "runs": [list(run) for run in runs]} for now_ns, runs in batches],
+        "sent": [{"publisher": p, "sent": n, "unacknowledged": holes} for p, n, holes in sent],
+        "member": member,
+        "messages": messages,
+        "stale": stale,
+        "proven": set(publishers) <= proven,
+        "marked": bool(sent) and {p for p, _, _ in sent} <= marked & set(publishers),
+        "has_last": ends,
+        "ledgers": ledgers,
+    }
+
+
+def mixed(seed: int, *, member: bool = False) -> Case:
+    """Two publishers in disorder, with duplicates, strangers and other epochs."""
+    dice = random.Random(seed)
+    batches: list[tuple[int, list[Run]]] = []
+    for n in range(12):
+        runs: list[Run] = []
+        for _ in range(dice.randrange(1, 8)):
+            epoch = dice.choice([EPOCH] * 12 + [EPOCH - 1, 0])
+            publisher = dice.choice([0, 0, 0, 1, 1, 9])
+            runs.append((epoch, publisher, dice.randrange(300), dice.choice([1, 1, 2, 3, 40])))
+        batches.append((900 + 20 * n, runs))
+    sent: list[tuple[int, int, Ranges]] = [(0, 310, [[5, 9], [100, 180]]), (1, 250, [])]
+    return ledger([0, 1], batches, sent, member=member)
+
+
+def ledgers() -> dict[str, Case]:
+    """By name."""
+    e = EPOCH
+    odd = [(1, [(e, 0, n, 1)]) for n in range(1, 1200, 2)]
+    apart = [(1, [(e, 0, 3 * n, 1)]) for n in range(1100)]
+    marks: list[Run] = [(0, 0, MARK + e, 1), (0, 1, MARK + e - 1, 1)]
+    return {
+        "whole-and-in-order": ledger([0], [(1, [(e, 0, 0, 60)]), (2, [(e, 0, 60, 40)])], [(0, 100, [])]),
+        "nothing-came": ledger([0], [], [(0, 100, []), (5, 3, [])]),
+        "nothing-was-sent": ledger([0], [], [(0, 0, [])]),
+        "holes-and-duplicates": ledger(
+            [0, 1],
+            [(1, [(e, 0, 0, 10), (e, 0, 5, 1), (e, 0, 20, 30), (e, 1, 3, 5)]), (2, [(e, 0, 12, 3), (e, 0, 0, 2)])],
+            [(0, 60, []), (1, 10, [])],
+        ),
+        "late": ledger(
+            [0], [(1000, [(e, 0, 0, 10)]), (1001, [(e, 0, 20, 10)]), (999, [(e, 0, 10, 10)])], [(0, 30, [])]
+        ),
+        "strangers-and-other-epochs": ledger(
+            [0], [(1, [(e - 1, 0, 0, 3), (e, 0, 0, 4), (e, 7, 0, 5), (e + 1, 0, 4, 2)])], [(0, 4, [])]
+        ),
+        "unacknowledged-are-extra": ledger(
+            [0], [(1, [(e, 0, 0, 7), (e, 0, 9, 21), (e, 0, 31, 69)])], [(0, 100, [[8, 9], [40, 44]])]
+        ),
+        "beyond-what-was-sent": ledger([0], [(1, [(e, 0, 0, 12), (e, 0, 20, 1)])], [(0, 10, [])]),
+        "touching-ranges": ledger([0], [(1, [(e, 0, 3, 2)])], [(0, 10, [])]),
+        "more-ranges-than-are-listed": ledger([0], odd, [(0, 1200, [])]),
+        "probes-prove": ledger([0, 1], [(1, [(0, 0, e, 1), (0, 1, e + 1, 1)])], [(0, 0, []), (1, 0, [])]),
+        "probes-of-before-do-not": ledger([0, 1], [(1, [(0, 0, e - 1, 1), (0, 1, e, 1)])], [(0, 0, [])]),
+        "marked-by-one": ledger([0, 1], [(1, [*marks, (e, 0, 0, 3)])], [(0, 5, [])]),
+        "not-marked-by-both": ledger([0, 1], [(1, marks)], [(0, 5, []), (1, 5, [])]),
+        "sequences-of-64-bits": ledger([0], [(1, [(e, 0, MARK, 2), (e, 0, MARK - 1, 1)])], [(0, 2, [])]),
+        "member": ledger([0], [(1, [(e, 0, 0, 10), (e, 0, 12, 3), (e, 0, 4, 1)])], [(0, 100, [[13, 13]])], member=True),
+        "member-of-whom-nothing-is-told": ledger([0], [], [(0, 100, [])], member=True),
+        "member-with-more-ranges-than-are-listed": ledger([0], apart, [(0, 4000, [])], member=True),
+        **{f"mixed-{seed}": mixed(seed) for seed in range(4)},
+        "mixed-member": mixed(4, member=True),
+    }
+
+
+# --- lag -------------------------------------------------------------------------------------------------------------
+
+
+def lag(window_ns: int, batches: Sequence[tuple[int, int]]) -> Case:
+    """Batches read at some times (ns since the start), with the age of their newest message."""
+    ages: list[list[int]] = [[] for _ in range(LAG_BINS)]
+    part_ns = max(window_ns // LAG_BINS, 1)
+    for at_ns, age_ns in batches:
+        if 0 <= at_ns // part_ns < LAG_BINS:
+            ages[at_ns // part_ns].append(min(max(age_ns // 1000, 0), HIGHEST_US))
+    return {
+        "start_ns": START_NS,
+        "stop_ns": START_NS + window_ns,
+        "batches": [[START_NS + at_ns, age_ns] for at_ns, age_ns in batches],
+        "means_us": [sum(part) // len(part) if part else None for part in ages],
+    }
+
+
+def lags() -> dict[str, Case]:
+    """By name."""
+    dice = random.Random(7)
+    growing = [(n * 7_000_000, n * 50_000 + dice.randrange(20_000)) for n in range(280)]
+    return {
+        "nothing-read": lag(2 * SECOND_NS, []),
+        "means-are-rounded-down": lag(2 * SECOND_NS, [(0, 1000), (1, 2000), (99_999_999, 1999), (100_000_000, 5000)]),
+        "outside-the-window": lag(2 * SECOND_NS, [(-1, 1000), (2 * SECOND_NS - 1, 7000), (2 * SECOND_NS, 1000)]),
+        "ages-are-clamped": lag(2 * SECOND_NS, [(0, -1000), (1, -5), (SECOND_NS, 2**62), (SECOND_NS + 1, 2**62)]),
+        "a-window-shorter-than-its-parts": lag(5, [(n, 1000 * n) for n in range(30)]),
+        "a-window-that-cannot-be-divided": lag(1_000_000_007, [(n * 50_000_000, 1000 * n) for n in range(21)]),
+        "growing": lag(2 * SECOND_NS, growing),
+    }
+
+
+# --- acknowledgements ------------------------------------------------------------------------------------------------
+
+Act = tuple[str, int, int]
+"""``accept``, 0, count; or ``acknowledge`` or ``fail``, first, count: every partitions-th sequence from the first."""
+
+
+def acks(partitions: int, acts: Sequence[Act]) -> Case:
+    """Answers in any order; the first one to a sequence counts."""
+    accepted = repeated = 0
+    answers: dict[int, str] = {}
+    for act, first, count in acts:
+        if act == "accept":
+            accepted += count
+            continue
+        for n in range(first, first + count * partitions, partitions):
+            assert n < accepted
+            repeated += n in answers
+            answers.setdefault(n, act)
+    good = {n for n, answer in answers.items() if answer == "acknowledge"}
+    return {
+        "partitions": partitions,
+        "acts": [list(act) for act in acts],
+        "acknowledged": len(good),
+        "failed": len(answers) - len(good),
+        "pending": accepted - len(answers),
+        "repeated": repeated,
+        "unacknowledged": ranges(set(range(accepted)) - good),
+    }
+
+
+def answered(seed: int, partitions: int) -> Case:
+    """Answers at random."""
+    dice = random.Random(seed)
+    acts: list[Act] = [("accept", 0, 30)]
+    accepted = 30
+    for _ in range(60):
+        act = dice.choice(["accept", "acknowledge", "acknowledge", "acknowledge", "fail"])
+        first = dice.randrange(accepted)
+        most = (accepted - 1 - first) // partitions + 1
+        count = dice.randrange(1, 12) if act == "accept" else dice.randrange(1, min(most, 9) + 1)
+        accepted += count if act == "accept" else 0
+        acts.append((act, 0 if act == "accept" else first, count))
+    return acks(partitions, acts)
+
+
+def acknowledgements() -> dict[str, Case]:
+    """By name."""
+    return {
+        "nothing-sent": acks(1, []),
+        "in-order": acks(1, [("accept", 0, 100), ("acknowledge", 0, 40), ("acknowledge", 40, 60)]),
+        "pending": acks(1, [("accept", 0, 100), ("acknowledge", 0, 40)]),
+        "failed-in-the-middle": acks(
+            1, [("accept", 0, 30), ("acknowledge", 0, 10), ("fail", 10, 5), ("acknowledge", 15, 15)]
+        ),
+        "the-first-answer-counts": acks(
+            1, [("accept", 0, 10), ("fail", 2, 3), ("acknowledge", 0, 10), ("fail", 0, 10), ("acknowledge", 9, 1)]
+        ),
+        "partitions-one-after-the-other": acks(
+            3, [("accept", 0, 10), ("acknowledge", 1, 3), ("acknowledge", 0, 2), ("fail", 2, 1), ("acknowledge", 5, 2)]
+        ),
+        **{f"random-{p}": answered(p, p) for p in (1, 2, 5)},
+    }
+
+
+KINDS: Final[dict[str, Callable[[], dict[str, Case]]]] = {
+    "pacer": pacers,
+    "ledger": ledgers,
+    "lag": lags,
+    "acks": acknowledgements,
+}
+
+
+def text(case: Case) -> str:
+    """As it stands in its file."""
+    return json.dumps(case, separators=(",", ":")) + "\n"
+
+
+def main() -> None:
+    """Writes every file, and removes those that are no more."""
+    for kind, cases in KINDS.items():
+        folder = GOLDEN / kind
+        folder.mkdir(exist_ok=True)
+        for old in folder.glob("*.json"):
+            old.unlink()
+        for name, case in cases().items():
+            (folder / f"{name}.json").write_text(text(case))
+
+
+if __name__ == "__main__":
+    main()

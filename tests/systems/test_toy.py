@@ -1,0 +1,110 @@
+"""A system in a package of its own, found by its entry point: nothing in Hydra names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hydra import plugins
+from hydra.config import load_scenario
+from hydra.errors import ConfigError
+from hydra.results.store import RunStore
+from tests.integration.command import assert_all_arrived, hydra, table
+from tests.systems import toy_system
+
+METADATA = "Metadata-Version: 2.1\nName: toy-system\nVersion: 1.0\n"
+ENTRY_POINT = "[hydra.systems]\ntoy = toy_system:SPEC\n"
+SCENARIO = """
+system = "toy"
+client = "file"
+table = "fixed"
+
+[sweep]
+clients = [2]
+duration_s = 1.0
+
+[settings]
+rate = 100.0
+
+[toy]
+password = "geheim"
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """The folder into which pip has installed the package."""
+    folder = tmp_path / "site"
+    information = folder / "toy_system-1.0.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text(METADATA)
+    (information / "entry_points.txt").write_text(ENTRY_POINT)
+    (folder / "toy_system.py").write_text(Path(toy_system.__file__).read_text())
+    (folder / "scenarios").mkdir()
+    (folder / "scenarios" / "toy.toml").write_text(SCENARIO)
+    return folder
+
+
+@pytest.fixture
+def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The package can be imported in this process."""
+    monkeypatch.syspath_prepend(package)
+    plugins.systems.cache_clear()
+    yield
+    plugins.systems.cache_clear()
+
+
+@pytest.mark.processes
+def test_its_command_runs_its_scenario_and_hides_its_secret(package: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    asked = ("toy-fixed", "--clients", 3, "--chunk", 1000, "--set", "toy.file=x.data", "--out", run)
+    hydra(*asked, PYTHONPATH=str(package))
+    (row,) = table(run)
+    assert row["clients"] == "3"
+    assert_all_arrived(row, 100)
+    with RunStore.open(run) as store:
+        scenario = store.meta("scenario", {})
+        (step,) = store.results()
+    assert scenario["tables"] == {"toy": {"file": "x.data", "password": "***"}}
+    assert step.plan.settings.system == {"chunk": 1000}
+    assert (run / "x.data").stat().st_size > 100 * 24
+    hydra("report", run, PYTHONPATH=str(package))
+
+
+@pytest.mark.processes
+def test_without_its_package_a_run_is_listed_and_its_report_is_refused_with_the_reason(package: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    hydra("run", "toy", "--out", run, PYTHONPATH=str(package))
+    assert "toy" in hydra("runs", tmp_path).stdout
+    refused = hydra("report", run, expect=2).stderr
+    assert refused == "hydra: no system 'toy' is installed; known systems: kafka, zmq\n"
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        ({"settings.chnk": 1}, "settings.chnk: unknown key; did you mean chunk?"),
+        ({"settings.sndhwm": 1}, "settings.sndhwm: unknown key; it is of system zmq, not of toy"),
+        ({"settings.chunk": 0}, "settings: chunk must be at least 1 byte, not 0"),
+        ({"settings.chunk": 10**7}, "settings.chunk: must be 1 to 1000000, not 10000000"),
+        ({"sweep.vary.chunk": [1, "x"]}, "sweep.vary.chunk.1: must be a valid integer, not 'x'"),
+        ({"toy.pasword": "x"}, "toy.pasword: unknown key; did you mean password?"),
+        ({"server.count": 2}, "server: system toy has no servers of its own; remove [server]"),
+        ({"client": "native"}, "client: 'native' is no client of system toy; use file"),
+        ({"system": "tor"}, "system: must be 'kafka' or 'toy' or 'zmq', not 'tor'"),
+    ],
+)
+def test_what_its_scenario_cannot_be_is_refused(overrides: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        load_scenario("toy", overrides)
+    assert says in str(refusal.value)
+
+
+@pytest.mark.usefixtures("installed")
+def test_its_settings_are_varied_beside_the_shared_ones() -> None:
+    scenario = load_scenario("toy", {"sweep.vary": {"chunk": [10, 20], "message_size": [24, 100]}})
+    assert scenario.sweep.vary == {"chunk": (10, 20), "message_size": (24, 100)}
+    assert scenario.settings.system == {"chunk": 65536}

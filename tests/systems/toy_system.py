@@ -1,0 +1,227 @@
+"""A system of somebody else's, as small as one can be: a file that publishers append to and subscribers read."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import msgspec
+
+from hydra.client import group
+from hydra.client.transport import Delivery, Kind, read_system
+from hydra.model import Role, Scenario, Settings
+from hydra.options import duration_flag, keyed, rate_flag, scenario_command
+from hydra.system import Footprint, Program, Servers, SystemSpec, Waiting
+from hydra.wire.messages import Configure, SystemObject
+
+LENGTH_BYTES: Final = 4
+LOOK_EVERY_S: Final = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class ToySettings:
+    """``chunk``: bytes that a subscriber reads at once."""
+
+    chunk: int = 65536
+
+    def __post_init__(self) -> None:
+        if self.chunk < 1:
+            raise ValueError(f"chunk must be at least 1 byte, not {self.chunk}")
+
+
+@dataclass(frozen=True, slots=True)
+class ToyTable:
+    """The table [toy]: ``file`` is what the file is called; the password is needed for nothing."""
+
+    file: str = "toy.data"
+    password: str = ""
+
+
+class ToyConfigure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Of ``configure``."""
+
+    chunk: int
+    path: str
+
+
+class Publisher:
+    """See :class:`hydra.client.transport.PublisherTransport`."""
+
+    marks_end = True
+
+    def __init__(self) -> None:
+        self._file: BinaryIO | None = None
+
+    def configure(self, command: Configure) -> str:
+        self.close()
+        path = read_system(command.system, ToyConfigure).path
+        self._file = Path(path).open("ab", buffering=0)  # noqa: SIM115  # until close
+        return path
+
+    def probe(self, message: bytes) -> None:
+        self.send([message], 0)
+
+    def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
+        if self._file is None:
+            return 0
+        self._file.write(b"".join(len(m).to_bytes(LENGTH_BYTES, "little") + m for m in messages))
+        return len(messages)
+
+    def poll(self) -> None: ...
+
+    def flush(self, timeout_s: float) -> bool:
+        return True
+
+    def delivery(self) -> Delivery | None:
+        return None
+
+    def report_system(self) -> dict[str, Any] | None:
+        return None
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class Subscriber:
+    """See :class:`hydra.client.transport.SubscriberTransport`."""
+
+    def __init__(self) -> None:
+        self._file: BinaryIO | None = None
+        self._rest = b""
+        self._chunk = 1
+
+    def configure(self, command: Configure) -> None:
+        told = read_system(command.system, ToyConfigure)
+        self._chunk = told.chunk
+        if self._file is None:
+            self._file = Path(told.path).open("rb", buffering=0)  # noqa: SIM115  # until close
+            self._file.seek(0, 2)
+
+    def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
+        deadline = time.monotonic() + timeout_s
+        while not (messages := self._read()) and time.monotonic() < deadline:
+            time.sleep(LOOK_EVERY_S)  # nothing wakes the reader of a file
+        return messages
+
+    def _read(self) -> list[bytes]:
+        self._rest += self._file.read(self._chunk) if self._file else b""
+        messages, at = [], 0
+        while (begin := at + LENGTH_BYTES) <= len(self._rest):
+            end = begin + int.from_bytes(self._rest[at:begin], "little")
+            if end > len(self._rest):
+                break
+            messages.append(self._rest[begin:end])
+            at = end
+        self._rest = self._rest[at:]
+        return messages
+
+    def reconnect(self) -> tuple[int, int]:
+        now_ns = time.monotonic_ns()
+        return now_ns, now_ns
+
+    def undrained(self, system: SystemObject) -> int:
+        return 0
+
+    def report_system(self) -> dict[str, Any] | None:
+        return None
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class ToySystem:
+    """See :class:`hydra.system.System`."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._table: ToyTable = scenario.tables["toy"]
+        self._path = Path()
+
+    def check(self) -> None: ...
+
+    def open(self, run: str, folder: Path, wait: Waiting, servers: Servers | None = None) -> None:
+        self._path = (folder / self._table.file).absolute()
+        self._path.touch()
+
+    def program(self, role: Role) -> Program:
+        kind = "toy-pub" if role == "publisher" else "toy-sub"
+        # numpy must not start threads in a parent that forks.
+        environment = {"PYTHONPATH": str(Path(__file__).parent), "OPENBLAS_NUM_THREADS": "1"}
+        return Program((sys.executable, "-m", "toy_system", kind), environment)
+
+    def server(self) -> None: ...
+
+    def cluster(self) -> None: ...
+
+    def configure(self, settings: Settings) -> dict[str, Any]:
+        return {**settings.system, "path": str(self._path)}
+
+    def finish(self) -> None: ...
+
+    def proof(self, settings: Settings) -> Hashable:
+        return str(self._path)
+
+    def log_end(self, settings: Settings) -> None: ...
+
+    def failure(self) -> str:
+        return ""
+
+    def revive(self) -> None: ...
+
+    def stored_bytes(self) -> int:
+        return self._path.stat().st_size
+
+    def metadata(self) -> dict[str, str]:
+        return {"toy": "1.0"}
+
+    def warnings(self) -> list[str]:
+        return []
+
+    def close(self) -> None: ...
+
+
+def kinds() -> Mapping[str, Kind]:
+    """The clients that this program offers."""
+    return {
+        "toy-pub": Kind("publisher", "file", lambda: {"toy": "1.0"}, lambda *_: Publisher()),
+        "toy-sub": Kind("subscriber", "file", lambda: {"toy": "1.0"}, lambda *_: Subscriber()),
+    }
+
+
+@scenario_command(
+    "toy-fixed",
+    "toy",
+    rate_flag,
+    duration_flag,
+    keyed("--chunk", key="settings.chunk", type=int, help="Bytes that a subscriber reads at once."),
+)
+def toy_fixed(**_: Any) -> None:
+    """A file at a fixed rate, by client count."""
+
+
+SPEC = SystemSpec(
+    name="toy",
+    title="a file",
+    queue="page cache",
+    settings=ToySettings,
+    bounds={"settings.chunk": (1, 1_000_000)},
+    tables={"toy": ToyTable},
+    implementations={"file": Footprint(threads=3, files=12, memory_bytes=8_000_000)},
+    scenarios=Path(__file__).parent / "scenarios",
+    commands=(toy_fixed,),
+    differs=("chunk",),
+    secrets=lambda scenario: (scenario.tables["toy"].password,),
+    is_secret=lambda key: key.endswith("password"),
+    make=lambda scenario, _deploy, _is_local: ToySystem(scenario),
+)
+
+
+if __name__ == "__main__":
+    sys.exit(group.main(kinds()))
