@@ -224,6 +224,9 @@ def test_a_wrong_key_or_value_is_named_with_its_remedy(overrides: dict[str, obje
         ({"broker.count": 0}, "broker: count must be at least 1, not 0"),
         ({"broker.count": "two"}, "broker.count: must be"),
         ({"broker.counts": 2}, "broker.counts: unknown key; did you mean count"),
+        ({" broker . counts ": 2}, "broker.counts: unknown key; did you mean count"),
+        ({"server.counts": 2}, "server.counts: unknown key; did you mean count"),
+        ({"broker": {"count": 0}}, "broker: count must be at least 1, not 0"),
         ({"broker.constraints": [["hostname", "MAX_PER"]]}, "broker.constraints"),
         ({"broker.demand.ports": 1}, "broker.demand.ports: must be 2 (for clients, and for controllers) or 0"),
         ({"broker.demand.base_mem": -1.0}, "broker.demand.base_mem: must be 0 to 1000000000000, not -1"),
@@ -243,6 +246,30 @@ def test_a_broker_asks_for_what_one_takes_unless_the_scenario_says_otherwise(tmp
     assert some.demand == Demand(base_cpus=3.0, base_mem=1536.0, ports=2)
     with_bootstrap = load_scenario("kafka-fixed", {"kafka.replication_factor": 3, "kafka.bootstrap": "h:1"})
     assert with_bootstrap.server.count == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides"),
+    [
+        ("zmqfixed", {"settings.msg_batch": 7}),
+        ("zmqfixed", {"settings": {"msg_batch": 7, "rate": 10000.0}}),
+        ("zmqrate", {"table": "zmqrate", "settings.msg_batch": 7}),
+    ],
+)
+def test_another_name_of_a_key_means_the_same(name: str, overrides: dict[str, object]) -> None:
+    assert load_scenario(name, overrides) == load_scenario(name, {"settings.burst": 7})
+
+
+def test_one_thing_by_two_names_is_refused(tmp_path: Path) -> None:
+    text = MINIMAL + "[sweep.vary]\nburst = [1]\nmsg_batch = [2]\n"
+    with pytest.raises(ConfigError) as caught:
+        load_scenario(scenario_file(tmp_path, text))
+    assert "sweep.vary.msg_batch: is another name of sweep.vary.burst, which is set too" in one_line(caught.value)
+
+
+def test_what_is_varied_is_called_by_its_own_name(tmp_path: Path) -> None:
+    scenario = load_scenario(scenario_file(tmp_path, MINIMAL + "[sweep.vary]\nmsg_batch = [1, 2]\n"))
+    assert scenario.sweep.vary == {"burst": (1, 2)}
 
 
 def test_a_misspelt_key_is_named_before_the_one_it_leaves_missing(tmp_path: Path) -> None:
@@ -273,6 +300,14 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="not TOML"):
         load_scenario(path)
+
+
+@pytest.mark.parametrize(("key", "value", "setting"), [("series", ["nodrop"], "nodrop"), ("sndhwms", [10], "sndhwm")])
+def test_a_search_that_takes_another_systems_setting_is_refused(key: str, value: list[object], setting: str) -> None:
+    says = rf"sweep\.search\.{key}: takes the setting {setting}, which system kafka does not have; leave it out"
+    with pytest.raises(ConfigError, match=says):
+        load_scenario("kafka-rate", {f"sweep.search.{key}": value})
+    assert load_scenario("zmqrate", {f"sweep.search.{key}": value}).sweep.search is not None
 
 
 @pytest.mark.parametrize("name", ["zmqrat", "nowhere/x.toml", "x.toml"])

@@ -66,7 +66,8 @@ def test_conf_is_in_the_wheel_file_by_file(wheel: zipfile.ZipFile) -> None:
 
 
 def test_every_module_is_in_the_wheel(wheel: zipfile.ZipFile) -> None:
-    expected = {str(path.relative_to(TREE)) for path in (TREE / "hydra").rglob("*.py")} | {"hydra/py.typed"}
+    files = [path for pattern in ("*.py", "native-packages") for path in (TREE / "hydra").rglob(pattern)]
+    expected = {str(path.relative_to(TREE)) for path in files} | {"hydra/py.typed", "hydra/kafkatest/native-packages"}
     assert expected - set(wheel.namelist()) == set()
 
 

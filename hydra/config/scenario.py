@@ -54,7 +54,7 @@ def load_scenario(name_or_path: str | Path, overrides: Mapping[str, object] | No
     with refusals_in(label, names.written):
         data = names.resolve("", data)[1]  # type: ignore[assignment]  # a table stays one
         for key, value in replaced.items():
-            override(data, *names.resolve(key, value))
+            override(data, *names.resolve(".".join(part.strip() for part in key.split(".")), value))
         data.setdefault("name", source.stem)
         return _scenario(spec, data)
 
@@ -239,9 +239,20 @@ def _consistent(spec: SystemSpec, scenario: Scenario, table: object) -> None:
         raise RefusedError(("table",), f"{table} is the table of a search", "add [sweep.search]")
     if not searches and scenario.sweep.search is not None:
         raise RefusedError(("table",), f"{table} has no search", f"remove [sweep.search] or use {SEARCH_TABLES[0]}")
-    series = scenario.sweep.search.series if scenario.sweep.search else ()
+    if scenario.sweep.search is not None:
+        _search(scenario, scenario.sweep.search)
+
+
+def _search(scenario: Scenario, search: SearchSpec) -> None:
+    """Refuses searches that this system has no settings for."""
+    series = search.series
     if len(set(series)) < len(series):
         raise RefusedError(("sweep", "search", "series"), f"a series stands twice in {list(series)}")
+    needed = {"series": "nodrop" if "nodrop" in series else "", "sndhwms": "sndhwm" if search.sndhwms else ""}
+    for key, setting in needed.items():
+        if setting and setting not in scenario.settings.system:
+            what = f"takes the setting {setting}, which system {scenario.system} does not have"
+            raise RefusedError(("sweep", "search", key), what, "leave it out")
 
 
 def _vary(spec: SystemSpec, scenario: Scenario, data: Mapping[str, Any], kind: type) -> None:

@@ -65,7 +65,7 @@ def override(data: Toml, key: str, value: object) -> None:
     Raises:
         RefusedError: a part of the key is no table.
     """
-    *tables, last = (part.strip() for part in key.split("."))
+    *tables, last = key.split(".")
     table = data
     for depth, name in enumerate(tables):
         inner = table.get(name, {})

@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from hydra.columns import Column, table
-from hydra.columns.step import SystemColumns
+from hydra.columns.step import BATCH, SystemColumns, step_columns
+from hydra.errors import ConfigError
 from hydra.model import Scenario
 from hydra.plugins import system
 from hydra.sweep import Sweep, for_scenario
 
 
 def added_by(name: str) -> SystemColumns:
-    """What the system of this name has of columns; errors as for :func:`hydra.plugins.system`."""
+    """What the system of this name has of columns.
+
+    Raises:
+        ConfigError: it is not installed, or has a column by the name of one that every system has.
+    """
     spec = system(name)
+    own = (*([] if spec.batch == BATCH else [spec.batch]), *spec.columns)
+    if taken := {column.name for column in own} & {column.name for column in step_columns()}:
+        raise ConfigError(
+            f"the system {name!r} has columns by names that every system's rows have: {', '.join(sorted(taken))}",
+            "rename them in its specification",
+        )
     return SystemColumns(spec.batch, tuple(spec.columns))
 
 

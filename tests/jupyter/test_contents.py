@@ -11,7 +11,7 @@ from hydra.errors import EXIT_USAGE, RunDirectoryError
 from hydra.events.happened import ClientError, ClientExit, Refused, SystemFact
 from hydra.jupyter import markup, plots, recorded
 from hydra.jupyter.cautions import cautions
-from hydra.model import StepPlan
+from hydra.model import SearchSpec, StepPlan
 from hydra.results.store import RunStore
 from tests.jupyter.runs import BATCH, FIXED, KINDS, RATE, REPEATED, SEARCH, bisected, make
 
@@ -127,6 +127,14 @@ def test_the_batch_is_plotted_where_it_varies(tmp_path: Path) -> None:
     assert figure is not None
     assert {trace.name for trace in figure.data} == {"30 clients", "60 clients", "120 clients"}
     assert plots.batches(loaded(tmp_path, "fixed")) is None
+
+
+def test_where_a_system_has_no_batch_the_burst_is_plotted(tmp_path: Path) -> None:
+    varied = replace(FIXED, sweep=replace(FIXED.sweep, clients=(30, 60), vary={"burst": (10, 100)}))
+    figure = plots.batches(recorded.load(make(tmp_path / "r", varied)))
+    assert figure is not None
+    assert {tuple(trace.x) for trace in figure.data} == {(10, 100)}
+    assert figure.layout.xaxis.title.text == "messages in a burst"
 
 
 def test_no_loss_at_all_is_drawn_at_a_tick_that_says_0(tmp_path: Path) -> None:
@@ -271,4 +279,8 @@ def test_a_search_at_several_high_water_marks_has_a_line_for_each(tmp_path: Path
     assert len(searched) == 3
     assert [bool(t.error_y.array) for t in searched] == [False, True, True]
     assert "30 clients, sndhwm 100,000" in {t.name for t in lost.data}
+    series = replace(RATE.sweep, search=SearchSpec(8_000.0, steps=15, series=("loss", "nodrop")))
+    lost = plots.loss(recorded.load(make(tmp_path / "r", replace(SEARCH, sweep=series))))
+    assert lost is not None
+    assert {t.name for t in lost.data} == {"10 clients", "10 clients, nodrop", "30 clients", "30 clients, nodrop"}
     assert "hydra_zmq_cpp.csv" in markup.comparison(run).text

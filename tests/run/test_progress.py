@@ -14,7 +14,7 @@ from hydra.events.happened import SystemFact
 from hydra.model import Settings, StepPlan, StepResult
 from hydra.run.progress import Observer
 
-PLAN = StepPlan(clients=3, settings=Settings(rate=100.0, burst=100), duration_s=1.0)
+PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=1.0)
 
 
 def watch(observer: Observer) -> None:
@@ -32,7 +32,7 @@ def test_steps_and_warnings_are_lines_without_secrets() -> None:
     begins, first, second = stream.getvalue().splitlines()
     assert begins == "begins: now"
     assert first.startswith("step 1: 3 clients, 100/s")
-    assert second == "warning: step 1: 6 clients, 100/s: FAILED: *** was refused"
+    assert second == "warning: step 1: 6 clients, 100/s, batch 100: FAILED: *** was refused"
 
 
 @pytest.mark.parametrize("gone", ["a full disk", "a closed pipe", "a closed terminal"])

@@ -74,9 +74,7 @@ def test_its_command_runs_its_scenario_and_hides_its_secret(package: Path, tmp_p
 
 
 @pytest.mark.processes
-def test_without_its_package_a_run_is_listed_and_its_report_is_refused_with_the_reason(
-    package: Path, tmp_path: Path
-) -> None:
+def test_without_its_package_a_run_is_listed_and_its_report_refused(package: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     hydra("run", "toy", "--out", run, PYTHONPATH=str(package))
     assert "toy" in hydra("runs", tmp_path).stdout

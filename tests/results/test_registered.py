@@ -1,0 +1,49 @@
+"""What a scenario's system adds to its columns and sweeps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hydra.columns.column import Column, ReportColumn
+from hydra.errors import EXIT_USAGE, ConfigError
+from hydra.model import StepResult
+from hydra.plugins import systems
+from hydra.results import registered
+from hydra.results.registered import added_by, columns_of, sweep_of
+from hydra.system import SystemSpec
+from tests.jupyter.runs import FIXED
+
+
+def like_zmq(**changes: object) -> SystemSpec:
+    return replace(systems()["zmq"], **changes)  # type: ignore[arg-type]  # a table of fields
+
+
+OWN = ReportColumn("stalls", "", "how often it stalled", repeats="common", role="subscriber", key="stalls")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"columns": [replace(OWN, name="sent")]}, {"batch": Column("clients")}],
+    ids=["reported", "batch"],
+)
+def test_a_column_by_the_name_of_another_is_refused(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, object]
+) -> None:
+    monkeypatch.setattr(registered, "system", lambda _: like_zmq(**changes))
+    with pytest.raises(ConfigError, match=r"that every system.s rows have: (sent|clients);") as error:
+        added_by("zmq")
+    assert error.value.exit_code == EXIT_USAGE
+
+
+def test_repeated_rows_merge_a_systems_own_columns_as_their_records_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registered, "system", lambda _: like_zmq(columns=[OWN]))
+    repeated = replace(FIXED, sweep=replace(FIXED.sweep, clients=(30,), repeat=2))
+    sweep, results = sweep_of(repeated), list[StepResult]()
+    while (plan := sweep.next(results)) is not None:
+        results.append(StepResult(len(results) + 1, plan, "ok", {"clients": 30, "stalls": 3, "sent": 5}))
+    (row,) = sweep.rows(results)
+    assert (row["stalls"], row["sent"], row["sent_ci95"]) == (3, 5, 0)
+    assert "stalls_ci95" not in row
+    assert list(columns_of(repeated)).index("stalls") < list(columns_of(repeated)).index("sent")
