@@ -7,8 +7,8 @@ from typing import Final
 
 from hydra.model import HEADER_BYTES, Payload
 
-RANDOM_BYTES: Final = 4 * 1024 * 1024
-"""Longer than the window in which compressors look for what came before, at the levels that messaging systems use."""
+RANDOM_BYTES: Final = 1024 * 1024
+"""As long as a batch is at most, as systems are set up by default."""
 _MOST_PAYLOADS: Final = 16_384
 """Of short messages fewer do: a batch has no more of them."""
 

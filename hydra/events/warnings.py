@@ -367,7 +367,7 @@ class SendsRefused(HydraWarning):
 
     @property
     def text(self) -> str:
-        return f"{self.messages:g} messages were refused by the broker or the library"
+        return f"{self.messages:g} messages were refused by a server or the library"
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class Beginner:
         self._ready_timeout_s = ready_timeout_s
         self._journal = journal
         self._clock_ns = clock_ns
-        # Whoever's differs is probed again.
+        # What each subscriber's readiness was last proven for; a subscriber for which that has changed is probed again.
         self._proven: Proofs = {}
         # How often the lead of the next start is doubled, because it was too short for some client.
         self._doublings = 0

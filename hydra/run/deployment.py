@@ -321,7 +321,7 @@ class Deployment:
             self._ask_for_the_end(group, ids)
 
     def _ask_for_the_end(self, group: str, ids: Iterable[int]) -> None:
-        """Of evicted clients of a group; those that replace them are not meant."""
+        """Has the evicted clients of a group ended, and not their replacements."""
         by_incarnation: dict[int, list[int]] = {}
         for client in sorted(ids):
             by_incarnation.setdefault(self._evicted[client], []).append(client)

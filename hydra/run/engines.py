@@ -69,13 +69,13 @@ def choose(master: str, config: Path | None, flags: Mapping[str, object] | None 
     """
     spec = _engine_of(master)
     given = flags or {}
+    own = {str(flag.name): given.get(str(flag.name)) for flag in spec.flags}
     for other in engines().values():
         for flag in other.flags:
-            if other.name != spec.name and given.get(str(flag.name)) is not None:
+            if flag.name not in own and given.get(str(flag.name)) is not None:
                 raise UsageError(
                     f"{flag.opts[0]} is for another --master: {other.masters}", f"name one, or leave out {flag.opts[0]}"
                 )
-    own = {str(flag.name): given.get(str(flag.name)) for flag in spec.flags}
     settings = {name: load_engine(name, config, own if name == spec.name else None) for name in engines()}
     return Chosen(master, spec, settings[spec.name])
 
@@ -83,7 +83,7 @@ def choose(master: str, config: Path | None, flags: Mapping[str, object] | None 
 def complete(group: click.Group) -> None:
     """Adds what systems and engines bring to the ``hydra`` command, once.
 
-    That is their commands, and engines' flags where a scenario is run.
+    That is their commands, and engines' flags where a scenario is run. Engines may have a flag in common.
 
     Raises:
         ConfigError: one cannot be loaded, or brings a name that is taken.
@@ -100,9 +100,10 @@ def complete(group: click.Group) -> None:
                 option.help = f"{masters()}."
         if not {"master", "resume"} <= {option.name for option in options}:
             continue  # it runs no scenario
+        theirs = [flag for engine in engines().values() for flag in engine.flags]
         for engine in engines().values():
             for flag in engine.flags:
-                if flag in options:
+                if any(option in theirs and (option.name, option.opts) == (flag.name, flag.opts) for option in options):
                     continue
                 if any(set(flag.opts) & set(option.opts) or flag.name == option.name for option in options):
                     raise _taken(engine, f"flag {flag.opts[0]} of hydra {command.name}")

@@ -65,7 +65,7 @@ class Stepper:
         spec: what that system is.
         ready_timeout_s: how long they may take to become ready.
         drain_max_s: how long subscribers may drain; None is the step's length + 5 s.
-        journal: keeps what happened.
+        journal: takes what happens.
         epoch: the number of the last step.
         clock_ns: CLOCK_MONOTONIC.
     """
@@ -196,7 +196,7 @@ class Stepper:
         reports = fit_unacknowledged(answers.publisher_reports)
         if log_begin is not None:
             log_end = settled(self._system, plan.settings, self._controller.wait_until)
-            # Nobody acknowledged anything: what was taken is what the log grew by (there is one publisher).
+            # Nothing was acknowledged: what the servers accepted is what their log grew by (there is one publisher).
             reports = {p: replace(r, acknowledged=(log_end or 0) - log_begin) for p, r in reports.items()}
         drain_max_s = plan.duration_s + 5 if self._drain_max_s is None else self._drain_max_s
         finish = Finish(

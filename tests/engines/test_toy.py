@@ -159,6 +159,19 @@ def test_an_engine_that_takes_a_name_twice_is_refused(
         complete(group)
 
 
+def test_engines_may_have_a_flag_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
+    flag = click.Option(["--mark"])
+    other: EngineSpec = replace(toy_engine.SPEC, name="other", flags=(flag,), commands=())
+    both = {"other": other, "toy": toy_engine.SPEC}
+    for module in ("hydra.run.engines", "hydra.config.engines"):
+        monkeypatch.setattr(f"{module}.engines", lambda: both)
+    run = click.Command("run", params=[click.Option(["--master"]), click.Option(["--resume"])])
+    complete(click.Group(commands=[run]))
+    assert [param.name for param in run.params] == ["master", "resume", "mark"]
+    for master in both:
+        assert choose(master, None, {"mark": "x"}).settings.mark == "x"
+
+
 def test_its_flag_is_added_once_and_only_where_a_scenario_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     options = [click.Option([flag]) for flag in ("--master", "--resume")]
     run, look = click.Command("run", params=[*options]), click.Command("look", params=[options[0]])

@@ -87,7 +87,7 @@ def launch(role: str, host: str) -> Launch:
         (Refused("wrong key", 3), "3 × wrong key"),
         (Revived("it went away"), "it went away"),
         (Launched(launch("subscriber", "a")), "g: 2 subscriber(s) from id 5 on a"),
-        (Launched(launch("broker", "host-a")), "g: a broker on a (host-a)"),
+        (Launched(launch("server", "host-a")), "g: a server on a (host-a)"),
         (Present(4, 0.25), "4 clients after 0.250 s"),
         (Evicted("g", {1, 2, 3, 7}, "did not answer"), "g: ids 1–3, 7 did not answer"),
         (LaunchedElsewhere({7}), "ids 7: not replaced by their groups, launched in others"),
@@ -151,7 +151,7 @@ def test_what_happened_is_said_in_one_line(event: Event, text: str) -> None:
         (RateMissed(9e4, 8.5e4), "the publisher missed the requested rate of 90,000/s, it reached 85,000/s"),
         (RateMissed(9e4, None, 3), "in some of 3 repeats the publisher missed the requested rate of 90,000/s on average"),  # noqa: E501
         (StoppedEarly("no memory"), "the publisher stopped early: no memory"),
-        (SendsRefused(7), "7 messages were refused by the broker or the library"),
+        (SendsRefused(7), "7 messages were refused by a server or the library"),
         (HostBusy(99.6), "a host had no CPU left (100 % of all cores)"),
         (FewReceived(5), "the receive rate is of 5 subscribers only: the others got fewer than two batches"),
         (SearchRemark("slow", "still rising"), "slow: still rising"),

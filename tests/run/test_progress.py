@@ -32,7 +32,7 @@ def test_steps_and_warnings_are_lines_without_secrets() -> None:
     begins, first, second = stream.getvalue().splitlines()
     assert begins == "begins: now"
     assert first.startswith("step 1: 3 clients, 100/s")
-    assert second == "warning: step 1: 6 clients, 100/s: FAILED: *** was refused"
+    assert second == "warning: step 1: 6 clients, 100/s, batch 100: FAILED: *** was refused"
 
 
 @pytest.mark.parametrize("gone", ["a full disk", "a closed pipe", "a closed terminal"])

@@ -5,21 +5,16 @@
 #include <random>
 
 namespace hydra {
-namespace {
 
-// Longer than the window in which compressors look for what came before, at the levels that Kafka uses.
-constexpr std::uint64_t kRandomBytes = 4 * 1024 * 1024;
-
-}  // namespace
-
-void PayloadBlock::set(Payload payload, std::uint64_t message_size, std::uint64_t at_least) {
+void PayloadBlock::set(Payload payload, std::uint64_t message_size, std::uint64_t at_least,
+                       std::uint64_t random_bytes) {
     if (payload == payload_ && message_size == message_size_ && at_least == at_least_) {
         return;
     }
     payload_ = payload;
     message_size_ = message_size;
     at_least_ = at_least;
-    const std::uint64_t wished = payload == Payload::random ? kRandomBytes / message_size : 0;
+    const std::uint64_t wished = payload == Payload::random ? random_bytes / message_size : 0;
     messages_ = std::max(at_least, wished);
     place_ = 0;
     bytes_ = std::vector<char>(messages_ * message_size);

@@ -13,8 +13,9 @@ namespace hydra {
 // compressed as long as a batch is shorter than the block.
 class PayloadBlock {
   public:
-    // Makes the block anew where something has changed. It holds `at_least` messages.
-    void set(Payload payload, std::uint64_t message_size, std::uint64_t at_least);
+    // Makes the block anew where something has changed. It holds `at_least` messages, and random ones for
+    // about so many bytes.
+    void set(Payload payload, std::uint64_t message_size, std::uint64_t at_least, std::uint64_t random_bytes);
 
     // Room for `count` messages (at most `at_least`), one behind the other, to write their headers into.
     char* next(std::uint64_t count);

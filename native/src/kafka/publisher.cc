@@ -19,6 +19,8 @@ constexpr std::int64_t kProbeFlushNs = 50 * kMillisecondNs;
 // cache.
 constexpr std::uint64_t kMostOffered = 64;
 constexpr std::uint64_t kMostOfferedBytes = 16 * 1024;
+// As long as a batch is at most, if it is not set up otherwise: a compressor finds nothing again.
+constexpr std::uint64_t kRandomBytes = 1024 * 1024;
 
 std::string with_complaint(const std::string& what, const std::string& complaint) {
     return complaint.empty() ? what : what + " (" + complaint + ")";
@@ -109,7 +111,7 @@ void KafkaPublisher::learn_partitions(const std::string& name) {
 void KafkaPublisher::set_messages(const Settings& settings) {
     message_size_ = settings.message_size;
     const std::uint64_t count = std::clamp<std::uint64_t>(kMostOfferedBytes / message_size_, 1, kMostOffered);
-    payload_.set(settings.payload, message_size_, count);
+    payload_.set(settings.payload, message_size_, count, kRandomBytes);
     offered_ = std::vector<rd_kafka_message_t>(count);
     for (rd_kafka_message_t& message : offered_) {
         message.len = message_size_;

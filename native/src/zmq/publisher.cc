@@ -22,6 +22,9 @@ constexpr std::int64_t kRebindEveryNs = 5 * kMillisecondNs;
 // while a send may still return EAGAIN, so there is nothing better to wait for.
 constexpr int kSendTimeoutMs = 10;
 
+// Nothing compresses what follows each other, so it need not be longer than what stays in the cache.
+constexpr std::uint64_t kRandomBytes = 32 * 1024;
+
 std::string first_port() {
     const std::string ports = variable("HYDRA_PORTS");
     const std::string first = ports.substr(0, ports.find(','));
@@ -45,7 +48,8 @@ std::string ZmqPublisher::configure(const Configure& command) {
         open();
     }
     random_ = command.settings.payload == Payload::random;
-    payload_.set(command.settings.payload, random_ ? command.settings.message_size : kHeaderBytes, 1);
+    payload_.set(command.settings.payload, random_ ? command.settings.message_size : kHeaderBytes, 1,
+                 kRandomBytes);
     return endpoint_;
 }
 

@@ -1,0 +1,30 @@
+"""What generic code needs of a system: what it is (``SystemSpec``), and what it does for a run (``System``)."""
+
+from hydra.columns.column import Column, ReportColumn
+from hydra.system.running import (
+    Program,
+    ServerCluster,
+    Servers,
+    System,
+    Waiting,
+    programs,
+    wait_alone,
+)
+from hydra.system.specification import Footprint, Reference, Refusal, ServerFootprint, SystemSpec
+
+__all__ = [
+    "Column",
+    "Footprint",
+    "Program",
+    "Reference",
+    "Refusal",
+    "ReportColumn",
+    "ServerCluster",
+    "ServerFootprint",
+    "Servers",
+    "System",
+    "SystemSpec",
+    "Waiting",
+    "programs",
+    "wait_alone",
+]
