@@ -26,10 +26,11 @@ N = 5000
 
 
 def told(epoch: int, bootstrap: str, topic: str, offsets: dict[int, int], **settings: Any) -> Configure:
-    system = {"bootstrap": bootstrap, "topic": topic, "offsets": offsets}
-    shared = {name: settings.pop(name) for name in ("rate", "message_size") if name in settings}
-    settings_ = SharedSettings(burst=100, **shared)
-    return Configure(epoch=epoch, settings=settings_, publishers=[], probe=False, system={**system, **settings})
+    names = ("rate", "message_size")
+    shared = SharedSettings(burst=100, **{name: settings[name] for name in names if name in settings})
+    system = {name: value for name, value in settings.items() if name not in names}
+    system |= {"bootstrap": bootstrap, "topic": topic, "offsets": offsets}
+    return Configure(epoch=epoch, settings=shared, publishers=[], probe=False, system=system)
 
 
 def messages(epoch: int, first: int, count: int, size: int = 24) -> list[bytes]:
