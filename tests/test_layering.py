@@ -69,7 +69,8 @@ NAMES = {
 }
 """What is named in one room only, in code and in comments."""
 
-SYSTEMS = re.compile("kafka|zmq|topic|bootstrap", re.IGNORECASE)
+_SYSTEMS = [room.removeprefix("hydra.").removesuffix("test") for room in ROOMS if room.endswith("test")]
+SYSTEMS = re.compile("|".join([*_SYSTEMS, "topic", "bootstrap"]), re.IGNORECASE)
 """Words of systems, which stand in no room but theirs: neither in code nor in comments."""
 
 CHANNEL = {

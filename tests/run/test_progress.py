@@ -14,7 +14,7 @@ from hydra.events.happened import SystemFact
 from hydra.model import Settings, StepPlan, StepResult
 from hydra.run.progress import Observer
 
-PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=1.0)
+PLAN = StepPlan(clients=3, settings=Settings(rate=100.0, burst=100), duration_s=1.0)
 
 
 def watch(observer: Observer) -> None:
