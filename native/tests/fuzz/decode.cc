@@ -1,6 +1,8 @@
 // Whatever comes from the control socket: it is a message or a ProtocolError, never anything else.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <string_view>
 
 #include "common/protocol.h"
@@ -9,9 +11,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
         const auto message = hydra::decode({reinterpret_cast<const char*>(data), size});
         // What was let through keeps its promises.
+        const hydra::Ids ids = std::visit([](const auto& it) { return it.ids; }, message);
+        if (ids.size() > hydra::kMaxIds ||
+            std::ranges::adjacent_find(ids, std::greater_equal()) != ids.end()) {
+            std::abort();
+        }
         if (const auto* configure = std::get_if<hydra::Configure>(&message)) {
             const hydra::Settings& it = configure->settings;
-            if (it.msg_batch < 1 || it.message_size < 24 || it.sndhwm < 0 || (it.rate && !(*it.rate > 0))) {
+            if (it.burst < 1 || it.message_size < 24 || (it.rate && !(*it.rate > 0))) {
                 std::abort();
             }
         }
