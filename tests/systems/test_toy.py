@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,8 +16,21 @@ from hydra.results.store import RunStore
 from tests.integration.command import assert_all_arrived, hydra, table
 from tests.systems import toy_system
 
-METADATA = "Metadata-Version: 2.1\nName: toy-system\nVersion: 1.0\n"
-ENTRY_POINT = "[hydra.systems]\ntoy = toy_system:SPEC\n"
+PROJECT = """
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "toy-system"
+version = "1.0"
+
+[project.entry-points."hydra.systems"]
+toy = "toy_system:SPEC"
+
+[tool.setuptools]
+py-modules = ["toy_system"]
+"""
 SCENARIO = """
 system = "toy"
 client = "file"
@@ -33,15 +48,16 @@ password = "geheim"
 """
 
 
-@pytest.fixture
-def package(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder into which pip has installed the package."""
-    folder = tmp_path / "site"
-    information = folder / "toy_system-1.0.dist-info"
-    information.mkdir(parents=True)
-    (information / "METADATA").write_text(METADATA)
-    (information / "entry_points.txt").write_text(ENTRY_POINT)
-    (folder / "toy_system.py").write_text(Path(toy_system.__file__).read_text())
+    sources, folder = tmp_path_factory.mktemp("sources"), tmp_path_factory.mktemp("site")
+    (sources / "pyproject.toml").write_text(PROJECT)
+    (sources / "toy_system.py").write_text(Path(toy_system.__file__).read_text())
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--no-deps"]
+    where = ["--no-build-isolation", "--target", str(folder), str(sources)]
+    done = subprocess.run([*pip, *where], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     (folder / "scenarios").mkdir()
     (folder / "scenarios" / "toy.toml").write_text(SCENARIO)
     return folder
