@@ -10,10 +10,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NOW := $(shell date +%Y%m%d-%H%M%S)
 
 # What the native client is built from: a change builds and installs it anew.
-NATIVE := $(wildcard native/CMakeLists.txt native/src/*.cc native/src/*/*)
+NATIVE := $(wildcard native/CMakeLists.txt native/src/*.* native/src/*/*.* native/src/*/*/*.*)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint soak bench clean install java browser native-tests
+.PHONY: help demo test lint soak bench clean install java servers browser native-tests
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -22,7 +22,7 @@ help: ## List these commands
 	@echo
 	@echo "  Another interpreter: make PYTHON=python3.12 demo"
 
-demo: install java ## Two small scaling tables, really measured: ZMQ PUB/SUB and Kafka (about three minutes)
+demo: install servers ## Two small scaling tables, really measured: ZMQ PUB/SUB and Kafka (about three minutes)
 	$(BIN)/hydra zmqrate --clients 30,60 --step-seconds 0.5 --start-rate 8000 \
 		--search-steps 20 --set warmup_s=0.5 \
 		--out runs/demo-$(NOW)-zmqrate
@@ -30,25 +30,28 @@ demo: install java ## Two small scaling tables, really measured: ZMQ PUB/SUB and
 	$(BIN)/hydra kafka-batch --clients 10,30 --msg-batch 100,1000 --duration 2 \
 		--set warmup_s=0.5 --out runs/demo-$(NOW)-kafka-batch
 
-test: native-tests install java browser ## Lint, strict types, and all tests against the built package (tox)
+test: native-tests install servers browser ## Lint, strict types, and all tests against the built package (tox)
 	$(BIN)/tox run
 
 lint: install ## Lint and strict types only
 	$(BIN)/tox run -e lint,type
 
-soak: install java ## Fifty seeds of trouble at random moments, lossy control channels, every figure against witnesses (an hour)
+soak: install servers ## Fifty seeds of trouble at random moments, lossy control channels, every figure against witnesses (an hour)
 	HYDRA_SOAK_SEEDS=50 $(BIN)/tox run -e py -- -n 4 tests/integration/test_soak.py
 	HYDRA_SOAK_SEEDS=12 $(BIN)/tox run -e py -- tests/integration/test_lossy_channel.py
 	HYDRA_TRUTH=whole $(BIN)/tox run -e py -- tests/truth
 	HYDRA_SEARCHES=1000 $(BIN)/tox run -e py -- -n 2 tests/sweep/test_searched_rates.py
 
-bench: install java ## What Hydra's own clients cost, against bare loops
+bench: install servers ## What Hydra's own clients cost, against bare loops
 	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python "$$script"; echo; done
 
 install: $(STAMP) ## Hydra and tox in .venv, from this tree
 
 java: ## Java and Maven, if they are missing (the embedded Kafka broker)
 	@scripts/system-packages java
+
+servers: ## What the systems' own servers need, if it is missing: Java and Maven for Kafka, and others
+	@scripts/system-packages servers
 
 browser: ## Chromium, if it is missing (the tests of the report open it)
 	@scripts/system-packages browser

@@ -5,24 +5,12 @@
 #include "common/environment.h"
 #include "common/group.h"
 #include "common/options.h"
-#include "zmq/system.h"
-#ifdef HYDRA_WITH_KAFKA
-#include "kafka/system.h"
-#endif
+#include "systems.h"
 
 namespace {
 
-hydra::Systems offered_systems() {
-    hydra::Systems systems;
-    systems.push_back(std::make_unique<hydra::ZmqSystem>());
-#ifdef HYDRA_WITH_KAFKA
-    systems.push_back(std::make_unique<hydra::KafkaSystem>());
-#endif
-    return systems;
-}
-
 int run(int argc, char** argv) {
-    const hydra::Systems systems = offered_systems();
+    const hydra::Systems systems = hydra::offered_systems();
     const hydra::Options options = hydra::parse_options(argc, argv, systems);
     const hydra::Environment environment = hydra::read_environment();
     options.kind.system->check(options.kind.role);

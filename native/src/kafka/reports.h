@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kafka/ack_ledger.h"
+#include "common/ack_ledger.h"
 #include "kafka/errors.h"
 #include "kafka/handles.h"
 

@@ -1,4 +1,4 @@
-#include "kafka/ack_ledger.h"
+#include "common/ack_ledger.h"
 #include "vectors.h"
 
 using namespace hydra;

@@ -1,4 +1,4 @@
-#include "kafka/range_set.h"
+#include "common/range_set.h"
 
 #include <algorithm>
 

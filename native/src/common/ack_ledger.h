@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/messages/parts.h"
-#include "kafka/range_set.h"
+#include "common/range_set.h"
 
 namespace hydra {
 

@@ -3,7 +3,7 @@
 #include <random>
 #include <set>
 
-#include "kafka/range_set.h"
+#include "common/range_set.h"
 
 using namespace hydra;
 

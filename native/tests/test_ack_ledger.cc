@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "kafka/ack_ledger.h"
+#include "common/ack_ledger.h"
 
 using namespace hydra;
 
