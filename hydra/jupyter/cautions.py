@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hydra.events.event import Level, StoredEvent
-from hydra.events.happened import level_of, summary_of
+from hydra.events.kinds import level_of, summary_of
 from hydra.events.warnings import HydraWarning, RunEndedBadly, RunIncomplete
 from hydra.jupyter.recorded import Run
 from hydra.model import StepPlan, value_of

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
-from hydra.events.happened import SystemFact
+from hydra.events.runs import SystemFact
 from hydra.events.warnings import HydraWarning
 from hydra.jupyter.cautions import Caution, cautions
 from hydra.jupyter.recorded import Run

@@ -6,12 +6,11 @@ from typing import Final
 
 from hydra.columns.column import COUNT, REPEATS
 from hydra.columns.names import CLIENTS, GONE, LOSS_HIGH, LOSS_LOW, RATE_HELD, REASON, STATUS
-from hydra.events.warnings import (
+from hydra.events.row_warnings import (
     FateUnknown,
     FewerFigures,
     FewReceived,
     HostBusy,
-    HydraWarning,
     Lagged,
     Loss,
     LossBetween,
@@ -27,6 +26,7 @@ from hydra.events.warnings import (
     SubscribersGone,
     Undrained,
 )
+from hydra.events.warnings import HydraWarning
 from hydra.measure.loss import BACKLOG_S
 from hydra.measure.verdict import BUSY_HOST_PCT
 from hydra.model import Figure, Scenario

@@ -10,8 +10,8 @@ import msgspec
 
 from hydra.control.controller import Controller
 from hydra.errors import StepError
-from hydra.events.happened import StartUnacknowledged
 from hydra.events.journal import Journal
+from hydra.events.steps import StartUnacknowledged
 from hydra.events.words import named
 from hydra.model import Settings, SharedSettings, StepPlan, shared_of
 from hydra.run.asking import ANSWER_WITHIN_S, Asker

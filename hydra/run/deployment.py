@@ -13,8 +13,8 @@ from hydra.control.controller import Controller
 from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.control.roster import Exit
 from hydra.errors import ClusterError, ReadinessError
+from hydra.events.clients import ClientExit, Evicted, GroupExit, Launched, LaunchedElsewhere, Present, cause
 from hydra.events.event import Note
-from hydra.events.happened import ClientExit, Evicted, GroupExit, Launched, LaunchedElsewhere, Present, cause
 from hydra.events.words import named, ranges
 from hydra.model import ClusterSpec, Group, GroupEvent, Launch, Role, RoleSpec, Scenario
 from hydra.system import System

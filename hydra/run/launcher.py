@@ -14,7 +14,7 @@ from hydra.cluster.engine import Engine
 from hydra.cluster.resources import fits, need_of
 from hydra.cluster.splitting import split
 from hydra.errors import EXIT_INTERRUPTED, HydraError, RunDirectoryError
-from hydra.events.happened import Resumed, RunBegan
+from hydra.events.runs import Resumed, RunBegan
 from hydra.events.warnings import Interrupted
 from hydra.limits.machine import raise_soft_limits
 from hydra.model import Agent, ClusterSpec, RoleSpec, Scenario

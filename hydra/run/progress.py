@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from hydra.events.event import Event
-from hydra.events.happened import StepMeasured
+from hydra.events.steps import StepMeasured
 from hydra.events.warnings import HydraWarning, StepNotMeasured
 from hydra.events.words import describe, duration
 from hydra.model import StepPlan, StepResult

@@ -26,8 +26,9 @@ from hydra.errors import (
     ReadinessError,
     StepError,
 )
-from hydra.events.happened import Refused, Revived, RunDone, RunFailed, StepStored, SystemFact
 from hydra.events.journal import Journal
+from hydra.events.runs import Refused, Revived, RunDone, RunFailed, SystemFact
+from hydra.events.steps import StepStored
 from hydra.events.warnings import SubscribersFailed
 from hydra.limits import machine
 from hydra.limits.report import check_row

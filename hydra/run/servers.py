@@ -13,8 +13,9 @@ from hydra.cluster.engine import GONE, Engine, GroupEvents
 from hydra.control.controller import Controller
 from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.errors import ServerError
+from hydra.events.clients import Launched
 from hydra.events.event import Note
-from hydra.events.happened import Launched, ServerExit, ServersAgain, ServersUp
+from hydra.events.runs import ServerExit, ServersAgain, ServersUp
 from hydra.model import Group, GroupEvent, Launch, Scenario, ServerSpec
 from hydra.servers.background import Background
 from hydra.system import Program, ServerCluster

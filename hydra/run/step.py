@@ -10,8 +10,9 @@ from typing import Final
 
 from hydra.control.bounded import fit_unacknowledged
 from hydra.control.controller import Controller
-from hydra.events.happened import ClientError, PhasesTimed, WindowOpened
+from hydra.events.clients import ClientError
 from hydra.events.journal import Journal
+from hydra.events.steps import PhasesTimed, WindowOpened
 from hydra.model import DrainEnd, PublisherReport, StepPlan, SubscriberReport
 from hydra.run.asking import ANSWER_WITHIN_S, Asker
 from hydra.run.beginning import Beginner

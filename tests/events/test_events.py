@@ -6,18 +6,30 @@ import inspect
 
 import pytest
 
-from hydra.events import happened, warnings
+from hydra.events import clients, row_warnings, runs, steps, warnings
+from hydra.events.clients import ClientError, ClientExit, Evicted, GroupExit, Launched, LaunchedElsewhere, Present
 from hydra.events.event import Event, Level
-from hydra.events.happened import (
-    EVENTS,
-    ClientError,
-    ClientExit,
-    Evicted,
-    GroupExit,
-    Launched,
-    LaunchedElsewhere,
-    PhasesTimed,
-    Present,
+from hydra.events.journal import Journal
+from hydra.events.kinds import EVENTS, level_of, summary_of
+from hydra.events.row_warnings import (
+    FateUnknown,
+    FewerFigures,
+    FewReceived,
+    HostBusy,
+    Lagged,
+    Loss,
+    LossBetween,
+    RateMissed,
+    RowFailed,
+    RowRemark,
+    RowSkipped,
+    SearchRemark,
+    SendsRefused,
+    StoppedEarly,
+    SubscribersGone,
+    Undrained,
+)
+from hydra.events.runs import (
     Refused,
     Resumed,
     Revived,
@@ -27,40 +39,18 @@ from hydra.events.happened import (
     ServerExit,
     ServersAgain,
     ServersUp,
-    StartUnacknowledged,
-    StepMeasured,
-    StepStored,
     SystemFact,
-    WindowOpened,
-    level_of,
-    summary_of,
 )
-from hydra.events.journal import Journal
+from hydra.events.steps import PhasesTimed, StartUnacknowledged, StepMeasured, StepStored, WindowOpened
 from hydra.events.warnings import (
-    FateUnknown,
-    FewerFigures,
-    FewReceived,
-    HostBusy,
     HydraWarning,
     Interrupted,
-    Lagged,
     LeftBehind,
     LeftEarlier,
-    Loss,
-    LossBetween,
-    RateMissed,
-    RowFailed,
-    RowRemark,
-    RowSkipped,
     RunEndedBadly,
     RunIncomplete,
-    SearchRemark,
-    SendsRefused,
     StepNotMeasured,
-    StoppedEarly,
     SubscribersFailed,
-    SubscribersGone,
-    Undrained,
 )
 from hydra.model import Agent, Demand, Group, GroupEvent, Launch, Resources, Settings, StepPlan
 from hydra.wire.program import EXIT_STRANDED
@@ -170,7 +160,7 @@ def defined(module: object) -> set[type[Event]]:
 
 
 def test_every_kind_of_event_is_known_to_whoever_reads_it() -> None:
-    assert defined(happened) | {HydraWarning} == set(EVENTS)
+    assert defined(runs) | defined(clients) | defined(steps) | {HydraWarning} == set(EVENTS)
     assert {(level_of(event.kind), summary_of(event.kind)) for event in EVENTS} == {
         (event.level, event.summary) for event in EVENTS
     }
@@ -179,8 +169,9 @@ def test_every_kind_of_event_is_known_to_whoever_reads_it() -> None:
 
 
 def test_every_warning_matters() -> None:
-    assert {warning.kind for warning in defined(warnings)} == {HydraWarning.kind}
-    assert all(warning.level != Level.ROUTINE for warning in defined(warnings))
+    every = defined(warnings) | defined(row_warnings)
+    assert {warning.kind for warning in every} == {HydraWarning.kind}
+    assert all(warning.level != Level.ROUTINE for warning in every)
     gravest: dict[Level, set[type[HydraWarning]]] = {
         Level.FAIL: {RunIncomplete, RunEndedBadly, RowSkipped, RowFailed},
         Level.LOSS: {Loss, LossBetween},

@@ -17,8 +17,8 @@ from hydra.cluster.engine import GroupEvents
 from hydra.cluster.local.engine import LocalEngine
 from hydra.control.controller import Controller
 from hydra.errors import ClusterError, ReadinessError
+from hydra.events.clients import ClientExit, Evicted
 from hydra.events.event import Event
-from hydra.events.happened import ClientExit, Evicted
 from hydra.run.deployment import Deployment
 from hydra.wire.program import EXIT_STRANDED
 from tests.faults.faulty import FaultyZmq, cluster, scenario

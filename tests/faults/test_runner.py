@@ -17,8 +17,10 @@ import pytest
 
 from hydra.cluster.local.engine import LocalEngine
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, ServerError
+from hydra.events.clients import ClientExit, Evicted, GroupExit
 from hydra.events.event import Event, StoredEvent
-from hydra.events.happened import ClientExit, Evicted, GroupExit, PhasesTimed, RunFailed, WindowOpened
+from hydra.events.runs import RunFailed
+from hydra.events.steps import PhasesTimed, WindowOpened
 from hydra.jupyter.cautions import cautions
 from hydra.jupyter.recorded import load
 from hydra.limits.needs import needs

@@ -8,7 +8,9 @@ import psutil
 import pytest
 
 from hydra.errors import MissingDependencyError
-from hydra.events.happened import Launched, ServersUp, WindowOpened
+from hydra.events.clients import Launched
+from hydra.events.runs import ServersUp
+from hydra.events.steps import WindowOpened
 from hydra.kafkatest.jars import fetch, find_java
 from tests.integration.command import (
     Background,

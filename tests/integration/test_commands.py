@@ -10,7 +10,7 @@ import zmq
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from hydra.events.happened import PhasesTimed
+from hydra.events.steps import PhasesTimed
 from hydra.results.store import RunStore
 from tests.integration.command import assert_all_arrived, hydra, steps, table
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.events.happened import WindowOpened
+from hydra.events.steps import WindowOpened
 from tests.integration.command import background, events, gone, hydra, steps, table, wait_until
 
 pytestmark = pytest.mark.processes

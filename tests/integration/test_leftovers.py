@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.events.happened import WindowOpened
+from hydra.events.steps import WindowOpened
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
 from hydra.servers.ports import free_ports

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hydra.events.happened import PhasesTimed, Present, StepStored
+from hydra.events.clients import Present
+from hydra.events.steps import PhasesTimed, StepStored
 from hydra.results.store import RunStore
 from tests.integration.command import assert_all_arrived, hydra, table
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.events.happened import WindowOpened
+from hydra.events.steps import WindowOpened
 from hydra.kafkatest.broker import EmbeddedBroker
 from tests.integration.command import Hydra, background, events, gone, hydra, steps, table, wait_until
 

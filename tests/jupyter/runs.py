@@ -12,7 +12,9 @@ from typing import Any
 
 import msgspec
 
-from hydra.events.happened import PhasesTimed, Present, StepStored, SystemFact, WindowOpened
+from hydra.events.clients import Present
+from hydra.events.runs import SystemFact
+from hydra.events.steps import PhasesTimed, StepStored, WindowOpened
 from hydra.measure.figures import Observation, figures, merged
 from hydra.model import (
     Agent,

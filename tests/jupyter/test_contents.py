@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import EXIT_USAGE, RunDirectoryError
-from hydra.events.happened import ClientError, ClientExit, Refused, SystemFact
+from hydra.events.clients import ClientError, ClientExit
+from hydra.events.runs import Refused, SystemFact
 from hydra.jupyter import markup, plots, recorded
 from hydra.jupyter.cautions import cautions
 from hydra.model import SearchSpec, StepPlan

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import MissingDependencyError
-from hydra.events.happened import Launched, ServersUp
+from hydra.events.clients import Launched
+from hydra.events.runs import ServersUp
 from hydra.kafkatest.folders import cache_folder
 from hydra.kafkatest.jars import fetch, find_java
 from tests.integration.command import assert_all_arrived, events, hydra, table

@@ -13,7 +13,8 @@ import pytest
 
 import hydra as hydra_package
 from hydra.config import conf_dir
-from hydra.events.happened import GroupExit, Launched, WindowOpened
+from hydra.events.clients import GroupExit, Launched
+from hydra.events.steps import WindowOpened
 from hydra.results.store import RunStore
 from tests.integration.command import (
     Background,

@@ -16,7 +16,8 @@ import pytest
 from hydra.columns.column import Column, ReportColumn
 from hydra.columns.step import SystemColumns
 from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
-from hydra.events.happened import ClientError, SystemFact
+from hydra.events.clients import ClientError
+from hydra.events.runs import SystemFact
 from hydra.measure.figures import Observation, figures, merged
 from hydra.measure.resources import HostSample
 from hydra.model import Cohort, LedgerCounts, Settings, StepPlan, StepResult

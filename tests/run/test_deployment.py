@@ -13,8 +13,8 @@ from hydra.cluster.engine import GroupEvents
 from hydra.config import load_cluster, load_scenario
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
+from hydra.events.clients import ClientExit
 from hydra.events.event import Event
-from hydra.events.happened import ClientExit
 from hydra.model import Agent, Group, GroupEvent, Launch, Resources, RoleSpec
 from hydra.run.deployment import Deployment
 from hydra.system import Program, System

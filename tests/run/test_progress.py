@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.events.happened import SystemFact
+from hydra.events.runs import SystemFact
 from hydra.model import Settings, StepPlan, StepResult
 from hydra.run.progress import Observer
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hydra.cli import cli
 from hydra.config import load_cluster, load_scenario
 from hydra.errors import ConfigError, UsageError
-from hydra.events.happened import ClientError
+from hydra.events.clients import ClientError
 from hydra.kafkatest.commands import kafka_fixed
 from hydra.kafkatest.settings import spec_of
 from hydra.model import Scenario

@@ -13,8 +13,9 @@ from hydra.cluster.splitting import split
 from hydra.config import load_cluster, load_scenario, scenarios
 from hydra.control.controller import Controller
 from hydra.errors import PlacementError, ServerError
+from hydra.events.clients import Launched
 from hydra.events.event import Event
-from hydra.events.happened import Launched, ServerExit
+from hydra.events.runs import ServerExit
 from hydra.model import Agent, Group, GroupEvent, GroupState, Launch, Resources, ServerSpec
 from hydra.run.launcher import roles_on
 from hydra.run.servers import FIRST_ID, STARTS, DeployedServers, required

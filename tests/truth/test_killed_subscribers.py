@@ -12,7 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
-from hydra.events.happened import ClientExit, WindowOpened
+from hydra.events.clients import ClientExit
+from hydra.events.steps import WindowOpened
 from hydra.results.store import RunStore
 from tests.integration.command import Background, background, events, wait_until
 from tests.truth.scale import cases

@@ -1,0 +1,256 @@
+"""Everything that has to be known before the figures of a row are believed, each with what to do about it.
+
+A warning says nothing of which row it is: where it is shown, the row stands beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hydra.events.event import Level
+from hydra.events.warnings import GO_ON, HydraWarning
+
+_NAMED: Final = 4
+"""Columns that a warning names, of those with fewer figures than repeats."""
+
+# --- of a row: what is missing ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RowSkipped(HydraWarning):
+    """A row that was not tried."""
+
+    level = Level.FAIL
+    reason: str
+
+    @property
+    def text(self) -> str:
+        return f"SKIPPED: {self.reason or 'no reason was given'}"
+
+
+@dataclass(frozen=True, slots=True)
+class RowFailed(HydraWarning):
+    """A row that could not be measured."""
+
+    level = Level.FAIL
+    remedy = f"{GO_ON}: its failed steps are measured again"
+    reason: str
+
+    @property
+    def text(self) -> str:
+        return f"FAILED: {self.reason or 'no reason was given'}"
+
+
+@dataclass(frozen=True, slots=True)
+class RowPartial(HydraWarning):
+    """A row whose steps are not all there."""
+
+    remedy = GO_ON
+
+    @property
+    def text(self) -> str:
+        return "not finished: the run ended before its last step"
+
+
+@dataclass(frozen=True, slots=True)
+class RowRemark(HydraWarning):
+    """What the sweep says of a row that it has figures for."""
+
+    reason: str
+
+    @property
+    def text(self) -> str:
+        return self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class FewerFigures(HydraWarning):
+    """Columns that only some of the repeats have a figure for."""
+
+    count: object
+    repeats: object
+    columns: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        others = f" and {len(self.columns) - _NAMED} other columns" if len(self.columns) > _NAMED else ""
+        names = ", ".join(self.columns[:_NAMED])
+        return f"only {self.count} of {self.repeats} repeats have a figure for {names}{others}"
+
+
+# --- of a row: lost and late messages --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LossBetween(HydraWarning):
+    """Loss (%) that is known as an interval only."""
+
+    level = Level.LOSS
+    low_pct: float
+    high_pct: float
+
+    @property
+    def text(self) -> str:
+        return (
+            f"LOSS: {self.low_pct:.6g} to {self.high_pct:.6g} %, and what was received is not known better: a "
+            "publisher had so many messages without an acknowledgement that it joined their ranges"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Loss(HydraWarning):
+    """Messages that were lost; ``with_waiting``: an earlier version counted those that still waited among them."""
+
+    level = Level.LOSS
+    pct: float
+    with_waiting: bool = False
+
+    @property
+    def text(self) -> str:
+        waiting = " or were still waiting when the drain ended" if self.with_waiting else ""
+        return f"LOSS: {self.pct:.6g} % of the messages never arrived{waiting}"
+
+
+@dataclass(frozen=True, slots=True)
+class Undrained(HydraWarning):
+    """Messages that a server still kept for the subscribers when the drain ended."""
+
+    remedy = "raise drain_max_s to receive them as well"
+    messages: float
+
+    @property
+    def text(self) -> str:
+        return f"{self.messages:,.0f} messages were still waiting when the drain ended; they are not lost"
+
+
+@dataclass(frozen=True, slots=True)
+class FateUnknown(HydraWarning):
+    """Messages that may have been on their way when the drain had to end."""
+
+    remedy = "raise drain_max_s"
+    messages: float
+
+    @property
+    def text(self) -> str:
+        return f"nobody knows what became of {self.messages:,.0f} messages: they had not come when the drain had to end"
+
+
+@dataclass(frozen=True, slots=True)
+class Lagged(HydraWarning):
+    """Subscribers that received less than was sent, and yet lost nothing; ``share`` of what was due."""
+
+    messages: float
+    share: float
+    behind_s: float
+
+    @property
+    def text(self) -> str:
+        return (
+            f"consumers lagged: at the end of the window {self.messages:,.0f} messages ({100 * self.share:.3g} % of "
+            f"what was due, about {self.behind_s:.2g} s) were still to come"
+        )
+
+
+# --- of a row: clients and hosts -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SubscribersGone(HydraWarning):
+    """Subscribers that told nothing of what they received."""
+
+    remedy = "how each of them ended is among the events of run.db"
+    gone: str
+
+    @property
+    def text(self) -> str:
+        return f"subscribers that failed without an account: {self.gone}"
+
+
+@dataclass(frozen=True, slots=True)
+class RateMissed(HydraWarning):
+    """A publisher that sent less than it was asked to; ``repeats`` is None for a single step."""
+
+    remedy = "ask for a lower rate, or measure with a faster publisher"
+    requested_pps: float
+    reached_pps: float | None
+    repeats: object = None
+
+    @property
+    def text(self) -> str:
+        reached = "" if self.reached_pps is None else f", it reached {self.reached_pps:,.0f}/s"
+        missed = f"the publisher missed the requested rate of {self.requested_pps:,.0f}/s{reached}"
+        return missed if self.repeats is None else f"in some of {self.repeats} repeats {missed} on average"
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedEarly(HydraWarning):
+    """A publisher that could not go on until the end of the window."""
+
+    why: object
+
+    @property
+    def text(self) -> str:
+        return f"the publisher stopped early: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class SendsRefused(HydraWarning):
+    """Messages that were refused when they were sent."""
+
+    messages: float
+
+    @property
+    def text(self) -> str:
+        return f"{self.messages:g} messages were refused by a server or the library"
+
+
+@dataclass(frozen=True, slots=True)
+class HostBusy(HydraWarning):
+    """A host without CPU time to spare: it was measured rather than the system."""
+
+    remedy = "use fewer clients on this host, or more hosts"
+    mean_pct: float
+
+    @property
+    def text(self) -> str:
+        return f"a host had no CPU left ({self.mean_pct:.0f} % of all cores)"
+
+
+@dataclass(frozen=True, slots=True)
+class FewReceived(HydraWarning):
+    """Subscribers that got too little to have a receive rate."""
+
+    remedy = "measure for longer"
+    clients: float
+
+    @property
+    def text(self) -> str:
+        return f"the receive rate is of {self.clients:g} subscribers only: the others got fewer than two batches"
+
+
+# --- of a search -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRemark(HydraWarning):
+    """What a search says of its figure, or why it has none."""
+
+    search: str
+    remark: object
+
+    @property
+    def text(self) -> str:
+        return f"{self.search}: {self.remark}"
+
+
+@dataclass(frozen=True, slots=True)
+class SlowNotFelt(HydraWarning):
+    """Slow clients that never held anything up."""
+
+    remedy = "measure for longer, or make them slower"
+
+    @property
+    def text(self) -> str:
+        return "slow: the slow clients' buffers never filled, so they were not felt"

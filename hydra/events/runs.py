@@ -1,0 +1,148 @@
+"""What happens to a run as a whole and to its servers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hydra.events.event import Event, Level
+from hydra.events.words import duration
+
+
+@dataclass(frozen=True, slots=True)
+class RunBegan(Event):
+    """A run begins; ``expected_s`` is how long it takes if nothing is backlogged, ``bound_s`` at most."""
+
+    kind = "began"
+    scenario: str
+    out: str
+    expected_s: float
+    bound_s: float
+
+    @property
+    def text(self) -> str:
+        expected, bound = duration(self.expected_s), duration(self.bound_s)
+        return f"{self.scenario} into {self.out}: about {expected} if nothing is backlogged, {bound} at most"
+
+
+@dataclass(frozen=True, slots=True)
+class RunDone(Event):
+    """A run has measured all that it was to measure."""
+
+    kind = "done"
+    took_s: float
+    out: str
+
+    @property
+    def text(self) -> str:
+        return f"done in {duration(self.took_s)}: {self.out}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFailed(Event):
+    """A run could not go on. The report says so at its top, so that it is routine among the events."""
+
+    kind = "failed"
+    error: str
+
+    @property
+    def text(self) -> str:
+        return self.error
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed(Event):
+    """A run goes on after ``steps`` steps; ``again`` failed ones of them are measured again."""
+
+    kind = "resumed"
+    level = Level.NOTE
+    summary = "the run was resumed"
+    steps: int
+    again: int
+
+    @property
+    def text(self) -> str:
+        return f"after {self.steps} steps, {self.again} failed ones of which are measured again"
+
+
+@dataclass(frozen=True, slots=True)
+class SystemFact(Event):
+    """Something about the system under test that is known only once it runs."""
+
+    kind = "fact"
+    name: str
+    value: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}: {self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(Event):
+    """Frames that the controller refused for one reason."""
+
+    kind = "refused"
+    level = Level.NOTE
+    summary = "peers and messages that the controller refused"
+    reason: str
+    count: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.count} × {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Revived(Event):
+    """The system under test had failed and is brought up again."""
+
+    kind = "revive"
+    level = Level.NOTE
+    summary = "the system under test was brought up again"
+    failure: str
+
+    @property
+    def text(self) -> str:
+        return self.failure
+
+
+@dataclass(frozen=True, slots=True)
+class ServersUp(Event):
+    """The servers that run as groups answer as one."""
+
+    kind = "servers"
+    count: int
+    address: str
+    took_s: float
+
+    @property
+    def text(self) -> str:
+        return f"{self.count} at {self.address} after {self.took_s:.3f} s"
+
+
+@dataclass(frozen=True, slots=True)
+class ServersAgain(Event):
+    """A server was lost while they came up: all are brought up once more."""
+
+    kind = "servers_again"
+    level = Level.NOTE
+    summary = "servers that were lost while they came up; all were brought up once more"
+    why: str
+
+    @property
+    def text(self) -> str:
+        return self.why
+
+
+@dataclass(frozen=True, slots=True)
+class ServerExit(Event):
+    """A server ended, or said that it cannot go on."""
+
+    kind = "server_exit"
+    level = Level.NOTE
+    summary = "servers that ended in mid-run"
+    why: str
+
+    @property
+    def text(self) -> str:
+        return self.why

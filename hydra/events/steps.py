@@ -1,0 +1,84 @@
+"""What happens in a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from hydra.events.event import Event, Level
+from hydra.events.words import describe, named, number
+from hydra.model import Figure, StepPlan
+
+
+@dataclass(frozen=True, slots=True)
+class StartUnacknowledged(Event):
+    """Clients had not acknowledged a step's start in time: the step begins anew under the next epoch."""
+
+    kind = "start"
+    level = Level.NOTE
+    summary = "steps that were begun anew, because clients had not acknowledged the start in time"
+    epoch: int
+    missing: Set[int]
+
+    @property
+    def text(self) -> str:
+        return f"epoch {self.epoch}: not acknowledged in time by {named(self.missing)}"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowOpened(Event):
+    """Everybody knows when a step's window begins."""
+
+    kind = "window"
+    epoch: int
+
+    @property
+    def text(self) -> str:
+        return f"epoch {self.epoch} runs"
+
+
+@dataclass(frozen=True, slots=True)
+class PhasesTimed(Event):
+    """How long each part of a step took, in the order of their ends."""
+
+    kind = "phases"
+    epoch: int
+    took_s: Sequence[tuple[str, float]]
+
+    @property
+    def text(self) -> str:
+        return f"epoch {self.epoch}: " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in self.took_s)
+
+
+@dataclass(frozen=True, slots=True)
+class StepStored(Event):
+    """A step's figures were computed and committed."""
+
+    kind = "stored"
+    epoch: int
+    took_s: float
+
+    @property
+    def text(self) -> str:
+        return f"epoch {self.epoch}: {self.took_s:.3f} s"
+
+
+@dataclass(frozen=True, slots=True)
+class StepMeasured(Event):
+    """A step is done; ``number`` counts the steps of this command from 1."""
+
+    kind = "step"
+    number: int
+    plan: StepPlan
+    figures: Mapping[str, Figure]
+
+    @property
+    def text(self) -> str:
+        shown = (
+            ("Tx", "avg_tx_rate_pps", "/s"),
+            ("Rx", "avg_rx_rate_pps", "/s"),
+            ("aggregate", "aggregate_pps", "/s"),
+            ("loss", "client_loss_pct", " %"),
+        )
+        told = ", ".join(f"{name} {number(self.figures.get(column))}{unit}" for name, column, unit in shown)
+        return f"step {self.number}: {describe(self.plan)}: {told}"
