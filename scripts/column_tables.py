@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of columns in ``docs/measurements.md`` anew, from the records in ``hydra/columns``."""
+"""Writes the tables of columns in ``docs/`` anew, from their records: what all have, and what each system adds."""
 
 from __future__ import annotations
 
@@ -13,14 +13,29 @@ from hydra.columns import Column
 from hydra.columns.searched import FAILED, LENGTH, beside, published
 from hydra.columns.step import BATCH, PUBLISHED, step_columns
 from hydra.model import SearchSeries, SearchSpec
+from hydra.system import SystemSpec
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "measurements.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 SERIES: tuple[SearchSeries, ...] = ("max_rate", "nodrop", "loss", "reconnecting", "slow")
 _PART = re.compile(r"(<!-- columns: (\w+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 
 
-def parts() -> Mapping[str, Iterable[Column]]:
-    """The columns of each table of the page, by its name there."""
+def pages() -> Mapping[Path, Mapping[str, Iterable[Column]]]:
+    """The columns of each table, by its name, of each page: a system that adds some has them on a page of its own."""
+    own = {spec.name: [*([] if spec.batch == BATCH else [spec.batch]), *spec.columns] for spec in systems()}
+    return {
+        DOCS / "measurements.md": generic(),
+        **{DOCS / f"{name}.md": {name: columns} for name, columns in own.items() if columns},
+    }
+
+
+def systems() -> list[SystemSpec]:
+    """Those of Hydra's own."""
+    return [spec for spec in plugins.systems().values() if (DOCS / f"{spec.name}.md").exists()]
+
+
+def generic() -> Mapping[str, Iterable[Column]]:
+    """The columns of every system's rows, by the name of their table."""
     names = {column.name for column in PUBLISHED}
     every = {column.name: column for series in SERIES for column in beside("<series>", series)}
     return {
@@ -39,29 +54,18 @@ def table(columns: Iterable[Column]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def of_systems() -> str:
-    """A table of what each system adds."""
-    lines = ["| of | in `table.csv` | unit | definition | repeated |", "|---|---|---|---|---|"]
-    lines += [
-        f"| {spec.title} | `{column.name}` | {column.unit} | {column.help} | {column.repeats} |"
-        for spec in plugins.systems().values()
-        for column in (*([] if spec.batch == BATCH else [spec.batch]), *spec.columns)
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def renewed(page: str) -> str:
+def renewed(page: str, parts: Mapping[str, Iterable[Column]]) -> str:
     """The page with its tables made anew.
 
     Raises:
         ValueError: it has not each of them once.
     """
-    tables = {name: table(columns) for name, columns in parts().items()}
-    tables["systems"] = of_systems()
+    tables = {name: table(columns) for name, columns in parts.items()}
     if sorted(found[1] for found in _PART.findall(page)) != sorted(tables):
         raise ValueError(f"the page must have each of {', '.join(tables)} once")
     return _PART.sub(lambda part: part[1] + tables[part[2]] + part[3], page)
 
 
 if __name__ == "__main__":
-    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for path, parts in pages().items():
+        path.write_text(renewed(path.read_text(encoding="utf-8"), parts), encoding="utf-8")

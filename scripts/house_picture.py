@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Draws the picture of the rooms in ``docs/architecture.md`` anew, from the imports in ``hydra/``.
 
-A room is a package or a module right under ``hydra/``. An arrow says that one uses the other; what follows from other
-arrows is left out, and so are the nouns, which everybody uses.
+A room is a package or a module right under ``hydra/``; those of systems, which have a ``spec.py``, are drawn as one. An
+arrow says that one uses the other; what follows from other arrows is left out, and so are the nouns, which everybody
+uses.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
 NOUNS = {"model", "errors"}
+SYSTEMS = "systems"
 _PART = re.compile(r"(<!-- picture -->\n).*?(<!-- end -->\n)", re.DOTALL)
 
 Graph = Mapping[str, set[str]]
@@ -23,11 +25,13 @@ Graph = Mapping[str, set[str]]
 
 def rooms(house: Path) -> dict[str, set[str]]:
     """The rooms of a package and what each of them uses, without the nouns."""
+    own = {spec.parent.name: SYSTEMS for spec in house.glob("*/spec.py")}
     uses: dict[str, set[str]] = {}
     for path in sorted(house.rglob("*.py")):
         room = path.relative_to(house).parts[0].removesuffix(".py")
         if room != "__init__":
-            uses.setdefault(room, set()).update(_used(ast.parse(path.read_text(encoding="utf-8")), house.name))
+            used = _used(ast.parse(path.read_text(encoding="utf-8")), house.name)
+            uses.setdefault(own.get(room, room), set()).update(own.get(name, name) for name in used)
     known = uses.keys() - NOUNS
     return {room: (used & known) - {room} for room, used in uses.items() if room in known}
 

@@ -22,7 +22,10 @@ def test_a_room_is_a_package_or_a_module_and_uses_what_it_imports(tmp_path: Path
     (house / "model.py").write_text("")
     (house / "cellar.py").write_text("import house.model\nimport os")
     (house / "attic" / "box.py").write_text("from house import cellar\ndef f():\n    from house.attic import lid")
-    assert SCRIPT["rooms"](house) == {"attic": {"cellar"}, "cellar": set()}
+    for system in ("here", "there"):
+        (house / system).mkdir()
+        (house / system / "spec.py").write_text("from house.attic import box")
+    assert SCRIPT["rooms"](house) == {"attic": {"cellar"}, "cellar": set(), "systems": {"attic"}}
 
 
 @pytest.mark.parametrize(
