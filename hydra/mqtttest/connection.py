@@ -1,0 +1,210 @@
+"""One connection of paho-mqtt, driven by its owner: no thread and no loop of the library's own."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import paho.mqtt.client as mqtt
+from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+if TYPE_CHECKING:
+    from paho.mqtt.enums import MQTTErrorCode
+    from paho.mqtt.reasoncodes import ReasonCode
+
+    from hydra.mqtttest.step import MqttStep
+
+CONNECT_TIMEOUT_S: Final = 10.0
+SESSION_KEPT_S: Final = 3600
+"""For how long the server keeps the session of a client that is away, where MQTT 5 can say so."""
+_MISC_EVERY_S: Final = 1.0
+_FAILURE: Final = 0x80
+"""Reason codes from here on are refusals."""
+
+
+class Connection:
+    """A session with a server.
+
+    Arguments:
+        name: the client id.
+        step: where the server is, and how to speak to it.
+        on_message: takes every message that arrives; called from :meth:`read` only.
+        on_answer: takes the message id of every answered message, and whether the server refused it.
+        timeout_s: how long the server may take for an answer.
+
+    Raises:
+        OSError: the server cannot be reached, or refuses us.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        step: MqttStep,
+        *,
+        on_message: Callable[[mqtt.MQTTMessage], None] | None = None,
+        on_answer: Callable[[int, bool], None] | None = None,
+        timeout_s: float = CONNECT_TIMEOUT_S,
+    ) -> None:
+        self._step = step
+        self._timeout_s = timeout_s
+        self._is_5 = step.protocol == "5"
+        self._accepted: ReasonCode | None = None
+        self._granted: dict[int, Sequence[ReasonCode]] = {}
+        self._lost = ""
+        self._misc_at_s = 0.0
+        self._client = client = mqtt.Client(
+            CallbackAPIVersion.VERSION2,
+            name,
+            clean_session=None if self._is_5 else step.clean_session,
+            protocol=mqtt.MQTTv5 if self._is_5 else mqtt.MQTTv311,
+            reconnect_on_failure=False,
+        )
+        client.max_inflight_messages_set(step.max_inflight)
+        client.connect_timeout = timeout_s
+        if step.username:
+            client.username_pw_set(step.username, step.password or None)
+        client.on_connect = self._on_connect
+        client.on_disconnect = self._on_disconnect
+        client.on_subscribe = self._on_subscribe
+        if on_message is not None:
+            client.on_message = lambda _client, _data, message: on_message(message)
+        if on_answer is not None and step.qos > 0:
+            client.on_publish = lambda _client, _data, mid, code, _properties: on_answer(mid, code.value >= _FAILURE)
+        try:
+            self._connect()
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self) -> None:
+        step = self._step
+        further: dict[str, Any] = {}
+        if self._is_5:
+            properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+            properties.ReceiveMaximum = step.max_inflight
+            if not step.clean_session:
+                properties.SessionExpiryInterval = SESSION_KEPT_S
+            further = {"clean_start": step.clean_session, "properties": properties}
+        try:
+            self._client.connect(step.host, step.port, step.keepalive, **further)
+        except OSError as e:
+            raise OSError(f"no MQTT server answers at {step.host}:{step.port}: {e.strerror or e}") from None
+        connected = self._client.socket()
+        if not isinstance(connected, socket.socket):
+            raise OSError(f"the MQTT server at {step.host}:{step.port} closed the connection at once")
+        self.socket: socket.socket = connected
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._readable = select.poll()
+        self._readable.register(self.socket, select.POLLIN)
+        self.await_(lambda: self._accepted is not None, self._timeout_s, "to the connection")
+        if self._accepted is not None and self._accepted.is_failure:
+            raise OSError(f"the MQTT server at {step.host}:{step.port} refuses us: {self._accepted}")
+
+    @property
+    def lost(self) -> str:
+        """Why there is no connection any more, or ""."""
+        return self._lost
+
+    def subscribe(self, filters: Sequence[str], qos: int) -> None:
+        """Subscribes and waits until the server has agreed.
+
+        Raises:
+            OSError: it has not.
+        """
+        code, mid = self._client.subscribe([(one, qos) for one in filters])
+        if code != mqtt.MQTT_ERR_SUCCESS or mid is None:
+            raise OSError(f"cannot subscribe: {mqtt.error_string(code)}")
+        self.await_(lambda: mid in self._granted, self._timeout_s, "to a subscription")
+        for one, granted in zip(filters, self._granted.pop(mid), strict=True):
+            if granted.is_failure:
+                raise OSError(f"the MQTT server refuses the subscription of {one}: {granted}")
+
+    def publish(self, topic: str, payload: bytes, qos: int, *, retain: bool = False) -> int | None:
+        """Hands over one message; its message id, None if the connection is gone."""
+        # paho says "no connection" of a message that it keeps for the next one; there is none.
+        answer = self._client.publish(topic, payload, qos, retain)
+        if answer.rc == mqtt.MQTT_ERR_SUCCESS:
+            return answer.mid
+        self._lost = self._lost or mqtt.error_string(answer.rc)
+        return None
+
+    def unsent(self) -> bool:
+        """Whether something waits for the socket to take more."""
+        return self._client.want_write()
+
+    def write(self) -> None:
+        """Sends of what waits as much as the socket takes."""
+        if self._client.want_write():
+            self._judge(self._client.loop_write())
+
+    def read(self) -> bool:
+        """Takes one packet if one is there; returns at once. Whether there was something to read."""
+        if self._lost or not self._readable.poll(0):
+            self._misc()
+            return False
+        self._judge(self._client.loop_read())
+        return True
+
+    def wait(self, timeout_s: float, *, to_write: bool = False) -> None:
+        """Waits at most ``timeout_s`` for something to read, or for room to write; not at all where it is lost."""
+        if self._lost:
+            return
+        waiting = select.poll()
+        waiting.register(self.socket, select.POLLIN | (select.POLLOUT if to_write else 0))
+        waiting.poll(max(0.0, timeout_s * 1000))
+
+    def await_(self, condition: Callable[[], bool], timeout_s: float, what: str) -> None:
+        """Serves the connection until the condition holds.
+
+        Raises:
+            OSError: it does not in time, or the connection is lost before; the text says that ``what`` had no answer.
+        """
+        server = f"the MQTT server at {self._step.host}:{self._step.port}"
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            if self._lost:
+                raise OSError(f"{server} closed the connection: {self._lost}")
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                raise OSError(f"{server} gave no answer {what} in {timeout_s:g} s")
+            self.write()
+            if not self.read():
+                self.wait(left_s, to_write=self.unsent())
+
+    def close(self) -> None:
+        """Drops the connection at once; may be called twice."""
+        with contextlib.suppress(OSError, ValueError):
+            if not self._lost:
+                self._client.disconnect()
+        left = self._client.socket()
+        if left is not None:
+            left.close()
+        self._lost = self._lost or "it was closed"
+
+    def _misc(self) -> None:
+        """Pings where the connection was silent for too long."""
+        now_s = time.monotonic()
+        if now_s >= self._misc_at_s and not self._lost:
+            self._misc_at_s = now_s + _MISC_EVERY_S
+            self._judge(self._client.loop_misc())
+
+    def _judge(self, code: MQTTErrorCode) -> None:
+        if code not in (mqtt.MQTT_ERR_SUCCESS, mqtt.MQTT_ERR_AGAIN):
+            self._lost = self._lost or mqtt.error_string(code)
+
+    def _on_connect(self, _client: object, _data: object, _flags: object, code: ReasonCode, _more: object) -> None:
+        self._accepted = code
+
+    def _on_disconnect(self, _client: object, _data: object, _flags: object, code: ReasonCode, _more: object) -> None:
+        self._lost = self._lost or str(code)
+
+    def _on_subscribe(
+        self, _client: object, _data: object, mid: int, codes: Sequence[ReasonCode], _more: object
+    ) -> None:
+        self._granted[mid] = codes

@@ -1,0 +1,287 @@
+"""paho-mqtt clients: ``mqtt-pub`` and ``mqtt-sub``."""
+
+from __future__ import annotations
+
+import select
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+
+from hydra.client import group
+from hydra.client.acks import AckLedger
+from hydra.client.transport import Delivery, Kind
+from hydra.control.waiting import poll_ms
+from hydra.mqtttest.connection import Connection
+from hydra.mqtttest.step import MqttStep, client_id, filters, signals_of, step_of, topic_of
+
+if TYPE_CHECKING:
+    import paho.mqtt.client as mqtt
+
+    from hydra.control.client import ControlClient
+    from hydra.wire.messages import Configure
+
+FULL_WAIT_S: Final = 0.005
+FLUSH_STEP_S: Final = 0.005
+PROBE_FLUSH_S: Final = 0.05
+
+
+class Publisher:
+    """Publishes to one topic of its own, with at most ``max_inflight`` messages that wait for their answer."""
+
+    marks_end = True
+
+    def __init__(self, client: int) -> None:
+        self._client = client
+        self._connection: Connection | None = None
+        self._built_for: MqttStep | None = None
+        self._topic = self._signals = ""
+        self._qos = 0
+        self._retain = False
+        self._most = 0
+        self._waiting: dict[int, int] = {}
+        """Sequence by message id; -1 is a probe's or of a step before."""
+        self._good: list[int] = []
+        self._bad: list[int] = []
+        self._ledger = AckLedger()
+        self._last_ack_ns = 0
+
+    def configure(self, command: Configure) -> str:
+        """See transport.py. Whatever changes beside ``retain`` makes a new connection."""
+        step = step_of(command.system)
+        if self._connection is not None:
+            self._take_answers()
+        if self._connection is None or self._connection.lost or _connected_by(step) != self._built_for:
+            self.close()
+            self._waiting.clear()
+            self._connection = Connection(client_id(step, self._client), step, on_answer=self._on_answer)
+            self._built_for = _connected_by(step)
+        self._topic, self._signals = topic_of(step, self._client), signals_of(step, self._client)
+        self._qos, self._retain = step.qos, step.retain
+        self._most = step.max_inflight
+        self._waiting = dict.fromkeys(self._waiting, -1)
+        self._good.clear()
+        self._bad.clear()
+        self._ledger, self._last_ack_ns = AckLedger(), 0
+        return ""
+
+    def probe(self, message: bytes) -> None:
+        """See transport.py. Of the same QoS as the data, or the server could let one overtake the other."""
+        connection = self._opened()
+        if not connection.unsent() and len(self._waiting) < self._most:
+            mid = connection.publish(self._signals, message, self._qos)
+            if mid is not None and self._qos:
+                self._waiting[mid] = -1
+            if self._qos == 2:
+                self.flush(PROBE_FLUSH_S)  # subscribers are given it once the server has been answered
+
+    def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
+        """See transport.py."""
+        connection, count = self._opened(), 0
+        if connection.lost:
+            # What is under way has no answer and gets none: the report says so.
+            time.sleep(FULL_WAIT_S)
+            return 0
+        topic, qos, retain, waiting = self._topic, self._qos, self._retain, self._waiting
+        for message in messages:
+            if connection.unsent() or (qos and len(waiting) >= self._most):
+                if count == 0:
+                    connection.wait(FULL_WAIT_S, to_write=connection.unsent())
+                connection.write()
+                self._take_answers()
+                if connection.unsent() or (qos and len(waiting) >= self._most):
+                    break
+            mid = connection.publish(topic, message, qos, retain=retain)
+            if mid is None:
+                break
+            if qos:
+                waiting[mid] = first_sequence + count
+            self._ledger.accept(1)  # one at a time: the answers of the first may come before the last is sent
+            count += 1
+        return count
+
+    def poll(self) -> None:
+        """See transport.py."""
+        if self._connection is not None:
+            self._connection.write()
+            self._take_answers()
+
+    def flush(self, timeout_s: float) -> bool:
+        """See transport.py."""
+        connection, deadline = self._opened(), time.monotonic() + timeout_s
+        while True:
+            connection.write()
+            self._take_answers()
+            left_s = deadline - time.monotonic()
+            under_way = connection.unsent() or bool(self._waiting)
+            if not under_way or connection.lost or left_s <= 0:
+                return not under_way
+            connection.wait(min(left_s, FLUSH_STEP_S), to_write=connection.unsent())
+
+    def delivery(self) -> Delivery | None:
+        """See transport.py."""
+        if self._qos == 0:
+            return None
+        ledger = self._ledger
+        return Delivery(ledger.acknowledged, ledger.failed, ledger.pending, self._last_ack_ns, ledger.unacknowledged())
+
+    def report_system(self) -> dict[str, Any] | None:
+        """See transport.py. Why the connection was lost, if it was."""
+        return _account(self._connection)
+
+    def close(self) -> None:
+        """See transport.py. What waits for an answer is given up."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _opened(self) -> Connection:
+        if self._connection is None:
+            raise OSError("the publisher is not configured")
+        return self._connection
+
+    def _on_answer(self, mid: int, refused: bool) -> None:
+        sequence = self._waiting.pop(mid, -1)
+        if sequence >= 0:
+            (self._bad if refused else self._good).append(sequence)
+
+    def _take_answers(self) -> None:
+        connection = self._opened()
+        while connection.read():
+            pass
+        if self._good:
+            self._last_ack_ns = time.monotonic_ns()
+            self._ledger.acknowledge(np.array(self._good, np.int64))
+            self._good.clear()
+        if self._bad:
+            self._ledger.fail(np.array(self._bad, np.int64))
+            self._bad.clear()
+
+
+class Subscriber:
+    """Subscribed to the topic of every publisher."""
+
+    def __init__(self, client: int, control: ControlClient) -> None:
+        self._client = client
+        self._control = control.socket
+        self._connection: Connection | None = None
+        self._built_for: tuple[MqttStep, tuple[str, ...]] | None = None
+        self._arrived: deque[bytes] = deque()
+
+    def configure(self, command: Configure) -> None:
+        """See transport.py. The subscription is kept unless something of it changed, or the connection is lost."""
+        step = step_of(command.system)
+        required = (
+            _connected_by(step),
+            filters(step, command.group, [p.publisher for p in command.publishers]),
+        )
+        if self._connection is not None and required == self._built_for:
+            # One that the server has closed meanwhile says so only when it is read.
+            self._take(len(self._arrived) + 1)
+            if not self._connection.lost:
+                return
+        self._built_for = required
+        self._connect()
+
+    def _connect(self) -> None:
+        self.close()
+        if self._built_for is None:
+            raise ValueError("a subscriber is configured before it connects")
+        step, subscriptions = self._built_for
+        connection = Connection(client_id(step, self._client), step, on_message=self._on_message)
+        try:
+            connection.subscribe(subscriptions, step.qos)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+
+    def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
+        """See transport.py. A lost connection gives nothing more: its report says so, the next configure connects."""
+        connection = self._connection
+        if connection is None:
+            return ()
+        self._take(limit)
+        if not self._arrived and timeout_s > 0 and not self._wait(connection, timeout_s):
+            return ()
+        self._take(limit)
+        arrived = self._arrived
+        return [arrived.popleft() for _ in range(min(limit, len(arrived)))]
+
+    def _wait(self, connection: Connection, timeout_s: float) -> bool:
+        """Waits for data or for the controller; whether there is data."""
+        if self._control.poll(0):
+            return False
+        # Asked just now, ZeroMQ's descriptor tells of what comes from here on.
+        waiting = select.poll()
+        waiting.register(self._control.fileno(), select.POLLIN)
+        if not connection.lost:
+            waiting.register(connection.socket, select.POLLIN | (select.POLLOUT if connection.unsent() else 0))
+        ready = waiting.poll(poll_ms(timeout_s))
+        return any(descriptor != self._control.fileno() for descriptor, _ in ready)
+
+    def _take(self, limit: int) -> None:
+        """Reads until ``limit`` messages are here, or no more is there."""
+        connection = self._connection
+        if connection is None:
+            return
+        while len(self._arrived) < limit and connection.read():
+            pass
+        connection.write()  # answers that the socket did not take at once
+
+    def reconnect(self) -> tuple[int, int]:
+        """See transport.py. Without a clean session the server keeps what comes meanwhile."""
+        begin_ns = time.monotonic_ns()
+        self._connect()
+        return begin_ns, time.monotonic_ns()
+
+    def undrained(self, system: Mapping[str, Any] | None) -> int:  # noqa: ARG002  # MQTT has no offsets
+        """Nobody can know what the server still has for us."""
+        return 0
+
+    def report_system(self) -> dict[str, Any] | None:
+        """See transport.py. Why the connection was lost, if it was."""
+        return _account(self._connection)
+
+    def close(self) -> None:
+        """See transport.py."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _on_message(self, message: mqtt.MQTTMessage) -> None:
+        self._arrived.append(bytes(message.payload))
+
+
+def _connected_by(step: MqttStep) -> MqttStep:
+    """What a connection depends on: everything but whether messages are retained."""
+    return msgspec.structs.replace(step, retain=False)
+
+
+def _account(connection: Connection | None) -> dict[str, Any]:
+    return {"lost_connections": int(connection is not None and bool(connection.lost))}
+
+
+def _versions() -> dict[str, str]:
+    return {"paho-mqtt": version("paho-mqtt"), "python": sys.version.split()[0]}
+
+
+def kinds() -> Mapping[str, Kind]:
+    """The two kinds of client that this module offers."""
+
+    def publisher(client: int, _control: ControlClient) -> Publisher:
+        return Publisher(client)
+
+    return {
+        "mqtt-pub": Kind("publisher", "paho-mqtt", _versions, publisher),
+        "mqtt-sub": Kind("subscriber", "paho-mqtt", _versions, Subscriber),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(group.main(kinds()))

@@ -1,0 +1,101 @@
+"""The settings of MQTT, and the table [mqtt] of a scenario."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from hydra.errors import ConfigError
+from hydra.model import Scenario, Settings
+from hydra.mqtttest.step import MOST_IN_FLIGHT, Protocol
+
+TABLE: Final = "mqtt"
+_LEAST_KEEPALIVE_S: Final = 5
+"""libmosquitto takes no shorter one."""
+
+
+@dataclass(frozen=True, slots=True)
+class MqttSettings:
+    """What can change between two steps.
+
+    Attributes:
+        qos: 0: at most once, nobody answers; 1: at least once; 2: exactly once.
+        retain: the server keeps a publisher's last message and gives it to whoever subscribes.
+        shared: all subscribers are one group, and each message goes to one of them.
+        max_inflight: messages of QoS 1 and 2 that may wait for their answer, in either direction.
+        keepalive: seconds of silence after which a client pings; 0: never.
+        clean_session: False: the server keeps a subscriber's subscription and messages while it is away.
+        protocol: the version of MQTT.
+    """
+
+    qos: int = 0
+    retain: bool = False
+    shared: bool = False
+    max_inflight: int = 20
+    keepalive: int = 60
+    clean_session: bool = True
+    protocol: Protocol = "3.1.1"
+
+    def __post_init__(self) -> None:
+        if self.qos not in (0, 1, 2):
+            raise ValueError(f"qos must be 0, 1 or 2, not {self.qos}")
+        if not 1 <= self.max_inflight <= MOST_IN_FLIGHT:
+            raise ValueError(f"max_inflight must be 1 to {MOST_IN_FLIGHT} messages, not {self.max_inflight}")
+        if self.keepalive != 0 and not _LEAST_KEEPALIVE_S <= self.keepalive <= MOST_IN_FLIGHT:
+            raise ValueError(f"keepalive must be 0 (no pings) or 5 to 65535 seconds, not {self.keepalive}")
+
+    @classmethod
+    def of(cls, settings: Settings) -> MqttSettings:
+        """Those among the settings of a step."""
+        return cls(**settings.system)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class MqttSpec:
+    """The MQTT side of a scenario. ``broker`` "" brings a server along (``Scenario.server``).
+
+    Attributes:
+        broker: the user's own, ``host:port``.
+        username, password: for the user's own; the password is a secret.
+        password_file: a file whose first line is the password.
+        max_queued_messages: of a server that Hydra brings along: messages that wait for one client before it drops;
+            0: no limit.
+    """
+
+    broker: str = ""
+    username: str = ""
+    password: str = ""
+    password_file: str = ""
+    max_queued_messages: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.max_queued_messages < 0:
+            raise ValueError(f"max_queued_messages must be 0 (no limit) or more, not {self.max_queued_messages}")
+
+
+def spec_of(scenario: Scenario) -> MqttSpec:
+    """The table [mqtt] of a scenario."""
+    spec: MqttSpec = scenario.tables.get(TABLE, MqttSpec())
+    return spec
+
+
+def password_of(spec: MqttSpec) -> str:
+    """The password, from its file where one is named.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    if not spec.password_file:
+        return spec.password
+    try:
+        return Path(spec.password_file).read_text().partition("\n")[0].rstrip("\r")
+    except (OSError, UnicodeDecodeError) as e:
+        why = e.strerror if isinstance(e, OSError) else "it is not UTF-8"
+        raise ConfigError(f"{TABLE}.password_file: {spec.password_file} cannot be read: {why}", "name another") from e
+
+
+def most_in_flight(scenario: Scenario) -> int:
+    """The greatest ``max_inflight`` of a scenario's steps: what its server has to allow."""
+    varied = scenario.sweep.vary.get("max_inflight", ())
+    return max([MqttSettings.of(scenario.settings).max_inflight, *(int(str(value)) for value in varied)])

@@ -1,0 +1,90 @@
+"""What generic code knows of MQTT."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Final
+
+from hydra.errors import ConfigError
+from hydra.model import Demand, Scenario, ServerSpec
+from hydra.mqtttest.address import split
+from hydra.mqtttest.commands import mqtt_fixed, mqtt_rate
+from hydra.mqtttest.settings import TABLE, MqttSettings, MqttSpec, password_of, spec_of
+from hydra.mqtttest.step import MOST_IN_FLIGHT
+from hydra.system import Footprint, Refusal, ReportColumn, ServerFootprint, System, SystemSpec
+
+
+def _make(scenario: Scenario, deploy: bool, is_local: bool) -> System:
+    from hydra.mqtttest.system import MqttSystem
+
+    return MqttSystem(scenario, deploy=deploy, is_local=is_local)
+
+
+def _check(scenario: Scenario) -> Iterator[Refusal]:
+    """What the types of a scenario cannot see."""
+    spec = spec_of(scenario)
+    if spec.broker:
+        try:
+            split(spec.broker)
+        except ValueError as e:
+            yield (TABLE, "broker"), str(e), "write host:port, ports are 1 to 65535"
+    elif spec.username or spec.password or spec.password_file:
+        yield (TABLE, "username"), "a server of Hydra's own knows no users", "leave it out, or name a --broker"
+    if spec.password and spec.password_file:
+        yield (TABLE, "password"), "the password is named twice, here and by password_file", "leave one out"
+    if True in (scenario.settings.system.get("shared"), *scenario.sweep.vary.get("shared", ())):
+        # To go once ledgers are those of a group: until then what the other members got would count as lost.
+        yield ("settings", "shared"), "messages that a group shares cannot be accounted for yet", "leave it out"
+    if scenario.server.count != 1:
+        what = f"one MQTT server is one broker, and server.count is {scenario.server.count}"
+        yield ("server", "count"), what, "set it to 1; mosquitto forms no clusters"
+    if scenario.server.demand.ports not in (0, 1):
+        what = f"must be 1 (for clients) or 0 (any free one), not {scenario.server.demand.ports}"
+        yield ("server", "demand", "ports"), what, ""
+
+
+def _secrets(scenario: Scenario) -> Iterator[str]:
+    with contextlib.suppress(ConfigError):  # told when the run begins
+        if password := password_of(spec_of(scenario)):
+            yield password
+
+
+SPEC: Final = SystemSpec(
+    name="mqtt",
+    title="MQTT",
+    queue="broker's queue (max_queued_messages)",
+    settings=MqttSettings,
+    bounds={
+        "settings.qos": (0, 2),
+        "settings.max_inflight": (1, MOST_IN_FLIGHT),
+        "settings.keepalive": (0, 65_535),
+        "mqtt.max_queued_messages": (0, 2**31 - 1),
+    },
+    tables={TABLE: MqttSpec},
+    # Measured on one machine by counting in /proc (docs/mqtt.md says how), rounded up.
+    implementations={
+        "paho-mqtt": Footprint(threads=3, files=17, memory_bytes=10_500_000),
+        "native": Footprint(3, 17, 800_000, further=Footprint(0, 3, 60_000)),
+    },
+    servers=ServerFootprint(processes=2, threads=2, files=20, connections=1, memory_bytes=64_000_000),
+    server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=256.0, ports=1)),
+    commands=(mqtt_rate, mqtt_fixed),
+    columns=(
+        ReportColumn(
+            name="lost_connections",
+            unit="",
+            help="Subscribers whose connection to the server was lost in the step.",
+            role="subscriber",
+            key="lost_connections",
+        ),
+    ),
+    differs=("qos", "retain", "shared", "max_inflight", "clean_session", "protocol"),
+    secrets=_secrets,
+    users=lambda scenario: filter(None, [spec_of(scenario).username]),
+    is_secret=lambda key: key == f"{TABLE}.password",
+    servers_of=lambda scenario: 0 if spec_of(scenario).broker else scenario.server.count,
+    group=lambda settings: "all" if MqttSettings.of(settings).shared else "",
+    check=_check,
+    make=_make,
+)

@@ -1,0 +1,193 @@
+#include "mqtt/publisher.h"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "common/clock.h"
+#include "common/system_object.h"
+
+namespace hydra {
+namespace {
+
+constexpr std::size_t kMessageIds = 65'536;
+constexpr std::int64_t kFree = -2;              // nothing under way has this message id
+constexpr std::int64_t kNoData = -1;            // a probe, or a message of a step that is over
+constexpr std::uint64_t kRandomBytes = 65'536;  // nothing between the clients compresses
+constexpr int kFullWaitMs = 5;
+constexpr int kFlushStepMs = 5;
+
+}  // namespace
+
+MqttPublisher::MqttPublisher() : epoll_(epoll_create1(EPOLL_CLOEXEC)), sequences_(kMessageIds, kFree) {
+    if (epoll_ < 0) {
+        throw std::system_error(errno, std::generic_category(), "epoll_create1");
+    }
+}
+
+MqttPublisher::~MqttPublisher() {
+    close();
+    ::close(epoll_);
+}
+
+// Whatever changes beside `retain` makes a new connection.
+std::string MqttPublisher::configure(const Configure& command) {
+    MqttStep step = step_of(command);
+    const bool retain = std::exchange(step.retain, false);
+    poll();
+    if (session_ == nullptr || !session_->lost().empty() || step != step_) {
+        close();
+        step_ = step;
+        topic_.clear();
+        connect();
+    }
+    retain_ = retain;
+    for (std::int64_t& sequence : sequences_) {
+        sequence = sequence == kFree ? kFree : kNoData;
+    }
+    message_size_ = command.settings.message_size;
+    payload_.set(command.settings.payload, message_size_, 1, kRandomBytes);
+    ledger_ = AckLedger();
+    last_ack_ns_ = 0;
+    return "";
+}
+
+void MqttPublisher::connect() {
+    session_ = std::make_unique<Session>(
+        new_client_name(step_), step_,
+        Session::Handlers{.answer = [this](int id, bool refused) { answer(id, refused); }});
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, session_->fd(), &event) != 0) {
+        throw std::system_error(errno, std::generic_category(), "epoll_ctl");
+    }
+}
+
+void MqttPublisher::close() {
+    session_.reset();
+    std::ranges::fill(sequences_, kFree);
+    waiting_ = 0;
+}
+
+// Of the same QoS as the data, or the server could let one overtake the other. Not while the last one is
+// under way.
+void MqttPublisher::probe(const Header& header) {
+    if (session_ == nullptr || !has_room()) {
+        return;
+    }
+    char message[kHeaderBytes];
+    write_header(message, header);
+    name_topics(header.publisher);
+    note(session_->publish(signals_, message, sizeof message, step_.qos, false), kNoData);
+}
+
+// Who this is, only its messages say.
+void MqttPublisher::name_topics(Id publisher) {
+    if (topic_.empty() || publisher != publisher_) {
+        publisher_ = publisher;
+        topic_ = topic_of(step_, publisher);
+        signals_ = signals_of(step_, publisher);
+    }
+}
+
+std::size_t MqttPublisher::send(const Chunk& chunk) {
+    name_topics(chunk.publisher);
+    std::size_t accepted = 0;
+    while (accepted < chunk.count()) {
+        if (!has_room()) {
+            if (accepted == 0) {
+                session_->wait(kFullWaitMs);
+            }
+            poll();
+            if (!has_room()) {
+                break;
+            }
+        }
+        const Header header = chunk.header(accepted);
+        char* message = payload_.next(1);
+        write_header(message, header);
+        const int id = session_->publish(topic_, message, message_size_, step_.qos, retain_);
+        if (id < 0) {
+            break;
+        }
+        ledger_.accept(1);
+        note(id, static_cast<std::int64_t>(header.sequence));
+        ++accepted;
+    }
+    return accepted;
+}
+
+// A lost connection takes nothing: the report says what had no answer.
+bool MqttPublisher::has_room() {
+    return session_->lost().empty() && !session_->unsent() && waiting_ < step_.max_inflight;
+}
+
+void MqttPublisher::note(int message_id, std::int64_t sequence) {
+    if (message_id < 0 || step_.qos == 0) {
+        return;
+    }
+    std::int64_t& entry = sequences_[static_cast<std::size_t>(message_id)];
+    waiting_ += entry == kFree ? 1 : 0;
+    entry = sequence;
+}
+
+void MqttPublisher::answer(int message_id, bool refused) {
+    if (step_.qos == 0) {
+        return;  // the library tells of every message that was written
+    }
+    const std::int64_t sequence = std::exchange(sequences_[static_cast<std::size_t>(message_id)], kFree);
+    if (sequence == kFree) {
+        return;
+    }
+    --waiting_;
+    if (sequence == kNoData) {
+        return;
+    }
+    if (refused) {
+        ledger_.fail(static_cast<std::uint64_t>(sequence), 1);
+    } else {
+        ledger_.acknowledge(static_cast<std::uint64_t>(sequence), 1);
+        last_ack_ns_ = monotonic_ns();
+    }
+}
+
+void MqttPublisher::poll() {
+    if (session_ != nullptr) {
+        session_->write();
+        while (session_->read()) {
+        }
+    }
+}
+
+void MqttPublisher::flush(double timeout_s) {
+    if (session_ == nullptr) {
+        return;
+    }
+    const std::int64_t deadline_ns = monotonic_ns() + to_ns(timeout_s);
+    poll();
+    while (under_way() && session_->lost().empty() && monotonic_ns() < deadline_ns) {
+        session_->wait(kFlushStepMs);
+        poll();
+    }
+}
+
+std::optional<Delivery> MqttPublisher::delivery() {
+    if (step_.qos == 0) {
+        return std::nullopt;
+    }
+    return Delivery{.acknowledged = ledger_.acknowledged(),
+                    .failed = ledger_.failed(),
+                    .last_ack_ns = last_ack_ns_,
+                    .unacknowledged = ledger_.unacknowledged()};
+}
+
+SystemObject MqttPublisher::report_system() const {
+    const bool lost = session_ != nullptr && !session_->lost().empty();
+    return written_system(MqttReport{.lost_connections = lost ? 1U : 0U});
+}
+
+}  // namespace hydra

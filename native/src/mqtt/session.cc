@@ -1,0 +1,225 @@
+#include "mqtt/session.h"
+
+#include <fcntl.h>
+#include <mqtt_protocol.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "common/clock.h"
+#include "common/transport.h"
+
+namespace hydra {
+namespace {
+
+constexpr std::int64_t kAnswerWithinNs = 10 * kSecondNs;
+constexpr std::int64_t kPingLookEveryNs = kSecondNs;
+constexpr std::uint32_t kSessionKeptS = 3600;
+constexpr int kRefused = 0x80;  // reason codes from here on
+constexpr int kNoLimit = 65'535;
+
+struct FreeProperties {
+    void operator()(mosquitto_property* it) const { mosquitto_property_free_all(&it); }
+};
+using Properties = std::unique_ptr<mosquitto_property, FreeProperties>;
+
+Properties connect_properties(const MqttStep& step) {
+    mosquitto_property* properties = nullptr;
+    if (!step.clean_session) {
+        mosquitto_property_add_int32(&properties, MQTT_PROP_SESSION_EXPIRY_INTERVAL, kSessionKeptS);
+    }
+    return Properties(properties);
+}
+
+std::string words(int code) {
+    return code == MOSQ_ERR_ERRNO ? std::strerror(errno) : mosquitto_strerror(code);
+}
+
+}  // namespace
+
+Session::Session(const std::string& name, const MqttStep& step, Handlers handlers)
+    : handlers_(std::move(handlers)),
+      server_("the MQTT server at " + step.host + ":" + std::to_string(step.port)) {
+    mosq_.reset(mosquitto_new(name.c_str(), step.clean_session, this));
+    mosquitto* mosq = mosq_.get();
+    if (mosq == nullptr) {
+        throw TransportError("cannot make an MQTT client: " + words(MOSQ_ERR_ERRNO));
+    }
+    const bool is_5 = step.protocol == "5";
+    mosquitto_int_option(mosq, MOSQ_OPT_PROTOCOL_VERSION, is_5 ? MQTT_PROTOCOL_V5 : MQTT_PROTOCOL_V311);
+    mosquitto_int_option(mosq, MOSQ_OPT_TCP_NODELAY, 1);
+    mosquitto_int_option(mosq, MOSQ_OPT_SEND_MAXIMUM, static_cast<int>(step.max_inflight));
+    // Where a server sends as much as it was told that it may, libmosquitto 2.0.11 takes it for more, at QoS
+    // 2, and ends the connection. So it is told no limit, and keeps to its own.
+    mosquitto_int_option(mosq, MOSQ_OPT_RECEIVE_MAXIMUM, kNoLimit);
+    if (!step.username.empty()) {
+        mosquitto_username_pw_set(mosq, step.username.c_str(),
+                                  step.password.empty() ? nullptr : step.password.c_str());
+    }
+    mosquitto_connect_callback_set(
+        mosq, [](mosquitto*, void* self, int code) { static_cast<Session*>(self)->accepted_ = code; });
+    mosquitto_disconnect_callback_set(mosq, [](mosquitto*, void* self, int code) {
+        static_cast<Session*>(self)->lose(mosquitto_strerror(code));
+    });
+    mosquitto_subscribe_callback_set(
+        mosq, [](mosquitto*, void* self, int message_id, int count, const int* codes) {
+            static_cast<Session*>(self)->granted_ = {message_id, {codes, codes + count}};
+        });
+    mosquitto_message_callback_set(mosq, [](mosquitto*, void* self, const mosquitto_message* message) {
+        const Handlers& handlers = static_cast<Session*>(self)->handlers_;
+        if (handlers.message) {
+            handlers.message(message->payload, static_cast<std::size_t>(message->payloadlen));
+        }
+    });
+    mosquitto_publish_v5_callback_set(
+        mosq, [](mosquitto*, void* self, int message_id, int code, const mosquitto_property*) {
+            const Handlers& handlers = static_cast<Session*>(self)->handlers_;
+            if (handlers.answer) {
+                handlers.answer(message_id, code >= kRefused);
+            }
+        });
+    try {
+        connect(step);
+    } catch (const TransportError&) {
+        let_go();
+        throw;
+    }
+}
+
+Session::~Session() {
+    if (lost_.empty()) {
+        mosquitto_disconnect(mosq_.get());
+        write();
+    }
+    let_go();
+}
+
+// The placeholder of a socket that is gone.
+void Session::let_go() {
+    if (!lost_.empty() && fd_ >= 0) {
+        close(fd_);
+        fd_ = -1;
+    }
+}
+
+void Session::connect(const MqttStep& step) {
+    const Properties properties = step.protocol == "5" ? connect_properties(step) : nullptr;
+    const int code = mosquitto_connect_bind_v5(mosq_.get(), step.host.c_str(), static_cast<int>(step.port),
+                                               static_cast<int>(step.keepalive), nullptr, properties.get());
+    if (code != MOSQ_ERR_SUCCESS) {
+        throw TransportError("cannot reach " + server_ + ": " + words(code));
+    }
+    fd_ = mosquitto_socket(mosq_.get());
+    await([this] { return accepted_ >= 0; }, "to the connection");
+    if (accepted_ != 0) {
+        throw TransportError(server_ + " refuses us: " +
+                             (step.protocol == "5" ? mosquitto_reason_string(accepted_)
+                                                   : mosquitto_connack_string(accepted_)));
+    }
+}
+
+void Session::subscribe(const std::vector<std::string>& filters, std::uint32_t qos) {
+    std::vector<char*> pointers;
+    for (const std::string& filter : filters) {
+        pointers.push_back(const_cast<char*>(filter.c_str()));  // the library does not write to them
+    }
+    if (pointers.empty()) {
+        return;
+    }
+    int id = 0;
+    const int code = mosquitto_subscribe_multiple(mosq_.get(), &id, static_cast<int>(pointers.size()),
+                                                  pointers.data(), static_cast<int>(qos), 0, nullptr);
+    if (code != MOSQ_ERR_SUCCESS) {
+        throw TransportError("cannot subscribe at " + server_ + ": " + words(code));
+    }
+    await([&] { return granted_.message_id == id; }, "to a subscription");
+    if (const auto refused =
+            std::ranges::find_if(granted_.codes, [](int granted) { return granted >= kRefused; });
+        refused != granted_.codes.end()) {
+        throw TransportError(server_ + " refuses a subscription: " + mosquitto_reason_string(*refused));
+    }
+}
+
+int Session::publish(const std::string& topic, const void* payload, std::size_t size, std::uint32_t qos,
+                     bool retain) {
+    int id = -1;
+    const int code = mosquitto_publish(mosq_.get(), &id, topic.c_str(), static_cast<int>(size), payload,
+                                       static_cast<int>(qos), retain);
+    judge(code);
+    return code == MOSQ_ERR_SUCCESS && lost_.empty() ? id : -1;
+}
+
+bool Session::read() {
+    if (!lost_.empty() || !readable()) {
+        ping_if_silent();
+        return false;
+    }
+    judge(mosquitto_loop_read(mosq_.get(), 1));
+    return lost_.empty();
+}
+
+void Session::write() {
+    if (lost_.empty() && unsent()) {
+        judge(mosquitto_loop_write(mosq_.get(), 1));
+    }
+}
+
+void Session::wait(int timeout_ms) const {
+    pollfd waiting{fd_, static_cast<short>(POLLIN | (unsent() ? POLLOUT : 0)), 0};
+    poll(&waiting, lost_.empty() ? 1 : 0, timeout_ms);  // the placeholder would be readable at once
+}
+
+// mosquitto_loop_read does not tell whether it left something. An end of the stream counts: it is to be read.
+bool Session::readable() {
+    char byte = 0;
+    return recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
+}
+
+void Session::await(const std::function<bool()>& condition, const char* what) {
+    const std::int64_t deadline_ns = monotonic_ns() + kAnswerWithinNs;
+    while (!condition()) {
+        if (!lost_.empty()) {
+            throw TransportError(server_ + " closed the connection: " + lost_);
+        }
+        if (monotonic_ns() > deadline_ns) {
+            throw TransportError(server_ + " gave no answer " + what);
+        }
+        write();
+        if (!read() && lost_.empty()) {
+            wait(static_cast<int>((deadline_ns - monotonic_ns()) / kMillisecondNs) + 1);
+        }
+    }
+}
+
+void Session::ping_if_silent() {
+    const std::int64_t now_ns = monotonic_ns();
+    if (lost_.empty() && now_ns >= ping_at_ns_) {
+        ping_at_ns_ = now_ns + kPingLookEveryNs;
+        judge(mosquitto_loop_misc(mosq_.get()));
+    }
+}
+
+void Session::judge(int code) {
+    if (code != MOSQ_ERR_SUCCESS && code != MOSQ_ERR_CONN_PENDING) {
+        lose(words(code));
+    }
+}
+
+void Session::lose(const std::string& why) {
+    if (!lost_.empty()) {
+        return;
+    }
+    lost_ = why.empty() ? "no reason was given" : why;
+    // The library may have closed the socket already; whatever is at its number, it is ours from now on.
+    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd_ >= 0 && nothing >= 0 && nothing != fd_) {
+        dup2(nothing, fd_);
+        close(nothing);
+    }
+}
+
+}  // namespace hydra

@@ -1,0 +1,74 @@
+#include "mqtt/subscriber.h"
+
+#include <utility>
+
+#include "common/system_object.h"
+
+namespace hydra {
+
+// The subscription is kept unless something of it changed, or the connection is lost.
+void MqttSubscriber::configure(const Configure& command) {
+    MqttStep step = step_of(command);
+    step.retain = false;  // no business of a subscriber's
+    std::vector<std::string> subscriptions = filters(step, command.group, command.publishers);
+    if (session_ != nullptr && step == step_ && subscriptions == filters_) {
+        // One that the server has closed meanwhile says so only when it is read.
+        while (session_->read()) {
+        }
+        if (session_->lost().empty()) {
+            return;
+        }
+    }
+    step_ = std::move(step);
+    filters_ = std::move(subscriptions);
+    name_ = new_client_name(step_);
+    connect();
+}
+
+void MqttSubscriber::connect() {
+    session_.reset();
+    auto session = std::make_unique<Session>(
+        name_, step_,
+        Session::Handlers{.message = [this](const void* payload, std::size_t size) { take(payload, size); }});
+    session->subscribe(filters_, step_.qos);
+    session_ = std::move(session);
+}
+
+void MqttSubscriber::take(const void* payload, std::size_t size) {
+    if (batch_ != nullptr && !batch_->full()) {
+        batch_->add(payload, size);
+    } else if (size >= kHeaderBytes) {
+        kept_.emplace_back(read_header(payload), size);
+    }
+}
+
+// A lost connection gives nothing more: the next configure makes another.
+bool MqttSubscriber::receive(Batch& batch) {
+    while (!kept_.empty() && !batch.full()) {
+        *batch.next() = kept_.front().first;
+        batch.add(kept_.front().second);
+        kept_.pop_front();
+    }
+    if (session_ == nullptr) {
+        return false;
+    }
+    batch_ = &batch;
+    bool more = true;
+    while (more && !batch.full()) {
+        more = session_->read();
+    }
+    batch_ = nullptr;
+    session_->write();  // answers that the socket did not take at once
+    return more || !kept_.empty();
+}
+
+void MqttSubscriber::reconnect() {
+    connect();
+}
+
+SystemObject MqttSubscriber::report_system() const {
+    const bool lost = session_ != nullptr && !session_->lost().empty();
+    return written_system(MqttReport{.lost_connections = lost ? 1U : 0U});
+}
+
+}  // namespace hydra

@@ -1,0 +1,40 @@
+// A libmosquitto client that is subscribed to the topic of every publisher.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/transport.h"
+#include "mqtt/session.h"
+#include "mqtt/step.h"
+
+namespace hydra {
+
+class MqttSubscriber final : public SubscriberTransport {
+  public:
+    MqttSubscriber() = default;
+
+    void configure(const Configure& command) override;
+    bool receive(Batch& batch) override;
+    [[nodiscard]] int wake_fd() const override { return session_ == nullptr ? -1 : session_->fd(); }
+    void reconnect() override;
+    [[nodiscard]] SystemObject report_system() const override;
+
+  private:
+    void connect();
+    void take(const void* payload, std::size_t size);
+
+    std::string name_;
+    MqttStep step_;
+    std::vector<std::string> filters_;
+    // What one packet brought beyond the batch: an answer of QoS 2 may release several messages.
+    std::deque<std::pair<Header, std::size_t>> kept_;
+    Batch* batch_ = nullptr;  // only while one is filled
+    std::unique_ptr<Session> session_;
+};
+
+}  // namespace hydra

@@ -1,0 +1,147 @@
+"""The suite's own data ends for MQTT: a publisher that follows a script and a subscriber that keeps everything."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import paho.mqtt.client as mqtt
+
+from hydra.mqtttest.address import split
+from hydra.mqtttest.connection import Connection
+from hydra.mqtttest.step import step_of, topic_of
+from hydra.wire.header import HEADER, SEQUENCE_LIMIT, pack
+from hydra.wire.messages import PROBE_EPOCH
+
+_ANSWER_S = 5.0
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One message as it came in; ``arrived_ns`` is Unix time."""
+
+    topic: str
+    retained: bool
+    epoch: int
+    publisher: int
+    sequence: int
+    time_ns: int
+    size: int
+    arrived_ns: int
+
+
+class Place:
+    """Topics of a test's own on a server."""
+
+    def __init__(self, address: str, **changes: Any) -> None:
+        host, port = split(address)
+        self.address = address
+        self.topic = f"conformance/{secrets.token_hex(4)}"
+        self.system: dict[str, Any] = {
+            "host": host,
+            "port": port,
+            "topic": self.topic,
+            "qos": 0,
+            "retain": False,
+            "shared": False,
+            "max_inflight": 20,
+            "keepalive": 60,
+            "clean_session": True,
+            "protocol": "3.1.1",
+            **changes,
+        }
+
+    def told(self, **changes: Any) -> dict[str, Any]:
+        """The ``system`` object of a ``configure``, with some of it changed."""
+        return {**self.system, **changes}
+
+
+class Listener:
+    """A subscriber to all topics of a place."""
+
+    def __init__(self, place: Place) -> None:
+        self._arrivals: list[Arrival] = []
+        step = step_of(place.told(qos=0))
+        self._connection = Connection(f"listener-{secrets.token_hex(6)}", step, on_message=self._note)
+        self._connection.subscribe([f"{place.topic}/#"], 2)
+
+    def _note(self, message: mqtt.MQTTMessage) -> None:
+        epoch, publisher, sequence, time_ns = HEADER.unpack_from(message.payload)
+        size = len(message.payload)
+        arrived_ns = time.time_ns()
+        self._arrivals.append(
+            Arrival(message.topic, message.retain, epoch, publisher, sequence, time_ns, size, arrived_ns)
+        )
+
+    @property
+    def arrivals(self) -> list[Arrival]:
+        """All that has come by now."""
+        while self._connection.read():
+            pass
+        self._connection.write()
+        return self._arrivals
+
+    def data(self, epoch: int) -> list[Arrival]:
+        """The messages of an epoch, in the order of arrival."""
+        return [a for a in self.arrivals if a.epoch == epoch]
+
+    def probes(self, epoch: int) -> list[Arrival]:
+        """The probes that name this epoch."""
+        return [a for a in self.data(PROBE_EPOCH) if a.sequence == epoch]
+
+    def end_markers(self, epoch: int) -> list[Arrival]:
+        """The end markers of this epoch."""
+        return [a for a in self.data(PROBE_EPOCH) if a.sequence == SEQUENCE_LIMIT | epoch]
+
+    def close(self) -> None:
+        """Disconnects."""
+        self._connection.close()
+
+
+class Speaker:
+    """A publisher that sends exactly what a test tells it to, and returns when the server has it."""
+
+    def __init__(self, place: Place, publisher: int) -> None:
+        self.publisher = publisher
+        self._step = step_of(place.told(qos=1))
+        self._answered = 0
+        self._connection = Connection(f"speaker-{secrets.token_hex(6)}", self._step, on_answer=self._note)
+
+    def _note(self, _mid: int, refused: bool) -> None:
+        assert not refused
+        self._answered += 1
+
+    def _publish(self, messages: Iterable[bytes], qos: int, *, retain: bool = False, beside: str = "") -> None:
+        self._answered, required = 0, 0
+        for message in messages:
+            self._connection.publish(topic_of(self._step, self.publisher) + beside, message, qos, retain=retain)
+            required += qos > 0
+        # One of QoS 1 follows, so that those of QoS 0 are there as well: the server obeys in order.
+        self._connection.publish(f"{self._step.topic}-followed", b"", 1)
+        self._connection.await_(lambda: self._answered > required, _ANSWER_S, "to messages")
+
+    def send(self, epoch: int, sequences: Iterable[int], *, qos: int = 0, retain: bool = False, size: int = 24) -> None:
+        """Sends these sequences in this order."""
+        messages = (pack(epoch, self.publisher, n, time.time_ns(), size) for n in sequences)
+        self._publish(messages, qos, retain=retain)
+
+    def probe(self, epoch: int, publisher: int | None = None, *, beside: str = "") -> None:
+        """Sends one probe of a publisher that was configured for this epoch."""
+        who = self.publisher if publisher is None else publisher
+        self._publish([pack(PROBE_EPOCH, who, epoch, time.time_ns())], 0, beside=beside)
+
+    def mark_end(self, epoch: int, *, beside: str = "") -> None:
+        """Sends one end marker."""
+        message = pack(PROBE_EPOCH, self.publisher, SEQUENCE_LIMIT | epoch, time.time_ns())
+        self._publish([message], 0, beside=beside)
+
+    def send_raw(self, message: bytes) -> None:
+        """Sends something that may be no message of ours."""
+        self._publish([message], 0)
+
+    def close(self) -> None:
+        """Disconnects."""
+        self._connection.close()

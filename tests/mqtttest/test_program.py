@@ -1,0 +1,87 @@
+"""How mosquitto is found, configured, brought up and lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from hydra.errors import MissingDependencyError
+from hydra.mqtttest import program
+from hydra.mqtttest.address import split
+from hydra.mqtttest.broker import forget, reach
+from hydra.mqtttest.connection import Connection
+from hydra.mqtttest.program import ServerLimits, configuration, version_of
+from hydra.mqtttest.step import step_of
+from hydra.servers.embedded import EmbeddedServer
+from hydra.system import wait_alone
+from tests.mqtttest.test_step import GOOD
+
+
+def test_the_limits_stand_in_its_configuration() -> None:
+    lines = configuration("10.0.0.1:1999", ServerLimits(max_queued_messages=7, max_inflight_messages=9)).splitlines()
+    assert {"listener 1999 10.0.0.1", "max_queued_messages 7", "max_inflight_messages 9"} <= set(lines)
+
+
+def test_one_that_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(program, "_WHERE", str(tmp_path))
+    with pytest.raises(MissingDependencyError, match="apt install mosquitto"):
+        program.find()
+
+
+@pytest.mark.parametrize(
+    ("says", "named"), [("mosquitto version 1.6.12", "too old"), ("nothing of the kind", "does not say which version")]
+)
+def test_one_that_is_too_old_is_refused(tmp_path: Path, says: str, named: str) -> None:
+    script = tmp_path / "mosquitto"
+    script.write_text(f"#!/bin/sh\necho '{says}'\n")
+    script.chmod(0o755)
+    with pytest.raises(MissingDependencyError, match=named):
+        version_of(str(script))
+
+
+@pytest.mark.parametrize(
+    ("address", "parts"),
+    [
+        ("host:1", ("host", 1)),
+        ("host", ("host", 1883)),
+        ("[::1]:1884", ("::1", 1884)),
+        ("10.1.2.3:65535", ("10.1.2.3", 65535)),
+    ],
+)
+def test_addresses(address: str, parts: tuple[str, int]) -> None:
+    assert split(address) == parts
+
+
+@pytest.mark.parametrize("address", ["", ":1883", "host:", "host:0", "host:65536", "host:x", "a b:1", "mqtt://host:1"])
+def test_what_is_no_address(address: str) -> None:
+    with pytest.raises(ValueError, match="HOST:PORT"):
+        split(address)
+
+
+def test_it_tells_its_version_and_its_end(own_server: EmbeddedServer) -> None:
+    reach(own_server.address)
+    assert own_server.versions["mosquitto"].startswith("2.")
+    assert own_server.failure() == ""
+    assert own_server.pids is not None
+    os.kill(own_server.pids[1], signal.SIGKILL)
+    assert wait_alone(lambda: bool(own_server.failure()), 5)
+    with pytest.raises(OSError, match="no MQTT server answers"):
+        reach(own_server.address)
+
+
+def test_what_it_retains_is_forgotten_under_one_topic_only(server: str) -> None:
+    host, port = split(server)
+    told = step_of({**GOOD, "host": host, "port": port})
+    answered: list[int] = []
+    publisher = Connection("conformance-retain", told, on_answer=lambda mid, _: answered.append(mid))
+    for topic in ("forget/a", "forget/a/b", "keep/a"):
+        publisher.publish(topic, b"something", 1, retain=True)
+    publisher.await_(lambda: len(answered) == 3, 5, "to a message")
+    publisher.close()
+    assert forget(server, "forget") == 2
+    assert forget(server, "forget") == 0
+    assert forget(server, "keep") == 1

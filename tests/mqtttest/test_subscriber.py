@@ -1,0 +1,223 @@
+"""What an MQTT subscriber must do: prove that it hears everyone, keep an exact ledger, drain, and report."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hydra.model import LedgerCounts
+from hydra.servers.embedded import EmbeddedServer
+from hydra.wire.messages import Error, Progress, Ready
+from tests.conformance.bench import Bench, Window, step_settings
+from tests.mqtttest.ends import Place, Speaker
+
+CLIENT = 3
+ONE, OTHER, STRANGER = 100, 101, 666
+
+
+@pytest.fixture
+def subscriber(bench: Bench, mqtt_client: str) -> Bench:
+    bench.launch(mqtt_client, "mqtt-sub", first_id=CLIENT)
+    return bench
+
+
+@pytest.fixture
+def place(server: str) -> Place:
+    return Place(server)
+
+
+def connected(bench: Bench, epoch: int, place: Place, *of: Speaker, shared: dict[str, Any] | None = None) -> None:
+    """Configures the subscriber for these speakers and proves that it hears them."""
+    bench.configure_subscribers(
+        [CLIENT],
+        epoch,
+        step_settings(**(shared or {})),
+        publishers={speaker.publisher: "" for speaker in of},
+        progress_s=0.02,
+        system=place.told(),
+    )
+    for speaker in of:
+        speaker.probe(epoch)
+    bench.peer.heard(Ready, [CLIENT], epoch=epoch)
+
+
+def got(bench: Bench, epoch: int, messages: int) -> None:
+    bench.peer.wait(
+        lambda: any(p.messages >= messages for p in bench.peer.said(Progress, CLIENT, epoch=epoch)),
+        f"progress of {messages} messages",
+    )
+
+
+def running(bench: Bench, epoch: int, seconds: float = 30.0) -> Window:
+    window = bench.start([CLIENT], epoch, seconds)
+    bench.peer.wait(lambda: window.now_ns() > window.start_ns, "the start of the window")
+    return window
+
+
+def test_it_is_ready_when_every_publisher_was_heard_in_this_epoch(subscriber: Bench, place: Place) -> None:
+    one, other = Speaker(place, ONE), Speaker(place, OTHER)
+    subscriber.configure_subscribers([CLIENT], 4, publishers={ONE: "", OTHER: ""}, system=place.told())
+    one.probe(4)
+    other.probe(3)
+    other.probe(4, publisher=STRANGER)
+    other.send(4, range(5))
+    other.send_raw(b"short")
+    subscriber.peer.stays(lambda: not subscriber.peer.said(Ready), "ready without a probe of the other publisher")
+    other.probe(4)
+    subscriber.peer.heard(Ready, [CLIENT], epoch=4)
+
+
+@pytest.mark.parametrize(("qos", "protocol"), [(0, "3.1.1"), (1, "3.1.1"), (2, "5")])
+def test_a_whole_stream_in_order(subscriber: Bench, server: str, qos: int, protocol: str) -> None:
+    place = Place(server, qos=qos, protocol=protocol)
+    one = Speaker(place, ONE)
+    connected(subscriber, 1, place, one)
+    running(subscriber, 1)
+    for first in range(0, 600, 50):
+        one.send(1, range(first, first + 50), qos=qos, size=100)
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 600})
+    assert report.ledgers == [LedgerCounts(publisher=ONE, received=600, in_window=600, missing=0)]
+    assert (report.bytes, report.stale, report.undrained, report.drain) == (60_000, 0, 0, "complete")
+    assert report.system == {"lost_connections": 0}
+
+
+def test_loss_redelivery_and_strangers_are_told_exactly(subscriber: Bench, server: str) -> None:
+    place = Place(server, qos=1)
+    one = Speaker(place, ONE)
+    connected(subscriber, 6, place, one)
+    running(subscriber, 6)
+    one.send(6, range(10), qos=1)
+    one.send(6, [5, 6], qos=1)  # as a server does that has not heard of their receipt
+    one.send(6, range(20, 40), qos=1)
+    one.send(5, range(3), qos=1)
+    one.send_raw(b"")
+    one.mark_end(6)
+    report = subscriber.subscriber_report(CLIENT, 6, {ONE: 50})
+    assert report.ledgers == [
+        LedgerCounts(
+            publisher=ONE,
+            received=30,
+            in_window=30,
+            missing=20,
+            missing_ranges=[(10, 19), (40, 49)],
+            duplicates=2,
+        )
+    ]
+    assert (report.stale, report.drain) == (3, "marked")
+
+
+def test_a_retained_message_of_an_earlier_epoch_is_stale(subscriber: Bench, place: Place) -> None:
+    one = Speaker(place, ONE)
+    one.send(1, range(5), retain=True)
+    connected(subscriber, 2, place, one)
+    running(subscriber, 2)
+    one.send(2, range(3))
+    report = subscriber.subscriber_report(CLIENT, 2, {ONE: 3})
+    assert [(x.received, x.missing, x.extra) for x in report.ledgers] == [(3, 0, 0)]
+    assert report.stale == 1
+
+
+def test_the_next_epoch_keeps_the_connection(subscriber: Bench, place: Place) -> None:
+    one = Speaker(place, ONE)
+    one.send(9, [0], retain=True)
+    stale = []
+    for epoch in (1, 2):
+        connected(subscriber, epoch, place, one)
+        running(subscriber, epoch)
+        one.send(epoch, range(3))
+        stale.append(subscriber.subscriber_report(CLIENT, epoch, {ONE: 3}).stale)
+    # The server gives what it retains to a new subscription only.
+    assert stale == [1, 0]
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_reconnect_loses_nothing_where_the_server_keeps_the_session(
+    subscriber: Bench, server: str, clean: bool
+) -> None:
+    place = Place(server, qos=1, clean_session=clean)
+    one = Speaker(place, ONE)
+    connected(subscriber, 1, place, one, shared={"reconnect_rate": 4.0})
+    window = subscriber.start([CLIENT], 1, 1.2)
+    sent = 0
+    while not window.over():
+        one.send(1, range(sent, sent + 10), qos=1)
+        sent += 10
+        subscriber.peer.poll()
+    one.mark_end(1)
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: sent})
+    (ledger,) = report.ledgers
+    assert 2 <= report.reconnects <= 4
+    assert ledger.received + ledger.missing == sent
+    assert clean or ledger.missing == 0
+
+
+def test_each_message_goes_to_one_member_of_a_group(bench: Bench, mqtt_client: str, server: str) -> None:
+    members = [1, 2, 3]
+    bench.launch(mqtt_client, "mqtt-sub", first_id=1, count=3)
+    place = Place(server, shared=True, qos=1)
+    one = Speaker(place, ONE)
+    bench.configure_subscribers(members, 1, publishers={ONE: ""}, group="together", system=place.told())
+    one.probe(1, beside="/signals")
+    bench.peer.heard(Ready, members, epoch=1)
+    bench.start(members, 1, 30)
+    one.send(1, range(300), qos=1)
+    one.mark_end(1, beside="/signals")
+    taken: list[int] = []
+    for member in members:
+        (ledger,) = bench.subscriber_report(member, 1, {ONE: 300}).ledgers
+        assert (ledger.missing, ledger.duplicates) == (0, 0)
+        assert ledger.received > 0
+        taken += [n for first, last in ledger.received_ranges for n in range(first, last + 1)]
+    assert sorted(taken) == list(range(300))
+
+
+def test_a_receive_rate_holds_it_back_until_the_drain(subscriber: Bench, place: Place) -> None:
+    one = Speaker(place, ONE)
+    connected(subscriber, 1, place, one, shared={"receive_rate": 200.0})
+    window = subscriber.start([CLIENT], 1, 0.5)
+    one.send(1, range(900))
+    subscriber.await_end(window)
+    (ledger,) = subscriber.subscriber_report(CLIENT, 1, {ONE: 900}).ledgers
+    assert (ledger.received, ledger.missing) == (900, 0)
+    assert 30 <= ledger.in_window <= 110
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"), [({"port": 1}, "MQTT server"), ({"colour": "red"}, "colour"), ({"shared": True}, "group")]
+)
+def test_what_cannot_be_is_an_error_and_not_the_end(
+    subscriber: Bench, place: Place, changes: dict[str, object], named: str
+) -> None:
+    one = Speaker(place, ONE)
+    connected(subscriber, 1, place, one)
+    window = running(subscriber, 1)
+    subscriber.tell_configure([CLIENT], 2, publishers={ONE: ""}, system=place.told(**changes))
+    error = subscriber.peer.heard(Error, [CLIENT], epoch=2)
+    assert named in error.message
+    assert not error.fatal
+    subscriber.ignores_commands(CLIENT, (1, 2), window)
+    connected(subscriber, 2, place, one)
+
+
+def test_a_server_that_dies_does_not_hang_the_drain(subscriber: Bench, own_server: EmbeddedServer, server: str) -> None:
+    place = Place(own_server.address)
+    one = Speaker(place, ONE)
+    connected(subscriber, 1, place, one)
+    running(subscriber, 1)
+    one.send(1, range(100))
+    got(subscriber, 1, 100)
+    assert own_server.pids is not None
+    os.kill(own_server.pids[1], signal.SIGKILL)
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 150}, drain_max_s=1.5)
+    assert [replace(x, missing_ranges=[]) for x in report.ledgers] == [
+        LedgerCounts(publisher=ONE, received=100, in_window=100, missing=50)
+    ]
+    assert report.system == {"lost_connections": 1}
+    assert subscriber.peer.sync([CLIENT]) < 2.0
+    # Another server, in the place of the one that died.
+    elsewhere = Place(server)
+    connected(subscriber, 2, elsewhere, Speaker(elsewhere, ONE))
