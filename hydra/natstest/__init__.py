@@ -1,0 +1,1 @@
+"""NATS as a system under test: core publish-subscribe, and JetStream."""

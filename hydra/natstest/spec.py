@@ -1,0 +1,90 @@
+"""What generic code knows of NATS."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import urlsplit
+
+from hydra.columns.column import MESSAGES, ReportColumn
+from hydra.model import Demand, Scenario, ServerSpec
+from hydra.natstest.commands import nats_fixed, nats_rate, servers_flag
+from hydra.natstest.footprints import IMPLEMENTATIONS, SERVER
+from hydra.natstest.settings import LARGEST, LIMITS, TABLE, NatsSettings, NatsSpec, spec_of
+from hydra.system import Refusal, System, SystemSpec
+
+
+def _make(scenario: Scenario, deploy: bool, is_local: bool) -> System:
+    from hydra.natstest.system import NatsSystem
+
+    return NatsSystem(scenario, deploy=deploy, is_local=is_local)
+
+
+def _check(scenario: Scenario) -> Iterator[Refusal]:
+    """What the types of a scenario cannot see."""
+    spec, servers = spec_of(scenario), scenario.server
+    for address in spec.servers.split(",") if spec.servers else ():
+        try:
+            parts = urlsplit(f"//{address}")
+            fine = parts.netloc == address and bool(parts.hostname) and bool(parts.port) and "@" not in address
+        except ValueError:  # the port is no number up to 65535
+            fine = False
+        if not fine:
+            what = f"{reprlib.repr(address)} is no address"
+            yield (TABLE, "servers"), what, "write host:port, several with commas; ports are 1 to 65535"
+    if servers.demand.ports not in (0, 2):
+        what = f"must be 2 (for clients, and for other servers) or 0 (any free ones), not {servers.demand.ports}"
+        yield ("server", "demand", "ports"), what, ""
+    if not spec.servers and spec.replicas > servers.count:
+        yield (
+            (TABLE, "replicas"),
+            f"{spec.replicas} replicas need as many servers, and server.count is {servers.count}",
+            "raise server.count, or name servers of yours with --servers",
+        )
+
+
+SPEC: Final = SystemSpec(
+    name="nats",
+    title="NATS",
+    queue="pending messages",
+    settings=NatsSettings,
+    bounds={
+        **{f"settings.{name}": (1, LARGEST) for name in LIMITS},
+        "nats.replicas": (1, 5),
+    },
+    tables={TABLE: NatsSpec},
+    implementations=IMPLEMENTATIONS,
+    servers=SERVER,
+    server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=512.0, ports=2)),
+    elsewhere=(servers_flag,),
+    commands=(nats_rate, nats_fixed),
+    columns=(
+        ReportColumn(
+            "slow_consumers",
+            "",
+            "how often a subscriber's library found it too slow for its pending limits, see [nats.md](nats.md)",
+            role="subscriber",
+            key="slow_consumers",
+        ),
+        ReportColumn(
+            "dropped",
+            MESSAGES,
+            "messages that subscribers' libraries threw away because of that",
+            role="subscriber",
+            key="dropped",
+        ),
+        ReportColumn(
+            "disconnects",
+            "",
+            "how often a subscriber lost its connection: a server ends that of one which is too slow",
+            role="subscriber",
+            key="disconnects",
+        ),
+    ),
+    differs=("mode", "storage", "consumer", "ack_policy"),
+    servers_of=lambda scenario: 0 if spec_of(scenario).servers else scenario.server.count,
+    copies_of=lambda scenario: spec_of(scenario).replicas,
+    check=_check,
+    make=_make,
+)

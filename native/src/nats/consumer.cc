@@ -1,0 +1,123 @@
+#include "nats/consumer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hydra {
+namespace {
+
+using SharedInbox = std::shared_ptr<Inbox>;
+
+constexpr std::int64_t kAnswerMs = 5'000;
+// How long a pull request waits at the server where there is nothing; then it is asked anew.
+constexpr std::int64_t kFetchForMs = 1'000;
+
+void on_message(natsConnection*, natsSubscription*, natsMsg* message, void* closure) {
+    // Where acknowledgements are asked for, libnats sends one when this returns.
+    const NatsMessage owner(message);
+    (*static_cast<SharedInbox*>(closure))->put(message);
+}
+
+void on_complete(void* closure) {
+    delete static_cast<SharedInbox*>(closure);
+}
+
+}  // namespace
+
+NatsFeed::NatsFeed(natsConnection* connection, const NatsStep& step)
+    : connection_(connection), inbox_(std::make_shared<Inbox>()) {
+    if (step.stream.empty()) {
+        subscribe(step);
+    } else {
+        consume(step);
+    }
+    nats_check(
+        natsSubscription_SetPendingLimits(subscription_.get(), step.pending_messages, step.pending_bytes),
+        "the pending limits");
+    if (!step.stream.empty() && step.consumer == NatsConsumer::pull) {
+        fetching_ = std::thread([this, step] { fetch(step); });
+    }
+}
+
+void NatsFeed::subscribe(const NatsStep& step) {
+    natsSubscription* made = nullptr;
+    auto closure = std::make_unique<SharedInbox>(inbox_);
+    nats_check(natsConnection_Subscribe(&made, connection_, step.subject.c_str(), on_message, closure.get()),
+               "NATS refuses a subscription to " + step.subject);
+    subscription_.reset(made);
+    natsSubscription_SetOnCompleteCB(made, on_complete, closure.release());
+    // The server has heard of it when it has answered this.
+    nats_check(natsConnection_FlushTimeout(connection_, kAnswerMs), "NATS does not answer");
+}
+
+void NatsFeed::consume(const NatsStep& step) {
+    jsOptions options;
+    jsOptions_Init(&options);
+    options.Wait = kAnswerMs;
+    jsCtx* stream = nullptr;
+    nats_check(natsConnection_JetStream(&stream, connection_, &options), "JetStream");
+    stream_.reset(stream);
+    jsSubOptions wanted;
+    jsSubOptions_Init(&wanted);
+    const bool acknowledged = step.ack_policy == NatsAckPolicy::explicit_;
+    wanted.Stream = step.stream.c_str();
+    wanted.Config.DeliverPolicy = js_DeliverByStartSequence;
+    wanted.Config.OptStartSeq = step.first;
+    wanted.Config.AckPolicy = acknowledged ? js_AckExplicit : js_AckNone;
+    wanted.Config.MaxAckPending = acknowledged ? step.max_ack_pending : 0;
+    natsSubscription* made = nullptr;
+    const std::string what = "no consumer of the stream " + step.stream;
+    if (step.consumer == NatsConsumer::pull) {
+        nats_check(js_PullSubscribe(&made, stream, step.subject.c_str(), nullptr, &options, &wanted, nullptr),
+                   what);
+        subscription_.reset(made);
+        return;
+    }
+    auto closure = std::make_unique<SharedInbox>(inbox_);
+    nats_check(js_Subscribe(&made, stream, step.subject.c_str(), on_message, closure.get(), &options, &wanted,
+                            nullptr),
+               what);
+    subscription_.reset(made);
+    natsSubscription_SetOnCompleteCB(made, on_complete, closure.release());
+}
+
+NatsFeed::~NatsFeed() {
+    inbox_->close();
+    // Takes the consumer away as well, which asks the server and is not tried where there is none.
+    if (natsConnection_Status(connection_) == NATS_CONN_STATUS_CONNECTED) {
+        natsSubscription_Unsubscribe(subscription_.get());
+    }
+    if (fetching_.joinable()) {
+        fetching_.join();
+    }
+}
+
+// On a thread of its own: libnats waits for the messages of a request where it is asked for them.
+void NatsFeed::fetch(const NatsStep& step) const {
+    const bool acknowledged = step.ack_policy == NatsAckPolicy::explicit_;
+    while (!inbox_->closed()) {
+        natsMsgList messages{};
+        const natsStatus status =
+            natsSubscription_Fetch(&messages, subscription_.get(), step.fetch_batch, kFetchForMs, nullptr);
+        for (int i = 0; i < messages.Count; ++i) {
+            if (inbox_->put(messages.Msgs[i]) && acknowledged) {
+                natsMsg_Ack(messages.Msgs[i], nullptr);
+            }
+        }
+        natsMsgList_Destroy(&messages);
+        const bool passes =
+            status == NATS_OK || status == NATS_TIMEOUT || status == NATS_CONNECTION_DISCONNECTED;
+        if (!passes && !inbox_->closed()) {
+            inbox_->fail("NATS refuses a batch of " + step.stream + ": " + nats_words(status));
+            return;
+        }
+    }
+}
+
+std::uint64_t NatsFeed::dropped() const {
+    std::int64_t dropped = 0;
+    natsSubscription_GetDropped(subscription_.get(), &dropped);
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(dropped, 0));
+}
+
+}  // namespace hydra

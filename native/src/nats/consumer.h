@@ -1,0 +1,37 @@
+// A subscription with its inbox: core, or an ephemeral consumer of a stream, push or pull.
+#pragma once
+
+#include <memory>
+#include <thread>
+
+#include "nats/handles.h"
+#include "nats/inbox.h"
+#include "nats/step.h"
+
+namespace hydra {
+
+class NatsFeed {
+  public:
+    // TransportError: the server refuses it.
+    NatsFeed(natsConnection* connection, const NatsStep& step);
+    ~NatsFeed();
+    NatsFeed(const NatsFeed&) = delete;
+    NatsFeed& operator=(const NatsFeed&) = delete;
+
+    [[nodiscard]] Inbox& inbox() const { return *inbox_; }
+    // Messages that the library threw away since the beginning.
+    [[nodiscard]] std::uint64_t dropped() const;
+
+  private:
+    void subscribe(const NatsStep& step);
+    void consume(const NatsStep& step);
+    void fetch(const NatsStep& step) const;
+
+    natsConnection* connection_;
+    std::shared_ptr<Inbox> inbox_;  // libnats' threads hold it as well
+    JetStreamHandle stream_;
+    NatsSubscriptionHandle subscription_;
+    std::thread fetching_;  // of a pull consumer
+};
+
+}  // namespace hydra

@@ -1,0 +1,40 @@
+// libnats' objects with an owner, and its errors as exceptions.
+#pragma once
+
+#include <nats/nats.h>
+
+#include <memory>
+#include <string>
+
+#include "common/transport.h"
+
+namespace hydra {
+
+template <auto destroy>
+struct NatsDestroy {
+    template <typename T>
+    void operator()(T* it) const {
+        destroy(it);
+    }
+};
+
+using NatsOptionsHandle = std::unique_ptr<natsOptions, NatsDestroy<natsOptions_Destroy>>;
+using NatsMessage = std::unique_ptr<natsMsg, NatsDestroy<natsMsg_Destroy>>;
+using NatsSubscriptionHandle = std::unique_ptr<natsSubscription, NatsDestroy<natsSubscription_Destroy>>;
+using JetStreamHandle = std::unique_ptr<jsCtx, NatsDestroy<jsCtx_Destroy>>;
+
+// The library's words for its last error on this thread, or for the status.
+inline std::string nats_words(natsStatus status) {
+    natsStatus last = NATS_OK;
+    const char* words = nats_GetLastError(&last);
+    const bool told = last == status && words != nullptr && *words != '\0';
+    return told ? words : natsStatus_GetText(status);
+}
+
+inline void nats_check(natsStatus status, const std::string& what) {
+    if (status != NATS_OK) {
+        throw TransportError(what + ": " + nats_words(status));
+    }
+}
+
+}  // namespace hydra

@@ -1,0 +1,115 @@
+#include "nats/inbox.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <string_view>
+#include <system_error>
+
+#include "common/transport.h"
+
+namespace hydra {
+namespace {
+
+// $JS.ACK.stream.consumer.deliveries.stream_sequence.consumer_sequence.time.pending; newer servers put two
+// more parts in front of the stream, and perhaps one at the end.
+constexpr std::size_t kShortReply = 9;
+constexpr std::size_t kMostParts = 12;
+
+}  // namespace
+
+std::uint64_t stream_sequence(const char* reply) {
+    std::array<std::string_view, kMostParts> parts;
+    std::size_t count = 0;
+    std::string_view rest = reply == nullptr ? "" : reply;
+    while (count < kMostParts && !rest.empty()) {
+        const std::size_t dot = rest.find('.');
+        parts[count++] = rest.substr(0, dot);
+        rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
+    }
+    std::uint64_t sequence = 0;
+    if (count >= kShortReply && parts[1] == "ACK") {
+        const std::string_view number = parts[count == kShortReply ? 5 : 7];
+        std::from_chars(number.data(), number.data() + number.size(), sequence);
+    }
+    return sequence;
+}
+
+Inbox::Inbox() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (fd_ < 0) {
+        throw std::system_error(errno, std::generic_category(), "eventfd");
+    }
+}
+
+Inbox::~Inbox() {
+    ::close(fd_);
+}
+
+bool Inbox::put(const natsMsg* message) {
+    const auto size = static_cast<std::uint32_t>(natsMsg_GetDataLength(message));
+    Entry entry{.header = {}, .size = size, .stream_sequence = stream_sequence(natsMsg_GetReply(message))};
+    if (size >= kHeaderBytes) {
+        entry.header = read_header(natsMsg_GetData(message));
+    }
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [this] { return put_.size() < kBatchLimit || closed_; });
+    if (closed_) {
+        return false;
+    }
+    put_.push_back(entry);
+    if (put_.size() == 1) {
+        wake();
+    }
+    return true;
+}
+
+void Inbox::fail(const std::string& what) {
+    const std::lock_guard lock(mutex_);
+    failure_ = what;
+    wake();
+}
+
+bool Inbox::take(Batch& batch) {
+    while (!batch.full()) {
+        if (taken_ == taking_.size()) {
+            taking_.clear();
+            taken_ = 0;
+            const std::lock_guard lock(mutex_);
+            if (!failure_.empty()) {
+                throw TransportError(failure_);
+            }
+            if (put_.empty()) {
+                return false;
+            }
+            taking_.swap(put_);
+            room_.notify_one();
+        }
+        const Entry& entry = taking_[taken_++];
+        *batch.next() = entry.header;
+        batch.add(entry.size);
+        position_ = std::max(position_, entry.stream_sequence);
+    }
+    return true;
+}
+
+void Inbox::close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    room_.notify_all();
+}
+
+bool Inbox::closed() const {
+    const std::lock_guard lock(mutex_);
+    return closed_;
+}
+
+void Inbox::wake() const {
+    const std::uint64_t one = 1;
+    static_cast<void>(!write(fd_, &one, sizeof one));  // it has room for 2⁶⁴ − 2 of them
+}
+
+}  // namespace hydra

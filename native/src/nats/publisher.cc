@@ -1,0 +1,152 @@
+#include "nats/publisher.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/system_object.h"
+
+namespace hydra {
+namespace {
+
+constexpr std::int64_t kAnswerMs = 5'000;
+// NATS compresses nothing: any random bytes do.
+constexpr std::uint64_t kRandomBytes = 64 * 1024;
+constexpr std::int64_t kFullWaitNs = 5 * kMillisecondNs;
+
+// libnats does not tell when its last answer has been handed over, so what takes them stays as long as the
+// process, which has one publisher.
+Answers* made_for_good() {
+    static std::vector<std::unique_ptr<Answers>> all;
+    return all.emplace_back(std::make_unique<Answers>()).get();
+}
+
+void on_answer(jsCtx*, natsMsg* message, jsPubAck*, jsPubAckErr* error, void* closure) {
+    const NatsMessage owner(message);
+    static_cast<Answers*>(closure)->put(read_header(natsMsg_GetData(message)), error != nullptr);
+}
+
+}  // namespace
+
+NatsPublisher::NatsPublisher() : answers_(made_for_good()) {}
+
+NatsPublisher::~NatsPublisher() {
+    close();
+}
+
+std::string NatsPublisher::configure(const Configure& command) {
+    NatsStep step = nats_step(command);
+    if (!connection_.connected() || !step_ || step_->servers != step.servers) {
+        close();
+        connection_.open(step.servers);
+    }
+    if (!step.stream.empty() && stream_ == nullptr) {
+        jsOptions options;
+        jsOptions_Init(&options);
+        options.PublishAsync.AckHandler = on_answer;
+        options.PublishAsync.AckHandlerClosure = answers_;
+        jsCtx* made = nullptr;
+        nats_check(natsConnection_JetStream(&made, connection_.get(), &options), "JetStream");
+        stream_.reset(made);
+    }
+    const auto most = static_cast<std::uint64_t>(natsConnection_GetMaxPayload(connection_.get()));
+    if (command.settings.message_size > most) {
+        throw TransportError("the NATS server takes messages of at most " + std::to_string(most) +
+                             " bytes (max_payload)");
+    }
+    // Its answer says that the server has everything of before.
+    if (!connection_.flush(kAnswerMs)) {
+        throw TransportError("NATS does not answer");
+    }
+    connection_.begin_step();
+    answers_->begin(command.epoch);
+    payload_.set(command.settings.payload, command.settings.message_size, 1, kRandomBytes);
+    step_ = std::move(step);
+    return "";
+}
+
+void NatsPublisher::probe(const Header& header) {
+    // One that is not answered yet says that the server is slow; more of them would make it slower.
+    if (!connection_.connected() || answers_->probes() > 0) {
+        return;
+    }
+    char message[kHeaderBytes];
+    write_header(message, header);
+    if (to_stream()) {
+        answers_->accept_probe();
+    }
+    publish(message, sizeof message, to_stream());
+    natsConnection_FlushTimeout(connection_.get(), 50);
+}
+
+std::size_t NatsPublisher::send(const Chunk& chunk) {
+    std::size_t room = chunk.count();
+    if (answered()) {
+        answers_->drain();
+        const std::uint64_t window = static_cast<std::uint64_t>(step_->publish_window);
+        const std::uint64_t pending = answers_->ledger().pending();
+        room = std::min<std::size_t>(room, pending < window ? window - pending : 0);
+    }
+    if (room == 0 || !connection_.connected()) {
+        answers_->wait(kFullWaitNs);
+        return 0;
+    }
+    std::size_t accepted = 0;
+    for (; accepted < room; ++accepted) {
+        char* const message = payload_.next(1);
+        write_header(message, chunk.header(accepted));
+        if (!publish(message, chunk.message_size, answered())) {
+            break;
+        }
+    }
+    answers_->accept(accepted);
+    return accepted;
+}
+
+// False: it has no room while the connection is being mended. TransportError: the server refuses it.
+bool NatsPublisher::publish(const char* message, std::uint64_t size, bool answered) {
+    const char* subject = step_->subject.c_str();
+    const auto length = static_cast<int>(size);
+    const natsStatus status = answered ? js_PublishAsync(stream_.get(), subject, message, length, nullptr)
+                                       : natsConnection_Publish(connection_.get(), subject, message, length);
+    if (status == NATS_INSUFFICIENT_BUFFER || status == NATS_CONNECTION_DISCONNECTED) {
+        return false;
+    }
+    nats_check(status, std::string("NATS refuses a message for ") + subject);
+    return true;
+}
+
+void NatsPublisher::flush(double timeout_s) {
+    const std::int64_t deadline_ns = monotonic_ns() + to_ns(timeout_s);
+    connection_.flush(std::max<std::int64_t>(to_ns(timeout_s) / kMillisecondNs, 1));
+    answers_->drain();
+    const auto outstanding = [this] {
+        return answers_->probes() > 0 || (answered() && answers_->ledger().pending() > 0);
+    };
+    while (outstanding() && monotonic_ns() < deadline_ns) {
+        answers_->wait(deadline_ns - monotonic_ns());
+    }
+}
+
+void NatsPublisher::close() {
+    stream_.reset();
+    connection_.close();
+}
+
+std::optional<Delivery> NatsPublisher::delivery() {
+    if (!answered()) {
+        return std::nullopt;
+    }
+    const AckLedger& ledger = answers_->ledger();
+    return Delivery{.acknowledged = ledger.acknowledged(),
+                    .failed = ledger.failed(),
+                    .last_ack_ns = answers_->last_ack_ns(),
+                    .unacknowledged = ledger.unacknowledged()};
+}
+
+SystemObject NatsPublisher::report_system() const {
+    return written_system(connection_.trouble());
+}
+
+}  // namespace hydra

@@ -1,0 +1,45 @@
+// A libnats publisher: core, or to a stream, whose answers make the account.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "common/payload.h"
+#include "common/transport.h"
+#include "nats/answers.h"
+#include "nats/connection.h"
+
+namespace hydra {
+
+class NatsPublisher final : public PublisherTransport {
+  public:
+    NatsPublisher();
+    ~NatsPublisher() override;
+    NatsPublisher(const NatsPublisher&) = delete;
+    NatsPublisher& operator=(const NatsPublisher&) = delete;
+
+    std::string configure(const Configure& command) override;
+    void probe(const Header& header) override;
+    [[nodiscard]] bool marks_end() const override { return !to_stream(); }
+    std::size_t send(const Chunk& chunk) override;
+    void poll() override { answers_->drain(); }
+    [[nodiscard]] int wake_fd() const override { return answers_->fd(); }
+    void flush(double timeout_s) override;
+    void close() override;
+    std::optional<Delivery> delivery() override;
+    [[nodiscard]] SystemObject report_system() const override;
+
+  private:
+    [[nodiscard]] bool to_stream() const { return step_ && !step_->stream.empty(); }
+    [[nodiscard]] bool answered() const { return to_stream() && step_->publish_acks; }
+    bool publish(const char* message, std::uint64_t size, bool answered);
+
+    NatsConnection connection_;
+    JetStreamHandle stream_;
+    std::optional<NatsStep> step_;
+    PayloadBlock payload_;
+    Answers* answers_;
+};
+
+}  // namespace hydra

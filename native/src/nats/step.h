@@ -1,0 +1,82 @@
+// What NATS says in the `system` objects of the control channel. (As hydra/natstest/carried.py.)
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/messages/from_controller.h"
+
+namespace hydra {
+
+enum class NatsConsumer { push, pull };
+
+constexpr std::array<const char*, 2> words(NatsConsumer) {
+    return {"push", "pull"};
+}
+
+enum class NatsAckPolicy { none, explicit_ };
+
+constexpr std::array<const char*, 2> words(NatsAckPolicy) {
+    return {"none", "explicit"};
+}
+
+// Of `configure`: where the step's data goes, and the settings. `stream` is empty in core mode; `first` is
+// the stream sequence that the step's first message gets.
+struct NatsStep {
+    std::vector<std::string> servers;
+    std::string subject;
+    std::string stream;
+    std::uint64_t first = 1;
+    NatsConsumer consumer = NatsConsumer::push;
+    bool publish_acks = true;
+    NatsAckPolicy ack_policy = NatsAckPolicy::explicit_;
+    std::int32_t pending_messages = 65'536;
+    std::int32_t pending_bytes = 64 * 1024 * 1024;
+    std::int32_t max_ack_pending = 1000;
+    std::int32_t fetch_batch = 100;
+    std::int32_t publish_window = 4000;
+    bool operator==(const NatsStep&) const = default;
+
+    static constexpr Whole kLimit{1, INT32_MAX};
+    static void describe(auto& it, auto& fields) {
+        fields.required("servers", it.servers);
+        fields.required("subject", it.subject);
+        fields.optional("stream", it.stream);
+        fields.optional("first", it.first, Whole{1, INT64_MAX});
+        fields.optional("consumer", it.consumer);
+        fields.optional("publish_acks", it.publish_acks);
+        fields.optional("ack_policy", it.ack_policy);
+        fields.optional("pending_messages", it.pending_messages, kLimit);
+        fields.optional("pending_bytes", it.pending_bytes, kLimit);
+        fields.optional("max_ack_pending", it.max_ack_pending, kLimit);
+        fields.optional("fetch_batch", it.fetch_batch, kLimit);
+        fields.optional("publish_window", it.publish_window, kLimit);
+    }
+};
+
+// Of `finish`: the stream's last sequence when every publisher had reported.
+struct NatsEnd {
+    std::uint64_t last = 0;
+
+    static void describe(auto& it, auto& fields) { fields.required("last", it.last); }
+};
+
+// Of the reports: how often a subscription became too slow for its pending limits, the messages that the
+// library threw away because of it, and how often the connection was lost.
+struct NatsTrouble {
+    std::uint64_t slow_consumers = 0;
+    std::uint64_t dropped = 0;
+    std::uint64_t disconnects = 0;
+
+    static void describe(auto& it, auto& fields) {
+        fields.required("slow_consumers", it.slow_consumers);
+        fields.required("dropped", it.dropped);
+        fields.required("disconnects", it.disconnects);
+    }
+};
+
+// TransportError: the command's object is not NATS'.
+NatsStep nats_step(const Configure& command);
+
+}  // namespace hydra

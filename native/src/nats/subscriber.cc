@@ -1,0 +1,65 @@
+#include "nats/subscriber.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/system_object.h"
+
+namespace hydra {
+
+void NatsSubscriber::configure(const Configure& command) {
+    NatsStep step = nats_step(command);
+    if (!connection_.connected() || !step_ || step_->servers != step.servers) {
+        consumer_.reset();
+        connection_.open(step.servers);
+    }
+    const bool stands_there = step.stream.empty() || position() + 1 == step.first;
+    NatsStep before = step_.value_or(NatsStep{});
+    before.first = step.first;
+    if (consumer_ == nullptr || before != step || !stands_there) {
+        consumer_.reset();
+        step_.reset();  // told again after a failure, it tries again
+        consumer_ = std::make_unique<NatsFeed>(connection_.get(), step);
+        step_ = std::move(step);
+    }
+    connection_.begin_step();
+    dropped_before_ = consumer_->dropped();
+}
+
+bool NatsSubscriber::receive(Batch& batch) {
+    return consumer_ != nullptr && consumer_->inbox().take(batch);
+}
+
+// A consumer of a stream goes on behind the last message that was taken.
+void NatsSubscriber::reconnect() {
+    NatsStep step = *step_;
+    step.first = position() + 1;
+    consumer_.reset();
+    connection_.close();
+    connection_.open(step.servers);
+    consumer_ = std::make_unique<NatsFeed>(connection_.get(), step);
+    step_ = std::move(step);
+    dropped_before_ = 0;
+}
+
+// Core keeps nothing that could be known.
+std::uint64_t NatsSubscriber::undrained(const SystemObject& system) {
+    if (!system || !step_ || step_->stream.empty()) {
+        return 0;
+    }
+    const std::uint64_t last = read_system<NatsEnd>(system).last;
+    return last - std::min(last, position());
+}
+
+SystemObject NatsSubscriber::report_system() const {
+    NatsTrouble trouble = connection_.trouble();
+    trouble.dropped = consumer_ == nullptr ? 0 : consumer_->dropped() - dropped_before_;
+    return written_system(trouble);
+}
+
+std::uint64_t NatsSubscriber::position() const {
+    const std::uint64_t started = step_ ? step_->first - 1 : 0;
+    return consumer_ == nullptr ? started : std::max(started, consumer_->inbox().position());
+}
+
+}  // namespace hydra

@@ -1,0 +1,31 @@
+// A libnats subscription, or consumer of a stream, from exactly where it was told.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "common/transport.h"
+#include "nats/connection.h"
+#include "nats/consumer.h"
+
+namespace hydra {
+
+class NatsSubscriber final : public SubscriberTransport {
+  public:
+    void configure(const Configure& command) override;
+    bool receive(Batch& batch) override;
+    [[nodiscard]] int wake_fd() const override { return consumer_ == nullptr ? -1 : consumer_->inbox().fd(); }
+    void reconnect() override;
+    std::uint64_t undrained(const SystemObject& system) override;
+    [[nodiscard]] SystemObject report_system() const override;
+
+  private:
+    [[nodiscard]] std::uint64_t position() const;
+
+    NatsConnection connection_;
+    std::unique_ptr<NatsFeed> consumer_;  // ends before its connection
+    std::optional<NatsStep> step_;
+    std::uint64_t dropped_before_ = 0;  // of this consumer, in earlier steps
+};
+
+}  // namespace hydra

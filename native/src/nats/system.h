@@ -1,0 +1,17 @@
+// NATS on libnats, as this program offers it.
+#pragma once
+
+#include "common/system.h"
+
+namespace hydra {
+
+class NatsSystem final : public System {
+  public:
+    [[nodiscard]] std::string name() const override { return "nats"; }
+    [[nodiscard]] std::map<std::string, std::string> versions() const override;
+    [[nodiscard]] std::unique_ptr<PublisherTransport> open_publisher(zmq::context_t& context) const override;
+    [[nodiscard]] std::unique_ptr<SubscriberTransport> open_subscriber(
+        zmq::context_t& context) const override;
+};
+
+}  // namespace hydra

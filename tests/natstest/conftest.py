@@ -1,0 +1,95 @@
+"""Real servers for NATS' tests, the programs under test, and the data that they exchange."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hydra.errors import MissingDependencyError
+from hydra.native.build import find
+from hydra.natstest.cluster import NatsCluster
+from hydra.natstest.program import NatsProgram, find_server
+from hydra.servers.embedded import EmbeddedServer
+from tests.natstest.ends import Core, Ends, Stream
+
+PYTHON = f"env OPENBLAS_NUM_THREADS=1 {shlex.quote(sys.executable)} -m hydra.natstest.nats_py"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what starts processes, by its fixtures."""
+    for item in items:
+        if {"server", "own_server", "nats_client"}.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.processes)
+
+
+def _native() -> list[str]:
+    program = find()
+    if program is None:
+        return []
+    told = subprocess.run([program, "--help"], capture_output=True, text=True, check=False).stdout
+    return [str(program)] if "nats-sub" in told else []
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "nats_client" in metafunc.fixturenames:
+        commands = [PYTHON, *_native()]
+        metafunc.parametrize("nats_client", commands, ids=[c.rsplit("/", 1)[-1].rsplit(" ", 1)[-1] for c in commands])
+
+
+@pytest.fixture(scope="session")
+def needs_nats() -> None:
+    """Skips where nats-server is not installed."""
+    try:
+        find_server()
+    except MissingDependencyError as e:
+        pytest.skip(str(e))
+
+
+@pytest.fixture(scope="session")
+def server(needs_nats: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]:
+    """A server for all tests of this process; whoever uses it takes subjects of its own."""
+    with EmbeddedServer(NatsProgram(), NatsCluster(), tmp_path_factory.mktemp("nats") / "server") as running:
+        yield running
+
+
+@pytest.fixture
+def own_server(needs_nats: None, tmp_path: Path) -> Iterator[EmbeddedServer]:
+    """One to be killed."""
+    with EmbeddedServer(NatsProgram(), NatsCluster(), tmp_path / "own", warm=False) as running:
+        yield running
+
+
+@pytest.fixture
+def core(server: EmbeddedServer) -> Iterator[Core]:
+    """A subject of this test's own."""
+    with Core(server.address) as ends:
+        yield ends
+
+
+@pytest.fixture
+def stream(server: EmbeddedServer) -> Iterator[Stream]:
+    """A stream of this test's own."""
+    with Stream(server.address) as ends:
+        yield ends
+
+
+@pytest.fixture(params=["core", "stream", "pulled", "unacknowledged"])
+def data(request: pytest.FixtureRequest, server: EmbeddedServer) -> Iterator[Ends]:
+    """Each way in which data goes from a publisher to a subscriber."""
+    made: Ends
+    match request.param:
+        case "core":
+            made = Core(server.address)
+        case "stream":
+            made = Stream(server.address, storage="file")
+        case "pulled":
+            made = Stream(server.address, consumer="pull")
+        case _:
+            made = Stream(server.address, ack_policy="none", publish_acks=False)
+    with made as ends:
+        yield ends

@@ -1,0 +1,170 @@
+"""The suite's own data ends for NATS: a publisher that follows a script, and a reader that keeps everything."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+from nats.aio.msg import Msg
+
+from hydra.natstest.connection import Connection
+from hydra.natstest.streams import Streams
+from hydra.servers.embedded import EmbeddedServer
+from hydra.system import wait_alone
+from hydra.wire.header import HEADER, pack
+from hydra.wire.messages import PROBE_EPOCH
+
+ANSWER_S = 5.0
+
+
+@dataclass(frozen=True)
+class Record:
+    """One message as it was published."""
+
+    epoch: int
+    publisher: int
+    sequence: int
+    time_ns: int
+    size: int
+
+
+def record_of(data: bytes) -> Record:
+    epoch, publisher, sequence, time_ns = HEADER.unpack_from(data)
+    return Record(epoch, publisher, sequence, time_ns, len(data))
+
+
+class Ends(ABC):
+    """Where a test's data goes."""
+
+    acknowledged = True
+    """Whether a publisher's account comes from the server."""
+
+    def __init__(self, address: str, **settings: Any) -> None:
+        self.address = address
+        self.settings = settings
+        self.subject = f"test.{uuid.uuid4().hex}"
+        self.connection = Connection("conformance")
+        self.connection.open([address])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.connection.end()
+
+    def leave(self) -> None:
+        """Reads no more: a server slows a publisher down for the sake of a reader that is behind."""
+        self.connection.close()
+
+    def system(self) -> dict[str, Any]:
+        """NATS' part of a ``configure`` that starts here."""
+        return {"servers": [self.address], "subject": self.subject, **self.settings}
+
+    @abstractmethod
+    def end_of_data(self) -> dict[str, Any] | None:
+        """NATS' part of a ``finish`` for all that is there."""
+
+    @abstractmethod
+    def read(self) -> list[Record]:
+        """Everything that was published so far."""
+
+    def write(self, epoch: int, sequences: Iterable[int], *, publisher: int, size: int = 24) -> None:
+        """Publishes these sequences and waits until the server has them."""
+        client = self.connection.client
+
+        async def all_of_them() -> None:
+            for sequence in sequences:
+                await client.publish(self.subject, pack(epoch, publisher, sequence, time.time_ns(), size))
+            await client.flush()
+
+        self.connection.do(all_of_them(), 20)
+
+    def probe(self, epoch: int, *, publisher: int) -> None:
+        """Publishes one probe of a publisher that was configured for this epoch."""
+        self.write(PROBE_EPOCH, [epoch], publisher=publisher)
+
+
+class Core(Ends):
+    """A subject that nobody keeps; the reader listens from the beginning."""
+
+    acknowledged = False
+
+    def __init__(self, address: str, **settings: Any) -> None:
+        super().__init__(address, **settings)
+        self._heard: list[bytes] = []
+        self.connection.do(self.connection.client.subscribe(self.subject, cb=self._take), ANSWER_S)
+        self.connection.do(self.connection.client.flush(), ANSWER_S)
+
+    async def _take(self, message: Msg) -> None:
+        self._heard.append(message.data)
+
+    def end_of_data(self) -> None:
+        return None
+
+    def read(self) -> list[Record]:
+        # What the server had before it answered is here before the answer.
+        self.connection.do(self.connection.client.flush(), ANSWER_S)
+        self.connection.turn()
+        return [record_of(data) for data in self._heard]
+
+
+class Stream(Ends):
+    """A stream of one subject."""
+
+    def __init__(self, address: str, *, storage: str = "memory", **settings: Any) -> None:
+        super().__init__(address, **settings)
+        self.acknowledged = bool(settings.get("publish_acks", True))
+        self.name = uuid.uuid4().hex
+        self.streams = Streams([address])
+        self.streams.create(self.name, self.subject, storage)
+
+    def close(self) -> None:
+        super().close()
+        self.streams.close()
+
+    def last(self) -> int:
+        return self.streams.last(self.name)
+
+    def write(self, epoch: int, sequences: Iterable[int], *, publisher: int, size: int = 24) -> None:
+        """As ever; the server answers before everything is in the stream."""
+        numbers = list(sequences)
+        last = self.last() + len(numbers)
+        super().write(epoch, numbers, publisher=publisher, size=size)
+        assert wait_alone(lambda: self.last() >= last, 20)
+
+    def system(self) -> dict[str, Any]:
+        return {**super().system(), "stream": self.name, "first": self.last() + 1}
+
+    def end_of_data(self) -> dict[str, Any]:
+        return {"last": self.last()}
+
+    def read(self) -> list[Record]:
+        stream = self.connection.client.jetstream()
+
+        async def everything() -> list[bytes]:
+            last = (await stream.stream_info(self.name)).state.last_seq
+            found = [await stream.get_msg(self.name, number) for number in range(1, last + 1)]
+            return [message.data or b"" for message in found]
+
+        return [record_of(data) for data in self.connection.do(everything(), 20)]
+
+    def consumers(self) -> int:
+        """How many consumers the stream has."""
+        return self.connection.do(
+            self.connection.client.jetstream().stream_info(self.name), ANSWER_S
+        ).state.consumer_count
+
+
+def kill(server: EmbeddedServer) -> None:
+    """Ends the server as a power cut would."""
+    assert server.pids is not None
+    os.kill(server.pids[1], signal.SIGKILL)

@@ -1,0 +1,222 @@
+"""What a NATS subscriber must do: count exactly, say what it left waiting, and how often it was too slow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from hydra.model import LedgerCounts
+from hydra.servers.embedded import EmbeddedServer
+from hydra.wire.header import SEQUENCE_LIMIT
+from hydra.wire.messages import PROBE_EPOCH, Ack, Error, Progress, Ready, Report
+from tests.conformance.bench import Bench, StepSettings, same_answer, step_settings, with_values
+from tests.natstest.ends import Core, Ends, Stream, kill
+
+CLIENT = 3
+ONE, OTHER, STRANGER = 100, 101, 666
+PLAIN = step_settings()
+
+
+@pytest.fixture
+def subscriber(bench: Bench, nats_client: str) -> Bench:
+    bench.launch(nats_client, "nats-sub", first_id=CLIENT)
+    return bench
+
+
+def connected(
+    bench: Bench,
+    epoch: int,
+    ends: Ends,
+    *publishers: int,
+    settings: StepSettings = PLAIN,
+    system: Mapping[str, Any] | None = None,
+) -> None:
+    """Configures the subscriber from here on and proves that it hears these publishers."""
+    bench.configure_subscribers(
+        [CLIENT],
+        epoch,
+        settings,
+        publishers=dict.fromkeys(publishers, ""),
+        system={**ends.system(), **(system or {})},
+        progress_s=0.05,
+    )
+    for publisher in publishers:
+        ends.probe(epoch, publisher=publisher)
+    bench.peer.heard(Ready, [CLIENT], epoch=epoch)
+
+
+def got(bench: Bench, epoch: int, messages: int) -> None:
+    bench.peer.wait(
+        lambda: any(p.messages >= messages for p in bench.peer.said(Progress, CLIENT, epoch=epoch)),
+        f"progress of {messages} messages",
+    )
+
+
+def test_it_counts_from_its_start_on(subscriber: Bench, data: Ends) -> None:
+    data.write(1, range(40), publisher=ONE)
+    connected(subscriber, 1, data, ONE)
+    subscriber.start([CLIENT], 1, 30)
+    data.write(1, range(40, 100), publisher=ONE)
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 100}, system=data.end_of_data())
+    assert report.ledgers == [
+        LedgerCounts(publisher=ONE, received=60, in_window=60, missing=40, missing_ranges=[(0, 39)])
+    ]
+    assert (report.stale, report.undrained, report.drain) == (0, 0, "complete")
+    assert report.system == {"slow_consumers": 0, "dropped": 0, "disconnects": 0}
+
+
+def test_many_messages_at_once(subscriber: Bench, data: Ends) -> None:
+    connected(subscriber, 1, data, ONE)
+    subscriber.start([CLIENT], 1, 30)
+    data.write(1, range(10_000), publisher=ONE, size=100)
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 10_000}, system=data.end_of_data(), drain_max_s=15)
+    assert [(x.received, x.missing, x.duplicates) for x in report.ledgers] == [(10_000, 0, 0)]
+    assert (report.bytes, report.drain) == (1_000_000, "complete")
+
+
+def test_duplicates_strangers_and_failed_messages_are_told_exactly(subscriber: Bench, data: Ends) -> None:
+    connected(subscriber, 6, data, ONE, OTHER)
+    subscriber.start([CLIENT], 6, 30)
+    data.write(6, range(50), publisher=ONE)
+    data.write(6, [20, 21], publisher=ONE)
+    data.write(5, range(3), publisher=ONE)
+    data.write(6, range(4), publisher=STRANGER)
+    data.write(6, range(2, 30), publisher=OTHER)
+    subscriber.tell_finish(
+        [CLIENT],
+        6,
+        {ONE: 60, OTHER: 30},
+        unacknowledged={ONE: [(45, 59)], OTHER: [(0, 0)]},
+        system=data.end_of_data(),
+    )
+    report = subscriber.peer.heard(Report, [CLIENT], epoch=6).subscriber
+    assert report is not None
+    assert report.ledgers == [
+        LedgerCounts(publisher=ONE, received=45, in_window=45, missing=0, duplicates=2, extra=5),
+        LedgerCounts(publisher=OTHER, received=28, in_window=28, missing=1, missing_ranges=[(1, 1)]),
+    ]
+    assert report.stale == 7
+
+
+def test_steps_follow_each_other(subscriber: Bench, data: Ends) -> None:
+    connected(subscriber, 1, data, ONE)
+    subscriber.start([CLIENT], 1, 30)
+    data.write(1, range(100), publisher=ONE)
+    assert subscriber.subscriber_report(CLIENT, 1, {ONE: 100}, system=data.end_of_data()).ledgers[0].missing == 0
+    connected(subscriber, 2, data, ONE)
+    subscriber.start([CLIENT], 2, 30)
+    data.write(2, range(80), publisher=ONE)
+    report = subscriber.subscriber_report(CLIENT, 2, {ONE: 80}, system=data.end_of_data())
+    assert [(x.received, x.missing, x.duplicates, x.extra) for x in report.ledgers] == [(80, 0, 0, 0)]
+    subscriber.tell_finish([CLIENT], 2, {ONE: 80}, system=data.end_of_data())
+    subscriber.peer.heard(Report, [CLIENT], epoch=2, times=2)
+    assert same_answer(*subscriber.peer.said(Report, CLIENT, epoch=2))
+
+
+def test_an_end_marker_ends_the_drain_of_core(subscriber: Bench, core: Core) -> None:
+    connected(subscriber, 1, core, ONE)
+    subscriber.start([CLIENT], 1, 30)
+    core.write(1, range(10), publisher=ONE)
+    core.write(PROBE_EPOCH, [SEQUENCE_LIMIT | 1], publisher=ONE)
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 12}, drain_max_s=15, quiet_s=15)
+    assert (report.drain, report.ledgers[0].missing_ranges) == ("marked", [(10, 11)])
+
+
+@pytest.mark.parametrize("consumer", ["push", "pull"])
+def test_what_is_left_waiting_is_told(subscriber: Bench, stream: Stream, consumer: str) -> None:
+    slow = with_values(PLAIN, receive_rate=100.0)
+    connected(subscriber, 1, stream, ONE, settings=slow, system={"consumer": consumer})
+    window = subscriber.start([CLIENT], 1, 0.5)
+    stream.write(1, range(20_000), publisher=ONE)
+    subscriber.await_end(window)
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 20_000}, system=stream.end_of_data(), drain_max_s=0.0)
+    (ledger,) = report.ledgers
+    assert report.drain == "deadline"
+    assert ledger.received + ledger.missing == 20_000
+    assert 1_000 < report.undrained == ledger.missing
+
+
+def test_a_receive_rate_holds_it_back_until_the_drain(subscriber: Bench, data: Ends) -> None:
+    connected(subscriber, 1, data, ONE, settings=with_values(PLAIN, receive_rate=200.0))
+    window = subscriber.start([CLIENT], 1, 1.0)
+    data.write(1, range(2000), publisher=ONE)
+    subscriber.await_end(window)
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 2000}, system=data.end_of_data())
+    (ledger,) = report.ledgers
+    assert (ledger.received, ledger.missing) == (2000, 0)
+    assert 100 <= ledger.in_window <= 205
+
+
+def test_a_slow_consumer_is_a_figure(subscriber: Bench, core: Core) -> None:
+    """The library keeps no more for it than its limit, and throws the rest away."""
+    slow = with_values(PLAIN, receive_rate=10.0)
+    connected(subscriber, 1, core, ONE, settings=slow, system={"pending_messages": 100})
+    window = subscriber.start([CLIENT], 1, 0.5)
+    core.write(1, range(20_000), publisher=ONE)
+    subscriber.await_end(window)
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 20_000})
+    (ledger,) = report.ledgers
+    assert report.system is not None
+    assert report.system["slow_consumers"] >= 1
+    assert report.system["dropped"] == ledger.missing > 0
+
+
+def test_a_reconnect_goes_on_where_it_stood(subscriber: Bench, stream: Stream) -> None:
+    connected(subscriber, 1, stream, ONE, settings=with_values(PLAIN, reconnect_rate=2.0))
+    window = subscriber.start([CLIENT], 1, 1.3)
+    for first in range(0, 500, 100):
+        stream.write(1, range(first, first + 100), publisher=ONE)
+        subscriber.await_end(window, first / 400 - 1.25)
+    subscriber.await_end(window)
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 500}, system=stream.end_of_data(), drain_max_s=15)
+    (ledger,) = report.ledgers
+    assert (ledger.received, ledger.missing, ledger.duplicates) == (500, 0, 0)
+    assert report.reconnects == 2
+    assert 1 <= len(report.absent) <= 2
+    assert report.system is not None
+    assert report.system["disconnects"] == 0
+
+
+def test_it_leaves_one_consumer_on_the_stream(subscriber: Bench, stream: Stream) -> None:
+    for epoch in range(1, 4):
+        connected(subscriber, epoch, stream, ONE, system={"max_ack_pending": 100 + epoch})
+    assert stream.consumers() == 1
+
+
+def test_a_stream_that_does_not_exist_is_an_error_and_not_the_end(subscriber: Bench, stream: Stream) -> None:
+    connected(subscriber, 1, stream, ONE)
+    window = subscriber.start([CLIENT], 1, 30)
+    stream.write(1, range(5), publisher=ONE)
+    got(subscriber, 1, 5)
+    bad = {**stream.system(), "stream": "there-is-none"}
+    subscriber.tell_configure([CLIENT], 2, PLAIN, publishers={ONE: ""}, system=bad)
+    error = subscriber.peer.heard(Error, [CLIENT], epoch=2, timeout_s=20)
+    assert ("there-is-none" in error.message, error.fatal) == (True, False)
+    subscriber.ignores_commands(CLIENT, (1, 2), window)
+    connected(subscriber, 2, stream, ONE)
+
+
+def test_no_subject_at_all_is_an_error(subscriber: Bench) -> None:
+    subscriber.tell_configure([CLIENT], 1, publishers={ONE: ""})
+    assert subscriber.peer.heard(Error, [CLIENT], epoch=1).message
+    assert not subscriber.peer.said(Ack, command="configure")
+
+
+def test_a_server_that_dies_does_not_hang_the_drain(subscriber: Bench, own_server: EmbeddedServer) -> None:
+    with Stream(own_server.address) as stream:
+        connected(subscriber, 1, stream, ONE)
+        window = subscriber.start([CLIENT], 1, 0.5)
+        stream.write(1, range(100), publisher=ONE)
+        last = stream.last()
+        got(subscriber, 1, 100)
+        kill(own_server)
+        subscriber.await_end(window)
+        report = subscriber.subscriber_report(CLIENT, 1, {ONE: 150}, system={"last": last + 50}, drain_max_s=1.5)
+    (ledger,) = report.ledgers
+    assert (ledger.received, ledger.missing_ranges) == (100, [(100, 149)])
+    assert (report.undrained, report.drain) == (50, "deadline")
+    assert report.system is not None
+    assert report.system["disconnects"] >= 1
+    assert subscriber.peer.sync([CLIENT]) < 3.0
