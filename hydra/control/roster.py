@@ -28,7 +28,6 @@ from hydra.wire.messages import (
     decode_from_client,
 )
 
-
 _IDS_AT_LEAST: Final = 1000
 
 

@@ -9,7 +9,6 @@ import msgspec
 from hydra.kafkatest.settings import Acks, Compression
 from hydra.wire.messages import Count
 
-
 Partition = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
