@@ -9,6 +9,8 @@ import msgspec
 from hydra.kafkatest.settings import Acks, Compression
 from hydra.wire.messages import Count
 
+Partition = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+
 
 class KafkaConfigure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Of ``configure``: the producer's settings, and where the data goes.
@@ -19,9 +21,9 @@ class KafkaConfigure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     bootstrap: str
     topic: str
-    offsets: dict[int, Count]
+    offsets: dict[Partition, Count]
     properties: dict[str, str] = {}
-    msg_batch: Annotated[int, msgspec.Meta(ge=1)] = 100
+    msg_batch: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)] = 100
     linger_ms: Annotated[float, msgspec.Meta(ge=0, le=900_000)] = 0.0
     batch_bytes: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
     compression: Compression = "none"
@@ -31,7 +33,7 @@ class KafkaConfigure(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 class KafkaFinish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of ``finish``: the offset behind the last message of every partition, by its number."""
 
-    end_offsets: dict[int, Count] = {}
+    end_offsets: dict[Partition, Count] = {}
 
 
 class KafkaJoin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
