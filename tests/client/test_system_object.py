@@ -1,4 +1,4 @@
-"""What a client reads out of the ``system`` object of a command: the settings of a scenario, checked in the same way."""
+"""What a client reads out of the ``system`` object of a command: settings, checked like those of a scenario."""
 
 from __future__ import annotations
 
