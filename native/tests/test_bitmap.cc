@@ -1,6 +1,6 @@
-#include "common/bitmap.h"
-
 #include <doctest/doctest.h>
+
+#include "common/bitmap.h"
 
 using namespace hydra;
 

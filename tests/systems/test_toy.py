@@ -134,7 +134,8 @@ def test_members_of_a_group_have_one_account(package: Path, tmp_path: Path, shar
     hydra(*asked, "--out", run, PYTHONPATH=str(package))
     (row,) = table(run)
     with RunStore.open(run) as store:
-        members = [c for c in store.clients(1) if c["role"] == "subscriber"]
+        (step,) = store.results()
+        members = [c for c in store.clients(step.epoch) if c["role"] == "subscriber"]
         sent = int(row["total_tx"])
         taken = {c["client"]: c["messages"] for c in members}
     absent = set(range(shared)) - {client % shared for client in taken}
@@ -162,7 +163,8 @@ def test_what_a_killed_member_had_is_unknown_up_to_its_last_word(package: Path, 
         assert command.wait() == 3
     (row,) = table(run)
     with RunStore.open(run) as store:
-        members = {c["client"]: c for c in store.clients(1) if c["role"] == "subscriber"}
+        (step,) = store.results()
+        members = {c["client"]: c for c in store.clients(step.epoch) if c["role"] == "subscriber"}
     ((victim, told),) = [(client, c) for client, c in members.items() if c["state"] != "ok"]
     sent, word = int(row["total_tx"]), told["more"]["last_word"]
     share = _share(sent, victim % 3, 3)

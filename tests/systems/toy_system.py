@@ -26,7 +26,7 @@ LOOK_EVERY_S: Final = 0.001
 
 @dataclass(frozen=True, slots=True)
 class ToySettings:
-    """``chunk``: bytes that a subscriber reads at once; ``shared``: so many of them share the messages, 0: none does."""
+    """``chunk``: bytes that a subscriber reads at once; ``shared``: so many share the messages, 0: nobody."""
 
     chunk: int = 65536
     shared: int = 0
