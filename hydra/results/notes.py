@@ -7,6 +7,7 @@ from typing import Final
 from hydra.columns.column import COUNT, REPEATS
 from hydra.columns.names import CLIENTS, GONE, GROUP, LOSS_HIGH, LOSS_LOW, RATE_HELD, REASON, STATUS
 from hydra.events.warnings import (
+    FateOfGone,
     FateUnknown,
     FewerFigures,
     FewReceived,
@@ -108,7 +109,7 @@ def _loss_notes(row: Row) -> list[HydraWarning]:
     if undrained:
         notes.append(Undrained(undrained))
     if unknown:
-        notes.append(FateUnknown(unknown))
+        notes.append(FateOfGone(unknown) if row.get(GROUP) and gone_of(row) else FateUnknown(unknown))
     return notes
 
 
