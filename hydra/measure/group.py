@@ -84,7 +84,8 @@ def _ledger(publisher: int, of_members: Sequence[LedgerCounts], report: Publishe
     expected = report.sent - sum(high - low + 1 for low, high in holes)
     taken = sum(x.received + x.extra for x in of_members)
     duplicates = sum(x.duplicates for x in of_members)
-    truncated = any(x.truncated for x in of_members)
+    # Counts without a bitmap are of somebody who could not, or did not, list what was received.
+    truncated = any(x.truncated or (x.received + x.extra and not x.received_bits) for x in of_members)
     missing_ranges: list[SequenceRange] = []
     if truncated:
         counts = [x.received for x in of_members]

@@ -221,10 +221,11 @@ def test_a_cohort_has_no_loss_of_its_own() -> None:
     assert f["total_rx"] == pytest.approx(980 / 3, abs=1)
 
 
-def test_a_member_that_could_not_list_what_it_received_leaves_bounds() -> None:
+@pytest.mark.parametrize("truncated", [True, False])
+def test_a_member_that_did_not_list_what_it_received_leaves_bounds(truncated: bool) -> None:
     reports = shared(without=LOST)
     (cut,) = reports[2].ledgers
-    reports[2] = replace(reports[2], ledgers=[replace(cut, received_bits="", truncated=True)])
+    reports[2] = replace(reports[2], ledgers=[replace(cut, received_bits="", truncated=truncated)])
     check_report(reports[2])
     f = figures(of_group(reports))
     assert (f["client_loss_pct"], f["lost"], f["total_rx"], f["shortfall_pct"]) == (None, None, None, None)
