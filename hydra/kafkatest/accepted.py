@@ -11,7 +11,7 @@ from hydra.kafkatest.properties import confluent_config
 
 
 def check_values(properties: Mapping[str, str]) -> None:
-    """Makes a producer and a consumer with these properties, which are told of no broker, and forgets them.
+    """Makes a producer and a consumer with these properties, without naming a broker, and discards them.
 
     Raises:
         UsageError: a property is unknown, or Hydra's own, or its value is refused; the text is the library's.

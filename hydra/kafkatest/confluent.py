@@ -59,7 +59,7 @@ _TRANSIENT: Final = frozenset(
         KafkaError.REBOOTSTRAP_REQUIRED,
     }
 )
-"""Errors that the library mends by itself."""
+"""Errors that the library recovers from by itself."""
 
 
 class Publisher:

@@ -95,7 +95,7 @@ def accounts_of(
         reports: theirs, by client; one without a report is dead or silent.
         publishers: of every publisher.
         window_s: length of the window.
-        last_words: messages that subscribers told of while the step went on.
+        last_words: messages that subscribers reported in their progress.
         group: whether they share the messages.
     """
     due = loss.expected(publishers)

@@ -47,7 +47,7 @@ class Observation:
         window_ns: the step's start and stop on its clock, the early stop if there was one.
         loss_target: the fraction of loss up to which a rate passes.
         steady: whether passing also asks that no backlog grows.
-        last_words: messages that subscribers told of while the step went on; it is all that is known of those
+        last_words: messages that subscribers reported in their progress; it is all that is known of those
             without a report.
         hosts: samples by host name.
         subscriber_hosts: hosts with subscribers; empty means all.

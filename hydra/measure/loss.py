@@ -142,7 +142,7 @@ def fate(
         report: its own; without one it has lost all after its last word.
         due: what it should get.
         window_s: length of the step's window.
-        last_word: messages that it told of before it fell silent.
+        last_word: messages that it reported before it fell silent.
         doubt: what is assumed of messages that may have been received.
     """
     if report is None:

@@ -1,4 +1,4 @@
-"""The program of a server's group: dials into the control channel, and runs the server once it is told of the others.
+"""The program of a server's group: dials into the control channel, and runs the server once it knows the others.
 
 The server runs under the supervisor, so that neither it nor its data outlive this process, however that ends. This
 process ends when it is told to, on SIGTERM, with its lifeline, when the controller has been silent for too long, and

@@ -1,4 +1,4 @@
-// Waits for descriptors, edge-triggered: a descriptor is told of once when something arrives there, and not
+// Waits for descriptors, edge-triggered: a descriptor is reported once when something arrives there, and not
 // again for what was left unread. That lets a client that may not read yet be left alone without a busy loop,
 // and costs the same for one client as for thousands.
 #pragma once

@@ -7,10 +7,10 @@
 
 namespace hydra {
 
-// Errors that the library mends by itself, or that pass when the broker is back.
+// Errors that the library recovers from by itself, or that pass when the broker is back.
 bool is_transient(rd_kafka_resp_err_t error);
 
-// Errors that no second attempt mends: the cluster will not have us, or we it.
+// Errors that a second attempt would only repeat: the cluster refuses us, or we refuse it.
 bool is_refusal(rd_kafka_resp_err_t error);
 
 // librdkafka's words, with what it cannot know: that it is too old for what was asked of it.
