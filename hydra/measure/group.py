@@ -70,8 +70,8 @@ def group_fate(group: SubscriberReport, due: Expected, window_s: float, last_wor
         group: what :func:`united` made of the members' reports.
         due: what the group should get.
         window_s: length of the step's window.
-        last_words: messages that the members without a report had reported in their progress, all together. So many of what nobody else
-            has may have been received by them.
+        last_words: messages that the members without a report had reported in their progress, all together. So many of
+            what nobody else has may have been received by them.
         doubt: what is assumed of messages that may have been received.
     """
     found = fate(group, due, window_s, doubt=doubt)

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <vector>
 
-#include "common/header.h"
 #include "common/ack_ledger.h"
+#include "common/header.h"
 
 namespace hydra {
 
