@@ -16,6 +16,8 @@ from hydra.results.store import RunStore
 from tests.integration.command import assert_all_arrived, hydra, table
 from tests.systems import toy_system
 
+pytestmark = pytest.mark.processes  # pip is one
+
 PROJECT = """
 [build-system]
 requires = ["setuptools"]
@@ -72,7 +74,6 @@ def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     plugins.systems.cache_clear()
 
 
-@pytest.mark.processes
 def test_its_command_runs_its_scenario_and_hides_its_secret(package: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     asked = ("toy-fixed", "--clients", 3, "--chunk", 1000, "--set", "toy.file=x.data", "--out", run)
@@ -89,7 +90,6 @@ def test_its_command_runs_its_scenario_and_hides_its_secret(package: Path, tmp_p
     hydra("report", run, PYTHONPATH=str(package))
 
 
-@pytest.mark.processes
 def test_without_its_package_a_run_is_listed_and_its_report_refused(package: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     hydra("run", "toy", "--out", run, PYTHONPATH=str(package))
