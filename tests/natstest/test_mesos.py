@@ -19,12 +19,13 @@ pytestmark = pytest.mark.processes
 
 
 @pytest.mark.usefixtures("cache_home", "needs_nats")
-def test_the_server_is_a_task(cluster: Cluster, tmp_path: Path) -> None:
+def test_servers_are_tasks_that_carry_a_replicated_stream(cluster: Cluster, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    names = ("--clients", 3, "--duration", 1, "--rate", 200, "--mode", "jetstream", "--set", "warmup_s=0")
-    hydra("nats-fixed", *names, "--master", cluster.address, "--out", run)
+    stream = ("--mode", "jetstream", "--replicas", 2, "--set", "server.count=2")
+    step = ("--clients", 3, "--duration", 1, "--rate", 200, "--set", "warmup_s=0")
+    hydra("nats-fixed", *stream, *step, "--master", cluster.address, "--out", run)
     (row,) = table(run)
     assert row["failed_clients"] == "0"
     assert_all_arrived(row, 200)
     launched = events(run, Launched)
-    assert ["servers-1" in text for text in launched] == [True, *[False] * (len(launched) - 1)]
+    assert ["servers-" in text for text in launched] == [True, True, *[False] * (len(launched) - 2)]
