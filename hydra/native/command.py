@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
 from hydra.errors import MissingDependencyError
 from hydra.model import NativeSpec, Role
 from hydra.native.build import find, missing
@@ -11,13 +16,15 @@ def command(system: str, role: Role, spec: NativeSpec) -> tuple[str, ...]:
     """The command line of a group, to which the group's own flags are appended.
 
     Raises:
-        MissingDependencyError: the program was not built; the text names the packages that building it needs.
+        MissingDependencyError: the program was not built, or without this system; the text names the packages that
+            building it needs.
     """
+    kind = f"{system}-{'pub' if role == 'publisher' else 'sub'}"
     program = find()
     if program is None:
-        packages = " ".join(missing())
-        first = f"apt install {packages}, then " if packages else ""
-        raise MissingDependencyError("the native client is not built", f"{first}install Hydra again (pip install .)")
+        raise MissingDependencyError("the native client is not built", _build())
+    if kind not in _offered(program):
+        raise MissingDependencyError(f"the native client was built without {system}", _build())
     flags = ["--pacing", spec.pacing]
     if role == "subscriber":
         flags += ["--clients-per-process", str(spec.clients_per_process)]
@@ -27,5 +34,23 @@ def command(system: str, role: Role, spec: NativeSpec) -> tuple[str, ...]:
             flags += [flag] if value else []
         elif value is not None:
             flags += [flag, str(value)]
-    kind = f"{system}-{'pub' if role == 'publisher' else 'sub'}"
     return (str(program), kind, *flags)
+
+
+def _build() -> str:
+    packages = " ".join(missing())
+    first = f"apt install {packages}, then " if packages else ""
+    return f"{first}install Hydra again (pip install .)"
+
+
+@cache
+def _offered(program: Path) -> frozenset[str]:
+    """The kinds of client that it names in its help; a system whose library was missing is none of them."""
+    try:
+        done = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=20, check=True)
+    except subprocess.CalledProcessError as e:
+        said = e.stderr.strip().splitlines()
+        raise MissingDependencyError(f"{program} does not run: {said[-1] if said else e}", _build()) from None
+    except (OSError, subprocess.SubprocessError) as e:
+        raise MissingDependencyError(f"{program} does not run: {e}", _build()) from None
+    return frozenset(re.findall(r"\w+-(?:pub|sub)\b", done.stdout))

@@ -114,7 +114,8 @@ class Streams:
             self._ask(
                 lambda: self._connection.do(self._stream().delete_stream(name), CHANGE_TIMEOUT_S), f"stream {name}"
             )
-        self._ours.remove(name)
+        if name in self._ours:
+            self._ours.remove(name)
 
     def close(self) -> None:
         """Ends the connection; what was not deleted stays."""

@@ -16,14 +16,16 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from hydra.errors import ServerError, StepError, UsageError
-from hydra.events.warnings import HydraWarning, LeftBehind
+from hydra.events.warnings import HydraWarning, LeftBehind, LeftEarlier
 from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
 from hydra.natstest.carried import End, Step
 from hydra.natstest.cluster import NatsCluster
 from hydra.natstest.program import KIND, PROGRAM, NatsProgram
+from hydra.natstest.records import Records
 from hydra.natstest.settings import NatsSettings, spec_of
 from hydra.natstest.streams import Streams
+from hydra.natstest.watch import Watch
 from hydra.servers.embedded import EmbeddedServer
 from hydra.system import Program, ServerCluster, Servers, Waiting, wait_alone
 
@@ -56,6 +58,8 @@ class NatsSystem:
         self._own: Servers | None = None
         self._mute = ""
         self._streams: Streams | None = None
+        self._watch: Watch | None = None  # of the user's
+        self._records: Records | None = None  # of what is on the user's
         self._warnings: list[HydraWarning] = []
         self._address = ""
         self._version = ""
@@ -81,7 +85,10 @@ class NatsSystem:
         return NatsSettings.of(self._scenario.settings).mode == "jetstream" or "mode" in self._scenario.sweep.vary
 
     def open(self, run: str, folder: Path, wait: Waiting, servers: Servers | None = None) -> None:
-        """Starts the servers or reaches the user's. Streams are made when a step asks for one."""
+        """Starts the servers or reaches the user's. Streams are made when a step asks for one.
+
+        What a killed predecessor of this run left on the user's servers is removed.
+        """
         # The suffix keeps two runs of the same name on one server apart.
         part = re.sub(r"[^A-Za-z0-9_-]+", "-", run)[:_LONGEST_PART]
         self._run = f"hydra-{part}-{secrets.token_hex(4)}"
@@ -102,6 +109,20 @@ class NatsSystem:
             self._address = self._own.start()
         self._streams = Streams(self._address.split(","), self._wait)
         self._version = self._streams.reach(jetstream=self._needs_streams())
+        if self._own is None:
+            self._watch = Watch(self._address.split(","))
+            self._remove_earlier(self._streams)
+
+    def _remove_earlier(self, streams: Streams) -> None:
+        records = self._records = Records(self._folder)
+        for stream in records.all():
+            try:
+                streams.delete(stream)
+            except ServerError as e:
+                self._warnings.append(LeftEarlier("a stream", f"kept {stream}: {e.what}"))
+            else:
+                records.remove(stream)
+                self._warnings.append(LeftEarlier("a stream", f"removed {stream}"))
 
     def _folders(self) -> Iterator[Path]:
         return (self._folder / f"{_OWN_FOLDERS}-{n}" for n in count(1))
@@ -111,7 +132,8 @@ class NatsSystem:
         if self._scenario.client == "native":
             return Program(command("nats", role, self._scenario.native), {})
         kind = "nats-pub" if role == "publisher" else "nats-sub"
-        return Program((sys.executable, "-m", "hydra.natstest.nats_py", kind), {"OPENBLAS_NUM_THREADS": "1"})
+        command_line = (sys.executable, "-m", "hydra.natstest.nats_py", kind)
+        return Program(command_line, {"OPENBLAS_NUM_THREADS": "1"}, libraries=("nats-py",))
 
     def server(self) -> Program | None:
         """One nats-server of its agent's."""
@@ -153,6 +175,8 @@ class NatsSystem:
         """The sequence that the stream's next message gets; the stream is made if it is not there yet."""
         streams = self._opened()
         if stream not in self._began:
+            if self._records is not None:
+                self._records.add(stream)
             self._ask(lambda: streams.create(stream, subject, storage, self._spec.replicas))
         else:
             streams.forget(stream, self._began[stream])
@@ -194,8 +218,9 @@ class NatsSystem:
             raise StepError(self._mute) from e
 
     def failure(self) -> str:
-        """Servers that ended, or did not answer a question."""
-        return self._mute or (self._own.failure() if self._own else "")
+        """Servers that ended, or do not answer."""
+        theirs = self._watch.failure() if self._watch else ""
+        return self._mute or theirs or (self._own.failure() if self._own else "")
 
     def revive(self) -> None:
         """New servers in the place of our own that failed; the user's are waited for.
@@ -220,6 +245,8 @@ class NatsSystem:
                 self._wait(lambda: False, _ASK_AGAIN_S)
             else:
                 self._mute = ""
+                self._unwatch()
+                self._watch = Watch(self._address.split(","))
                 # A stream in memory may have gone with its server.
                 self._began = {}
                 return
@@ -243,6 +270,7 @@ class NatsSystem:
 
     def close(self) -> None:
         """Deletes the streams, or ends the servers if they are ours."""
+        self._unwatch()
         streams, own = self._streams, self._own
         self._streams = self._own = None
         try:
@@ -255,9 +283,17 @@ class NatsSystem:
                 # The streams go with the servers' data.
                 own.stop()
 
+    def _unwatch(self) -> None:
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()
+
     def _delete(self, streams: Streams) -> None:
         for stream in streams.ours:
             try:
                 streams.delete(stream)
             except ServerError as e:
                 self._warnings.append(LeftBehind(stream, self._address, f"remove it once they answer again: {e.what}"))
+            else:
+                if self._records is not None:
+                    self._records.remove(stream)

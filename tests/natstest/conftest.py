@@ -1,4 +1,8 @@
-"""Real servers for NATS' tests, the programs under test, and the data that they exchange."""
+"""Real servers for NATS' tests, the programs under test, and the data that they exchange.
+
+A program takes a second to start, so the tests of a module share one: each has epochs of its own. Those that do it harm
+start theirs.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,6 +20,7 @@ from hydra.native.build import find
 from hydra.natstest.cluster import NatsCluster
 from hydra.natstest.program import NatsProgram, find_server
 from hydra.servers.embedded import EmbeddedServer
+from tests.conformance.bench import Bench
 from tests.natstest.ends import Core, Ends, Stream
 
 PYTHON = f"env OPENBLAS_NUM_THREADS=1 {shlex.quote(sys.executable)} -m hydra.natstest.nats_py"
@@ -35,10 +41,32 @@ def _native() -> list[str]:
     return [str(program)] if "nats-sub" in told else []
 
 
+NATS_CLIENTS = (PYTHON, *_native())
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "nats_client" in metafunc.fixturenames:
-        commands = [PYTHON, *_native()]
-        metafunc.parametrize("nats_client", commands, ids=[c.rsplit("/", 1)[-1].rsplit(" ", 1)[-1] for c in commands])
+        ids = [c.rsplit("/", 1)[-1].rsplit(" ", 1)[-1] for c in NATS_CLIENTS]
+        metafunc.parametrize("nats_client", NATS_CLIENTS, ids=ids, scope="module")
+
+
+@pytest.fixture(scope="module")
+def shared_bench(nats_client: str) -> Iterator[Bench]:
+    """A controller of its own for each program, for all tests of a module."""
+    it = Bench()
+    try:
+        yield it
+    finally:
+        it.close()
+
+
+_tens = count(10, 10)
+
+
+@pytest.fixture
+def epoch() -> int:
+    """A test's first epoch; some more are its own, too."""
+    return next(_tens)
 
 
 @pytest.fixture(scope="session")

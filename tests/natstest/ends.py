@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
+import psutil
 from nats.aio.msg import Msg
+from nats.js import api
 
 from hydra.natstest.connection import Connection
 from hydra.natstest.streams import Streams
@@ -162,6 +165,33 @@ class Stream(Ends):
         return self.connection.do(
             self.connection.client.jetstream().stream_info(self.name), ANSWER_S
         ).state.consumer_count
+
+    def expect_acks_within(self, ack_wait_s: float) -> None:
+        """Has the one consumer send again, after this time, what was not acknowledged."""
+        info = self._consumer()
+        config = api.ConsumerConfig(**{**info.config.__dict__, "name": info.name, "ack_wait": ack_wait_s})
+        self.connection.do(self.connection.client.jetstream().add_consumer(self.name, config), ANSWER_S)
+
+    def sent_again(self) -> int:
+        """How many messages the one consumer sent again that are not acknowledged yet."""
+        return self._consumer().num_redelivered or 0
+
+    def _consumer(self) -> api.ConsumerInfo:
+        (info,) = self.connection.do(self.connection.client.jetstream().consumers_info(self.name), ANSWER_S)
+        return info
+
+
+@contextlib.contextmanager
+def stopped(processes: Iterable[psutil.Process]) -> Iterator[None]:
+    """Nothing of these runs."""
+    held = list(processes)
+    for process in held:
+        process.suspend()
+    try:
+        yield
+    finally:
+        for process in held:
+            process.resume()
 
 
 def kill(server: EmbeddedServer) -> None:

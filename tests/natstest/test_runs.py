@@ -33,48 +33,27 @@ def servers(command: Background) -> list[psutil.Process]:
     return [process for process in command.family() if process.name() == "nats-server"]
 
 
-def test_modes_and_consumers_are_varied_within_a_run(tmp_path: Path) -> None:
+def test_modes_are_varied_on_the_users_server_and_nothing_is_left_there(tmp_path: Path, server: EmbeddedServer) -> None:
     run = tmp_path / "run"
     client = "nats-py" if find() is None else "native"
     hydra(
-        *(*FIXED, "--implementation", client, "--clients", 2, "--duration", 1),
-        *("--set", 'sweep.vary={mode=["core","jetstream"],consumer=["push","pull"]}', "--out", run),
+        *(*FIXED, "--implementation", client, "--servers", server.address, "--clients", 2, "--duration", 1),
+        *("--consumer", "pull", "--set", 'sweep.vary={mode=["core","jetstream"]}', "--out", run),
     )
     rows = table(run)
-    assert [(row["mode"], row["consumer"]) for row in rows] == [
-        ("core", "push"),
-        ("core", "pull"),
-        ("jetstream", "push"),
-        ("jetstream", "pull"),
-    ]
-    assert {(row["failed_clients"], float(row["client_loss_pct"]), row["slow_consumers"]) for row in rows} == {
-        ("0", 0, "0")
-    }
-    assert not list(run.glob("nats-*"))
-
-
-def test_two_servers_on_this_machine_carry_a_replicated_stream(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    hydra(*STREAM, "--clients", 3, "--duration", 1, "--set", "server.count=2", "--replicas", 2, "--out", run)
-    (row,) = table(run)
-    assert row["failed_clients"] == "0"
-    assert_all_arrived(row, 200)
-    assert not list(run.glob("sandbox/servers-*/server/"))
-
-
-def test_nothing_is_left_on_the_users_server(tmp_path: Path, server: EmbeddedServer) -> None:
-    run = tmp_path / "run"
-    hydra(*STREAM, "--servers", server.address, "--clients", 2, "--duration", 1, "--out", run)
-    (row,) = table(run)
-    assert_all_arrived(row, 200)
+    assert [row["mode"] for row in rows] == ["core", "jetstream"]
+    for row in rows:
+        assert (row["failed_clients"], row["slow_consumers"]) == ("0", "0")
+        assert_all_arrived(row, 200)
     streams = Streams([server.address])
-    assert not [name for name in streams.names() if name.startswith("hydra-")]
+    assert not [name for name in streams.names() if name.startswith("hydra-run-")]
     streams.close()
+    assert not list(run.glob("nats-*"))
 
 
 def test_a_killed_server_fails_its_step_and_a_fresh_one_carries_the_row(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    with background(*STREAM, "--clients", "2", "--duration", 3, "--out", run, log=tmp_path / "log") as command:
+    with background(*STREAM, "--clients", "2", "--duration", 2, "--out", run, log=tmp_path / "log") as command:
         wait_until(lambda: events(run, WindowOpened), 60, "the first step")
         first = servers(command)
         assert len(first) == 1

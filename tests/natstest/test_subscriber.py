@@ -9,20 +9,21 @@ import pytest
 
 from hydra.model import LedgerCounts
 from hydra.servers.embedded import EmbeddedServer
+from hydra.system import wait_alone
 from hydra.wire.header import SEQUENCE_LIMIT
 from hydra.wire.messages import PROBE_EPOCH, Ack, Error, Progress, Ready, Report
 from tests.conformance.bench import Bench, StepSettings, same_answer, step_settings, with_values
-from tests.natstest.ends import Core, Ends, Stream, kill
+from tests.natstest.ends import Core, Ends, Stream, kill, stopped
 
 CLIENT = 3
 ONE, OTHER, STRANGER = 100, 101, 666
 PLAIN = step_settings()
 
 
-@pytest.fixture
-def subscriber(bench: Bench, nats_client: str) -> Bench:
-    bench.launch(nats_client, "nats-sub", first_id=CLIENT)
-    return bench
+@pytest.fixture(scope="module")
+def subscriber(shared_bench: Bench, nats_client: str) -> Bench:
+    shared_bench.launch(nats_client, "nats-sub", first_id=CLIENT)
+    return shared_bench
 
 
 def connected(
@@ -54,12 +55,12 @@ def got(bench: Bench, epoch: int, messages: int) -> None:
     )
 
 
-def test_it_counts_from_its_start_on(subscriber: Bench, data: Ends) -> None:
-    data.write(1, range(40), publisher=ONE)
-    connected(subscriber, 1, data, ONE)
-    subscriber.start([CLIENT], 1, 30)
-    data.write(1, range(40, 100), publisher=ONE)
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 100}, system=data.end_of_data())
+def test_it_counts_from_its_start_on(subscriber: Bench, epoch: int, data: Ends) -> None:
+    data.write(epoch, range(40), publisher=ONE)
+    connected(subscriber, epoch, data, ONE)
+    subscriber.start([CLIENT], epoch, 30)
+    data.write(epoch, range(40, 100), publisher=ONE)
+    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 100}, system=data.end_of_data())
     assert report.ledgers == [
         LedgerCounts(publisher=ONE, received=60, in_window=60, missing=40, missing_ranges=[(0, 39)])
     ]
@@ -67,31 +68,32 @@ def test_it_counts_from_its_start_on(subscriber: Bench, data: Ends) -> None:
     assert report.system == {"slow_consumers": 0, "dropped": 0, "disconnects": 0}
 
 
-def test_many_messages_at_once(subscriber: Bench, data: Ends) -> None:
-    connected(subscriber, 1, data, ONE)
-    subscriber.start([CLIENT], 1, 30)
-    data.write(1, range(10_000), publisher=ONE, size=100)
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 10_000}, system=data.end_of_data(), drain_max_s=15)
+@pytest.mark.parametrize("data", ["core", "pulled"], indirect=True)
+def test_many_messages_at_once(subscriber: Bench, epoch: int, data: Ends) -> None:
+    connected(subscriber, epoch, data, ONE)
+    subscriber.start([CLIENT], epoch, 30)
+    data.write(epoch, range(10_000), publisher=ONE, size=100)
+    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 10_000}, system=data.end_of_data(), drain_max_s=15)
     assert [(x.received, x.missing, x.duplicates) for x in report.ledgers] == [(10_000, 0, 0)]
     assert (report.bytes, report.drain) == (1_000_000, "complete")
 
 
-def test_duplicates_strangers_and_failed_messages_are_told_exactly(subscriber: Bench, data: Ends) -> None:
-    connected(subscriber, 6, data, ONE, OTHER)
-    subscriber.start([CLIENT], 6, 30)
-    data.write(6, range(50), publisher=ONE)
-    data.write(6, [20, 21], publisher=ONE)
-    data.write(5, range(3), publisher=ONE)
-    data.write(6, range(4), publisher=STRANGER)
-    data.write(6, range(2, 30), publisher=OTHER)
+def test_duplicates_strangers_and_failed_messages_are_told_exactly(subscriber: Bench, epoch: int, data: Ends) -> None:
+    connected(subscriber, epoch, data, ONE, OTHER)
+    subscriber.start([CLIENT], epoch, 30)
+    data.write(epoch, range(50), publisher=ONE)
+    data.write(epoch, [20, 21], publisher=ONE)
+    data.write(epoch - 1, range(3), publisher=ONE)
+    data.write(epoch, range(4), publisher=STRANGER)
+    data.write(epoch, range(2, 30), publisher=OTHER)
     subscriber.tell_finish(
         [CLIENT],
-        6,
+        epoch,
         {ONE: 60, OTHER: 30},
         unacknowledged={ONE: [(45, 59)], OTHER: [(0, 0)]},
         system=data.end_of_data(),
     )
-    report = subscriber.peer.heard(Report, [CLIENT], epoch=6).subscriber
+    report = subscriber.peer.heard(Report, [CLIENT], epoch=epoch).subscriber
     assert report is not None
     assert report.ledgers == [
         LedgerCounts(publisher=ONE, received=45, in_window=45, missing=0, duplicates=2, extra=5),
@@ -100,77 +102,79 @@ def test_duplicates_strangers_and_failed_messages_are_told_exactly(subscriber: B
     assert report.stale == 7
 
 
-def test_steps_follow_each_other(subscriber: Bench, data: Ends) -> None:
-    connected(subscriber, 1, data, ONE)
-    subscriber.start([CLIENT], 1, 30)
-    data.write(1, range(100), publisher=ONE)
-    assert subscriber.subscriber_report(CLIENT, 1, {ONE: 100}, system=data.end_of_data()).ledgers[0].missing == 0
-    connected(subscriber, 2, data, ONE)
-    subscriber.start([CLIENT], 2, 30)
-    data.write(2, range(80), publisher=ONE)
-    report = subscriber.subscriber_report(CLIENT, 2, {ONE: 80}, system=data.end_of_data())
+@pytest.mark.parametrize("data", ["core", "pulled"], indirect=True)
+def test_steps_follow_each_other(subscriber: Bench, epoch: int, data: Ends) -> None:
+    connected(subscriber, epoch, data, ONE)
+    subscriber.start([CLIENT], epoch, 30)
+    data.write(epoch, range(100), publisher=ONE)
+    assert subscriber.subscriber_report(CLIENT, epoch, {ONE: 100}, system=data.end_of_data()).ledgers[0].missing == 0
+    connected(subscriber, epoch + 1, data, ONE)
+    subscriber.start([CLIENT], epoch + 1, 30)
+    data.write(epoch + 1, range(80), publisher=ONE)
+    report = subscriber.subscriber_report(CLIENT, epoch + 1, {ONE: 80}, system=data.end_of_data())
     assert [(x.received, x.missing, x.duplicates, x.extra) for x in report.ledgers] == [(80, 0, 0, 0)]
-    subscriber.tell_finish([CLIENT], 2, {ONE: 80}, system=data.end_of_data())
-    subscriber.peer.heard(Report, [CLIENT], epoch=2, times=2)
-    assert same_answer(*subscriber.peer.said(Report, CLIENT, epoch=2))
+    subscriber.tell_finish([CLIENT], epoch + 1, {ONE: 80}, system=data.end_of_data())
+    subscriber.peer.heard(Report, [CLIENT], epoch=epoch + 1, times=2)
+    assert same_answer(*subscriber.peer.said(Report, CLIENT, epoch=epoch + 1))
 
 
-def test_an_end_marker_ends_the_drain_of_core(subscriber: Bench, core: Core) -> None:
-    connected(subscriber, 1, core, ONE)
-    subscriber.start([CLIENT], 1, 30)
-    core.write(1, range(10), publisher=ONE)
-    core.write(PROBE_EPOCH, [SEQUENCE_LIMIT | 1], publisher=ONE)
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 12}, drain_max_s=15, quiet_s=15)
+def test_an_end_marker_ends_the_drain_of_core(subscriber: Bench, epoch: int, core: Core) -> None:
+    connected(subscriber, epoch, core, ONE)
+    subscriber.start([CLIENT], epoch, 30)
+    core.write(epoch, range(10), publisher=ONE)
+    core.write(PROBE_EPOCH, [SEQUENCE_LIMIT | epoch], publisher=ONE)
+    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 12}, drain_max_s=15, quiet_s=15)
     assert (report.drain, report.ledgers[0].missing_ranges) == ("marked", [(10, 11)])
 
 
 @pytest.mark.parametrize("consumer", ["push", "pull"])
-def test_what_is_left_waiting_is_told(subscriber: Bench, stream: Stream, consumer: str) -> None:
+def test_what_is_left_waiting_is_told(subscriber: Bench, epoch: int, stream: Stream, consumer: str) -> None:
     slow = with_values(PLAIN, receive_rate=100.0)
-    connected(subscriber, 1, stream, ONE, settings=slow, system={"consumer": consumer})
-    window = subscriber.start([CLIENT], 1, 0.5)
-    stream.write(1, range(20_000), publisher=ONE)
+    connected(subscriber, epoch, stream, ONE, settings=slow, system={"consumer": consumer})
+    window = subscriber.start([CLIENT], epoch, 0.5)
+    stream.write(epoch, range(20_000), publisher=ONE)
     subscriber.await_end(window)
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 20_000}, system=stream.end_of_data(), drain_max_s=0.0)
+    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 20_000}, system=stream.end_of_data(), drain_max_s=0.0)
     (ledger,) = report.ledgers
     assert report.drain == "deadline"
     assert ledger.received + ledger.missing == 20_000
     assert 1_000 < report.undrained == ledger.missing
 
 
-def test_a_receive_rate_holds_it_back_until_the_drain(subscriber: Bench, data: Ends) -> None:
-    connected(subscriber, 1, data, ONE, settings=with_values(PLAIN, receive_rate=200.0))
-    window = subscriber.start([CLIENT], 1, 1.0)
-    data.write(1, range(2000), publisher=ONE)
+@pytest.mark.parametrize("data", ["core", "pulled"], indirect=True)
+def test_a_receive_rate_holds_it_back_until_the_drain(subscriber: Bench, epoch: int, data: Ends) -> None:
+    connected(subscriber, epoch, data, ONE, settings=with_values(PLAIN, receive_rate=200.0))
+    window = subscriber.start([CLIENT], epoch, 0.6)
+    data.write(epoch, range(1000), publisher=ONE)
     subscriber.await_end(window)
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 2000}, system=data.end_of_data())
+    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 1000}, system=data.end_of_data())
     (ledger,) = report.ledgers
-    assert (ledger.received, ledger.missing) == (2000, 0)
-    assert 100 <= ledger.in_window <= 205
+    assert (ledger.received, ledger.missing) == (1000, 0)
+    assert 40 <= ledger.in_window <= 125
 
 
-def test_a_slow_consumer_is_a_figure(subscriber: Bench, core: Core) -> None:
+def test_a_slow_consumer_is_a_figure(subscriber: Bench, epoch: int, core: Core) -> None:
     """The library keeps no more for it than its limit, and throws the rest away."""
     slow = with_values(PLAIN, receive_rate=10.0)
-    connected(subscriber, 1, core, ONE, settings=slow, system={"pending_messages": 100})
-    window = subscriber.start([CLIENT], 1, 0.5)
-    core.write(1, range(20_000), publisher=ONE)
+    connected(subscriber, epoch, core, ONE, settings=slow, system={"pending_messages": 100})
+    window = subscriber.start([CLIENT], epoch, 0.5)
+    core.write(epoch, range(20_000), publisher=ONE)
     subscriber.await_end(window)
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 20_000})
+    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 20_000})
     (ledger,) = report.ledgers
     assert report.system is not None
     assert report.system["slow_consumers"] >= 1
     assert report.system["dropped"] == ledger.missing > 0
 
 
-def test_a_reconnect_goes_on_where_it_stood(subscriber: Bench, stream: Stream) -> None:
-    connected(subscriber, 1, stream, ONE, settings=with_values(PLAIN, reconnect_rate=2.0))
-    window = subscriber.start([CLIENT], 1, 1.3)
+def test_a_reconnect_goes_on_where_it_stood(subscriber: Bench, epoch: int, stream: Stream) -> None:
+    connected(subscriber, epoch, stream, ONE, settings=with_values(PLAIN, reconnect_rate=2.0))
+    window = subscriber.start([CLIENT], epoch, 1.3)
     for first in range(0, 500, 100):
-        stream.write(1, range(first, first + 100), publisher=ONE)
+        stream.write(epoch, range(first, first + 100), publisher=ONE)
         subscriber.await_end(window, first / 400 - 1.25)
     subscriber.await_end(window)
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 500}, system=stream.end_of_data(), drain_max_s=15)
+    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 500}, system=stream.end_of_data(), drain_max_s=15)
     (ledger,) = report.ledgers
     assert (ledger.received, ledger.missing, ledger.duplicates) == (500, 0, 0)
     assert report.reconnects == 2
@@ -179,32 +183,36 @@ def test_a_reconnect_goes_on_where_it_stood(subscriber: Bench, stream: Stream) -
     assert report.system["disconnects"] == 0
 
 
-def test_it_leaves_one_consumer_on_the_stream(subscriber: Bench, stream: Stream) -> None:
-    for epoch in range(1, 4):
-        connected(subscriber, epoch, stream, ONE, system={"max_ack_pending": 100 + epoch})
+def test_it_leaves_one_consumer_on_the_stream(subscriber: Bench, epoch: int, stream: Stream) -> None:
+    for number in range(3):
+        connected(subscriber, epoch + number, stream, ONE, system={"max_ack_pending": 100 + number})
     assert stream.consumers() == 1
 
 
-def test_a_stream_that_does_not_exist_is_an_error_and_not_the_end(subscriber: Bench, stream: Stream) -> None:
-    connected(subscriber, 1, stream, ONE)
-    window = subscriber.start([CLIENT], 1, 30)
-    stream.write(1, range(5), publisher=ONE)
-    got(subscriber, 1, 5)
+def test_a_stream_that_does_not_exist_is_an_error_and_not_the_end(
+    subscriber: Bench, epoch: int, stream: Stream
+) -> None:
+    connected(subscriber, epoch, stream, ONE)
+    window = subscriber.start([CLIENT], epoch, 30)
+    stream.write(epoch, range(5), publisher=ONE)
+    got(subscriber, epoch, 5)
     bad = {**stream.system(), "stream": "there-is-none"}
-    subscriber.tell_configure([CLIENT], 2, PLAIN, publishers={ONE: ""}, system=bad)
-    error = subscriber.peer.heard(Error, [CLIENT], epoch=2, timeout_s=20)
+    subscriber.tell_configure([CLIENT], epoch + 1, PLAIN, publishers={ONE: ""}, system=bad)
+    error = subscriber.peer.heard(Error, [CLIENT], epoch=epoch + 1, timeout_s=20)
     assert ("there-is-none" in error.message, error.fatal) == (True, False)
-    subscriber.ignores_commands(CLIENT, (1, 2), window)
-    connected(subscriber, 2, stream, ONE)
+    subscriber.ignores_commands(CLIENT, (epoch, epoch + 1), window)
+    connected(subscriber, epoch + 1, stream, ONE)
 
 
-def test_no_subject_at_all_is_an_error(subscriber: Bench) -> None:
-    subscriber.tell_configure([CLIENT], 1, publishers={ONE: ""})
-    assert subscriber.peer.heard(Error, [CLIENT], epoch=1).message
-    assert not subscriber.peer.said(Ack, command="configure")
+def test_no_subject_at_all_is_an_error(subscriber: Bench, epoch: int) -> None:
+    subscriber.tell_configure([CLIENT], epoch, publishers={ONE: ""})
+    assert subscriber.peer.heard(Error, [CLIENT], epoch=epoch).message
+    assert not subscriber.peer.said(Ack, epoch=epoch, command="configure")
 
 
-def test_a_server_that_dies_does_not_hang_the_drain(subscriber: Bench, own_server: EmbeddedServer) -> None:
+def test_a_server_that_dies_does_not_hang_the_drain(bench: Bench, nats_client: str, own_server: EmbeddedServer) -> None:
+    subscriber = bench
+    bench.launch(nats_client, "nats-sub", first_id=CLIENT)
     with Stream(own_server.address) as stream:
         connected(subscriber, 1, stream, ONE)
         window = subscriber.start([CLIENT], 1, 0.5)
@@ -220,3 +228,18 @@ def test_a_server_that_dies_does_not_hang_the_drain(subscriber: Bench, own_serve
     assert report.system is not None
     assert report.system["disconnects"] >= 1
     assert subscriber.peer.sync([CLIENT]) < 3.0
+
+
+def test_what_a_stream_sends_again_is_a_duplicate(subscriber: Bench, epoch: int, stream: Stream) -> None:
+    """Pushed ones: a consumer that is pulled sends nothing again before it is asked."""
+    connected(subscriber, epoch, stream, ONE)
+    subscriber.start([CLIENT], epoch, 30)
+    stream.expect_acks_within(0.3)
+    (program,) = subscriber.groups
+    with stopped(program.members()):
+        stream.write(epoch, range(50), publisher=ONE)
+        assert wait_alone(lambda: stream.sent_again() == 50, 10)
+    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 50}, system=stream.end_of_data())
+    (ledger,) = report.ledgers
+    assert (ledger.received, ledger.missing) == (50, 0)
+    assert ledger.duplicates >= 50
