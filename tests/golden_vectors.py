@@ -6,6 +6,7 @@ code does it. ``python -m tests.golden_vectors`` writes the files anew.
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +20,7 @@ START_NS: Final = 1_767_225_600 * SECOND_NS
 GRACE_NS: Final = 5_000_000
 LAG_BINS: Final = 20
 HIGHEST_US: Final = 3_600_000_000
-MOST_RECEIVED: Final = 1024
+MOST_CHARACTERS: Final = 262_144
 MOST_MISSING: Final = 256
 MARK: Final = 2**63
 
@@ -36,6 +37,14 @@ def ranges(numbers: Iterable[int], *, apart_at: int | None = None) -> Ranges:
         else:
             them.append([n, n])
     return them
+
+
+def bitmap(numbers: Iterable[int]) -> str:
+    """Numbers as a bitmap in base64."""
+    one = 0
+    for n in numbers:
+        one |= 1 << n
+    return base64.b64encode(one.to_bytes((one.bit_length() + 7) // 8, "little")).decode()
 
 
 # --- pacer -----------------------------------------------------------------------------------------------------------
@@ -205,6 +214,7 @@ def ledger(
                     marked.add(publisher)
     ledgers = []
     ends = True
+    room = MOST_CHARACTERS
     for publisher, count, holes in sent:
         came = arrived.get(publisher, [])
         seen = set(came)
@@ -214,7 +224,9 @@ def ledger(
         # Where what is missing before the last arrival and after it touch, they are two ranges all the same; a hole in
         # what is expected keeps them apart as well.
         gaps = ranges(missing, apart_at=behind)
-        kept = ranges(seen)
+        bits = bitmap(seen) if member and max(seen, default=0) < 8 * MOST_CHARACTERS else ""
+        fits = member and len(bits) <= room and max(seen, default=0) < 8 * MOST_CHARACTERS
+        room -= len(bits) if fits else 0
         highest = -1
         reordered = 0
         known: set[int] = set()
@@ -230,11 +242,11 @@ def ledger(
                 "in_window": len(expected & inside.get(publisher, set())),
                 "missing": 0 if member else len(missing),
                 "missing_ranges": [] if member else gaps[:MOST_MISSING],
-                "truncated": len(kept) > MOST_RECEIVED if member else len(gaps) > MOST_MISSING,
+                "truncated": not fits if member else len(gaps) > MOST_MISSING,
                 "duplicates": len(came) - len(seen),
                 "reordered": reordered,
                 "extra": len(seen - expected),
-                "received_ranges": kept[:MOST_RECEIVED] if member else [],
+                "received_bits": bits if fits else "",
             }
         )
     return {
@@ -272,7 +284,7 @@ def ledgers() -> dict[str, Case]:
     """By name."""
     e = EPOCH
     odd = [(1, [(e, 0, n, 1)]) for n in range(1, 1200, 2)]
-    apart = [(1, [(e, 0, 3 * n, 1)]) for n in range(1100)]
+    third = [(1, [(e, 0, 3 * n, 1)]) for n in range(1100)]
     marks: list[Run] = [(0, 0, MARK + e, 1), (0, 1, MARK + e - 1, 1)]
     return {
         "whole-and-in-order": ledger([0], [(1, [(e, 0, 0, 60)]), (2, [(e, 0, 60, 40)])], [(0, 100, [])]),
@@ -302,7 +314,18 @@ def ledgers() -> dict[str, Case]:
         "sequences-of-64-bits": ledger([0], [(1, [(e, 0, MARK, 2), (e, 0, MARK - 1, 1)])], [(0, 2, [])]),
         "member": ledger([0], [(1, [(e, 0, 0, 10), (e, 0, 12, 3), (e, 0, 4, 1)])], [(0, 100, [[13, 13]])], member=True),
         "member-of-whom-nothing-is-told": ledger([0], [], [(0, 100, [])], member=True),
-        "member-with-more-ranges-than-are-listed": ledger([0], apart, [(0, 4000, [])], member=True),
+        "member-with-every-third": ledger([0], third, [(0, 4000, [])], member=True),
+        "member-of-bytes-to-the-end": ledger([0], [(1, [(e, 0, 7, 1), (e, 0, 15, 1)])], [(0, 100, [])], member=True),
+        "member-with-more-than-fits": ledger(
+            [0, 1], [(1, [(e, 0, 0, 3), (e, 0, 1_572_864, 1), (e, 1, 5, 2)])], [(0, 10, []), (1, 10, [])], member=True
+        ),
+        "member-with-more-than-fits-together": ledger(
+            [0, 1, 2],
+            [(1, [(e, 1, 0, 2), (e, 0, 6, 1), (e, 1, 1_572_863, 1), (e, 2, 7, 2)])],
+            [(0, 10, []), (1, 10, []), (2, 10, [])],
+            member=True,
+        ),
+        "member-far-beyond": ledger([0], [(1, [(e, 0, MARK - 1, 1)])], [(0, 10, [])], member=True),
         **{f"mixed-{seed}": mixed(seed) for seed in range(4)},
         "mixed-member": mixed(4, member=True),
     }

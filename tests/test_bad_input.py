@@ -78,7 +78,7 @@ def checked(code: object, out: str, err: str) -> str:
         ((*ZMQ, "--sndhwm", "99999999999999"), "settings.sndhwm: must be 0 to 2147483647"),
         ((*ZMQ, "--rcvhwm", "99999999999999"), "settings.rcvhwm: must be 0 to 2147483647"),
         ((*ZMQ, "--msg-batch", "99999999999"), "settings.burst: must be 1 to 1000000"),
-        ((*ZMQ, "--set", "settings.msg_batch=0"), "burst must be at least 1 message"),
+        ((*ZMQ, "--set", "settings.msg_batch=0"), "msg_batch must be at least 1 message"),
         ((*ZMQ, "--set", "settings.msg_batch=10000000"), "settings.msg_batch: must be 1 to 1000000"),
         ((*ZMQ, "--message-size", "3"), "message_size must be 24"),
         ((*ZMQ, "--repeat", "99999999999"), "sweep.repeat: must be 1 to 10000, not 99999999999"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -231,6 +232,13 @@ def test_a_wrong_key_or_value_is_named_with_its_remedy(overrides: dict[str, obje
         ({"broker.demand.ports": 1}, "broker.demand.ports: must be 2 (for clients, and for controllers) or 0"),
         ({"broker.demand.base_mem": -1.0}, "broker.demand.base_mem: must be 0 to 1000000000000, not -1"),
         ({"kafka.replication_factor": 2}, "2 replicas need as many brokers, and server.count is 1"),
+        (
+            {"kafka.replication_factor": 2, "broker.count": 1},
+            "2 replicas need as many brokers, and broker.count is 1; raise broker.count,",
+        ),
+        ({"broker": 3}, "broker: must be a table; write [broker] and its keys below"),
+        ({"server": 3}, "server: must be a table; write [server] and its keys below"),
+        ({"brokr.count": 3}, "brokr: unknown key; did you mean broker?"),
     ],
 )
 def test_brokers_that_cannot_be_are_refused(overrides: dict[str, object], says: str) -> None:
@@ -258,6 +266,22 @@ def test_a_broker_asks_for_what_one_takes_unless_the_scenario_says_otherwise(tmp
 )
 def test_another_name_of_a_key_means_the_same(name: str, overrides: dict[str, object]) -> None:
     assert load_scenario(name, overrides) == load_scenario(name, {"settings.burst": 7})
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        ({"settings.msg_batch": 0}, "settings: msg_batch must be at least 1 message, not 0"),
+        ({"settings.burst": 0}, "settings: burst must be at least 1 message, not 0"),
+        ({"sweep.vary.msg_batch": [0]}, "sweep.vary.msg_batch.0: msg_batch must be at least 1 message, not 0"),
+        ({"settings.msgbatch": 3}, "settings.msgbatch: unknown key; did you mean msg_batch?"),
+        ({"sweep.vary.msgbatch": [3]}, "sweep.vary.msgbatch: unknown key; did you mean msg_batch?"),
+        ({"msg_batch": 3}, "msg_batch: unknown key; it belongs into [settings]"),
+    ],
+)
+def test_another_name_of_a_key_is_the_one_that_is_refused(overrides: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(says)):
+        load_scenario("zmqfixed", overrides)
 
 
 def test_one_thing_by_two_names_is_refused(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hydra.model import LedgerCounts, SequenceRange
-from hydra.wire.checks import MAX_MISSING_RANGES, MAX_RECEIVED_RANGES
+from hydra.wire import bits
+from hydra.wire.checks import MAX_MISSING_RANGES
 from hydra.wire.header import SEQUENCE_LIMIT
 from hydra.wire.messages import PROBE_EPOCH, Sent
 
@@ -82,11 +83,9 @@ class _Received:
         low, high = np.frombuffer(self.low, np.uint64), np.frombuffer(self.high, np.uint64)
         return int((high - low).sum()) + len(low)
 
-    def ranges(self) -> list[SequenceRange]:
-        """What was received."""
-        first = [0, *(high + 1 for high in self.high)]
-        last = [*(low - 1 for low in self.low), self.next - 1]
-        return [(a, b) for a, b in zip(first, last, strict=True) if a <= b]
+    def written(self) -> str | None:
+        """What was received, as a bitmap; None where it holds more sequences than fit into a report."""
+        return bits.written(self.next, self.low, self.high) if self.next <= bits.MAX_SEQUENCES else None
 
     def copy(self) -> _Received:
         """The same set, frozen for later."""
@@ -275,10 +274,14 @@ class Ledger:
         """
         at_end = self._at_end if self._at_end is not None else self._received
         accounts = []
+        left = bits.MAX_CHARACTERS
         for s in sent:
             received = self._received.get(s.publisher, _NOTHING)
             account = _account(s, received, at_end.get(s.publisher, _NOTHING))
-            accounts.append(_of_a_member(account, received) if member else account)
+            if member:
+                account = _of_a_member(account, received, left)
+                left -= len(account.received_bits)
+            accounts.append(account)
         return accounts
 
 
@@ -295,16 +298,12 @@ def _add_runs(received: _Received, sequences: npt.NDArray[np.uint64]) -> None:
         received.add(first, last)
 
 
-def _of_a_member(account: LedgerCounts, received: _Received) -> LedgerCounts:
-    """The account of a member of a group."""
-    ranges = received.ranges()
-    return replace(
-        account,
-        missing=0,
-        missing_ranges=[],
-        received_ranges=ranges[:MAX_RECEIVED_RANGES],
-        truncated=len(ranges) > MAX_RECEIVED_RANGES,
-    )
+def _of_a_member(account: LedgerCounts, received: _Received, room: int) -> LedgerCounts:
+    """The account of a member of a group; ``room`` is how many characters its bitmap may have."""
+    text = received.written()
+    truncated = text is None or len(text) > room
+    shown = "" if text is None or truncated else text
+    return replace(account, missing=0, missing_ranges=[], received_bits=shown, truncated=truncated)
 
 
 def _account(sent: Sent, received: _Received, at_end: _Received) -> LedgerCounts:

@@ -35,6 +35,8 @@ from hydra.wire.program import FLUSH_AT_MOST_S
 
 PROBES_APART_NS: Final = 1_000_000_000
 """The longest distance between two probes."""
+GROUP_PROBES_APART_NS: Final = 50_000_000
+"""The same where subscribers are members of a group: each probe reaches one of them only, and wakes nobody else."""
 PROBES_OUT_S: Final = 1.0
 """How long a publisher that is told to end its probes waits for those that are under way."""
 END_MARKERS_FOR_NS: Final = 60_000_000_000
@@ -126,7 +128,8 @@ class Publisher:
                 return
             self._command = command
             if command.probe:
-                self._probes = Repeats(time.monotonic_ns(), longest_ns=PROBES_APART_NS)
+                apart_ns = GROUP_PROBES_APART_NS if command.group else PROBES_APART_NS
+                self._probes = Repeats(time.monotonic_ns(), longest_ns=apart_ns)
         elif not command.probe and self._probes is not None:
             # Nobody needs them any more, and whoever acknowledges this has none under way.
             self._probes = None

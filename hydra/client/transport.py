@@ -7,7 +7,7 @@ thread. Sequences and times are the business of the publisher and subscriber loo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -35,17 +35,24 @@ class Delivery:
     unacknowledged: list[SequenceRange] = field(default_factory=list)
 
 
-T = TypeVar("T", bound=msgspec.Struct)
+T = TypeVar("T")
 
 
 def read_system(system: SystemObject, kind: type[T]) -> T:
-    """The ``system`` object of a command as its system's own type, which forbids unknown fields; null is an empty one.
+    """The ``system`` object of a command as its system's own type; null is an empty one.
+
+    Args:
+        system: the object.
+        kind: a dataclass, or a Struct that forbids unknown fields.
 
     Raises:
         ValueError: a field is unknown, is missing or cannot have this value; the text names it.
     """
+    given = system or {}
+    if is_dataclass(kind) and (unknown := sorted(given.keys() - {f.name for f in fields(kind)})):
+        raise ValueError(f"in the system's part of the command: unknown field {unknown[0]!r}")
     try:
-        return msgspec.convert(system or {}, kind, str_keys=True)
+        return msgspec.convert(given, kind, str_keys=True)
     except msgspec.ValidationError as e:
         raise ValueError(f"in the system's part of the command: {e}") from None
 

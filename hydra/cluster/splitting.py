@@ -48,7 +48,7 @@ def split(
     matching = [agent for agent in cluster if all(permits(c, agent, {}) for c in spec.constraints)]
     if not matching:
         raise PlacementError(
-            f"no agent for {count} {role} clients: {why_no_agent_matches(spec.constraints, cluster)}",
+            f"no agent for {count} {_plural(role)}: {why_no_agent_matches(spec.constraints, cluster)}",
             "change the constraints or declare such an agent in conf/hydra.toml",
         )
     room = [_room(agent, spec, max_group, count) for agent in matching]
@@ -80,16 +80,20 @@ def split(
         if _try(sizes, cluster, spec, role, running)[0] == groups:
             return sizes
     raise PlacementError(
-        f"{count} {role} clients in groups of at most {max_group} cannot be placed: {reason}",
+        f"{count} {_plural(role)} in groups of at most {max_group} cannot be placed: {reason}",
         "ask for fewer clients, relax the constraints, or raise cluster.max_group in conf/hydra.toml",
     )
+
+
+def _plural(role: str) -> str:
+    return "servers" if role == "server" else f"{role} clients"
 
 
 def _too_many(count: int, role: str, spec: RoleSpec, matching: Sequence[Agent], room: int) -> PlacementError:
     which = " that match " + " and ".join(map(describe, spec.constraints)) if spec.constraints else ""
     one = need_of(spec.demand, 1)
     return PlacementError(
-        f"{count} {role} clients do not fit: the {len(matching)} agents{which} have room for {room} "
+        f"{count} {_plural(role)} do not fit: the {len(matching)} agents{which} have room for {room} "
         f"(a group of one needs {one})",
         "ask for fewer clients, or change the agents' resources in conf/hydra.toml or the role's demand",
     )

@@ -15,6 +15,7 @@ from hydra.columns.names import (
     BURST,
     BURSTS,
     CLIENTS,
+    GROUP,
     LOSS,
     LOSS_HIGH,
     LOSS_LOW,
@@ -207,6 +208,7 @@ _OF_COHORT: Final = (
 )
 
 _LAST: Final = (
+    Column(GROUP, TEXT, "the consumer group whose members share the messages, see *Groups*", repeats="common"),
     Column("falling_behind", SUBSCRIBERS, "how many subscribers' backlog grows, see *Lag*. Empty: no lag is known"),
     Column(
         "backlog_growth_pct",

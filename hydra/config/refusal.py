@@ -62,12 +62,15 @@ class UnknownKeyError(RefusedError):
 
 
 @contextmanager
-def refusals_in(label: object, written: Callable[[str], str] = str) -> Iterator[None]:
+def refusals_in(
+    label: object, written: Callable[[str], str] = str, worded: Callable[[str], str] = str
+) -> Iterator[None]:
     """Makes every refusal an error of a file.
 
     Args:
         label: what to call the file.
         written: the dotted key as its user wrote it.
+        worded: a text with the names of keys as their user wrote them.
 
     Raises:
         ConfigError: something was refused.
@@ -75,8 +78,8 @@ def refusals_in(label: object, written: Callable[[str], str] = str) -> Iterator[
     try:
         yield
     except RefusedError as e:
-        where = written(e.dotted)
-        raise ConfigError(f"{label}: {where}: {e.what}" if where else f"{label}: {e.what}", e.remedy) from e
+        where, what = written(e.dotted), worded(e.what)
+        raise ConfigError(f"{label}: {where}: {what}" if where else f"{label}: {what}", worded(e.remedy)) from e
 
 
 def explained(errors: Sequence[ErrorDetails], data: Mapping[str, object], tables: Tables) -> RefusedError:

@@ -7,6 +7,7 @@ import re
 import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import field, fields, make_dataclass
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -51,7 +52,7 @@ def load_scenario(name_or_path: str | Path, overrides: Mapping[str, object] | No
     with refusals_in(label):
         spec = _system({**data, **replaced})
     names = Names(spec.aliases)
-    with refusals_in(label, names.written):
+    with refusals_in(label, names.written, names.worded):
         data = names.resolve("", data)[1]  # type: ignore[assignment]  # a table stays one
         for key, value in replaced.items():
             override(data, *names.resolve(".".join(part.strip() for part in key.split(".")), value))
@@ -135,13 +136,18 @@ def _tables(spec: SystemSpec) -> Tables:
 
 
 def _of_another(spec: SystemSpec, refused: UnknownKeyError) -> RefusedError | None:
-    """The refusal of a key that another system has, or that only systems with servers have."""
+    """The refusal of a key that is like another name of one, that another system has, or only systems with servers."""
     if refused.belongs_elsewhere:
         return None
+    *place, name = map(str, refused.key)
+    others = [alias.rpartition(".")[::2] for alias in spec.aliases]
+    if home := next((home for home, other in others if other == name), ""):
+        return RefusedError(refused.key, refused.what, f"it belongs into [{home}]")
+    if close := get_close_matches(name, [other for home, other in others if home == ".".join(place)], n=1):
+        return RefusedError(refused.key, refused.what, f"did you mean {close[0]}?")
     if refused.key == ("server",):
         return RefusedError(refused.key, f"system {spec.name} has no servers of its own", "remove [server]")
     for other in plugins.systems().values():
-        *place, name = refused.key
         has = field_names(_tables(other).get(tuple(place)))
         if other.name != spec.name and (name in has or refused.dotted in other.aliases):
             return RefusedError(refused.key, refused.what, f"it is of system {other.name}, not of {spec.name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -116,6 +117,13 @@ class Names:
             if _begins(key, meant):
                 return alias + key[len(meant) :]
         return key
+
+    def worded(self, text: str) -> str:
+        """A text about keys with the names that the user wrote."""
+        for meant, alias in self._used.items():
+            for name, other in ((meant, alias), (meant.rsplit(".", 1)[-1], alias.rsplit(".", 1)[-1])):
+                text = re.sub(rf"(?<![\w'\"]){re.escape(name)}(?![\w'\"])", other, text)
+        return text
 
     def _moved(self, table: Toml, alias: str, meant: str, inside: int) -> Toml:
         *path, last = alias[inside:].split(".")

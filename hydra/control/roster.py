@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Set
 from dataclasses import dataclass, field
+from typing import Final
 
 import msgspec
 
@@ -26,6 +27,8 @@ from hydra.wire.messages import (
     Reports,
     decode_from_client,
 )
+
+_IDS_AT_LEAST: Final = 1000
 
 
 @dataclass(slots=True)
@@ -92,6 +95,8 @@ class Roster:
         self.refused: Counter[str] = Counter()
         self.pongs: dict[int, tuple[int, int]] = {}
         self._expected: dict[int, str] = {}
+        # A few bytes can name a million ids. Nobody carries more than were ever expected at once.
+        self._most_ids = _IDS_AT_LEAST
         self._connections: dict[bytes, Connection] = {}
         self._clients: dict[int, Connection] = {}
         self._wardens: dict[str, Connection] = {}
@@ -107,6 +112,7 @@ class Roster:
         """Admits clients with these ids; a hello of any other id, or from another group, is refused."""
         for client in ids:
             self._expected[client] = group
+        self._most_ids = max(self._most_ids, len(self._expected))
 
     def disconnect(self, ids: Iterable[int]) -> None:
         """The processes of these clients are being ended; new ones with the same ids may connect."""
@@ -185,7 +191,7 @@ class Roster:
             self.refused["oversized"] += 1
             return None
         try:
-            message = decode_from_client(frame)
+            message = decode_from_client(frame, self._most_ids)
         except ProtocolError:
             self.refused["malformed"] += 1
             return None

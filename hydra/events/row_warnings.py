@@ -138,6 +138,21 @@ class FateUnknown(HydraWarning):
 
 
 @dataclass(frozen=True, slots=True)
+class FateOfGone(HydraWarning):
+    """Messages that no member of a group has reported; members without a report may have had them."""
+
+    remedy = "how each member ended is among the events of run.db"
+    messages: float
+
+    @property
+    def text(self) -> str:
+        return (
+            f"nobody knows what became of {self.messages:,.0f} messages of the group: members that died or never "
+            "answered may have received them"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Lagged(HydraWarning):
     """Subscribers that received less than was sent, and yet lost nothing; ``share`` of what was due."""
 

@@ -30,6 +30,8 @@ class KafkaSettings:
     def __post_init__(self) -> None:
         if self.msg_batch < 1:
             raise ValueError(f"msg_batch must be at least 1 message, not {self.msg_batch}")
+        if self.msg_batch >= 2**63:
+            raise ValueError(f"msg_batch must be below {2**63} messages, not {self.msg_batch}")
         if not 0 <= self.linger_ms <= 900_000:
             raise ValueError(f"linger_ms must be 0 to 900000, not {self.linger_ms}")
         if self.batch_bytes is not None and not 1 <= self.batch_bytes <= 2**31 - 1:

@@ -13,9 +13,10 @@ from statistics import fmean
 from typing import Any, Final
 
 from hydra.columns.column import ReportColumn
-from hydra.columns.names import BLOCKED, LOSS_HIGH, LOSS_LOW
+from hydra.columns.names import BLOCKED, GROUP, LOSS_HIGH, LOSS_LOW
 from hydra.columns.step import SystemColumns
 from hydra.measure import latency, loss, rates, shortfall
+from hydra.measure.accounts import Accounts, accounts_of
 from hydra.measure.lag import Growth, growth
 from hydra.measure.resources import HostSample, HostSummary, summarise
 from hydra.measure.verdict import Evidence, verdict
@@ -41,6 +42,7 @@ class Observation:
         dead: subscribers whose process ended in the step.
         silent: subscribers that did not answer.
         cohort: subscribers of the step's cohort.
+        group: the consumer group that the subscribers are members of, each message going to at least one; "": none.
         agents: the agent that each client was on when the step began.
         window_ns: the step's start and stop on its clock, the early stop if there was one.
         loss_target: the fraction of loss up to which a rate passes.
@@ -65,6 +67,7 @@ class Observation:
     dead: Set[int] = frozenset()
     silent: Set[int] = frozenset()
     cohort: Set[int] = frozenset()
+    group: str = ""
     agents: Mapping[int, str] = field(default_factory=dict)
     loss_target: float = 0.0
     steady: bool = False
@@ -132,7 +135,7 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
         "client_loss_pct": exact.loss_pct if exact else None,
         "failed_clients": failed.total,
         "total_tx": sum(p.acknowledged for p in publishers) if known else None,
-        "total_rx": counted.received / len(others) if counted else None,
+        "total_rx": fmean(accounts.received(others)) if accounts and counted else None,
         "aggregate_pps": accounts.of(o.subscribers).in_window / o.window_s if accounts and counted else None,
         "loss_at_stop_pct": exact.loss_at_stop_pct if exact else None,
         "late_pct": exact.pct(exact.late) if exact else None,
@@ -147,75 +150,59 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
         columns[LOSS_LOW] = account.loss_pct
         columns[LOSS_HIGH] = accounts.of(others, "least").loss_pct
     columns |= latency.figures(histograms.latency, latency.prefix_for(o.plan.settings.rate))
-    columns |= _fairness([accounts.most[c].received for c in others] if accounts and counted else [])
+    columns |= _fairness(accounts.received(others) if accounts and counted else [])
     columns |= _publishing(o, publishers, known, histograms.lag)
     columns |= _counts(o, accounts)
     columns |= _cohort(o, accounts)
+    if o.group:
+        columns[GROUP] = o.group
     columns |= {
         "falling_behind": None if growing.share is None else growing.falling_behind,
         "backlog_growth_pct": None if growing.share is None else 100 * growing.share,
         "passed": _passed(o, accounts, others, growing),
         "loss_target_pct": 100 * o.loss_target,
     }
-    columns |= _shortfall(o, account if accounts else None, mine, growing, columns["rate_held"] is True)
+    columns |= _shortfall(o, accounts, others, growing, columns["rate_held"] is True)
     alive = [c for c in others if c in o.subscriber_reports]
-    return columns | _hosts_and_verdict(o, columns, _passed(o, accounts, alive, growing))
+    return columns | _hosts_and_verdict(o, columns, _passed(o, accounts, alive, growing, reporting=True))
 
 
-@dataclass(frozen=True, slots=True)
-class _Accounts:
-    """What became of every subscriber's messages, by client: at most and at least received.
-
-    They differ only where a publisher's unacknowledged ranges were joined.
-    """
-
-    most: Mapping[int, loss.Fate]
-    least: Mapping[int, loss.Fate]
-
-    @property
-    def exact(self) -> bool:
-        return self.most is self.least
-
-    def of(self, clients: Iterable[int], doubt: loss.Doubt = "most") -> loss.Fate:
-        """The account of several."""
-        fates = self.most if doubt == "most" else self.least
-        return loss.total(fates[c] for c in clients)
-
-
-def _accounts(o: Observation) -> _Accounts | None:
+def _accounts(o: Observation) -> Accounts | None:
     """None without every publisher's account: nobody knows then what was to be expected."""
     if not o.publisher_reports or not o.publishers <= o.publisher_reports.keys():
         return None
-    due = loss.expected(o.publisher_reports)
-
-    def fates(doubt: loss.Doubt) -> dict[int, loss.Fate]:
-        return {
-            c: loss.fate(o.subscriber_reports.get(c), due, o.window_s, o.last_words.get(c, 0), doubt)
-            for c in o.subscribers
-        }
-
-    most = fates("most")
-    return _Accounts(most, fates("least") if due.joined else most)
+    reports, publishers = o.subscriber_reports, o.publisher_reports
+    return accounts_of(o.subscribers, reports, publishers, o.window_s, o.last_words, group=bool(o.group))
 
 
-def _passed(o: Observation, accounts: _Accounts | None, clients: Collection[int], growing: Growth) -> bool | None:
-    """Whether the rate passes for these subscribers; None where that is not known."""
+def _passed(
+    o: Observation,
+    accounts: Accounts | None,
+    clients: Collection[int],
+    growing: Growth,
+    *,
+    reporting: bool = False,
+) -> bool | None:
+    """Whether the rate passes for these subscribers, all of whom may have reported; None where that is not known."""
     if accounts is None:
         return None
-    at_best = accounts.of(clients).passes(o.loss_target)
+    of = accounts.of_reporting if reporting else accounts.of
+    at_best = of(clients).passes(o.loss_target)
     if at_best and o.steady and growing.falling_behind:
         return False
-    if at_best and not accounts.exact and not accounts.of(clients, "least").passes(o.loss_target):
+    if at_best and not accounts.exact and not of(clients, "least").passes(o.loss_target):
         return None
     return at_best
 
 
 def _shortfall(
-    o: Observation, account: loss.Fate | None, mine: Sequence[SubscriberReport], growing: Growth, held: bool
+    o: Observation, accounts: Accounts | None, others: Sequence[int], growing: Growth, held: bool
 ) -> dict[str, Figure]:
     """What of the rate did not arrive, and in which bursts; not known at rate ``max`` and without an account."""
     rate = o.plan.settings.rate
-    if rate == "max" or account is None or not account.expected or not mine:
+    mine = [o.subscriber_reports[c] for c in others if c in o.subscriber_reports]
+    account = accounts.of(others) if accounts else loss.Fate()
+    if rate == "max" or accounts is None or not account.expected or not mine or accounts.truncated:
         return {"shortfall_pct": None, "bursts_s": None}
     # What of the rate cannot go on: a backlog that grows, or could not be drained; what a publisher never sent, what a
     # server never took. Where no lag is known, what was not received in time is all there is to go by.
@@ -229,7 +216,7 @@ def _shortfall(
     unsent = 0.0 if held else 1 - sum(p.sent for p in reports) / due
     refused = sum(p.sent - p.acknowledged for p in reports) / due
     unsustained = min(max(growing.share or 0.0, behind, unsent) + refused, 1.0)
-    bursts = shortfall.bursts(shortfall.course(mine, rate, asked_s), asked_s, unsustained)
+    bursts = shortfall.bursts(shortfall.course(accounts.evidence(mine), rate, asked_s), asked_s, unsustained)
     return {"shortfall_pct": 100 * sum(bursts) / asked_s, "bursts_s": shortfall.written(bursts)}
 
 
@@ -277,10 +264,10 @@ def _reported(o: Observation, column: ReportColumn) -> Figure:
     return None if column.fold == "common" and min(said) != folded else folded
 
 
-def _counts(o: Observation, accounts: _Accounts | None) -> dict[str, Figure]:
+def _counts(o: Observation, accounts: Accounts | None) -> dict[str, Figure]:
     """Counts over all subscribers, the cohort included."""
     reports = [r for c, r in o.subscriber_reports.items() if c in o.subscribers]
-    ledgers = [ledger for r in reports for ledger in r.ledgers]
+    ledgers = accounts.ledgers(reports) if accounts else [ledger for r in reports for ledger in r.ledgers]
     everyone = accounts.of(o.subscribers) if accounts else None
     exact = everyone if accounts and accounts.exact else None
     return {
@@ -298,12 +285,13 @@ def _counts(o: Observation, accounts: _Accounts | None) -> dict[str, Figure]:
     }
 
 
-def _cohort(o: Observation, accounts: _Accounts | None) -> dict[str, Figure]:
+def _cohort(o: Observation, accounts: Accounts | None) -> dict[str, Figure]:
     """The cohort's own account; no columns where there is none."""
     if o.plan.cohort.kind == "none":
         return {}
     reports = [o.subscriber_reports[c] for c in sorted(o.cohort) if c in o.subscriber_reports]
-    account = accounts.of(o.cohort) if accounts and accounts.exact else loss.Fate()
+    # What a group misses is nobody's own.
+    account = accounts.of(o.cohort) if accounts and accounts.exact and not o.group else loss.Fate()
     # A list that is full may have been joined at its end, over times in which its subscriber was there.
     full = any(len(r.absent) >= MAX_ABSENT for r in reports)
     absent_ns = sum(end - start for r in reports for start, end in r.absent)

@@ -38,11 +38,12 @@ class LedgerCounts:
         in_window: of those, received no later than the end of the step.
         missing: expected sequences that never came.
         missing_ranges: the first of them, at most the number that the protocol page allows.
-        truncated: whether there were more ranges than that, of either kind.
+        truncated: whether there were more ranges than that, or more sequences than ``received_bits`` can hold.
         duplicates: messages whose sequence had been received already.
         reordered: messages that came after a later sequence.
         extra: distinct sequences received that were not expected (sent but never acknowledged).
-        received_ranges: of a member of a group, what it received, as ``missing_ranges`` otherwise.
+        received_bits: of a member of a group, all sequences that it received (``hydra/wire/bits.py``); "" otherwise,
+            and where it is ``truncated``.
     """
 
     publisher: int
@@ -54,7 +55,7 @@ class LedgerCounts:
     duplicates: int = 0
     reordered: int = 0
     extra: int = 0
-    received_ranges: list[SequenceRange] = field(default_factory=list)
+    received_bits: str = ""
 
 
 @dataclass(frozen=True, slots=True)

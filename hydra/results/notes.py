@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from hydra.columns.column import COUNT, REPEATS
-from hydra.columns.names import CLIENTS, GONE, LOSS_HIGH, LOSS_LOW, RATE_HELD, REASON, STATUS
+from hydra.columns.names import CLIENTS, GONE, GROUP, LOSS_HIGH, LOSS_LOW, RATE_HELD, REASON, STATUS
 from hydra.events.row_warnings import (
+    FateOfGone,
     FateUnknown,
     FewerFigures,
     FewReceived,
@@ -85,7 +86,9 @@ def _step_notes(row: Row, duration_s: float) -> list[HydraWarning]:
     if _number(row.get("host_cpu_mean_pct")) >= BUSY_HOST_PCT:
         notes.append(HostBusy(_number(row["host_cpu_mean_pct"])))
     entered = row.get("rx_clients")
-    if isinstance(entered, int | float) and entered < _others(row) and not isinstance(row.get(LOSS_HIGH), float):
+    # A member of a group may get little, or nothing at all, and nothing is wrong with it.
+    few = isinstance(entered, int | float) and entered < _others(row) and not row.get(GROUP)
+    if isinstance(entered, int | float) and few and not isinstance(row.get(LOSS_HIGH), float):
         notes.append(FewReceived(entered))
     return notes
 
@@ -106,7 +109,7 @@ def _loss_notes(row: Row) -> list[HydraWarning]:
     if undrained:
         notes.append(Undrained(undrained))
     if unknown:
-        notes.append(FateUnknown(unknown))
+        notes.append(FateOfGone(unknown) if row.get(GROUP) and gone_of(row) else FateUnknown(unknown))
     return notes
 
 
@@ -116,7 +119,8 @@ def _lag_notes(row: Row, duration_s: float) -> list[HydraWarning]:
     behind_s = share * duration_s
     if behind_s <= BACKLOG_S:
         return []
-    return [Lagged(share * _number(row.get("total_tx")) * _others(row), share, behind_s)]
+    takers = 1 if row.get(GROUP) else _others(row)
+    return [Lagged(share * _number(row.get("total_tx")) * takers, share, behind_s)]
 
 
 def _missed_rate(row: Row) -> HydraWarning:

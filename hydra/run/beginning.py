@@ -134,6 +134,7 @@ class Beginner:
             publishers=[],
             probe=bool(unproven),
             progress_s=progress_s,
+            group=self._spec.group(plan.settings),
             system=told,
         )
         timeout_s = self._ready_timeout_s
@@ -151,7 +152,6 @@ class Beginner:
                     command,
                     settings=self._shared(cohort_settings(plan) if in_cohort else plan.settings),
                     publishers=endpoints,
-                    group=self._spec.group(plan.settings),
                     probe=probe,
                     progress_s=progress_s if sample else seldom_s,
                 ),

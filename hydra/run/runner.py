@@ -267,6 +267,7 @@ class _Steps:
             dead=raw.dead,
             silent=raw.silent,
             cohort=raw.cohort,
+            group=self._spec.group(plan.settings),
             agents=raw.agents,
             loss_target=search.loss_target if search else 0.0,
             steady=search is not None,

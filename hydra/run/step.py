@@ -13,6 +13,7 @@ from hydra.control.controller import Controller
 from hydra.events.clients import ClientError
 from hydra.events.journal import Journal
 from hydra.events.steps import PhasesTimed, WindowOpened
+from hydra.measure.group import whole
 from hydra.model import DrainEnd, PublisherReport, StepPlan, SubscriberReport
 from hydra.run.asking import ANSWER_WITHIN_S, Asker
 from hydra.run.beginning import Beginner
@@ -89,6 +90,7 @@ class Stepper:
         self._controller = controller
         self._deployment = deployment
         self._system = system
+        self._spec = spec
         self._drain_max_s = drain_max_s
         self._asker = Asker(controller, deployment, system, clock_ns)
         self._beginner = Beginner(
@@ -133,7 +135,10 @@ class Stepper:
         self._journal.note(PhasesTimed(epoch, tuple(phases.took_s)))
         if not any(report.stopped_early for report in publishers.values()):
             # (A publisher that stopped early begins the next step with a new socket.)
-            caught = caught_up(answers.subscriber_reports, cohort)
+            # A member of a group cannot know that nothing follows; that nothing is missing, all of them together tell.
+            members = self._spec.group(plan.settings) != ""
+            nothing_left = members and whole(answers.subscriber_reports.values(), publishers)
+            caught = caught_up(answers.subscriber_reports, cohort, nothing_left=nothing_left)
             self._beginner.ready({c: begun.proven[c] for c in caught if c in begun.proven})
         for client, text in answers.errors.items():
             self._journal.note(ClientError(client, text))
@@ -217,9 +222,12 @@ class Stepper:
         return reports
 
 
-def caught_up(reports: Mapping[int, SubscriberReport], cohort: Set[int]) -> Set[int]:
-    """The subscribers that no more data of the step can reach; all others prove their readiness again."""
-    return {c for c, report in reports.items() if c not in cohort and report.drain in _NOTHING_FOLLOWS}
+def caught_up(reports: Mapping[int, SubscriberReport], cohort: Set[int], *, nothing_left: bool = False) -> Set[int]:
+    """The subscribers that no more data of the step can reach; all others prove their readiness again.
+
+    ``nothing_left``: they are a group that has received everything.
+    """
+    return {c for c, r in reports.items() if c not in cohort and (nothing_left or r.drain in _NOTHING_FOLLOWS)}
 
 
 def quiet_s(clients: int) -> float:

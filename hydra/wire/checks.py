@@ -22,11 +22,10 @@ from hydra.model import (
     SequenceRange,
     SubscriberReport,
 )
+from hydra.wire import bits
 
 MAX_MISSING_RANGES: Final = 256
 """Missing ranges that one ledger lists before it says that there are more."""
-MAX_RECEIVED_RANGES: Final = 1024
-"""Ranges that one member of a group lists of what it received before it says that there are more."""
 MAX_UNACKNOWLEDGED_RANGES: Final = 4096
 """Unacknowledged ranges of one publisher; a publisher with more joins the last ones into one."""
 MAX_ABSENT: Final = 1024
@@ -65,7 +64,9 @@ def check_report(report: PublisherReport | SubscriberReport) -> None:
     for ledger in report.ledgers:
         _check_numbers(ledger)
         _check_ranges("missing_ranges", ledger.missing_ranges, MAX_MISSING_RANGES)
-        _check_ranges("received_ranges", ledger.received_ranges, MAX_RECEIVED_RANGES)
+        _check_bits(ledger)
+    if sum(len(ledger.received_bits) for ledger in report.ledgers) > bits.MAX_CHARACTERS:
+        raise ValueError(f"received_bits are longer than {bits.MAX_CHARACTERS} characters")
 
 
 def _check_numbers(body: _Body) -> None:
@@ -92,6 +93,18 @@ def _check_ranges(name: str, ranges: Sequence[SequenceRange], most: int) -> None
         if not last < low <= high <= LARGEST:
             raise ValueError(f"{name} does not rise at {low} to {high}")
         last = high
+
+
+def _check_bits(ledger: LedgerCounts) -> None:
+    """What a member says that it received has to agree with its counts: the group's account is made of both."""
+    if not ledger.received_bits:
+        return
+    try:
+        ones = int.from_bytes(bits.read(ledger.received_bits)).bit_count()
+    except ValueError as e:
+        raise ValueError(f"received_bits: {e}") from None
+    if ones != ledger.received + ledger.extra:
+        raise ValueError(f"received_bits has {ones} sequences, not {ledger.received + ledger.extra}")
 
 
 def _check_histogram(name: str, histogram: Histogram) -> None:

@@ -7,6 +7,7 @@ epoch 0 and carries 2⁶³ | the epoch that has ended.
 
 from __future__ import annotations
 
+import operator
 import struct
 from collections.abc import Sequence
 from typing import Final
@@ -20,6 +21,7 @@ HEADER: Final = struct.Struct("<IIQQ")
 SEQUENCE_LIMIT: Final = 2**63
 """Sequences of data and of probes are below this."""
 DTYPE: Final = np.dtype([("epoch", "<u4"), ("publisher", "<u4"), ("sequence", "<u8"), ("time_ns", "<u8")])
+_RAW: Final = np.dtype((np.void, HEADER_BYTES))
 
 
 def pack(epoch: int, publisher: int, sequence: int, time_ns: int, message_size: int = HEADER_BYTES) -> bytes:
@@ -30,16 +32,14 @@ def pack(epoch: int, publisher: int, sequence: int, time_ns: int, message_size: 
 def pack_batch(
     epoch: int, publisher: int, first_sequence: int, times_ns: npt.NDArray[np.uint64], payloads: Sequence[bytes]
 ) -> list[bytes]:
-    """Consecutive messages: a header with each of these times, and a payload behind it."""
+    """Consecutive messages: a header with each of these times, and a payload behind it, as many of either."""
     n = len(times_ns)
     headers = np.empty(n, DTYPE)
     headers["epoch"] = epoch
     headers["publisher"] = publisher
     headers["sequence"] = np.arange(first_sequence, first_sequence + n, dtype=np.uint64)
     headers["time_ns"] = times_ns
-    raw = headers.tobytes()
-    starts = range(0, n * HEADER_BYTES, HEADER_BYTES)
-    return [raw[i : i + HEADER_BYTES] + payload for i, payload in zip(starts, payloads, strict=True)]
+    return list(map(operator.add, headers.view(_RAW).tolist(), payloads))
 
 
 def unpack_batch(messages: Sequence[bytes]) -> npt.NDArray[np.void]:

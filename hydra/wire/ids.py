@@ -28,18 +28,18 @@ def written(ids: Sequence[int]) -> Written:
     return runs
 
 
-def read(items: Sequence[int | Sequence[int]]) -> list[int]:
+def read(items: Sequence[int | Sequence[int]], most: int = MOST_IDS) -> list[int]:
     """The ids that are written so.
 
     Raises:
-        ValueError: they do not rise, or are more than ``MOST_IDS``.
+        ValueError: they do not rise, or are more than ``most``.
     """
     ids: list[int] = []
     for item in items:
         first, last = (item, item) if isinstance(item, int) else item
         if first > last or (ids and first <= ids[-1]):
             raise ValueError(f"ids do not rise at {first}")
-        if len(ids) + last - first >= MOST_IDS:
-            raise ValueError(f"more than {MOST_IDS} ids")
+        if len(ids) + last - first >= most:
+            raise ValueError(f"more than {most} ids")
         ids.extend(range(first, last + 1))
     return ids

@@ -283,13 +283,13 @@ def encode(message: FromClient | FromController) -> bytes:
     return _encoder.encode(msgspec.structs.replace(message, **changes) if changes else message)
 
 
-def decode_from_client(frame: bytes) -> FromClient:
-    """The message in a frame from a client.
+def decode_from_client(frame: bytes, most_ids: int = id_runs.MOST_IDS) -> FromClient:
+    """The message in a frame from a client; ``most_ids`` are how many it may name.
 
     Raises:
         ProtocolError: not JSON, not of this version, an unknown type or field, a value out of range, or too long.
     """
-    message = _decode(_from_client, frame)
+    message = _decode(_from_client, frame, most_ids)
     if isinstance(message, Report | Reports):
         if (message.publisher is None) == (message.subscriber is None):
             raise ProtocolError("a report has exactly one of publisher and subscriber")
@@ -319,13 +319,13 @@ def _check(message: Report | Reports) -> None:
     msgspec.structs.force_setattr(message, "publisher" if message.subscriber is None else "subscriber", bodies)
 
 
-def _decode(decoder: msgspec.json.Decoder[_T], frame: bytes) -> _T:
+def _decode(decoder: msgspec.json.Decoder[_T], frame: bytes, most_ids: int = id_runs.MOST_IDS) -> _T:
     if len(frame) > MAX_MESSAGE_BYTES:
         raise ProtocolError(f"a message of {len(frame)} bytes, above the limit of {MAX_MESSAGE_BYTES}")
     try:
         message = decoder.decode(frame)
         either: Any = message
-        msgspec.structs.force_setattr(either, "ids", id_runs.read(either.ids))
+        msgspec.structs.force_setattr(either, "ids", id_runs.read(either.ids, most_ids))
     except (msgspec.MsgspecError, ValueError, RecursionError) as e:
         raise ProtocolError(str(e)) from None
     return message

@@ -7,9 +7,8 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Annotated, Final
+from typing import Final
 
-import msgspec
 import zmq
 import zmq.backend
 
@@ -18,6 +17,7 @@ from hydra.client.transport import Delivery, Kind, Transport, read_system
 from hydra.control.client import ControlClient
 from hydra.control.waiting import poll_ms
 from hydra.wire.messages import Configure, SystemObject
+from hydra.zmqtest.settings import ZmqSettings
 
 _BACKLOG: Final = 4096
 _REBIND_WITHIN_S: Final = 2.0
@@ -25,18 +25,6 @@ _REBIND_WITHIN_S: Final = 2.0
 _SEND_TIMEOUT_MS: Final = 10
 """XPUB_NODROP: how long one send waits before the control channel is looked at again. On XPUB, POLLOUT is always
 true while a send may still return EAGAIN, so there is nothing better to wait for."""
-
-
-HighWaterMark = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
-"""Messages; 0: none."""
-
-
-class ZmqSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """ZMQ's part of ``configure``."""
-
-    sndhwm: HighWaterMark = 1000
-    rcvhwm: HighWaterMark = 1000
-    nodrop: bool = False
 
 
 class ZmqPublisher:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Final, Literal
+
+import msgspec
 
 from hydra.model import Settings
+
+INT32: Final = 2**31 - 1
+HighWaterMark = Annotated[int, msgspec.Meta(le=INT32)]
+"""Messages; 0 is unbounded."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZmqSettings:
-    """What can change between two steps: high-water marks in messages, 0 is unbounded.
+    """What can change between two steps; it is all of ZMQ's part of ``configure``.
 
     With ``nodrop`` the publisher waits at its mark instead of dropping (XPUB_NODROP).
     """
 
-    sndhwm: int = 1000
-    rcvhwm: int = 1000
+    sndhwm: HighWaterMark = 1000
+    rcvhwm: HighWaterMark = 1000
     nodrop: bool = False
 
     def __post_init__(self) -> None:

@@ -8,9 +8,8 @@ from hydra.model import Scenario
 from hydra.system import Reference, System, SystemSpec
 from hydra.zmqtest.commands import zmqfixed, zmqrate
 from hydra.zmqtest.footprints import IMPLEMENTATIONS
-from hydra.zmqtest.settings import ZmqNative, ZmqSettings
+from hydra.zmqtest.settings import INT32, ZmqNative, ZmqSettings
 
-_INT32: Final = 2**31 - 1
 _PYTHON: Final = Reference("hydra_zmq_python.csv", "zmqrate")
 _NATIVE: Final = Reference("hydra_zmq_cpp.csv", "zmqrate")
 _FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
@@ -35,10 +34,10 @@ SPEC: Final = SystemSpec(
     queue="high-water mark",
     settings=ZmqSettings,
     bounds={
-        "settings.sndhwm": (0, _INT32),
-        "settings.rcvhwm": (0, _INT32),
-        "native.sndbuf": (0, _INT32),
-        "native.rcvbuf": (0, _INT32),
+        "settings.sndhwm": (0, INT32),
+        "settings.rcvhwm": (0, INT32),
+        "native.sndbuf": (0, INT32),
+        "native.rcvbuf": (0, INT32),
     },
     native=ZmqNative,
     implementations=IMPLEMENTATIONS,

@@ -1,7 +1,7 @@
 // The systems that this program offers: those of CMakeLists.txt whose libraries were there when it was built.
 #pragma once
 
-#include "common/system.h"
+#include "common/options.h"
 
 namespace hydra {
 

@@ -109,7 +109,7 @@ SubscriberReport marked_report() {
 SubscriberReport member_report() {
     SubscriberReport it = silent_report();
     it.ledgers = {{.publisher = 0, .received = 13, .in_window = 13}};
-    it.ledgers[0].received_ranges = {{0, 9}, {12, 14}};
+    it.ledgers[0].received_bits = "/3M=";
     it.system =
         SystemObject(nlohmann::json{{"reconnected", "twice"}, {"slow", nlohmann::json::array({1, 2})}});
     return it;

@@ -50,18 +50,20 @@ def test_every_column_of_a_row_is_known_before_anything_is_measured(kind: str) -
 
 @pytest.mark.parametrize("scenario", [FIXED, BATCH], ids=["fixed", "batch"])
 @pytest.mark.parametrize(("rate", "prefix"), [(100.0, DUE), ("max", SENT)])
-@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize(("joined", "group"), [(False, ""), (True, ""), (False, "readers")])
 @pytest.mark.parametrize("cohort", [Cohort(), Cohort("slow", 0.5, 10.0)])
 def test_every_figure_of_a_step_has_a_record_and_every_record_a_figure(
-    scenario: Scenario, rate: Rate, prefix: str, joined: bool, cohort: Cohort
+    scenario: Scenario, rate: Rate, prefix: str, joined: bool, group: str, cohort: Cohort
 ) -> None:
-    o = observe(scenario, StepPlan(30, replace(scenario.settings, rate=rate), 1.0, cohort=cohort))
+    plan = StepPlan(30, replace(scenario.settings, rate=rate), 1.0, cohort=cohort)
+    o = replace(observe(scenario, plan), group=group)
     if joined:
         report = replace(o.publisher_reports[0], unacknowledged=[(3, 5)], unacknowledged_joined=True)
         o = replace(o, publisher_reports={0: report})
     expected = [c.name for c in step_columns([prefix], cohort.kind != "none", o.columns)]
     bounds = ("client_loss_low_pct", "client_loss_high_pct")
-    assert list(figures(o)) == [name for name in expected if joined or name not in bounds]
+    absent = {*(() if joined else bounds), *(() if group else ["group"])}
+    assert list(figures(o)) == [name for name in expected if name not in absent]
 
 
 def test_every_record_says_what_it_is() -> None:

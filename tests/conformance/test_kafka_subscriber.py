@@ -201,7 +201,18 @@ def test_no_topic_at_all_is_an_error(subscriber: Bench) -> None:
     assert not subscriber.peer.said(Ack, command="configure")
 
 
-@pytest.mark.parametrize("more", [{"offset": {0: 0}}, {"acks": "2"}, {"linger_ms": -1}])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"offset": {0: 0}},
+        {"acks": "2"},
+        {"linger_ms": -1},
+        {"msg_batch": 2**63},
+        {"offsets": {"-1": 0}},
+        {"offsets": {"01": 0}},
+        {"offsets": {"2147483648": 0}},
+    ],
+)
 def test_what_the_system_does_not_know_is_refused_by_name(subscriber: Bench, log: Log, more: dict[str, object]) -> None:
     subscriber.tell_configure([CLIENT], 1, publishers={ONE: ""}, system={**log.from_here(), **more})
     error = subscriber.peer.heard(Error, [CLIENT], epoch=1)

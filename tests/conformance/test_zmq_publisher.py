@@ -105,6 +105,13 @@ def test_probes_name_the_epoch_until_the_start(publisher: Bench) -> None:
     assert all(p.arrived_ns < window.start_ns for p in listener.probes())
 
 
+def test_probes_for_a_group_become_no_rarer(publisher: Bench) -> None:
+    listener = prepared(publisher, 3, DEEP)
+    publisher.configure_publisher(CLIENT, 4, DEEP, group="readers")
+    # Each of them reaches one member only. For others, the tenth would come after 5.5 s.
+    publisher.peer.wait(lambda: len(listener.probes(4)) >= 10, "ten probes", 4)
+
+
 def test_without_probe_there_are_none(publisher: Bench) -> None:
     listener = prepared(publisher, 1, DEEP)
     assert publisher.configure_publisher(CLIENT, 2, DEEP, probe=False)

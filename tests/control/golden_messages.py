@@ -127,7 +127,7 @@ _MARKED: Final = SubscriberReport(
 )
 _MEMBER: Final = replace(
     _SILENT,
-    ledgers=[LedgerCounts(publisher=0, received=13, in_window=13, missing=0, received_ranges=[(0, 9), (12, 14)])],
+    ledgers=[LedgerCounts(publisher=0, received=13, in_window=13, missing=0, received_bits="/3M=")],
     system={"reconnected": "twice", "slow": [1, 2]},
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import tracemalloc
 from collections import Counter
 
 import msgspec
@@ -67,6 +68,32 @@ def state(roster: Roster) -> object:
             roster._exits,
         )
     )
+
+
+def test_frames_that_name_more_ids_than_the_run_has(roster: Roster) -> None:
+    """A few bytes name a million ids; to refuse them takes neither that many steps nor their memory."""
+    before = state(roster)
+    frame = encode(Ack(ids=[1], seq=7, epoch=EPOCH, command="start")).replace(b'"ids":[1]', b'"ids":[[1,999999]]')
+    tracemalloc.start()
+    for _ in range(10):
+        roster.receive(b"one", frame)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100_000
+    assert roster.refused == {"malformed": 10}
+    assert state(roster) == before
+
+
+def test_all_clients_of_a_large_group_at_once() -> None:
+    roster, ids = Roster(), list(range(5000))
+    roster.expect("g", ids)
+    assert roster.receive(b"warden", encode(hello(ids, warden=True)))
+    assert roster.receive(b"packed", encode(hello(ids)))
+    # Who has been dismissed from the middle of a process is still named by it.
+    roster.forget(range(4500))
+    roster.receive(b"packed", encode(Ack(ids=ids, seq=2, epoch=0, command="start")))
+    assert roster.answers.acked("start") == set(ids)
+    assert not roster.refused
 
 
 def test_who_is_there(roster: Roster) -> None:

@@ -44,7 +44,7 @@ def javas(command: Background) -> list[psutil.Process]:
 
 
 def nothing_is_left_of(run: Path) -> bool:
-    return not list(run.glob("sandbox/brokers-*/broker/")) and not list(run.glob("broker*/"))
+    return not list(run.glob("sandbox/servers-*/server/")) and not list(run.glob("server*/"))
 
 
 def test_two_brokers_on_this_machine_carry_a_replicated_topic(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_two_brokers_on_this_machine_carry_a_replicated_topic(tmp_path: Path) ->
     (row,) = table(run)
     assert row["failed_clients"] == "0"
     assert_all_arrived(row, 400)
-    placed = [text for text in events(run, Launched) if text.startswith("brokers")]
+    placed = [text for text in events(run, Launched) if text.startswith("servers")]
     assert len({e.rpartition("on ")[2] for e in placed}) == 2
     assert [text.split()[:2] for text in events(run, ServersUp)] == [["2", "at"]]
     assert nothing_is_left_of(run)
@@ -69,10 +69,10 @@ def test_a_killed_broker_fails_its_step_and_fresh_ones_carry_the_row(tmp_path: P
         assert command.wait(90) == 0, command.output()
     carried, _ = table(run)
     assert [how for _, how in steps(run)] == ["failed", "ok", "ok"]
-    assert "the broker" in carried["reason"]
+    assert "the server on" in carried["reason"]
     assert "Kafka ended with -9" in carried["reason"]
     assert (carried["status"], carried["failed_clients"], float(carried["client_loss_pct"])) == ("ok", "0", 0)
-    assert sum(text.startswith("brokers") for text in events(run, Launched)) == 4
+    assert sum(text.startswith("servers") for text in events(run, Launched)) == 4
     assert gone(first)
     assert nothing_is_left_of(run)
 
@@ -91,14 +91,14 @@ def test_a_killed_controller_takes_deployed_brokers_along(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("kafka-fixed", "--set", "broker.count=4"), "4 broker clients"),
+        (("kafka-fixed", "--set", "broker.count=4"), "4 servers"),
         (
             ("kafka-fixed", "--set", 'broker.constraints=[["group", "CLUSTER", "huge"]]', "--set", "broker.count=2"),
             "huge",
         ),
-        (("kafka-fixed", "--replication-factor", 2), "broker.count is 1"),
-        (("zmqfixed", "--set", "broker.count=2"), "system zmq has no broker"),
-        (("kafka-fixed", "--set", "broker.count=0"), "at least 1 broker"),
+        (("kafka-fixed", "--replication-factor", 2), "server.count is 1"),
+        (("zmqfixed", "--set", "broker.count=2"), "broker: unknown key; it is of system kafka, not of zmq"),
+        (("kafka-fixed", "--set", "broker.count=0"), "count must be at least 1, not 0"),
     ],
 )
 def test_brokers_that_cannot_be_are_refused_in_one_line(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:

@@ -86,7 +86,7 @@ def test_an_agent_without_java_says_so_and_no_step_is_tried(cluster: Cluster, tm
 def test_brokers_that_fit_nowhere_are_refused_before_anything_is_launched(cluster: Cluster, tmp_path: Path) -> None:
     more = ("--set", "server.count=3", "--master", cluster.address, "--out", tmp_path / "run")
     done = hydra(*FIXED, "--clients", 2, *more, expect=2)
-    assert "3 server clients" in done.stderr
+    assert "3 servers" in done.stderr
     assert "hostname MAX_PER 1 refuses 2 of 2" in done.stderr
     assert cluster.states() == {}
 

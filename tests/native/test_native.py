@@ -76,20 +76,20 @@ def test_packed_subscribers_that_end_together_report_in_one_message(bench: Bench
 
 
 def test_reports_that_are_too_long_together_come_apart(bench: Bench, program: str) -> None:
-    packed(bench, program, 40, 40)
-    ids = range(1, 41)
+    packed(bench, program, 80, 80)
+    ids = range(1, 81)
     speaker = Speaker(bench.peer, 100)
     bench.configure_subscribers(ids, 1, DEEP, publishers={100: speaker.endpoint}, probe=False)
-    speaker.await_subscriptions(40)
+    speaker.await_subscriptions(80)
     bench.start(ids, 1, 30)
-    # Every other one: as many missing ranges as a ledger lists, some 20 kB for each subscriber.
+    # Every other one: as many missing ranges as a ledger lists, some 9 kB for each subscriber.
     speaker.send(1, range(10**15, 10**15 + 600, 2))
     speaker.mark_end(1)
     bench.tell_finish(ids, 1, {100: 10**15 + 600})
     bench.peer.heard(Report, ids, epoch=1)
     lengths = [len(message.ids) for message in bench.peer.said(Reports)]
     assert all(len(bench.peer.said(Report, c)) == 1 for c in ids)
-    assert max(lengths, default=0) < 40
+    assert max(lengths, default=0) < 80
 
 
 def test_a_command_for_some_of_a_packed_process_is_obeyed_by_these(bench: Bench, program: str) -> None:

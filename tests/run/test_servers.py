@@ -53,7 +53,7 @@ def test_servers_take_what_is_offered_and_on_this_machine_any_free_ports() -> No
 def test_shipped_brokers_are_on_hosts_of_their_own_beside_the_subscribers(name: str) -> None:
     agents, spec = load_cluster().agents, load_scenario(name).server
     assert split(3, agents, spec, 1, role="server") == [1, 1, 1]
-    with pytest.raises(PlacementError, match=r"4 server clients .*hostname MAX_PER 1 refuses 3 of 3"):
+    with pytest.raises(PlacementError, match=r"4 servers .*hostname MAX_PER 1 refuses 3 of 3"):
         split(4, agents, spec, 1, role="server")
     roles = {agent.id: roles_on(agent, load_scenario(name)) for agent in agents}
     assert roles["agent-sub-1"] == ["subscriber", "server"]

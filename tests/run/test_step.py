@@ -38,6 +38,11 @@ def test_only_a_drain_that_proves_it_spares_a_subscriber_the_proof_of_the_next_s
     assert {reports[c].drain for c in caught_up(reports, set())} == {"complete", "marked"}
 
 
+def test_a_group_that_has_everything_is_spared_it_however_its_drains_ended() -> None:
+    reports = dict(enumerate(ended(drain) for drain in get_args(DrainEnd)))
+    assert caught_up(reports, {0}, nothing_left=True) == {1, 2, 3}
+
+
 def test_a_cohort_always_proves_itself_again() -> None:
     assert caught_up({1: ended("complete"), 2: ended("complete")}, {2}) == {1}
 
@@ -205,7 +210,7 @@ def test_what_the_system_has_to_say_is_handed_on_as_it_is() -> None:
     assert {json.dumps(m.system) for m in configures} == {'{"where": "here"}'}
     assert [m.system for _, m in channel.told if isinstance(m, Finish)] == [{"until": "now"}] * 3
     assert {(client == PUBLISHER, m.group) for client, m in channel.told if isinstance(m, Configure)} == {
-        (True, ""),
+        (True, "group-24"),  # whose probes come faster then
         (False, "group-24"),
     }
     # What a scenario leaves to the system is a number on the wire.

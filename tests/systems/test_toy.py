@@ -13,8 +13,10 @@ from hydra import plugins
 from hydra.config import load_scenario
 from hydra.errors import ConfigError
 from hydra.results.store import RunStore
-from tests.integration.command import assert_all_arrived, hydra, table
+from tests.integration.command import assert_all_arrived, background, hydra, table, wait_until
 from tests.systems import toy_system
+
+pytestmark = pytest.mark.processes  # pip is one
 
 PROJECT = """
 [build-system]
@@ -72,7 +74,6 @@ def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     plugins.systems.cache_clear()
 
 
-@pytest.mark.processes
 def test_its_command_runs_its_scenario_and_hides_its_secret(package: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     asked = ("toy-fixed", "--clients", 3, "--chunk", 1000, "--set", "toy.file=x.data", "--out", run)
@@ -84,12 +85,11 @@ def test_its_command_runs_its_scenario_and_hides_its_secret(package: Path, tmp_p
         scenario = store.meta("scenario", {})
         (step,) = store.results()
     assert scenario["tables"] == {"toy": {"file": "x.data", "password": "***"}}
-    assert step.plan.settings.system == {"chunk": 1000}
+    assert step.plan.settings.system == {"chunk": 1000, "shared": 0}
     assert (run / "x.data").stat().st_size > 100 * 24
     hydra("report", run, PYTHONPATH=str(package))
 
 
-@pytest.mark.processes
 def test_without_its_package_a_run_is_listed_and_its_report_refused(package: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     hydra("run", "toy", "--out", run, PYTHONPATH=str(package))
@@ -123,4 +123,57 @@ def test_what_its_scenario_cannot_be_is_refused(overrides: dict[str, object], sa
 def test_its_settings_are_varied_beside_the_shared_ones() -> None:
     scenario = load_scenario("toy", {"sweep.vary": {"chunk": [10, 20], "message_size": [24, 100]}})
     assert scenario.sweep.vary == {"chunk": (10, 20), "message_size": (24, 100)}
-    assert scenario.settings.system == {"chunk": 65536}
+    assert scenario.settings.system == {"chunk": 65536, "shared": 0}
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(("shared", "nobodys"), [(3, 0), (4, 1)])
+def test_members_of_a_group_have_one_account(package: Path, tmp_path: Path, shared: int, nobodys: int) -> None:
+    run = tmp_path / "run"
+    asked = ("toy-fixed", "--clients", 3, "--shared", shared, "--rate", 200, "--duration", 2, "--set", "warmup_s=0")
+    hydra(*asked, "--out", run, PYTHONPATH=str(package))
+    (row,) = table(run)
+    with RunStore.open(run) as store:
+        (step,) = store.results()
+        members = [c for c in store.clients(step.epoch) if c["role"] == "subscriber"]
+        sent = int(row["total_tx"])
+        taken = {c["client"]: c["messages"] for c in members}
+    absent = set(range(shared)) - {client % shared for client in taken}
+    assert len(absent) == nobodys
+    lost = sum(_share(sent, turn, shared) for turn in absent)
+    assert sent > 200
+    assert taken == {client: _share(sent, client % shared, shared) for client in taken}
+    assert (row["group"], int(row["lost"]), int(row["unknown"])) == ("readers", lost, 0)
+    assert int(row["in_window"]) + int(row["late"]) == sum(taken.values()) == sent - lost
+    assert float(row["client_loss_pct"]) == pytest.approx(100 * lost / sent, abs=1e-4)
+    assert (row["failed_clients"], row["duplicates"]) == ("0", "0")
+    assert float(row["fairness_jain"]) > 0.999
+
+
+@pytest.mark.processes
+def test_what_a_killed_member_had_is_unknown_up_to_its_last_word(package: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    asked = ("toy-fixed", "--clients", 3, "--shared", 3, "--rate", 200, "--duration", 4, "--set", "warmup_s=0")
+    arguments = (*asked, "--set", "toy.file=x.data", "--out", run)
+    with background(*arguments, log=tmp_path / "log", env={"PYTHONPATH": str(package)}) as command:
+        data = run / "x.data"
+        # One and a half seconds of messages: every member has told once how many it had.
+        wait_until(lambda: data.is_file() and data.stat().st_size > 300 * 28, 60, "the middle of the step")
+        max(command.clients("toy-sub"), key=lambda p: (p.create_time(), p.pid)).kill()
+        assert command.wait() == 3
+    (row,) = table(run)
+    with RunStore.open(run) as store:
+        (step,) = store.results()
+        members = {c["client"]: c for c in store.clients(step.epoch) if c["role"] == "subscriber"}
+    ((victim, told),) = [(client, c) for client, c in members.items() if c["state"] != "ok"]
+    sent, word = int(row["total_tx"]), told["more"]["last_word"]
+    share = _share(sent, victim % 3, 3)
+    assert 0 < word < share
+    assert (int(row["unknown"]), int(row["lost"])) == (word, share - word)
+    assert int(row["in_window"]) + int(row["late"]) == sent - share
+    assert (row["failed_dead"], row["failed_lossy"]) == ("1", "0")
+
+
+def _share(sent: int, turn: int, members: int) -> int:
+    """How many of the sequences 0 … sent − 1 are a member's."""
+    return len(range(turn, sent, members))

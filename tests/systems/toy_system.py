@@ -17,6 +17,7 @@ from hydra.events.warnings import HydraWarning
 from hydra.model import Role, Scenario, Settings
 from hydra.options import duration_flag, keyed, rate_flag, scenario_command
 from hydra.system import Footprint, Program, Servers, SystemSpec, Waiting
+from hydra.wire.header import HEADER
 from hydra.wire.messages import Configure, SystemObject
 
 LENGTH_BYTES: Final = 4
@@ -25,9 +26,10 @@ LOOK_EVERY_S: Final = 0.001
 
 @dataclass(frozen=True, slots=True)
 class ToySettings:
-    """``chunk``: bytes that a subscriber reads at once."""
+    """``chunk``: bytes that a subscriber reads at once; ``shared``: so many share the messages, 0: nobody."""
 
     chunk: int = 65536
+    shared: int = 0
 
     def __post_init__(self) -> None:
         if self.chunk < 1:
@@ -46,6 +48,7 @@ class ToyConfigure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of ``configure``."""
 
     chunk: int
+    shared: int
     path: str
 
 
@@ -92,14 +95,17 @@ class Publisher:
 class Subscriber:
     """See :class:`hydra.client.transport.SubscriberTransport`."""
 
-    def __init__(self) -> None:
+    def __init__(self, client: int) -> None:
+        self._client = client
         self._file: BinaryIO | None = None
         self._rest = b""
         self._chunk = 1
+        self._shared = 0
 
     def configure(self, command: Configure) -> None:
         told = read_system(command.system, ToyConfigure)
         self._chunk = told.chunk
+        self._shared = told.shared
         if self._file is None:
             self._file = Path(told.path).open("rb", buffering=0)  # noqa: SIM115  # until close
             self._file.seek(0, 2)
@@ -117,7 +123,9 @@ class Subscriber:
             end = begin + int.from_bytes(self._rest[at:begin], "little")
             if end > len(self._rest):
                 break
-            messages.append(self._rest[begin:end])
+            message = self._rest[begin:end]
+            if not self._shared or _turn(message) % self._shared == self._client % self._shared:
+                messages.append(message)
             at = end
         self._rest = self._rest[at:]
         return messages
@@ -136,6 +144,12 @@ class Subscriber:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _turn(message: bytes) -> int:
+    """Which member's turn a message is: by its sequence; by the time of a probe or an end marker, which have none."""
+    epoch, _, sequence, time_ns = HEADER.unpack_from(message)
+    return int(sequence if epoch else time_ns // 1000)
 
 
 class ToySystem:
@@ -192,7 +206,7 @@ def kinds() -> Mapping[str, Kind]:
     """The clients that this program offers."""
     return {
         "toy-pub": Kind("publisher", "file", lambda: {"toy": "1.0"}, lambda *_: Publisher()),
-        "toy-sub": Kind("subscriber", "file", lambda: {"toy": "1.0"}, lambda *_: Subscriber()),
+        "toy-sub": Kind("subscriber", "file", lambda: {"toy": "1.0"}, lambda client, *_: Subscriber(client)),
     }
 
 
@@ -202,6 +216,7 @@ def kinds() -> Mapping[str, Kind]:
     rate_flag,
     duration_flag,
     keyed("--chunk", key="settings.chunk", type=int, help="Bytes that a subscriber reads at once."),
+    keyed("--shared", key="settings.shared", type=int, help="So many subscribers share the messages."),
 )
 def toy_fixed(**_: Any) -> None:
     """A file at a fixed rate, by client count."""
@@ -217,7 +232,8 @@ SPEC = SystemSpec(
     implementations={"file": Footprint(threads=3, files=12, memory_bytes=8_000_000)},
     scenarios=Path(__file__).parent / "scenarios",
     commands=(toy_fixed,),
-    differs=("chunk",),
+    differs=("chunk", "shared"),
+    group=lambda settings: "readers" if settings.system["shared"] else "",
     secrets=lambda scenario: (scenario.tables["toy"].password,),
     is_secret=lambda key: key.endswith("password"),
     make=lambda scenario, _deploy, _is_local: ToySystem(scenario),

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <string>
+
+#include "common/bitmap.h"
 
 namespace hydra {
 namespace {
@@ -163,6 +167,7 @@ bool Ledger::has_last(const std::vector<Sent>& expected) const {
 std::vector<LedgerCounts> Ledger::close(const std::vector<Sent>& sent, bool member) const {
     static const SequenceSet nothing;  // of a publisher that was never announced
     std::vector<LedgerCounts> all;
+    std::size_t room = kMaxBitmapCharacters;  // of all publishers together
     for (const Sent& one : sent) {
         const Account* account = find(accounts_, one.publisher);
         const Account* at_end = frozen_ ? find(at_end_, one.publisher) : nullptr;
@@ -175,9 +180,12 @@ std::vector<LedgerCounts> Ledger::close(const std::vector<Sent>& sent, bool memb
         counts.in_window =
             at_end != nullptr ? size(expected) - missing(at_end->received, expected).count : counts.received;
         if (member) {
-            counts.received_ranges = received.ranges();
-            counts.truncated = counts.received_ranges.size() > kMaxReceivedRanges;
-            counts.received_ranges.resize(std::min(counts.received_ranges.size(), kMaxReceivedRanges));
+            std::optional<std::string> bits = bitmap(received);
+            counts.truncated = !bits || bits->size() > room;
+            if (!counts.truncated) {
+                room -= bits->size();
+                counts.received_bits = *std::move(bits);
+            }
         } else {
             counts.missing = absent.count;
             counts.missing_ranges = std::move(absent.ranges);

@@ -10,6 +10,8 @@ namespace hydra {
 namespace {
 
 constexpr std::int64_t kProbesApartNs = kSecondNs;
+// In a group each probe reaches one member only, and wakes nobody else.
+constexpr std::int64_t kGroupProbesApartNs = 50 * kMillisecondNs;
 constexpr std::int64_t kEndMarkersForNs = 60 * kSecondNs;
 constexpr std::int64_t kErrorsApartNs = 2 * kSecondNs;
 // Probes that are under way when they are told to end.
@@ -120,7 +122,8 @@ void Publisher::obey(const Configure& command) {
         memory_.begin_step(full ? kFreedWithinNs : 0);
         command_ = command;
         if (command.probe) {
-            probes_ = Repeats(monotonic_ns(), kProbesApartNs, kNeverNs);
+            const std::int64_t apart_ns = command.group.empty() ? kProbesApartNs : kGroupProbesApartNs;
+            probes_ = Repeats(monotonic_ns(), apart_ns, kNeverNs);
         }
     } else if (!command.probe && probes_.next_ns() != kNeverNs) {
         // Nobody needs them any more, and whoever acknowledges this has none under way.

@@ -179,19 +179,4 @@ std::vector<Range> SequenceSet::gaps() const {
     return std::move(twin.gaps_);
 }
 
-std::vector<Range> SequenceSet::ranges() const {
-    std::vector<Range> them;
-    std::uint64_t first = 0;
-    for (const Range& gap : gaps()) {
-        if (gap.first > first) {
-            them.push_back({first, gap.first - 1});
-        }
-        first = gap.last + 1;
-    }
-    if (first < next_) {
-        them.push_back({first, next_ - 1});
-    }
-    return them;
-}
-
 }  // namespace hydra

@@ -41,9 +41,6 @@ class SequenceSet {
     // What below next() has not come: sorted, disjoint, not adjacent.
     [[nodiscard]] std::vector<Range> gaps() const;
 
-    // What has come: the same way.
-    [[nodiscard]] std::vector<Range> ranges() const;
-
   private:
     void add_with_holes(std::uint64_t first, std::uint64_t last);
     std::uint64_t fill_gaps(std::uint64_t first, std::uint64_t last);

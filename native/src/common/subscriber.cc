@@ -102,6 +102,8 @@ void Subscriber::configure(Client& client, const Configure& command, Ids& acknow
         // Whatever comes of it, the last step is over: what it received from may be gone.
         client.epoch = command.epoch;
         client.step.reset();
+        // It may have been asked for once more just before this; nobody waits for it any longer.
+        std::erase(reporting_, &client);
         client.report.reset();
         unwatch(client);
         try {

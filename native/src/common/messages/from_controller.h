@@ -70,7 +70,7 @@ struct Configure {
     std::vector<PublisherEndpoint> publishers;
     bool probe = false;
     double progress_s = 0;
-    std::string group;  // of consumers; "": none
+    std::string group;  // of the subscribers; "": none
     SystemObject system;
 
     static constexpr const char* kType = "configure";

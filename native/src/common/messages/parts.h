@@ -26,7 +26,6 @@ inline constexpr std::size_t kMaxMessageBytes = 512 * 1024;
 inline constexpr std::size_t kMaxTextCharacters = 4096;
 inline constexpr std::size_t kMaxIds = 1'000'000;
 inline constexpr std::size_t kMaxMissingRanges = 256;
-inline constexpr std::size_t kMaxReceivedRanges = 1024;
 inline constexpr std::size_t kMaxUnacknowledgedRanges = 4096;
 inline constexpr std::size_t kMaxAbsent = 1024;
 inline constexpr std::size_t kLagBins = 20;

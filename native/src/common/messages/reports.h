@@ -46,7 +46,7 @@ struct LedgerCounts {
     std::uint64_t duplicates = 0;
     std::uint64_t reordered = 0;
     std::uint64_t extra = 0;
-    std::vector<Range> received_ranges;  // of a member of a group
+    std::string received_bits;  // of a member of a group, see bitmap.h
     bool operator==(const LedgerCounts&) const = default;
 
     static void describe(auto& it, auto& fields) {
@@ -59,7 +59,7 @@ struct LedgerCounts {
         fields.optional("duplicates", it.duplicates);
         fields.optional("reordered", it.reordered);
         fields.optional("extra", it.extra);
-        fields.optional("received_ranges", it.received_ranges);
+        fields.optional("received_bits", it.received_bits);
     }
 };
 

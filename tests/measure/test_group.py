@@ -1,0 +1,272 @@
+"""The account of a consumer group, against a plain model that follows every message to its members."""
+
+from __future__ import annotations
+
+import random
+from base64 import b64encode
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from hydra.measure.figures import Observation, figures
+from hydra.measure.group import united, whole
+from hydra.model import Cohort, DrainEnd, LedgerCounts, PublisherReport, SequenceRange, SubscriberReport
+from hydra.wire.bits import MAX_CHARACTERS, MAX_SEQUENCES, read, written
+from hydra.wire.checks import check_report
+from tests.measure.reports import published, received
+from tests.measure.test_figures import observed
+
+GROUP = {1, 2, 3}
+
+
+def bitmap(sequences: Collection[int]) -> str:
+    one = sum(1 << n for n in sequences)
+    return b64encode(one.to_bytes((one.bit_length() + 7) // 8, "little")).decode()
+
+
+def ledger(
+    sequences: Collection[int],
+    sent: int,
+    holes: Sequence[SequenceRange] = (),
+    *,
+    late: int = 0,
+    duplicates: int = 0,
+    publisher: int = 0,
+) -> LedgerCounts:
+    """What a member says that got these; so many of them late."""
+    expected = set(range(sent)) - {n for low, high in holes for n in range(low, high + 1)}
+    got = len(expected & set(sequences))
+    return LedgerCounts(
+        publisher=publisher,
+        received=got,
+        in_window=got - late,
+        missing=0,
+        duplicates=duplicates,
+        extra=len(set(sequences) - expected),
+        received_bits=bitmap(sequences),
+    )
+
+
+def member(*ledgers: LedgerCounts, drain: DrainEnd = "quiet", undrained: int = 0) -> SubscriberReport:
+    report = replace(received(sum(x.received for x in ledgers)), ledgers=list(ledgers), drain=drain)
+    return replace(report, undrained=undrained)
+
+
+def shared(count: int = 1000, members: int = 3, without: Collection[int] = ()) -> dict[int, SubscriberReport]:
+    """Messages of one publisher that went round; the members have the ids from 1 on."""
+    return {
+        m + 1: member(ledger([n for n in range(m, count, members) if n not in without], count)) for m in range(members)
+    }
+
+
+def of_group(reports: Mapping[int, SubscriberReport], sent: PublisherReport | None = None) -> Observation:
+    return replace(
+        observed(),
+        plan=replace(observed().plan, clients=3),
+        subscribers=GROUP,
+        publisher_reports={0: published(1000) if sent is None else sent},
+        subscriber_reports=reports,
+        group="readers",
+        direct=False,
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_spread_at_random_is_what_a_plain_model_says(seed: int) -> None:
+    dice = random.Random(seed)
+    publishers: dict[int, PublisherReport] = {}
+    of_members: list[list[LedgerCounts]] = [[] for _ in range(dice.randrange(1, 6))]
+    said: dict[int, tuple[int, int, int, int, list[int]]] = {}
+    for publisher in range(dice.randrange(1, 4)):
+        sent = dice.randrange(400)
+        holes = [(low, low + dice.randrange(12)) for low in range(0, sent, 37) if dice.random() < 0.4]
+        holes = [(low, min(high, sent - 1)) for low, high in holes]
+        expected = set(range(sent)) - {n for low, high in holes for n in range(low, high + 1)}
+        publishers[publisher] = published(sent, len(expected), holes)
+        took: list[list[int]] = [[] for _ in of_members]
+        for n in range(sent + dice.randrange(10)):  # some that nobody sent
+            for _ in range(dice.choice([0, 1, 1, 1, 1, 1, 2, 3])):
+                dice.choice(took).append(n)
+        for ledgers, its in zip(of_members, took, strict=True):
+            twice = len(its) - len(set(its))
+            ledgers.append(ledger(set(its), sent, holes, duplicates=twice, publisher=publisher))
+        everyone = [n for its in took for n in its]
+        seen = set(everyone)
+        missing = sorted(expected - seen)
+        duplicates = len(everyone) - len(seen)
+        said[publisher] = len(expected & seen), len(missing), duplicates, len(seen - expected), missing
+    members = [member(*ledgers) for ledgers in of_members]
+    for report in members:
+        check_report(report)
+    found = united(members, publishers)
+    assert {
+        x.publisher: (
+            x.received,
+            x.missing,
+            x.duplicates,
+            x.extra,
+            [n for low, high in x.missing_ranges for n in range(low, high + 1)],
+        )
+        for x in found.ledgers
+    } == said
+    assert whole(members, publishers) == (not any(missing for _, missing, *_ in said.values()))
+
+
+def test_a_group_that_has_everything_lost_nothing() -> None:
+    f = figures(of_group(shared()))
+    expected = {
+        "group": "readers",
+        "clients": 3,
+        "total_tx": 1000,
+        "total_rx": pytest.approx(1000 / 3),
+        "client_loss_pct": 0.0,
+        "loss_at_stop_pct": 0.0,
+        "failed_clients": 0,
+        "in_window": 1000,
+        "lost": 0,
+        "unknown": 0,
+        "late": 0,
+        "duplicates": 0,
+        "aggregate_pps": 100.0,
+        "rx_p1": 333,
+        "rx_p99": 334,
+        "fairness_jain": pytest.approx(1.0, abs=1e-5),
+        "shortfall_pct": 0.0,
+        "passed": True,
+        "verdict": "requested rate",
+    }
+    assert {k: f[k] for k in expected} == expected
+
+
+def test_without_a_group_nobody_shares() -> None:
+    assert "group" not in figures(observed())
+    assert figures(replace(of_group(shared()), group=""))["client_loss_pct"] == pytest.approx(200 / 3)
+
+
+LOST = range(500, 520)
+"""The twenty messages that nobody got."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "figures_of"),
+    [
+        ({}, {"lost": 20, "unknown": 0, "undrained": 0, "client_loss_pct": 2.0, "shortfall_pct": 2.0}),
+        # Whoever had to stop draining may have had any of them yet to come.
+        ({"drain": "deadline"}, {"lost": 0, "unknown": 20, "client_loss_pct": 0.0, "unknown_pct": 2.0}),
+        ({"undrained": 5}, {"lost": 15, "undrained": 5, "client_loss_pct": 1.5}),
+        ({"undrained": 50}, {"lost": 0, "undrained": 20, "client_loss_pct": 0.0}),
+    ],
+)
+def test_what_nobody_received(changes: dict[str, object], figures_of: dict[str, object]) -> None:
+    reports = shared(without=LOST)
+    reports[2] = replace(reports[2], **changes)  # type: ignore[arg-type]
+    f = figures(of_group(reports))
+    assert {k: f[k] for k in figures_of} == pytest.approx(figures_of)
+    assert f["failed_lossy"] == 0
+    assert f["passed"] is False
+    assert f["verdict"] == "high-water mark"
+
+
+@pytest.mark.parametrize(
+    ("last_word", "unknown", "lost"),
+    [(None, 0, 333), (0, 0, 333), (100, 100, 233), (333, 333, 0), (900, 333, 0)],
+)
+@pytest.mark.parametrize("how", ["dead", "silent"])
+def test_what_a_member_without_a_report_had_is_unknown(
+    how: str, last_word: int | None, unknown: int, lost: int
+) -> None:
+    reports = shared()
+    del reports[2]
+    words = {} if last_word is None else {2: last_word, 1: 7}
+    o = replace(of_group(reports), last_words=words, **{how: frozenset({2})})  # type: ignore[arg-type]
+    f = figures(o)
+    assert (f["in_window"], f["unknown"], f["lost"]) == (667, unknown, lost)
+    assert (f["failed_clients"], f[f"failed_{how}"], f["failed_lossy"]) == (1, 1, 0)
+    assert f["total_rx"] == pytest.approx((667 + (last_word or 0)) / 3)
+    assert f["passed"] is False
+    assert f["shortfall_pct"] == pytest.approx(33.3)
+    # That it died is no evidence of a queue that was full.
+    assert f["verdict"] == "requested rate"
+
+
+def test_members_that_all_died_leave_a_loss() -> None:
+    f = figures(replace(of_group({}), dead=frozenset(GROUP), last_words={1: 10, 2: 20}))
+    assert (f["unknown"], f["lost"], f["client_loss_pct"]) == (30, 970, 97.0)
+    assert f["shortfall_pct"] is None
+
+
+def test_what_several_members_received_is_a_duplicate_and_the_late_copy_the_repetition() -> None:
+    again = range(30)
+    reports = {
+        1: member(ledger(range(600), 1000, duplicates=4)),
+        2: member(ledger([*again, *range(600, 1000)], 1000, late=50)),
+    }
+    f = figures(replace(of_group(reports), subscribers={1, 2}))
+    assert (f["duplicates"], f["in_window"], f["late"], f["lost"]) == (34, 980, 20, 0)
+    assert f["total_rx"] == 515
+
+
+def test_what_was_never_acknowledged_is_extra() -> None:
+    holes = [(10, 19), (990, 999)]
+    reports = {1: member(ledger(range(15), 1000, holes)), 2: member(ledger(range(15, 1000), 1000, holes))}
+    f = figures(replace(of_group(reports, published(1000, 980, holes)), subscribers={1, 2}))
+    assert (f["extra"], f["lost"], f["in_window"], f["client_loss_pct"]) == (20, 0, 980, 0.0)
+
+
+def test_a_cohort_has_no_loss_of_its_own() -> None:
+    o = of_group(shared(without=LOST))
+    f = figures(replace(o, plan=replace(o.plan, cohort=Cohort("slow", 0.3, 5.0)), cohort={3}))
+    assert (f["client_loss_pct"], f["cohort_loss_pct"]) == (2.0, None)
+    assert f["total_rx"] == pytest.approx(980 / 3, abs=1)
+
+
+@pytest.mark.parametrize("truncated", [True, False])
+def test_a_member_that_did_not_list_what_it_received_leaves_bounds(truncated: bool) -> None:
+    reports = shared(without=LOST)
+    (cut,) = reports[2].ledgers
+    reports[2] = replace(reports[2], ledgers=[replace(cut, received_bits="", truncated=truncated)])
+    check_report(reports[2])
+    f = figures(of_group(reports))
+    assert (f["client_loss_pct"], f["lost"], f["total_rx"], f["shortfall_pct"]) == (None, None, None, None)
+    assert f["client_loss_low_pct"] == 2.0
+    assert f["client_loss_high_pct"] == pytest.approx(100 - 327 / 10, abs=0.2)
+    assert not whole(reports.values(), {0: published(1000)})
+
+
+def test_joined_ranges_of_a_publisher_leave_bounds() -> None:
+    # 50 to 99 were not acknowledged as far as anybody is told, and yet 30 of them were.
+    sent = published(1000, 980, [(50, 99)], joined=True)
+    holes = [(50, 99)]
+    reports = {1: member(ledger(range(90), 1000, holes)), 2: member(ledger(range(90, 1000), 1000, holes))}
+    f = figures(replace(of_group(reports, sent), subscribers={1, 2}))
+    assert (f["client_loss_low_pct"], f["client_loss_high_pct"]) == (0.0, 0.0)
+    # All 30 have come, and nobody knows when.
+    assert f["passed"] is None
+
+
+@pytest.mark.parametrize(
+    ("size", "low", "high", "text"),
+    [
+        (0, [], [], ""),
+        (1, [], [], "AQ=="),
+        (8, [0], [6], "gA=="),
+        (15, [10], [11], "/3M="),
+        (10, [3, 7], [3, 8], "dwI="),
+    ],
+)
+def test_a_set_as_text(size: int, low: list[int], high: list[int], text: str) -> None:
+    assert written(size, low, high) == text
+    holes = {n for a, b in zip(low, high, strict=True) for n in range(a, b + 1)}
+    number = int.from_bytes(read(text).tobytes(), "little")
+    assert {n for n in range(size) if number >> n & 1} == set(range(size)) - holes
+
+
+def test_the_longest_set_that_fits() -> None:
+    text = written(MAX_SEQUENCES, [0], [MAX_SEQUENCES - 2])
+    assert (MAX_SEQUENCES, len(text)) == (1_572_864, MAX_CHARACTERS)
+    one = LedgerCounts(publisher=0, received=1, in_window=1, missing=0, received_bits=text)
+    check_report(member(one))
+    small = LedgerCounts(publisher=1, received=1, in_window=1, missing=0, received_bits="AQ==")
+    with pytest.raises(ValueError, match="received_bits are longer than 262144 characters"):
+        check_report(member(one, small))
