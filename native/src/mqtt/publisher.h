@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "common/ack_ledger.h"
 #include "common/payload.h"
 #include "common/transport.h"
-#include "common/ack_ledger.h"
 #include "mqtt/session.h"
 #include "mqtt/step.h"
 
