@@ -33,9 +33,6 @@ def _check(scenario: Scenario) -> Iterator[Refusal]:
         yield (TABLE, "username"), "a server of Hydra's own knows no users", "leave it out, or name a --broker"
     if spec.password and spec.password_file:
         yield (TABLE, "password"), "the password is named twice, here and by password_file", "leave one out"
-    if True in (scenario.settings.system.get("shared"), *scenario.sweep.vary.get("shared", ())):
-        # To go once ledgers are those of a group: until then what the other members got would count as lost.
-        yield ("settings", "shared"), "messages that a group shares cannot be accounted for yet", "leave it out"
     if scenario.server.count != 1:
         what = f"one MQTT server is one broker, and server.count is {scenario.server.count}"
         yield ("server", "count"), what, "set it to 1; mosquitto forms no clusters"

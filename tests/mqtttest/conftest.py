@@ -56,12 +56,19 @@ def _native() -> str | None:
     return shlex.quote(str(program)) if "mqtt-sub" in told else None
 
 
+@pytest.fixture(scope="session")
+def native() -> str:
+    """The native program, as one command line."""
+    program = _native()
+    if program is None:
+        pytest.skip("the native client was built without MQTT")
+    return program
+
+
 @pytest.fixture(params=["paho-mqtt", "native"])
 def mqtt_client(request: pytest.FixtureRequest) -> str:
     """A program with the kinds mqtt-pub and mqtt-sub, as one command line."""
     if request.param == "paho-mqtt":
         return PAHO
-    native = _native()
-    if native is None:
-        pytest.skip("the native client was built without MQTT")
+    native: str = request.getfixturevalue("native")
     return native

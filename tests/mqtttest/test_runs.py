@@ -16,18 +16,26 @@ pytestmark = pytest.mark.processes
 FIXED = ("mqtt-fixed", "--rate", 200, "--set", "warmup_s=0")
 
 
-def test_settings_are_varied_within_a_run(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    hydra(
-        *(*FIXED, "--clients", 2, "--duration", 1, "--out", run),
-        *("--set", 'sweep.vary={qos=[0,1,2],protocol=["3.1.1","5"]}'),
-    )
-    rows = table(run)
-    assert [(row["qos"], row["protocol"]) for row in rows] == [
-        (str(qos), protocol) for qos in range(3) for protocol in ("3.1.1", "5")
-    ]
-    assert {(row["failed_clients"], float(row["client_loss_pct"])) for row in rows} == {("0", 0)}
-    assert not list(run.glob("server-*"))
+def assert_carried(rows: list[dict[str, str]]) -> None:
+    """Nothing was lost: each of two subscribers got all of it, then the two members of a group got it together."""
+    assert [(row["shared"], row["group"]) for row in rows] == [("False", ""), ("True", "all")]
+    for row, shares in zip(rows, (1, 2), strict=True):
+        assert (row["failed_clients"], row["duplicates"], row["lost_connections"]) == ("0", "0", "0")
+        assert_all_arrived({**row, "total_rx": shares * float(row["total_rx"])}, 200)
+
+
+SHARED = ("--clients", 2, "--duration", 1, "--set", "sweep.vary={shared=[false,true]}")
+
+
+@pytest.mark.parametrize("how", [("--client", "paho-mqtt", "--qos", 2), ("--client", "native", "--protocol", "5")])
+def test_every_subscriber_gets_all_and_every_group_gets_all(
+    tmp_path: Path, how: tuple[object, ...], request: pytest.FixtureRequest
+) -> None:
+    if "native" in how:
+        request.getfixturevalue("native")
+    hydra(*FIXED, *SHARED, *how, "--out", tmp_path / "run")
+    assert_carried(table(tmp_path / "run"))
+    assert not list((tmp_path / "run").glob("server-*"))
 
 
 def test_nothing_is_left_on_the_users_server(tmp_path: Path, server: str) -> None:
@@ -40,7 +48,7 @@ def test_nothing_is_left_on_the_users_server(tmp_path: Path, server: str) -> Non
 
 def test_a_killed_server_fails_its_step_and_a_fresh_one_carries_the_row(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    with background(*FIXED, "--clients", "2", "--duration", 3, "--out", run, log=tmp_path / "log") as command:
+    with background(*FIXED, "--clients", "2", "--duration", 2, "--out", run, log=tmp_path / "log") as command:
         wait_until(lambda: events(run, WindowOpened), 60, "the first step")
         servers: list[psutil.Process] = [p for p in command.family() if p.name() == "mosquitto"]
         assert len(servers) == 1

@@ -17,7 +17,7 @@ constexpr std::int64_t kErrorsApartNs = 2 * kSecondNs;
 // Probes that are under way when they are told to end.
 constexpr double kProbesOutS = 1;
 constexpr std::int64_t kFreedWithinNs = 2 * kSecondNs;
-constexpr std::int64_t kIdleNs = 5 * kSecondNs;
+constexpr std::int64_t kIdleNs = 2 * kSecondNs;  // and then its transport is polled
 constexpr std::uint64_t kChannelToken = 0;
 constexpr std::uint64_t kTransportToken = 1;
 constexpr unsigned long kTimerSlackNs =
@@ -76,6 +76,7 @@ std::int64_t Publisher::work(std::int64_t now_ns) {
         }
         return until_ns;
     }
+    transport_.poll();
     if (errors_.due(now_ns)) {
         // Its window ends here for everybody: the controller is told until it says so itself.
         channel_.send(

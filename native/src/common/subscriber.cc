@@ -31,13 +31,17 @@ bool Subscriber::run() {
         if (now_ns >= due_ns_) {
             do_what_is_due(now_ns);
         }
+        if (now_ns >= tend_at_ns_) {
+            tend_all(now_ns);
+        }
         send_reports(reporting_);
         reporting_.clear();
         if (channel_.silent(now_ns)) {
             return false;
         }
         const bool at_once = !queue_.empty() || channel_.stirred();
-        for (const std::uint64_t token : waiter_.wait(at_once ? 0 : std::min(due_ns_, now_ns + kIdleNs))) {
+        const std::int64_t until_ns = std::min({due_ns_, tend_at_ns_, now_ns + kIdleNs});
+        for (const std::uint64_t token : waiter_.wait(at_once ? 0 : until_ns)) {
             if (token == kChannelToken) {
                 channel_.stir();
             } else {
@@ -84,6 +88,7 @@ void Subscriber::obey(const Configure& command) {
     for (const Id id : channel_.ours(command.ids)) {
         configure(client(id), command, acknowledged);
     }
+    tend_at_ns_ = 0;  // other settings, other times
     if (!acknowledged.empty()) {
         channel_.acknowledge(std::move(acknowledged), command.epoch, "configure");
     }
@@ -232,6 +237,14 @@ void Subscriber::do_what_is_due(std::int64_t now_ns) {
         }
         tell(client, now_ns);
         due_ns_ = std::min(due_ns_, client.step->next_ns(now_ns));
+    }
+}
+
+void Subscriber::tend_all(std::int64_t now_ns) {
+    tend_at_ns_ = kNeverNs;
+    for (const Client& client : clients_) {
+        const bool between_steps = client.step == nullptr || client.report;
+        tend_at_ns_ = std::min(tend_at_ns_, client.transport->tend(now_ns, between_steps));
     }
 }
 

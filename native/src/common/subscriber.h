@@ -59,6 +59,7 @@ class Subscriber {
     void reconnect(Client& client);
     void fail(Client& client, const TransportError& error);
     void do_what_is_due(std::int64_t now_ns);
+    void tend_all(std::int64_t now_ns);
     void tell(Client& client, std::int64_t now_ns);
     void send_reports(std::span<const Client* const> clients);
     void queue(Client& client);
@@ -73,6 +74,7 @@ class Subscriber {
     std::vector<Client*> turn_;
     std::vector<const Client*> reporting_;  // those whose report is to be sent
     std::int64_t due_ns_ = 0;               // the earliest next_ns of all steps, or before it
+    std::int64_t tend_at_ns_ = kNeverNs;    // the earliest that a transport asked for, or before it
 };
 
 }  // namespace hydra

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/batch.h"
+#include "common/clock.h"
 #include "common/header.h"
 #include "common/messages/from_controller.h"
 
@@ -70,7 +71,8 @@ class PublisherTransport {
     virtual std::size_t send(const Chunk& chunk) = 0;
 
     // Lets the library deliver acknowledgements; returns at once. Called before every chunk, while waiting,
-    // and when wake_fd has become readable.
+    // when wake_fd has become readable,
+    // and every few seconds between two steps.
     virtual void poll() {}
 
     // Watched edge-triggered from the beginning on, so that an acknowledgement is seen when it comes. -1:
@@ -104,6 +106,15 @@ class SubscriberTransport {
 
     // Watched edge-triggered; may change with `configure` and `reconnect`. -1: none yet.
     [[nodiscard]] virtual int wake_fd() const = 0;
+
+    // Does what keeps the connection alive while nothing arrives, and returns when it is to be called again
+    // (CLOCK_MONOTONIC; kNeverNs: not). Between two steps `receive` is not called, so that it may have to
+    // take what has come.
+    virtual std::int64_t tend(std::int64_t now_ns, bool between_steps) {
+        static_cast<void>(now_ns);
+        static_cast<void>(between_steps);
+        return kNeverNs;
+    }
 
     // Closes the connection and opens a new one with the same settings (Kafka: at the position it had).
     virtual void reconnect() = 0;

@@ -38,6 +38,9 @@ class Session {
     // Takes one packet, or what has come of one. False: nothing more is there, or the connection is lost.
     bool read();
 
+    // Pings the server if the keepalive asks for it; what `read` does where nothing is there.
+    void ping_if_silent();
+
     [[nodiscard]] bool unsent() const { return mosquitto_want_write(mosq_.get()); }
     // As much of what is unsent as the socket takes.
     void write();
@@ -63,7 +66,6 @@ class Session {
 
     void connect(const MqttStep& step);
     void await(const std::function<bool()>& condition, const char* what);
-    void ping_if_silent();
     void judge(int code);
     void lose(const std::string& why);
     void let_go();

@@ -62,6 +62,23 @@ bool MqttSubscriber::receive(Batch& batch) {
     return more || !kept_.empty();
 }
 
+// The server waits one and a half times the keepalive for a sign of life, and a ping that is not answered (or
+// whose answer nobody reads) for as long as the keepalive ends the connection here.
+std::int64_t MqttSubscriber::tend(std::int64_t now_ns, bool between_steps) {
+    if (session_ == nullptr || !session_->lost().empty() || step_.keepalive == 0) {
+        return kNeverNs;
+    }
+    if (between_steps) {
+        while (session_->read()) {
+        }
+        // End markers go on for a while, and are of no use any more.
+        std::erase_if(kept_, [](const auto& it) { return it.first.epoch == kProbeEpoch; });
+    }
+    session_->ping_if_silent();
+    session_->write();
+    return now_ns + step_.keepalive * kSecondNs / 4;
+}
+
 void MqttSubscriber::reconnect() {
     connect();
 }

@@ -21,6 +21,7 @@ class MqttSubscriber final : public SubscriberTransport {
     void configure(const Configure& command) override;
     bool receive(Batch& batch) override;
     [[nodiscard]] int wake_fd() const override { return session_ == nullptr ? -1 : session_->fd(); }
+    std::int64_t tend(std::int64_t now_ns, bool between_steps) override;
     void reconnect() override;
     [[nodiscard]] SystemObject report_system() const override;
 
