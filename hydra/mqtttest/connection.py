@@ -202,7 +202,7 @@ class Connection:
         self._accepted = code
 
     def _on_disconnect(self, _client: object, _data: object, _flags: object, code: ReasonCode, _more: object) -> None:
-        self._lost = self._lost or str(code)
+        self._lost = self._lost or ("no reason was given" if code.value == _FAILURE else str(code))
 
     def _on_subscribe(
         self, _client: object, _data: object, mid: int, codes: Sequence[ReasonCode], _more: object

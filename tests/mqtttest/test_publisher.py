@@ -33,15 +33,12 @@ def configured(bench: Bench, epoch: int, place: Place, settings: StepSettings = 
     assert bench.configure_publisher(CLIENT, epoch, settings, probe=False, system=place.told(**changes)) == ""
 
 
-def test_it_names_its_library(publisher: Bench) -> None:
+def test_probes_name_the_epoch_until_the_start_and_are_not_retained(publisher: Bench, place: Place) -> None:
     hello = publisher.peer.hello(CLIENT)
     if hello.implementation == "native":
         assert hello.versions["libmosquitto"].startswith("2.")
     else:
         assert hello.versions["paho-mqtt"] == version("paho-mqtt")
-
-
-def test_probes_name_the_epoch_until_the_start_and_are_not_retained(publisher: Bench, place: Place) -> None:
     listener = Listener(place)
     publisher.configure_publisher(CLIENT, 3, STEADY, system=place.told(retain=True))
     publisher.peer.wait(lambda: len(listener.probes(3)) >= 2, "probes repeat")
@@ -58,16 +55,16 @@ def test_probes_name_the_epoch_until_the_start_and_are_not_retained(publisher: B
     assert not [a for a in late.arrivals if a.retained and a.epoch == 0]
 
 
-@pytest.mark.parametrize(("qos", "protocol"), [(0, "3.1.1"), (1, "3.1.1"), (2, "3.1.1"), (0, "5"), (1, "5"), (2, "5")])
+@pytest.mark.parametrize(("qos", "protocol"), [(0, "3.1.1"), (1, "5"), (2, "3.1.1")])
 def test_the_schedule_is_kept_and_answered(publisher: Bench, place: Place, qos: int, protocol: str) -> None:
     listener = Listener(place)
     configured(publisher, 2, place, qos=qos, protocol=protocol)
-    window = publisher.start([CLIENT], 2, 0.4)
+    window = publisher.start([CLIENT], 2, 0.2)
     publisher.await_end(window, 0.1)
     report = publisher.publisher_report(CLIENT, 2, window)
     # All that was due, or less on a machine that others load: who is late at the end leaves messages out.
     count = report.sent
-    assert 0 < count <= 200
+    assert 0 < count <= 100
     assert (report.acknowledged, report.failed, report.unacknowledged) == (count, 0, [])
     assert (report.bytes, report.system) == (count * 100, {"lost_connections": 0})
     publisher.peer.wait(lambda: len(listener.data(2)) >= count, "all of them")
@@ -79,14 +76,14 @@ def test_the_schedule_is_kept_and_answered(publisher: Bench, place: Place, qos: 
 
 def test_rate_max_keeps_within_what_may_wait_for_an_answer(publisher: Bench, place: Place) -> None:
     configured(publisher, 1, place, step_settings(rate="max"), qos=1, max_inflight=5)
-    window = publisher.start([CLIENT], 1, 0.3)
+    window = publisher.start([CLIENT], 1, 0.2)
     publisher.await_end(window)
     report = publisher.publisher_report(CLIENT, 1, window)
     assert report.sent == report.acknowledged > 50
     assert report.blocked_ns > 0
 
 
-@pytest.mark.parametrize("qos", [0, 1, 2])
+@pytest.mark.parametrize("qos", [2])
 def test_the_end_of_a_step_is_marked_behind_its_data_until_the_next_configure(
     publisher: Bench, place: Place, qos: int
 ) -> None:
@@ -102,13 +99,13 @@ def test_the_end_of_a_step_is_marked_behind_its_data_until_the_next_configure(
     assert all(b.time_ns - a.time_ns >= 49_000_000 for a, b in pairwise(markers))
     configured(publisher, 4, place, qos=qos)
     count = len(listener.end_markers(3))
-    publisher.peer.stays(lambda: len(listener.end_markers(3)) == count, "an end marker after the configure", 0.9)
+    publisher.peer.stays(lambda: len(listener.end_markers(3)) == count, "an end marker after the configure", 0.5)
 
 
 def test_the_last_message_is_retained_if_that_is_asked(publisher: Bench, place: Place) -> None:
     for epoch, retain in ((1, True), (2, False)):
         configured(publisher, epoch, place, retain=retain, qos=1)
-        window = publisher.start([CLIENT], epoch, 0.2)
+        window = publisher.start([CLIENT], epoch, 0.1)
         publisher.await_end(window)
         sent = publisher.publisher_report(CLIENT, epoch, window).sent
         listener = Listener(place)
@@ -132,18 +129,19 @@ def test_signals_have_a_topic_of_their_own_where_data_is_shared(publisher: Bench
     assert {a.topic for a in listener.data(1)} == {f"{place.topic}/{CLIENT}"}
 
 
-@pytest.mark.parametrize(
-    ("changes", "named"), [({"port": 1}, "MQTT server"), ({"colour": "red"}, "colour"), ({"qos": 3}, "qos")]
-)
-def test_what_cannot_be_is_an_error_and_not_the_end(
-    publisher: Bench, place: Place, changes: dict[str, object], named: str
-) -> None:
+def test_what_cannot_be_is_an_error_and_not_the_end(publisher: Bench, place: Place) -> None:
     configured(publisher, 1, place)
-    publisher.tell_configure([CLIENT], 2, STEADY, system=place.told(**changes))
-    error = publisher.peer.heard(Error, [CLIENT], epoch=2)
-    assert named in error.message
-    assert not error.fatal
-    configured(publisher, 3, place)
+    bad: tuple[tuple[dict[str, object], str], ...] = (
+        ({"port": 1}, "MQTT server"),
+        ({"colour": "red"}, "colour"),
+        ({"qos": 3}, "qos"),
+    )
+    for epoch, (changes, named) in enumerate(bad, 2):
+        publisher.tell_configure([CLIENT], epoch, STEADY, system=place.told(**changes))
+        error = publisher.peer.heard(Error, [CLIENT], epoch=epoch)
+        assert named in error.message
+        assert not error.fatal
+    configured(publisher, 9, place)
 
 
 def test_a_server_that_dies_leaves_an_honest_report(publisher: Bench, own_server: EmbeddedServer, server: str) -> None:
