@@ -70,7 +70,7 @@ def test_a_killed_broker_fails_its_step_and_fresh_ones_carry_the_row(tmp_path: P
     carried, _ = table(run)
     assert [how for _, how in steps(run)] == ["failed", "ok", "ok"]
     assert "the server on" in carried["reason"]
-    assert "Kafka ended with -9" in carried["reason"]
+    assert "the Kafka broker ended with -9" in carried["reason"]
     assert (carried["status"], carried["failed_clients"], float(carried["client_loss_pct"])) == ("ok", "0", 0)
     assert sum(text.startswith("servers") for text in events(run, Launched)) == 4
     assert gone(first)
