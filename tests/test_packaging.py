@@ -17,6 +17,8 @@ import pytest
 import hydra
 from hydra.config import conf_dir, load_cluster, load_scenario, scenarios
 
+pytestmark = pytest.mark.processes
+
 TREE = Path(__file__).resolve().parents[1]
 PARTS = ("pyproject.toml", "setup.py", "README.md", "hydra", "conf")
 
