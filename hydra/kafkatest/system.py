@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import sys
-import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from itertools import count
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -28,11 +26,9 @@ from hydra.kafkatest.watch import Watch
 from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
 from hydra.servers.owner import this_process
+from hydra.servers.recovery import await_return, unused_folder
 from hydra.system import Program, ServerCluster, Servers, Waiting, wait_alone
 
-COMES_BACK_WITHIN_S: Final = 30.0
-"""How long the user's cluster has, between two steps, to answer again."""
-_ASK_AGAIN_S: Final = 0.5
 _KEPT_MS: Final = 3_600_000
 """For how long brokers of our own keep messages at least, beside two steps."""
 CLEAN: Final = "hydra kafka-clean --bootstrap … removes it"
@@ -106,8 +102,7 @@ class KafkaSystem:
         if self._spec.bootstrap:
             self._bootstrap = self._spec.bootstrap
         else:
-            # A folder that was left behind, by a machine that went down, is not touched.
-            free = next(f for f in self._folders() if not f.exists())
+            free = unused_folder(self._folder, "broker")
             self._broker = self._deployed or EmbeddedBroker(free, wait=self._wait)
             self._bootstrap = self._broker.start()
         topics = self._topics = Topics(self._bootstrap, self._spec.properties, self._run, self._wait_for_brokers)
@@ -145,9 +140,6 @@ class KafkaSystem:
             return condition()
 
         return self._wait(settled, timeout_s)
-
-    def _folders(self) -> Iterator[Path]:
-        return (self._folder / f"broker-{n}" for n in count(1))
 
     def program(self, role: Role) -> Program:
         """The client that the scenario names; numpy must not start threads in a parent that forks."""
@@ -236,21 +228,13 @@ class KafkaSystem:
             self._watch.close()
             # Nobody tells of their silence again while they are waited for.
             self._watch = None
-            self._await_answer(self._topics)
+            await_return(self._answer, self._wait, self._scenario.ready_timeout_s)
             self._watch = Watch(self._topics, self._topic)
 
-    def _await_answer(self, topics: Topics) -> None:
-        deadline = time.monotonic() + min(COMES_BACK_WITHIN_S, self._scenario.ready_timeout_s)
-        while True:
-            try:
-                topics.describe(REACH_TIMEOUT_S)
-                topics.end_offsets(self._topic)
-            except ServerError:
-                if time.monotonic() > deadline:
-                    raise
-                self._wait(lambda: False, _ASK_AGAIN_S)
-            else:
-                return
+    def _answer(self) -> None:
+        if self._topics is not None:
+            self._topics.describe(REACH_TIMEOUT_S)
+            self._topics.end_offsets(self._topic)
 
     def stored_bytes(self) -> int:
         """What the logs of the run's topic take on this machine's disk."""

@@ -6,10 +6,8 @@ import contextlib
 import re
 import secrets
 import sys
-import time
 from collections.abc import Callable, Hashable
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -25,13 +23,11 @@ from hydra.mqtttest.settings import MqttSettings, most_in_flight, password_of, s
 from hydra.native.command import command
 from hydra.servers.background import Background
 from hydra.servers.embedded import EmbeddedServer
+from hydra.servers.recovery import await_return, unused_folder
 from hydra.system import Program, ServerCluster, Servers, Waiting, wait_alone
 
-COMES_BACK_WITHIN_S: Final = 30.0
-"""How long the user's server has, between two steps, to answer again."""
 CLEAN: Final = "mosquitto_sub --remove-retained removes them"
 _ASK_WITHIN_S: Final = 10.0
-_ASK_AGAIN_S: Final = 0.5
 _MOST_NAME: Final = 60
 
 _T = TypeVar("_T")
@@ -89,8 +85,7 @@ class MqttSystem:
         if self._spec.broker:
             self._address = self._spec.broker
         else:
-            # A folder that was left behind, by a machine that went down, is not touched.
-            free = next(f for f in (self._folder / f"server-{n}" for n in count(1)) if not f.exists())
+            free = unused_folder(self._folder, "server")
             self._server = self._deployed or EmbeddedServer(MosquittoProgram(), self._alone(), free, wait=self._wait)
             self._address = self._server.start()
         self._watch = self._asked(partial(watch, self._address, self._spec.username, self._password))
@@ -181,14 +176,7 @@ class MqttSystem:
             self._bring_up()
             return
         self._unwatch()
-        deadline = time.monotonic() + min(COMES_BACK_WITHIN_S, self._scenario.ready_timeout_s)
-        while self._watch is None:
-            try:
-                self._bring_up()
-            except ServerError:
-                if time.monotonic() > deadline:
-                    raise
-                self._wait(lambda: False, _ASK_AGAIN_S)
+        await_return(self._bring_up, self._wait, self._scenario.ready_timeout_s)
 
     def stored_bytes(self) -> int:
         """Nothing is stored on disk."""

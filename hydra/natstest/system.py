@@ -6,10 +6,8 @@ import contextlib
 import re
 import secrets
 import sys
-import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import astuple, replace
-from itertools import count
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -27,11 +25,9 @@ from hydra.natstest.settings import NatsSettings, spec_of
 from hydra.natstest.streams import Streams
 from hydra.natstest.watch import Watch
 from hydra.servers.embedded import EmbeddedServer
+from hydra.servers.recovery import await_return, unused_folder
 from hydra.system import Program, ServerCluster, Servers, Waiting, wait_alone
 
-COMES_BACK_WITHIN_S: Final = 30.0
-"""How long the user's servers have, between two steps, to answer again."""
-_ASK_AGAIN_S: Final = 0.5
 _LONGEST_PART: Final = 100
 """Characters of a run's name in its streams'."""
 _BLOCK_BYTES: Final = 512
@@ -103,8 +99,7 @@ class NatsSystem:
         if self._spec.servers:
             self._address = self._spec.servers
         else:
-            # A folder that was left behind, by a machine that went down, is not touched.
-            free = next(f for f in self._folders() if not f.exists())
+            free = unused_folder(self._folder, _OWN_FOLDERS)
             self._own = self._deployed or EmbeddedServer(NatsProgram(), NatsCluster(), free, wait=self._wait)
             self._address = self._own.start()
         self._streams = Streams(self._address.split(","), self._wait)
@@ -123,9 +118,6 @@ class NatsSystem:
             else:
                 records.remove(stream)
                 self._warnings.append(LeftEarlier("a stream", f"removed {stream}"))
-
-    def _folders(self) -> Iterator[Path]:
-        return (self._folder / f"{_OWN_FOLDERS}-{n}" for n in count(1))
 
     def program(self, role: Role) -> Program:
         """The client that the scenario names; numpy must not start threads in a parent that forks."""
@@ -235,21 +227,13 @@ class NatsSystem:
             self.close()
             self._bring_up()
             return
-        deadline = time.monotonic() + min(COMES_BACK_WITHIN_S, self._scenario.ready_timeout_s)
-        while True:
-            try:
-                self._opened().reach(jetstream=self._needs_streams())
-            except ServerError:
-                if time.monotonic() > deadline:
-                    raise
-                self._wait(lambda: False, _ASK_AGAIN_S)
-            else:
-                self._mute = ""
-                self._unwatch()
-                self._watch = Watch(self._address.split(","))
-                # A stream in memory may have gone with its server.
-                self._began = {}
-                return
+        streams = self._opened()
+        await_return(lambda: streams.reach(jetstream=self._needs_streams()), self._wait, self._scenario.ready_timeout_s)
+        self._mute = ""
+        self._unwatch()
+        self._watch = Watch(self._address.split(","))
+        # A stream in memory may have gone with its server.
+        self._began = {}
 
     def stored_bytes(self) -> int:
         """What streams in files take on this machine's disk, of servers of our own."""

@@ -1,0 +1,47 @@
+"""A folder for a server of ours, and the wait for servers of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hydra.errors import ServerError
+from hydra.servers import recovery
+from hydra.servers.recovery import await_return, unused_folder
+
+
+def test_a_folder_that_was_left_behind_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "server-1").mkdir()
+    assert unused_folder(tmp_path, "server") == tmp_path / "server-2"
+    assert not (tmp_path / "server-2").exists()
+
+
+@pytest.mark.parametrize(
+    ("fails", "ready_timeout_s", "comes_back"),
+    [(0, 5.0, True), (9, 5.0, True), (12, 5.0, False), (59, 99.0, True), (62, 99.0, False)],
+)
+def test_servers_have_the_time_that_clients_have_and_half_a_minute_at_most(
+    fails: int, ready_timeout_s: float, comes_back: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s, asked = 0.0, 0
+    monkeypatch.setattr(recovery.time, "monotonic", lambda: now_s)
+
+    def wait(condition: Callable[[], bool], timeout_s: float) -> bool:
+        nonlocal now_s
+        now_s += timeout_s
+        return condition()
+
+    def ask() -> str:
+        nonlocal asked
+        asked += 1
+        if asked <= fails:
+            raise ServerError(f"silent for the {asked}th time")
+        return "here"
+
+    if comes_back:
+        assert await_return(ask, wait, ready_timeout_s) == "here"
+    else:
+        with pytest.raises(ServerError, match=f"silent for the {asked or fails}"):
+            await_return(ask, wait, ready_timeout_s)
