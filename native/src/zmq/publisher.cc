@@ -23,7 +23,7 @@ constexpr std::int64_t kRebindEveryNs = 5 * kMillisecondNs;
 constexpr int kSendTimeoutMs = 10;
 
 // Nothing compresses what follows each other, so it need not be longer than what stays in the cache.
-constexpr std::uint64_t kRandomBytes = 32 * 1024;
+constexpr std::uint64_t kRandomBytes = 64 * 1024;
 
 std::string first_port() {
     const std::string ports = variable("HYDRA_PORTS");
