@@ -16,6 +16,7 @@ from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.folders import stored_bytes
 from hydra.kafkatest.system import KafkaSystem
 from hydra.kafkatest.topics import Cluster, Topics
+from hydra.servers import recovery
 from hydra.system import wait_alone
 
 
@@ -79,7 +80,7 @@ def test_a_cluster_that_falls_silent_between_steps_is_waited_for(
         waited_s.append(timeout_s)
         return condition()
 
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: sum(waited_s)))
+    monkeypatch.setattr(recovery, "time", SimpleNamespace(monotonic=lambda: sum(waited_s)))
     system = KafkaSystem(load_scenario("kafka-fixed", {"kafka.bootstrap": "h:1"}))
     system.open("run", tmp_path, wait)
     pretended.silent_for = questions

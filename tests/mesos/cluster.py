@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,10 +15,18 @@ from tests.mesos.master import Master
 
 T = TypeVar("T")
 
+
+def _ports(agent: int) -> str:
+    """Five hundred ports of an agent, others in each of the processes that run tests side by side."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    first = 15_000 + 500 * (3 * worker + agent)
+    return f"ports:[{first}-{first + 499}]"
+
+
 AGENTS = (
-    ("agent-pub", "group:cpu4-mem16", "cpus:4;mem:15000;disk:10000;ports:[31000-31499]"),
-    ("agent-sub-1", "group:cpu16-mem60;rack:12;slots:[1-3]", "cpus:16;mem:60000;disk:10000;ports:[31500-31999]"),
-    ("agent-sub-2", "group:cpu16-mem60", "cpus:16;mem:60000;disk:10000;ports:[32000-32499]"),
+    ("agent-pub", "group:cpu4-mem16", f"cpus:4;mem:15000;disk:10000;{_ports(0)}"),
+    ("agent-sub-1", "group:cpu16-mem60;rack:12;slots:[1-3]", f"cpus:16;mem:60000;disk:10000;{_ports(1)}"),
+    ("agent-sub-2", "group:cpu16-mem60", f"cpus:16;mem:60000;disk:10000;{_ports(2)}"),
 )
 """Hostname, attributes and resources, as an agent's command line has them."""
 
