@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,7 +27,7 @@ def test_servers_have_the_time_that_clients_have_and_half_a_minute_at_most(
     fails: int, ready_timeout_s: float, comes_back: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_s, asked = 0.0, 0
-    monkeypatch.setattr(recovery.time, "monotonic", lambda: now_s)
+    monkeypatch.setattr(recovery, "time", SimpleNamespace(monotonic=lambda: now_s))
 
     def wait(condition: Callable[[], bool], timeout_s: float) -> bool:
         nonlocal now_s
