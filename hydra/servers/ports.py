@@ -21,7 +21,10 @@ def kept_ports(host: str, ports: Sequence[int]) -> Iterator[list[int]]:
         sockets = [stack.enter_context(socket.socket()) for _ in ports]
         for kept, port in zip(sockets, ports, strict=True):
             try:
+                # A server that has just gone leaves its ports to the next one; that listens does not share them.
+                kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(port != 0))
                 kept.bind((host, port))
+                kept.listen(1)
             except OSError as e:
                 raise OSError(
                     f"cannot bind {host}:{port}: {e.strerror}; look at HYDRA_DATA_HOST and the ports"
