@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import sys
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -28,6 +27,7 @@ from hydra.native.command import command
 from hydra.servers.owner import this_process
 from hydra.servers.recovery import await_return, unused_folder
 from hydra.system import Program, ServerCluster, Servers, Waiting, wait_alone
+from hydra.wire.program import kind_of
 
 _KEPT_MS: Final = 3_600_000
 """For how long brokers of our own keep messages at least, beside two steps."""
@@ -142,13 +142,11 @@ class KafkaSystem:
         return self._wait(settled, timeout_s)
 
     def program(self, role: Role) -> Program:
-        """The client that the scenario names; numpy must not start threads in a parent that forks."""
+        """The client that the scenario names."""
         if self._scenario.client == "native":
             return Program(command("kafka", role, self._scenario.native), {})
-        kind = "kafka-pub" if role == "publisher" else "kafka-sub"
-        module = _MODULES[self._scenario.client]
-        libraries = LIBRARIES[self._scenario.client]
-        return Program((sys.executable, "-m", module, kind), {"OPENBLAS_NUM_THREADS": "1"}, libraries=libraries)
+        client = self._scenario.client
+        return Program.of_module(_MODULES[client], kind_of("kafka", role), libraries=LIBRARIES[client])
 
     def server(self) -> Program | None:
         """One Kafka, with its jars and settings."""
@@ -156,8 +154,7 @@ class KafkaSystem:
             return None
         files = {f"conf/kafka/{path.name}": path for path in conf_folder().iterdir() if path.is_file()}
         files |= {f"conf/kafka/{JARS}/{path.name}": path for path in fetch().folder.glob("*.jar")}
-        command = (sys.executable, "-m", "hydra.kafkatest.node", KIND)
-        return Program(command, {"OPENBLAS_NUM_THREADS": "1"}, files)
+        return Program.of_module("hydra.kafkatest.node", KIND, files=files)
 
     def cluster(self) -> ServerCluster | None:
         """One cluster of KRaft."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
-import sys
 from collections.abc import Callable, Hashable
 from functools import partial
 from pathlib import Path
@@ -25,6 +24,7 @@ from hydra.servers.background import Background
 from hydra.servers.embedded import EmbeddedServer
 from hydra.servers.recovery import await_return, unused_folder
 from hydra.system import Program, ServerCluster, Servers, Waiting, wait_alone
+from hydra.wire.program import kind_of
 
 CLEAN: Final = "mosquitto_sub --remove-retained removes them"
 _ASK_WITHIN_S: Final = 10.0
@@ -111,18 +111,16 @@ class MqttSystem:
         )
 
     def program(self, role: Role) -> Program:
-        """The client that the scenario names; numpy must not start threads in a parent that forks."""
+        """The client that the scenario names."""
         if self._scenario.client == "native":
             return Program(command("mqtt", role, self._scenario.native), {})
-        kind = "mqtt-pub" if role == "publisher" else "mqtt-sub"
-        command_line = (sys.executable, "-m", "hydra.mqtttest.paho_mqtt", kind)
-        return Program(command_line, {"OPENBLAS_NUM_THREADS": "1"}, libraries=("paho-mqtt",))
+        return Program.of_module("hydra.mqtttest.paho_mqtt", kind_of("mqtt", role), libraries=("paho-mqtt",))
 
     def server(self) -> Program | None:
         """A mosquitto, which has to be installed on the agent."""
         if not self._deploy:
             return None
-        return Program((sys.executable, "-m", "hydra.mqtttest.node", KIND), {"OPENBLAS_NUM_THREADS": "1"})
+        return Program.of_module("hydra.mqtttest.node", KIND)
 
     def cluster(self) -> ServerCluster | None:
         """There is one server only."""

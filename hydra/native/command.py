@@ -10,6 +10,7 @@ from pathlib import Path
 from hydra.errors import MissingDependencyError
 from hydra.model import NativeSpec, Role
 from hydra.native.build import find, missing
+from hydra.wire.program import kind_of
 
 
 def command(system: str, role: Role, spec: NativeSpec) -> tuple[str, ...]:
@@ -19,7 +20,7 @@ def command(system: str, role: Role, spec: NativeSpec) -> tuple[str, ...]:
         MissingDependencyError: the program was not built, or without this system; the text names the packages that
             building it needs.
     """
-    kind = f"{system}-{'pub' if role == 'publisher' else 'sub'}"
+    kind = kind_of(system, role)
     program = find()
     if program is None:
         raise MissingDependencyError("the native client is not built", _build())

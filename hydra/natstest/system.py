@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
-import sys
 from collections.abc import Callable, Hashable
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from hydra.natstest.watch import Watch
 from hydra.servers.embedded import EmbeddedServer
 from hydra.servers.recovery import await_return, unused_folder
 from hydra.system import Program, ServerCluster, Servers, Waiting, wait_alone
+from hydra.wire.program import kind_of
 
 _LONGEST_PART: Final = 100
 """Characters of a run's name in its streams'."""
@@ -120,18 +120,16 @@ class NatsSystem:
                 self._warnings.append(LeftEarlier("a stream", f"removed {stream}"))
 
     def program(self, role: Role) -> Program:
-        """The client that the scenario names; numpy must not start threads in a parent that forks."""
+        """The client that the scenario names."""
         if self._scenario.client == "native":
             return Program(command("nats", role, self._scenario.native), {})
-        kind = "nats-pub" if role == "publisher" else "nats-sub"
-        command_line = (sys.executable, "-m", "hydra.natstest.nats_py", kind)
-        return Program(command_line, {"OPENBLAS_NUM_THREADS": "1"}, libraries=("nats-py",))
+        return Program.of_module("hydra.natstest.nats_py", kind_of("nats", role), libraries=("nats-py",))
 
     def server(self) -> Program | None:
         """One nats-server of its agent's."""
         if not self._deploy:
             return None
-        return Program((sys.executable, "-m", "hydra.natstest.node", KIND), {"OPENBLAS_NUM_THREADS": "1"})
+        return Program.of_module("hydra.natstest.node", KIND)
 
     def cluster(self) -> ServerCluster | None:
         """Servers with routes to each other."""

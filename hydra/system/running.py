@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,6 +44,13 @@ class Program:
     environment: Mapping[str, str]
     files: Mapping[str, Path] = field(default_factory=dict)
     libraries: tuple[str, ...] = ()
+
+    @classmethod
+    def of_module(
+        cls, module: str, kind: str, *, files: Mapping[str, Path] | None = None, libraries: tuple[str, ...] = ()
+    ) -> Program:
+        """A module of ours as a program; numpy must not start threads in a parent that forks."""
+        return cls((sys.executable, "-m", module, kind), {"OPENBLAS_NUM_THREADS": "1"}, files or {}, libraries)
 
 
 class Servers(Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from hydra.events.warnings import HydraWarning
 from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
 from hydra.system import Program, Servers, Waiting
+from hydra.wire.program import kind_of
 
 
 class ZmqSystem:
@@ -30,11 +30,10 @@ class ZmqSystem:
         """Nothing to bring up."""
 
     def program(self, role: Role) -> Program:
-        """The client that the scenario names; numpy must not start threads in a parent that forks."""
+        """The client that the scenario names."""
         if self._scenario.client == "native":
             return Program(command("zmq", role, self._scenario.native), self._data_keys(role))
-        kind = "zmq-pub" if role == "publisher" else "zmq-sub"
-        return Program((sys.executable, "-m", "hydra.zmqtest.pyzmq", kind), {"OPENBLAS_NUM_THREADS": "1"})
+        return Program.of_module("hydra.zmqtest.pyzmq", kind_of("zmq", role))
 
     def server(self) -> None:
         """There are only clients."""
