@@ -11,6 +11,8 @@ from hydra.model import Scenario, Settings
 TABLE: Final = "kafka"
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 Acks = Literal["0", "1", "all"]
+Read = Literal["live", "stored"]
+"""When subscribers read: while it is sent, or all of it afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,22 @@ class KafkaSettings:
 
     ``msg_batch`` is the messages of a producer's batch. ``batch_bytes`` None derives the batch's size from it and the
     message's size (see ``batching.py``).
+
+    Attributes:
+        partitions, replication_factor: of the topic of these steps; None: those of [kafka].
+        idempotence: whether the producer numbers its batches, so that retries make no duplicates.
+        retries: of a batch, at most; None: as often as the delivery timeout allows.
+        max_in_flight: requests without an answer on one connection, at most.
+        buffer_memory: bytes that wait in the producer, at most.
+        delivery_timeout_ms: how long a message may wait for its acknowledgement.
+        fetch_min_bytes, fetch_wait_max_ms: the broker answers a fetch when it has so much, or after this time.
+        fetch_max_bytes, max_partition_fetch_bytes: of an answer, of a partition in it.
+        check_crcs: whether consumers check every batch's checksum.
+        group: the consumer group that the subscribers share, "": each of them gets everything.
+        session_timeout_ms: after which a silent member of the group is taken for dead; None: the library's.
+        read: when subscribers read.
+        keep: whether the log keeps all steps; otherwise it holds two.
+        kill_broker_at: the part of the window after which one of our own brokers is killed; None: none is.
     """
 
     msg_batch: int = 100
@@ -26,6 +44,23 @@ class KafkaSettings:
     batch_bytes: int | None = None
     compression: Compression = "none"
     acks: Acks = "1"
+    partitions: int | None = None
+    replication_factor: int | None = None
+    idempotence: bool = False
+    retries: int | None = None
+    max_in_flight: int = 5
+    buffer_memory: int = 67_108_864
+    delivery_timeout_ms: int = 120_000
+    fetch_min_bytes: int = 1
+    fetch_wait_max_ms: int = 500
+    fetch_max_bytes: int = 52_428_800
+    max_partition_fetch_bytes: int = 1_048_576
+    check_crcs: bool = True
+    group: str = ""
+    session_timeout_ms: int | None = None
+    read: Read = "live"
+    keep: bool = False
+    kill_broker_at: float | None = None
 
     def __post_init__(self) -> None:
         if self.msg_batch < 1:
@@ -48,13 +83,15 @@ class KafkaSpec:
     """The Kafka side of a scenario. ``bootstrap`` "" brings brokers along (``Scenario.server``).
 
     ``properties`` are librdkafka/Java client property names and may hold secrets: they travel under CURVE only and
-    are never stored.
+    are never stored. ``topic`` are settings of the run's topic, ``broker`` of brokers of our own, by Kafka's names.
     """
 
     bootstrap: str = ""
     partitions: int = 1
     replication_factor: int = 1
     properties: Mapping[str, str] = field(default_factory=dict)
+    topic: Mapping[str, str] = field(default_factory=dict)
+    broker: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.partitions < 1:

@@ -129,6 +129,8 @@ class PublisherReport:
             ``unacknowledged`` holds acknowledged sequences as well; ``acknowledged`` is exact all the same.
         system: what only clients of this system report.
         clock: None where the client took the controller's.
+        ack_latency: histogram of the time from a message's send to its acknowledgement (µs); empty where nobody
+            acknowledges.
     """
 
     sent: int
@@ -145,3 +147,4 @@ class PublisherReport:
     unacknowledged_joined: bool = False
     system: dict[str, Any] | None = None
     clock: ClientClock | None = None
+    ack_latency: Histogram = field(default_factory=Histogram)

@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 
 from hydra.model.base import HEADER_BYTES, Figure, Rate, require
 
-Payload = Literal["zeros", "random"]
-"""What follows a message's header: zeros, or bytes that do not compress."""
+Payload = Literal["zeros", "random", "json", "lines"]
+"""What follows a message's header: zeros, bytes that do not compress, JSON records, or the lines of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +17,22 @@ class SharedSettings:
     """The settings that every system has.
 
     Sizes are in bytes, rates in messages (or reconnections) per second. ``burst`` is how many messages a publisher
-    that is behind sends back to back at most; None leaves it to the system (``SystemSpec.burst``). ``receive_rate``
-    and ``reconnect_rate`` are those of a cohort's subscribers.
+    that is behind sends back to back at most; None leaves it to the system (``SystemSpec.burst``). ``messages`` is how
+    many each publisher sends at most: the step ends when all have; None: as many as the window takes.
+    ``message_size_min`` draws the size of each message between it and ``message_size``. ``payload_ratio`` is how many
+    times smaller a compressed batch of JSON records is; ``payload_file`` holds the lines, on every publisher's host.
+    ``receive_rate`` and ``reconnect_rate`` are those of a cohort's subscribers.
     """
 
     rate: Rate = "max"
     burst: int | None = None
+    messages: int | None = None
     message_size: int = HEADER_BYTES
+    message_size_min: int | None = None
     payload: Payload = "zeros"
+    payload_ratio: float = 4.0
+    payload_file: str = ""
+    payload_seed: int = 1
     receive_rate: float | None = None
     reconnect_rate: float | None = None
 

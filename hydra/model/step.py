@@ -35,7 +35,8 @@ class StepPlan:
     """One point that a sweep asks for.
 
     ``series`` names the search or grid that the point belongs to (``"grid"``, ``"max_rate"``, ``"loss"``, ``"slow"``,
-    ``"reconnecting"``).
+    ``"reconnecting"``). ``publishers`` is how many send; None: all of the scenario's. Without subscribers (``clients``
+    0) only the log tells what arrived.
     """
 
     clients: int
@@ -43,9 +44,10 @@ class StepPlan:
     duration_s: float
     series: str = "grid"
     cohort: Cohort = Cohort()
+    publishers: int | None = None
 
     def __post_init__(self) -> None:
-        require(self.clients >= 1, f"clients must be at least 1, not {self.clients}")
+        require(self.clients >= 0, f"clients must be 0 or more, not {self.clients}")
         require(0 < self.duration_s <= 86_400, f"duration_s must be above 0 and at most 86400, not {self.duration_s}")
 
 

@@ -67,22 +67,40 @@ class SearchSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class SweepSpec:
-    """What a scenario varies: client counts, and either a grid of settings or a search.
+class Point:
+    """One row of a sweep that lists them: what it is called, and how it differs from the scenario.
 
-    ``vary`` maps a field of ``Settings`` to the values it takes; the client count is the outer loop. ``repeat`` is how
-    often each row is measured; what a repeated row has is told in ``sweep/repeated.py``.
+    ``clients`` may be 0 where servers keep what is sent: then only publishers run. ``publishers`` and ``duration_s``
+    None are the scenario's.
     """
 
-    clients: tuple[int, ...]
+    name: str
+    clients: int = 0
+    publishers: int | None = None
+    duration_s: float | None = None
+    settings: Mapping[str, Figure] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepSpec:
+    """What a scenario varies: client counts and either a grid of settings or a search; or a list of points.
+
+    ``vary`` maps a field of ``Settings`` to the values it takes; the client count is the outer loop. ``repeat`` is how
+    often each row is measured; what a repeated row has is told in ``sweep/repeated.py``. ``points`` lists the rows in
+    their order, in place of ``clients`` and ``vary``.
+    """
+
     duration_s: float
+    clients: tuple[int, ...] = ()
+    points: tuple[Point, ...] = ()
     vary: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
     search: SearchSpec | None = None
     repeat: int = 1
 
     def __post_init__(self) -> None:
         require(self.repeat >= 1, f"repeat must be at least 1, not {self.repeat}")
-        require(len(self.clients) > 0, "clients must name at least one client count")
+        require(bool(self.clients or self.points), "clients must name at least one client count, or list points")
+        require(not (self.points and (self.clients or self.vary or self.search)), "points stand in place of the rest")
         require(all(c >= 1 for c in self.clients), f"every client count must be at least 1, not {list(self.clients)}")
         require(len(set(self.clients)) == len(self.clients), f"a client count stands twice in {list(self.clients)}")
         require(0 < self.duration_s <= 86_400, f"duration_s must be above 0 and at most 86400, not {self.duration_s}")

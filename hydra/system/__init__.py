@@ -1,6 +1,7 @@
 """What generic code needs of a system: what it is (``SystemSpec``), and what it does for a run (``System``)."""
 
 from hydra.columns.column import Column, ReportColumn
+from hydra.system.experiment import Done, Experiment, Order, Part, Preset, View
 from hydra.system.running import (
     Program,
     ServerCluster,
@@ -14,7 +15,12 @@ from hydra.system.specification import Footprint, Reference, Refusal, ServerFoot
 
 __all__ = [
     "Column",
+    "Done",
+    "Experiment",
     "Footprint",
+    "Order",
+    "Part",
+    "Preset",
     "Program",
     "Reference",
     "Refusal",
@@ -24,6 +30,7 @@ __all__ = [
     "Servers",
     "System",
     "SystemSpec",
+    "View",
     "Waiting",
     "programs",
     "wait_alone",

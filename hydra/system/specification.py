@@ -12,6 +12,7 @@ import click
 from hydra.columns.column import Column, ReportColumn
 from hydra.columns.step import BATCH
 from hydra.model import Figure, Scenario, ServerSpec, Settings, value_of
+from hydra.system.experiment import Experiment, Preset
 from hydra.system.running import System
 
 
@@ -118,6 +119,9 @@ class SystemSpec:
         secrets: values of a scenario that must not be seen.
         users: names that may stand before a secret in HTTP's basic authentication.
         is_secret: whether what stands under this (dotted) key must not be seen.
+        stored: whether a step's subscribers begin to read when everything has been sent, from the log.
+        presets: for design goals, by name: ``--preset`` of every command of the system, ``preset`` in a scenario.
+        experiments: published ones that it repeats.
         servers_of: how many servers of ours a scenario needs.
         copies_of: on how many servers each message is kept.
     """
@@ -148,6 +152,9 @@ class SystemSpec:
     secrets: Callable[[Scenario], Iterable[str]] = lambda _: ()
     users: Callable[[Scenario], Iterable[str]] = lambda _: ()
     is_secret: Callable[[str], bool] = lambda _: False
+    stored: Callable[[Settings], bool] = lambda _: False
+    presets: Mapping[str, Preset] = field(default_factory=dict)
+    experiments: Sequence[Experiment] = ()
     servers_of: Callable[[Scenario], int] = lambda _: 0
     copies_of: Callable[[Scenario], int] = lambda _: 1
 

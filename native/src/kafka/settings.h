@@ -23,6 +23,23 @@ struct KafkaSettings {
     std::optional<std::uint64_t> batch_bytes;  // none: derived from msg_batch and the size of a message
     std::string compression = "none";
     std::string acks = "1";
+    std::optional<std::uint64_t> partitions;  // what the controller makes of the topic is of no concern here
+    std::optional<std::uint64_t> replication_factor;
+    bool idempotence = false;
+    std::optional<std::uint64_t> retries;
+    std::uint64_t max_in_flight = 5;
+    std::uint64_t buffer_memory = 67'108'864;
+    std::uint64_t delivery_timeout_ms = 120'000;
+    std::uint64_t fetch_min_bytes = 1;
+    std::uint64_t fetch_wait_max_ms = 500;
+    std::uint64_t fetch_max_bytes = 52'428'800;
+    std::uint64_t max_partition_fetch_bytes = 1'048'576;
+    bool check_crcs = true;
+    std::string group;  // "": each subscriber gets everything
+    std::optional<std::uint64_t> session_timeout_ms;
+    std::string read = "live";
+    bool keep = false;
+    std::optional<double> kill_broker_at;
 
     static void describe(auto& it, auto& fields) {
         fields.required("bootstrap", it.bootstrap);
@@ -34,6 +51,23 @@ struct KafkaSettings {
         fields.optional("batch_bytes", it.batch_bytes, Whole{1, INT32_MAX});
         fields.optional("compression", it.compression, OneOf{"none", "gzip", "snappy", "lz4", "zstd"});
         fields.optional("acks", it.acks, OneOf{"0", "1", "all"});
+        fields.optional("partitions", it.partitions, Whole{1});
+        fields.optional("replication_factor", it.replication_factor, Whole{1});
+        fields.optional("idempotence", it.idempotence);
+        fields.optional("retries", it.retries, Whole{0, INT32_MAX});
+        fields.optional("max_in_flight", it.max_in_flight, Whole{1, 1'000'000});
+        fields.optional("buffer_memory", it.buffer_memory, Whole{1'048'576});
+        fields.optional("delivery_timeout_ms", it.delivery_timeout_ms, Whole{1, 900'000});
+        fields.optional("fetch_min_bytes", it.fetch_min_bytes, Whole{1, 100'000'000});
+        fields.optional("fetch_wait_max_ms", it.fetch_wait_max_ms, Whole{0, 300'000});
+        fields.optional("fetch_max_bytes", it.fetch_max_bytes, Whole{1, INT32_MAX});
+        fields.optional("max_partition_fetch_bytes", it.max_partition_fetch_bytes, Whole{1, 1'000'000'000});
+        fields.optional("check_crcs", it.check_crcs);
+        fields.optional("group", it.group);
+        fields.optional("session_timeout_ms", it.session_timeout_ms, Whole{1, 3'600'000});
+        fields.optional("read", it.read, OneOf{"live", "stored"});
+        fields.optional("keep", it.keep);
+        fields.optional("kill_broker_at", it.kill_broker_at, Number{0, 1});
     }
 };
 
