@@ -17,6 +17,7 @@ from hydra.model import Figure, Scenario, number, value_of
 from hydra.plugins import system
 from hydra.sweep import Row
 from hydra.system import Reference
+from hydra.system.experiment import ratio
 
 Side = Literal["both", "measured", "published"]
 
@@ -111,14 +112,9 @@ def _key(row: Row, keys: Iterable[str]) -> tuple[Figure, ...]:
 
 def _line(names: Iterable[str], columns: Iterable[str], measured: Row | None, published: Row | None) -> Line:
     ours, theirs = measured or {}, published or {}
-    cells = {c: Cell(ours.get(c), theirs.get(c), _ratio(ours.get(c), theirs.get(c))) for c in columns}
+    cells = {c: Cell(ours.get(c), theirs.get(c), ratio(ours.get(c), theirs.get(c))) for c in columns}
     side: Side = "both" if measured and published else "measured" if measured else "published"
     return Line({name: (ours or theirs).get(name) for name in names}, side, cells)
-
-
-def _ratio(measured: Figure, published: Figure) -> float | None:
-    ours, theirs = number(measured), number(published)
-    return ours / theirs if ours is not None and theirs else None
 
 
 _OF_EVERY_SYSTEM: Final = ("rate", "message_size")
