@@ -13,13 +13,15 @@ from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
 from plotly.offline import get_plotlyjs
 
-from hydra.errors import HydraError, RunDirectoryError
+from hydra.errors import RunDirectoryError
 from hydra.jupyter import recorded
 from hydra.jupyter.notebooks import execute, template
 from hydra.jupyter.report import PLOTLY
+from hydra.results.files import write_whole
 
 NOTEBOOK: Final = "report.ipynb"
 PAGE: Final = "report.html"
+_ROOM: Final = "free some space, or move what is in the way"
 _PLOT: Final[dict[str, Any]] = {"displaylogo": False, "responsive": True, "toImageButtonOptions": {"scale": 2}}
 
 
@@ -35,8 +37,8 @@ def render(run: Path) -> list[Path]:
     notebook = execute(template("report"), run)
     notebook.metadata["title"] = f"Hydra: {name}"
     return [
-        _write(run / NOTEBOOK, nbformat.writes(notebook)),
-        _write(run / PAGE, page(notebook)),
+        write_whole(run / NOTEBOOK, nbformat.writes(notebook), _ROOM),
+        write_whole(run / PAGE, page(notebook), _ROOM),
     ]
 
 
@@ -81,16 +83,3 @@ def _refuse_unwritable(run: Path) -> None:
         raise RunDirectoryError(
             f"cannot write a report into {run}: {e.strerror or e}", "copy the run to where you may write, and try there"
         ) from e
-
-
-def _write(path: Path, text: str) -> Path:
-    draft = path.with_name(f".{path.name}.new")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.rename(path)
-    except OSError as e:
-        draft.unlink(missing_ok=True)
-        raise HydraError(
-            f"cannot write {path}: {e.strerror or e}", "free some space, or move what is in the way"
-        ) from e
-    return path
