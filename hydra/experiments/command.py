@@ -90,7 +90,7 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
         click.echo(folders.markdown(record, views))
         click.echo("".join(f"{line}\n" for line in experiment.lines(done)), nl=False)
     asked.say(f"everything is in {asked.folder}")
-    for line in met(conditions, [*folders.rows_of(views), *(row for each in done for row in each.rows)]):
+    for line in met(conditions, [*folders.rows_of(views), *(dict(row) for each in done for row in each.rows)]):
         click.echo(f"--fail-if: {line}", err=True)
         code = code or EXIT_INCOMPLETE
     sys.exit(code)

@@ -8,8 +8,18 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from hydra.columns.column import MESSAGES, Column, ReportColumn
-from hydra.kafkatest.commands import bootstrap_flag, broker, kafka_batch, kafka_clean, kafka_fixed, kafka_rate
+from hydra.kafkatest.commands import (
+    bootstrap_flag,
+    broker,
+    kafka_batch,
+    kafka_clean,
+    kafka_fixed,
+    kafka_perf,
+    kafka_rate,
+)
+from hydra.kafkatest.experiments import EXPERIMENTS
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
+from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.properties import is_secret, secret_values
 from hydra.kafkatest.settings import TABLE, KafkaSettings, KafkaSpec, spec_of
 from hydra.model import Demand, Figure, Scenario, ServerSpec, value_of
@@ -109,7 +119,9 @@ SPEC: Final = SystemSpec(
         )
     ],
     elsewhere=(bootstrap_flag,),
-    commands=(kafka_batch, kafka_fixed, kafka_rate, broker, kafka_clean),
+    commands=(kafka_batch, kafka_fixed, kafka_rate, kafka_perf, broker, kafka_clean),
+    presets=PRESETS,
+    experiments=EXPERIMENTS,
     differs=("msg_batch", "linger_ms", "acks", "compression"),
     reference=_reference,
     secrets=lambda scenario: secret_values(spec_of(scenario).properties),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -185,9 +185,9 @@ def figures_of(views: Sequence[View]) -> list[str]:
     return list(dict.fromkeys(numbers))
 
 
-def rows_of(views: Sequence[View]) -> list[Mapping[str, Figure]]:
+def rows_of(views: Sequence[View]) -> list[dict[str, Figure]]:
     """The rows of all tables."""
-    return [row for view in views for row in view.rows]
+    return [dict(row) for view in views for row in view.rows]
 
 
 def _json(value: object) -> str:
