@@ -86,7 +86,7 @@ def run_(scenario: str, **flags: Any) -> None:
 @click.argument("run", type=PATH)
 @click.option("--open", "opened", is_flag=True, help="Open the page in a browser, too.")
 def report(run: Path, opened: bool) -> None:
-    """Write report.ipynb and report.html into the run directory RUN."""
+    """Write report.ipynb and report.html into the run directory RUN, or into the folder of an experiment."""
     paths = write_report(run)
     click.echo("\n".join(map(str, paths)))
     if opened:

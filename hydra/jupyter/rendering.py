@@ -17,6 +17,7 @@ from hydra.errors import RunDirectoryError
 from hydra.jupyter import recorded
 from hydra.jupyter.notebooks import execute, template
 from hydra.jupyter.report import PLOTLY
+from hydra.results.experiments import is_experiment, read
 from hydra.results.files import write_whole
 
 NOTEBOOK: Final = "report.ipynb"
@@ -26,15 +27,16 @@ _PLOT: Final[dict[str, Any]] = {"displaylogo": False, "responsive": True, "toIma
 
 
 def render(run: Path) -> list[Path]:
-    """Executes the report over a run and writes both files, each at once or not at all.
+    """Executes the report over a run, or over an experiment, and writes both files, each at once or not at all.
 
     Raises:
-        RunDirectoryError: the directory holds no run.
+        RunDirectoryError: the directory holds neither.
         HydraError: it cannot be written, or the notebook failed.
     """
-    name = recorded.load(run).metadata.get("name", run.name)
+    of_experiment = is_experiment(run)
+    name = read(run).experiment if of_experiment else recorded.load(run).metadata.get("name", run.name)
     _refuse_unwritable(run)
-    notebook = execute(template("report"), run)
+    notebook = execute(template("experiment" if of_experiment else "report"), run)
     notebook.metadata["title"] = f"Hydra: {name}"
     return [
         write_whole(run / NOTEBOOK, nbformat.writes(notebook), _ROOM),
