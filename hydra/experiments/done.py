@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from hydra.columns.names import CLIENTS
 from hydra.model import Figure, Scenario, StepResult
 from hydra.results.registered import sweep_of
 from hydra.results.store import RunStore
 from hydra.sweep import Row, Sweep
 from hydra.system import Done, Part
 
+POINT: Final = "point"
 _SHOWN: Final = ("agent", "messages", "bytes")
 """What is told of every client beside the figures of its role."""
 
@@ -26,7 +28,7 @@ def done_of(part: Part, scenario: Scenario, store: RunStore) -> Done:
     results = store.results()
     sweep = sweep_of(scenario)
     rows = sweep.rows(results)
-    steps = steps_of_rows(sweep, rows, results)
+    steps = steps_of_rows(scenario, sweep, rows, results)
     clients = [[client for result in of_row for client in store.clients(result.epoch)] for of_row in steps]
     return Done(
         part,
@@ -42,8 +44,13 @@ def _figures(client: Mapping[str, Any]) -> dict[str, Figure]:
     return told | {k: v for k, v in client["more"].items() if isinstance(v, int | float | str)}
 
 
-def steps_of_rows(sweep: Sweep, rows: Sequence[Row], results: Sequence[StepResult]) -> list[list[StepResult]]:
+def steps_of_rows(
+    scenario: Scenario, sweep: Sweep, rows: Sequence[Row], results: Sequence[StepResult]
+) -> list[list[StepResult]]:
     """The measured steps that each row was made of: one, or one for each repeat."""
+    # Figures change with repeats, what was asked for does not.
+    names = (POINT, CLIENTS, *scenario.sweep.vary)
+    places = {tuple(row.get(name) for name in names): index for index, row in enumerate(rows)}
     steps: list[list[StepResult]] = [[] for _ in rows]
     before: list[Row] = []
     for count, result in enumerate(results, 1):
@@ -52,14 +59,5 @@ def steps_of_rows(sweep: Sweep, rows: Sequence[Row], results: Sequence[StepResul
         changed = next((row for row in after if row not in before), None)
         before = after
         if result.status == "ok" and changed is not None:
-            steps[_place(changed, rows)].append(result)
+            steps[places[tuple(changed.get(name) for name in names)]].append(result)
     return steps
-
-
-def _place(row: Row, rows: Sequence[Row]) -> int:
-    """Where a row of earlier results is now: figures change with repeats, what was asked for does not."""
-    return next(index for index, other in enumerate(rows) if _asked(other) == _asked(row))
-
-
-def _asked(row: Row) -> Figure:
-    return row.get("point")

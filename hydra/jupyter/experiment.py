@@ -64,10 +64,10 @@ def show(found: Found) -> None:
     from IPython.display import display  # in the notebook's kernel only
 
     for view in found.views:
-        display(table(view))
+        display(table(view))  # type: ignore[no-untyped-call]
         picture = plot(view)
         if picture is not None:
-            display(Plot(picture))
+            display(Plot(picture))  # type: ignore[no-untyped-call]
 
 
 def table(view: View) -> Html:

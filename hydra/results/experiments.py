@@ -18,7 +18,7 @@ from hydra.errors import RunDirectoryError
 from hydra.model import Figure
 from hydra.results.files import write_whole
 from hydra.results.tables import cell
-from hydra.system import View
+from hydra.system import View as View  # what a report reads, which uses no system
 
 T = TypeVar("T")
 

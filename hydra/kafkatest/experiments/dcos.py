@@ -257,8 +257,13 @@ def _consumer_views(order: Order, done: Sequence[Done]) -> list[View]:
         fetch = int(name.removeprefix("fetch-min-bytes-"))
         for seed, day in SEEDS.items():
             theirs = next(r for r in published(CONSUMERS) if (r["seed"], r["fetch_min_bytes"]) == (int(seed), fetch))
-            known = {"fetch_min_bytes": fetch, "published": day, "messages": total(consumers, "messages")}
-            known |= {column: total(consumers, column) for column in names} | {ACCOUNT: row.get(ACCOUNT)}
+            known: Row = {
+                "fetch_min_bytes": fetch,
+                "published": day,
+                "messages": total(consumers, "messages"),
+                **{column: total(consumers, column) for column in names},
+                ACCOUNT: row.get(ACCOUNT),
+            }
             rows.append(with_published(known, theirs, names))
     columns = [
         Column("fetch_min_bytes", "bytes", "that the broker waits for before it answers", "fetch.min.bytes"),
