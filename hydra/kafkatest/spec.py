@@ -97,6 +97,7 @@ SPEC: Final = SystemSpec(
     tables={TABLE: KafkaSpec},
     implementations=IMPLEMENTATIONS,
     servers=BROKER,
+    has_log=True,
     server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=1536.0, ports=2)),
     aliases={"broker": "server"},
     batch=Column(

@@ -111,7 +111,7 @@ class KafkaSystem:
         if self._broker is None:
             self._record(topics)
         else:
-            step_s = self._scenario.sweep.duration_s + (self._scenario.drain_max_s or 0)
+            step_s = self._scenario.sweep.longest_s + (self._scenario.drain_max_s or 0)
             config["retention.ms"] = str(_KEPT_MS + round(2000 * step_s))
         topics.create("data", self._spec.partitions, self._spec.replication_factor, config)
         # The embedded broker's end is told by its supervisor.
