@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from hydra.columns.names import CLIENTS
-from hydra.model import Figure, Scenario, StepResult
+from hydra.columns.names import CLIENTS, POINT
+from hydra.model import Figure, Scenario, StepResult, value_of
 from hydra.results.registered import sweep_of
 from hydra.results.store import RunStore
-from hydra.sweep import Row, Sweep
+from hydra.sweep import Row
 from hydra.system import Done, Part
 
-POINT: Final = "point"
 _SHOWN: Final = ("agent", "messages", "bytes")
 """What is told of every client beside the figures of its role."""
 
@@ -26,9 +25,8 @@ def done_of(part: Part, scenario: Scenario, store: RunStore) -> Done:
         store: the run's.
     """
     results = store.results()
-    sweep = sweep_of(scenario)
-    rows = sweep.rows(results)
-    steps = steps_of_rows(scenario, sweep, rows, results)
+    rows = sweep_of(scenario).rows(results)
+    steps = steps_of_rows(scenario, rows, results)
     clients = [[client for result in of_row for client in store.clients(result.epoch)] for of_row in steps]
     return Done(
         part,
@@ -44,20 +42,13 @@ def _figures(client: Mapping[str, Any]) -> dict[str, Figure]:
     return told | {k: v for k, v in client["more"].items() if isinstance(v, int | float | str)}
 
 
-def steps_of_rows(
-    scenario: Scenario, sweep: Sweep, rows: Sequence[Row], results: Sequence[StepResult]
-) -> list[list[StepResult]]:
+def steps_of_rows(scenario: Scenario, rows: Sequence[Row], results: Sequence[StepResult]) -> list[list[StepResult]]:
     """The measured steps that each row was made of: one, or one for each repeat."""
-    # Figures change with repeats, what was asked for does not.
-    names = (POINT, CLIENTS, *scenario.sweep.vary)
-    places = {tuple(row.get(name) for name in names): index for index, row in enumerate(rows)}
-    steps: list[list[StepResult]] = [[] for _ in rows]
-    before: list[Row] = []
-    for count, result in enumerate(results, 1):
-        after = sweep.rows(results[:count])
-        # A step changes the row that it belongs to, and no other one before it.
-        changed = next((row for row in after if row not in before), None)
-        before = after
-        if result.status == "ok" and changed is not None:
-            steps[places[tuple(changed.get(name) for name in names)]].append(result)
-    return steps
+    varied = scenario.sweep.varied
+    steps: dict[tuple[Figure, ...], list[StepResult]] = {}
+    for result in results:
+        plan = result.plan
+        key = (plan.point or None, plan.clients, *(value_of(plan.settings, name) for name in varied))
+        if result.status == "ok":
+            steps.setdefault(key, []).append(result)
+    return [steps.get((row.get(POINT), row.get(CLIENTS), *(row.get(name) for name in varied)), []) for row in rows]

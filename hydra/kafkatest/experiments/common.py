@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from hydra.columns.column import TEXT, Column
+from hydra.columns.names import POINT, REASON, STATUS
 from hydra.model import HEADER_BYTES, Figure, number
 from hydra.results.reference import parsed, text_of
 from hydra.system import Done
@@ -15,8 +16,6 @@ Row = Mapping[str, Figure]
 Point = dict[str, Any]
 
 MIB: Final = 2**20
-POINT: Final = "point"
-STATUS: Final = "status"
 ACCOUNT: Final = "account"
 
 RECORDS_PER_SEC: Final = Column("records_per_sec", "records/s", "of all clients together", axis="records/s")
@@ -74,10 +73,8 @@ def message_size(record_bytes: int) -> int:
 
 def header_note(sizes: Iterable[int]) -> list[str]:
     """What has to be said of records that are smaller than the header."""
-    small = sorted({size for size in sizes if size < HEADER_BYTES})
-    return [
-        f"{size}-byte records are {HEADER_BYTES} bytes here: the header that accounts for each is" for size in small
-    ]
+    text = f"records are {HEADER_BYTES} bytes here: so large is the header that accounts for each"
+    return [f"{size}-byte {text}" for size in sorted({size for size in sizes if size < HEADER_BYTES})]
 
 
 def rows_of(done: Sequence[Done]) -> Iterator[tuple[str, Row, Sequence[Row], Sequence[Row]]]:
@@ -112,7 +109,7 @@ def _at(of_rows: Sequence[Sequence[Row]], index: int) -> Sequence[Row]:
 def not_measured(done: Sequence[Done]) -> list[str]:
     """A note for every row without figures."""
     return [
-        f"{row.get(POINT)} {row.get(STATUS)}: {row.get('reason')}"
+        f"{row.get(POINT)} {row.get(STATUS)}: {row.get(REASON)}"
         for part in done
         for row in part.rows
         if row.get(STATUS) != "ok"
