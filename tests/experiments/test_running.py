@@ -16,7 +16,6 @@ import pytest
 from hydra import plugins
 from hydra.columns import Column
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, PlacementError, ServerError
-from hydra.experiments import running
 from hydra.experiments.command import run_experiment
 from hydra.results import experiments as folders
 from hydra.run import launcher
@@ -146,7 +145,7 @@ def test_what_stops_a_part_is_told(
 def test_bad_input_gets_one_line_and_starts_nothing(
     monkeypatch: pytest.MonkeyPatch, name: str, flags: dict[str, Any], says: str
 ) -> None:
-    monkeypatch.setattr(running.launcher, "launch", lambda *_: pytest.fail("something was started"))
+    monkeypatch.setattr(launcher, "launch", lambda *_: pytest.fail("something was started"))
     with pytest.raises(HydraError, match=says):
         run_experiment("zmq", name, {}, FLAGS | flags)
 
