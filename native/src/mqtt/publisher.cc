@@ -163,9 +163,9 @@ void MqttPublisher::poll() {
     }
 }
 
-void MqttPublisher::flush(double timeout_s) {
+bool MqttPublisher::flush(double timeout_s) {
     if (session_ == nullptr) {
-        return;
+        return true;
     }
     const std::int64_t deadline_ns = monotonic_ns() + to_ns(timeout_s);
     poll();
@@ -173,6 +173,7 @@ void MqttPublisher::flush(double timeout_s) {
         session_->wait(kFlushStepMs);
         poll();
     }
+    return !under_way();
 }
 
 std::optional<Delivery> MqttPublisher::delivery() {

@@ -28,7 +28,7 @@ class MqttPublisher final : public PublisherTransport {
     std::size_t send(const Chunk& chunk) override;
     void poll() override;
     [[nodiscard]] int wake_fd() const override { return epoll_; }
-    void flush(double timeout_s) override;
+    bool flush(double timeout_s) override;
     std::optional<Delivery> delivery() override;
     [[nodiscard]] SystemObject report_system() const override;
     void close() override;

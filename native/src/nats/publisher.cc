@@ -117,9 +117,9 @@ bool NatsPublisher::publish(const char* message, std::uint64_t size, bool answer
     return true;
 }
 
-void NatsPublisher::flush(double timeout_s) {
+bool NatsPublisher::flush(double timeout_s) {
     const std::int64_t deadline_ns = monotonic_ns() + to_ns(timeout_s);
-    connection_.flush(std::max<std::int64_t>(to_ns(timeout_s) / kMillisecondNs, 1));
+    const bool sent = connection_.flush(std::max<std::int64_t>(to_ns(timeout_s) / kMillisecondNs, 1));
     answers_->drain();
     const auto outstanding = [this] {
         return answers_->probes() > 0 || (answered() && answers_->ledger().pending() > 0);
@@ -127,6 +127,7 @@ void NatsPublisher::flush(double timeout_s) {
     while (outstanding() && monotonic_ns() < deadline_ns) {
         answers_->wait(deadline_ns - monotonic_ns());
     }
+    return sent && !outstanding();
 }
 
 void NatsPublisher::close() {

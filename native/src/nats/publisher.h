@@ -25,7 +25,7 @@ class NatsPublisher final : public PublisherTransport {
     std::size_t send(const Chunk& chunk) override;
     void poll() override { answers_->drain(); }
     [[nodiscard]] int wake_fd() const override { return answers_->fd(); }
-    void flush(double timeout_s) override;
+    bool flush(double timeout_s) override;
     void close() override;
     std::optional<Delivery> delivery() override;
     [[nodiscard]] SystemObject report_system() const override;

@@ -36,6 +36,7 @@ constexpr std::array<const char*, 2> words(Payload) {
 struct Settings {
     std::optional<double> rate;  // none: "max"
     std::uint64_t burst = 1;
+    std::optional<std::uint64_t> messages;  // at most; none: as many as the window takes
     std::uint64_t message_size = kHeaderBytes;
     Payload payload = Payload::zeros;
     std::optional<double> receive_rate;
@@ -45,6 +46,7 @@ struct Settings {
     static void describe(auto& it, auto& fields) {
         fields.optional("rate", it.rate, OrMax{kAboveZero});
         fields.required("burst", it.burst, Whole{1});
+        fields.optional("messages", it.messages, Whole{1});
         fields.optional("message_size", it.message_size, Whole{kHeaderBytes, kMaxDataMessageBytes});
         fields.optional("payload", it.payload);
         fields.optional("receive_rate", it.receive_rate, kAboveZero);
