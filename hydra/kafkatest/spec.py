@@ -11,7 +11,7 @@ from hydra.columns.column import MESSAGES, Column, ReportColumn
 from hydra.kafkatest.commands import bootstrap_flag, broker, kafka_batch, kafka_clean, kafka_fixed, kafka_rate
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
 from hydra.kafkatest.properties import is_secret, secret_values
-from hydra.kafkatest.settings import TABLE, KafkaSettings, KafkaSpec, spec_of
+from hydra.kafkatest.settings import MOST_RETRIES, TABLE, KafkaSettings, KafkaSpec, spec_of
 from hydra.model import Demand, Figure, Scenario, ServerSpec, value_of
 from hydra.system import Reference, Refusal, System, SystemSpec
 
@@ -81,6 +81,10 @@ SPEC: Final = SystemSpec(
     settings=KafkaSettings,
     bounds={
         "settings.msg_batch": (1, 1_000_000),  # librdkafka takes no more
+        "settings.retries": (0, MOST_RETRIES),
+        "settings.max_in_flight": (1, 1_000_000),
+        "settings.buffer_memory": (2**20, (2**31 - 1) * 1024),  # librdkafka counts it in KiB
+        "settings.delivery_timeout_ms": (1, 900_000),
         "kafka.partitions": (1, 10_000),  # their offsets travel in one message of 512 KiB
         "kafka.replication_factor": (1, 32_767),
     },
@@ -106,7 +110,39 @@ SPEC: Final = SystemSpec(
             role="publisher",
             key="batch_bytes",
             fold="common",
-        )
+        ),
+        ReportColumn(
+            "records_per_batch",
+            MESSAGES,
+            "messages in a batch as achieved, the mean; of several publishers the mean of theirs",
+            role="publisher",
+            key="records_per_batch",
+            fold="mean",
+        ),
+        ReportColumn(
+            "records_per_request",
+            MESSAGES,
+            "messages in a produce request as achieved, likewise",
+            role="publisher",
+            key="records_per_request",
+            fold="mean",
+        ),
+        ReportColumn(
+            "wire_bytes",
+            "bytes",
+            "bytes that the publishers sent to brokers, compressed and with what Kafka adds",
+            role="publisher",
+            key="wire_bytes",
+        ),
+        ReportColumn(
+            "compression_ratio",
+            "",
+            "bytes of the messages over `wire_bytes`; below 1 where nothing is compressed. Mean of the publishers",
+            role="publisher",
+            key="compression_ratio",
+            fold="mean",
+            axis="compression ratio",
+        ),
     ],
     elsewhere=(bootstrap_flag,),
     commands=(kafka_batch, kafka_fixed, kafka_rate, broker, kafka_clean),
