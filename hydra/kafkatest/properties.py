@@ -14,6 +14,7 @@ from hydra.model import Role
 
 JAVA_NAMES: Final = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "fetch.message.max.bytes": "max.partition.fetch.bytes",
     "max.request.size": "message.max.bytes",
     "send.buffer.bytes": "socket.send.buffer.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
@@ -21,7 +22,7 @@ JAVA_NAMES: Final = {
     "ssl.keystore.key": "ssl.key.pem",
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
 }
-"""The Java client's names where librdkafka has another one for the same thing."""
+"""The Java client's names where librdkafka has another one for the same thing, and other names of librdkafka's."""
 
 _SETTING: Final = "it is a setting of the step: use --set"
 _OWN: Final = "Hydra sets it, its figures depend on it"
@@ -37,14 +38,14 @@ CONTROLLED: Final = {
     "compression.type": f"{_SETTING} settings.compression=…",
     "compression.codec": f"{_SETTING} settings.compression=…",
     "client.id": _OWN,
-    "group.id": f"{_OWN}: every subscriber gets every message",
-    "group.instance.id": f"{_OWN}: every subscriber gets every message",
-    "group.protocol": f"{_OWN}: every subscriber gets every message",
-    "partition.assignment.strategy": f"{_OWN}: every subscriber has all partitions",
+    "group.id": f"{_SETTING} settings.group=…",
+    "group.instance.id": f"{_OWN}: a member that died is another one when it comes back",
+    "group.protocol": f"{_OWN}: the members of a group are told alike in every client",
+    "partition.assignment.strategy": f"{_OWN}: range, in every client",
     "auto.offset.reset": f"{_OWN}: subscribers start at the offset they are told",
-    "enable.auto.commit": f"{_OWN}: nothing is committed",
-    "auto.commit.enable": f"{_OWN}: nothing is committed",
-    "enable.auto.offset.store": f"{_OWN}: nothing is committed",
+    "enable.auto.commit": f"{_OWN}: a group commits what has been counted",
+    "auto.commit.enable": f"{_OWN}: a group commits what has been counted",
+    "enable.auto.offset.store": f"{_OWN}: a group commits what has been counted",
     "enable.partition.eof": _OWN,
     "enable.idempotence": _OWN,
     "enable.gapless.guarantee": _OWN,
@@ -137,7 +138,9 @@ _PYTHON_CONSUMER: Final[dict[str, _Translation]] = {
     "fetch.max.bytes": ("fetch_max_bytes", _number),
     "fetch.wait.max.ms": ("fetch_max_wait_ms", _number),
     "max.partition.fetch.bytes": ("max_partition_fetch_bytes", _number),
-    "fetch.message.max.bytes": ("max_partition_fetch_bytes", _number),
+    "session.timeout.ms": ("session_timeout_ms", _number),
+    "heartbeat.interval.ms": ("heartbeat_interval_ms", _number),
+    "max.poll.interval.ms": ("max_poll_interval_ms", _number),
 }
 _PYTHON_ALL: Final = {**_PYTHON_BOTH, **_PYTHON_PRODUCER, **_PYTHON_CONSUMER}
 
