@@ -16,6 +16,7 @@ from hydra.model import Role
 
 JAVA_NAMES: Final = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "fetch.message.max.bytes": "max.partition.fetch.bytes",
     "max.request.size": "message.max.bytes",
     "send.buffer.bytes": "socket.send.buffer.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
@@ -24,7 +25,7 @@ JAVA_NAMES: Final = {
     "ssl.keystore.key": "ssl.key.pem",
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
 }
-"""The Java client's names where librdkafka has another one for the same thing."""
+"""The Java client's names where librdkafka has another one for the same thing, and other names of librdkafka's."""
 
 _SETTING: Final = "it is a setting of the step: use --set"
 _OWN: Final = "Hydra sets it, its figures depend on it"
@@ -47,22 +48,15 @@ CONTROLLED: Final = {
     "queue.buffering.max.kbytes": f"{_SETTING} settings.buffer_memory=…",
     "delivery.timeout.ms": f"{_SETTING} settings.delivery_timeout_ms=…",
     "message.timeout.ms": f"{_SETTING} settings.delivery_timeout_ms=…",
-    "fetch.min.bytes": f"{_SETTING} settings.fetch_min_bytes=…",
-    "fetch.wait.max.ms": f"{_SETTING} settings.fetch_wait_max_ms=…",
-    "fetch.max.bytes": f"{_SETTING} settings.fetch_max_bytes=…",
-    "max.partition.fetch.bytes": f"{_SETTING} settings.max_partition_fetch_bytes=…",
-    "fetch.message.max.bytes": f"{_SETTING} settings.max_partition_fetch_bytes=…",
-    "check.crcs": f"{_SETTING} settings.check_crcs=…",
-    "session.timeout.ms": f"{_SETTING} settings.session_timeout_ms=…",
     "client.id": _OWN,
-    "group.id": f"{_OWN}: every subscriber gets every message",
-    "group.instance.id": f"{_OWN}: every subscriber gets every message",
-    "group.protocol": f"{_OWN}: every subscriber gets every message",
-    "partition.assignment.strategy": f"{_OWN}: every subscriber has all partitions",
+    "group.id": f"{_SETTING} settings.group=…",
+    "group.instance.id": f"{_OWN}: a member that died is another one when it comes back",
+    "group.protocol": f"{_OWN}: the members of a group are told alike in every client",
+    "partition.assignment.strategy": f"{_OWN}: range, in every client",
     "auto.offset.reset": f"{_OWN}: subscribers start at the offset they are told",
-    "enable.auto.commit": f"{_OWN}: nothing is committed",
-    "auto.commit.enable": f"{_OWN}: nothing is committed",
-    "enable.auto.offset.store": f"{_OWN}: nothing is committed",
+    "enable.auto.commit": f"{_OWN}: a group commits what has been counted",
+    "auto.commit.enable": f"{_OWN}: a group commits what has been counted",
+    "enable.auto.offset.store": f"{_OWN}: a group commits what has been counted",
     "enable.partition.eof": _OWN,
     "enable.gapless.guarantee": _OWN,
     "transactional.id": _OWN,
@@ -160,6 +154,14 @@ _PYTHON_PRODUCER: Final[dict[str, _Translation]] = {
 _PYTHON_CONSUMER: Final[dict[str, _Translation]] = {
     "client.rack": ("client_rack", str),
     "isolation.level": ("isolation_level", str),
+    "check.crcs": ("check_crcs", _boolean),
+    "fetch.min.bytes": ("fetch_min_bytes", _number),
+    "fetch.max.bytes": ("fetch_max_bytes", _number),
+    "fetch.wait.max.ms": ("fetch_max_wait_ms", _number),
+    "max.partition.fetch.bytes": ("max_partition_fetch_bytes", _number),
+    "session.timeout.ms": ("session_timeout_ms", _number),
+    "heartbeat.interval.ms": ("heartbeat_interval_ms", _number),
+    "max.poll.interval.ms": ("max_poll_interval_ms", _number),
 }
 _PYTHON_ALL: Final = {**_PYTHON_BOTH, **_PYTHON_PRODUCER, **_PYTHON_CONSUMER}
 

@@ -73,7 +73,7 @@ class KafkaSettings:
             raise ValueError(f"linger_ms must be 0 to 900000, not {self.linger_ms}")
         if self.batch_bytes is not None and not 1 <= self.batch_bytes <= 2**31 - 1:
             raise ValueError(f"batch_bytes must be 1 to 2147483647, not {self.batch_bytes}")
-        if self.delivery_timeout_ms <= self.linger_ms:
+        if self.delivery_timeout_ms < self.linger_ms + 1:
             raise ValueError(
                 f"delivery_timeout_ms must be above linger_ms ({self.linger_ms:g}), not {self.delivery_timeout_ms}"
             )
@@ -99,12 +99,15 @@ class KafkaSpec:
 
     ``properties`` are librdkafka/Java client property names and may hold secrets: they travel under CURVE only and
     are never stored. ``topic`` are settings of the run's topic, ``broker`` of brokers of our own, by Kafka's names.
+    ``exact_group``: the setting ``group`` is the whole id of the group on the cluster; otherwise the name of the run's
+    topic stands before it.
     """
 
     bootstrap: str = ""
     partitions: int = 1
     replication_factor: int = 1
     properties: Mapping[str, str] = field(default_factory=dict)
+    exact_group: bool = False
     topic: Mapping[str, str] = field(default_factory=dict)
     broker: Mapping[str, str] = field(default_factory=dict)
 
@@ -119,3 +122,10 @@ def spec_of(scenario: Scenario) -> KafkaSpec:
     """The table [kafka] of a scenario."""
     spec: KafkaSpec = scenario.tables.get(TABLE, KafkaSpec())
     return spec
+
+
+def groups_of(scenario: Scenario) -> frozenset[str]:
+    """The names of all consumer groups of its steps."""
+    steps = [scenario.settings.system.get("group"), *scenario.sweep.vary.get("group", ())]
+    points = [point.settings.get("group") for point in scenario.sweep.points]
+    return frozenset(str(name) for name in (*steps, *points) if name)

@@ -85,6 +85,11 @@ SPEC: Final = SystemSpec(
         "settings.max_in_flight": (1, 1_000_000),
         "settings.buffer_memory": (2**20, (2**31 - 1) * 1024),  # librdkafka counts it in KiB
         "settings.delivery_timeout_ms": (1, 900_000),
+        "settings.fetch_min_bytes": (1, 100_000_000),
+        "settings.fetch_wait_max_ms": (0, 300_000),
+        "settings.fetch_max_bytes": (1000, 2_147_483_135),  # librdkafka takes no others
+        "settings.max_partition_fetch_bytes": (1, 1_000_000_000),
+        "settings.session_timeout_ms": (100, 1_800_000),  # Kafka's brokers take 6000 and more unless they are told
         "kafka.partitions": (1, 10_000),  # their offsets travel in one message of 512 KiB
         "kafka.replication_factor": (1, 32_767),
     },
@@ -143,6 +148,22 @@ SPEC: Final = SystemSpec(
             fold="mean",
             axis="compression ratio",
         ),
+        ReportColumn(
+            "rebalances",
+            "",
+            "how often a member of the group got its partitions anew, joining included: the member with the most",
+            role="subscriber",
+            key="rebalances",
+            fold="max",
+        ),
+        ReportColumn(
+            "rebalance_ms",
+            "ms",
+            "how long it had none meanwhile: the member with the longest, see [kafka.md](kafka.md#consumer-groups)",
+            role="subscriber",
+            key="rebalance_ms",
+            fold="max",
+        ),
     ],
     elsewhere=(bootstrap_flag,),
     commands=(kafka_batch, kafka_fixed, kafka_rate, broker, kafka_clean),
@@ -154,6 +175,8 @@ SPEC: Final = SystemSpec(
     servers_of=lambda scenario: 0 if spec_of(scenario).bootstrap else scenario.server.count,
     copies_of=lambda scenario: spec_of(scenario).replication_factor,
     burst=_burst,
+    group=lambda settings: KafkaSettings.of(settings).group,
+    stored=lambda settings: KafkaSettings.of(settings).read == "stored",
     check=_check,
     make=_make,
 )

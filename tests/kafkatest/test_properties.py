@@ -58,10 +58,10 @@ def test_a_file_that_is_none_is_refused_without_a_value(tmp_path: Path, content:
         ("sasl.pasword=geheim", "did you mean 'sasl.password'"),
         ("bootstrap.servers=geheim", "use --bootstrap"),
         ("acks=geheim", "settings.acks"),
-        ("group.id=geheim", "every subscriber"),
+        ("group.id=geheim", "settings.group"),
+        ("fetch.message.max.bytes.x=geheim", "no Kafka property"),
         ("max.request.size.x=geheim", "no Kafka property"),
         ("buffer.memory=geheim", "settings.buffer_memory"),
-        ("fetch.max.wait.ms=geheim", "settings.fetch_wait_max_ms"),
         ("enable.idempotence=geheim", "settings.idempotence"),
     ],
 )
