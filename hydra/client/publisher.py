@@ -223,7 +223,7 @@ class _Sending:
         """Sends at most one chunk; seconds until there is more to do, 0 for at once."""
         now_ns = self.clock.now_ns()
         pacer = self._pacer
-        self._transport.poll()
+        again_s = self._transport.poll()
         if now_ns >= self._next_memory_ns:
             self._look_at_memory(now_ns)
         if self.finished or pacer.done(now_ns):
@@ -233,7 +233,8 @@ class _Sending:
         if not count:
             next_ns = pacer.next_due_ns
             wait_ns = (pacer.start_ns if next_ns is None else next_ns) - now_ns
-            return max(wait_ns, 0) / 1e9
+            wait_s = max(wait_ns, 0) / 1e9
+            return wait_s if again_s is None else min(wait_s, again_s)
         messages = self._refused
         if not messages:
             times = pacer.times(count, now_ns)

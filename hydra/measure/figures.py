@@ -270,6 +270,8 @@ def _reported(o: Observation, column: ReportColumn) -> Figure:
     said: list[Any] = [value for r in reports.values() if (value := (r.system or {}).get(column.key)) is not None]
     if not said:
         return None
+    if column.fold == "mean":
+        return float(sum(said)) / len(said)
     folded: Figure = sum(said) if column.fold == "sum" else max(said)
     return None if column.fold == "common" and min(said) != folded else folded
 

@@ -78,7 +78,8 @@ class NatsSystem:
             NatsProgram().prepare()
 
     def _needs_streams(self) -> bool:
-        return NatsSettings.of(self._scenario.settings).mode == "jetstream" or "mode" in self._scenario.sweep.vary
+        modes = (NatsSettings.of(self._scenario.settings).mode, *self._scenario.values_of("mode"))
+        return "jetstream" in modes
 
     def open(self, run: str, folder: Path, wait: Waiting, servers: Servers | None = None) -> None:
         """Starts the servers or reaches the user's. Streams are made when a step asks for one.
