@@ -19,7 +19,8 @@ inline constexpr std::int64_t kGraceNs = 5'000'000;
 class Pacer {
   public:
     // No rate means "max", which has no due times. A bursty schedule has the messages of each second, counted
-    // from the start, due at its beginning. `messages` are the most of all; none: as many as the window takes.
+    // from the start, due at its beginning. `messages` are the most of all; none: as many as the window
+    // takes.
     Pacer(std::optional<double> rate, std::int64_t start_ns, std::int64_t stop_ns, std::uint64_t burst,
           Pacing pacing = Pacing::smooth, std::optional<std::uint64_t> messages = std::nullopt);
 

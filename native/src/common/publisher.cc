@@ -98,7 +98,8 @@ std::int64_t Publisher::work(std::int64_t now_ns) {
     if (end_markers_.due(now_ns)) {
         signal(kSequenceLimit | command_->epoch);
     }
-    return std::min({errors_.next_ns(), done_.next_ns(), probes_.next_ns(), end_markers_.next_ns(), now_ns + kIdleNs});
+    return std::min(
+        {errors_.next_ns(), done_.next_ns(), probes_.next_ns(), end_markers_.next_ns(), now_ns + kIdleNs});
 }
 
 // A probe or an end marker, by its sequence.

@@ -39,8 +39,8 @@ class Sending {
     // Why the step ended before its time, or "".
     [[nodiscard]] const std::string& stopped_early() const { return stopped_early_; }
     [[nodiscard]] std::uint64_t sent() const { return pacer_.sent(); }
-    // The step's clock, when all messages of a step that has a number of them were sent and answered; 0 before
-    // that.
+    // The step's clock, when all messages of a step that has a number of them were sent and answered; 0
+    // before that.
     [[nodiscard]] std::int64_t completed_ns() const { return completed_ns_; }
 
   private:
