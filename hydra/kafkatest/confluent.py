@@ -136,6 +136,9 @@ class Publisher:
             self._producer.poll(0)
             self._account()
 
+    def framed_bytes(self, message_size: int) -> int | None:
+        """See transport.py. Records share a batch."""
+
     def flush(self, timeout_s: float) -> bool:
         """See transport.py."""
         producer, deadline = self._opened(), time.monotonic() + timeout_s

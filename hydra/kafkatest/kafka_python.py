@@ -167,6 +167,9 @@ class Publisher:
         """See transport.py."""
         self._account()
 
+    def framed_bytes(self, message_size: int) -> int | None:
+        """See transport.py. Records share a batch."""
+
     def flush(self, timeout_s: float) -> bool:
         """See transport.py."""
         producer, deadline = self._opened(), time.monotonic() + timeout_s
