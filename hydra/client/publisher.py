@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Final
+from typing import Any, Final
 
 from hydra.client.loop import serve
 from hydra.client.pacing import Pacer
@@ -15,7 +15,7 @@ from hydra.client.transport import Delivery, PublisherTransport
 from hydra.client.usage import UsageMeter, resident_bytes
 from hydra.control.bounded import join_beyond
 from hydra.control.client import ControlClient
-from hydra.model import PublisherReport
+from hydra.model import HEADER_BYTES, PublisherReport
 from hydra.wire.checks import MAX_UNACKNOWLEDGED_RANGES
 from hydra.wire.clock import StepClock
 from hydra.wire.header import SEQUENCE_LIMIT, pack, pack_batch
@@ -135,6 +135,7 @@ class Publisher:
             self._command = self._step = self._report = None
             self._probes = self._end_markers = self._errors = self._done = None
             try:
+                self._payload = PayloadBlock(command.settings, command.payload_share)
                 self._endpoint = self._transport.configure(command)
             except (OSError, ValueError) as e:
                 self._control.send(Error(ids=[self._id], seq=1, epoch=command.epoch, message=str(e)[:4000]))
@@ -155,7 +156,7 @@ class Publisher:
             return
         if self._step is None:
             self._probes = None
-            self._step = _Sending(self._id, self._command, command, self._transport)
+            self._step = _Sending(self._id, self._command, command, self._transport, self._payload)
         self._control.acknowledge(command.epoch, "start")
 
     def _stop(self, command: Stop) -> None:
@@ -180,7 +181,9 @@ def _until(repeats: Repeats) -> float:
 class _Sending:
     """One step of a publisher."""
 
-    def __init__(self, client: int, command: Configure, start: Start, transport: PublisherTransport) -> None:
+    def __init__(
+        self, client: int, command: Configure, start: Start, transport: PublisherTransport, payload: PayloadBlock
+    ) -> None:
         self.epoch = command.epoch
         self.clock = StepClock(start)
         self.finished = False
@@ -188,8 +191,7 @@ class _Sending:
         self.completed_ns = 0
         """When all messages of a step that has a number of them were sent and answered; 0 before that."""
         self._id = client
-        self._size = command.settings.message_size
-        self._payload = PayloadBlock(command.settings.payload, self._size)
+        self._payload = payload
         self._transport = transport
         settings = command.settings
         self._pacer = Pacer(settings.rate, start.start_at_ns, start.stop_at_ns, command.burst, settings.messages)
@@ -238,7 +240,7 @@ class _Sending:
         messages = self._refused
         if not messages:
             times = pacer.times(count, now_ns)
-            messages = pack_batch(self.epoch, self._id, pacer.sent, times, self._payload.next(count))
+            messages = pack_batch(self.epoch, self._id, pacer.sent, times, self._payload.of(pacer.sent, count))
         if self._paced:
             self._lag.record_us(pacer.lag_ns(now_ns) // 1000)
         accepted = self._transport.send(messages, pacer.sent)
@@ -298,13 +300,20 @@ class _Sending:
             failed=delivery.failed,
             first_ns=self._first_ns,
             last_ns=self._end_ns(delivery),
-            bytes=sent * self._size,
+            bytes=self._payload.total_bytes(sent),
             lag=self._lag.histogram(),
             usage=self._usage.read(),
             unacknowledged=unacknowledged,
             blocked_ns=self._blocked_ns,
             stopped_early=self.stopped_early,
             unacknowledged_joined=joined,
-            system=self._transport.report_system(),
+            system=self._system(sent),
             clock=self.clock.own,
         )
+
+    def _system(self, sent: int) -> dict[str, Any] | None:
+        """What the transport reports, and what the messages took of a connection where their sizes tell that."""
+        told = self._transport.report_system()
+        if self._transport.framed_bytes(HEADER_BYTES) is None:
+            return told
+        return {**(told or {}), "wire_bytes": self._payload.total_bytes(sent, self._transport.framed_bytes)}

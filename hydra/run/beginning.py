@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -20,6 +21,7 @@ from hydra.run.phases import Phases
 from hydra.run.settling import settled
 from hydra.system import System, SystemSpec
 from hydra.wire.clock import boot_id, wall_offset_ns
+from hydra.wire.compression import compression
 from hydra.wire.messages import Configure, Ping, PublisherEndpoint, Start
 
 _SAMPLED: Final = 100
@@ -152,13 +154,15 @@ class Beginner:
         proofs = {c: self._proof(c, plan.settings) for c in subscribers}
         unproven = {c for c, proof in proofs.items() if self._proven.get(c) != proof}
         publishers = deployment.publishers
+        shared = self._shared(plan.settings)
         command = Configure(
             epoch=self.epoch,
-            settings=self._shared(plan.settings),
+            settings=shared,
             publishers=[],
             probe=bool(unproven),
             progress_s=self._often_s(),
             group=self._spec.group(plan.settings),
+            payload_share=compression(shared).share if shared.payload == "json" else 0,
             system=told,
         )
         timeout_s = self._ready_timeout_s
@@ -299,7 +303,9 @@ class Beginner:
     def _shared(self, settings: Settings) -> SharedSettings:
         """What clients of every system are told."""
         burst = self._spec.burst(settings.system) if settings.burst is None else settings.burst
-        return replace(shared_of(settings), burst=burst)
+        # Of a path that is relative, only this process knows to which folder.
+        file = str(Path(settings.payload_file).absolute()) if settings.payload_file else ""
+        return replace(shared_of(settings), burst=burst, payload_file=file)
 
 
 def cohort_settings(plan: StepPlan) -> Settings:

@@ -77,6 +77,9 @@ class Publisher:
 
     def poll(self) -> None: ...
 
+    def framed_bytes(self, message_size: int) -> int | None:
+        return None
+
     def flush(self, timeout_s: float) -> bool:
         return True
 

@@ -125,6 +125,7 @@ void Publisher::obey(const Configure& command) {
         step_.reset();
         report_.reset();
         try {
+            payload_.set(command, transport_.payload_bytes());
             endpoint_ = transport_.configure(command);
         } catch (const TransportError& e) {
             channel_.complain(channel_.ids(), command.epoch, e.what());
@@ -151,8 +152,8 @@ void Publisher::obey(const Start& command) {
     }
     if (step_ == nullptr) {
         probes_ = Repeats();
-        step_ = std::make_unique<Sending>(channel_.ids().front(), *command_, command, transport_, pacing_,
-                                          memory_);
+        step_ = std::make_unique<Sending>(channel_.ids().front(), *command_, command, transport_, payload_,
+                                          pacing_, memory_);
     }
     channel_.acknowledge(channel_.ids(), command.epoch, "start");
 }

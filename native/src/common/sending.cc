@@ -1,6 +1,7 @@
 #include "common/sending.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "common/clock.h"
 
@@ -26,11 +27,11 @@ std::uint64_t chunk_limit(const Settings& settings) {
 }  // namespace
 
 Sending::Sending(Id publisher, const Configure& command, const Start& start, PublisherTransport& transport,
-                 Pacing pacing, MemoryLimit& memory)
+                 PayloadBlock& payload, Pacing pacing, MemoryLimit& memory)
     : publisher_(publisher),
       epoch_(command.epoch),
-      message_size_(command.settings.message_size),
       transport_(transport),
+      payload_(payload),
       memory_(memory),
       clock_(start),
       pacer_(command.settings.rate, start.start_at_ns, start.stop_at_ns, chunk_limit(command.settings),
@@ -87,8 +88,7 @@ void Sending::send_chunk(std::uint64_t count, std::int64_t now_ns) {
     if (pacer_.paced()) {
         lag_.record_us(pacer_.lag_ns(now_ns) / 1000);
     }
-    const std::size_t accepted =
-        transport_.send({epoch_, publisher_, pacer_.sent(), message_size_, refused_});
+    const std::size_t accepted = transport_.send({epoch_, publisher_, pacer_.sent(), refused_, payload_});
     const std::int64_t after_ns = step_ns(monotonic_ns());
     refused_ = refused_.subspan(accepted);
     if (!refused_.empty()) {
@@ -136,6 +136,18 @@ bool join_beyond(std::vector<Range>& ranges, std::size_t most) {
     return true;
 }
 
+// What the transport reports, and what the messages took of a connection where their sizes tell that.
+SystemObject Sending::report_system() const {
+    const SystemObject told = transport_.report_system();
+    if (!transport_.framed_bytes(kHeaderBytes)) {
+        return told;
+    }
+    nlohmann::json object = told ? told.json() : nlohmann::json::object();
+    object["wire_bytes"] = payload_.total_bytes(
+        pacer_.sent(), [this](std::uint64_t size) { return transport_.framed_bytes(size).value_or(0); });
+    return SystemObject(object);
+}
+
 PublisherReport Sending::report() {
     transport_.flush(kFlushAtMostS);
     PublisherReport it;
@@ -149,12 +161,12 @@ PublisherReport Sending::report() {
         it.unacknowledged_joined = join_beyond(it.unacknowledged, kMaxUnacknowledgedRanges);
         it.last_ns = end_ns(delivery->last_ack_ns);
     }
-    it.bytes = it.sent * message_size_;
+    it.bytes = payload_.total_bytes(it.sent);
     it.lag = lag_.histogram();
     it.usage = usage_.read();
     it.blocked_ns = blocked_ns_;
     it.stopped_early = stopped_early_;
-    it.system = transport_.report_system();
+    it.system = report_system();
     it.clock = clock_.own();
     return it;
 }

@@ -21,7 +21,7 @@ namespace hydra {
 class Sending {
   public:
     Sending(Id publisher, const Configure& command, const Start& start, PublisherTransport& transport,
-            Pacing pacing, MemoryLimit& memory);
+            PayloadBlock& payload, Pacing pacing, MemoryLimit& memory);
 
     // Sends at most one chunk; until when nothing is due (CLOCK_MONOTONIC), 0 if there is more at once.
     std::int64_t work(std::int64_t now_ns);
@@ -48,14 +48,15 @@ class Sending {
         return monotonic + clock_.offset_ns();
     }
     bool exhausted(std::int64_t now_ns);
+    [[nodiscard]] SystemObject report_system() const;
     void send_chunk(std::uint64_t count, std::int64_t now_ns);
     [[nodiscard]] bool answers_awaited(std::int64_t now_ns);
     [[nodiscard]] std::int64_t end_ns(std::int64_t last_ack_ns) const;
 
     Id publisher_;
     std::uint32_t epoch_;
-    std::uint64_t message_size_;
     PublisherTransport& transport_;
+    PayloadBlock& payload_;
     MemoryLimit& memory_;
     StepClock clock_;
     Pacer pacer_;

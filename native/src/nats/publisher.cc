@@ -11,8 +11,6 @@ namespace hydra {
 namespace {
 
 constexpr std::int64_t kAnswerMs = 5'000;
-// NATS compresses nothing: any random bytes do.
-constexpr std::uint64_t kRandomBytes = 64 * 1024;
 constexpr std::int64_t kFullWaitNs = 5 * kMillisecondNs;
 
 // libnats does not tell when its last answer has been handed over, so what takes them stays as long as the
@@ -61,7 +59,6 @@ std::string NatsPublisher::configure(const Configure& command) {
     }
     connection_.begin_step();
     answers_->begin(command.epoch);
-    payload_.set(command.settings.payload, command.settings.message_size, 1, kRandomBytes);
     step_ = std::move(step);
     return "";
 }
@@ -92,11 +89,12 @@ std::size_t NatsPublisher::send(const Chunk& chunk) {
         answers_->wait(kFullWaitNs);
         return 0;
     }
+    PayloadBlock::Rooms rooms = chunk.rooms();
     std::size_t accepted = 0;
     for (; accepted < room; ++accepted) {
-        char* const message = payload_.next(1);
-        write_header(message, chunk.header(accepted));
-        if (!publish(message, chunk.message_size, answered())) {
+        const std::span<char> message = rooms.next();
+        write_header(message.data(), chunk.header(accepted));
+        if (!publish(message.data(), message.size(), answered())) {
             break;
         }
     }
@@ -115,6 +113,16 @@ bool NatsPublisher::publish(const char* message, std::uint64_t size, bool answer
     }
     nats_check(status, std::string("NATS refuses a message for ") + subject);
     return true;
+}
+
+// `PUB SUBJECT SIZE`, the message, and the two ends of lines; the reply subjects of the library's answers are
+// its own business.
+std::optional<std::uint64_t> NatsPublisher::framed_bytes(std::uint64_t message_size) const {
+    if (!step_ || answered()) {
+        return std::nullopt;
+    }
+    const std::string line = "PUB " + step_->subject + " " + std::to_string(message_size) + "\r\n\r\n";
+    return line.size() + message_size;
 }
 
 bool NatsPublisher::flush(double timeout_s) {
