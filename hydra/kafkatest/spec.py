@@ -12,6 +12,7 @@ from hydra.kafkatest.commands import bootstrap_flag, broker, kafka_batch, kafka_
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
 from hydra.kafkatest.properties import is_secret, secret_values
 from hydra.kafkatest.settings import TABLE, KafkaSettings, KafkaSpec, spec_of
+from hydra.kafkatest.tool_limits import TOOLS, refusals
 from hydra.model import Demand, Figure, Scenario, ServerSpec, value_of
 from hydra.system import Reference, Refusal, System, SystemSpec
 
@@ -47,6 +48,8 @@ def _check(scenario: Scenario) -> Iterator[Refusal]:
             "acks 0 with several publishers: nobody can tell whose messages the broker took",
             "use one publisher, or acks 1",
         )
+    if scenario.client in TOOLS:
+        yield from refusals(scenario)
     if not spec.bootstrap and spec.replication_factor > servers.count:
         yield (
             (TABLE, "replication_factor"),
@@ -86,6 +89,7 @@ SPEC: Final = SystemSpec(
     },
     tables={TABLE: KafkaSpec},
     implementations=IMPLEMENTATIONS,
+    tools=TOOLS,
     servers=BROKER,
     server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=1536.0, ports=2)),
     aliases={"broker": "server"},
