@@ -22,6 +22,7 @@ from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
 from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.properties import is_secret, secret_values
 from hydra.kafkatest.settings import MOST_RETRIES, TABLE, KafkaSettings, KafkaSpec, spec_of
+from hydra.kafkatest.tool_limits import TOOLS, refusals
 from hydra.model import Demand, Figure, Scenario, ServerSpec, value_of
 from hydra.system import Reference, Refusal, System, SystemSpec
 
@@ -57,6 +58,8 @@ def _check(scenario: Scenario) -> Iterator[Refusal]:
             "acks 0 with several publishers: nobody can tell whose messages the broker took",
             "use one publisher, or acks 1",
         )
+    if scenario.client in TOOLS:
+        yield from refusals(scenario)
     if not spec.bootstrap and spec.replication_factor > servers.count:
         yield (
             (TABLE, "replication_factor"),
@@ -105,6 +108,7 @@ SPEC: Final = SystemSpec(
     },
     tables={TABLE: KafkaSpec},
     implementations=IMPLEMENTATIONS,
+    tools=TOOLS,
     servers=BROKER,
     has_log=True,
     server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=1536.0, ports=2)),

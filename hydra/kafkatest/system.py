@@ -16,11 +16,13 @@ from hydra.kafkatest.cluster import KafkaCluster
 from hydra.kafkatest.folders import state_folder, stored_bytes
 from hydra.kafkatest.groups import group_id
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
+from hydra.kafkatest.java_properties import java_config
 from hydra.kafkatest.leftovers import clean
 from hydra.kafkatest.program import KIND
 from hydra.kafkatest.properties import kafka_python_config
 from hydra.kafkatest.records import FOLDER, Record, Records
 from hydra.kafkatest.settings import KafkaSettings, groups_of, spec_of
+from hydra.kafkatest.tool_limits import IMPLEMENTATION
 from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, topic_part
 from hydra.kafkatest.watch import Watch
 from hydra.model import Role, Scenario, Settings
@@ -33,9 +35,17 @@ from hydra.wire.program import kind_of
 _KEPT_MS: Final = 3_600_000
 """For how long brokers of our own keep messages at least, beside two steps."""
 CLEAN: Final = "hydra kafka-clean --bootstrap … removes it"
-_MODULES: Final = {"kafka-python": "hydra.kafkatest.kafka_python", "confluent-kafka": "hydra.kafkatest.confluent"}
+_MODULES: Final = {
+    "kafka-python": "hydra.kafkatest.kafka_python",
+    "confluent-kafka": "hydra.kafkatest.confluent",
+    IMPLEMENTATION: "hydra.kafkatest.tool",
+}
 _CONFLUENT: Final = ("confluent-kafka", "typing-extensions")
-LIBRARIES: Final = {"confluent-kafka": _CONFLUENT, "kafka-python": ("kafka-python", "crc32c", *_CONFLUENT)}
+LIBRARIES: Final = {
+    "confluent-kafka": _CONFLUENT,
+    "kafka-python": ("kafka-python", "crc32c", *_CONFLUENT),
+    IMPLEMENTATION: _CONFLUENT,
+}
 """What the clients in Python import beside what all do; a test runs them with these alone."""
 
 
@@ -75,9 +85,11 @@ class KafkaSystem:
         """
         properties = self._spec.properties
         check_values(properties)
-        if self._scenario.client == "kafka-python":
-            for role in get_args(Role):
+        for role in get_args(Role):
+            if self._scenario.client == "kafka-python":
                 kafka_python_config(properties, role)
+            elif self._scenario.client == IMPLEMENTATION:
+                java_config(properties, role)
         self.program("subscriber")
         if self._spec.bootstrap:
             with contextlib.closing(Topics(self._spec.bootstrap, properties, "")) as topics:
@@ -85,7 +97,8 @@ class KafkaSystem:
                 if self._spec.exact_group:
                     for group in groups_of(self._scenario):
                         _known_and_free(topics, group)
-            return
+            if self._scenario.client != IMPLEMENTATION:
+                return
         if self._is_local:
             find_java()
         fetch()
@@ -151,15 +164,12 @@ class KafkaSystem:
         if self._scenario.client == "native":
             return Program(command("kafka", role, self._scenario.native), {})
         client = self._scenario.client
-        return Program.of_module(_MODULES[client], kind_of("kafka", role), libraries=LIBRARIES[client])
+        files = _kafka_itself() if client == IMPLEMENTATION else None
+        return Program.of_module(_MODULES[client], kind_of("kafka", role), files=files, libraries=LIBRARIES[client])
 
     def server(self) -> Program | None:
         """One Kafka, with its jars and settings."""
-        if not self._deploy:
-            return None
-        files = {f"conf/kafka/{path.name}": path for path in conf_folder().iterdir() if path.is_file()}
-        files |= {f"conf/kafka/{JARS}/{path.name}": path for path in fetch().folder.glob("*.jar")}
-        return Program.of_module("hydra.kafkatest.node", KIND, files=files)
+        return Program.of_module("hydra.kafkatest.node", KIND, files=_kafka_itself()) if self._deploy else None
 
     def cluster(self) -> ServerCluster | None:
         """One cluster of KRaft."""
@@ -312,6 +322,12 @@ def _known_and_free(topics: Topics, group: str) -> bool:
             "name another group, or wait until they are gone",
         )
     return known
+
+
+def _kafka_itself() -> dict[str, Path]:
+    """What an agent needs to run Kafka: its jars and settings."""
+    files = {f"conf/kafka/{path.name}": path for path in conf_folder().iterdir() if path.is_file()}
+    return files | {f"conf/kafka/{JARS}/{path.name}": path for path in fetch().folder.glob("*.jar")}
 
 
 def _by_text(offsets: Mapping[int, int]) -> dict[str, int]:

@@ -99,6 +99,8 @@ class SystemSpec:
         tables: further tables of its scenarios, by their name: frozen dataclasses whose fields have defaults.
         native: its further keys under [native], a frozen dataclass; None: it has none.
         implementations: footprint by name; the default first.
+        tools: those of the implementations that drive a program of the system's own, once in every step. Its messages
+            have no header: they are counted by the log, and whose they are and how long they took is not known.
         servers: footprint of a server that Hydra brings along; None: the system has none.
         server_spec: how many servers, where and with what, unless a scenario says so; None as above.
         aliases: other names of keys in scenarios and ``--set``: the dotted key by the dotted alias, both of one table.
@@ -138,6 +140,7 @@ class SystemSpec:
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     tables: Mapping[str, type] = field(default_factory=dict)
     native: type | None = None
+    tools: Sequence[str] = ()
     servers: ServerFootprint | None = None
     server_spec: ServerSpec | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
