@@ -11,6 +11,7 @@ from hydra.columns.column import MESSAGES, Column, ReportColumn
 from hydra.kafkatest.commands import bootstrap_flag, broker, kafka_batch, kafka_clean, kafka_fixed, kafka_rate
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
 from hydra.kafkatest.properties import is_secret, secret_values
+from hydra.kafkatest.refusals import refusals
 from hydra.kafkatest.settings import MOST_RETRIES, TABLE, KafkaSettings, KafkaSpec, spec_of
 from hydra.model import Demand, Figure, Scenario, ServerSpec, value_of
 from hydra.system import Reference, Refusal, System, SystemSpec
@@ -47,12 +48,7 @@ def _check(scenario: Scenario) -> Iterator[Refusal]:
             "acks 0 with several publishers: nobody can tell whose messages the broker took",
             "use one publisher, or acks 1",
         )
-    if not spec.bootstrap and spec.replication_factor > servers.count:
-        yield (
-            (TABLE, "replication_factor"),
-            f"{spec.replication_factor} replicas need as many brokers, and server.count is {servers.count}",
-            "raise server.count, or name a cluster of yours with --bootstrap",
-        )
+    yield from refusals(scenario)
 
 
 def _addresses(bootstrap: str) -> Iterator[Refusal]:
@@ -92,6 +88,8 @@ SPEC: Final = SystemSpec(
         "settings.session_timeout_ms": (100, 1_800_000),  # Kafka's brokers take 6000 and more unless they are told
         "kafka.partitions": (1, 10_000),  # their offsets travel in one message of 512 KiB
         "kafka.replication_factor": (1, 32_767),
+        "settings.partitions": (1, 10_000),
+        "settings.replication_factor": (1, 32_767),
     },
     tables={TABLE: KafkaSpec},
     implementations=IMPLEMENTATIONS,
