@@ -81,6 +81,8 @@ class KafkaSettings:
             _require(self.acks == "all", f"acks all, not {self.acks}")
             _require(self.max_in_flight <= 5, f"max_in_flight of at most 5, not {self.max_in_flight}")
             _require(self.retries != 0, "retries above 0")
+        if self.kill_broker_at is not None and not 0 < self.kill_broker_at < 1:
+            raise ValueError(f"kill_broker_at is a part of the window, above 0 and below 1, not {self.kill_broker_at}")
 
     @classmethod
     def of(cls, settings: Settings) -> KafkaSettings:

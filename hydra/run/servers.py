@@ -16,7 +16,7 @@ from hydra.errors import ServerError
 from hydra.events.clients import Launched
 from hydra.events.event import Note
 from hydra.events.runs import ServerExit, ServersAgain, ServersUp
-from hydra.model import Group, GroupEvent, Launch, Scenario, ServerSpec
+from hydra.model import Constraint, Group, GroupEvent, Launch, Scenario, ServerSpec
 from hydra.servers.background import Background
 from hydra.system import Program, ServerCluster
 from hydra.wire.messages import Join
@@ -26,6 +26,7 @@ FIRST_ID: Final = 2**31
 STARTS: Final = 4
 """How often the servers of a run are brought up in all."""
 _STOP_WITHIN_S: Final = 10.0
+_SPREAD: Final = Constraint("hostname", "GROUP_BY")
 _REMEDY: Final = "see the stderr of the servers' groups and server.log in their sandboxes"
 
 
@@ -35,12 +36,16 @@ def required(scenario: Scenario, *, is_local: bool) -> ServerSpec | None:
     Args:
         scenario: what is run.
         is_local: whether groups run on this machine. A single server is embedded then, which is quicker; and
-            agents that are one machine may declare the same ports, so that servers take any free ones.
+            agents that are one machine may declare the same ports, so that servers take any free ones; and how many
+            servers a host may have (``MAX_PER``) says nothing of them, so that servers are spread over them evenly.
     """
     count, spec = plugins.system(scenario.system).servers_of(scenario), scenario.server
     if not count or (is_local and count == 1):
         return None
-    return replace(spec, demand=replace(spec.demand, ports=0)) if is_local else spec
+    if not is_local:
+        return spec
+    constraints = tuple(_SPREAD if (c.field, c.operator) == ("hostname", "MAX_PER") else c for c in spec.constraints)
+    return replace(spec, constraints=constraints, demand=replace(spec.demand, ports=0))
 
 
 class DeployedServers:
