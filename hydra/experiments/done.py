@@ -12,7 +12,8 @@ from hydra.results.store import RunStore
 from hydra.sweep import Row
 from hydra.system import Done, Part
 
-_SHOWN: Final = ("agent", "messages", "bytes")
+BEGAN: Final = "began_ns"
+_SHOWN: Final = ("agent", "messages", "bytes", BEGAN)
 """What is told of every client beside the figures of its role."""
 
 
@@ -27,7 +28,7 @@ def done_of(part: Part, scenario: Scenario, store: RunStore) -> Done:
     results = store.results()
     rows = sweep_of(scenario).rows(results)
     steps = steps_of_rows(scenario, rows, results)
-    clients = [[client for result in of_row for client in store.clients(result.epoch)] for of_row in steps]
+    clients = [_clients(of_row, store) for of_row in steps]
     return Done(
         part,
         scenario,
@@ -35,6 +36,15 @@ def done_of(part: Part, scenario: Scenario, store: RunStore) -> Done:
         publishers=[[_figures(c) for c in of_row if c["role"] == "publisher"] for of_row in clients],
         subscribers=[[_figures(c) for c in of_row if c["role"] == "subscriber"] for of_row in clients],
     )
+
+
+def _clients(steps: Sequence[StepResult], store: RunStore) -> list[dict[str, Any]]:
+    """The clients of these steps, each with the time (ns since 1970) at which its data began."""
+    found = []
+    for step in steps:
+        start_ns, _ = store.window_ns(step.epoch)
+        found += [{**c, BEGAN: start_ns + (c["first_ns"] or 0)} for c in store.clients(step.epoch)]
+    return found
 
 
 def _figures(client: Mapping[str, Any]) -> dict[str, Figure]:

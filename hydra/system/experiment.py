@@ -56,7 +56,8 @@ class Done:
         scenario: what was run: with the user's flags.
         rows: its table.
         publishers: of each row, what each of its publishers did: figures by the names of ``PUBLISHER_FIGURES``.
-        subscribers: of each row, what each of its subscribers did, likewise. Both name the ``agent`` of each, too.
+        subscribers: of each row, what each of its subscribers did, likewise. Both tell the
+            ``agent`` of each, too, and ``began_ns``, when its data began (ns since 1970).
         servers: of each row, what each server did: figures by name (``System.server_counters`` as rates).
         reason: why it could not be run; "": it was.
     """

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from hydra.columns.column import TEXT, Column
 from hydra.columns.names import POINT, REASON, STATUS
+from hydra.kafkatest.familiar import CONSUMER_HEADER, consumer_line, producer_line
 from hydra.model import HEADER_BYTES, Figure, number
 from hydra.results.reference import parsed, text_of
 from hydra.system import Done
@@ -104,6 +105,17 @@ def together(clients: Sequence[Row]) -> dict[str, Figure]:
 
 def _at(of_rows: Sequence[Sequence[Row]], index: int) -> Sequence[Row]:
     return of_rows[index] if index < len(of_rows) else ()
+
+
+def familiar_lines(done: Sequence[Done]) -> list[str]:
+    """What Kafka's own tools would have printed of each producer and consumer, row by row below its name."""
+    lines = []
+    for name, _, producers, consumers in rows_of(done):
+        lines += [f"# {name}", *map(producer_line, producers)]
+        if consumers:
+            lines.append(CONSUMER_HEADER)
+        lines += [consumer_line(consumer, round(number(consumer.get("began_ns")) or 0)) for consumer in consumers]
+    return lines
 
 
 def not_measured(done: Sequence[Done]) -> list[str]:

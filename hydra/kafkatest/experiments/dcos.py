@@ -14,6 +14,7 @@ from hydra.kafkatest.experiments.common import (
     RECORDS_PER_SEC,
     Point,
     Row,
+    familiar_lines,
     mean,
     not_measured,
     published,
@@ -348,6 +349,7 @@ def _experiment(
         next_part=in_turn(parts),
         parts=parts,
         views=views,
+        lines=familiar_lines,
     )
 
 

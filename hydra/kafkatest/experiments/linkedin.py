@@ -16,6 +16,7 @@ from hydra.kafkatest.experiments.common import (
     RECORDS_PER_SEC,
     Point,
     Row,
+    familiar_lines,
     header_note,
     message_size,
     not_measured,
@@ -265,6 +266,7 @@ def _experiment(name: str, title: str, names: Sequence[str], takes_s: float) -> 
         next_part=in_turn(parts),
         parts=parts,
         views=partial(_views, names),
+        lines=familiar_lines,
         options=(STORED,) if _GROWING in names else (),
     )
 
