@@ -78,6 +78,18 @@ class ReportColumn(Column):
     fold: Literal["sum", "mean", "max", "common"] = "sum"
 
 
+def wire_bytes(frame: str) -> ReportColumn:
+    """The column of what messages took of their publishers' connections; ``frame`` says what there is around each."""
+    return ReportColumn(
+        "wire_bytes",
+        "bytes",
+        f"the messages that were sent, each with {frame}: computed from their sizes; without probes, and without what "
+        "TCP and IP add",
+        role="publisher",
+        key="wire_bytes",
+    )
+
+
 def of_repeats(column: Column) -> tuple[Column, ...]:
     """The columns that stand beside a repeated one, in their order."""
     count = Column(f"{column.name}{COUNT}", REPEATS, "of how many repeats the figure is, where these are not all")

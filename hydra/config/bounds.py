@@ -37,6 +37,7 @@ BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     "sweep.search.sndhwms": (0, _INT32),
     "settings.rate": _RATE,
     "settings.burst": (1, 1_000_000),
+    "settings.messages": (1, 1e15),
     "settings.receive_rate": _RATE,
     "settings.reconnect_rate": (0.001, 100),
     "server.count": (1, 1000),

@@ -189,9 +189,8 @@ class NatsSystem:
         return (self._address, astuple(replace(own, publish_acks=True, publish_window=1)))
 
     def log_end(self, settings: Settings) -> int | None:
-        """The messages that were ever put into the stream, where it acknowledges none."""
-        own = NatsSettings.of(settings)
-        if own.mode == "core" or own.publish_acks or not self._stream:
+        """The messages that were ever put into the stream; None without one."""
+        if NatsSettings.of(settings).mode == "core" or not self._stream:
             return None
         streams, stream = self._opened(), self._stream
         return self._ask(lambda: streams.last(stream))
@@ -207,6 +206,16 @@ class NatsSystem:
         except ServerError as e:
             self._mute = self.failure() or e.what
             raise StepError(self._mute) from e
+
+    def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None:
+        """Nothing happens on purpose."""
+
+    def after_step(self) -> None:
+        """Nothing was broken on purpose."""
+
+    def server_counters(self) -> dict[str, dict[str, float]]:
+        """Nobody tells."""
+        return {}
 
     def failure(self) -> str:
         """Servers that ended, or do not answer."""

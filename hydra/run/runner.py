@@ -41,6 +41,7 @@ from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
 from hydra.results.tables import write
 from hydra.run.deployment import Deployment
 from hydra.run.interrupts import leave_at_once_on_the_next
+from hydra.run.moment import Moment
 from hydra.run.progress import Observer
 from hydra.run.servers import DeployedServers, required
 from hydra.run.step import RawStep, Stepper
@@ -267,6 +268,10 @@ class _Steps:
             steady=search is not None,
             hosts={platform.node(): samples},
             last_words=raw.last_words,
+            reading_ns=raw.reading_ns,
+            log_growth=raw.log_growth,
+            log_acknowledges=self._spec.log_acknowledges(plan.settings),
+            servers=raw.servers,
         )
 
     def _require_room(self, plan: StepPlan) -> None:
@@ -307,7 +312,7 @@ class _Steps:
         settings = replace(plan.settings, rate=rate)
         warm_up = replace(plan, settings=settings, duration_s=self._scenario.warmup_s, cohort=Cohort())
         try:
-            raw = self._stepper.measure(warm_up, lambda *_: None)
+            raw = self._stepper.measure(warm_up, lambda _: None)
         except StepError as e:
             raise StepError(f"in the warm-up: {e}") from e
         self._deployment.evict(raw.silent)
@@ -320,9 +325,10 @@ class _Steps:
         samples: list[HostSample] = []
         offset_ns = wall_offset_ns()
 
-        def tick(elapsed_s: float, rate_pps: float) -> None:
-            samples.append(sampler.sample(time.monotonic_ns() + offset_ns))
-            self._observer.tick(elapsed_s, rate_pps)
+        def tick(moment: Moment) -> None:
+            if not moment.reading:
+                samples.append(sampler.sample(time.monotonic_ns() + offset_ns))
+            self._observer.tick(moment)
 
         return self._stepper.measure(plan, tick), samples
 
