@@ -39,7 +39,12 @@ class Pretended(Topics):
         return {0: 0}
 
     def create(
-        self, name: str, partitions: int = 1, replication_factor: int = 1, config: Mapping[str, str] | None = None
+        self,
+        name: str,
+        partitions: int = 1,
+        replication_factor: int = 1,
+        config: Mapping[str, str] | None = None,
+        placement: list[list[int]] | None = None,
     ) -> str:
         self.made = dict(config or {})
         return self.name(name)
