@@ -37,8 +37,8 @@ def shape_of(scenario: Scenario, settings: Settings) -> Shape:
     if asked.keep:
         config["retention.ms"] = config["retention.bytes"] = _FOR_EVER
     elif not spec.bootstrap:
-        longest_s = max([scenario.sweep.duration_s, *(p.duration_s or 0 for p in scenario.sweep.points)])
-        config["retention.ms"] = str(_KEPT_MS + round(2000 * (longest_s + (scenario.drain_max_s or 0))))
+        step_s = scenario.sweep.longest_s + (scenario.drain_max_s or 0)
+        config["retention.ms"] = str(_KEPT_MS + round(2000 * step_s))
     return Shape(
         partitions=asked.partitions or spec.partitions,
         replicas=asked.replication_factor or spec.replication_factor,

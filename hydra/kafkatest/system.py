@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
 
-from hydra.errors import DoesNotFitError, RunDirectoryError, ServerError, StepError
+from hydra.errors import DoesNotFitError, RunDirectoryError, ServerError, StepError, UsageError
 from hydra.events.warnings import HydraWarning, LeftBehind, LeftEarlier
 from hydra.kafkatest.accepted import check_values
 from hydra.kafkatest.broker import EmbeddedBroker
@@ -16,13 +16,14 @@ from hydra.kafkatest.cluster import KafkaCluster
 from hydra.kafkatest.data import DataTopic, Shape, first_settings, shape_of
 from hydra.kafkatest.faults import LEADERS_MOVE_WITHIN_S, Kill, broker_settings
 from hydra.kafkatest.folders import state_folder, stored_bytes
+from hydra.kafkatest.groups import group_id
 from hydra.kafkatest.heap import shortage
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.leftovers import clean
 from hydra.kafkatest.program import KIND
 from hydra.kafkatest.properties import kafka_python_config
 from hydra.kafkatest.records import FOLDER, Records
-from hydra.kafkatest.settings import KafkaSettings, spec_of
+from hydra.kafkatest.settings import KafkaSettings, groups_of, spec_of
 from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, topic_part
 from hydra.kafkatest.watch import Watch
 from hydra.limits.machine import read
@@ -63,6 +64,7 @@ class KafkaSystem:
         self._kill: Kill | None = None
         self._warnings: list[HydraWarning] = []
         self._topic = ""
+        self._groups: dict[str, bool] = {}
         self._bootstrap = ""
         self._run = ""
         self._folder = Path()
@@ -82,6 +84,9 @@ class KafkaSystem:
         if self._spec.bootstrap:
             with contextlib.closing(Topics(self._spec.bootstrap, properties, "")) as topics:
                 topics.reach()
+                if self._spec.exact_group:
+                    for group in groups_of(self._scenario):
+                        _known_and_free(topics, group)
             return
         if self._is_local:
             find_java()
@@ -188,6 +193,7 @@ class KafkaSystem:
             self._kill = Kill(at, data.topics, data.name, self._broker, self._broker.endpoints())
         return {
             **settings.system,
+            "group": self._group(settings),
             "bootstrap": self._bootstrap,
             "topic": self._topic,
             "offsets": _by_text(offsets),
@@ -204,19 +210,37 @@ class KafkaSystem:
         if self._kill is not None and self._kill.killed:
             self._mute = f"the Kafka broker at {self._kill.killed} was killed, as the scenario says"
 
+    def server_counters(self) -> dict[str, dict[str, float]]:
+        """Nobody tells."""
+        return {}
+
+    def _group(self, settings: Settings) -> str:
+        """The id of a step's group; one of the user's naming has to be free when the run first uses it."""
+        name, exact = KafkaSettings.of(settings).group, self._spec.exact_group
+        group = group_id(self._topic, name, exact=exact)
+        if group and group not in self._groups and self._data is not None:
+            try:
+                self._groups[group] = exact and _known_and_free(self._data.topics, group)
+            except UsageError as e:
+                raise ServerError(e.what, e.remedy) from None
+        return group
+
     def finish(self) -> dict[str, Any]:
         """The offset that the next message of each partition will get; errors as for ``configure``."""
-        if self._kill is not None and self._kill.due and not self._kill.killed:
-            raise StepError("no broker could be killed: nobody told in the window which one leads")
+        if self._kill is not None and not self._kill.killed:
+            why = "nobody told which one leads" if self._kill.due else "the window ended before its moment came"
+            raise StepError(f"no broker was killed: {why}")
         return {"end_offsets": _by_text(self._end_offsets())}
 
-    def proof(self, settings: Settings) -> Hashable:  # noqa: ARG002  # no subscriber has any
-        """The topic; all settings are producers'."""
-        return (self._bootstrap, self._topic)
+    def proof(self, settings: Settings) -> Hashable:
+        """The topic, the group, and what makes another consumer; all other settings are producers'."""
+        kafka = KafkaSettings.of(settings)
+        fetches = kafka.fetch_min_bytes, kafka.fetch_wait_max_ms, kafka.fetch_max_bytes, kafka.max_partition_fetch_bytes
+        return self._bootstrap, self._topic, kafka.group, kafka.session_timeout_ms, kafka.check_crcs, fetches
 
-    def log_end(self, settings: Settings) -> int | None:
-        """The messages that were ever put into the topic, with acks 0; errors as for ``configure``."""
-        return sum(self._end_offsets().values()) if settings.system["acks"] == "0" else None
+    def log_end(self, settings: Settings) -> int:  # noqa: ARG002  # whatever they are
+        """The messages that were ever put into the topic; errors as for ``configure``."""
+        return sum(self._end_offsets().values())
 
     def _end_offsets(self) -> dict[int, int]:
         killed = self._kill is not None and self._kill.killed
@@ -296,11 +320,28 @@ class KafkaSystem:
             watch.close()
         try:
             if data is not None and broker is None:
+                data.topics.remove_groups(group for group, known in self._groups.items() if not known)
                 self._warnings += [LeftBehind(topic, self._bootstrap, CLEAN) for topic in data.close()]
         finally:
             if broker is not None:
                 # The topic goes with the brokers' data.
                 broker.stop()
+
+
+def _known_and_free(topics: Topics, group: str) -> bool:
+    """Whether the cluster knows a consumer group already.
+
+    Raises:
+        UsageError: it has members.
+        ServerError: the cluster does not answer.
+    """
+    known, members = topics.group(group)
+    if members:
+        raise UsageError(
+            f"the consumer group {group} at {topics.bootstrap} is in use: {len(members)} members, one is {members[0]}",
+            "name another group, or wait until they are gone",
+        )
+    return known
 
 
 def _by_text(offsets: Mapping[int, int]) -> dict[str, int]:

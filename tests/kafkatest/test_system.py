@@ -124,6 +124,11 @@ def test_brokers_of_our_own_keep_two_steps_however_long_they_are(
         def failure(self) -> str:
             return ""
 
+        def endpoints(self) -> list[str]:
+            return ["h:1,h:2"]
+
+        def kill(self, address: str, when: str) -> None: ...
+
         def stop(self) -> None: ...
 
     system = KafkaSystem(load_scenario("kafka-fixed", settings), deploy=True)
