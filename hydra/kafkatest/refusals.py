@@ -11,24 +11,12 @@ from hydra.model import Figure, Scenario, value_of
 from hydra.system import Refusal
 
 _OURS: Final = frozenset(
-    [
-        "advertised.listeners",
-        "authorizer.class.name",
-        "broker.id",
-        "controller.listener.names",
-        "controller.quorum.bootstrap.servers",
-        "controller.quorum.voters",
-        "inter.broker.listener.name",
-        "listener.security.protocol.map",
-        "listeners",
-        "log.dir",
-        "log.dirs",
-        "metadata.log.dir",
-        "node.id",
-        "principal.builder.class",
-        "process.roles",
-        "super.users",
-    ]
+    {
+        *("advertised.listeners", "controller.listener.names", "inter.broker.listener.name", "listeners"),
+        *("broker.id", "controller.quorum.bootstrap.servers", "controller.quorum.voters", "node.id", "process.roles"),
+        *("log.dir", "log.dirs", "metadata.log.dir"),
+        *("authorizer.class.name", "principal.builder.class", "super.users"),
+    }
 )
 """Settings by which brokers find each other and their clients find them."""
 _OURS_BEGIN: Final = ("sasl.", "ssl.", "security.", "listener.", "early.start.")

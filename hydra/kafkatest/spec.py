@@ -25,7 +25,7 @@ from hydra.kafkatest.refusals import refusals
 from hydra.kafkatest.settings import MOST_RETRIES, TABLE, KafkaSettings, KafkaSpec, spec_of
 from hydra.kafkatest.tool_limits import TOOLS
 from hydra.kafkatest.tool_limits import refusals as tool_refusals
-from hydra.model import Demand, Figure, Scenario, ServerSpec, value_of
+from hydra.model import Demand, Figure, Scenario, ServerSpec, value_of, with_values
 from hydra.system import Reference, Refusal, System, SystemSpec
 
 _BATCH: Final = Reference("hydra_kafka_batch.csv", "kafka-batch", ("clients", "msg_batch"))
@@ -191,6 +191,7 @@ SPEC: Final = SystemSpec(
     secrets=lambda scenario: secret_values(spec_of(scenario).properties),
     users=_users,
     is_secret=is_secret,
+    undisturbed=lambda settings: with_values(settings, {"kill_broker_at": None}),
     servers_of=lambda scenario: 0 if spec_of(scenario).bootstrap else scenario.server.count,
     copies_of=lambda scenario: spec_of(scenario).replication_factor,
     burst=_burst,
