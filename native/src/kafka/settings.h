@@ -85,4 +85,15 @@ struct KafkaReport {
     static void describe(auto& it, auto& fields) { fields.required("batch_bytes", it.batch_bytes); }
 };
 
+// Of a subscriber's report, as a member of a group.
+struct KafkaMemberReport {
+    double rebalance_ms = 0;
+    std::uint64_t rebalances = 0;
+
+    static void describe(auto& it, auto& fields) {
+        fields.required("rebalance_ms", it.rebalance_ms);
+        fields.required("rebalances", it.rebalances);
+    }
+};
+
 }  // namespace hydra
