@@ -334,9 +334,8 @@ class Subscriber:
         return self._consumer
 
     def _assign(self) -> None:
-        positions = self._positions if self._member is None else self._member.positions
         try:
-            self._opened().assign([TopicPartition(self._topic, p, offset) for p, offset in positions.items()])
+            self._opened().assign([TopicPartition(self._topic, p, offset) for p, offset in self._positions.items()])
         except KafkaException as e:
             raise OSError(f"Kafka refuses the partitions of {self._topic}: {text(e)}") from None
 
@@ -363,7 +362,11 @@ class Subscriber:
             self._subscribe()
         elif self._member.step(command, kafka.offsets):
             self._early = []
-            self._assign()
+            for p, offset in self._member.positions.items():
+                # A new assignment would cross the group's own. Where one is not ready to be moved it reads from before,
+                # and nothing is missed.
+                with contextlib.suppress(KafkaException):
+                    self._opened().seek(TopicPartition(self._topic, p, offset))
         deadline = time.monotonic() + JOIN_WITHIN_S
         while not self._member.assigned:
             # Partitions are given, and taken back, from within this call.

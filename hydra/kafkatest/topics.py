@@ -11,6 +11,7 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -245,7 +246,7 @@ class Topics:
         for group in groups:
             with contextlib.suppress(ServerError):
                 what = f"refuses to delete the consumer group {group}"
-                self._ask(lambda group=group: delete(self._admin, group), 2 * ASK_FOR_S, what)
+                self._ask(partial(delete, self._admin, group), 2 * ASK_FOR_S, what)
 
     def groups_of(self, topic: str) -> list[str]:
         """The consumer groups that are named after a topic, as far as the cluster tells this user."""

@@ -88,6 +88,7 @@ void Subscriber::obey(const Configure& command) {
     for (const Id id : channel_.ours(command.ids)) {
         configure(client(id), command, acknowledged);
     }
+    std::erase_if(acknowledged, [this](Id id) { return !settle(client(id)); });
     tend_at_ns_ = 0;  // other settings, other times
     if (!acknowledged.empty()) {
         channel_.acknowledge(std::move(acknowledged), command.epoch, "configure");
@@ -118,6 +119,18 @@ void Subscriber::configure(Client& client, const Configure& command, Ids& acknow
         channel_.send(Ready{.ids = {client.id}, .epoch = command.epoch, .endpoint = ""});
     }
     acknowledged.push_back(client.id);
+}
+
+bool Subscriber::settle(Client& client) {
+    try {
+        client.transport->settle();
+        return true;
+    } catch (const TransportError& e) {
+        client.step.reset();
+        unwatch(client);
+        channel_.complain({client.id}, client.epoch, e.what());
+        return false;
+    }
 }
 
 void Subscriber::obey(const Start& command) {

@@ -49,6 +49,7 @@ class Subscriber {
     template <typename Other>
     void obey(const Other&) {}
     void configure(Client& client, const Configure& command, Ids& acknowledged);
+    bool settle(Client& client);
 
     template <typename Each>
     void for_step(const Ids& named, std::uint32_t epoch, Each each);

@@ -119,6 +119,10 @@ class SubscriberTransport {
     // Takes the settings, connects to the publishers or seeks to the start offsets.
     virtual void configure(const Configure& command) = 0;
 
+    // Waits until what `configure` began is settled, such as the joining of a group; called when all clients
+    // of the process have been configured, which may need each other for it. Errors as there.
+    virtual void settle() {}
+
     // Appends what is there now to the batch, until it is full; never waits. The caller takes one reading of
     // the clock for all of it afterwards. Returns whether there may be more: false promises that wake_fd
     // becomes readable anew (an edge) when there is.

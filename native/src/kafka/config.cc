@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -68,9 +69,31 @@ Properties producer_config(const KafkaSettings& kafka, std::uint64_t message_siz
 }
 
 Properties consumer_config(const KafkaSettings& kafka) {
-    // No group.id: librdkafka's simple consumer needs none, and so has neither the coordinator's connection
-    // nor its thread.
-    Properties config = common_config(kafka, with_alike(kAlikeConsumer, {}));
+    Properties defaults = {
+        {"fetch.min.bytes", std::to_string(kafka.fetch_min_bytes)},
+        {"fetch.wait.max.ms", std::to_string(kafka.fetch_wait_max_ms)},
+        {"fetch.max.bytes", std::to_string(kafka.fetch_max_bytes)},
+        {"max.partition.fetch.bytes", std::to_string(kafka.max_partition_fetch_bytes)},
+        {"check.crcs", kafka.check_crcs ? "true" : "false"},
+    };
+    if (!kafka.group.empty()) {
+        // Rebalances are answered whatever the client's loop does, so that silence of that says nothing.
+        defaults["max.poll.interval.ms"] = "86400000";
+        if (kafka.session_timeout_ms) {
+            defaults["session.timeout.ms"] = std::to_string(*kafka.session_timeout_ms);
+            defaults["heartbeat.interval.ms"] =
+                std::to_string(std::clamp<std::uint64_t>(*kafka.session_timeout_ms / 3, 1, 3000));
+        }
+    }
+    Properties config = common_config(kafka, with_alike(kAlikeConsumer, std::move(defaults)));
+    // What producers send at most; for a consumer only a lower bound of fetch.max.bytes.
+    config["message.max.bytes"] = "1000";
+    if (!kafka.group.empty()) {
+        // Otherwise librdkafka's simple consumer needs none, and so has neither the coordinator's connection
+        // nor its thread.
+        config["group.id"] = kafka.group;
+        config["partition.assignment.strategy"] = "range";
+    }
     config["auto.offset.reset"] = "error";
     config["enable.auto.commit"] = "false";
     config["enable.auto.offset.store"] = "false";

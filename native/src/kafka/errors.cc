@@ -37,6 +37,24 @@ void Complaint::take(rd_kafka_resp_err_t error, const char* words) {
     }
 }
 
+bool is_group_move(rd_kafka_resp_err_t error) {
+    switch (error) {
+        case RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED:
+        case RD_KAFKA_RESP_ERR__ASSIGNMENT_LOST:
+        case RD_KAFKA_RESP_ERR__WAIT_COORD:
+        case RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE:
+        case RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS:
+        case RD_KAFKA_RESP_ERR_NOT_COORDINATOR:
+        case RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS:
+        case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
+        case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
+        case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+            return true;
+        default:
+            return false;
+    }
+}
+
 bool is_transient(rd_kafka_resp_err_t error) {
     switch (error) {
         case RD_KAFKA_RESP_ERR__TRANSPORT:

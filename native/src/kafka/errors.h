@@ -10,6 +10,10 @@ namespace hydra {
 // Errors that the library recovers from by itself, or that pass when the broker is back.
 bool is_transient(rd_kafka_resp_err_t error);
 
+// What a member of a group meets while partitions change hands, while its coordinator moves, or where another
+// broker has not heard of the topic yet.
+bool is_group_move(rd_kafka_resp_err_t error);
+
 // Errors that a second attempt would only repeat: the cluster refuses us, or we refuse it.
 bool is_refusal(rd_kafka_resp_err_t error);
 

@@ -20,5 +20,7 @@ using KafkaHandle = std::unique_ptr<rd_kafka_t, Destroy<rd_kafka_destroy>>;
 using KafkaTopicHandle = std::unique_ptr<rd_kafka_topic_t, Destroy<rd_kafka_topic_destroy>>;
 using KafkaQueue = std::unique_ptr<rd_kafka_queue_t, Destroy<rd_kafka_queue_destroy>>;
 using KafkaEvent = std::unique_ptr<rd_kafka_event_t, Destroy<rd_kafka_event_destroy>>;
+using KafkaPartitions =
+    std::unique_ptr<rd_kafka_topic_partition_list_t, Destroy<rd_kafka_topic_partition_list_destroy>>;
 
 }  // namespace hydra

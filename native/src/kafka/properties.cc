@@ -16,9 +16,11 @@
 namespace hydra {
 namespace {
 
-// The Java client's names where librdkafka has another one for the same thing.
+// The Java client's names where librdkafka has another one for the same thing, and other names of
+// librdkafka's.
 const std::map<std::string, std::string, std::less<>> kJavaNames = {
     {"fetch.max.wait.ms", "fetch.wait.max.ms"},
+    {"fetch.message.max.bytes", "max.partition.fetch.bytes"},
     {"max.request.size", "message.max.bytes"},
     {"send.buffer.bytes", "socket.send.buffer.bytes"},
     {"receive.buffer.bytes", "socket.receive.buffer.bytes"},
@@ -29,9 +31,8 @@ const std::map<std::string, std::string, std::less<>> kJavaNames = {
 };
 
 constexpr const char* kFiguresDepend = "Hydra sets it, its figures depend on it";
-constexpr const char* kEveryMessage =
-    "Hydra sets it, its figures depend on it: every subscriber gets every message";
-constexpr const char* kNoCommit = "Hydra sets it, its figures depend on it: nothing is committed";
+constexpr const char* kCommit =
+    "Hydra sets it, its figures depend on it: a group commits what has been counted";
 constexpr const char* kThisProcess = "it would reach into this process";
 
 // Properties that a user may not set, each with what to do instead.
@@ -56,16 +57,18 @@ const std::map<std::string, const char*, std::less<>> kControlled = {
     {"delivery.timeout.ms", "it is a setting of the step: use --set settings.delivery_timeout_ms=…"},
     {"message.timeout.ms", "it is a setting of the step: use --set settings.delivery_timeout_ms=…"},
     {"client.id", kFiguresDepend},
-    {"group.id", kEveryMessage},
-    {"group.instance.id", kEveryMessage},
-    {"group.protocol", kEveryMessage},
+    {"group.id", "it is a setting of the step: use --set settings.group=…"},
+    {"group.instance.id",
+     "Hydra sets it, its figures depend on it: a member that died is another one when it comes back"},
+    {"group.protocol",
+     "Hydra sets it, its figures depend on it: the members of a group are told alike in every client"},
     {"partition.assignment.strategy",
-     "Hydra sets it, its figures depend on it: every subscriber has all partitions"},
+     "Hydra sets it, its figures depend on it: range, in every client"},
     {"auto.offset.reset",
      "Hydra sets it, its figures depend on it: subscribers start at the offset they are told"},
-    {"enable.auto.commit", kNoCommit},
-    {"auto.commit.enable", kNoCommit},
-    {"enable.auto.offset.store", kNoCommit},
+    {"enable.auto.commit", kCommit},
+    {"auto.commit.enable", kCommit},
+    {"enable.auto.offset.store", kCommit},
     {"enable.partition.eof", kFiguresDepend},
     {"enable.gapless.guarantee", kFiguresDepend},
     {"transactional.id", kFiguresDepend},

@@ -96,4 +96,15 @@ struct KafkaReport {
     }
 };
 
+// Of a subscriber's report, as a member of a group.
+struct KafkaMemberReport {
+    double rebalance_ms = 0;
+    std::uint64_t rebalances = 0;
+
+    static void describe(auto& it, auto& fields) {
+        fields.required("rebalance_ms", it.rebalance_ms);
+        fields.required("rebalances", it.rebalances);
+    }
+};
+
 }  // namespace hydra

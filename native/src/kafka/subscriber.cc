@@ -32,11 +32,22 @@ void KafkaSubscriber::configure(const Configure& command) {
         close();
         config_ = std::move(config);
         open();
-    } else if (started_ && topic_name_ == kafka.topic && stands_at(kafka.offsets)) {
+    } else if (member_ == nullptr && started_ && topic_name_ == kafka.topic && stands_at(kafka.offsets)) {
         return;  // a new start would throw away what it has fetched
     }
-    stop();
     trouble_.clear();
+    if (member_ != nullptr) {
+        probes_.clear();
+        for (const PublisherEndpoint& it : command.publishers) {
+            if (command.probe) {
+                probes_.push_back({0, it.publisher, command.epoch, static_cast<std::uint64_t>(wall_ns())});
+            }
+        }
+        topic_name_ = kafka.topic;
+        member_->step(topic_name_, kafka.offsets);
+        return;
+    }
+    stop();
     if (topic_name_ != kafka.topic) {
         topic_.reset();
     }
@@ -50,6 +61,12 @@ void KafkaSubscriber::configure(const Configure& command) {
     start();
 }
 
+void KafkaSubscriber::settle() {
+    if (member_ != nullptr) {
+        member_->await_partitions();
+    }
+}
+
 bool KafkaSubscriber::stands_at(const Offsets& offsets) const {
     return offsets.size() == partitions_.size() && std::ranges::all_of(offsets, [this](const auto& it) {
                return std::ranges::binary_search(partitions_, it.first) &&
@@ -58,6 +75,9 @@ bool KafkaSubscriber::stands_at(const Offsets& offsets) const {
 }
 
 void KafkaSubscriber::open() {
+    if (config_.contains("group.id")) {
+        member_ = std::make_unique<KafkaMember>(config_.at("group.id"), wake_);
+    }
     kafka_ = open_kafka(
         RD_KAFKA_CONSUMER, config_,
         [](rd_kafka_conf_t* conf, void* opaque) {
@@ -66,17 +86,30 @@ void KafkaSubscriber::open() {
                 static_cast<KafkaSubscriber*>(subscriber)
                     ->note(static_cast<rd_kafka_resp_err_t>(error), what);
             });
+            if (static_cast<KafkaSubscriber*>(opaque)->member_ != nullptr) {
+                rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT);
+                rd_kafka_conf_set_background_event_cb(
+                    conf, [](rd_kafka_t*, rd_kafka_event_t* event, void* subscriber) {
+                        static_cast<KafkaSubscriber*>(subscriber)->member_->obey(event);
+                    });
+            }
         },
         this);
     errors_.reset(rd_kafka_queue_get_main(kafka_.get()));
     messages_.reset(rd_kafka_queue_new(kafka_.get()));
     wake_.wake_with(errors_.get());
     wake_.wake_with(messages_.get());
+    if (member_ != nullptr) {
+        member_->open(kafka_.get(), messages_.get());
+    }
 }
 
 void KafkaSubscriber::close() {
     if (kafka_ == nullptr) {
         return;
+    }
+    if (member_ != nullptr) {
+        member_->leave();
     }
     stop();
     topic_.reset();
@@ -84,7 +117,8 @@ void KafkaSubscriber::close() {
     WakeFd::let_go(messages_.get());
     messages_.reset();
     errors_.reset();
-    kafka_.reset();
+    kafka_.reset();  // after this its threads call nobody
+    member_.reset();
 }
 
 // From the positions on. Where connection and topic are there already, only the next fetch is another one.
@@ -127,9 +161,17 @@ bool KafkaSubscriber::receive(Batch& batch) {
         const auto count = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
         for (std::size_t i = 0; i < count; ++i) {
             take(batch, *messages[i]);
+        }
+        if (member_ != nullptr) {
+            member_->read({messages.data(), count});
+        }
+        for (std::size_t i = 0; i < count; ++i) {
             rd_kafka_message_destroy(messages[i]);
         }
         more = count == wanted;
+    }
+    if (member_ != nullptr) {
+        tend_member(batch);
     }
     if (!more) {
         rd_kafka_poll(kafka_.get(), 0);  // errors
@@ -146,25 +188,56 @@ void KafkaSubscriber::take(Batch& batch, const rd_kafka_message_t& message) {
         return;
     }
     batch.add(message.payload, message.len);
-    positions_[static_cast<std::size_t>(message.partition)] = message.offset + 1;
+    if (member_ == nullptr) {
+        positions_[static_cast<std::size_t>(message.partition)] = message.offset + 1;
+    }
+}
+
+void KafkaSubscriber::tend_member(Batch& batch) {
+    member_->commit(false);
+    if (!probes_.empty() && batch.room() >= probes_.size() && member_->idle()) {
+        // There is no way on which one could come, and nothing else to be ready for.
+        for (const Header& probe : probes_) {
+            batch.add(&probe, kHeaderBytes);
+        }
+        probes_.clear();
+    }
+    if (std::string trouble = member_->trouble(); !trouble.empty()) {
+        trouble_ = std::move(trouble);
+    }
 }
 
 void KafkaSubscriber::note(rd_kafka_resp_err_t error, const char* what) {
-    if (!is_transient(error)) {
+    if (!is_transient(error) && !(member_ != nullptr && is_group_move(error))) {
         const std::string words = what == nullptr ? "" : std::string(": ") + what;
         trouble_ = explained(error, rd_kafka_err2str(error) + words);
     }
 }
 
 void KafkaSubscriber::reconnect() {
+    if (member_ != nullptr) {
+        const Offsets begin = member_->begin();
+        close();
+        open();
+        member_->step(topic_name_, begin);
+        return;  // it is back when data flows again
+    }
     close();
     open();
     start();
 }
 
+SystemObject KafkaSubscriber::report_system() const {
+    return member_ == nullptr ? SystemObject{} : written_system(member_->report());
+}
+
 std::uint64_t KafkaSubscriber::undrained(const SystemObject& system) {
+    const auto finish = read_system<KafkaFinish>(system);
+    if (member_ != nullptr) {
+        return member_->undrained(finish.end_offsets);
+    }
     std::uint64_t waiting = 0;
-    for (const auto& [partition, end] : read_system<KafkaFinish>(system).end_offsets) {
+    for (const auto& [partition, end] : finish.end_offsets) {
         const auto place = static_cast<std::size_t>(partition);
         const std::int64_t position = place < positions_.size() ? positions_[place] : 0;
         waiting += static_cast<std::uint64_t>(std::max<std::int64_t>(end - position, 0));

@@ -1,17 +1,19 @@
-// A librdkafka consumer that has every partition of the topic to itself, from exactly the offsets it was
-// told.
+// A librdkafka consumer: of every partition of the topic, from exactly the offsets it was told, or of its
+// part as a group's member.
 //
-// It is the library's simple consumer: no group, nothing committed. All partitions, and the library's errors,
-// wake one descriptor.
+// Without a group it is the library's simple consumer, and nothing is committed. All partitions, and the
+// library's errors, wake one descriptor.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/transport.h"
 #include "kafka/handles.h"
+#include "kafka/member.h"
 #include "kafka/properties.h"
 #include "kafka/settings.h"
 #include "kafka/wake_fd.h"
@@ -26,10 +28,12 @@ class KafkaSubscriber final : public SubscriberTransport {
     KafkaSubscriber& operator=(const KafkaSubscriber&) = delete;
 
     void configure(const Configure& command) override;
+    void settle() override;
     bool receive(Batch& batch) override;
     [[nodiscard]] int wake_fd() const override { return wake_.fd(); }
     void reconnect() override;
     std::uint64_t undrained(const SystemObject& system) override;
+    [[nodiscard]] SystemObject report_system() const override;
 
   private:
     void open();
@@ -37,6 +41,7 @@ class KafkaSubscriber final : public SubscriberTransport {
     void start();
     void stop();
     void take(Batch& batch, const rd_kafka_message_t& message);
+    void tend_member(Batch& batch);
     void note(rd_kafka_resp_err_t error, const char* what);
     [[nodiscard]] bool stands_at(const Offsets& offsets) const;
 
@@ -45,6 +50,8 @@ class KafkaSubscriber final : public SubscriberTransport {
     KafkaQueue errors_;
     KafkaQueue messages_;  // of all partitions
     KafkaTopicHandle topic_;
+    std::unique_ptr<KafkaMember> member_;  // of the group, if there is one; ends before kafka_
+    std::vector<Header> probes_;           // as if they had come, where the group gives nothing to read
     bool started_ = false;
     Properties config_;  // what kafka_ was made from
     std::string topic_name_;

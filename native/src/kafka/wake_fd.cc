@@ -24,6 +24,10 @@ WakeFd::~WakeFd() {
     close(fd_);
 }
 
+void WakeFd::wake() const {
+    static_cast<void>(eventfd_write(fd_, kOne));
+}
+
 void WakeFd::wake_with(rd_kafka_queue_t* queue) const {
     rd_kafka_queue_io_event_enable(queue, fd_, &kOne, sizeof kOne);
 }

@@ -16,6 +16,8 @@ class WakeFd {
 
     [[nodiscard]] int fd() const { return fd_; }
 
+    // From any thread.
+    void wake() const;
     void wake_with(rd_kafka_queue_t* queue) const;
     // The library keeps a queue for some time after its owner's reference has gone.
     static void let_go(rd_kafka_queue_t* queue);
