@@ -36,9 +36,11 @@ constexpr std::array<const char*, 4> words(Payload) {
 struct Settings {
     std::optional<double> rate;  // none: "max"
     std::uint64_t burst = 1;
+    std::optional<std::uint64_t> messages;  // at most; none: as many as the window takes
     std::uint64_t message_size = kHeaderBytes;
     std::optional<std::uint64_t> message_size_min;  // none: all have one size
     Payload payload = Payload::zeros;
+    double payload_ratio = 4;  // what payload_share was made of
     std::string payload_file;
     std::uint64_t payload_seed = 1;
     std::optional<double> receive_rate;
@@ -48,9 +50,11 @@ struct Settings {
     static void describe(auto& it, auto& fields) {
         fields.optional("rate", it.rate, OrMax{kAboveZero});
         fields.required("burst", it.burst, Whole{1});
+        fields.optional("messages", it.messages, Whole{1});
         fields.optional("message_size", it.message_size, Whole{kHeaderBytes, kMaxDataMessageBytes});
         fields.optional("message_size_min", it.message_size_min, Whole{kHeaderBytes, kMaxDataMessageBytes});
         fields.optional("payload", it.payload);
+        fields.optional("payload_ratio", it.payload_ratio, Number{1, 1000});
         fields.optional("payload_file", it.payload_file);
         fields.optional("payload_seed", it.payload_seed);
         fields.optional("receive_rate", it.receive_rate, kAboveZero);
