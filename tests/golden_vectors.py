@@ -50,7 +50,9 @@ def bitmap(numbers: Iterable[int]) -> str:
 # --- pacer -----------------------------------------------------------------------------------------------------------
 
 
-def pacer(rate: float | str, seconds: float, burst: int, acts: Sequence[tuple[str, int]]) -> Case:
+def pacer(
+    rate: float | str, seconds: float, burst: int, acts: Sequence[tuple[str, int]], *, messages: int | None = None
+) -> Case:
     """A schedule that is asked at some times (ns since the start), advanced, and perhaps stopped early."""
     stop_ns = START_NS + round(seconds * SECOND_NS)
     exact = None if rate == "max" else Fraction(rate).limit_denominator(10**6) or Fraction(rate)
@@ -65,11 +67,11 @@ def pacer(rate: float | str, seconds: float, burst: int, acts: Sequence[tuple[st
         n = 0 if exact is None else max(int((stop_ns - START_NS) * exact / SECOND_NS) - 2, 0)
         while exact is not None and due_ns(n) < stop_ns:
             n += 1
-        return n
+        return n if messages is None else min(n, messages)
 
     def done(now_ns: int) -> bool:
         if exact is None:
-            return now_ns >= stop_ns
+            return now_ns >= stop_ns or (messages is not None and sent >= messages)
         if sent >= scheduled():
             return True
         late = now_ns >= stop_ns + GRACE_NS or due_ns(sent) < stop_ns - GRACE_NS
@@ -87,7 +89,7 @@ def pacer(rate: float | str, seconds: float, burst: int, acts: Sequence[tuple[st
         now_ns = START_NS + number
         due = 0
         if now_ns >= START_NS and not done(now_ns):
-            due = burst
+            due = burst if messages is None else min(burst, messages - sent)
             if exact is not None:
                 waiting = 0
                 while waiting < burst and sent + waiting < scheduled() and due_ns(sent + waiting) <= now_ns:
@@ -105,7 +107,8 @@ def pacer(rate: float | str, seconds: float, burst: int, acts: Sequence[tuple[st
             }
         )
     window = {"start_ns": START_NS, "stop_ns": START_NS + round(seconds * SECOND_NS)}
-    return {"rate": rate, **window, "burst": burst, "steps": steps}
+    limit = {} if messages is None else {"messages": messages}
+    return {"rate": rate, **window, "burst": burst, **limit, "steps": steps}
 
 
 def pacers() -> dict[str, Case]:
@@ -170,6 +173,25 @@ def pacers() -> dict[str, Case]:
             1.0,
             100,
             [(ask, -1), (ask, 0), ("advance", 100), (ask, 7), ("stop", 500 * ms), (ask, 500 * ms - 1), (ask, 500 * ms)],
+        ),
+        "so-many-messages": pacer(
+            1000.0,
+            1.0,
+            100,
+            [(ask, 0), ("advance", 20), (ask, 500 * ms), ("advance", 10), (ask, 31 * ms), ("stop", 500 * ms), (ask, 0)],
+            messages=30,
+        ),
+        "more-messages-than-the-window-takes": pacer(
+            1000.0, 1.0, 100, [("advance", 998), (ask, 999 * ms), ("advance", 2), (ask, 999 * ms)], messages=2000
+        ),
+        "so-many-messages-stopped-early": pacer(
+            1000.0, 1.0, 100, [("advance", 20), ("stop", 25 * ms), (ask, 24 * ms), (ask, 25 * ms)], messages=30
+        ),
+        "so-many-messages-at-max": pacer(
+            "max", 1.0, 100, [(ask, 0), ("advance", 240), (ask, 7), ("advance", 10), (ask, 8)], messages=250
+        ),
+        "more-messages-at-max-than-the-window-takes": pacer(
+            "max", 1.0, 100, [("advance", 240), (ask, 1000 * ms - 1), (ask, 1000 * ms)], messages=2**62
         ),
         "max-one-by-one": pacer("max", 1.0, 1, [(ask, 0), ("advance", 1), (ask, 999 * ms), (ask, 1000 * ms)]),
     }

@@ -83,6 +83,7 @@ SPEC: Final = SystemSpec(
             key="disconnects",
         ),
     ),
+    log_acknowledges=lambda settings: not NatsSettings.of(settings).publish_acks,
     differs=("mode", "storage", "consumer", "ack_policy"),
     servers_of=lambda scenario: 0 if spec_of(scenario).servers else scenario.server.count,
     copies_of=lambda scenario: spec_of(scenario).replicas,

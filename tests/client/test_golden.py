@@ -40,7 +40,7 @@ def test_the_files_are_what_the_script_makes(kind: str) -> None:
 @pytest.mark.parametrize("file", cases("pacer"))
 def test_pacer(file: Path) -> None:
     case = read(file)
-    pacer = Pacer(case["rate"], case["start_ns"], case["stop_ns"], case["burst"])
+    pacer = Pacer(case["rate"], case["start_ns"], case["stop_ns"], case["burst"], case.get("messages"))
     for step in case["steps"]:
         if "advance" in step:
             pacer.advance(step["advance"])

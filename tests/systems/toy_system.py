@@ -188,6 +188,13 @@ class ToySystem:
 
     def log_end(self, settings: Settings) -> None: ...
 
+    def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None: ...
+
+    def after_step(self) -> None: ...
+
+    def server_counters(self) -> dict[str, dict[str, float]]:
+        return {}
+
     def failure(self) -> str:
         return ""
 

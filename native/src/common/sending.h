@@ -39,6 +39,9 @@ class Sending {
     // Why the step ended before its time, or "".
     [[nodiscard]] const std::string& stopped_early() const { return stopped_early_; }
     [[nodiscard]] std::uint64_t sent() const { return pacer_.sent(); }
+    // The step's clock, when all messages of a step that has a number of them were sent and answered; 0
+    // before that.
+    [[nodiscard]] std::int64_t completed_ns() const { return completed_ns_; }
 
   private:
     [[nodiscard]] std::int64_t step_ns(std::int64_t monotonic) const {
@@ -47,6 +50,8 @@ class Sending {
     bool exhausted(std::int64_t now_ns);
     [[nodiscard]] SystemObject report_system() const;
     void send_chunk(std::uint64_t count, std::int64_t now_ns);
+    [[nodiscard]] bool answers_awaited(std::int64_t now_ns);
+    [[nodiscard]] std::int64_t end_ns(std::int64_t last_ack_ns) const;
 
     Id publisher_;
     std::uint32_t epoch_;
@@ -55,6 +60,7 @@ class Sending {
     MemoryLimit& memory_;
     StepClock clock_;
     Pacer pacer_;
+    std::int64_t stop_at_ns_;
     LatencyRecorder lag_;
     UsageMeter usage_;
     bool finished_ = false;
@@ -64,6 +70,7 @@ class Sending {
     std::int64_t blocked_ns_ = 0;
     std::int64_t first_ns_ = 0;
     std::int64_t last_ns_ = 0;
+    std::int64_t completed_ns_ = 0;
     std::int64_t progress_ns_;
     std::int64_t next_progress_ns_;
     std::int64_t next_look_ns_ = 0;

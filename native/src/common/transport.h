@@ -94,8 +94,11 @@ class PublisherTransport {
     // none.
     [[nodiscard]] virtual int wake_fd() const { return -1; }
 
-    // Waits at most timeout_s for outstanding answers, probes included.
-    virtual void flush(double timeout_s) { static_cast<void>(timeout_s); }
+    // Waits at most timeout_s for outstanding answers, probes included; whether none is left.
+    virtual bool flush(double timeout_s) {
+        static_cast<void>(timeout_s);
+        return true;
+    }
 
     // None where the system acknowledges nothing.
     virtual std::optional<Delivery> delivery() { return std::nullopt; }

@@ -177,20 +177,19 @@ void KafkaPublisher::poll() {
     }
 }
 
-void KafkaPublisher::flush(double timeout_s) {
-    if (kafka_ != nullptr) {
-        flush_until(monotonic_ns() + to_ns(timeout_s));
-    }
+bool KafkaPublisher::flush(double timeout_s) {
+    return kafka_ == nullptr || flush_until(monotonic_ns() + to_ns(timeout_s));
 }
 
 // rd_kafka_flush only waits until nothing is left, and the reports that it waits for are ours to take: it is
 // called for short times, for what it does to messages that linger.
-void KafkaPublisher::flush_until(std::int64_t deadline_ns) {
+bool KafkaPublisher::flush_until(std::int64_t deadline_ns) {
     reports_.drain(queue_.get(), 0);
     while (rd_kafka_outq_len(kafka_.get()) > 0 && monotonic_ns() < deadline_ns) {
         rd_kafka_flush(kafka_.get(), 1);
         reports_.drain(queue_.get(), 0);
     }
+    return rd_kafka_outq_len(kafka_.get()) == 0;
 }
 
 SystemObject KafkaPublisher::report_system() const {

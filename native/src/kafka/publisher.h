@@ -27,7 +27,7 @@ class KafkaPublisher final : public PublisherTransport {
     std::size_t send(const Chunk& chunk) override;
     void poll() override;
     [[nodiscard]] int wake_fd() const override { return wake_.fd(); }
-    void flush(double timeout_s) override;
+    bool flush(double timeout_s) override;
     void close() override;
     std::optional<Delivery> delivery() override;
     [[nodiscard]] SystemObject report_system() const override;
@@ -38,7 +38,7 @@ class KafkaPublisher final : public PublisherTransport {
     void open(const Properties& config);
     void learn_partitions(const std::string& name);
     std::size_t offer(const Chunk& chunk, std::size_t from, std::size_t count);
-    void flush_until(std::int64_t deadline_ns);
+    bool flush_until(std::int64_t deadline_ns);
 
     WakeFd wake_;
     KafkaHandle kafka_;

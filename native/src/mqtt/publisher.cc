@@ -172,9 +172,9 @@ std::optional<std::uint64_t> MqttPublisher::framed_bytes(std::uint64_t message_s
     return bytes;
 }
 
-void MqttPublisher::flush(double timeout_s) {
+bool MqttPublisher::flush(double timeout_s) {
     if (session_ == nullptr) {
-        return;
+        return true;
     }
     const std::int64_t deadline_ns = monotonic_ns() + to_ns(timeout_s);
     poll();
@@ -182,6 +182,7 @@ void MqttPublisher::flush(double timeout_s) {
         session_->wait(kFlushStepMs);
         poll();
     }
+    return !under_way();
 }
 
 std::optional<Delivery> MqttPublisher::delivery() {

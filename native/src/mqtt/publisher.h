@@ -28,7 +28,7 @@ class MqttPublisher final : public PublisherTransport {
     void poll() override;
     [[nodiscard]] int wake_fd() const override { return epoll_; }
     [[nodiscard]] std::optional<std::uint64_t> framed_bytes(std::uint64_t message_size) const override;
-    void flush(double timeout_s) override;
+    bool flush(double timeout_s) override;
     std::optional<Delivery> delivery() override;
     [[nodiscard]] SystemObject report_system() const override;
     void close() override;

@@ -125,9 +125,9 @@ std::optional<std::uint64_t> NatsPublisher::framed_bytes(std::uint64_t message_s
     return line.size() + message_size;
 }
 
-void NatsPublisher::flush(double timeout_s) {
+bool NatsPublisher::flush(double timeout_s) {
     const std::int64_t deadline_ns = monotonic_ns() + to_ns(timeout_s);
-    connection_.flush(std::max<std::int64_t>(to_ns(timeout_s) / kMillisecondNs, 1));
+    const bool sent = connection_.flush(std::max<std::int64_t>(to_ns(timeout_s) / kMillisecondNs, 1));
     answers_->drain();
     const auto outstanding = [this] {
         return answers_->probes() > 0 || (answered() && answers_->ledger().pending() > 0);
@@ -135,6 +135,7 @@ void NatsPublisher::flush(double timeout_s) {
     while (outstanding() && monotonic_ns() < deadline_ns) {
         answers_->wait(deadline_ns - monotonic_ns());
     }
+    return sent && !outstanding();
 }
 
 void NatsPublisher::close() {

@@ -25,7 +25,7 @@ class NatsPublisher final : public PublisherTransport {
     void poll() override { answers_->drain(); }
     [[nodiscard]] int wake_fd() const override { return answers_->fd(); }
     [[nodiscard]] std::optional<std::uint64_t> framed_bytes(std::uint64_t message_size) const override;
-    void flush(double timeout_s) override;
+    bool flush(double timeout_s) override;
     void close() override;
     std::optional<Delivery> delivery() override;
     [[nodiscard]] SystemObject report_system() const override;
