@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from hydra.kafkatest.known import problem
+from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.settings import TABLE, spec_of
 from hydra.model import Figure, Scenario, value_of
 from hydra.system import Refusal
@@ -73,7 +74,9 @@ def _names(scenario: Scenario) -> Iterator[Refusal]:
     """A cluster of the user's is asked itself, when the topic is made: it may know others than ours does."""
     spec = spec_of(scenario)
     if spec.bootstrap:
-        if spec.broker:
+        # A preset recommends settings of brokers, too: with a cluster of the user's these are theirs to make.
+        recommended = PRESETS[scenario.preset].values if scenario.preset else {}
+        if any(f"{TABLE}.broker.{name}" not in recommended for name in spec.broker):
             yield (TABLE, "broker"), "brokers of yours keep their settings", "leave the table or --bootstrap out"
         return
     for name, value in spec.broker.items():

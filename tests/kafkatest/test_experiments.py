@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hydra.config import load_scenario, scenario_from
+from hydra.errors import ConfigError
 from hydra.kafkatest.experiments import EXPERIMENTS, dcos, linkedin
 from hydra.kafkatest.experiments.common import published
 from hydra.kafkatest.settings import KafkaSettings
@@ -230,3 +231,33 @@ def test_a_file_goes_before_the_preset_that_it_names() -> None:
     scenario = written(preset="durability", settings={"linger_ms": 5.0}, given={"preset": "throughput"})
     assert [value_of(scenario.settings, name) for name in ("linger_ms", "acks")] == [10.0, "1"]
     assert scenario.preset == "throughput"
+
+
+@pytest.mark.parametrize("preset", ["throughput", "latency", "durability", "availability"])
+@pytest.mark.parametrize("bootstrap", ["", "mine:9092"])
+def test_every_preset_is_usable_with_any_cluster(preset: str, bootstrap: str) -> None:
+    assert settings_with(preset, **{"kafka.bootstrap": bootstrap}).preset == preset
+
+
+def test_settings_of_the_users_brokers_are_theirs() -> None:
+    more = {"kafka.bootstrap": "mine:9092", "kafka.broker.num.io.threads": 4}
+    with pytest.raises(ConfigError, match="brokers of yours keep their settings"):
+        settings_with("durability", **more)
+
+
+@pytest.mark.parametrize(
+    ("preset", "says"),
+    [
+        ("durabilty", "has no preset 'durabilty'; did you mean durability"),
+        (3, "has no preset 3"),
+        ("x", "its presets: "),
+    ],
+)
+def test_an_unknown_preset_is_one_line(preset: Any, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        written(preset=preset)
+
+
+def test_a_system_without_presets_says_so() -> None:
+    with pytest.raises(ConfigError, match="system zmq has no preset 'latency'; it has none"):
+        load_scenario("zmqfixed", {"preset": "latency"})

@@ -1,0 +1,42 @@
+"""Published experiments in miniature, on real brokers."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.integration.command import hydra
+
+pytestmark = pytest.mark.processes
+
+PRODUCER = r"^\d+ records sent, [\d.]+ records/sec \([\d.]+ MB/sec\), [\d.]+ ms avg latency, .* ms 99\.9th\.$"
+CONSUMER = r"^[\d-]+ [\d:]+, [\d-]+ [\d:]+, [\d.]+, [\d.]+, \d+, [\d.]+, \d+, \d+, [\d.]+, [\d.]+$"
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "rows", "producers", "consumers"),
+    [
+        ("linkedin-2014", ("--stored-bytes", 1_000_000), 7 + 5 + 1 + 8, 23, 6),
+        ("dcos-consumer", (), 4, 2, 2),
+    ],
+)
+def test_an_experiment_is_repeated(
+    tmp_path: Path, name: str, more: tuple[object, ...], rows: int, producers: int, consumers: int
+) -> None:
+    folder = tmp_path / "run"
+    ran = hydra(
+        "kafka-perf", name, "--scale", 1e-6, "--implementation", "confluent-kafka", "--out", folder, "--quiet", *more
+    )
+    tables = json.loads((folder / "table.json").read_text())["tables"]
+    measured = [row for table in tables for row in table["rows"]]
+    assert len(measured) == rows
+    assert {row["account"] for row in measured} == {"exact"}
+    assert all(row["records_per_sec"] > 0 for row in measured if "records_per_sec" in row)
+    assert any(row.get("records_per_sec_ratio") for row in measured)
+    assert len(re.findall(PRODUCER, ran.stdout, re.MULTILINE)) == producers
+    assert len(re.findall(CONSUMER, ran.stdout, re.MULTILINE)) == consumers
+    again = hydra("kafka-perf", "--resume", folder, "--json")
+    assert json.loads(again.stdout)["tables"] == tables, "everything is kept"
