@@ -11,7 +11,7 @@ import click
 from hydra.config import load_scenario
 from hydra.errors import ServerError, UsageError
 from hydra.kafkatest import properties
-from hydra.kafkatest.experiments import EXPERIMENTS
+from hydra.kafkatest.experiments import EXPERIMENTS, plan
 from hydra.kafkatest.footprints import IMPLEMENTATIONS
 from hydra.kafkatest.settings import spec_of
 from hydra.options import (
@@ -97,6 +97,16 @@ def kafka_perf(**values: Any) -> dict[str, object]:
 
     --list tells the experiments, --presets what the presets set. Each runs at a scale of its own unless --scale says
     otherwise; --scale 1 is the original.
+    """
+    return _properties(**values)
+
+
+@experiment_command("kafka-plan", "kafka", plan.EXPERIMENTS, _kafka_flags, one=plan.NAME)
+def kafka_plan(**values: Any) -> dict[str, object]:
+    """How many partitions a target rate needs, measured; then a run of as many.
+
+    P is what one producer gives to one partition, C what one partition gives to one consumer: a rate of T needs
+    max(T/P, T/C) partitions.
     """
     return _properties(**values)
 

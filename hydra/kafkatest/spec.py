@@ -15,6 +15,7 @@ from hydra.kafkatest.commands import (
     kafka_clean,
     kafka_fixed,
     kafka_perf,
+    kafka_plan,
     kafka_rate,
 )
 from hydra.kafkatest.experiments import EXPERIMENTS
@@ -180,7 +181,7 @@ SPEC: Final = SystemSpec(
         ),
     ],
     elsewhere=(bootstrap_flag,),
-    commands=(kafka_batch, kafka_fixed, kafka_rate, kafka_perf, broker, kafka_clean),
+    commands=(kafka_batch, kafka_fixed, kafka_rate, kafka_perf, kafka_plan, broker, kafka_clean),
     presets=PRESETS,
     experiments=EXPERIMENTS,
     differs=("msg_batch", "linger_ms", "acks", "compression"),
