@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any, TypeVar
 
 from hydra.columns.names import CLIENTS, POINT
 from hydra.model import Figure, Scenario, StepResult, value_of
+from hydra.results.clients import publisher_figures, subscriber_figures
 from hydra.results.registered import sweep_of
 from hydra.results.store import RunStore
 from hydra.sweep import Row
 from hydra.system import Done, Part
 
-BEGAN: Final = "began_ns"
-_SHOWN: Final = ("agent", "messages", "bytes", BEGAN)
-"""What is told of every client beside the figures of its role."""
+_Key = TypeVar("_Key", int, str)
 
 
 def done_of(part: Part, scenario: Scenario, store: RunStore) -> Done:
@@ -28,28 +28,42 @@ def done_of(part: Part, scenario: Scenario, store: RunStore) -> Done:
     results = store.results()
     rows = sweep_of(scenario).rows(results)
     steps = steps_of_rows(scenario, rows, results)
-    clients = [_clients(of_row, store) for of_row in steps]
     return Done(
         part,
         scenario,
         rows,
-        publishers=[[_figures(c) for c in of_row if c["role"] == "publisher"] for of_row in clients],
-        subscribers=[[_figures(c) for c in of_row if c["role"] == "subscriber"] for of_row in clients],
+        publishers=[_clients(of_row, store, "publisher", publisher_figures) for of_row in steps],
+        subscribers=[_clients(of_row, store, "subscriber", subscriber_figures) for of_row in steps],
+        servers=[mean_of([store.servers(step.epoch) for step in of_row]) for of_row in steps],
     )
 
 
-def _clients(steps: Sequence[StepResult], store: RunStore) -> list[dict[str, Any]]:
-    """The clients of these steps, each with the time (ns since 1970) at which its data began."""
-    found = []
+def _clients(
+    steps: Sequence[StepResult],
+    store: RunStore,
+    role: str,
+    figures_of: Callable[[Iterable[Mapping[str, Any]]], Mapping[int, Mapping[str, float]]],
+) -> list[Mapping[str, Figure]]:
+    """What each client of a role did in these steps: of repeats the mean; where and when in the last one."""
+    told: list[Mapping[int, Mapping[str, float]]] = []
+    last: dict[int, dict[str, Figure]] = {}
     for step in steps:
+        clients = [client for client in store.clients(step.epoch) if client["role"] == role]
         start_ns, _ = store.window_ns(step.epoch)
-        found += [{**c, BEGAN: start_ns + (c["first_ns"] or 0)} for c in store.clients(step.epoch)]
-    return found
+        told.append(figures_of(clients))
+        last |= {c["client"]: {"agent": c["agent"], "began_ns": start_ns + (c["first_ns"] or 0)} for c in clients}
+    means = mean_of(told)
+    return [{**last[client], **means.get(client, {})} for client in sorted(last)]
 
 
-def _figures(client: Mapping[str, Any]) -> dict[str, Figure]:
-    told = {name: client[name] for name in _SHOWN}
-    return told | {k: v for k, v in client["more"].items() if isinstance(v, int | float | str)}
+def mean_of(repeats: Sequence[Mapping[_Key, Mapping[str, float]]]) -> dict[_Key, dict[str, Figure]]:
+    """The mean of every figure over the repeats that have it, by whom it is of."""
+    found: dict[_Key, dict[str, list[float]]] = {}
+    for repeat in repeats:
+        for whose, figures in repeat.items():
+            for name, value in figures.items():
+                found.setdefault(whose, {}).setdefault(name, []).append(value)
+    return {whose: {name: fmean(values) for name, values in of.items()} for whose, of in found.items()}
 
 
 def steps_of_rows(scenario: Scenario, rows: Sequence[Row], results: Sequence[StepResult]) -> list[list[StepResult]]:

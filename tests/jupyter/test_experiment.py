@@ -63,6 +63,7 @@ def test_a_column_without_figures_is_left_out(folder: Path) -> None:
 
 def test_only_figures_are_drawn_and_the_axis_reaches_the_marks() -> None:
     drawn = plot(VIEW)
+    assert drawn is not None
     assert [trace.name for trace in drawn.data] == ["measured"]
     low, high = drawn.layout.xaxis.range
     assert low < math.log10(1e6)
