@@ -17,6 +17,7 @@ from hydra.kafkatest.folders import state_folder, stored_bytes
 from hydra.kafkatest.groups import group_id
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.leftovers import clean
+from hydra.kafkatest.metrics import ask, named
 from hydra.kafkatest.program import KIND
 from hydra.kafkatest.properties import kafka_python_config
 from hydra.kafkatest.records import FOLDER, Record, Records
@@ -55,6 +56,7 @@ class KafkaSystem:
         self._is_local = is_local
         self._deployed: Servers | None = None
         self._broker: Servers | None = None
+        self._kafka_cluster: KafkaCluster | None = None
         self._mute = ""
         self._topics: Topics | None = None
         self._watch: Watch | None = None
@@ -109,6 +111,8 @@ class KafkaSystem:
         else:
             free = unused_folder(self._folder, "broker")
             self._broker = self._deployed or EmbeddedBroker(free, wait=self._wait)
+            if isinstance(self._broker, EmbeddedBroker):
+                self._kafka_cluster = self._broker.cluster
             self._bootstrap = self._broker.start()
         topics = self._topics = Topics(self._bootstrap, self._spec.properties, self._run, self._wait_for_brokers)
         self._topic, self._began = topics.name("data"), {}
@@ -163,7 +167,9 @@ class KafkaSystem:
 
     def cluster(self) -> ServerCluster | None:
         """One cluster of KRaft."""
-        return KafkaCluster() if self._deploy else None
+        if self._deploy and self._kafka_cluster is None:
+            self._kafka_cluster = KafkaCluster()
+        return self._kafka_cluster if self._deploy else None
 
     def configure(self, settings: Settings) -> dict[str, Any]:
         """The settings of producers, and the topic as it ends now: the next step starts there.
@@ -228,8 +234,8 @@ class KafkaSystem:
         """Nothing was broken on purpose."""
 
     def server_counters(self) -> dict[str, dict[str, float]]:
-        """Nobody tells."""
-        return {}
+        """Traffic, CPU, memory and collections of every broker whose exporter answers."""
+        return ask(self._kafka_cluster.exporters if self._kafka_cluster else named(self._spec.metrics))
 
     def failure(self) -> str:
         """Brokers that ended, are gone or fell silent."""
