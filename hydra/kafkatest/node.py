@@ -9,5 +9,8 @@ from hydra.kafkatest.program import KafkaProgram
 from hydra.servers.node import main
 
 if __name__ == "__main__":
-    # An agent that was asked for two ports has given none for metrics.
-    sys.exit(main(KafkaProgram(metrics=os.environ.get("HYDRA_PORTS", "").count(",") != 1)))
+    given = os.environ.get("HYDRA_PORTS", "")
+    if given.count(",") == 1:
+        # An agent that was asked for two has none for metrics: any free one does.
+        os.environ["HYDRA_PORTS"] = f"{given},0"
+    sys.exit(main(KafkaProgram()))

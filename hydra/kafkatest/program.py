@@ -21,20 +21,13 @@ class KafkaProgram:
     Arguments:
         conf: the folder with ``pom.xml``, ``server.properties`` and ``jvm.options``; None is the installed one.
         more: from its ports for clients and for controllers, settings that go over those of ``conf``.
-        metrics: whether it has a port for its metrics, too.
     """
 
     kind = KIND
     title = "Kafka broker"
+    ports = 3
 
-    def __init__(
-        self,
-        conf: Path | None = None,
-        more: Callable[[int, int], Mapping[str, str]] | None = None,
-        *,
-        metrics: bool = True,
-    ) -> None:
-        self.ports = 3 if metrics else 2
+    def __init__(self, conf: Path | None = None, more: Callable[[int, int], Mapping[str, str]] | None = None) -> None:
         self._conf = conf
         self._more = more
         self._found: tuple[Path, Java, Jars, Template] | None = None

@@ -44,7 +44,7 @@ def _check(scenario: Scenario) -> Iterator[Refusal]:
         yield (TABLE, "metrics"), "brokers that Hydra brings along have exporters of their own", "remove it"
     if servers.demand.ports not in (0, 2, 3):
         ports = servers.demand.ports
-        what = f"must be 3 (for clients, controllers, metrics), 2 (no metrics) or 0 (any free ones), not {ports}"
+        what = f"must be 2 (for clients, controllers), 3 (for metrics as well) or 0 (any free ones), not {ports}"
         yield ("server", "demand", "ports"), what, ""
     if scenario.publishers > 1 and value_of(scenario.settings, "acks") == "0":
         yield (
@@ -98,7 +98,7 @@ SPEC: Final = SystemSpec(
     tables={TABLE: KafkaSpec},
     implementations=IMPLEMENTATIONS,
     servers=BROKER,
-    server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=1536.0, ports=3)),
+    server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=1536.0, ports=2)),
     aliases={"broker": "server"},
     batch=Column(
         "msg_batch",
