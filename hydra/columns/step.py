@@ -284,6 +284,19 @@ _LAST: Final = (
         axis="lost or piled up, % of what was due",
     ),
     Column(BURSTS, TEXT, "the bursts of `shortfall_pct`, in seconds of traffic each", repeats="common"),
+    Column(
+        "server_cpu_pct",
+        "% of a core",
+        "CPU time of a server over the window; mean over the servers. Like the three that follow: where servers tell "
+        "it, otherwise there are no such columns",
+    ),
+    Column(
+        "server_in_mb_s", "MiB/s", "payload that a server took from clients and other servers; mean over the servers"
+    ),
+    Column(
+        "server_out_mb_s", "MiB/s", "payload that a server gave to clients and other servers; mean over the servers"
+    ),
+    Column("server_messages_s", PER_SECOND, "messages that a server took from publishers; mean over the servers"),
     Column("host_cpu_mean_pct", "%", "CPU of all cores over the window; the busiest host"),
     Column(
         "host_cpu_busiest_core_pct",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -51,9 +51,13 @@ def _check(scenario: Scenario) -> Iterator[Refusal]:
     """What the types of a scenario cannot see."""
     spec, servers = spec_of(scenario), scenario.server
     if spec.bootstrap:
-        yield from _addresses(spec.bootstrap)
-    if servers.demand.ports not in (0, 2):
-        what = f"must be 2 (for clients, and for controllers) or 0 (any free ones), not {servers.demand.ports}"
+        yield from _addresses("bootstrap", spec.bootstrap.split(","))
+        yield from _addresses("metrics", spec.metrics)
+    elif spec.metrics:
+        yield (TABLE, "metrics"), "brokers that Hydra brings along have exporters of their own", "remove it"
+    if servers.demand.ports not in (0, 2, 3):
+        ports = servers.demand.ports
+        what = f"must be 2 (for clients, controllers), 3 (for metrics as well) or 0 (any free ones), not {ports}"
         yield ("server", "demand", "ports"), what, ""
     if scenario.publishers > 1 and value_of(scenario.settings, "acks") == "0":
         yield (
@@ -66,9 +70,9 @@ def _check(scenario: Scenario) -> Iterator[Refusal]:
         yield from tool_refusals(scenario)
 
 
-def _addresses(bootstrap: str) -> Iterator[Refusal]:
-    """Refuses what is not ``host`` or ``host:port``, several with commas."""
-    for address in bootstrap.split(","):
+def _addresses(key: str, addresses: Iterable[str]) -> Iterator[Refusal]:
+    """Refuses what is not ``host`` or ``host:port``."""
+    for address in addresses:
         try:
             parts = urlsplit(f"//{address.strip()}")
             fine = parts.netloc == address.strip() and bool(parts.hostname) and parts.port != 0
@@ -76,7 +80,7 @@ def _addresses(bootstrap: str) -> Iterator[Refusal]:
             fine = False
         if not fine or not address.isprintable() or " " in address.strip() or "@" in address:
             what = f"{reprlib.repr(address)} is no address"
-            yield (TABLE, "bootstrap"), what, "write host:port, ports are 1 to 65535"
+            yield (TABLE, key), what, "write host:port, ports are 1 to 65535"
 
 
 def _users(scenario: Scenario) -> Iterator[str]:
@@ -110,7 +114,6 @@ SPEC: Final = SystemSpec(
     implementations=IMPLEMENTATIONS,
     tools=TOOLS,
     servers=BROKER,
-    has_log=True,
     server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=1536.0, ports=2)),
     aliases={"broker": "server"},
     batch=Column(

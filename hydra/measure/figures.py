@@ -15,7 +15,7 @@ from typing import Any, Final
 from hydra.columns.column import ReportColumn
 from hydra.columns.names import ACCOUNT, BLOCKED, GROUP, LOG_GROWTH, LOSS_HIGH, LOSS_LOW, PAYLOAD
 from hydra.columns.step import SystemColumns
-from hydra.measure import latency, loss, rates, shortfall
+from hydra.measure import latency, loss, rates, servers, shortfall
 from hydra.measure.accounts import Accounts, accounts_of
 from hydra.measure.lag import Growth, growth
 from hydra.measure.log import account as log_account
@@ -187,6 +187,7 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
         "loss_target_pct": 100 * o.loss_target,
     }
     columns |= _shortfall(o, accounts, others, growing, columns["rate_held"] is True)
+    columns |= servers.columns(o.servers)
     alive = [c for c in others if c in o.subscriber_reports]
     return columns | _hosts_and_verdict(o, columns, _passed(o, accounts, alive, growing, reporting=True))
 
