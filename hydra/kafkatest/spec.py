@@ -178,7 +178,6 @@ SPEC: Final = SystemSpec(
     copies_of=lambda scenario: spec_of(scenario).replication_factor,
     burst=_burst,
     group=lambda settings: KafkaSettings.of(settings).group,
-    stored=lambda settings: KafkaSettings.of(settings).read == "stored",
     check=_check,
     make=_make,
 )

@@ -67,7 +67,7 @@ def test_every_figure_of_a_step_has_a_record_and_every_record_a_figure(
     expected = [c.name for c in step_columns([prefix], cohort.kind != "none", o.columns)]
     bounds = ("client_loss_low_pct", "client_loss_high_pct")
     # Members whose reports list nothing of what they received leave bounds, too.
-    absent = {*(() if joined or group else bounds), *(() if group else ["group", *log])}
+    absent = {*(() if joined or group else bounds), *(() if group else ["group", *log]), "payload"}
     assert list(figures(o)) == [name for name in expected if name not in absent]
 
 
