@@ -95,7 +95,7 @@ def check_points(
             if name not in field_names(kind):
                 raise unknown((*key, name), name)
         _check_settings(spec, key, point, settings, kind)
-        if point.clients == 0 and not spec.logs:
+        if point.clients == 0 and not spec.has_log:
             what = f"no subscribers, and system {spec.name} keeps no log that would tell what arrived"
             raise RefusedError((*key, "clients"), what, "use 1 or more")
         for found, what, remedy in spec.check(scenario.at(point)):

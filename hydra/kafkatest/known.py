@@ -1,4 +1,4 @@
-"""What the Kafka that Hydra brings along knows of settings: their names, types and bounds (``conf/kafka/settings.txt``)."""
+"""Settings of brokers and topics that our Kafka knows: names, types and bounds (``conf/kafka/settings.txt``)."""
 
 from __future__ import annotations
 

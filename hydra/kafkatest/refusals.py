@@ -7,13 +7,16 @@ from typing import Final
 
 from hydra.kafkatest.known import problem
 from hydra.kafkatest.settings import TABLE, spec_of
-from hydra.model import Figure, Scenario, value_of
+from hydra.model import Figure, Scenario
 from hydra.system import Refusal
 
 _OURS: Final = frozenset(
-    "advertised.listeners authorizer.class.name broker.id controller.listener.names controller.quorum.bootstrap.servers"
-    " controller.quorum.voters inter.broker.listener.name listener.security.protocol.map listeners log.dir log.dirs"
-    " metadata.log.dir node.id principal.builder.class process.roles super.users".split()
+    {
+        *("advertised.listeners", "controller.listener.names", "inter.broker.listener.name", "listeners"),
+        *("broker.id", "controller.quorum.bootstrap.servers", "controller.quorum.voters", "node.id", "process.roles"),
+        *("log.dir", "log.dirs", "metadata.log.dir"),
+        *("authorizer.class.name", "principal.builder.class", "super.users"),
+    }
 )
 """Settings by which brokers find each other and their clients find them."""
 _OURS_BEGIN: Final = ("sasl.", "ssl.", "security.", "listener.", "early.start.")
@@ -26,23 +29,20 @@ def refusals(scenario: Scenario) -> Iterator[Refusal]:
     yield from _names(scenario)
 
 
-def values(scenario: Scenario, setting: str) -> Iterator[tuple[tuple[str, ...], Figure]]:
-    """The values that a setting takes in a scenario, each with the key where it stands."""
-    sweep = scenario.sweep
-    if setting in sweep.vary:
-        yield from ((("sweep", "vary", setting), value) for value in sweep.vary[setting])
-    else:
-        yield ("settings", setting), value_of(scenario.settings, setting)
-    for point in sweep.points:
-        if setting in point.settings:
-            yield ("sweep", "points", point.name, setting), point.settings[setting]
+def _key(scenario: Scenario, setting: str) -> tuple[str, ...]:
+    """Where a setting's values stand."""
+    if any(setting in point.settings for point in scenario.sweep.points):
+        return "sweep", "points", setting
+    return ("sweep", "vary", setting) if setting in scenario.sweep.vary else ("settings", setting)
 
 
 def _replicas(scenario: Scenario) -> Iterator[Refusal]:
     spec, brokers = spec_of(scenario), scenario.server.count
     if spec.bootstrap:
         return
-    asked = [((TABLE, "replication_factor"), spec.replication_factor), *values(scenario, "replication_factor")]
+    name = "replication_factor"
+    asked: list[tuple[tuple[str, ...], Figure]] = [((TABLE, name), spec.replication_factor)]
+    asked += [(_key(scenario, name), replicas) for replicas in scenario.values_of(name)]
     for key, replicas in asked:
         if isinstance(replicas, int) and replicas > brokers:
             yield (
@@ -54,16 +54,13 @@ def _replicas(scenario: Scenario) -> Iterator[Refusal]:
 
 
 def _kill(scenario: Scenario) -> Iterator[Refusal]:
-    for key, moment in values(scenario, "kill_broker_at"):
-        if moment is None:
-            continue
-        if spec_of(scenario).bootstrap:
-            yield key, "brokers of yours are never killed", "leave --bootstrap out: Hydra kills brokers of its own"
-            return
-        if scenario.server.count < 2:
-            what = f"needs at least 2 brokers, and server.count is {scenario.server.count}"
-            yield key, what, "raise server.count"
-            return
+    if all(moment is None for moment in scenario.values_of("kill_broker_at")):
+        return
+    key = _key(scenario, "kill_broker_at")
+    if spec_of(scenario).bootstrap:
+        yield key, "brokers of yours are never killed", "leave --bootstrap out: Hydra kills brokers of its own"
+    elif scenario.server.count < 2:
+        yield key, f"needs at least 2 brokers, and server.count is {scenario.server.count}", "raise server.count"
 
 
 def _names(scenario: Scenario) -> Iterator[Refusal]:
@@ -76,8 +73,8 @@ def _names(scenario: Scenario) -> Iterator[Refusal]:
     for name, value in spec.broker.items():
         if name in _OURS or name.startswith(_OURS_BEGIN):
             yield (TABLE, "broker", name), "is Hydra's own to set", "leave it out"
-        elif any((wrong := problem("broker", name, value))):
+        elif any(wrong := problem("broker", name, value)):
             yield (TABLE, "broker", name), *wrong
     for name, value in spec.topic.items():
-        if any((wrong := problem("topic", name, value))):
+        if any(wrong := problem("topic", name, value)):
             yield (TABLE, "topic", name), *wrong
