@@ -34,8 +34,8 @@ class EmbeddedBroker(EmbeddedServer):
         more: Callable[[int, int], Mapping[str, str]] | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        program, self.cluster = KafkaProgram(conf, more), KafkaCluster(settings)
-        super().__init__(program, self.cluster, folder, log=log, host=host, ports=ports, warm=warm, wait=wait)
+        program = KafkaProgram(conf, more)
+        super().__init__(program, KafkaCluster(settings), folder, log=log, host=host, ports=ports, warm=warm, wait=wait)
 
     @property
     def bootstrap(self) -> str:

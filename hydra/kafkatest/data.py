@@ -49,10 +49,9 @@ def shape_of(scenario: Scenario, settings: Settings) -> Shape:
 
 def first_settings(scenario: Scenario) -> Settings:
     """Those of a scenario's first step, as far as its topic depends on them."""
-    first = {name: values[0] for name, values in scenario.sweep.vary.items()}
-    for point in scenario.sweep.points[:1]:
-        first |= point.settings
-    return with_values(scenario.settings, first)
+    if scenario.sweep.points:
+        return scenario.at(scenario.sweep.points[0]).settings
+    return with_values(scenario.settings, {name: values[0] for name, values in scenario.sweep.vary.items()})
 
 
 class DataTopic:

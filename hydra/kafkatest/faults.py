@@ -9,7 +9,6 @@ from typing import Final
 from confluent_kafka import KafkaException
 
 from hydra.kafkatest.nodes import Node, parse, victim
-from hydra.kafkatest.refusals import values
 from hydra.kafkatest.topics import Topics
 from hydra.model import Scenario
 from hydra.servers.background import Background
@@ -24,7 +23,7 @@ _NOTICED: Final = {"broker.session.timeout.ms": "6000", "broker.heartbeat.interv
 
 def broker_settings(scenario: Scenario) -> dict[str, str]:
     """What brokers are told beside ``conf/kafka/server.properties``, where a scenario kills one of them."""
-    return dict(_NOTICED) if any(moment is not None for _, moment in values(scenario, "kill_broker_at")) else {}
+    return dict(_NOTICED) if any(moment is not None for moment in scenario.values_of("kill_broker_at")) else {}
 
 
 class Kill:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from hydra.kafkatest.heap import memory_bytes
 from hydra.system import Footprint, ServerFootprint
 
 IMPLEMENTATIONS: Final[Mapping[str, Footprint]] = {
@@ -19,7 +20,8 @@ BROKER: Final = ServerFootprint(
     threads=120,
     files=150,
     connections=2,
-    memory_bytes=1_500_000_000,
+    memory_bytes=memory_bytes(1),
+    memory_of=memory_bytes,
     record_bytes=10,  # docs/kafka-batching.md: of a message, and of its batch
     steps_kept=2,  # the step that runs and the one before it; see system.py
     late_s=10.0,  # to free what was deleted (log.retention.check.interval.ms)

@@ -8,7 +8,7 @@ from typing import Final
 from hydra.kafkatest.known import problem
 from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.settings import TABLE, spec_of
-from hydra.model import Figure, Scenario, value_of
+from hydra.model import Figure, Scenario
 from hydra.system import Refusal
 
 _OURS: Final = frozenset(
@@ -30,23 +30,20 @@ def refusals(scenario: Scenario) -> Iterator[Refusal]:
     yield from _names(scenario)
 
 
-def values(scenario: Scenario, setting: str) -> Iterator[tuple[tuple[str, ...], Figure]]:
-    """The values that a setting takes in a scenario, each with the key where it stands."""
-    sweep = scenario.sweep
-    if setting in sweep.vary:
-        yield from ((("sweep", "vary", setting), value) for value in sweep.vary[setting])
-    else:
-        yield ("settings", setting), value_of(scenario.settings, setting)
-    for point in sweep.points:
-        if setting in point.settings:
-            yield ("sweep", "points", point.name, setting), point.settings[setting]
+def _key(scenario: Scenario, setting: str) -> tuple[str, ...]:
+    """Where a setting's values stand."""
+    if any(setting in point.settings for point in scenario.sweep.points):
+        return "sweep", "points", setting
+    return ("sweep", "vary", setting) if setting in scenario.sweep.vary else ("settings", setting)
 
 
 def _replicas(scenario: Scenario) -> Iterator[Refusal]:
     spec, brokers = spec_of(scenario), scenario.server.count
     if spec.bootstrap:
         return
-    asked = [((TABLE, "replication_factor"), spec.replication_factor), *values(scenario, "replication_factor")]
+    name = "replication_factor"
+    asked: list[tuple[tuple[str, ...], Figure]] = [((TABLE, name), spec.replication_factor)]
+    asked += [(_key(scenario, name), replicas) for replicas in scenario.values_of(name)]
     for key, replicas in asked:
         if isinstance(replicas, int) and replicas > brokers:
             yield (
@@ -58,16 +55,13 @@ def _replicas(scenario: Scenario) -> Iterator[Refusal]:
 
 
 def _kill(scenario: Scenario) -> Iterator[Refusal]:
-    for key, moment in values(scenario, "kill_broker_at"):
-        if moment is None:
-            continue
-        if spec_of(scenario).bootstrap:
-            yield key, "brokers of yours are never killed", "leave --bootstrap out: Hydra kills brokers of its own"
-            return
-        if scenario.server.count < 2:
-            what = f"needs at least 2 brokers, and server.count is {scenario.server.count}"
-            yield key, what, "raise server.count"
-            return
+    if all(moment is None for moment in scenario.values_of("kill_broker_at")):
+        return
+    key = _key(scenario, "kill_broker_at")
+    if spec_of(scenario).bootstrap:
+        yield key, "brokers of yours are never killed", "leave --bootstrap out: Hydra kills brokers of its own"
+    elif scenario.server.count < 2:
+        yield key, f"needs at least 2 brokers, and server.count is {scenario.server.count}", "raise server.count"
 
 
 def _names(scenario: Scenario) -> Iterator[Refusal]:

@@ -83,6 +83,11 @@ def _addresses(key: str, addresses: Iterable[str]) -> Iterator[Refusal]:
             yield (TABLE, key), what, "write host:port, ports are 1 to 65535"
 
 
+def _copies(scenario: Scenario) -> int:
+    asked = [value for value in scenario.values_of("replication_factor") if isinstance(value, int)]
+    return max(asked, default=spec_of(scenario).replication_factor)
+
+
 def _users(scenario: Scenario) -> Iterator[str]:
     for key, value in spec_of(scenario).properties.items():
         if key.endswith(("username", "client.id")):
@@ -114,6 +119,7 @@ SPEC: Final = SystemSpec(
     implementations=IMPLEMENTATIONS,
     tools=TOOLS,
     servers=BROKER,
+    has_log=True,
     server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=1536.0, ports=2)),
     aliases={"broker": "server"},
     batch=Column(
@@ -193,9 +199,10 @@ SPEC: Final = SystemSpec(
     secrets=lambda scenario: secret_values(spec_of(scenario).properties),
     users=_users,
     is_secret=is_secret,
+    keeps=lambda settings: KafkaSettings.of(settings).keep,
     undisturbed=lambda settings: with_values(settings, {"kill_broker_at": None}),
     servers_of=lambda scenario: 0 if spec_of(scenario).bootstrap else scenario.server.count,
-    copies_of=lambda scenario: spec_of(scenario).replication_factor,
+    copies_of=_copies,
     burst=_burst,
     group=lambda settings: KafkaSettings.of(settings).group,
     check=_check,

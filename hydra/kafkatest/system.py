@@ -21,7 +21,7 @@ from hydra.kafkatest.heap import shortage
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.java_properties import java_config
 from hydra.kafkatest.leftovers import clean
-from hydra.kafkatest.metrics import ask, named
+from hydra.kafkatest.metrics import ask, exporters, named
 from hydra.kafkatest.program import KIND
 from hydra.kafkatest.properties import kafka_python_config
 from hydra.kafkatest.records import FOLDER, Records
@@ -69,7 +69,6 @@ class KafkaSystem:
         self._is_local = is_local
         self._deployed: Servers | None = None
         self._broker: Servers | None = None
-        self._kafka_cluster: KafkaCluster | None = None
         self._mute = ""
         self._data: DataTopic | None = None
         self._watch: Watch | None = None
@@ -128,8 +127,6 @@ class KafkaSystem:
         else:
             free = unused_folder(self._folder, "broker")
             self._broker = self._deployed or EmbeddedBroker(free, wait=self._wait, settings=self._broker_settings())
-            if isinstance(self._broker, EmbeddedBroker):
-                self._kafka_cluster = self._broker.cluster
             self._bootstrap = self._broker.start()
         topics = Topics(self._bootstrap, self._spec.properties, self._run, self._wait_for_brokers)
         if self._broker is None:
@@ -189,9 +186,7 @@ class KafkaSystem:
 
     def cluster(self) -> ServerCluster | None:
         """One cluster of KRaft."""
-        if self._deploy and self._kafka_cluster is None:
-            self._kafka_cluster = KafkaCluster(self._broker_settings())
-        return self._kafka_cluster if self._deploy else None
+        return KafkaCluster(self._broker_settings()) if self._deploy else None
 
     def configure(self, settings: Settings) -> dict[str, Any]:
         """The settings of producers, and the topic as it ends now: the next step starts there, or at a new topic.
@@ -228,7 +223,7 @@ class KafkaSystem:
 
     def server_counters(self) -> dict[str, dict[str, float]]:
         """Traffic, CPU, memory and collections of every broker whose exporter answers."""
-        return ask(self._kafka_cluster.exporters if self._kafka_cluster else named(self._spec.metrics))
+        return ask(named(self._spec.metrics) if self._broker is None else exporters(self._broker.endpoints()))
 
     def _group(self, settings: Settings) -> str:
         """The id of a step's group; one of the user's naming has to be free when the run first uses it."""

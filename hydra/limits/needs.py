@@ -5,12 +5,14 @@ What clients and servers take is said by their system (:class:`hydra.system.Foot
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from hydra import plugins
 from hydra.model import Scenario
-from hydra.system import ServerFootprint
+from hydra.system import ServerFootprint, SystemSpec
 
 MEGABYTE: Final = 1_000_000
 
@@ -84,9 +86,9 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int, publi
         + groups * _PARENT_MEMORY_BYTES
         + _CONTROLLER_MEMORY_BYTES
         + everyone * _CONTROLLER_BYTES_PER_CLIENT
-        + servers * server.memory_bytes,
-        disk_bytes=max(_disk_bytes(row, server, system.copies_of(row)) for row in rows) if servers else 0,
-        disk_guessed=any(_highest_rate(row) is None for row in rows),
+        + servers * server.memory(max(servers, 1)),
+        disk_bytes=_kept_bytes(rows, server, system) if servers else 0,
+        disk_guessed=any(_highest_rate(row) is None and _messages(row) is None for row in rows),
     )
 
 
@@ -98,16 +100,34 @@ def _highest_rate(scenario: Scenario) -> float | None:
     return max(float(rate) for rate in rates if rate is not None)
 
 
-def _disk_bytes(scenario: Scenario, server: ServerFootprint, copies: int) -> int:
-    """What our servers' logs take on this machine, every copy of each message."""
+def _messages(scenario: Scenario) -> int | None:
+    """How many messages a publisher sends at most in a step; None where a step has no such number."""
+    counts = [int(count) for count in scenario.values_of("messages") if count is not None]
+    return max(counts) if len(counts) == len(scenario.values_of("messages")) else None
+
+
+def _kept_bytes(rows: Sequence[Scenario], server: ServerFootprint, system: SystemSpec) -> int:
+    """What our servers' logs take on this machine, every copy of each message: of the last steps, or of all."""
     if not server.record_bytes:
         return 0
-    rate = _highest_rate(scenario)
-    if rate is None:
-        a_second: float = server.most_bytes_a_second
-    else:
-        sizes = scenario.values_of("message_size")
-        largest = max(int(size) for size in sizes if size is not None)
-        a_second = rate * scenario.publishers * (largest + server.record_bytes)
-    kept_s = server.steps_kept * scenario.sweep.duration_s + server.late_s
-    return round(a_second * kept_s * copies)
+    if not any(system.keeps(row.settings) for row in rows):
+        return max(_disk_bytes(row, server, server.steps_kept, server.late_s) * system.copies_of(row) for row in rows)
+    return sum(_disk_bytes(row, server, _steps(row), 0.0) * system.copies_of(row) for row in rows)
+
+
+def _steps(scenario: Scenario) -> int:
+    """How many steps a grid has, or one of the points of a sweep."""
+    sweep = scenario.sweep
+    return sweep.repeat * max(len(sweep.clients), 1) * math.prod(len(values) for values in sweep.vary.values())
+
+
+def _disk_bytes(scenario: Scenario, server: ServerFootprint, steps: int, late_s: float) -> int:
+    """What so many steps and the seconds after them take, one copy of each message."""
+    rate, messages = _highest_rate(scenario), _messages(scenario)
+    sizes = scenario.values_of("message_size")
+    record = max(int(size) for size in sizes if size is not None) + server.record_bytes
+    a_second = server.most_bytes_a_second if rate is None else rate * scenario.publishers * record
+    taken = a_second * (steps * scenario.sweep.duration_s + late_s)
+    if messages is not None:
+        taken = min(taken, steps * messages * scenario.publishers * record)
+    return round(taken)

@@ -34,7 +34,7 @@ def check_row(
     cluster: ClusterSpec,
     machine: Machine,
     size: Size,
-    running: Size = (0, 0),
+    running: Size | None = None,
     stored_bytes: int = 0,
 ) -> RowCheck:
     """What this size of the scenario's deployment lacks.
@@ -44,12 +44,12 @@ def check_row(
         cluster: where.
         machine: as it is now.
         size: what runs in the row.
-        running: what runs already; what it uses is not free any more.
+        running: what runs already beside the run's servers; what these and it use is not free any more. None: nothing.
         stored_bytes: what the run's servers have on the disk already; it is deleted before the same space is needed.
     """
     machine = replace(machine, disk_available_bytes=machine.disk_available_bytes + stored_bytes)
     needed = _needs(scenario, cluster, size)
-    taken = _needs(scenario, cluster, running) if any(running) else None
+    taken = _needs(scenario, cluster, running) if running is not None else None
     return RowCheck(*size, needed, shortages(machine, needed, taken))
 
 

@@ -52,6 +52,7 @@ class ServerFootprint:
 
     ``connections`` is how many of its descriptors each client takes; ``record_bytes`` what it keeps of a message beside
     its payload, 0 where it keeps none on disk; ``most_bytes_a_second`` the fastest that one was seen to write.
+    ``memory_of`` is what each of so many on one machine takes, where that is not ``memory_bytes`` of one alone.
     """
 
     processes: int
@@ -63,6 +64,11 @@ class ServerFootprint:
     steps_kept: int = 2
     late_s: float = 10.0
     most_bytes_a_second: int = 0
+    memory_of: Callable[[int], int] | None = None
+
+    def memory(self, sharing: int) -> int:
+        """What each of so many servers on one machine takes, in bytes."""
+        return self.memory_bytes if self.memory_of is None else self.memory_of(sharing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,7 @@ class SystemSpec:
         presets: for design goals, by name: ``--preset`` of every command of the system, ``preset`` in a scenario.
         experiments: published ones that it repeats.
         log_acknowledges: whether nothing but the growth of that log tells what the servers took of a step.
+        keeps: whether servers of ours keep what all steps have sent, and not only the last ones.
         undisturbed: a step's settings without what it breaks on purpose: those of its warm-up.
         servers_of: how many servers of ours a scenario needs.
         copies_of: on how many servers each message is kept.
@@ -158,11 +165,13 @@ class SystemSpec:
     secrets: Callable[[Scenario], Iterable[str]] = lambda _: ()
     users: Callable[[Scenario], Iterable[str]] = lambda _: ()
     is_secret: Callable[[str], bool] = lambda _: False
+    has_log: bool = False
     stored: Callable[[Settings], bool] = lambda _: False
     has_log: bool = False
     log_acknowledges: Callable[[Settings], bool] = lambda _: False
     presets: Mapping[str, Preset] = field(default_factory=dict)
     experiments: Sequence[Experiment] = ()
+    keeps: Callable[[Settings], bool] = lambda _: False
     undisturbed: Callable[[Settings], Settings] = lambda settings: settings
     servers_of: Callable[[Scenario], int] = lambda _: 0
     copies_of: Callable[[Scenario], int] = lambda _: 1

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Producer
 
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.kafkatest.metrics import ask, figures, named
+from hydra.kafkatest.metrics import ask, exporters, figures, named
 from hydra.kafkatest.topics import Topics
 from hydra.servers.ports import free_ports
 
@@ -42,19 +42,20 @@ def test_who_knows_none_of_it_tells_nothing(text: str) -> None:
 def test_a_broker_counts_the_bytes_and_messages_that_it_took(broker: EmbeddedBroker, topics: Topics) -> None:
     count, size = 5000, 1000
     topic = topics.create("measured")
-    before = ask(broker.cluster.exporters)["broker 1"]
+    before = ask(exporters(broker.endpoints()))["broker 1"]
     producer = Producer({"bootstrap.servers": broker.bootstrap, "compression.type": "none", "linger.ms": 50})
     for _ in range(count):
         producer.produce(topic, value=bytes(size))
         producer.poll(0)
     assert producer.flush(30) == 0
-    grown = {name: value - before.get(name, 0.0) for name, value in ask(broker.cluster.exporters)["broker 1"].items()}
+    after = ask(exporters(broker.endpoints()))["broker 1"]
+    grown = {name: value - before.get(name, 0.0) for name, value in after.items()}
     assert grown["messages_total"] == count
     # A record of this size has 8 to 12 bytes of its own, and a batch 61.
     assert count * size < grown["in_bytes_total"] < 1.03 * count * size
     assert grown["out_bytes_total"] == 0
     assert grown["cpu_seconds_total"] > 0
     # One that does not answer is left out, and does not keep the others from telling.
-    (address,) = broker.cluster.exporters.values()
+    (address,) = exporters(broker.endpoints()).values()
     (nobody,) = free_ports("127.0.0.1", 1)
     assert ask(named([address, f"127.0.0.1:{nobody}"])).keys() == {address}
