@@ -12,6 +12,7 @@ from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
 from hydra.events.runs import SystemFact
 from hydra.events.warnings import HydraWarning
+from hydra.events.words import describe
 from hydra.jupyter.cautions import Caution, cautions
 from hydra.jupyter.recorded import Run
 from hydra.model import SHARED, Figure, value_of
@@ -145,7 +146,48 @@ def table(run: Run) -> Html:
         _scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows")
         + "".join(f'<p class="below">{escape(text)}</p>' for text in below if text)
         + f"<details><summary>All {len(every)} columns</summary>{_everything(run.rows, every)}</details>"
+        + _servers(run)
     )
+
+
+def _servers(run: Run) -> str:
+    """What each server told of each step, folded away; nothing where none did."""
+    if not run.servers:
+        return ""
+    steps = {result.epoch: result for result in run.results}
+    names = list(dict.fromkeys(n for told in run.servers.values() for its in told.values() for n in its))
+    head = "".join(f"<th>{escape(text)}</th>" for text in ("Step", "Server", *map(_unit_named, names)))
+    body = "".join(
+        f"<tr><td>{escape(describe(steps[epoch].plan))}</td><td>{escape(server)}</td>"
+        + "".join(f"<td>{_server_figure(name, its.get(name))}</td>" for name in names)
+        + "</tr>"
+        for epoch, told in run.servers.items()
+        for server, its in told.items()
+    )
+    text = _scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows every")
+    return f"<details><summary>Each server in each step</summary>{text}</details>"
+
+
+_OF_BYTES: Final = "_bytes"
+
+
+def _unit_named(name: str) -> str:
+    """``in, MiB/s`` of ``in_bytes_per_s``, ``cpu, % of the time`` of ``cpu_seconds_per_s``, and so on."""
+    what, rate, _ = name.partition("_per_s")
+    per = "/s" if rate else ""
+    if what.endswith("_seconds") and rate:
+        return f"{what.removesuffix('_seconds')}, % of the time"
+    if what.endswith(_OF_BYTES):
+        return f"{what.removesuffix(_OF_BYTES).replace('_', ' ')}, MiB{per}"
+    return f"{what.replace('_', ' ')}{per}"
+
+
+def _server_figure(name: str, value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    what = name.removesuffix("_per_s")
+    unit = 2**20 if what.endswith(_OF_BYTES) else 0.01 if what.endswith("_seconds") else 1
+    return figure(Column(name), value / unit)
 
 
 def _row(run: Run, row: Row, notes: Sequence[HydraWarning], columns: Sequence[Column]) -> str:

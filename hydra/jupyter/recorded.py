@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ class Run:
         coming: the step that would be next, None if the sweep is complete.
         events: what happened, oldest first.
         published: the table that this experiment was published with, None if it never was.
+        servers: what each server told of a step, by the step's epoch and the server's name; steps of which one did.
         earlier: what has to be known of the rows of an earlier version, None if there is nothing.
     """
 
@@ -46,6 +47,7 @@ class Run:
     coming: StepPlan | None
     events: list[StoredEvent]
     published: Published | None
+    servers: Mapping[int, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
     earlier: HydraWarning | None = None
 
     @property
@@ -68,6 +70,7 @@ def load(directory: Path | str) -> Run:
     path = Path(directory)
     with RunStore.open(path) as store:
         metadata, results, events = store.metadata(), store.results(), store.events()
+        servers = {r.epoch: told for r in results if (told := store.servers(r.epoch))}
         with store.reading():
             scenario = msgspec.convert(upgraded(metadata["scenario"]), Scenario)
             earlier: HydraWarning | None = BisectedRates() if bisected(metadata["scenario"]) else None
@@ -92,6 +95,7 @@ def load(directory: Path | str) -> Run:
         coming=coming,
         events=events,
         published=published_for(scenario),
+        servers=servers,
         earlier=earlier,
     )
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from hydra.kafkatest.metrics import ask, exporters
 from hydra.kafkatest.nodes import bootstrap, parse
 from hydra.kafkatest.template import kafka_uuid
 from hydra.kafkatest.topics import membership
@@ -29,10 +30,12 @@ class KafkaCluster:
         self._id = ""
         self._size = 0
         self._settings = dict(settings or {})
+        self._exporters: dict[str, str] = {}
 
     def join(self, endpoints: Sequence[str]) -> list[dict[str, Any] | None]:
         """A cluster with a new id, told to each broker with all their addresses."""
         self._id, self._size = kafka_uuid(), len(endpoints)
+        self._exporters = exporters(endpoints)
         return [
             msgspec.to_builtins(
                 KafkaJoin(cluster=self._id, node=number, endpoints=list(endpoints), settings=self._settings)
@@ -51,3 +54,5 @@ class KafkaCluster:
     def warm_up(self, address: str) -> None:
         """Messages through every broker; see ``warmup.py``."""
         warm_up(address, _WARM_UP_WITHIN_S, self._size)
+        # The first answer of an exporter takes much longer than all others.
+        ask(self._exporters)

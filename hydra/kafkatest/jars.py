@@ -45,7 +45,12 @@ class Jars:
     @property
     def classpath(self) -> str:
         """Every jar by its name in a fixed order; a wildcard would keep Java from using a class data archive."""
-        return os.pathsep.join(str(p) for p in sorted(self.folder.glob("*.jar")))
+        return os.pathsep.join(str(p) for p in sorted(self.folder.glob("*.jar")) if p not in self.exporter)
+
+    @property
+    def exporter(self) -> list[Path]:
+        """The agent that tells a broker's metrics: it has libraries of its own inside, and no other program sees it."""
+        return list(self.folder.glob("jmx_prometheus_javaagent-*.jar"))
 
 
 def conf_folder() -> Path:

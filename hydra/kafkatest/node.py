@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from hydra.kafkatest.program import KafkaProgram
 from hydra.servers.node import main
 
 if __name__ == "__main__":
+    given = os.environ.get("HYDRA_PORTS", "")
+    if given.count(",") == 1:
+        # An agent that was asked for two has none for metrics: any free one does.
+        os.environ["HYDRA_PORTS"] = f"{given},0"
     sys.exit(main(KafkaProgram()))

@@ -14,11 +14,16 @@ INTERNAL_REPLICAS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Where one node listens: ``port`` is for clients and the other brokers, ``controller_port`` for controllers."""
+    """Where one node listens.
+
+    ``port`` is for clients and the other brokers, ``controller_port`` for controllers, and ``metrics_port`` for whoever
+    asks for its metrics, None where it has no port for that.
+    """
 
     host: str
     port: int
     controller_port: int
+    metrics_port: int | None = None
 
     @property
     def bootstrap(self) -> str:
@@ -27,20 +32,26 @@ class Node:
 
     @property
     def endpoint(self) -> str:
-        """Both addresses, as a broker tells them (docs/control-protocol.md)."""
-        return f"{self.bootstrap},{self.host}:{self.controller_port}"
+        """All its addresses, as a broker tells them (docs/control-protocol.md)."""
+        metrics = f",{self.metrics}" if self.metrics else ""
+        return f"{self.bootstrap},{self.host}:{self.controller_port}{metrics}"
+
+    @property
+    def metrics(self) -> str:
+        """Its address for whoever asks for its metrics, "" where there is none."""
+        return "" if self.metrics_port is None else f"{self.host}:{self.metrics_port}"
 
 
 def parse(endpoint: str) -> Node:
     """The node of an endpoint.
 
     Raises:
-        ValueError: it is not of the form host:port,host:port, with one host.
+        ValueError: it is not of the form host:port,host:port, perhaps with a third one, and with one host.
     """
     pairs = [address.rpartition(":") for address in endpoint.split(",")]
-    if len(pairs) != 2 or pairs[0][0] != pairs[1][0] or not pairs[0][0]:
+    if len(pairs) not in (2, 3) or len({host for host, _, _ in pairs}) > 1 or not pairs[0][0]:
         raise ValueError(f"{endpoint!r} is not of the form host:port,host:port, with one host")
-    return Node(pairs[0][0], int(pairs[0][2]), int(pairs[1][2]))
+    return Node(pairs[0][0], *(int(port) for _, _, port in pairs))
 
 
 def bootstrap(nodes: Sequence[Node]) -> str:

@@ -25,7 +25,7 @@ class KafkaProgram:
 
     kind = KIND
     title = "Kafka broker"
-    ports = 2
+    ports = 3
 
     def __init__(self, conf: Path | None = None, more: Callable[[int, int], Mapping[str, str]] | None = None) -> None:
         self._conf = conf
@@ -58,6 +58,7 @@ class KafkaProgram:
         return server_command(
             *(java, jars, conf, template, folder, settings(nodes, asked.node), more),
             sharing=sharing(nodes, asked.node),
+            metrics=mine.metrics,
         )
 
     def _find(self) -> tuple[Path, Java, Jars, Template]:

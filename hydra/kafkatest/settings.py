@@ -100,7 +100,8 @@ class KafkaSpec:
     """The Kafka side of a scenario. ``bootstrap`` "" brings brokers along (``Scenario.server``).
 
     ``properties`` are librdkafka/Java client property names and may hold secrets: they travel under CURVE only and
-    are never stored. ``topic`` are settings of the run's topic, ``broker`` of brokers of our own, by Kafka's names.
+    are never stored. ``metrics`` are the JMX exporters of brokers of the user's, ``host:port`` each. ``topic`` are
+    settings of the run's topic, ``broker`` of brokers of our own, by Kafka's names.
     ``exact_group``: the setting ``group`` is the whole id of the group on the cluster; otherwise the name of the run's
     topic stands before it.
     """
@@ -112,6 +113,7 @@ class KafkaSpec:
     exact_group: bool = False
     topic: Mapping[str, str] = field(default_factory=dict)
     broker: Mapping[str, str] = field(default_factory=dict)
+    metrics: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.partitions < 1:

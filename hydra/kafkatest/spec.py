@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -38,9 +38,13 @@ def _check(scenario: Scenario) -> Iterator[Refusal]:
     """What the types of a scenario cannot see."""
     spec, servers = spec_of(scenario), scenario.server
     if spec.bootstrap:
-        yield from _addresses(spec.bootstrap)
-    if servers.demand.ports not in (0, 2):
-        what = f"must be 2 (for clients, and for controllers) or 0 (any free ones), not {servers.demand.ports}"
+        yield from _addresses("bootstrap", spec.bootstrap.split(","))
+        yield from _addresses("metrics", spec.metrics)
+    elif spec.metrics:
+        yield (TABLE, "metrics"), "brokers that Hydra brings along have exporters of their own", "remove it"
+    if servers.demand.ports not in (0, 2, 3):
+        ports = servers.demand.ports
+        what = f"must be 2 (for clients, controllers), 3 (for metrics as well) or 0 (any free ones), not {ports}"
         yield ("server", "demand", "ports"), what, ""
     if scenario.publishers > 1 and value_of(scenario.settings, "acks") == "0":
         yield (
@@ -51,9 +55,9 @@ def _check(scenario: Scenario) -> Iterator[Refusal]:
     yield from refusals(scenario)
 
 
-def _addresses(bootstrap: str) -> Iterator[Refusal]:
-    """Refuses what is not ``host`` or ``host:port``, several with commas."""
-    for address in bootstrap.split(","):
+def _addresses(key: str, addresses: Iterable[str]) -> Iterator[Refusal]:
+    """Refuses what is not ``host`` or ``host:port``."""
+    for address in addresses:
         try:
             parts = urlsplit(f"//{address.strip()}")
             fine = parts.netloc == address.strip() and bool(parts.hostname) and parts.port != 0
@@ -61,7 +65,7 @@ def _addresses(bootstrap: str) -> Iterator[Refusal]:
             fine = False
         if not fine or not address.isprintable() or " " in address.strip() or "@" in address:
             what = f"{reprlib.repr(address)} is no address"
-            yield (TABLE, "bootstrap"), what, "write host:port, ports are 1 to 65535"
+            yield (TABLE, key), what, "write host:port, ports are 1 to 65535"
 
 
 def _copies(scenario: Scenario) -> int:
@@ -173,8 +177,6 @@ SPEC: Final = SystemSpec(
     commands=(kafka_batch, kafka_fixed, kafka_rate, broker, kafka_clean),
     differs=("msg_batch", "linger_ms", "acks", "compression"),
     reference=_reference,
-    stored=lambda settings: KafkaSettings.of(settings).read == "stored",
-    logs=True,
     log_acknowledges=lambda settings: KafkaSettings.of(settings).acks == "0",
     secrets=lambda scenario: secret_values(spec_of(scenario).properties),
     users=_users,

@@ -20,6 +20,7 @@ from hydra.kafkatest.groups import group_id
 from hydra.kafkatest.heap import shortage
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.leftovers import clean
+from hydra.kafkatest.metrics import ask, exporters, named
 from hydra.kafkatest.program import KIND
 from hydra.kafkatest.properties import kafka_python_config
 from hydra.kafkatest.records import FOLDER, Records
@@ -211,8 +212,8 @@ class KafkaSystem:
             self._mute = f"the Kafka broker at {self._kill.killed} was killed, as the scenario says"
 
     def server_counters(self) -> dict[str, dict[str, float]]:
-        """Nobody tells."""
-        return {}
+        """Traffic, CPU, memory and collections of every broker whose exporter answers."""
+        return ask(named(self._spec.metrics) if self._broker is None else exporters(self._broker.endpoints()))
 
     def _group(self, settings: Settings) -> str:
         """The id of a step's group; one of the user's naming has to be free when the run first uses it."""

@@ -35,6 +35,7 @@ DATA: Final = "data"
 """A broker's data in its working directory, as ``conf/server.properties`` says."""
 PROPERTIES: Final = "server.properties"
 LOGGING: Final = "log4j2.properties"
+EXPORTER: Final = "exporter.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +95,19 @@ def server_command(
     more: Mapping[str, str] | None = None,
     *,
     sharing: int = 1,
+    metrics: str = "",
 ) -> list[str]:
     """The command that runs a broker in ``folder``, where its settings are written; see :func:`furnish`.
 
-    ``sharing``: how many brokers are on the machine, this one included.
+    ``sharing``: how many brokers are on the machine, this one included. ``metrics``: where it tells its metrics,
+    ``host:port``; "" nowhere.
     """
     furnish(folder, conf, values, more)
-    archive = [f"-XX:SharedArchiveFile={template.archive}"] if template.archive else []
-    return java_command(java, jars, conf, [*options(sharing), *archive], "kafka.Kafka", PROPERTIES)
+    extra = [*options(sharing), *([f"-XX:SharedArchiveFile={template.archive}"] if template.archive else [])]
+    if metrics:
+        shutil.copyfile(conf / EXPORTER, folder / EXPORTER)
+        extra += [f"-javaagent:{jar}={metrics}:{EXPORTER}" for jar in jars.exporter]
+    return java_command(java, jars, conf, extra, "kafka.Kafka", PROPERTIES)
 
 
 def prepare(java: Java, jars: Jars, conf: Path) -> Template:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Final
+
+from hydra.model import Figure
 
 COUNTER: Final = "_total"
 """Suffix of a counter, which only grows; any other figure is a gauge."""
@@ -44,3 +47,29 @@ def between(first: ServerSample, last: ServerSample) -> dict[str, dict[str, floa
             elif value >= earlier:
                 its[name.removesuffix(COUNTER) + RATE] = (value - earlier) / seconds
     return found
+
+
+MEGABYTE: Final = 2**20
+_IN: Final = ("in_bytes_per_s", "replication_in_bytes_per_s")
+_OUT: Final = ("out_bytes_per_s", "replication_out_bytes_per_s")
+
+
+def columns(servers: ServerFigures) -> dict[str, Figure]:
+    """The columns of a row, each the mean over the servers that tell it; no columns where nobody tells anything."""
+    if not servers:
+        return {}
+    return {
+        "server_cpu_pct": _mean(servers, ("cpu_seconds_per_s",), 100.0),
+        "server_in_mb_s": _mean(servers, _IN, 1 / MEGABYTE),
+        "server_out_mb_s": _mean(servers, _OUT, 1 / MEGABYTE),
+        "server_messages_s": _mean(servers, ("messages_per_s",), 1.0),
+    }
+
+
+def _mean(servers: ServerFigures, names: tuple[str, ...], unit: float) -> float | None:
+    told = [
+        sum(its[name] for name in names if name in its)
+        for its in servers.values()
+        if any(name in its for name in names)
+    ]
+    return fmean(told) * unit if told else None

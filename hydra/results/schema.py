@@ -7,6 +7,16 @@ from typing import Final
 FORMAT: Final = 2
 """``user_version`` of the database; a run of another format is refused."""
 
+SERVERS: Final = """
+CREATE TABLE IF NOT EXISTS servers ( -- what servers told of a step; runs of earlier versions lack it
+    epoch INTEGER NOT NULL REFERENCES steps (epoch),
+    server TEXT NOT NULL,
+    figures TEXT NOT NULL,           -- JSON object: rates (x_per_s) and means of gauges by name
+    PRIMARY KEY (epoch, server)
+);
+"""
+"""Made whenever a run is opened to be written: one that an earlier version began gets it as well."""
+
 SCHEMA: Final = """
 CREATE TABLE run (
     key TEXT PRIMARY KEY,

@@ -29,7 +29,7 @@ from hydra.measure.resources import HostSample
 from hydra.model import Figure, Histogram, StepPlan, StepResult, StepStatus
 from hydra.results.clients import COLUMNS, client_rows
 from hydra.results.earlier import upgraded_plan
-from hydra.results.schema import FORMAT, SCHEMA
+from hydra.results.schema import FORMAT, SCHEMA, SERVERS
 from hydra.sweep.repeated import MERGED_IN_REPEATS
 
 DATABASE: Final = "run.db"
@@ -46,7 +46,7 @@ ERROR_KEY: Final = "error"
 _OFFERED_AGAIN: Final = "offered_again"
 """Holds the epochs of failed steps that a resumed run measures again."""
 
-_HISTOGRAMS: Final = ("latency", "cohort_latency", "lag")
+_HISTOGRAMS: Final = ("latency", "cohort_latency", "lag", "ack")
 
 
 _DAMAGED: Final = (
@@ -168,6 +168,8 @@ class RunStore:
                 if h.counts:
                     row = (result.epoch, name, h.min_us, h.max_us, latency.encode(h))
                     self._db.execute("INSERT INTO histograms VALUES (?, ?, ?, ?, ?)", row)
+            told = [(result.epoch, server, _to_json(dict(figures))) for server, figures in o.servers.items()]
+            self._db.executemany("INSERT INTO servers VALUES (?, ?, ?)", told)
             for host, samples in o.hosts.items():
                 rows = [_sample_row(result.epoch, host, s) for s in samples]
                 self._db.executemany("INSERT INTO host_samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
@@ -280,12 +282,23 @@ class RunStore:
         return result
 
     def histogram(self, epoch: int, name: str = "latency") -> Histogram:
-        """A merged histogram of a step: ``latency``, ``cohort_latency`` or ``lag``; empty if nothing was counted."""
+        """A merged histogram of a step, empty if nothing was counted.
+
+        It is ``latency``, ``cohort_latency``, ``lag`` or ``ack``.
+        """
         with self.reading():
             row = self._db.execute(
                 "SELECT hdr, min_us, max_us FROM histograms WHERE epoch = ? AND name = ?", (epoch, name)
             ).fetchone()
             return latency.decode(*row) if row else Histogram()
+
+    def servers(self, epoch: int) -> dict[str, dict[str, float]]:
+        """What each server told of a step: rates and means by name (``measure/servers.py``), by the server's name."""
+        with self.reading():
+            if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'servers'").fetchone():
+                return {}
+            rows = self._db.execute("SELECT server, figures FROM servers WHERE epoch = ? ORDER BY rowid", (epoch,))
+            return {server: msgspec.json.decode(figures, type=dict[str, float]) for server, figures in rows}
 
     def host_samples(self, epoch: int) -> dict[str, list[HostSample]]:
         """A step's samples by host, oldest first."""
@@ -318,6 +331,8 @@ def _connect(path: Path, writable: bool) -> sqlite3.Connection:
         if writable:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=NORMAL")
+            if db.execute("PRAGMA user_version").fetchone() == (FORMAT,):
+                db.executescript(SERVERS)
         else:
             db.execute("PRAGMA query_only=ON")
         (found,) = db.execute("PRAGMA user_version").fetchone()

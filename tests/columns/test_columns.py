@@ -11,9 +11,10 @@ import pytest
 
 from hydra.columns.column import of_repeats
 from hydra.columns.searched import search_columns
-from hydra.columns.step import DUE, SENT, step_columns
+from hydra.columns.step import ACK_PERCENTILES, DUE, SENT, step_columns
 from hydra.measure.figures import figures
-from hydra.model import Cohort, Rate, Scenario, SearchSpec, StepPlan
+from hydra.measure.servers import ServerFigures
+from hydra.model import Cohort, Histogram, Rate, Scenario, SearchSpec, StepPlan
 from hydra.plugins import systems
 from hydra.results import tables
 from hydra.results.registered import added_by, columns_of
@@ -52,18 +53,24 @@ def test_every_column_of_a_row_is_known_before_anything_is_measured(kind: str) -
 @pytest.mark.parametrize(("rate", "prefix"), [(100.0, DUE), ("max", SENT)])
 @pytest.mark.parametrize(("joined", "group"), [(False, ""), (True, ""), (False, "readers")])
 @pytest.mark.parametrize("cohort", [Cohort(), Cohort("slow", 0.5, 10.0)])
+@pytest.mark.parametrize("servers", [{}, {"broker 1": {"heap_bytes": 1.0}}])
 def test_every_figure_of_a_step_has_a_record_and_every_record_a_figure(
-    scenario: Scenario, rate: Rate, prefix: str, joined: bool, group: str, cohort: Cohort
+    scenario: Scenario, rate: Rate, prefix: str, joined: bool, group: str, cohort: Cohort, servers: ServerFigures
 ) -> None:
     plan = StepPlan(30, replace(scenario.settings, rate=rate), 1.0, cohort=cohort)
-    o = replace(observe(scenario, plan), group=group)
+    o = replace(observe(scenario, plan), group=group, servers=servers)
     if joined:
         report = replace(o.publisher_reports[0], unacknowledged=[(3, 5)], unacknowledged_joined=True)
         o = replace(o, publisher_reports={0: report})
+    log = ("log_growth", "account", *(f"ack_{name}_us" for name in ACK_PERCENTILES))
+    if group:
+        report = replace(o.publisher_reports[0], ack_latency=Histogram([7, 2], 7, 7))
+        o = replace(o, publisher_reports={0: report}, log_growth=1000)
     expected = [c.name for c in step_columns([prefix], cohort.kind != "none", o.columns)]
     bounds = ("client_loss_low_pct", "client_loss_high_pct")
     # Members whose reports list nothing of what they received leave bounds, too.
-    absent = {*(() if joined or group else bounds), *(() if group else ["group"])}
+    of_servers = () if servers else ("server_cpu_pct", "server_in_mb_s", "server_out_mb_s", "server_messages_s")
+    absent = {*(() if joined or group else bounds), *(() if group else ["group", *log]), *of_servers}
     assert list(figures(o)) == [name for name in expected if name not in absent]
 
 

@@ -49,7 +49,7 @@ def test_an_endpoint_is_read_as_it_was_written(node: Node) -> None:
     assert parse(node.endpoint) == node
 
 
-@pytest.mark.parametrize("text", ["", "h:1", "h:1,g:2", "h:1,h:2,h:3", "h:x,h:2", ":1,:2", "tcp"])
+@pytest.mark.parametrize("text", ["", "h:1", "h:1,g:2", "h:1,h:2,g:3", "h:1,h:2,h:3,h:4", "h:x,h:2", ":1,:2", "tcp"])
 def test_what_is_no_endpoint_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         parse(text)

@@ -1,0 +1,51 @@
+"""What servers counted: rates between two samples, and the columns of a row."""
+
+from __future__ import annotations
+
+import pytest
+
+from hydra.measure.servers import ServerFigures, ServerSample, between, columns
+
+MIB = 2.0**20
+FIRST = {"a": {"in_bytes_total": 10.0, "heap_bytes": 4.0}, "b": {"in_bytes_total": 10.0}}
+
+
+def sample(seconds: float, figures: ServerFigures) -> ServerSample:
+    return ServerSample(round(seconds * 1e9), figures)
+
+
+@pytest.mark.parametrize(
+    ("last", "rates"),
+    [
+        ({"a": {"in_bytes_total": 30.0, "heap_bytes": 8.0}}, {"a": {"in_bytes_per_s": 10.0, "heap_bytes": 6.0}}),
+        ({"a": {"in_bytes_total": 5.0, "heap_bytes": 8.0}}, {"a": {"heap_bytes": 6.0}}),
+        ({"c": {"in_bytes_total": 5.0}}, {}),
+        ({"a": {"new_total": 5.0}}, {"a": {}}),
+    ],
+)
+def test_counters_become_rates_and_gauges_means(last: ServerFigures, rates: ServerFigures) -> None:
+    assert between(sample(1, FIRST), sample(3, last)) == rates
+
+
+def test_a_row_has_the_means_over_the_servers() -> None:
+    servers = {
+        "a": {
+            "in_bytes_per_s": 2 * MIB,
+            "replication_in_bytes_per_s": 4 * MIB,
+            "out_bytes_per_s": MIB,
+            "cpu_seconds_per_s": 0.5,
+            "messages_per_s": 100.0,
+        },
+        "b": {"in_bytes_per_s": 2 * MIB, "out_bytes_per_s": 3 * MIB, "cpu_seconds_per_s": 1.5},
+    }
+    assert columns(servers) == {
+        "server_cpu_pct": 100.0,
+        "server_in_mb_s": 4.0,
+        "server_out_mb_s": 2.0,
+        "server_messages_s": 100.0,
+    }
+
+
+def test_what_nobody_tells_is_no_figure() -> None:
+    assert columns({}) == {}
+    assert columns({"a": {"heap_bytes": 1.0}})["server_cpu_pct"] is None
