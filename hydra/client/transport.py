@@ -100,6 +100,9 @@ class PublisherTransport(Protocol):
     def delivery(self) -> Delivery | None:
         """Acknowledgements so far; None where the system has none."""
 
+    def framed_bytes(self, message_size: int) -> int | None:
+        """What a message of this size takes of a connection, its frame included; None where its size does not tell."""
+
     def report_system(self) -> dict[str, Any] | None:
         """What only this system's publishers report of a step."""
 

@@ -11,6 +11,7 @@ Digits = Literal["two", "six", "none"]
 Repeats = Literal["mean", "median", "merged", "common", "noted"]
 
 PER_SECOND: Final = "messages/s"
+MB_S: Final = "MB/s"
 MESSAGES: Final = "messages"
 SUBSCRIBERS: Final = "subscribers"
 YES_NO: Final = "yes/no"
@@ -76,6 +77,18 @@ class ReportColumn(Column):
     role: Role
     key: str
     fold: Literal["sum", "mean", "max", "common"] = "sum"
+
+
+def wire_bytes(frame: str) -> ReportColumn:
+    """The column of what messages took of their publishers' connections; ``frame`` says what there is around each."""
+    return ReportColumn(
+        "wire_bytes",
+        "bytes",
+        f"the messages that were sent, each with {frame}: computed from their sizes; without probes, and without what "
+        "TCP and IP add",
+        role="publisher",
+        key="wire_bytes",
+    )
 
 
 def of_repeats(column: Column) -> tuple[Column, ...]:

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+POINT: Final = "point"
+"""The name of a row, where a sweep lists its rows."""
 CLIENTS: Final = "clients"
+PUBLISHERS: Final = "publishers"
+"""How many publishers took part, where a sweep lists its rows."""
 BURST: Final = "burst"
+LOG_GROWTH: Final = "log_growth"
+ACCOUNT: Final = "account"
 STATUS: Final = "status"
 REASON: Final = "reason"
 AVG_TX: Final = "avg_tx_rate_pps"

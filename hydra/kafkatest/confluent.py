@@ -175,6 +175,9 @@ class Publisher:
         self._account()
         return ANSWERS_EVERY_S if self._acks != "0" and self._ledger.pending else None
 
+    def framed_bytes(self, message_size: int) -> int | None:
+        """See transport.py. Records share a batch."""
+
     def flush(self, timeout_s: float) -> bool:
         """See transport.py."""
         producer, deadline = self._opened(), time.monotonic() + timeout_s

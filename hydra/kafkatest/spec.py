@@ -96,6 +96,7 @@ SPEC: Final = SystemSpec(
     tables={TABLE: KafkaSpec},
     implementations=IMPLEMENTATIONS,
     servers=BROKER,
+    has_log=True,
     server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=1536.0, ports=2)),
     aliases={"broker": "server"},
     batch=Column(
@@ -169,6 +170,7 @@ SPEC: Final = SystemSpec(
     commands=(kafka_batch, kafka_fixed, kafka_rate, broker, kafka_clean),
     differs=("msg_batch", "linger_ms", "acks", "compression"),
     reference=_reference,
+    log_acknowledges=lambda settings: KafkaSettings.of(settings).acks == "0",
     secrets=lambda scenario: secret_values(spec_of(scenario).properties),
     users=_users,
     is_secret=is_secret,
