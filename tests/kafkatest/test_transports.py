@@ -4,6 +4,7 @@ import os
 import signal
 import struct
 import time
+import uuid
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from hydra.client.transport import PublisherTransport, SubscriberTransport
 from hydra.kafkatest import confluent, kafka_python
@@ -188,14 +190,10 @@ def producer_ids(broker: EmbeddedBroker, topic: str) -> int:
     return len(found - {-1})
 
 
-def test_a_message_that_the_broker_does_not_take_has_failed(
-    library: ModuleType, broker: EmbeddedBroker, topics: Topics
-) -> None:
-    topic = topics.create("data")
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    least = ConfigEntry("max.message.bytes", "2000", incremental_operation=AlterConfigOpType.SET)
-    asked = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[least])
-    admin.incremental_alter_configs([asked])[asked].result(10)
+def test_a_message_that_the_broker_does_not_take_has_failed(library: ModuleType, broker: EmbeddedBroker) -> None:
+    topic = f"small-{uuid.uuid4().hex}"
+    small = NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})
+    AdminClient({"bootstrap.servers": broker.bootstrap}).create_topics([small])[topic].result(10)
     publisher = library.Publisher(1)
     try:
         publisher.configure(told(1, broker.bootstrap, topic, {}, message_size=3000, msg_batch=1))
