@@ -19,10 +19,9 @@ from hydra.wire.messages import PROBE_EPOCH
 
 IMPOSSIBLE = {
     "security.protocol": "carrier-pigeon",
-    "socket.timeout.ms": "5",
-    "connections.max.idle.ms": "5",
+    "connections.max.idle.ms": "soon",
 }
-"""Properties with values that every library refuses at once: kafka-python takes the first one for plain text."""
+"""Properties with values that are refused at once everywhere: kafka-python takes the first one for plain text."""
 
 
 @dataclass(frozen=True)

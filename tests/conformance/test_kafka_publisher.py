@@ -158,8 +158,12 @@ def test_settings_change_between_steps(publisher: Bench, log: Log) -> None:
         # A publisher that the machine kept waiting at the end of its window may have sent less.
         assert 0 < report.sent == report.acknowledged <= 50
         sent.append(report.sent)
-        if "batch_bytes" in settings.system:
-            assert report.system == {"batch_bytes": settings.system["batch_bytes"]}
+        assert report.system is not None
+        assert report.system["batch_bytes"] == settings.system.get("batch_bytes", report.system["batch_bytes"])
+        assert 1 <= report.system["records_per_batch"] <= report.sent
+        assert 1 <= report.system["records_per_request"] <= report.sent
+        assert report.system["wire_bytes"] > 0
+        assert report.system["compression_ratio"] > 0
     assert [r.epoch for r in log.read()] == [epoch for epoch, count in enumerate(sent, 1) for _ in range(count)]
 
 

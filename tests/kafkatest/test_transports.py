@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 import time
+import uuid
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -10,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from hydra.client.transport import PublisherTransport, SubscriberTransport
 from hydra.kafkatest import confluent, kafka_python
@@ -128,6 +132,77 @@ def test_only_a_changed_producer_setting_makes_a_new_producer(
         assert publisher.delivery() is None
         # Nothing tells when the broker has them.
         wait_until(lambda: topics.end_offsets(topic) == {0: 100}, 5.0, "the log grew by what was sent")
+    finally:
+        publisher.close()
+
+
+STEPS: list[dict[str, Any]] = [
+    {"acks": "1"},
+    {"acks": "all", "idempotence": True, "max_in_flight": 1, "retries": 2, "delivery_timeout_ms": 20_000},
+    {"acks": "all", "compression": "gzip", "buffer_memory": 2**20, "idempotence": True},
+]
+
+
+def test_a_producer_obeys_its_settings_and_tells_what_it_achieved(
+    library: ModuleType, broker: EmbeddedBroker, topics: Topics
+) -> None:
+    topic = topics.create("data", partitions=2)
+    publisher = library.Publisher(1)
+    before: dict[int, int] = {0: 0, 1: 0}
+    try:
+        for epoch, settings in enumerate(STEPS, 1):
+            publisher.configure(
+                told(epoch, broker.bootstrap, topic, {}, message_size=100, linger_ms=2000.0, **settings)
+            )
+            began_ns = time.monotonic_ns()
+            send(publisher, epoch, 0, 1000, 100)
+            assert publisher.flush(10)
+            took_us = (time.monotonic_ns() - began_ns) // 1000
+            delivery = publisher.delivery()
+            assert delivery.acknowledged == sum(delivery.ack_latency.counts[1::2]) == 1000
+            assert 0 < delivery.ack_latency.min_us <= delivery.ack_latency.max_us <= took_us
+            achieved = publisher.report_system()
+            # 500 messages a partition, in batches of 100: full ones, as they would linger for long otherwise. One that
+            # takes more than 63 ms to fill has a few less.
+            assert 80 <= achieved["records_per_batch"] <= 100
+            assert achieved["records_per_batch"] <= achieved["records_per_request"] <= 200
+            framed = 100 / 110 if settings.get("compression") is None else 20
+            assert achieved["compression_ratio"] == pytest.approx(framed, rel=0.05 if framed < 1 else 0.9)
+            assert achieved["wire_bytes"] == pytest.approx(100_000 / achieved["compression_ratio"])
+            end = topics.end_offsets(topic)
+            assert {p: end[p] - before[p] for p in end} == {0: 500, 1: 500}
+            before = end
+        assert producer_ids(broker, topic) == 2, "two of the three steps were idempotent"
+    finally:
+        publisher.close()
+
+
+def producer_ids(broker: EmbeddedBroker, topic: str) -> int:
+    """How many idempotent producers wrote to a topic, by the batches' headers in its log."""
+    found = set()
+    for file in broker._folder.rglob(f"{topic}-0/*.log"):
+        log, place = file.read_bytes(), 0
+        while place + 61 <= len(log):
+            (length,) = struct.unpack_from(">i", log, place + 8)
+            (producer,) = struct.unpack_from(">q", log, place + 43)
+            found.add(producer)
+            place += 12 + length
+    return len(found - {-1})
+
+
+def test_a_message_that_the_broker_does_not_take_has_failed(library: ModuleType, broker: EmbeddedBroker) -> None:
+    topic = f"small-{uuid.uuid4().hex}"
+    small = NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})
+    AdminClient({"bootstrap.servers": broker.bootstrap}).create_topics([small])[topic].result(10)
+    publisher = library.Publisher(1)
+    try:
+        publisher.configure(told(1, broker.bootstrap, topic, {}, message_size=3000, msg_batch=1))
+        publisher.send(messages(1, 0, 3, 3000), 0)
+        assert publisher.flush(10)
+        delivery = publisher.delivery()
+        assert (delivery.acknowledged, delivery.failed) == (0, 3)
+        assert delivery.ack_latency.counts == []
+        assert delivery.unacknowledged == [(0, 2)]
     finally:
         publisher.close()
 
