@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields, make_dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -17,6 +17,7 @@ from hydra.cluster.constraints import parse_constraint
 from hydra.config.bounds import BOUNDS, out_of_bounds
 from hydra.config.building import as_written, build, check_value, of_written, specs_of
 from hydra.config.places import scenario_path, scenarios
+from hydra.config.points import POINT_KEYS, check_points, split_points, with_publishers
 from hydra.config.refusal import Key, RefusedError, Tables, UnknownKeyError, field_names, free_text, refusals_in, shown
 from hydra.config.toml import Names, Toml, override, read
 from hydra.model import Constraint, Demand, NativeSpec, RoleSpec, Scenario, SearchSpec, ServerSpec, Settings, SweepSpec
@@ -79,6 +80,7 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
     for role in _ROLES:
         _constraints(data, role)
     _free_text(spec, data)
+    split_points(spec, data)
     tables = _tables(spec)
     try:
         written: Any = build(tables[()], data, tables)
@@ -86,9 +88,17 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
         raise _of_another(spec, e) or e from e
     for key, what in out_of_bounds(written, "", {**BOUNDS, **spec.bounds}):
         raise RefusedError((key,), what)
-    scenario = _of_file(written, spec)
+    scenario = with_publishers(_of_file(written, spec))
     _consistent(spec, scenario, table)
-    _vary(spec, scenario, data, tables[("settings",)])
+    kind = tables[("settings",)]
+    _vary(spec, scenario, data, kind)
+    if scenario.sweep.points:
+
+        def unknown(key: Key, name: str) -> RefusedError:
+            return _unknown_setting(spec, key, name, (*POINT_KEYS, *field_names(kind)))
+
+        check_points(spec, scenario, data.get("settings", {}), kind, unknown)
+        return scenario
     for key_, what, remedy in spec.check(scenario):
         raise RefusedError(key_, what, remedy)
     return scenario
@@ -261,13 +271,17 @@ def _search(scenario: Scenario, search: SearchSpec) -> None:
             raise RefusedError(("sweep", "search", key), what, "leave it out")
 
 
+def _unknown_setting(spec: SystemSpec, key: Key, name: str, known: Sequence[str]) -> RefusedError:
+    refused = UnknownKeyError(("settings", name), known)
+    return RefusedError(key, refused.what, (_of_another(spec, refused) or refused).remedy)
+
+
 def _vary(spec: SystemSpec, scenario: Scenario, data: Mapping[str, Any], kind: type) -> None:
     """Refuses values of ``sweep.vary`` that no step can be set to."""
     bounds = {**BOUNDS, **spec.bounds}
     for name, values in scenario.sweep.vary.items():
         if name not in field_names(kind):
-            refused = UnknownKeyError(("settings", name), field_names(kind))
-            raise RefusedError(("sweep", "vary", name), refused.what, (_of_another(spec, refused) or refused).remedy)
+            raise _unknown_setting(spec, ("sweep", "vary", name), name, field_names(kind))
         if len(set(values)) < len(values):
             raise RefusedError(("sweep", "vary", name), f"a value stands twice in {list(values)}")
         for index, value in enumerate(values):

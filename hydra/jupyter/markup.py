@@ -99,7 +99,9 @@ def facts(run: Run) -> Html:
 
 def _asked_for(run: Run) -> str:
     sweep = run.scenario.sweep
-    counts = ", ".join(f"{c:,}" for c in sorted(sweep.clients))
+    if sweep.points:
+        return f"{', '.join(p.name for p in sweep.points)}; {len(run.results)} steps, {len(run.rows)} rows"
+    counts = ", ".join(f"{c:,}" for c in sweep.counts)
     varied = "".join(f" × {name} {', '.join(map(str, values))}" for name, values in sweep.vary.items())
     kind = f", searches: {', '.join(sweep.search.series)}" if sweep.search else ""
     return (
@@ -110,7 +112,7 @@ def _asked_for(run: Run) -> str:
 def _settings(run: Run) -> dict[str, object]:
     """The settings that every system has and the system's own, but for those that the run varies."""
     settings = run.scenario.settings
-    varied = (*run.scenario.sweep.vary, *(("rate",) if run.scenario.sweep.search else ()))
+    varied = (*run.scenario.sweep.varied, *(("rate",) if run.scenario.sweep.search else ()))
     shown: dict[str, object] = {name: value_of(settings, name) for name in (*SHARED, *settings.system)}
     return {name: value for name, value in shown.items() if value is not None and name not in varied}
 

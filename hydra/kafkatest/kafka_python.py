@@ -7,14 +7,17 @@ import logging
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 import crc32c  # noqa: F401  # kafka-python takes it by itself, and does without it in silence: here it cannot be missing
 import kafka
 import numpy as np
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import AsyncConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.codec import gzip_encode
+from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import (
     KafkaConfigurationError,
     KafkaError,
@@ -22,14 +25,20 @@ from kafka.errors import (
     RequestTimedOutError,
     SaslAuthenticationFailedError,
 )
+from kafka.record import default_records
+from kafka.structs import OffsetAndMetadata
 
 from hydra.client import group
+from hydra.client.ack_latency import AckLatency
 from hydra.client.acks import AckLedger
 from hydra.client.transport import DEAF_AT_MOST_S, Delivery, Kind, read_system
 from hydra.errors import UsageError
 from hydra.kafkatest import batching
+from hydra.kafkatest.achieved import Counting, Sent
 from hydra.kafkatest.complaint import ENDED
-from hydra.kafkatest.properties import kafka_python_config
+from hydra.kafkatest.membership import ASK_FOR_S, JOIN_WITHIN_S, Membership
+from hydra.kafkatest.properties import QUEUED, kafka_python_alike, kafka_python_config
+from hydra.kafkatest.settings import MOST_RETRIES
 from hydra.kafkatest.wire import KafkaConfigure, KafkaFinish
 from hydra.model import Role
 from hydra.wire.messages import Configure, SystemObject
@@ -38,15 +47,19 @@ if TYPE_CHECKING:
     from hydra.control.client import ControlClient
 
 CONNECT_TIMEOUT_MS: Final = 10_000
-IN_FLIGHT_MESSAGES: Final = 20_000
-IN_FLIGHT_BYTES: Final = 64 * 1024 * 1024
 FULL_WAIT_S: Final = 0.005
+ANSWERS_EVERY_S: Final = 0.0005
+"""How often answers are looked for while some are missing."""
 PROBE_FLUSH_S: Final = 0.05
 FLUSH_STEP_S: Final = 0.05
 CLOSE_WAIT_S: Final = 0.3
+LEAVE_WAIT_S: Final = 1.0
 _WITH_PASSWORD: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
 """SASL mechanisms for which the library needs user and password, and does not say so."""
 
+
+# As zlib, librdkafka and the Java client do it unless told otherwise; the library's own 9 takes several times as long.
+default_records.gzip_encode = partial(gzip_encode, compresslevel=6)
 
 _OVER: Final = (KafkaTimeoutError, RequestTimedOutError)
 
@@ -107,25 +120,30 @@ class Publisher:
         self._partitions: list[int] = []
         self._acks = "1"
         self._batch_bytes = 0
-        self._most_in_flight = IN_FLIGHT_MESSAGES
+        self._most_in_flight = 1
         self._ledger = AckLedger()
+        self._latency = AckLatency(self._ledger)
         self._last_ack_ns = 0
+        self._counting = Counting()
+        self._sent_before: Sent | None = None
         self._in_flight: deque[tuple[int, Any]] = deque()
 
     def configure(self, command: Configure) -> str:
-        """See transport.py. A change of properties, acks, linger, batch or compression makes a new producer."""
+        """See transport.py. A change of a producer's settings makes a new one."""
         kafka, size = read_system(command.system, KafkaConfigure), command.settings.message_size
         config = _producer_config(self._client, kafka, size)
         with _explained():
             if self._producer is None or config != self._built_from:
                 self.close()
-                self._producer = KafkaProducer(**config)
+                self._producer = KafkaProducer(**{name: it for name, it in config.items() if name != QUEUED})
+                self._producer._sender._sensors = self._counting = Counting()
                 self._built_from = config
             self._partitions = sorted(self._producer.partitions_for(kafka.topic))
         self._topic, self._acks = kafka.topic, kafka.acks
         self._batch_bytes = config["batch_size"]
-        self._most_in_flight = min(max(IN_FLIGHT_MESSAGES, 4 * kafka.msg_batch), max(1, IN_FLIGHT_BYTES // size))
-        self._ledger, self._last_ack_ns = AckLedger(), 0
+        self._most_in_flight = min(config[QUEUED], batching.queue_bytes(kafka.buffer_memory, size) // size)
+        self._ledger, self._last_ack_ns, self._sent_before = AckLedger(), 0, None
+        self._latency = AckLatency(self._ledger)
         self._in_flight.clear()
         return ""
 
@@ -150,7 +168,9 @@ class Publisher:
                 with contextlib.suppress(KafkaError):
                     in_flight[0][1].get(FULL_WAIT_S)
                 return 0
-        count = 0
+        if self._sent_before is None:
+            self._sent_before = self._counting.so_far()
+        count, began_ns = 0, time.monotonic_ns()
         try:
             for message in messages[:room]:
                 sequence = first_sequence + count
@@ -161,11 +181,17 @@ class Publisher:
             raise OSError(f"Kafka refuses a message for {topic}: {_text(e)}") from None
         finally:
             self._ledger.accept(count)
+            self._latency.handed_over(first_sequence, count, began_ns, time.monotonic_ns())
+            self._counting.payload_bytes += sum(map(len, messages[:count]))
         return count
 
-    def poll(self) -> None:
+    def poll(self) -> float | None:
         """See transport.py."""
         self._account()
+        return ANSWERS_EVERY_S if self._in_flight else None
+
+    def framed_bytes(self, message_size: int) -> int | None:
+        """See transport.py. Records share a batch."""
 
     def flush(self, timeout_s: float) -> bool:
         """See transport.py."""
@@ -187,11 +213,20 @@ class Publisher:
             return None
         self._account(everywhere=True)
         ledger = self._ledger
-        return Delivery(ledger.acknowledged, ledger.failed, ledger.pending, self._last_ack_ns, ledger.unacknowledged())
+        return Delivery(
+            ledger.acknowledged,
+            ledger.failed,
+            ledger.pending,
+            self._last_ack_ns,
+            ledger.unacknowledged(),
+            self._latency.histogram(),
+        )
 
     def report_system(self) -> dict[str, Any]:
-        """``batch_size`` as the producer got it."""
-        return {"batch_bytes": self._batch_bytes}
+        """``batch_size`` as the producer got it, and what it made of the messages."""
+        before = self._sent_before
+        figures = {} if before is None else (self._counting.so_far() - before).figures()
+        return {"batch_bytes": self._batch_bytes, **figures}
 
     def close(self) -> None:
         """See transport.py. What was not sent is thrown away."""
@@ -226,49 +261,60 @@ class Publisher:
                     in_flight.append((sequence, future))
         if good:
             self._last_ack_ns = time.monotonic_ns()
-            self._ledger.acknowledge(np.array(good, np.int64))
+            answered = np.array(good, np.int64)
+            self._latency.acknowledged(answered, self._last_ack_ns)
+            self._ledger.acknowledge(answered)
         if bad:
             self._ledger.fail(np.array(bad, np.int64))
 
 
 class Subscriber:
-    """Takes batches from a KafkaConsumer that has every partition of the topic to itself."""
+    """Takes batches from a KafkaConsumer: of every partition of the topic, or of its part as a group's member."""
 
     def __init__(self, client: int) -> None:
         self._client = client
         self._consumer: Any = None
         self._config: dict[str, Any] = {}
-        self._positions: dict[TopicPartition, int] = {}
+        self._topic = ""
+        self._positions: dict[int, int] = {}
+        self._group: _Group | None = None
+        self._early: Mapping[TopicPartition, list[Any]] = {}
 
     def configure(self, command: Configure) -> None:
-        """See transport.py. The connection is kept unless the cluster or the properties changed."""
+        """See transport.py. The connection is kept unless the cluster, the properties, fetches or the group changed.
+
+        A member of a group returns when the group has told which partitions are its own.
+        """
         kafka = read_system(command.system, KafkaConfigure)
         config = _consumer_config(self._client, kafka)
-        positions = {TopicPartition(kafka.topic, p): offset for p, offset in kafka.offsets.items()}
-        if self._consumer is None or config != self._config:
+        fresh = self._consumer is None or config != self._config
+        if fresh:
             self.close()
             self._config = config
-        elif positions == self._positions:
+        if kafka.group:
+            self._configure_member(command, kafka, fresh=fresh or kafka.topic != self._topic)
+            return
+        if not fresh and kafka.topic == self._topic and kafka.offsets == self._positions:
             return  # it stands there already, and a seek would throw away what it has fetched
-        self._positions = positions
+        self._group, self._topic, self._positions = None, kafka.topic, dict(kafka.offsets)
         self._open()
 
     def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
         """See transport.py."""
-        try:
-            found = self._opened().poll(timeout_ms=min(timeout_s, DEAF_AT_MOST_S) * 1000, max_records=limit)
-        except KafkaError as e:
-            if getattr(e, "retriable", False):
-                return []
-            raise OSError(f"Kafka refuses to give its messages: {_text(e)}") from None
+        found, self._early = self._early or self._poll(timeout_s, limit), {}
+        positions = self._positions if self._group is None else self._group.member.positions
         values: list[bytes] = []
         for partition, records in found.items():
-            self._positions[partition] = records[-1].offset + 1
+            if partition.partition in positions:
+                positions[partition.partition] = records[-1].offset + 1
             values += [r.value for r in records]
+        if self._group is not None:
+            self._group.commit()
+            values += self._group.member.probes()
         return values
 
     def reconnect(self) -> tuple[int, int]:
-        """See transport.py. The new connection goes on where the old one stood."""
+        """See transport.py. The new connection goes on where the old one stood, or joins the group again."""
         began_ns = time.monotonic_ns()
         self.close()
         self._open()
@@ -276,19 +322,25 @@ class Subscriber:
 
     def undrained(self, system: SystemObject) -> int:
         """See transport.py: the sum of end offset − position."""
-        end_offsets = read_system(system, KafkaFinish).end_offsets
-        positions = {tp.partition: position for tp, position in self._positions.items()}
-        return sum(max(0, end - positions.get(p, 0)) for p, end in end_offsets.items())
+        ends = read_system(system, KafkaFinish).end_offsets
+        if self._group is None:
+            return sum(max(0, end - self._positions.get(p, 0)) for p, end in ends.items())
+        if self._group.member.has_read(ends):
+            self._group.commit(now=True)
+        return self._group.member.undrained(ends, self._group.committed)
 
-    def report_system(self) -> None:
-        """There is nothing to add."""
+    def report_system(self) -> dict[str, Any] | None:
+        """What the group's rebalances took, of a member."""
+        return None if self._group is None else self._group.member.report()
 
     def close(self) -> None:
-        """See transport.py."""
+        """See transport.py. A member leaves its group."""
         consumer, self._consumer = self._consumer, None
+        self._early = {}
         if consumer is not None:
             with contextlib.suppress(KafkaError):
-                consumer.close(autocommit=False, timeout_ms=0)
+                # The library hands the partitions back first, see _Group.
+                consumer.close(autocommit=False, timeout_ms=0 if self._group is None else LEAVE_WAIT_S * 1000)
 
     def _opened(self) -> Any:
         if self._consumer is None:
@@ -296,18 +348,125 @@ class Subscriber:
         return self._consumer
 
     def _open(self) -> None:
-        """Connects if there is no connection, and seeks to the positions."""
+        """Connects if there is no connection, and seeks to the positions or joins the group."""
         with _explained():
             if self._consumer is None:
                 self._consumer = KafkaConsumer(**self._config)
-            self._consumer.assign(list(self._positions))
-            for partition, offset in self._positions.items():
+            if self._group is not None:
+                self._group.join(self._consumer)
+                return
+            mine = {TopicPartition(self._topic, p): offset for p, offset in self._positions.items()}
+            self._consumer.assign(list(mine))
+            for partition, offset in mine.items():
                 self._consumer.seek(partition, offset)
 
+    def _poll(self, timeout_s: float, limit: int) -> Mapping[TopicPartition, list[Any]]:
+        try:
+            found = self._opened().poll(timeout_ms=min(timeout_s, DEAF_AT_MOST_S) * 1000, max_records=limit)
+        except KafkaError as e:
+            if getattr(e, "retriable", False):
+                return {}
+            raise OSError(f"Kafka refuses to give its messages: {_text(e)}") from None
+        return found if self._group is None else self._group.settled(found)
 
-def _common_config(client: int, kafka: KafkaConfigure, role: Role) -> dict[str, Any]:
+    def _configure_member(self, command: Configure, kafka: KafkaConfigure, *, fresh: bool) -> None:
+        if fresh or self._group is None:
+            self._topic, self._group = kafka.topic, _Group(kafka.topic)
+            self._group.member.step(command, kafka.offsets)
+            self._open()
+        elif self._group.member.step(command, kafka.offsets):
+            self._early = {}
+            self._group.seek(list(self._group.member.positions))
+        deadline = time.monotonic() + JOIN_WITHIN_S
+        while not self._group.member.assigned:
+            self._early = self._poll(DEAF_AT_MOST_S, 1)
+            if time.monotonic() > deadline:
+                raise OSError(f"the consumer group {kafka.group} gave no partitions within {JOIN_WITHIN_S:g} s")
+
+
+class _Group(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # the library has no types
+    """The member that a subscriber is, and what the library asks of it while partitions change hands.
+
+    It asks on a thread of its own, where nothing may wait: the group's offsets are asked for afterwards.
+    """
+
+    def __init__(self, topic: str) -> None:
+        self.member = Membership()
+        self._topic = topic
+        self._consumer: Any = None
+        self._given: list[int] | None = None
+
+    def join(self, consumer: Any) -> None:
+        """Joins with a new connection."""
+        self._consumer = consumer
+        consumer.subscribe([self._topic], listener=self)
+
+    def settled(self, found: Mapping[TopicPartition, list[Any]]) -> Mapping[TopicPartition, list[Any]]:
+        """What a poll gave, without what belongs before the positions of partitions that have just been given."""
+        given, self._given = self._given, None
+        if given is None:
+            return found
+        starts = self.member.given(given, self.committed(given))
+        moved = {p for p, start in starts.items() if start != self.member.earliest(p)}
+        self.seek(moved)
+        return {tp: records for tp, records in found.items() if tp.partition not in moved}
+
+    def seek(self, partitions: Iterable[int]) -> None:
+        """Moves the library to the member's positions."""
+        for p in partitions:
+            with contextlib.suppress(ValueError, KeyError):  # it has been taken back meanwhile
+                self._consumer.seek(TopicPartition(self._topic, p), self.member.positions[p])
+
+    def commit(self, *, now: bool = False) -> None:
+        """Tells the group where the member stands, if it is time to."""
+        if offsets := self._told(self.member.uncommitted(now=now)):
+            self._consumer.commit_async(offsets, callback=self._on_commit)
+
+    def committed(self, partitions: Sequence[int]) -> dict[int, int]:
+        """The group's offsets. Where it does not tell, there are none: what is read twice is counted."""
+        found: dict[int, int] = {}
+        with contextlib.suppress(KafkaError):
+            for p in partitions:
+                offset = self._consumer.committed(TopicPartition(self._topic, p), timeout_ms=ASK_FOR_S * 1000)
+                if offset is not None:
+                    found[p] = offset
+        return found
+
+    async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        """See kafka-python."""
+        self._given = [tp.partition for tp in assigned if tp.topic == self._topic]
+        for tp in assigned:
+            # Right unless the group has committed something of this step, which cannot be asked for here.
+            self._consumer.seek(tp, self.member.earliest(tp.partition))
+
+    async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:  # noqa: ARG002
+        """See kafka-python."""
+        offsets = self._told(self.member.uncommitted(now=True))
+        self._given = None
+        self.member.lost()
+        if offsets:
+            with contextlib.suppress(KafkaError):
+                await self._consumer.commit_async(offsets, callback=self._on_commit)
+
+    async def on_partitions_lost(self, lost: set[TopicPartition]) -> None:  # noqa: ARG002
+        """See kafka-python."""
+        self._given = None
+        self.member.lost()
+
+    def _told(self, offsets: Mapping[int, int]) -> dict[TopicPartition, OffsetAndMetadata]:
+        return {TopicPartition(self._topic, p): OffsetAndMetadata(offset, "", -1) for p, offset in offsets.items()}
+
+    def _on_commit(self, _: object, answer: object) -> None:
+        if isinstance(answer, BaseException):
+            self.member.refused()
+
+
+def _common_config(
+    client: int, kafka: KafkaConfigure, role: Role, defaults: Mapping[str, int] | None = None
+) -> dict[str, Any]:
+    """What both have; the user's properties replace what is alike everywhere and the further ``defaults``."""
     try:
-        given = kafka_python_config(kafka.properties, role)
+        given = {**kafka_python_alike(role), **(defaults or {}), **kafka_python_config(kafka.properties, role)}
     except UsageError as e:
         raise ValueError(str(e)) from None
     needed = {"sasl_plain_username", "sasl_plain_password"} if given.get("sasl_mechanism") in _WITH_PASSWORD else set()
@@ -325,23 +484,49 @@ def _common_config(client: int, kafka: KafkaConfigure, role: Role) -> dict[str, 
 
 def _producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> dict[str, Any]:
     size = kafka.batch_bytes or batching.batch_bytes(kafka.msg_batch, message_size)
-    return {
+    defaults = {
         "max_request_size": batching.request_bytes(size, message_size),
+        QUEUED: batching.queue_messages(kafka.msg_batch),
+    }
+    common = _common_config(client, kafka, "publisher", defaults)
+    # The library insists on time for a request within that for a delivery.
+    request_ms = min(common["request_timeout_ms"], kafka.delivery_timeout_ms - kafka.linger_ms)
+    return {
         "max_block_ms": CONNECT_TIMEOUT_MS,
-        **_common_config(client, kafka, "publisher"),
+        **common,
+        "request_timeout_ms": max(int(request_ms), 1),
         "acks": "all" if kafka.acks == "all" else int(kafka.acks),
         "linger_ms": kafka.linger_ms,
         "compression_type": None if kafka.compression == "none" else kafka.compression,
         "batch_size": size,
-        "enable_idempotence": False,
+        "enable_idempotence": kafka.idempotence,
+        "retries": MOST_RETRIES if kafka.retries is None else kafka.retries,
+        "max_in_flight_requests_per_connection": kafka.max_in_flight,
+        "delivery_timeout_ms": kafka.delivery_timeout_ms,
         "allow_auto_create_topics": False,
     }
 
 
 def _consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, Any]:
+    fetches = {
+        "fetch_min_bytes": kafka.fetch_min_bytes,
+        "fetch_max_wait_ms": kafka.fetch_wait_max_ms,
+        "fetch_max_bytes": kafka.fetch_max_bytes,
+        "max_partition_fetch_bytes": kafka.max_partition_fetch_bytes,
+        "check_crcs": kafka.check_crcs,
+    }
+    group: dict[str, Any] = {}
+    if kafka.group:
+        group["partition_assignment_strategy"] = (RangePartitionAssignor,)
+        if kafka.session_timeout_ms is not None:
+            group["session_timeout_ms"] = kafka.session_timeout_ms
+            group["heartbeat_interval_ms"] = max(1, min(3000, kafka.session_timeout_ms // 3))
+            group["max_poll_interval_ms"] = max(300_000, kafka.session_timeout_ms)
     return {
+        **fetches,
+        **group,
         **_common_config(client, kafka, "subscriber"),
-        "group_id": None,
+        "group_id": kafka.group or None,
         "auto_offset_reset": "none",
         "enable_auto_commit": False,
         "allow_auto_create_topics": False,

@@ -39,7 +39,7 @@ def why_kept(record: Record | None, cluster: str, me: Owner, start: Callable[[in
 
 
 def clean(topics: Topics, records: Records, among: Iterable[str] | None = None) -> list[Leftover]:
-    """Removes the topics whose owner is dead from a cluster, each with its record.
+    """Removes the topics whose owner is dead from a cluster, each with its consumer groups and its record.
 
     The cluster is told to delete those too that it does not list: a topic that is new, or that it does not show to this
     user, is there all the same. A record goes only after the topic was deleted, or the cluster said that there is none.
@@ -62,6 +62,7 @@ def clean(topics: Topics, records: Records, among: Iterable[str] | None = None) 
                 found.append(Leftover(topic, kept))
             continue
         try:
+            topics.remove_groups(topics.groups_of(topic))
             was_there = topics.remove(topic)
         except ServerError as e:
             found.append(Leftover(topic, e.what))

@@ -13,6 +13,8 @@ Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 Acks = Literal["0", "1", "all"]
 Read = Literal["live", "stored"]
 """When subscribers read: while it is sent, or all of it afterwards."""
+MOST_RETRIES: Final = 2**31 - 1
+"""As many as the time allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +73,24 @@ class KafkaSettings:
             raise ValueError(f"linger_ms must be 0 to 900000, not {self.linger_ms}")
         if self.batch_bytes is not None and not 1 <= self.batch_bytes <= 2**31 - 1:
             raise ValueError(f"batch_bytes must be 1 to 2147483647, not {self.batch_bytes}")
+        if self.delivery_timeout_ms < self.linger_ms + 1:
+            raise ValueError(
+                f"delivery_timeout_ms must be above linger_ms ({self.linger_ms:g}), not {self.delivery_timeout_ms}"
+            )
+        if self.idempotence:
+            _require(self.acks == "all", f"acks all, not {self.acks}")
+            _require(self.max_in_flight <= 5, f"max_in_flight of at most 5, not {self.max_in_flight}")
+            _require(self.retries != 0, "retries above 0")
 
     @classmethod
     def of(cls, settings: Settings) -> KafkaSettings:
         """Those among the settings of a step."""
         return cls(**settings.system)  # type: ignore[arg-type]
+
+
+def _require(condition: bool, what: str) -> None:
+    if not condition:
+        raise ValueError(f"idempotence needs {what}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +99,15 @@ class KafkaSpec:
 
     ``properties`` are librdkafka/Java client property names and may hold secrets: they travel under CURVE only and
     are never stored. ``topic`` are settings of the run's topic, ``broker`` of brokers of our own, by Kafka's names.
+    ``exact_group``: the setting ``group`` is the whole id of the group on the cluster; otherwise the name of the run's
+    topic stands before it.
     """
 
     bootstrap: str = ""
     partitions: int = 1
     replication_factor: int = 1
     properties: Mapping[str, str] = field(default_factory=dict)
+    exact_group: bool = False
     topic: Mapping[str, str] = field(default_factory=dict)
     broker: Mapping[str, str] = field(default_factory=dict)
 
@@ -104,3 +122,10 @@ def spec_of(scenario: Scenario) -> KafkaSpec:
     """The table [kafka] of a scenario."""
     spec: KafkaSpec = scenario.tables.get(TABLE, KafkaSpec())
     return spec
+
+
+def groups_of(scenario: Scenario) -> frozenset[str]:
+    """The names of all consumer groups of its steps."""
+    steps = [scenario.settings.system.get("group"), *scenario.sweep.vary.get("group", ())]
+    points = [point.settings.get("group") for point in scenario.sweep.points]
+    return frozenset(str(name) for name in (*steps, *points) if name)

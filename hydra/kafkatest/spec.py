@@ -11,7 +11,7 @@ from hydra.columns.column import MESSAGES, Column, ReportColumn
 from hydra.kafkatest.commands import bootstrap_flag, broker, kafka_batch, kafka_clean, kafka_fixed, kafka_rate
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
 from hydra.kafkatest.properties import is_secret, secret_values
-from hydra.kafkatest.settings import TABLE, KafkaSettings, KafkaSpec, spec_of
+from hydra.kafkatest.settings import MOST_RETRIES, TABLE, KafkaSettings, KafkaSpec, spec_of
 from hydra.kafkatest.tool_limits import TOOLS, refusals
 from hydra.model import Demand, Figure, Scenario, ServerSpec, value_of
 from hydra.system import Reference, Refusal, System, SystemSpec
@@ -84,6 +84,15 @@ SPEC: Final = SystemSpec(
     settings=KafkaSettings,
     bounds={
         "settings.msg_batch": (1, 1_000_000),  # librdkafka takes no more
+        "settings.retries": (0, MOST_RETRIES),
+        "settings.max_in_flight": (1, 1_000_000),
+        "settings.buffer_memory": (2**20, (2**31 - 1) * 1024),  # librdkafka counts it in KiB
+        "settings.delivery_timeout_ms": (1, 900_000),
+        "settings.fetch_min_bytes": (1, 100_000_000),
+        "settings.fetch_wait_max_ms": (0, 300_000),
+        "settings.fetch_max_bytes": (1000, 2_147_483_135),  # librdkafka takes no others
+        "settings.max_partition_fetch_bytes": (1, 1_000_000_000),
+        "settings.session_timeout_ms": (100, 1_800_000),  # Kafka's brokers take 6000 and more unless they are told
         "kafka.partitions": (1, 10_000),  # their offsets travel in one message of 512 KiB
         "kafka.replication_factor": (1, 32_767),
     },
@@ -91,6 +100,7 @@ SPEC: Final = SystemSpec(
     implementations=IMPLEMENTATIONS,
     tools=TOOLS,
     servers=BROKER,
+    has_log=True,
     server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=1536.0, ports=2)),
     aliases={"broker": "server"},
     batch=Column(
@@ -110,18 +120,70 @@ SPEC: Final = SystemSpec(
             role="publisher",
             key="batch_bytes",
             fold="common",
-        )
+        ),
+        ReportColumn(
+            "records_per_batch",
+            MESSAGES,
+            "messages in a batch as achieved, the mean; of several publishers the mean of theirs",
+            role="publisher",
+            key="records_per_batch",
+            fold="mean",
+        ),
+        ReportColumn(
+            "records_per_request",
+            MESSAGES,
+            "messages in a produce request as achieved, likewise",
+            role="publisher",
+            key="records_per_request",
+            fold="mean",
+        ),
+        ReportColumn(
+            "wire_bytes",
+            "bytes",
+            "bytes that the publishers sent to brokers, compressed and with what Kafka adds",
+            role="publisher",
+            key="wire_bytes",
+        ),
+        ReportColumn(
+            "compression_ratio",
+            "",
+            "bytes of the messages over `wire_bytes`; below 1 where nothing is compressed. Mean of the publishers",
+            role="publisher",
+            key="compression_ratio",
+            fold="mean",
+            axis="compression ratio",
+        ),
+        ReportColumn(
+            "rebalances",
+            "",
+            "how often a member of the group got its partitions anew, joining included: the member with the most",
+            role="subscriber",
+            key="rebalances",
+            fold="max",
+        ),
+        ReportColumn(
+            "rebalance_ms",
+            "ms",
+            "how long it had none meanwhile: the member with the longest, see [kafka.md](kafka.md#consumer-groups)",
+            role="subscriber",
+            key="rebalance_ms",
+            fold="max",
+        ),
     ],
     elsewhere=(bootstrap_flag,),
     commands=(kafka_batch, kafka_fixed, kafka_rate, broker, kafka_clean),
     differs=("msg_batch", "linger_ms", "acks", "compression"),
     reference=_reference,
+    stored=lambda settings: KafkaSettings.of(settings).read == "stored",
+    logs=True,
+    log_acknowledges=lambda settings: KafkaSettings.of(settings).acks == "0",
     secrets=lambda scenario: secret_values(spec_of(scenario).properties),
     users=_users,
     is_secret=is_secret,
     servers_of=lambda scenario: 0 if spec_of(scenario).bootstrap else scenario.server.count,
     copies_of=lambda scenario: spec_of(scenario).replication_factor,
     burst=_burst,
+    group=lambda settings: KafkaSettings.of(settings).group,
     check=_check,
     make=_make,
 )

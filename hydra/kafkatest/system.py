@@ -8,19 +8,20 @@ from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from hydra.errors import RunDirectoryError, ServerError, StepError
+from hydra.errors import RunDirectoryError, ServerError, StepError, UsageError
 from hydra.events.warnings import HydraWarning, LeftBehind, LeftEarlier
 from hydra.kafkatest.accepted import check_values
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.cluster import KafkaCluster
 from hydra.kafkatest.folders import state_folder, stored_bytes
+from hydra.kafkatest.groups import group_id
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.java_properties import java_config
 from hydra.kafkatest.leftovers import clean
 from hydra.kafkatest.program import KIND
 from hydra.kafkatest.properties import kafka_python_config
 from hydra.kafkatest.records import FOLDER, Record, Records
-from hydra.kafkatest.settings import spec_of
+from hydra.kafkatest.settings import KafkaSettings, groups_of, spec_of
 from hydra.kafkatest.tool_limits import IMPLEMENTATION
 from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, topic_part
 from hydra.kafkatest.watch import Watch
@@ -71,6 +72,7 @@ class KafkaSystem:
         self._warnings: list[HydraWarning] = []
         self._topic = ""
         self._began: dict[int, int] = {}
+        self._groups: dict[str, bool] = {}
         self._bootstrap = ""
         self._run = ""
         self._folder = Path()
@@ -92,6 +94,9 @@ class KafkaSystem:
         if self._spec.bootstrap:
             with contextlib.closing(Topics(self._spec.bootstrap, properties, "")) as topics:
                 topics.reach()
+                if self._spec.exact_group:
+                    for group in groups_of(self._scenario):
+                        _known_and_free(topics, group)
             if self._scenario.client != IMPLEMENTATION:
                 return
         if self._is_local:
@@ -124,7 +129,7 @@ class KafkaSystem:
         if self._broker is None:
             self._record(topics)
         else:
-            step_s = self._scenario.sweep.duration_s + (self._scenario.drain_max_s or 0)
+            step_s = self._scenario.sweep.longest_s + (self._scenario.drain_max_s or 0)
             config["retention.ms"] = str(_KEPT_MS + round(2000 * step_s))
         topics.create("data", self._spec.partitions, self._spec.replication_factor, config)
         # The embedded broker's end is told by its supervisor.
@@ -185,23 +190,37 @@ class KafkaSystem:
         self._began = offsets
         return {
             **settings.system,
+            "group": self._group(settings),
             "bootstrap": self._bootstrap,
             "topic": self._topic,
             "offsets": _by_text(offsets),
             "properties": dict(self._spec.properties),
         }
 
+    def _group(self, settings: Settings) -> str:
+        """The id of a step's group; one of the user's naming has to be free when the run first uses it."""
+        name, exact = KafkaSettings.of(settings).group, self._spec.exact_group
+        group = group_id(self._topic, name, exact=exact)
+        if group and group not in self._groups and self._topics is not None:
+            try:
+                self._groups[group] = exact and _known_and_free(self._topics, group)
+            except UsageError as e:
+                raise ServerError(e.what, e.remedy) from None
+        return group
+
     def finish(self) -> dict[str, Any]:
         """The offset that the next message of each partition will get; errors as for ``configure``."""
         return {"end_offsets": _by_text(self._end_offsets())}
 
-    def proof(self, settings: Settings) -> Hashable:  # noqa: ARG002  # no subscriber has any
-        """The topic; all settings are producers'."""
-        return (self._bootstrap, self._topic)
+    def proof(self, settings: Settings) -> Hashable:
+        """The topic, the group, and what makes another consumer; all other settings are producers'."""
+        kafka = KafkaSettings.of(settings)
+        fetches = kafka.fetch_min_bytes, kafka.fetch_wait_max_ms, kafka.fetch_max_bytes, kafka.max_partition_fetch_bytes
+        return self._bootstrap, self._topic, kafka.group, kafka.session_timeout_ms, kafka.check_crcs, fetches
 
-    def log_end(self, settings: Settings) -> int | None:
-        """The messages that were ever put into the topic, with acks 0; errors as for ``configure``."""
-        return sum(self._end_offsets().values()) if settings.system["acks"] == "0" else None
+    def log_end(self, settings: Settings) -> int:  # noqa: ARG002  # whatever they are
+        """The messages that were ever put into the topic; errors as for ``configure``."""
+        return sum(self._end_offsets().values())
 
     def _end_offsets(self) -> dict[int, int]:
         if self._topics is None:
@@ -211,6 +230,16 @@ class KafkaSystem:
         except ServerError as e:
             self._mute = self.failure() or e.what
             raise StepError(self._mute) from e
+
+    def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None:
+        """Nothing happens on purpose."""
+
+    def after_step(self) -> None:
+        """Nothing was broken on purpose."""
+
+    def server_counters(self) -> dict[str, dict[str, float]]:
+        """Nobody tells."""
+        return {}
 
     def failure(self) -> str:
         """Brokers that ended, are gone or fell silent."""
@@ -267,6 +296,7 @@ class KafkaSystem:
             watch.close()
         try:
             if topics is not None and broker is None:
+                topics.remove_groups(group for group, known in self._groups.items() if not known)
                 topics.close()
                 if topics.created:
                     self._warnings.append(LeftBehind(self._topic, self._bootstrap, CLEAN))
@@ -282,6 +312,22 @@ def _kafka_itself() -> dict[str, Path]:
     """What an agent needs to run Kafka: its jars and settings."""
     files = {f"conf/kafka/{path.name}": path for path in conf_folder().iterdir() if path.is_file()}
     return files | {f"conf/kafka/{JARS}/{path.name}": path for path in fetch().folder.glob("*.jar")}
+
+
+def _known_and_free(topics: Topics, group: str) -> bool:
+    """Whether the cluster knows a consumer group already.
+
+    Raises:
+        UsageError: it has members.
+        ServerError: the cluster does not answer.
+    """
+    known, members = topics.group(group)
+    if members:
+        raise UsageError(
+            f"the consumer group {group} at {topics.bootstrap} is in use: {len(members)} members, one is {members[0]}",
+            "name another group, or wait until they are gone",
+        )
+    return known
 
 
 def _by_text(offsets: Mapping[int, int]) -> dict[str, int]:

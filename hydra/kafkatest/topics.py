@@ -9,7 +9,7 @@ import contextlib
 import re
 import time
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -20,6 +20,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, Offset
 
 from hydra.errors import ServerError, UsageError
 from hydra.kafkatest.complaint import Complaint, code, text
+from hydra.kafkatest.groups import ASK_FOR_S, delete, of_topic, there
 from hydra.kafkatest.properties import confluent_config
 from hydra.servers.background import Background
 from hydra.system import Waiting, wait_alone
@@ -191,6 +192,32 @@ class Topics:
                 raise ServerError(f"Kafka at {self._bootstrap} still lists {topic} after it was deleted")
             self._pause()
         return was_there
+
+    def group(self, group: str) -> tuple[bool, tuple[str, ...]]:
+        """Whether the cluster knows a consumer group, and its members.
+
+        Raises:
+            ServerError: the cluster refuses or does not answer.
+        """
+        what = f"does not tell of the consumer group {group}"
+        return self._ask(lambda: there(self._admin, group), 2 * ASK_FOR_S, what)
+
+    def remove_groups(self, groups: Iterable[str]) -> None:
+        """Deletes consumer groups, unless they have members.
+
+        One that stays loses its offsets with its topic: the cluster forgets it after its last member. The same holds
+        where this user may not delete groups.
+        """
+        for group in groups:
+            with contextlib.suppress(ServerError):
+                what = f"refuses to delete the consumer group {group}"
+                self._ask(lambda group=group: delete(self._admin, group), 2 * ASK_FOR_S, what)
+
+    def groups_of(self, topic: str) -> list[str]:
+        """The consumer groups that are named after a topic, as far as the cluster tells this user."""
+        with contextlib.suppress(ServerError):
+            return self._ask(lambda: of_topic(self._admin, topic), 2 * ASK_FOR_S, "does not list its consumer groups")
+        return []
 
     def close(self) -> None:
         """Deletes what is left of this object's topics; a cluster that is gone keeps them.

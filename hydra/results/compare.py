@@ -60,7 +60,8 @@ def published_for(scenario: Scenario) -> Published | None:
     Raises:
         ConfigError: the file is not where an installed Hydra has it.
     """
-    reference = system(scenario.system).reference(scenario)
+    # Points that are listed are an experiment of their own.
+    reference = None if scenario.sweep.points else system(scenario.system).reference(scenario)
     if reference is None:
         return None
     path = conf_dir() / "reference" / reference.file

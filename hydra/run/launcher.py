@@ -56,8 +56,10 @@ def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine
     agents = its_engine.agents()
     if servers := required(scenario, is_local=its_engine.is_local):
         split(servers.count, agents, servers, 1, role="server")
-    split(scenario.publishers, agents, scenario.publisher, cluster.max_group, role="publisher")
-    split(min(scenario.sweep.clients), agents, scenario.subscriber, cluster.max_group, role="subscriber")
+    publishers, subscribers = (min(counts) for counts in zip(*scenario.sizes, strict=True))
+    split(publishers, agents, scenario.publisher, cluster.max_group, role="publisher")
+    if subscribers:
+        split(subscribers, agents, scenario.subscriber, cluster.max_group, role="subscriber")
 
 
 @dataclass(frozen=True, slots=True)

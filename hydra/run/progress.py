@@ -15,6 +15,7 @@ from hydra.events.steps import StepMeasured
 from hydra.events.warnings import HydraWarning, StepNotMeasured
 from hydra.events.words import describe, duration
 from hydra.model import StepPlan, StepResult
+from hydra.run.moment import Moment
 
 
 class _Tolerant:
@@ -84,13 +85,12 @@ class Observer:
         if self._progress is not None:
             self._progress.start()
             text = f"step {self._steps}: {describe(plan)} · about {duration(left_s)} left"
-            self._task = self._progress.add_task(text, total=plan.duration_s, rate="preparing")
+            self._task = self._progress.add_task(text, total=1.0, rate="preparing")
 
-    def tick(self, elapsed_s: float, rate_pps: float) -> None:
-        """The step's window is open; ``rate_pps`` is what a subscriber receives."""
-        if self._progress is not None and elapsed_s > 0:
-            rate = f"{rate_pps:,.0f}/s per subscriber" if rate_pps else "running"
-            self._progress.update(self._task, completed=elapsed_s, rate=rate)
+    def tick(self, moment: Moment) -> None:
+        """The step's window is open, or what was stored is being read."""
+        if self._progress is not None and moment.elapsed_s > 0:
+            self._progress.update(self._task, completed=moment.share, rate=_doing(moment))
 
     def step_ended(self, result: StepResult) -> None:
         """A step is stored."""
@@ -106,3 +106,14 @@ class Observer:
         """Leaves the terminal as it was."""
         if self._progress is not None:
             self._progress.stop()
+
+
+def _doing(moment: Moment) -> str:
+    """What a step does, at which rates and for how long still."""
+    rates = []
+    if moment.sent_pps:
+        rates.append(f"{moment.sent_pps:,.0f}/s sent")
+    if moment.received_pps:
+        rates.append(f"{moment.received_pps:,.0f}/s per subscriber")
+    left = f"{duration(moment.left_s)} left" if moment.left_s is not None else ""
+    return ", ".join(filter(None, ["reading" if moment.reading else "", *rates, left])) or "running"

@@ -121,9 +121,12 @@ class SystemSpec:
         secrets: values of a scenario that must not be seen.
         users: names that may stand before a secret in HTTP's basic authentication.
         is_secret: whether what stands under this (dotted) key must not be seen.
+        has_log: whether servers keep what is sent, so that a step may have no subscribers.
         stored: whether a step's subscribers begin to read when everything has been sent, from the log.
         presets: for design goals, by name: ``--preset`` of every command of the system, ``preset`` in a scenario.
         experiments: published ones that it repeats.
+        logs: whether servers keep a log of the messages that they took: a step needs no subscribers then.
+        log_acknowledges: whether nothing but the growth of that log tells what the servers took of a step.
         servers_of: how many servers of ours a scenario needs.
         copies_of: on how many servers each message is kept.
     """
@@ -155,7 +158,10 @@ class SystemSpec:
     secrets: Callable[[Scenario], Iterable[str]] = lambda _: ()
     users: Callable[[Scenario], Iterable[str]] = lambda _: ()
     is_secret: Callable[[str], bool] = lambda _: False
+    has_log: bool = False
     stored: Callable[[Settings], bool] = lambda _: False
+    logs: bool = False
+    log_acknowledges: Callable[[Settings], bool] = lambda _: False
     presets: Mapping[str, Preset] = field(default_factory=dict)
     experiments: Sequence[Experiment] = ()
     servers_of: Callable[[Scenario], int] = lambda _: 0

@@ -92,9 +92,9 @@ def test_what_was_sent_is_what_the_log_grew_by_and_what_was_read(
 def test_records_that_are_too_large_are_told_of(
     bench: Bench, broker: EmbeddedBroker, topics: Topics, sandbox: Path
 ) -> None:
-    topic = topics.create("data")
+    topic = topics.create("data", config={"max.message.bytes": "2000"})
     launch(bench, "kafka-pub", PUBLISHER)
-    settings = step_settings(messages=3, message_size=3_000_000)
+    settings = step_settings(messages=3, message_size=3_000)
     bench.configure_publisher(PUBLISHER, 1, settings, system=told(broker, topic, {0: 0}))
     window = bench.start([PUBLISHER], 1, 60.0)
     error = bench.peer.heard(Error, [PUBLISHER], epoch=1, timeout_s=30)

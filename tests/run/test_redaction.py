@@ -180,9 +180,9 @@ def test_events_of_a_run_hold_no_secret(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "first",
     [
-        {"kafka.properties": {"sasl.password": "geheim", "fetch.min.bytes": "1"}},
-        {"kafka.properties.sasl.password": "geheim", "kafka.properties.fetch.min.bytes": 1},
-        {"kafka": {"properties": {"sasl": {"password": "geheim"}, "fetch.min.bytes": 1}}},
+        {"kafka.properties": {"sasl.password": "geheim", "socket.timeout.ms": "1"}},
+        {"kafka.properties.sasl.password": "geheim", "kafka.properties.socket.timeout.ms": 1},
+        {"kafka": {"properties": {"sasl": {"password": "geheim"}, "socket.timeout.ms": 1}}},
     ],
     ids=["flags", "dotted keys", "tables"],
 )
