@@ -127,6 +127,7 @@ class SystemSpec:
         experiments: published ones that it repeats.
         logs: whether servers keep a log of the messages that they took: a step needs no subscribers then.
         log_acknowledges: whether nothing but the growth of that log tells what the servers took of a step.
+        undisturbed: a step's settings without what it breaks on purpose: those of its warm-up.
         servers_of: how many servers of ours a scenario needs.
         copies_of: on how many servers each message is kept.
     """
@@ -164,6 +165,7 @@ class SystemSpec:
     log_acknowledges: Callable[[Settings], bool] = lambda _: False
     presets: Mapping[str, Preset] = field(default_factory=dict)
     experiments: Sequence[Experiment] = ()
+    undisturbed: Callable[[Settings], Settings] = lambda settings: settings
     servers_of: Callable[[Scenario], int] = lambda _: 0
     copies_of: Callable[[Scenario], int] = lambda _: 1
 

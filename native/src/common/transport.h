@@ -16,6 +16,7 @@
 #include "common/header.h"
 #include "common/messages/from_controller.h"
 #include "common/payload.h"
+#include "common/messages/reports.h"
 
 namespace hydra {
 
@@ -51,6 +52,7 @@ struct Delivery {
     std::uint64_t failed = 0;
     std::int64_t last_ack_ns = 0;
     std::vector<Range> unacknowledged;  // failed and pending; any number, the loop bounds it
+    HistogramCounts ack_latency;        // from the hand-over to the library to the acknowledgement; or none
 };
 
 class PublisherTransport {

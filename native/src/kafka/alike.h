@@ -37,10 +37,8 @@ inline constexpr std::array kAlikeProducer = {
 
 // alike: CONSUMER
 inline constexpr std::array kAlikeConsumer = {
-    Alike{"queued.min.messages", "100000"},
-    Alike{"queued.max.messages.kbytes", "65536"},
-    Alike{"fetch.error.backoff.ms", "500"},
-    Alike{"fetch.queue.backoff.ms", "1000", 0x02020000},
+    Alike{"queued.min.messages", "100000"},       Alike{"queued.max.messages.kbytes", "65536"},
+    Alike{"fetch.error.backoff.ms", "500"},       Alike{"fetch.queue.backoff.ms", "1000", 0x02020000},
     Alike{"isolation.level", "read_uncommitted"},
 };
 

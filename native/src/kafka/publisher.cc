@@ -43,6 +43,7 @@ std::string KafkaPublisher::configure(const Configure& command) {
     acknowledges_ = kafka.acks != "0";
     batch_bytes_ = batch_limits(kafka, command.settings.message_size).batch_bytes;
     reports_.begin(partitions_.size());
+    payload_bytes_ = 0;
     return "";
 }
 
@@ -50,10 +51,11 @@ void KafkaPublisher::open(const Properties& config) {
     kafka_ = open_kafka(
         RD_KAFKA_PRODUCER, config,
         // As events, the reports of a whole batch come with one call.
-        [](rd_kafka_conf_t* conf, void*) {
+        [](rd_kafka_conf_t* conf, void* requests) {
             rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR);
+            static_cast<Requests*>(requests)->count(conf);
         },
-        nullptr);
+        &requests_);
     queue_.reset(rd_kafka_queue_get_main(kafka_.get()));
     wake_.wake_with(queue_.get());
     config_ = config;
@@ -122,13 +124,17 @@ void KafkaPublisher::probe(const Header& header) {
 }
 
 std::size_t KafkaPublisher::send(const Chunk& chunk) {
+    if (reports_.ledger().sent() == 0) {
+        before_ = requests_.so_far();
+    }
     std::size_t accepted = 0;
     while (accepted < chunk.count()) {
         // Each in a room of its own: librdkafka copies them once it has all.
         const std::size_t wanted =
             std::min({offered_.size(), chunk.count() - accepted, std::size_t{chunk.payload.messages()}});
+        const std::int64_t now_ns = monotonic_ns();
         const std::size_t taken = offer(chunk, accepted, wanted);
-        reports_.ledger().accept(taken);
+        reports_.accept(taken, now_ns);
         accepted += taken;
         if (taken < wanted) {
             reports_.drain(queue_.get(), kFullWaitMs);
@@ -168,6 +174,9 @@ std::size_t KafkaPublisher::offer(const Chunk& chunk, std::size_t from, std::siz
                                  rd_kafka_topic_name(topic_.get()) + ": " + rd_kafka_err2str(error));
         }
     }
+    for (std::size_t i = 0; i < taken; ++i) {
+        payload_bytes_ += offered_[i].len;
+    }
     return taken;
 }
 
@@ -193,7 +202,16 @@ bool KafkaPublisher::flush_until(std::int64_t deadline_ns) {
 }
 
 SystemObject KafkaPublisher::report_system() const {
-    return written_system(KafkaReport{batch_bytes_});
+    KafkaReport it{.batch_bytes = batch_bytes_};
+    const ProduceRequests sent = requests_.so_far() - before_;
+    const auto records = static_cast<double>(reports_.ledger().acknowledged());
+    if (records > 0 && reports_.batches() > 0 && sent.count > 0) {
+        it.records_per_batch = records / static_cast<double>(reports_.batches());
+        it.records_per_request = records / static_cast<double>(sent.count);
+        it.wire_bytes = sent.bytes;
+        it.compression_ratio = static_cast<double>(payload_bytes_) / static_cast<double>(sent.bytes);
+    }
+    return written_system(it);
 }
 
 std::optional<Delivery> KafkaPublisher::delivery() {
@@ -204,7 +222,8 @@ std::optional<Delivery> KafkaPublisher::delivery() {
     return Delivery{.acknowledged = ledger.acknowledged(),
                     .failed = ledger.failed(),
                     .last_ack_ns = reports_.last_ack_ns(),
-                    .unacknowledged = ledger.unacknowledged()};
+                    .unacknowledged = ledger.unacknowledged(),
+                    .ack_latency = reports_.latency()};
 }
 
 }  // namespace hydra

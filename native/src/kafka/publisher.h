@@ -11,6 +11,7 @@
 #include "kafka/handles.h"
 #include "kafka/properties.h"
 #include "kafka/reports.h"
+#include "kafka/requests.h"
 #include "kafka/wake_fd.h"
 
 namespace hydra {
@@ -41,6 +42,7 @@ class KafkaPublisher final : public PublisherTransport {
     bool flush_until(std::int64_t deadline_ns);
 
     WakeFd wake_;
+    Requests requests_;  // librdkafka's threads count in it as long as kafka_ is there
     KafkaHandle kafka_;
     KafkaQueue queue_;  // delivery reports and errors
     KafkaTopicHandle topic_;
@@ -48,6 +50,8 @@ class KafkaPublisher final : public PublisherTransport {
     std::vector<std::int32_t> partitions_;  // ascending
     bool acknowledges_ = true;
     std::uint64_t batch_bytes_ = 0;
+    std::uint64_t payload_bytes_ = 0;  // of what was accepted in this epoch
+    ProduceRequests before_;           // this epoch
     DeliveryReports reports_;
     std::vector<rd_kafka_message_t> offered_;  // what librdkafka is offered at a time
 };
