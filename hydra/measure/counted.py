@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from hydra.model import Figure, PublisherReport, SubscriberReport
+from hydra.model import Figure, PublisherReport, Settings, SubscriberReport
 
 ONLY_BY_HEADER: Final = (
     *("client_loss_pct", "client_loss_low_pct", "client_loss_high_pct", "loss_at_stop_pct", "late_pct"),
@@ -13,16 +13,31 @@ ONLY_BY_HEADER: Final = (
     *("duplicates", "reordered", "stale", "extra", "passed", "verdict", "shortfall_pct", "bursts_s"),
 )
 """Columns that nobody can fill who does not know which message is which."""
+_LATENCIES: Final = {"ack_p50_us": "p50_ms", "ack_p99_us": "p99_ms", "ack_p999_us": "p99_9_ms"}
+_MOST: Final = "max_latency_ms"
 
 
-def only_counts(columns: Mapping[str, Figure]) -> dict[str, Figure]:
-    """The columns of such a step: those that only a header tells are empty."""
+def only_counts(
+    columns: Mapping[str, Figure],
+    settings: Settings,
+    publishers: Collection[PublisherReport],
+    subscribers: Collection[SubscriberReport],
+    log_growth: int | None,
+    *,
+    shared: bool,
+) -> dict[str, Figure]:
+    """The columns of such a step: those that only a header tells are empty.
+
+    ``columns`` are those of a step whose messages have one, ``settings`` the step's; the rest is as for
+    :func:`account`.
+    """
     kept = {name: None if name in ONLY_BY_HEADER else value for name, value in columns.items()}
     # Nobody is known to have lost anything.
     lossy, failed = kept.get("failed_lossy"), kept.get("failed_clients")
     if isinstance(lossy, int) and isinstance(failed, int):
         kept |= {"failed_lossy": 0, "failed_clients": failed - lossy}
-    return kept
+    kept |= {"payload": payload(settings), "account": account(publishers, subscribers, log_growth, shared=shared)}
+    return kept | acknowledged_after(publishers)
 
 
 def account(
@@ -50,6 +65,24 @@ def account(
     if all(counts == {acknowledged} for counts in amounts.values()):
         return f"counted only: {acknowledged} each"
     return "counted only: " + ", ".join(f"{_span(counts)} {what}" for what, counts in amounts.items())
+
+
+def payload(settings: Settings) -> str:
+    """What the messages of such a step consist of, in words."""
+    if settings.payload == "lines":
+        return f"lines of {settings.payload_file}, at random"
+    return f"random letters, {settings.message_size} bytes"
+
+
+def acknowledged_after(publishers: Collection[PublisherReport]) -> dict[str, Figure]:
+    """The latencies of acknowledgements (µs) that publishers without histograms have told: of several, the greatest."""
+    told = [p.system for p in publishers if p.system and _MOST in p.system]
+    if not told:
+        return {}
+    found: dict[str, Figure] = {"ack_max_us": round(1000 * max(t[_MOST] for t in told))}
+    if len(publishers) == 1:
+        found |= {column: 1000 * told[0][name] for column, name in _LATENCIES.items()}
+    return found
 
 
 def _span(counts: Collection[int]) -> str:

@@ -178,7 +178,10 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     columns |= _shortfall(o, accounts, others, growing, columns["rate_held"] is True)
     alive = [c for c in others if c in o.subscriber_reports]
     columns |= _hosts_and_verdict(o, columns, _passed(o, accounts, alive, growing, reporting=True))
-    return only_counts(columns) if o.counted else columns
+    if not o.counted:
+        return columns
+    of_all = o.publisher_reports.values(), o.subscriber_reports.values()
+    return only_counts(columns, o.plan.settings, *of_all, o.log_growth, shared=bool(o.group))
 
 
 def _accounts(o: Observation) -> Accounts | None:
