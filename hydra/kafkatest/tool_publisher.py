@@ -224,8 +224,9 @@ class _Sending:
         found: dict[str, Any] = {"batch_bytes": int(self._config["batch.size"]), **self._output.figures}
         if requests := metrics.get("records-per-request-avg"):
             found["records_per_request"] = requests
-        if size := metrics.get("outgoing-byte-total"):
-            found["wire_bytes"] = int(size)
-        if ratio := metrics.get("compression-rate-avg"):
-            found["compression_ratio"] = 1 / ratio
+        if wire_bytes := metrics.get("outgoing-byte-total"):
+            found["wire_bytes"] = int(wire_bytes)
+            # Of lines only the longest they may have is known.
+            if self._settings.payload != "lines":
+                found["compression_ratio"] = self._settings.message_size * self._output.figures.get("records", 0) / wire_bytes
         return found
