@@ -241,7 +241,7 @@ class _Reading:
             usage=self._usage.read(),
             undrained=0 if self._member else max(self._in_log - read, 0),
             drain="complete" if read >= self._in_log else "quiet" if waited_ms else "deadline",
-            system={"messages": 0, **figures},
+            system={"rebalance_ms": figures.get("rebalance_ms"), "figures": figures},
             clock=self._clock.own,
         )
 

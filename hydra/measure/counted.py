@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from hydra.columns.names import ACCOUNT
 from hydra.model import Figure, PublisherReport, Settings, SubscriberReport
 
 ONLY_BY_HEADER: Final = (
@@ -36,7 +37,7 @@ def only_counts(
     lossy, failed = kept.get("failed_lossy"), kept.get("failed_clients")
     if isinstance(lossy, int) and isinstance(failed, int):
         kept |= {"failed_lossy": 0, "failed_clients": failed - lossy}
-    kept |= {"payload": payload(settings), "account": account(publishers, subscribers, log_growth, shared=shared)}
+    kept |= {"payload": payload(settings), ACCOUNT: account(publishers, subscribers, log_growth, shared=shared)}
     return kept | acknowledged_after(publishers)
 
 
@@ -76,7 +77,8 @@ def payload(settings: Settings) -> str:
 
 def acknowledged_after(publishers: Collection[PublisherReport]) -> dict[str, Figure]:
     """The latencies of acknowledgements (µs) that publishers without histograms have told: of several, the greatest."""
-    told = [p.system for p in publishers if p.system and _MOST in p.system]
+    figures = [(p.system or {}).get("figures", {}) for p in publishers]
+    told = [each for each in figures if _MOST in each]
     if not told:
         return {}
     found: dict[str, Figure] = {"ack_max_us": round(1000 * max(t[_MOST] for t in told))}
