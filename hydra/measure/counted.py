@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from hydra.columns.names import ACCOUNT
+from hydra.columns.names import ACCOUNT, PAYLOAD
 from hydra.model import Figure, PublisherReport, Settings, SubscriberReport
 
 ONLY_BY_HEADER: Final = (
@@ -37,7 +37,7 @@ def only_counts(
     lossy, failed = kept.get("failed_lossy"), kept.get("failed_clients")
     if isinstance(lossy, int) and isinstance(failed, int):
         kept |= {"failed_lossy": 0, "failed_clients": failed - lossy}
-    kept |= {"payload": payload(settings), ACCOUNT: account(publishers, subscribers, log_growth, shared=shared)}
+    kept |= {PAYLOAD: payload(settings), ACCOUNT: account(publishers, subscribers, log_growth, shared=shared)}
     return kept | acknowledged_after(publishers)
 
 

@@ -13,13 +13,14 @@ from statistics import fmean
 from typing import Any, Final
 
 from hydra.columns.column import ReportColumn
-from hydra.columns.names import ACCOUNT, BLOCKED, GROUP, LOG_GROWTH, LOSS_HIGH, LOSS_LOW
+from hydra.columns.names import ACCOUNT, BLOCKED, GROUP, LOG_GROWTH, LOSS_HIGH, LOSS_LOW, PAYLOAD
 from hydra.columns.step import SystemColumns
 from hydra.measure import latency, loss, rates, shortfall
 from hydra.measure.accounts import Accounts, accounts_of
 from hydra.measure.counted import only_counts
 from hydra.measure.lag import Growth, growth
 from hydra.measure.log import account as log_account
+from hydra.measure.payload import payload
 from hydra.measure.resources import HostSample, HostSummary, summarise
 from hydra.measure.servers import ServerFigures
 from hydra.measure.verdict import Evidence, verdict
@@ -180,6 +181,8 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     columns |= _cohort(o, accounts)
     if o.group:
         columns[GROUP] = o.group
+    if words := payload(o.plan.settings):
+        columns[PAYLOAD] = words
     columns |= {
         "falling_behind": None if growing.share is None else growing.falling_behind,
         "backlog_growth_pct": None if growing.share is None else 100 * growing.share,

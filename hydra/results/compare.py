@@ -100,7 +100,7 @@ def _line(names: Iterable[str], columns: Iterable[str], measured: Row | None, pu
     return Line({name: (ours or theirs).get(name) for name in names}, side, cells)
 
 
-_OF_EVERY_SYSTEM: Final = ("rate", "message_size")
+_OF_EVERY_SYSTEM: Final = ("rate", "message_size", "message_size_min", "payload")
 _OF_A_SEARCH: Final = ("loss_target", "width", "steps")
 
 
