@@ -21,7 +21,19 @@ from hydra.config.points import POINT_KEYS, check_points, split_points, with_pub
 from hydra.config.presets import with_preset
 from hydra.config.refusal import Key, RefusedError, Tables, UnknownKeyError, field_names, free_text, refusals_in, shown
 from hydra.config.toml import Names, Toml, override, read
-from hydra.model import Constraint, Demand, NativeSpec, RoleSpec, Scenario, SearchSpec, ServerSpec, Settings, SweepSpec
+from hydra.model import (
+    HEADER_BYTES,
+    Constraint,
+    Demand,
+    Figure,
+    NativeSpec,
+    RoleSpec,
+    Scenario,
+    SearchSpec,
+    ServerSpec,
+    Settings,
+    SweepSpec,
+)
 from hydra.system import SystemSpec
 
 NATIVE: Final = "native"
@@ -270,6 +282,8 @@ def _consistent(spec: SystemSpec, scenario: Scenario, table: object) -> None:
     as_it_is = of_written(as_written(NativeSpec, spec.native)(), NativeSpec, spec.native)
     if scenario.native != as_it_is and scenario.client != NATIVE:
         raise RefusedError((NATIVE,), f"client {scenario.client} has none of these options", "use client native")
+    if scenario.client not in spec.tools:
+        _room_for_header(scenario)
     searches = scenario.table in SEARCH_TABLES
     if searches and scenario.sweep.search is None:
         raise RefusedError(("table",), f"{table} is the table of a search", "add [sweep.search]")
@@ -277,6 +291,23 @@ def _consistent(spec: SystemSpec, scenario: Scenario, table: object) -> None:
         raise RefusedError(("table",), f"{table} has no search", f"remove [sweep.search] or use {SEARCH_TABLES[0]}")
     if scenario.sweep.search is not None:
         _search(scenario, scenario.sweep.search)
+
+
+def _room_for_header(scenario: Scenario) -> None:
+    """Refuses messages that are shorter than their header."""
+    sizes: list[tuple[Key, Figure]] = [(("settings", "message_size"), scenario.settings.message_size)]
+    sizes += [
+        (("sweep", "vary", "message_size", i), size)
+        for i, size in enumerate(scenario.sweep.vary.get("message_size", ()))
+    ]
+    sizes += [
+        (("sweep", "points", i, "message_size"), point.settings["message_size"])
+        for i, point in enumerate(scenario.sweep.points)
+        if "message_size" in point.settings
+    ]
+    for key, size in sizes:
+        if isinstance(size, int) and size < HEADER_BYTES:
+            raise RefusedError(key, f"message_size must be {HEADER_BYTES} (the header) to 67108864 bytes, not {size}")
 
 
 def _search(scenario: Scenario, search: SearchSpec) -> None:

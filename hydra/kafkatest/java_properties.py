@@ -12,6 +12,16 @@ from hydra.kafkatest.properties import confluent_config
 from hydra.kafkatest.wire import KafkaConfigure
 from hydra.model import Role
 
+_ALIKE_HERE: Final = {
+    "send.buffer.bytes": "-1",
+    "receive.buffer.bytes": "-1",
+    "retry.backoff.ms": "100",
+    "retry.backoff.max.ms": "100",
+    "reconnect.backoff.ms": "100",
+    "reconnect.backoff.max.ms": "10000",
+    "enable.metrics.push": "false",
+}
+"""What ``alike.py`` sets for the other clients, where Kafka's own client does not do so anyway."""
 REQUEST_TIMEOUT_MS: Final = 30_000
 """Kafka's own default."""
 LEAST_REQUEST_BYTES: Final = 1_048_576
@@ -118,6 +128,7 @@ def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> di
     config: dict[str, object] = {
         "max.request.size": max(LEAST_REQUEST_BYTES, batching.request_bytes(size, message_size)),
         "request.timeout.ms": request_ms,
+        **_ALIKE_HERE,
         **java_config(kafka.properties, "publisher"),
         **_common(client, kafka),
         "acks": kafka.acks,
@@ -141,6 +152,7 @@ def consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, str]:
         UsageError: as for :func:`java_config`.
     """
     config: dict[str, object] = {
+        **_ALIKE_HERE,
         **java_config(kafka.properties, "subscriber"),
         **_common(client, kafka),
         "fetch.min.bytes": kafka.fetch_min_bytes,

@@ -221,11 +221,14 @@ class _Sending:
     def _system(self) -> dict[str, Any]:
         """Its figures by the names that all publishers' have, and what its producer's metrics tell."""
         metrics = self._output.metrics
-        found: dict[str, Any] = {"batch_bytes": int(self._config["batch.size"]), **self._output.figures}
+        found: dict[str, Any] = {"batch_bytes": int(self._config["batch.size"]), "figures": self._output.figures}
         if requests := metrics.get("records-per-request-avg"):
             found["records_per_request"] = requests
-        if size := metrics.get("outgoing-byte-total"):
-            found["wire_bytes"] = int(size)
-        if ratio := metrics.get("compression-rate-avg"):
-            found["compression_ratio"] = 1 / ratio
+        if wire_bytes := metrics.get("outgoing-byte-total"):
+            found["wire_bytes"] = int(wire_bytes)
+            # Of lines only the longest they may have is known.
+            if self._settings.payload != "lines":
+                found["compression_ratio"] = (
+                    self._settings.message_size * self._output.figures.get("records", 0) / wire_bytes
+                )
         return found

@@ -128,9 +128,10 @@ class _Reading:
         self._kafka = read_system(command.system, KafkaConfigure)
         self._config = consumer_config(client, self._kafka)
         self._stored = self._kafka.read == "stored"
-        self._member = command.group != ""
-        own = f"hydra-{client}-{os.getpid()}-{command.epoch}-{self._kafka.topic}"
-        self._group = command.group or own
+        self._member = self._kafka.group != ""
+        # Like every group of a run it begins with its topic's name: what a killed run leaves is found by that.
+        own = f"{self._kafka.topic}-tool-{client}-{os.getpid()}-{command.epoch}"
+        self._group = self._kafka.group or own
         self._records = (command.settings.messages or 0) * len(command.publishers)
         # Of lines only the sum of their lengths is told, with four digits of a MB.
         self._size = 0 if command.settings.payload == "lines" else command.settings.message_size
@@ -188,7 +189,8 @@ class _Reading:
         arguments = [
             *("--bootstrap-server", self._kafka.bootstrap, "--topic", self._kafka.topic, "--group", self._group),
             *("--num-records", str(self._records), "--timeout", str(GIVES_UP_MS)),
-            *("--fetch-size", str(self._kafka.max_partition_fetch_bytes), "--command-config", PROPERTIES),
+            *("--fetch-size", str(self._kafka.max_partition_fetch_bytes), "--socket-buffer-size", "-1"),
+            *("--command-config", PROPERTIES),
         ]
         if not self._records:
             self.failure = "there is nothing for ConsumerPerformance to read"
@@ -239,7 +241,7 @@ class _Reading:
             usage=self._usage.read(),
             undrained=0 if self._member else max(self._in_log - read, 0),
             drain="complete" if read >= self._in_log else "quiet" if waited_ms else "deadline",
-            system={"messages": 0, **figures},
+            system={"rebalance_ms": figures.get("rebalance_ms"), "figures": figures},
             clock=self._clock.own,
         )
 

@@ -17,6 +17,7 @@ from hydra.columns.names import ACCOUNT, BLOCKED, GROUP, LOG_GROWTH, LOSS_HIGH, 
 from hydra.columns.step import SystemColumns
 from hydra.measure import latency, loss, rates, servers, shortfall
 from hydra.measure.accounts import Accounts, accounts_of
+from hydra.measure.counted import only_counts
 from hydra.measure.lag import Growth, growth
 from hydra.measure.log import account as log_account
 from hydra.measure.payload import payload
@@ -58,6 +59,7 @@ class Observation:
             it was sent.
         log_growth: messages by which the servers' log grew; None: they keep none.
         log_acknowledges: whether nothing but that growth tells what the servers took.
+        counted: whether the messages have no header, so that they can only be counted.
         servers: what servers counted in the window, see :func:`hydra.measure.servers.between`.
         link_bytes_s: speed of the slowest link between the hosts, if known (bytes/s).
     """
@@ -86,6 +88,7 @@ class Observation:
     reading_ns: int | None = None
     log_growth: int | None = None
     log_acknowledges: bool = False
+    counted: bool = False
     servers: ServerFigures = field(default_factory=dict)
 
     @property
@@ -189,7 +192,11 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     columns |= _shortfall(o, accounts, others, growing, columns["rate_held"] is True)
     columns |= servers.columns(o.servers)
     alive = [c for c in others if c in o.subscriber_reports]
-    return columns | _hosts_and_verdict(o, columns, _passed(o, accounts, alive, growing, reporting=True))
+    columns |= _hosts_and_verdict(o, columns, _passed(o, accounts, alive, growing, reporting=True))
+    if not o.counted:
+        return columns
+    of_all = o.publisher_reports.values(), o.subscriber_reports.values()
+    return only_counts(columns, o.plan.settings, *of_all, o.log_growth, shared=bool(o.group))
 
 
 def _accounts(o: Observation) -> Accounts | None:
@@ -197,7 +204,9 @@ def _accounts(o: Observation) -> Accounts | None:
     if not o.publisher_reports or not o.publishers <= o.publisher_reports.keys():
         return None
     reports, publishers = o.subscriber_reports, o.publisher_reports
-    return accounts_of(o.subscribers, reports, publishers, o.window_s, o.last_words, group=bool(o.group))
+    # Of messages that are only counted nobody knows which of them a member had.
+    group = bool(o.group) and not o.counted
+    return accounts_of(o.subscribers, reports, publishers, o.window_s, o.last_words, group=group)
 
 
 def _passed(

@@ -40,7 +40,7 @@ class SharedSettings:
         require(self.rate == "max" or self.rate > 0, f"rate must be above 0 or 'max', not {self.rate!r}")
         require(self.burst is None or self.burst >= 1, f"burst must be at least 1 message, not {self.burst}")
         require(
-            HEADER_BYTES <= self.message_size <= 64 * 1024 * 1024,
+            1 <= self.message_size <= 64 * 1024 * 1024,
             f"message_size must be {HEADER_BYTES} (the header) to 67108864 bytes, not {self.message_size}",
         )
         require(

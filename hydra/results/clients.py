@@ -119,7 +119,7 @@ def _publisher(r: PublisherReport, start_ns: int) -> tuple[Any, ...]:
     p50, p99 = percentiles_us(r.lag, _MIDDLE)
     more = {k: v for k in ("blocked_ns", "stopped_early", "unacknowledged_joined") if (v := getattr(r, k))}
     more |= r.system or {}
-    more["figures"] = _of_publisher(r)
+    more["figures"] = _of_publisher(r) | more.get("figures", {})
     return (
         r.sent, r.acknowledged, r.failed, 0, 0, 0, 0, 0, None, None,
         r.first_ns - start_ns if r.first_ns else None, r.last_ns - start_ns if r.last_ns else None, r.bytes,
@@ -135,7 +135,7 @@ def _subscriber(r: SubscriberReport, start_ns: int, reading_ns: int | None) -> t
     ledgers = r.ledgers
     more: dict[str, object] = {k: v for k in ("absent", "reconnects", "lag_bins_us") if (v := getattr(r, k))}
     more |= r.system or {}
-    more["figures"] = _of_subscriber(r, start_ns, reading_ns)
+    more["figures"] = _of_subscriber(r, start_ns, reading_ns) | (r.system or {}).get("figures", {})
     if r.drain != "complete":
         more["drain"] = r.drain
     if not r.felt:

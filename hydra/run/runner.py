@@ -239,8 +239,10 @@ class _Steps:
             self._system.revive()
         changed = self._deployment.scale(plan.clients, plan.publishers)
         self._store_clients()
+        # What a tool would be warmed up with goes into a process that ends with that step.
+        warmup_s = 0.0 if self._scenario.client in self._spec.tools else self._scenario.warmup_s
         for _ in range(_WARM_UPS):
-            if not changed or not self._scenario.warmup_s:
+            if not changed or not warmup_s:
                 break
             self._warm_up(plan)
             # Clients that were lost meanwhile are launched again before the step begins.
@@ -271,6 +273,7 @@ class _Steps:
             reading_ns=raw.reading_ns,
             log_growth=raw.log_growth,
             log_acknowledges=self._spec.log_acknowledges(plan.settings),
+            counted=self._scenario.client in self._spec.tools,
             servers=raw.servers,
         )
 

@@ -66,8 +66,10 @@ def test_what_was_sent_is_what_the_log_grew_by_and_what_was_read(
         assert (sent.sent, sent.acknowledged, sent.failed) == (RECORDS, RECORDS, 0)
         assert sum(end.values()) - sum(begin.values()) == RECORDS
         assert sent.system is not None
-        assert sent.system["records"] == RECORDS
-        assert RECORDS / sent.system["records_per_sec"] == pytest.approx((sent.last_ns - sent.first_ns) / 1e9)
+        assert sent.system["figures"]["records"] == RECORDS
+        assert RECORDS / sent.system["figures"]["records_per_sec"] == pytest.approx(
+            (sent.last_ns - sent.first_ns) / 1e9
+        )
         assert sent.system["wire_bytes"] > RECORDS * SIZE
         assert sent.usage.cpu_user_s > 0
 
@@ -78,10 +80,10 @@ def test_what_was_sent_is_what_the_log_grew_by_and_what_was_read(
             SUBSCRIBER, epoch, {PUBLISHER: RECORDS}, system={"end_offsets": end}, drain_max_s=40.0, timeout_s=45.0
         )
         assert read.system is not None
-        assert (read.system["messages"], read.bytes, read.drain) == (RECORDS, RECORDS * SIZE, "complete")
+        assert (read.system["figures"]["messages"], read.bytes, read.drain) == (RECORDS, RECORDS * SIZE, "complete")
         assert [(x.publisher, x.received, x.missing) for x in read.ledgers] == [(PUBLISHER, RECORDS, 0)]
         assert read.undrained == 0
-        assert (read.last_ns - read.first_ns) // 1_000_000 == read.system["fetch_ms"]
+        assert (read.last_ns - read.first_ns) // 1_000_000 == read.system["figures"]["fetch_ms"]
         begin = end
     # Its groups are gone with their steps, its files with its runs.
     groups = AdminClient({"bootstrap.servers": broker.bootstrap}).list_consumer_groups().result()
@@ -92,9 +94,9 @@ def test_what_was_sent_is_what_the_log_grew_by_and_what_was_read(
 def test_records_that_are_too_large_are_told_of(
     bench: Bench, broker: EmbeddedBroker, topics: Topics, sandbox: Path
 ) -> None:
-    topic = topics.create("data")
+    topic = topics.create("data", config={"max.message.bytes": "2000"})
     launch(bench, "kafka-pub", PUBLISHER)
-    settings = step_settings(messages=3, message_size=3_000_000)
+    settings = step_settings(messages=3, message_size=3_000)
     bench.configure_publisher(PUBLISHER, 1, settings, system=told(broker, topic, {0: 0}))
     window = bench.start([PUBLISHER], 1, 60.0)
     error = bench.peer.heard(Error, [PUBLISHER], epoch=1, timeout_s=30)

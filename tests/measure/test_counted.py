@@ -1,0 +1,74 @@
+"""Steps of tools whose messages have no header: what is counted is told, what only a header tells is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hydra.measure.counted import account, acknowledged_after, only_counts, payload
+from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, Settings, SubscriberReport
+
+SENT = PublisherReport(100, 100, 0, 1, 2, 0, Histogram(), ProcessUsage())
+TOLD = {"max_latency_ms": 9.0, "p50_ms": 1, "p99_ms": 3, "p99_9_ms": 4}
+
+
+def read(*messages: int) -> list[SubscriberReport]:
+    return [
+        SubscriberReport([LedgerCounts(0, n, n, 0, truncated=True)], 2, 0, 1, 2, 0, 0, Histogram(), ProcessUsage())
+        for n in messages
+    ]
+
+
+@pytest.mark.parametrize(
+    ("subscribers", "grown", "shared", "words"),
+    [
+        ((), None, False, "100 each"),
+        ((100, 100), 100, False, "100 each"),
+        ((40, 60), 100, True, "100 each"),
+        ((40, 50), 100, True, "100 acknowledged, 100 in the log, 90 read"),
+        ((90, 100), 112, False, "100 acknowledged, 112 in the log, 90 to 100 read"),
+        ((), 99, False, "100 acknowledged, 99 in the log"),
+    ],
+)
+def test_the_account(subscribers: tuple[int, ...], grown: int | None, shared: bool, words: str) -> None:
+    assert account([SENT], read(*subscribers), grown, shared=shared) == f"counted only: {words}"
+
+
+@pytest.mark.parametrize(
+    ("publishers", "columns"),
+    [
+        ([SENT], {}),
+        (
+            [replace(SENT, system={"figures": TOLD})],
+            {"ack_max_us": 9000, "ack_p50_us": 1000, "ack_p99_us": 3000, "ack_p999_us": 4000},
+        ),
+        (
+            [replace(SENT, system={"figures": TOLD}), replace(SENT, system={"figures": {"max_latency_ms": 12.5}})],
+            {"ack_max_us": 12_500},
+        ),
+    ],
+)
+def test_percentiles_of_several_publishers_cannot_be_merged(
+    publishers: list[PublisherReport], columns: dict[str, Any]
+) -> None:
+    assert acknowledged_after(publishers) == columns
+
+
+def test_what_only_a_header_tells_is_empty() -> None:
+    columns = {"total_tx": 100, "lost": 0, "client_loss_pct": 0.0, "failed_lossy": 1, "failed_clients": 3}
+    assert only_counts(columns, Settings(message_size=10), [SENT], read(99), 100, shared=False) == {
+        "total_tx": 100,
+        "lost": None,
+        "client_loss_pct": None,
+        "failed_lossy": 0,
+        "failed_clients": 2,
+        "payload": "random letters, 10 bytes",
+        "account": "counted only: 100 acknowledged, 100 in the log, 99 read",
+    }
+
+
+def test_the_payload_of_lines() -> None:
+    settings = Settings(message_size=100, payload="lines", payload_file="/there")
+    assert payload(settings) == "lines of /there, at random"
