@@ -110,8 +110,8 @@ def _views(order: Order, done: Sequence[Done]) -> list[View]:
         each += [{**key, "broker": broker, **_of_broker(its)} for broker, its in sorted(brokers.items())]
     notes = [
         f"{_producers(order)} producers where {_PRODUCERS} were used (--producers); JSON records of 2,000 to 2,500 "
-        f"bytes made to compress {_RATIO:g} times in large batches; a batch of 8,192 bytes holds three or four of them: "
-        "the ratio that was achieved is in the table",
+        f"bytes made to compress {_RATIO:g} times in large batches; a batch of 8,192 bytes holds three or four; the "
+        "ratio that was achieved is in the table",
         "published with snappy only, on brokers of eight cores behind a link of 125,000 kB/s, in peaks for 12 and 15 "
         "partitions",
         *not_measured(done),

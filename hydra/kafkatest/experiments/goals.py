@@ -107,7 +107,7 @@ def _views(_: Order, done: Sequence[Done]) -> list[View]:
         *not_measured(done),
     ]
     columns = [_PRESET, RECORDS_PER_SEC, MB_PER_SEC, *_LATENCIES, *_FAULT, EXACT]
-    return [View("Design goals", columns, rows, notes), _settings_view()]
+    return [View("Design goals", columns, rows, notes), *([_settings_view()] if done else [])]
 
 
 def _of_preset(done: Done) -> dict[str, Figure]:
