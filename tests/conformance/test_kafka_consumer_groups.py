@@ -10,7 +10,7 @@ import pytest
 
 from hydra.model import SubscriberReport
 from hydra.wire import bits
-from hydra.wire.messages import PROBE_EPOCH, Error, Progress, Quit, Ready, Report
+from hydra.wire.messages import PROBE_EPOCH, Progress, Quit, Ready, Report
 from tests.conformance.bench import Bench, step_settings
 from tests.conformance.kafka_ends import Log
 
@@ -152,9 +152,3 @@ def test_a_member_that_leaves_hands_over_what_it_has_read(members: Bench, kafka_
     # Not what the third had read.
     assert len(ours) < 800
     assert sum(report.ledgers[0].duplicates for report in told) == 0
-
-
-def test_a_topic_that_is_not_there_is_no_hang(members: Bench, log: Log) -> None:
-    system = {**log.from_here(), "topic": "absent", "group": "absent"}
-    members.tell_configure([FIRST], 1, MEMBER, publishers={PUBLISHER: ""}, system=system, group="all")
-    assert not members.peer.heard(Error, [FIRST], epoch=1, timeout_s=SLOW + 10).fatal
