@@ -20,7 +20,7 @@ CLIENTS, ROWS = 1000, 100
 
 
 def main() -> None:
-    spec = SweepSpec((CLIENTS,), 10.0, {"msg_batch": tuple(range(100, 100 * (ROWS + 1), 100))})
+    spec = SweepSpec(clients=(CLIENTS,), duration_s=10.0, vary={"msg_batch": tuple(range(100, 100 * (ROWS + 1), 100))})
     scenario = Scenario("kafka-batch", "kafka", "kafka-python", "batch", spec, Settings(rate=10_000.0))
     o = step(CLIENTS, ranges=3)
     start_ns, stop_ns = o.window_ns

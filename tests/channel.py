@@ -149,8 +149,21 @@ class Channel:
     def proof(self, settings: Settings) -> object:
         return self.proof_of(settings)
 
+    def stored(self, settings: Settings) -> bool:
+        return False
+
+    def log_acknowledges(self, settings: Settings) -> bool:
+        return True
+
     def log_end(self, settings: Settings) -> int | None:
         return self.log.pop(0) if self.log else None
+
+    def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None: ...
+
+    def after_step(self) -> None: ...
+
+    def server_counters(self) -> dict[str, dict[str, float]]:
+        return {}
 
     def failure(self) -> str:
         return ""

@@ -195,7 +195,7 @@ def checked(code: object, out: str, err: str) -> str:
         ((*KAFKA, "--kafka-prop", "security.protocol="), "cannot be set to empty value"),
         ((*KAFKA, "--kafka-prop", "security.protocol=nonsense"), 'Invalid value "nonsense"'),
         ((*KAFKA, "--kafka-prop", "socket.timeout.ms=999999999999"), "is outside allowed range"),
-        ((*KAFKA, "--client", "confluent-kafka", "--kafka-prop", "fetch.min.bytes=-7"), "is outside allowed range"),
+        ((*KAFKA, "--client", "confluent-kafka", "--kafka-prop", "queued.min.messages=-7"), "is outside allowed range"),
         ((*KAFKA, "--kafka-prop-file", ""), "'--kafka-prop-file': it is empty"),
         ((*KAFKA, "--kafka-prop-file", "nosuch"), "--kafka-prop-file nosuch: cannot be read: No such file"),
         ((*KAFKA, "--kafka-prop-file", "/dev/zero"), "has more than 1000000 characters"),

@@ -148,17 +148,19 @@ def test_overrides_replace_add_and_remove() -> None:
 
 @pytest.mark.parametrize("how", ["file", "override"])
 def test_kafka_properties_keep_their_dots_and_become_text(tmp_path: Path, how: str) -> None:
-    written = {"security.protocol": "SSL", "fetch.min.bytes": 65536, "check.crcs": True}
+    written = {"security.protocol": "SSL", "socket.timeout.ms": 65536, "socket.nagle.disable": True}
     if how == "file":
         text = MINIMAL.replace('"zmq"', '"kafka"').replace("pyzmq", "kafka-python")
-        text += '[kafka.properties]\nsecurity.protocol = "SSL"\n"fetch.min.bytes" = 65536\ncheck.crcs = true\n'
+        text += (
+            '[kafka.properties]\nsecurity.protocol = "SSL"\n"socket.timeout.ms" = 65536\nsocket.nagle.disable = true\n'
+        )
         scenario = load_scenario(scenario_file(tmp_path, text))
     else:
         scenario = load_scenario("kafka-batch", {f"kafka.properties.{k}": v for k, v in written.items()})
     assert scenario.tables["kafka"].properties == {
         "security.protocol": "SSL",
-        "fetch.min.bytes": "65536",
-        "check.crcs": "true",
+        "socket.timeout.ms": "65536",
+        "socket.nagle.disable": "true",
     }
 
 

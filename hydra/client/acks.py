@@ -51,6 +51,11 @@ class AckLedger:
         return self._sent - self._acknowledged - self._failures
 
     @property
+    def answered_below(self) -> int:
+        """A sequence below which every message has its answer; not always the highest such."""
+        return self._base
+
+    @property
     def repeated(self) -> int:
         """Answers to sequences that had been answered already; they change nothing."""
         return self._repeated

@@ -23,26 +23,28 @@ SECOND_NS: Final = 1_000_000_000
 class Pacer:
     """The schedule of one publisher and one step.
 
-    A message is part of the schedule if it is due in [start, stop): ceil(rate · duration) messages. From ``stop_ns``
-    on nothing is due, except that a publisher that kept up until then, to within ``GRACE_NS``, completes its
-    schedule; otherwise how exact the count is would hang on the last wake-up.
+    A message is part of the schedule if it is due in [start, stop): ceil(rate · duration) messages, or ``messages`` if
+    that is less. From ``stop_ns`` on nothing is due, except that a publisher that kept up until then, to within
+    ``GRACE_NS``, completes its schedule; otherwise how exact the count is would hang on the last wake-up.
 
     Args:
         rate: messages/s, or ``"max"``, which has no due times.
         start_ns: when message 0 is due.
         stop_ns: the end of the window.
         burst: most messages that are handed out at a time.
+        messages: most messages of all; None: as many as the window takes.
     """
 
-    __slots__ = ("_denominator", "_numerator", "burst", "sent", "start_ns", "stop_ns", "total")
+    __slots__ = ("_denominator", "_messages", "_numerator", "burst", "sent", "start_ns", "stop_ns", "total")
 
-    def __init__(self, rate: Rate, start_ns: int, stop_ns: int, burst: int) -> None:
+    def __init__(self, rate: Rate, start_ns: int, stop_ns: int, burst: int, messages: int | None = None) -> None:
         self.start_ns = start_ns
         self.stop_ns = stop_ns
         self.burst = burst
         self.sent = 0
-        self.total: int | None = None
-        """Messages of the whole schedule; None at rate ``max``."""
+        self.total: int | None = messages
+        """Messages of the whole schedule; None: as many as the window takes."""
+        self._messages = messages
         # Message n is due numerator · n // denominator ns after the start; 0 stands for "max".
         self._numerator = 0
         self._denominator = 1
@@ -52,7 +54,17 @@ class Pacer:
             per_second = exact.limit_denominator(1_000_000) or exact
             period = SECOND_NS / per_second
             self._numerator, self._denominator = period.numerator, period.denominator
-            self.total = self._count_by(stop_ns - 1)
+            self.total = self._scheduled()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all messages of a step that has a number of them are sent."""
+        return self._messages is not None and self.sent >= self._messages
+
+    def _scheduled(self) -> int:
+        """Messages of the whole schedule at a rate."""
+        due = self._count_by(self.stop_ns - 1)
+        return due if self._messages is None else min(due, self._messages)
 
     def _count_by(self, now_ns: int) -> int:
         """How many messages are due at or before ``now_ns``, the end of the window not considered."""
@@ -66,7 +78,7 @@ class Pacer:
             return 0
         if self.total is None:
             return self.burst
-        waiting = min(self._count_by(now_ns), self.total) - self.sent
+        waiting = (min(self._count_by(now_ns), self.total) if self._numerator else self.total) - self.sent
         return waiting if waiting < self.burst else self.burst
 
     def times(self, count: int, now_ns: int) -> npt.NDArray[np.uint64]:
@@ -74,7 +86,7 @@ class Pacer:
 
         At rate ``max`` it is ``now_ns`` for all of them.
         """
-        if self.total is None:
+        if not self._numerator:
             return np.full(count, now_ns, np.uint64)
         whole, rest = divmod(self.sent * self._numerator, self._denominator)
         first = self.start_ns + whole
@@ -93,7 +105,7 @@ class Pacer:
     @property
     def next_due_ns(self) -> int | None:
         """When the next message is due; None when the schedule has no more, and at rate ``max``."""
-        if self.total is None or self.sent >= self.total:
+        if not self._numerator or self.total is None or self.sent >= self.total:
             return None
         return self.start_ns + self.sent * self._numerator // self._denominator
 
@@ -104,8 +116,8 @@ class Pacer:
 
     def done(self, now_ns: int) -> bool:
         """Whether nothing will be due any more."""
-        if self.total is None:
-            return now_ns >= self.stop_ns
+        if not self._numerator:
+            return now_ns >= self.stop_ns or self.complete
         next_due_ns = self.next_due_ns
         if next_due_ns is None:
             return True
@@ -118,5 +130,5 @@ class Pacer:
         if stop_ns >= self.stop_ns:
             return
         self.stop_ns = stop_ns
-        if self.total is not None:
-            self.total = self._count_by(stop_ns - 1)
+        if self._numerator:
+            self.total = self._scheduled()

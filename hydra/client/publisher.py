@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Final
+from typing import Any, Final
 
 from hydra.client.loop import serve
 from hydra.client.pacing import Pacer
@@ -15,7 +15,7 @@ from hydra.client.transport import Delivery, PublisherTransport
 from hydra.client.usage import UsageMeter, resident_bytes
 from hydra.control.bounded import join_beyond
 from hydra.control.client import ControlClient
-from hydra.model import PublisherReport
+from hydra.model import HEADER_BYTES, PublisherReport
 from hydra.wire.checks import MAX_UNACKNOWLEDGED_RANGES
 from hydra.wire.clock import StepClock
 from hydra.wire.header import SEQUENCE_LIMIT, pack, pack_batch
@@ -44,6 +44,8 @@ ERRORS_APART_NS: Final = 2_000_000_000
 """The longest distance between two errors of a step that has ended before its window."""
 MEMORY_EVERY_NS: Final = 50_000_000
 """How often the memory of an unbounded queue is looked at: at 500 MB/s it grows by 25 MB between two looks."""
+ANSWERS_S: Final = 0.02
+"""How long the control channel is not looked at while the last answers are waited for."""
 _IDLE_S: Final = 5.0
 
 
@@ -59,6 +61,7 @@ class Publisher:
         self._probes: Repeats | None = None
         self._end_markers: Repeats | None = None
         self._errors: Repeats | None = None  # of a step that stopped early
+        self._done: Repeats | None = None  # of a step that has sent as many messages as it has
         self._step: _Sending | None = None
         self._report: Report | None = None
 
@@ -74,22 +77,31 @@ class Publisher:
             wait_s = step.work()
             if step.stopped_early:
                 self._errors = Repeats(time.monotonic_ns(), longest_ns=ERRORS_APART_NS)
+            if step.completed_ns:
+                self._done = Repeats(time.monotonic_ns(), longest_ns=ERRORS_APART_NS)
             if step.progress_due():
-                self._control.send(
-                    Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.sent, time_ns=step.clock.now_ns())
-                )
+                self._tell(step, step.clock.now_ns())
             return wait_s
         if step is not None and self._errors is not None:
             # Its window ends here for everybody: the controller is told until it says so itself.
             if self._errors.due(time.monotonic_ns()):
                 self._control.send(Error(ids=[self._id], seq=1, epoch=step.epoch, message=step.stopped_early))
             return _until(self._errors)
+        if step is not None and self._done is not None:
+            # The window ends when all have said so.
+            if self._done.due(time.monotonic_ns()):
+                self._tell(step, step.completed_ns)
+            return _until(self._done)
         command = self._command
         if command is None:
             return _IDLE_S
         return min(
             self._signal(self._probes, command.epoch), self._signal(self._end_markers, SEQUENCE_LIMIT | command.epoch)
         )
+
+    def _tell(self, step: _Sending, time_ns: int) -> None:
+        """Says how much of the step has been sent at that time."""
+        self._control.send(Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.sent, time_ns=time_ns))
 
     def _signal(self, repeats: Repeats | None, sequence: int) -> float:
         """Sends a probe or an end marker (its sequence tells which) if that is due; seconds until the next one."""
@@ -120,8 +132,10 @@ class Publisher:
                 self._transport.close()
             # The last step ends here, also if this one cannot be: there may be no connection left to send with.
             self._epoch = command.epoch
-            self._command = self._step = self._report = self._probes = self._end_markers = self._errors = None
+            self._command = self._step = self._report = None
+            self._probes = self._end_markers = self._errors = self._done = None
             try:
+                self._payload = PayloadBlock(command.settings, command.payload_share)
                 self._endpoint = self._transport.configure(command)
             except (OSError, ValueError) as e:
                 self._control.send(Error(ids=[self._id], seq=1, epoch=command.epoch, message=str(e)[:4000]))
@@ -142,14 +156,14 @@ class Publisher:
             return
         if self._step is None:
             self._probes = None
-            self._step = _Sending(self._id, self._command, command, self._transport)
+            self._step = _Sending(self._id, self._command, command, self._transport, self._payload)
         self._control.acknowledge(command.epoch, "start")
 
     def _stop(self, command: Stop) -> None:
         if self._command is None or command.epoch != self._command.epoch or self._step is None:
             return
         if self._report is None:
-            self._errors = None
+            self._errors = self._done = None
             self._step.stop(command.stop_at_ns)
             self._report = Report(ids=[self._id], seq=1, epoch=command.epoch, publisher=self._step.report())
             if self._transport.marks_end:
@@ -167,16 +181,21 @@ def _until(repeats: Repeats) -> float:
 class _Sending:
     """One step of a publisher."""
 
-    def __init__(self, client: int, command: Configure, start: Start, transport: PublisherTransport) -> None:
+    def __init__(
+        self, client: int, command: Configure, start: Start, transport: PublisherTransport, payload: PayloadBlock
+    ) -> None:
         self.epoch = command.epoch
         self.clock = StepClock(start)
         self.finished = False
         self.stopped_early = ""
+        self.completed_ns = 0
+        """When all messages of a step that has a number of them were sent and answered; 0 before that."""
         self._id = client
-        self._size = command.settings.message_size
-        self._payload = PayloadBlock(command.settings.payload, self._size)
+        self._payload = payload
         self._transport = transport
-        self._pacer = Pacer(command.settings.rate, start.start_at_ns, start.stop_at_ns, command.burst)
+        settings = command.settings
+        self._pacer = Pacer(settings.rate, start.start_at_ns, start.stop_at_ns, command.burst, settings.messages)
+        self._stop_at_ns = start.stop_at_ns
         self._paced = command.settings.rate != "max"
         self._lag = LatencyRecorder()
         self._usage = UsageMeter()
@@ -196,7 +215,8 @@ class _Sending:
 
     def progress_due(self) -> bool:
         """Whether it is time to tell how far the step is."""
-        if not self._progress_ns or self.clock.now_ns() < self._next_progress_ns:
+        # Who has sent them all says so when they are answered.
+        if not self._progress_ns or self.clock.now_ns() < self._next_progress_ns or self._pacer.complete:
             return False
         self._next_progress_ns = self.clock.now_ns() + self._progress_ns
         return True
@@ -205,21 +225,22 @@ class _Sending:
         """Sends at most one chunk; seconds until there is more to do, 0 for at once."""
         now_ns = self.clock.now_ns()
         pacer = self._pacer
-        self._transport.poll()
+        again_s = self._transport.poll()
         if now_ns >= self._next_memory_ns:
             self._look_at_memory(now_ns)
         if self.finished or pacer.done(now_ns):
-            self.finished = True
+            self.finished = self.finished or not self._answers_awaited(now_ns)
             return 0
         count = pacer.due(now_ns)
         if not count:
             next_ns = pacer.next_due_ns
             wait_ns = (pacer.start_ns if next_ns is None else next_ns) - now_ns
-            return max(wait_ns, 0) / 1e9
+            wait_s = max(wait_ns, 0) / 1e9
+            return wait_s if again_s is None else min(wait_s, again_s)
         messages = self._refused
         if not messages:
             times = pacer.times(count, now_ns)
-            messages = pack_batch(self.epoch, self._id, pacer.sent, times, self._payload.next(count))
+            messages = pack_batch(self.epoch, self._id, pacer.sent, times, self._payload.of(pacer.sent, count))
         if self._paced:
             self._lag.record_us(pacer.lag_ns(now_ns) // 1000)
         accepted = self._transport.send(messages, pacer.sent)
@@ -235,6 +256,22 @@ class _Sending:
             self._last_ns = after_ns
             pacer.advance(accepted)
         return 0
+
+    def _answers_awaited(self, now_ns: int) -> bool:
+        """Whether all messages of a step that has a number of them are sent, and some may still be answered.
+
+        The step is complete with the last answer: what waits in the library has not been sent.
+        """
+        if not self._pacer.complete:
+            return False
+        if not self._transport.flush(ANSWERS_S):
+            return now_ns < self._stop_at_ns
+        self.completed_ns = self._end_ns(self._transport.delivery())
+        return False
+
+    def _end_ns(self, delivery: Delivery | None) -> int:
+        """The last acknowledgement, or the last send where nobody acknowledges, on the step's clock."""
+        return self.clock.at_ns(delivery.last_ack_ns) if delivery and delivery.last_ack_ns else self._last_ns
 
     def _look_at_memory(self, now_ns: int) -> None:
         """An unbounded queue ends the step before it takes the host's memory."""
@@ -257,20 +294,26 @@ class _Sending:
         sent = self._pacer.sent
         delivery = self._transport.delivery() or Delivery(sent, 0, 0, 0)
         unacknowledged, joined = join_beyond(delivery.unacknowledged, MAX_UNACKNOWLEDGED_RANGES)
-        last_ns = self.clock.at_ns(delivery.last_ack_ns) if delivery.last_ack_ns else self._last_ns
         return PublisherReport(
             sent=sent,
             acknowledged=delivery.acknowledged,
             failed=delivery.failed,
             first_ns=self._first_ns,
-            last_ns=last_ns,
-            bytes=sent * self._size,
+            last_ns=self._end_ns(delivery),
+            bytes=self._payload.total_bytes(sent),
             lag=self._lag.histogram(),
             usage=self._usage.read(),
             unacknowledged=unacknowledged,
             blocked_ns=self._blocked_ns,
             stopped_early=self.stopped_early,
             unacknowledged_joined=joined,
-            system=self._transport.report_system(),
+            system=self._system(sent),
             clock=self.clock.own,
         )
+
+    def _system(self, sent: int) -> dict[str, Any] | None:
+        """What the transport reports, and what the messages took of a connection where their sizes tell that."""
+        told = self._transport.report_system()
+        if self._transport.framed_bytes(HEADER_BYTES) is None:
+            return told
+        return {**(told or {}), "wire_bytes": self._payload.total_bytes(sent, self._transport.framed_bytes)}

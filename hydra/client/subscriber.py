@@ -162,10 +162,11 @@ class _Receiving:
 
     def progress_due(self) -> bool:
         """Whether it is time to tell how far the step is."""
-        if not self._progress_ns or self._clock is None or self._finish is not None:
+        if not self._progress_ns or self._clock is None:
             return False
         now_ns = self._clock.now_ns()
-        if now_ns < self._next_progress_ns:
+        # (The window of one who reads what was stored goes on after ``finish``.)
+        if now_ns < self._next_progress_ns or (self._finish is not None and now_ns >= self._stop_ns):
             return False
         self._next_progress_ns = now_ns + self._progress_ns
         return True

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
 from hydra.control.client import ControlClient
-from hydra.model import Role, SequenceRange
+from hydra.model import Histogram, Role, SequenceRange
 from hydra.wire.messages import Configure, SystemObject
 
 DEAF_AT_MOST_S: Final = 0.1
@@ -25,7 +25,8 @@ class Delivery:
     """What became of the messages sent since the last ``configure``.
 
     ``last_ack_ns`` is on CLOCK_MONOTONIC (0: none yet); ``pending`` counts messages without an answer so far;
-    ``unacknowledged`` are the sequence ranges of failed and pending messages.
+    ``unacknowledged`` are the sequence ranges of failed and pending messages; ``ack_latency`` is the time from the
+    hand-over of a message to the library to its acknowledgement, empty where a system does not measure it.
     """
 
     acknowledged: int
@@ -33,6 +34,7 @@ class Delivery:
     pending: int
     last_ack_ns: int
     unacknowledged: list[SequenceRange] = field(default_factory=list)
+    ack_latency: Histogram = field(default_factory=Histogram)
 
 
 T = TypeVar("T")
@@ -85,14 +87,21 @@ class PublisherTransport(Protocol):
         at the control channel and offers the rest again.
         """
 
-    def poll(self) -> None:
-        """Lets the library deliver acknowledgements; returns at once."""
+    def poll(self) -> float | None:
+        """Lets the library deliver acknowledgements; returns at once.
+
+        Returns how many seconds may pass until it is called again: the time of an acknowledgement is that of the call
+        which finds it. None where that does not matter.
+        """
 
     def flush(self, timeout_s: float) -> bool:
         """Waits at most ``timeout_s`` for outstanding answers, probes included; True when none to a message is left."""
 
     def delivery(self) -> Delivery | None:
         """Acknowledgements so far; None where the system has none."""
+
+    def framed_bytes(self, message_size: int) -> int | None:
+        """What a message of this size takes of a connection, its frame included; None where its size does not tell."""
 
     def report_system(self) -> dict[str, Any] | None:
         """What only this system's publishers report of a step."""
@@ -136,15 +145,26 @@ class SubscriberTransport(Protocol):
 Transport = PublisherTransport | SubscriberTransport
 
 
+@runtime_checkable
+class Driver(Protocol):
+    """A client that hands no messages to anybody: it obeys the control channel by itself, with a program of its own."""
+
+    def run(self) -> bool:
+        """Obeys until told to quit (True) or the controller is gone (False)."""
+
+    def close(self) -> None:
+        """Ends whatever it runs, within seconds; may be called twice."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of client that a program offers, e.g. ``zmq-sub``.
 
-    ``open`` makes its transport in the client's process; ``versions`` names the libraries for ``hello``. Everything
-    heavy is imported before the fork by whoever builds the Kind.
+    ``open`` makes its transport, or what it is instead of one, in the client's process; ``versions`` names the
+    libraries for ``hello``. Everything heavy is imported before the fork by whoever builds the Kind.
     """
 
     role: Role
     implementation: str
     versions: Callable[[], dict[str, str]]
-    open: Callable[[int, ControlClient], Transport]
+    open: Callable[[int, ControlClient], Transport | Driver]

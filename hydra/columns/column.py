@@ -69,13 +69,25 @@ class ReportColumn(Column):
     Attributes:
         role: whose reports.
         key: of the object; a client that does not name it does not count.
-        fold: what becomes of the figures of all these clients: their sum, the highest, or the one that all share
-            (none where they differ). Where no client names the key there is no figure.
+        fold: what becomes of the figures of all these clients: their sum, their mean, the highest, or the one that all
+            share (none where they differ). Where no client names the key there is no figure.
     """
 
     role: Role
     key: str
-    fold: Literal["sum", "max", "common"] = "sum"
+    fold: Literal["sum", "mean", "max", "common"] = "sum"
+
+
+def wire_bytes(frame: str) -> ReportColumn:
+    """The column of what messages took of their publishers' connections; ``frame`` says what there is around each."""
+    return ReportColumn(
+        "wire_bytes",
+        "bytes",
+        f"the messages that were sent, each with {frame}: computed from their sizes; without probes, and without what "
+        "TCP and IP add",
+        role="publisher",
+        key="wire_bytes",
+    )
 
 
 def of_repeats(column: Column) -> tuple[Column, ...]:

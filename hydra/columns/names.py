@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+POINT: Final = "point"
+"""The name of a row, where a sweep lists its rows."""
 CLIENTS: Final = "clients"
+PUBLISHERS: Final = "publishers"
+"""How many publishers took part, where a sweep lists its rows."""
 BURST: Final = "burst"
 STATUS: Final = "status"
 REASON: Final = "reason"

@@ -8,7 +8,7 @@ from typing import Final
 
 from hydra.columns import searched
 from hydra.columns.column import MESSAGES, REPEATS, TEXT, Column, of_repeats
-from hydra.columns.names import BLOCKED, BURST, REASON, STATUS
+from hydra.columns.names import BLOCKED, BURST, POINT, PUBLISHERS, REASON, STATUS
 from hydra.columns.step import DUE, SENT, SystemColumns, published, step_columns
 from hydra.model import Scenario
 
@@ -16,6 +16,11 @@ _LAST: Final = (
     Column(REPEATS, "", "how often the row was measured, with `--repeat`"),
     Column(STATUS, TEXT, "`ok`, `partial` (the run ended before its last step), `failed`, or `skipped`"),
     Column(REASON, TEXT, "why it failed or was skipped, or why there was a second try"),
+)
+
+_NAMED: Final = Column(POINT, TEXT, "name of the row, where a sweep lists its rows", "Point", repeats="common")
+_SENDERS: Final = Column(
+    PUBLISHERS, "publishers", "publishers that sent, where a sweep lists its rows", "Publishers", repeats="common"
 )
 
 EARLIER: Final[Mapping[str, Column]] = {
@@ -29,8 +34,9 @@ def published_columns(scenario: Scenario, system: SystemColumns) -> tuple[Column
     """The columns of the table that this scenario's experiment was published with."""
     if scenario.sweep.search is not None:
         return searched.published(scenario.sweep.search)
-    columns = published(system)
-    return columns if scenario.table == "batch" else tuple(c for c in columns if c is not system.batch)
+    clients, *others = (c for c in published(system) if scenario.table == "batch" or c is not system.batch)
+    listed = scenario.sweep.points
+    return (*((_NAMED,) if listed else ()), clients, *((_SENDERS,) if listed else ()), *others)
 
 
 def columns_of(scenario: Scenario, system: SystemColumns) -> dict[str, Column]:
@@ -43,14 +49,14 @@ def columns_of(scenario: Scenario, system: SystemColumns) -> dict[str, Column]:
     row = searched.search_columns(search) if search else _step_columns(scenario, system)
     known = {column.name: column for column in row}
     # A setting that varies was asked for, not measured.
-    varied = {name: replace(known.get(name, Column(name)), repeats="common") for name in scenario.sweep.vary}
+    varied = {name: replace(known.get(name, Column(name)), repeats="common") for name in scenario.sweep.varied}
     others = [each for column in (*varied.values(), *row) for each in (column, *of_repeats(column))]
     columns = (*first, *others, *_LAST)
     return {column.name: varied.get(column.name, column) for column in columns}
 
 
 def _step_columns(scenario: Scenario, system: SystemColumns) -> list[Column]:
-    rates = {scenario.settings.rate, *scenario.sweep.vary.get("rate", ())}
+    rates = {scenario.settings.rate, *scenario.values_of("rate")}
     since = [DUE] if rates - {"max"} else []
     columns = step_columns([*since, *([SENT] if "max" in rates else [])], cohort=False, system=system)
     return [each for column in columns for each in (column, EARLIER.get(column.name)) if each is not None]

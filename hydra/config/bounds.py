@@ -23,6 +23,9 @@ BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     "publisher_memory_mb": (0, 1e9),
     "sweep.clients": (1, 1_000_000),
     "sweep.duration_s": (0.001, _DAY_S),
+    "sweep.points.clients": (0, 1_000_000),
+    "sweep.points.publishers": (1, 10_000),
+    "sweep.points.duration_s": (0.001, _DAY_S),
     "sweep.repeat": (1, 10_000),
     "sweep.search.start_rate": _RATE,
     "sweep.search.floor_rate": _RATE,
@@ -34,6 +37,7 @@ BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     "sweep.search.sndhwms": (0, _INT32),
     "settings.rate": _RATE,
     "settings.burst": (1, 1_000_000),
+    "settings.messages": (1, 1e15),
     "settings.receive_rate": _RATE,
     "settings.reconnect_rate": (0.001, 100),
     "server.count": (1, 1000),
@@ -70,8 +74,10 @@ def out_of_bounds(
         for field in fields(noun):
             yield from out_of_bounds(getattr(noun, field.name), f"{key}.{field.name}" if key else field.name, bounds)
     elif isinstance(noun, tuple):
-        for value in noun:
-            yield from out_of_bounds(value, key, bounds)
+        for index, value in enumerate(noun):
+            for inner, what in out_of_bounds(value, key, bounds):
+                # Tables of a list have keys of their own, and numbers of a list do not.
+                yield f"{key}.{index}{inner.removeprefix(key)}" if is_dataclass(value) else inner, what
     elif key in bounds and isinstance(noun, int | float):
         least, most = bounds[key]
         if not least <= noun <= most:

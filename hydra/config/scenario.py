@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields, make_dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -17,6 +17,8 @@ from hydra.cluster.constraints import parse_constraint
 from hydra.config.bounds import BOUNDS, out_of_bounds
 from hydra.config.building import as_written, build, check_value, of_written, specs_of
 from hydra.config.places import scenario_path, scenarios
+from hydra.config.points import POINT_KEYS, check_points, split_points, with_publishers
+from hydra.config.presets import with_preset
 from hydra.config.refusal import Key, RefusedError, Tables, UnknownKeyError, field_names, free_text, refusals_in, shown
 from hydra.config.toml import Names, Toml, override, read
 from hydra.model import Constraint, Demand, NativeSpec, RoleSpec, Scenario, SearchSpec, ServerSpec, Settings, SweepSpec
@@ -46,18 +48,37 @@ def load_scenario(name_or_path: str | Path, overrides: Mapping[str, object] | No
         ConfigError: the file is missing, malformed or impossible, or an override is.
     """
     source = scenario_path(name_or_path)
-    data = read(source, f"known scenarios: {', '.join(scenarios())}")
+    return scenario_from(
+        str(source), source.stem, read(source, f"known scenarios: {', '.join(scenarios())}"), overrides
+    )
+
+
+def scenario_from(
+    source: str, name: str, data: Mapping[str, Any], overrides: Mapping[str, object] | None = None
+) -> Scenario:
+    """A scenario from what its file says, or would say.
+
+    Args:
+        source: what errors call the file.
+        name: the scenario's, unless the file says so.
+        data: as TOML has it.
+        overrides: see :func:`load_scenario`. They go before a preset that they name, and that before the file; a preset
+            that the file names comes last.
+
+    Raises:
+        ConfigError: it is impossible, or an override is.
+    """
     replaced = overrides or {}
-    label = f"{source} (with {', '.join(replaced)} replaced)" if replaced else str(source)
+    label = f"{source} (with {', '.join(replaced)} replaced)" if replaced else source
     with refusals_in(label):
         spec = _system({**data, **replaced})
     names = Names(spec.aliases)
     with refusals_in(label, names.written, names.worded):
-        data = names.resolve("", data)[1]  # type: ignore[assignment]  # a table stays one
+        written = with_preset(spec, names.resolve("", dict(data))[1], replaced)
         for key, value in replaced.items():
-            override(data, *names.resolve(".".join(part.strip() for part in key.split(".")), value))
-        data.setdefault("name", source.stem)
-        return _scenario(spec, data)
+            override(written, *names.resolve(".".join(part.strip() for part in key.split(".")), value))
+        written.setdefault("name", name)
+        return _scenario(spec, written)
 
 
 def _system(data: Mapping[str, object]) -> SystemSpec:
@@ -79,6 +100,7 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
     for role in _ROLES:
         _constraints(data, role)
     _free_text(spec, data)
+    split_points(spec, data)
     tables = _tables(spec)
     try:
         written: Any = build(tables[()], data, tables)
@@ -86,9 +108,17 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
         raise _of_another(spec, e) or e from e
     for key, what in out_of_bounds(written, "", {**BOUNDS, **spec.bounds}):
         raise RefusedError((key,), what)
-    scenario = _of_file(written, spec)
+    scenario = with_publishers(_of_file(written, spec))
     _consistent(spec, scenario, table)
-    _vary(spec, scenario, data, tables[("settings",)])
+    kind = tables[("settings",)]
+    _vary(spec, scenario, data, kind)
+    if scenario.sweep.points:
+
+        def unknown(key: Key, name: str) -> RefusedError:
+            return _unknown_setting(spec, key, name, (*POINT_KEYS, *field_names(kind)))
+
+        check_points(spec, scenario, data.get("settings", {}), kind, unknown)
+        return scenario
     for key_, what, remedy in spec.check(scenario):
         raise RefusedError(key_, what, remedy)
     return scenario
@@ -261,13 +291,17 @@ def _search(scenario: Scenario, search: SearchSpec) -> None:
             raise RefusedError(("sweep", "search", key), what, "leave it out")
 
 
+def _unknown_setting(spec: SystemSpec, key: Key, name: str, known: Sequence[str]) -> RefusedError:
+    refused = UnknownKeyError(("settings", name), known)
+    return RefusedError(key, refused.what, (_of_another(spec, refused) or refused).remedy)
+
+
 def _vary(spec: SystemSpec, scenario: Scenario, data: Mapping[str, Any], kind: type) -> None:
     """Refuses values of ``sweep.vary`` that no step can be set to."""
     bounds = {**BOUNDS, **spec.bounds}
     for name, values in scenario.sweep.vary.items():
         if name not in field_names(kind):
-            refused = UnknownKeyError(("settings", name), field_names(kind))
-            raise RefusedError(("sweep", "vary", name), refused.what, (_of_another(spec, refused) or refused).remedy)
+            raise _unknown_setting(spec, ("sweep", "vary", name), name, field_names(kind))
         if len(set(values)) < len(values):
             raise RefusedError(("sweep", "vary", name), f"a value stands twice in {list(values)}")
         for index, value in enumerate(values):

@@ -33,7 +33,8 @@ def describe(plan: StepPlan) -> str:
     series = "" if plan.series == "grid" else f"{plan.series}: "
     size = value_of(settings, "msg_batch") or settings.burst
     batch = f", batch {size}" if size else ""
-    return f"{plan.clients} clients, {series}{rate}{batch}{cohort}"
+    point = f"{plan.point}: {plan.publishers} publishers, " if plan.point else ""
+    return f"{point}{plan.clients} clients, {series}{rate}{batch}{cohort}"
 
 
 def ranges(ids: Sequence[int]) -> list[range]:

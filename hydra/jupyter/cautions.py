@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from hydra.columns.names import CLIENTS, POINT
 from hydra.events.event import Level, StoredEvent
 from hydra.events.kinds import level_of, summary_of
 from hydra.events.warnings import HydraWarning, RunEndedBadly, RunIncomplete
 from hydra.jupyter.recorded import Run
 from hydra.model import StepPlan, value_of
-from hydra.results.tables import headings
+from hydra.results.tables import name_of
 from hydra.sweep import Row
 
 _ORDER: Final = tuple(Level)
@@ -32,18 +33,13 @@ class Caution:
 def cautions(run: Run) -> list[Caution]:
     """The run's warnings: how it ended, rows by gravity, then what happened on the way."""
     of_rows = [
-        _caution(name_of(run, row), note) for row, notes in zip(run.rows, run.notes, strict=True) for note in notes
+        _caution(name_of(run.scenario, row), note)
+        for row, notes in zip(run.rows, run.notes, strict=True)
+        for note in notes
     ]
     of_rows.sort(key=lambda c: _ORDER.index(c.level))
     of_rates = [_caution("The rates", run.earlier)] if run.earlier else []
     return [*_of_the_end(run), *of_rates, *of_rows, *_of_events(run.events)]
-
-
-def name_of(run: Run, row: Row) -> str:
-    """What tells a row from the others: ``60 clients, Batch 200``."""
-    titles = headings(run.scenario)
-    varied = [f"{titles.get(v, v)} {row.get(v)}" for v in run.scenario.sweep.vary]
-    return ", ".join([f"{row.get('clients')} clients", *varied])
 
 
 def _caution(about: str, warning: HydraWarning) -> Caution:
@@ -58,7 +54,8 @@ def _of_the_end(run: Run) -> Iterator[Caution]:
 
 
 def _plan(run: Run, plan: StepPlan) -> str:
-    return name_of(run, {"clients": plan.clients, **{v: value_of(plan.settings, v) for v in run.scenario.sweep.vary}})
+    known: Row = {POINT: plan.point, CLIENTS: plan.clients}
+    return name_of(run.scenario, known | {v: value_of(plan.settings, v) for v in run.scenario.sweep.vary})
 
 
 def _of_events(events: list[StoredEvent]) -> Iterator[Caution]:

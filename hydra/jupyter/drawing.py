@@ -73,7 +73,7 @@ def line(
     Args:
         figure: is added to, unless no row has both figures.
         rows: in the order of the line.
-        x: the column across.
+        x: the column across; texts stand side by side, each at its point.
         y: the column upwards.
         name: what the legend says; lines of one name come and go together.
         color: of the line and its points.
@@ -82,7 +82,7 @@ def line(
         interval: for error bars, where the rows have no 95 % interval; None takes a repeated row's range.
         joined: whether there is a line between the points.
     """
-    points = [(at, number(row.get(y)), row, note) for row, note in rows if (at := number(row.get(x))) is not None]
+    points = [(at, number(row.get(y)), row, note) for row, note in rows if (at := _at(row.get(x))) is not None]
     if all(value is None for _, value, _, _ in points):
         return
     trace = go.Scatter(
@@ -91,7 +91,7 @@ def line(
         name=name,
         legendgroup=name,
         showlegend=not any(drawn.legendgroup == name for drawn in figure.data),
-        mode="lines+markers" if joined else "markers",
+        mode="lines+markers" if joined and not any(isinstance(at, str) for at, *_ in points) else "markers",
         line={"color": color, "width": 2},
         marker={
             "size": 8,
@@ -155,14 +155,23 @@ def finish(figure: go.Figure, across: str, upwards: Sequence[str], floor: Floor 
         hovermode="closest",
         showlegend=True,
     )
-    values_across = sorted({float(at) for trace in figure.data for at in trace.x})
-    figure.update_xaxes(type="log", title_text=across, gridcolor=_GRID, **_ticks_at(values_across))
+    values_across = {at for trace in figure.data for at in trace.x}
+    if any(isinstance(at, str) for at in values_across):
+        figure.update_xaxes(type="category", gridcolor=_GRID)
+    else:
+        ticks = _ticks_at(sorted(map(float, values_across)))
+        figure.update_xaxes(type="log", title_text=across, gridcolor=_GRID, **ticks)
     for panel, title in enumerate(upwards, start=1):
         name = _axis("y", panel)
         values = [float(y) for t in figure.data if (t.yaxis or "y") == name for y in t.y if y]
         look = {"type": "log", "gridcolor": _GRID, "title": {"text": title, "standoff": 8}}
         figure.update_layout({f"yaxis{name[1:]}": look | (floor.axis() if floor else _log_axis(values))})
     return figure
+
+
+def _at(value: Figure) -> float | str | None:
+    """Where across a row stands."""
+    return value if isinstance(value, str) else number(value)
 
 
 def _axis(direction: str, panel: int) -> str:

@@ -99,7 +99,9 @@ def facts(run: Run) -> Html:
 
 def _asked_for(run: Run) -> str:
     sweep = run.scenario.sweep
-    counts = ", ".join(f"{c:,}" for c in sorted(sweep.clients))
+    if sweep.points:
+        return f"{', '.join(p.name for p in sweep.points)}; {len(run.results)} steps, {len(run.rows)} rows"
+    counts = ", ".join(f"{c:,}" for c in sweep.counts)
     varied = "".join(f" × {name} {', '.join(map(str, values))}" for name, values in sweep.vary.items())
     kind = f", searches: {', '.join(sweep.search.series)}" if sweep.search else ""
     return (
@@ -110,7 +112,7 @@ def _asked_for(run: Run) -> str:
 def _settings(run: Run) -> dict[str, object]:
     """The settings that every system has and the system's own, but for those that the run varies."""
     settings = run.scenario.settings
-    varied = (*run.scenario.sweep.vary, *(("rate",) if run.scenario.sweep.search else ()))
+    varied = (*run.scenario.sweep.varied, *(("rate",) if run.scenario.sweep.search else ()))
     shown: dict[str, object] = {name: value_of(settings, name) for name in (*SHARED, *settings.system)}
     return {name: value for name, value in shown.items() if value is not None and name not in varied}
 
@@ -140,7 +142,7 @@ def table(run: Run) -> Html:
     below = [legend(run.scenario, run.rows), *efforts(run.scenario, run.rows)]
     every = in_order(run.scenario, run.rows)
     return block(
-        _scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows")
+        scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows")
         + "".join(f'<p class="below">{escape(text)}</p>' for text in below if text)
         + f"<details><summary>All {len(every)} columns</summary>{_everything(run.rows, every)}</details>"
     )
@@ -173,7 +175,7 @@ def _interval(row: Row, column: Column) -> str:
 def _everything(rows: Iterable[Row], columns: Sequence[Column]) -> str:
     head = "".join(f"<th{_hint(c)}>{escape(c.name)}</th>" for c in columns)
     body = "".join("<tr>" + "".join(f"<td>{figure(c, r.get(c.name))}</td>" for c in columns) + "</tr>" for r in rows)
-    return _scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows every")
+    return scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows every")
 
 
 def _hint(column: Column) -> str:
@@ -201,7 +203,7 @@ def comparison(run: Run) -> Html:
     note += "Grey rows were not measured here, rows with * were not published."
     return block(
         f"<p>{note}</p>"
-        + _scrolling(f"<thead><tr>{head}</tr><tr>{under}</tr></thead><tbody>{body}</tbody>", "rows comparison")
+        + scrolling(f"<thead><tr>{head}</tr><tr>{under}</tr></thead><tbody>{body}</tbody>", "rows comparison")
     )
 
 
@@ -242,7 +244,8 @@ def figure(column: Column, value: Figure) -> str:
     return f"{value:,}" if isinstance(value, int) else escape(value)
 
 
-def _scrolling(inner: str, classes: str) -> str:
+def scrolling(inner: str, classes: str) -> str:
+    """A table that is wider than the page can be moved."""
     return f'<div class="scroll"><table class="{classes}">{inner}</table></div>'
 
 

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from plotly.colors import qualitative, sample_colorscale
 
 from hydra.columns import Column, searched
-from hydra.columns.names import AGGREGATE, AGGREGATE_MAX, AVG_RX, AVG_TX, CLIENTS, LOSS, REQUESTED, SHORTFALL
+from hydra.columns.names import AGGREGATE, AGGREGATE_MAX, AVG_RX, AVG_TX, CLIENTS, LOSS, POINT, REQUESTED, SHORTFALL
 from hydra.columns.step import DUE, SENT, latency_columns, step_columns
 from hydra.jupyter.drawing import Floor, Interval, Marked, dotted, finish, level, line, panels
 from hydra.jupyter.recorded import Run
@@ -47,8 +47,8 @@ def latency(run: Run) -> go.Figure | None:
     figure = go.Figure()
     shades = [0.05 + 0.8 * i / (len(percentiles) - 1) for i in range(len(percentiles))]
     for column, color in zip(percentiles, sample_colorscale("Plasma", shades), strict=True):
-        line(figure, rows, CLIENTS, column.name, column.title, color)
-    return finish(figure, STEP[CLIENTS].axis_title, [percentiles[0].axis_title])
+        line(figure, rows, across(run), column.name, column.title, color)
+    return finish(figure, columns_of(run.scenario)[across(run)].axis_title, [percentiles[0].axis_title])
 
 
 def loss(run: Run) -> go.Figure | None:
@@ -65,9 +65,9 @@ def loss(run: Run) -> go.Figure | None:
     for label, color, group in groups:
         for part, its in zip(parts, (color, *qualitative.D3[1:]), strict=False):
             name = label if label and part == LOSS else STEP[part].title
-            line(figure, group, CLIENTS, part, name, its, place=floor)
+            line(figure, group, across(run), part, name, its, place=floor)
     upwards = "% of what was due" if len(parts) > 1 else STEP[LOSS].axis_title
-    return finish(figure, STEP[CLIENTS].axis_title, [upwards], floor)
+    return finish(figure, columns_of(run.scenario)[across(run)].axis_title, [upwards], floor)
 
 
 def _shortfall(run: Run, search: SearchSpec) -> go.Figure | None:
@@ -110,9 +110,9 @@ def _two(run: Run, each: Sequence[str], together: str) -> go.Figure | None:
     places = [(c, panel) for panel, columns in enumerate(sides.values(), start=1) for c in columns]
     for (column, panel), color in zip(places, qualitative.D3, strict=False):
         name = known.get(column, Column(column)).title
-        line(figure, rows, CLIENTS, column, name, color, panel=panel, interval=_interval(run, column))
+        line(figure, rows, across(run), column, name, color, panel=panel, interval=_interval(run, column))
         dotted(figure, run.published.rows if run.published else (), column, name, color, panel)
-    return finish(figure, STEP[CLIENTS].axis_title, [STEP[AVG_RX].unit] * len(sides))
+    return finish(figure, columns_of(run.scenario)[across(run)].axis_title, [STEP[AVG_RX].unit] * len(sides))
 
 
 def _by_settings(run: Run, shown: Sequence[Column]) -> go.Figure | None:
@@ -124,9 +124,14 @@ def _by_settings(run: Run, shown: Sequence[Column]) -> go.Figure | None:
     figure = panels([column.title for column in shown])
     for panel, column in enumerate(shown, start=1):
         for label, color, group in _groups(run, rows):
-            line(figure, group, CLIENTS, column.name, label, color, panel=panel)
+            line(figure, group, across(run), column.name, label, color, panel=panel)
             dotted(figure, _published(run, group[0][0]), column.name, label, color, panel)
-    return finish(figure, STEP[CLIENTS].axis_title, [column.unit for column in shown])
+    return finish(figure, columns_of(run.scenario)[across(run)].axis_title, [column.unit for column in shown])
+
+
+def across(run: Run) -> str:
+    """The column that figures are drawn against: the client count, or the name of the row where a sweep lists them."""
+    return POINT if run.scenario.sweep.points else CLIENTS
 
 
 # --- rows ----------------------------------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from hydra.kafkatest.alike import PRODUCER
+
 BATCH_HEADER_BYTES: Final = 61
 """baseOffset 8, batchLength 4, partitionLeaderEpoch 4, magic 1, crc 4, attributes 2, lastOffsetDelta 4,
 baseTimestamp 8, maxTimestamp 8, producerId 8, producerEpoch 2, baseSequence 4, record count 4."""
@@ -18,6 +20,7 @@ LIBRDKAFKA_SLACK_BYTES: Final = 512
 slack its ``batch.num.messages`` is what ends a batch."""
 LIBRDKAFKA_MOST_MESSAGES: Final = 1_000_000
 LIBRDKAFKA_MOST_BYTES: Final = 1_000_000_000
+LIBRDKAFKA_MOST_QUEUED: Final = 10_000_000
 
 
 def varint_bytes(value: int) -> int:
@@ -45,6 +48,16 @@ def batch_bytes(msg_batch: int, message_size: int) -> int:
         total += (last - first) * record_bytes(message_size, first)
         first = last
     return min(total, LARGEST_BATCH_BYTES)
+
+
+def queue_messages(msg_batch: int) -> int:
+    """How many messages wait in a producer at most, unless ``queue.buffering.max.messages`` says so: four batches."""
+    return min(max(int(PRODUCER["queue.buffering.max.messages"]), 4 * msg_batch), LIBRDKAFKA_MOST_QUEUED)
+
+
+def queue_bytes(buffer_memory: int, message_size: int) -> int:
+    """How many bytes of messages wait in a producer at most: a whole number of KiB, at least a message."""
+    return max(buffer_memory // 1024, -(-message_size // 1024)) * 1024
 
 
 def request_bytes(largest_batch: int, message_size: int) -> int:

@@ -13,14 +13,18 @@ import confluent_kafka
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from hydra.client import group
+from hydra.client.ack_latency import AckLatency
 from hydra.client.acks import AckLedger
 from hydra.client.transport import DEAF_AT_MOST_S, Delivery, Kind, read_system
 from hydra.errors import UsageError
 from hydra.kafkatest import batching
+from hydra.kafkatest.achieved import Sent, Statistics, statistics_every_ms
+from hydra.kafkatest.alike import alike
 from hydra.kafkatest.complaint import Complaint, text
 from hydra.kafkatest.membership import ASK_FOR_S as ASK_GROUP_FOR_S
 from hydra.kafkatest.membership import JOIN_WITHIN_S, Membership
 from hydra.kafkatest.properties import confluent_config
+from hydra.kafkatest.settings import MOST_RETRIES
 from hydra.kafkatest.wire import KafkaConfigure, KafkaFinish
 from hydra.model import Role
 from hydra.wire.header import unpack_batch
@@ -32,8 +36,11 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_S: Final = 10.0
 ASK_FOR_S: Final = 1.0
 """How long one question for the topic waits; in between it is looked whether the cluster refuses us."""
-QUEUE_MESSAGES: Final = 100_000
 FULL_WAIT_S: Final = 0.005
+ANSWERS_EVERY_S: Final = 0.0005
+"""How often answers are looked for while some are missing."""
+STATISTICS_TRIES: Final = 3
+"""Statistics are waited for as long as so many of their intervals."""
 PROBE_FLUSH_S: Final = 0.05
 FLUSH_STEP_S: Final = 0.005
 RECONNECT_WAIT_S: Final = 1.0
@@ -91,23 +98,31 @@ class Publisher:
         self._acks = "1"
         self._batch_bytes = 0
         self._ledger = AckLedger()
+        self._latency = AckLatency(self._ledger)
         self._last_ack_ns = 0
+        self._statistics = Statistics()
+        self._statistics_s = 0.0
+        self._sent_before: Sent | None = None
         self._delivered: list[bytes] = []
         self._failed: list[bytes] = []
 
     def configure(self, command: Configure) -> str:
-        """See transport.py. A change of properties, acks, linger, batch or compression makes a new producer."""
+        """See transport.py. A change of a producer's settings makes a new one."""
         kafka = read_system(command.system, KafkaConfigure)
         config = _producer_config(self._client, kafka, command.settings.message_size)
         if self._producer is None or config != self._built_from:
             self.close()
             self._complaint.forget()
-            self._producer = _made(Producer, {**config, "error_cb": self._complaint})
+            self._statistics = Statistics()
+            callbacks = {"error_cb": self._complaint, "stats_cb": self._statistics}
+            self._producer = _made(Producer, {**config, **callbacks})
             self._built_from = config
         self._partitions = _partitions(self._producer, kafka.topic, self._complaint)
         self._topic, self._epoch, self._acks = kafka.topic, command.epoch, kafka.acks
         self._batch_bytes = int(config["batch.size"])
-        self._ledger, self._last_ack_ns = AckLedger(), 0
+        self._statistics_s = int(config["statistics.interval.ms"]) / 1000
+        self._ledger, self._last_ack_ns, self._sent_before = AckLedger(), 0, None
+        self._latency = AckLatency(self._ledger)
         self._delivered.clear()
         self._failed.clear()
         return ""
@@ -126,6 +141,9 @@ class Publisher:
         producer, topic, partitions = self._opened(), self._topic, self._partitions
         produce, n, count = producer.produce, len(partitions), 0
         reported = None if self._acks == "0" else self._on_delivery
+        if self._sent_before is None:
+            self._sent_before = self._statistics.so_far()
+        began_ns = time.monotonic_ns()
         try:
             if n == 1:
                 partition = partitions[0]
@@ -137,17 +155,28 @@ class Publisher:
                     produce(topic, message, None, partitions[(first_sequence + count) % n], reported)
                     count += 1
         except BufferError:
-            producer.poll(FULL_WAIT_S)
+            full = True
         except KafkaException as e:
             raise OSError(f"Kafka refuses a message for {topic}: {text(e)}") from None
+        else:
+            full = False
         self._ledger.accept(count)
+        self._latency.handed_over(first_sequence, count, began_ns, time.monotonic_ns())
+        if full:
+            producer.poll(FULL_WAIT_S)
+            self._account()
         return count
 
-    def poll(self) -> None:
+    def poll(self) -> float | None:
         """See transport.py."""
-        if self._producer is not None:
-            self._producer.poll(0)
-            self._account()
+        if self._producer is None:
+            return None
+        self._producer.poll(0)
+        self._account()
+        return ANSWERS_EVERY_S if self._acks != "0" and self._ledger.pending else None
+
+    def framed_bytes(self, message_size: int) -> int | None:
+        """See transport.py. Records share a batch."""
 
     def flush(self, timeout_s: float) -> bool:
         """See transport.py."""
@@ -165,11 +194,22 @@ class Publisher:
         if self._acks == "0":
             return None
         ledger = self._ledger
-        return Delivery(ledger.acknowledged, ledger.failed, ledger.pending, self._last_ack_ns, ledger.unacknowledged())
+        return Delivery(
+            ledger.acknowledged,
+            ledger.failed,
+            ledger.pending,
+            self._last_ack_ns,
+            ledger.unacknowledged(),
+            self._latency.histogram(),
+        )
 
     def report_system(self) -> dict[str, Any]:
-        """``batch.size`` as the producer got it."""
-        return {"batch_bytes": self._batch_bytes}
+        """``batch.size`` as the producer got it, and what it made of the messages, if the library tells in time."""
+        producer, before, figures = self._producer, self._sent_before, dict[str, float]()
+        if producer is not None and before is not None:
+            achieved = self._statistics.fresh(lambda: producer.poll(self._statistics_s), STATISTICS_TRIES)
+            figures = {} if achieved is None else (achieved - before).figures()
+        return {"batch_bytes": self._batch_bytes, **figures}
 
     def close(self) -> None:
         """See transport.py. What was not sent is thrown away."""
@@ -195,6 +235,7 @@ class Publisher:
             ours = headers["sequence"][headers["epoch"] == self._epoch]
             if len(ours):
                 self._last_ack_ns = now_ns
+                self._latency.acknowledged(ours, now_ns)
                 self._ledger.acknowledge(ours)
         if self._failed:
             headers = unpack_batch(self._failed)
@@ -419,13 +460,18 @@ def _advance(positions: dict[int, int], messages: Sequence[Message]) -> None:
                 return
 
 
-def _common_config(client: int, kafka: KafkaConfigure, role: Role) -> dict[str, str | int | float]:
+def _common_config(
+    client: int, kafka: KafkaConfigure, role: Role, defaults: Mapping[str, int] | None = None
+) -> dict[str, str | int | float]:
+    """What both have; the user's properties replace what is alike everywhere and the further ``defaults``."""
     try:
         given = confluent_config(kafka.properties, role)
     except UsageError as e:
         raise ValueError(str(e)) from None
     return {
         "log_level": 0,  # errors come as callbacks; lines on stderr would only fill the sandbox
+        **alike(role),
+        **(defaults or {}),
         **given,
         "bootstrap.servers": kafka.bootstrap,
         "client.id": f"hydra-{client}",
@@ -435,16 +481,23 @@ def _common_config(client: int, kafka: KafkaConfigure, role: Role) -> dict[str, 
 def _producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> dict[str, str | int | float]:
     size = kafka.batch_bytes or batching.batch_bytes(kafka.msg_batch, message_size)
     slack = 0 if kafka.batch_bytes else batching.LIBRDKAFKA_SLACK_BYTES
-    return {
+    defaults = {
         "message.max.bytes": min(batching.request_bytes(size, message_size), batching.LIBRDKAFKA_MOST_BYTES),
-        "queue.buffering.max.messages": max(QUEUE_MESSAGES, 4 * kafka.msg_batch),
-        **_common_config(client, kafka, "publisher"),
+        "queue.buffering.max.messages": batching.queue_messages(kafka.msg_batch),
+    }
+    return {
+        **_common_config(client, kafka, "publisher", defaults),
         "acks": kafka.acks,
         "linger.ms": kafka.linger_ms,
         "compression.type": kafka.compression,
         "batch.size": min(size + slack, batching.LARGEST_BATCH_BYTES),
         "batch.num.messages": min(kafka.msg_batch, batching.LIBRDKAFKA_MOST_MESSAGES),
-        "enable.idempotence": "false",
+        "enable.idempotence": "true" if kafka.idempotence else "false",
+        "retries": MOST_RETRIES if kafka.retries is None else kafka.retries,
+        "max.in.flight": kafka.max_in_flight,
+        "delivery.timeout.ms": kafka.delivery_timeout_ms,
+        "queue.buffering.max.kbytes": batching.queue_bytes(kafka.buffer_memory, message_size) // 1024,
+        "statistics.interval.ms": statistics_every_ms(len(kafka.offsets)),
     }
 
 

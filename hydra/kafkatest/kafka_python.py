@@ -8,6 +8,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +16,7 @@ import crc32c  # noqa: F401  # kafka-python takes it by itself, and does without
 import kafka
 import numpy as np
 from kafka import AsyncConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.codec import gzip_encode
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import (
     KafkaConfigurationError,
@@ -23,16 +25,20 @@ from kafka.errors import (
     RequestTimedOutError,
     SaslAuthenticationFailedError,
 )
+from kafka.record import default_records
 from kafka.structs import OffsetAndMetadata
 
 from hydra.client import group
+from hydra.client.ack_latency import AckLatency
 from hydra.client.acks import AckLedger
 from hydra.client.transport import DEAF_AT_MOST_S, Delivery, Kind, read_system
 from hydra.errors import UsageError
 from hydra.kafkatest import batching
+from hydra.kafkatest.achieved import Counting, Sent
 from hydra.kafkatest.complaint import ENDED
 from hydra.kafkatest.membership import ASK_FOR_S, JOIN_WITHIN_S, Membership
-from hydra.kafkatest.properties import kafka_python_config
+from hydra.kafkatest.properties import QUEUED, kafka_python_alike, kafka_python_config
+from hydra.kafkatest.settings import MOST_RETRIES
 from hydra.kafkatest.wire import KafkaConfigure, KafkaFinish
 from hydra.model import Role
 from hydra.wire.messages import Configure, SystemObject
@@ -41,9 +47,9 @@ if TYPE_CHECKING:
     from hydra.control.client import ControlClient
 
 CONNECT_TIMEOUT_MS: Final = 10_000
-IN_FLIGHT_MESSAGES: Final = 20_000
-IN_FLIGHT_BYTES: Final = 64 * 1024 * 1024
 FULL_WAIT_S: Final = 0.005
+ANSWERS_EVERY_S: Final = 0.0005
+"""How often answers are looked for while some are missing."""
 PROBE_FLUSH_S: Final = 0.05
 FLUSH_STEP_S: Final = 0.05
 CLOSE_WAIT_S: Final = 0.3
@@ -51,6 +57,9 @@ LEAVE_WAIT_S: Final = 1.0
 _WITH_PASSWORD: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
 """SASL mechanisms for which the library needs user and password, and does not say so."""
 
+
+# As zlib, librdkafka and the Java client do it unless told otherwise; the library's own 9 takes several times as long.
+default_records.gzip_encode = partial(gzip_encode, compresslevel=6)
 
 _OVER: Final = (KafkaTimeoutError, RequestTimedOutError)
 
@@ -111,25 +120,30 @@ class Publisher:
         self._partitions: list[int] = []
         self._acks = "1"
         self._batch_bytes = 0
-        self._most_in_flight = IN_FLIGHT_MESSAGES
+        self._most_in_flight = 1
         self._ledger = AckLedger()
+        self._latency = AckLatency(self._ledger)
         self._last_ack_ns = 0
+        self._counting = Counting()
+        self._sent_before: Sent | None = None
         self._in_flight: deque[tuple[int, Any]] = deque()
 
     def configure(self, command: Configure) -> str:
-        """See transport.py. A change of properties, acks, linger, batch or compression makes a new producer."""
+        """See transport.py. A change of a producer's settings makes a new one."""
         kafka, size = read_system(command.system, KafkaConfigure), command.settings.message_size
         config = _producer_config(self._client, kafka, size)
         with _explained():
             if self._producer is None or config != self._built_from:
                 self.close()
-                self._producer = KafkaProducer(**config)
+                self._producer = KafkaProducer(**{name: it for name, it in config.items() if name != QUEUED})
+                self._producer._sender._sensors = self._counting = Counting()
                 self._built_from = config
             self._partitions = sorted(self._producer.partitions_for(kafka.topic))
         self._topic, self._acks = kafka.topic, kafka.acks
         self._batch_bytes = config["batch_size"]
-        self._most_in_flight = min(max(IN_FLIGHT_MESSAGES, 4 * kafka.msg_batch), max(1, IN_FLIGHT_BYTES // size))
-        self._ledger, self._last_ack_ns = AckLedger(), 0
+        self._most_in_flight = min(config[QUEUED], batching.queue_bytes(kafka.buffer_memory, size) // size)
+        self._ledger, self._last_ack_ns, self._sent_before = AckLedger(), 0, None
+        self._latency = AckLatency(self._ledger)
         self._in_flight.clear()
         return ""
 
@@ -154,7 +168,9 @@ class Publisher:
                 with contextlib.suppress(KafkaError):
                     in_flight[0][1].get(FULL_WAIT_S)
                 return 0
-        count = 0
+        if self._sent_before is None:
+            self._sent_before = self._counting.so_far()
+        count, began_ns = 0, time.monotonic_ns()
         try:
             for message in messages[:room]:
                 sequence = first_sequence + count
@@ -165,11 +181,17 @@ class Publisher:
             raise OSError(f"Kafka refuses a message for {topic}: {_text(e)}") from None
         finally:
             self._ledger.accept(count)
+            self._latency.handed_over(first_sequence, count, began_ns, time.monotonic_ns())
+            self._counting.payload_bytes += sum(map(len, messages[:count]))
         return count
 
-    def poll(self) -> None:
+    def poll(self) -> float | None:
         """See transport.py."""
         self._account()
+        return ANSWERS_EVERY_S if self._in_flight else None
+
+    def framed_bytes(self, message_size: int) -> int | None:
+        """See transport.py. Records share a batch."""
 
     def flush(self, timeout_s: float) -> bool:
         """See transport.py."""
@@ -191,11 +213,20 @@ class Publisher:
             return None
         self._account(everywhere=True)
         ledger = self._ledger
-        return Delivery(ledger.acknowledged, ledger.failed, ledger.pending, self._last_ack_ns, ledger.unacknowledged())
+        return Delivery(
+            ledger.acknowledged,
+            ledger.failed,
+            ledger.pending,
+            self._last_ack_ns,
+            ledger.unacknowledged(),
+            self._latency.histogram(),
+        )
 
     def report_system(self) -> dict[str, Any]:
-        """``batch_size`` as the producer got it."""
-        return {"batch_bytes": self._batch_bytes}
+        """``batch_size`` as the producer got it, and what it made of the messages."""
+        before = self._sent_before
+        figures = {} if before is None else (self._counting.so_far() - before).figures()
+        return {"batch_bytes": self._batch_bytes, **figures}
 
     def close(self) -> None:
         """See transport.py. What was not sent is thrown away."""
@@ -230,7 +261,9 @@ class Publisher:
                     in_flight.append((sequence, future))
         if good:
             self._last_ack_ns = time.monotonic_ns()
-            self._ledger.acknowledge(np.array(good, np.int64))
+            answered = np.array(good, np.int64)
+            self._latency.acknowledged(answered, self._last_ack_ns)
+            self._ledger.acknowledge(answered)
         if bad:
             self._ledger.fail(np.array(bad, np.int64))
 
@@ -437,9 +470,12 @@ class _Group(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # the libra
             self.member.refused()
 
 
-def _common_config(client: int, kafka: KafkaConfigure, role: Role) -> dict[str, Any]:
+def _common_config(
+    client: int, kafka: KafkaConfigure, role: Role, defaults: Mapping[str, int] | None = None
+) -> dict[str, Any]:
+    """What both have; the user's properties replace what is alike everywhere and the further ``defaults``."""
     try:
-        given = kafka_python_config(kafka.properties, role)
+        given = {**kafka_python_alike(role), **(defaults or {}), **kafka_python_config(kafka.properties, role)}
     except UsageError as e:
         raise ValueError(str(e)) from None
     needed = {"sasl_plain_username", "sasl_plain_password"} if given.get("sasl_mechanism") in _WITH_PASSWORD else set()
@@ -457,15 +493,25 @@ def _common_config(client: int, kafka: KafkaConfigure, role: Role) -> dict[str, 
 
 def _producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> dict[str, Any]:
     size = kafka.batch_bytes or batching.batch_bytes(kafka.msg_batch, message_size)
-    return {
+    defaults = {
         "max_request_size": batching.request_bytes(size, message_size),
+        QUEUED: batching.queue_messages(kafka.msg_batch),
+    }
+    common = _common_config(client, kafka, "publisher", defaults)
+    # The library insists on time for a request within that for a delivery.
+    request_ms = min(common["request_timeout_ms"], kafka.delivery_timeout_ms - kafka.linger_ms)
+    return {
         "max_block_ms": CONNECT_TIMEOUT_MS,
-        **_common_config(client, kafka, "publisher"),
+        **common,
+        "request_timeout_ms": max(int(request_ms), 1),
         "acks": "all" if kafka.acks == "all" else int(kafka.acks),
         "linger_ms": kafka.linger_ms,
         "compression_type": None if kafka.compression == "none" else kafka.compression,
         "batch_size": size,
-        "enable_idempotence": False,
+        "enable_idempotence": kafka.idempotence,
+        "retries": MOST_RETRIES if kafka.retries is None else kafka.retries,
+        "max_in_flight_requests_per_connection": kafka.max_in_flight,
+        "delivery_timeout_ms": kafka.delivery_timeout_ms,
         "allow_auto_create_topics": False,
     }
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
+import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from hydra.errors import UsageError
+from hydra.kafkatest.alike import alike
 from hydra.kafkatest.librdkafka_names import BOTH, CONSUMER, PRODUCER
 from hydra.model import Role
 
@@ -18,6 +20,7 @@ JAVA_NAMES: Final = {
     "max.request.size": "message.max.bytes",
     "send.buffer.bytes": "socket.send.buffer.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "buffer.memory": "queue.buffering.max.kbytes",
     "ssl.truststore.certificates": "ssl.ca.pem",
     "ssl.keystore.key": "ssl.key.pem",
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
@@ -37,6 +40,14 @@ CONTROLLED: Final = {
     "batch.num.messages": f"{_SETTING} settings.msg_batch=…",
     "compression.type": f"{_SETTING} settings.compression=…",
     "compression.codec": f"{_SETTING} settings.compression=…",
+    "enable.idempotence": f"{_SETTING} settings.idempotence=…",
+    "retries": f"{_SETTING} settings.retries=…",
+    "message.send.max.retries": f"{_SETTING} settings.retries=…",
+    "max.in.flight": f"{_SETTING} settings.max_in_flight=…",
+    "max.in.flight.requests.per.connection": f"{_SETTING} settings.max_in_flight=…",
+    "queue.buffering.max.kbytes": f"{_SETTING} settings.buffer_memory=…",
+    "delivery.timeout.ms": f"{_SETTING} settings.delivery_timeout_ms=…",
+    "message.timeout.ms": f"{_SETTING} settings.delivery_timeout_ms=…",
     "client.id": _OWN,
     "group.id": f"{_SETTING} settings.group=…",
     "group.instance.id": f"{_OWN}: a member that died is another one when it comes back",
@@ -47,10 +58,10 @@ CONTROLLED: Final = {
     "auto.commit.enable": f"{_OWN}: a group commits what has been counted",
     "enable.auto.offset.store": f"{_OWN}: a group commits what has been counted",
     "enable.partition.eof": _OWN,
-    "enable.idempotence": _OWN,
     "enable.gapless.guarantee": _OWN,
     "transactional.id": _OWN,
     "delivery.report.only.error": f"{_OWN}: Tx counts acknowledgements",
+    "statistics.interval.ms": _OWN,
     "log.queue": _OWN,
 }
 """Properties that a user may not set, each with what to do instead."""
@@ -67,7 +78,11 @@ _LEAST_LINE: Final = 16
 
 _FILE_CHARACTERS: Final = 1_000_000
 
-KafkaPythonValue = str | int | bool
+KafkaPythonValue = str | int | bool | list[tuple[int, int, int]] | None
+
+
+QUEUED: Final = "queued_messages"
+"""Of :func:`kafka_python_config`: no argument of the library's, which has no such bound."""
 
 
 def _boolean(text: str) -> bool:
@@ -82,6 +97,15 @@ def _number(text: str) -> int:
         return int(text)
     except ValueError:
         raise ValueError("a whole number") from None
+
+
+def _no_delay(text: str) -> list[tuple[int, int, int]]:
+    return [(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(_boolean(text)))]
+
+
+def _buffer_bytes(text: str) -> int | None:
+    """0 is the kernel's own size, as librdkafka has it."""
+    return _number(text) or None
 
 
 def _upper(text: str) -> str:
@@ -116,24 +140,21 @@ _PYTHON_BOTH: Final[dict[str, _Translation]] = {
     "reconnect.backoff.max.ms": ("reconnect_backoff_max_ms", _number),
     "retry.backoff.ms": ("retry_backoff_ms", _number),
     "socket.timeout.ms": ("request_timeout_ms", _number),
-    "socket.send.buffer.bytes": ("send_buffer_bytes", _number),
-    "socket.receive.buffer.bytes": ("receive_buffer_bytes", _number),
+    "socket.nagle.disable": ("socket_options", _no_delay),
+    "socket.send.buffer.bytes": ("send_buffer_bytes", _buffer_bytes),
+    "socket.receive.buffer.bytes": ("receive_buffer_bytes", _buffer_bytes),
+    "topic.metadata.refresh.interval.ms": ("metadata_max_age_ms", _number),
     "receive.message.max.bytes": ("receive_message_max_bytes", _number),
-    "max.in.flight": ("max_in_flight_requests_per_connection", _number),
-    "max.in.flight.requests.per.connection": ("max_in_flight_requests_per_connection", _number),
 }
 _PYTHON_PRODUCER: Final[dict[str, _Translation]] = {
     "message.max.bytes": ("max_request_size", _number),
     "request.timeout.ms": ("request_timeout_ms", _number),
-    "delivery.timeout.ms": ("delivery_timeout_ms", _number),
-    "message.timeout.ms": ("delivery_timeout_ms", _number),
-    "retries": ("retries", _number),
-    "message.send.max.retries": ("retries", _number),
+    "queue.buffering.max.messages": (QUEUED, _number),
 }
 _PYTHON_CONSUMER: Final[dict[str, _Translation]] = {
     "client.rack": ("client_rack", str),
-    "check.crcs": ("check_crcs", _boolean),
     "isolation.level": ("isolation_level", str),
+    "check.crcs": ("check_crcs", _boolean),
     "fetch.min.bytes": ("fetch_min_bytes", _number),
     "fetch.max.bytes": ("fetch_max_bytes", _number),
     "fetch.wait.max.ms": ("fetch_max_wait_ms", _number),
@@ -218,12 +239,12 @@ def confluent_config(properties: Mapping[str, str], role: Role | None) -> dict[s
 
 
 def kafka_python_config(properties: Mapping[str, str], role: Role) -> dict[str, KafkaPythonValue]:
-    """The keyword arguments for kafka-python's ``KafkaProducer`` or ``KafkaConsumer``.
+    """The keyword arguments for kafka-python's ``KafkaProducer`` or ``KafkaConsumer``; ``QUEUED`` is not the library's.
 
     Raises:
         UsageError: a property is unknown, Hydra's own, has no counterpart in kafka-python, or an impossible value.
     """
-    required = {**_PYTHON_BOTH, **(_PYTHON_PRODUCER if role == "publisher" else _PYTHON_CONSUMER)}
+    required = _python_names(role)
     arguments: dict[str, KafkaPythonValue] = {}
     for given, value in properties.items():
         key = _known(given)
@@ -239,6 +260,16 @@ def kafka_python_config(properties: Mapping[str, str], role: Role) -> dict[str, 
             except ValueError as e:
                 raise UsageError(f"the Kafka property {given!r} has an impossible value", f"give {e}") from None
     return arguments
+
+
+def kafka_python_alike(role: Role) -> dict[str, KafkaPythonValue]:
+    """What all clients are told alike, as far as the library has such a thing; as ``kafka_python_config``."""
+    names = _python_names(role)
+    return {names[key][0]: names[key][1](value) for key, value in alike(role).items() if key in names}
+
+
+def _python_names(role: Role) -> Mapping[str, _Translation]:
+    return {**_PYTHON_BOTH, **(_PYTHON_PRODUCER if role == "publisher" else _PYTHON_CONSUMER)}
 
 
 def _known(key: str) -> str:

@@ -13,6 +13,8 @@ Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 Acks = Literal["0", "1", "all"]
 Read = Literal["live", "stored"]
 """When subscribers read: while it is sent, or all of it afterwards."""
+MOST_RETRIES: Final = 2**31 - 1
+"""As many as the time allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +73,26 @@ class KafkaSettings:
             raise ValueError(f"linger_ms must be 0 to 900000, not {self.linger_ms}")
         if self.batch_bytes is not None and not 1 <= self.batch_bytes <= 2**31 - 1:
             raise ValueError(f"batch_bytes must be 1 to 2147483647, not {self.batch_bytes}")
+        if self.kill_broker_at is not None and not 0 < self.kill_broker_at < 1:
+            raise ValueError(f"kill_broker_at is a part of the window, above 0 and below 1, not {self.kill_broker_at}")
+        if self.delivery_timeout_ms < self.linger_ms + 1:
+            raise ValueError(
+                f"delivery_timeout_ms must be above linger_ms ({self.linger_ms:g}), not {self.delivery_timeout_ms}"
+            )
+        if self.idempotence:
+            _require(self.acks == "all", f"acks all, not {self.acks}")
+            _require(self.max_in_flight <= 5, f"max_in_flight of at most 5, not {self.max_in_flight}")
+            _require(self.retries != 0, "retries above 0")
 
     @classmethod
     def of(cls, settings: Settings) -> KafkaSettings:
         """Those among the settings of a step."""
         return cls(**settings.system)  # type: ignore[arg-type]
+
+
+def _require(condition: bool, what: str) -> None:
+    if not condition:
+        raise ValueError(f"idempotence needs {what}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,25 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from hydra.columns.column import MESSAGES, Column, ReportColumn
-from hydra.kafkatest.commands import bootstrap_flag, broker, kafka_batch, kafka_clean, kafka_fixed, kafka_rate
+from hydra.kafkatest.commands import (
+    bootstrap_flag,
+    broker,
+    kafka_batch,
+    kafka_clean,
+    kafka_fixed,
+    kafka_perf,
+    kafka_plan,
+    kafka_rate,
+)
+from hydra.kafkatest.experiments import EXPERIMENTS
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
+from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.properties import is_secret, secret_values
-from hydra.kafkatest.settings import TABLE, KafkaSettings, KafkaSpec, spec_of
-from hydra.model import Demand, Figure, Scenario, ServerSpec, value_of
+from hydra.kafkatest.refusals import refusals
+from hydra.kafkatest.settings import MOST_RETRIES, TABLE, KafkaSettings, KafkaSpec, spec_of
+from hydra.kafkatest.tool_limits import TOOLS
+from hydra.kafkatest.tool_limits import refusals as tool_refusals
+from hydra.model import Demand, Figure, Scenario, ServerSpec, value_of, with_values
 from hydra.system import Reference, Refusal, System, SystemSpec
 
 _BATCH: Final = Reference("hydra_kafka_batch.csv", "kafka-batch", ("clients", "msg_batch"))
@@ -47,12 +61,9 @@ def _check(scenario: Scenario) -> Iterator[Refusal]:
             "acks 0 with several publishers: nobody can tell whose messages the broker took",
             "use one publisher, or acks 1",
         )
-    if not spec.bootstrap and spec.replication_factor > servers.count:
-        yield (
-            (TABLE, "replication_factor"),
-            f"{spec.replication_factor} replicas need as many brokers, and server.count is {servers.count}",
-            "raise server.count, or name a cluster of yours with --bootstrap",
-        )
+    yield from refusals(scenario)
+    if scenario.client in TOOLS:
+        yield from tool_refusals(scenario)
 
 
 def _addresses(bootstrap: str) -> Iterator[Refusal]:
@@ -81,6 +92,10 @@ SPEC: Final = SystemSpec(
     settings=KafkaSettings,
     bounds={
         "settings.msg_batch": (1, 1_000_000),  # librdkafka takes no more
+        "settings.retries": (0, MOST_RETRIES),
+        "settings.max_in_flight": (1, 1_000_000),
+        "settings.buffer_memory": (2**20, (2**31 - 1) * 1024),  # librdkafka counts it in KiB
+        "settings.delivery_timeout_ms": (1, 900_000),
         "settings.fetch_min_bytes": (1, 100_000_000),
         "settings.fetch_wait_max_ms": (0, 300_000),
         "settings.fetch_max_bytes": (1000, 2_147_483_135),  # librdkafka takes no others
@@ -88,10 +103,14 @@ SPEC: Final = SystemSpec(
         "settings.session_timeout_ms": (100, 1_800_000),  # Kafka's brokers take 6000 and more unless they are told
         "kafka.partitions": (1, 10_000),  # their offsets travel in one message of 512 KiB
         "kafka.replication_factor": (1, 32_767),
+        "settings.partitions": (1, 10_000),
+        "settings.replication_factor": (1, 32_767),
     },
     tables={TABLE: KafkaSpec},
     implementations=IMPLEMENTATIONS,
+    tools=TOOLS,
     servers=BROKER,
+    has_log=True,
     server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=1536.0, ports=2)),
     aliases={"broker": "server"},
     batch=Column(
@@ -113,6 +132,38 @@ SPEC: Final = SystemSpec(
             fold="common",
         ),
         ReportColumn(
+            "records_per_batch",
+            MESSAGES,
+            "messages in a batch as achieved, the mean; of several publishers the mean of theirs",
+            role="publisher",
+            key="records_per_batch",
+            fold="mean",
+        ),
+        ReportColumn(
+            "records_per_request",
+            MESSAGES,
+            "messages in a produce request as achieved, likewise",
+            role="publisher",
+            key="records_per_request",
+            fold="mean",
+        ),
+        ReportColumn(
+            "wire_bytes",
+            "bytes",
+            "bytes that the publishers sent to brokers, compressed and with what Kafka adds",
+            role="publisher",
+            key="wire_bytes",
+        ),
+        ReportColumn(
+            "compression_ratio",
+            "",
+            "bytes of the messages over `wire_bytes`; below 1 where nothing is compressed. Mean of the publishers",
+            role="publisher",
+            key="compression_ratio",
+            fold="mean",
+            axis="compression ratio",
+        ),
+        ReportColumn(
             "rebalances",
             "",
             "how often a member of the group got its partitions anew, joining included: the member with the most",
@@ -130,17 +181,22 @@ SPEC: Final = SystemSpec(
         ),
     ],
     elsewhere=(bootstrap_flag,),
-    commands=(kafka_batch, kafka_fixed, kafka_rate, broker, kafka_clean),
+    commands=(kafka_batch, kafka_fixed, kafka_rate, kafka_perf, kafka_plan, broker, kafka_clean),
+    presets=PRESETS,
+    experiments=EXPERIMENTS,
     differs=("msg_batch", "linger_ms", "acks", "compression"),
     reference=_reference,
+    stored=lambda settings: KafkaSettings.of(settings).read == "stored",
+    logs=True,
+    log_acknowledges=lambda settings: KafkaSettings.of(settings).acks == "0",
     secrets=lambda scenario: secret_values(spec_of(scenario).properties),
     users=_users,
     is_secret=is_secret,
+    undisturbed=lambda settings: with_values(settings, {"kill_broker_at": None}),
     servers_of=lambda scenario: 0 if spec_of(scenario).bootstrap else scenario.server.count,
     copies_of=lambda scenario: spec_of(scenario).replication_factor,
     burst=_burst,
     group=lambda settings: KafkaSettings.of(settings).group,
-    stored=lambda settings: KafkaSettings.of(settings).read == "stored",
     check=_check,
     make=_make,
 )

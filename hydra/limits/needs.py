@@ -43,7 +43,7 @@ class Needs:
     disk_guessed: bool = False
 
 
-def needs(scenario: Scenario, clients: int, groups: int, fork_window: int) -> Needs:
+def needs(scenario: Scenario, clients: int, groups: int, fork_window: int, publishers: int | None = None) -> Needs:
     """What a step with this many subscribers needs when all of it runs on one machine.
 
     Args:
@@ -51,14 +51,16 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int) -> Ne
         clients: subscribers.
         groups: groups, publishers' included.
         fork_window: how many clients of a group may be unanswered at a time.
+        publishers: how many; None: all of the scenario's.
     """
+    publishers = scenario.publishers if publishers is None else publishers
     system = plugins.system(scenario.system)
     alone = system.implementations[scenario.client]
-    packed = min(scenario.native.clients_per_process, clients)
+    packed = max(min(scenario.native.clients_per_process, clients), 1)
     one = alone.of(packed)
     subscriber_processes = -(-clients // packed)
-    everyone = clients + scenario.publishers
-    client_processes = subscriber_processes + scenario.publishers
+    everyone = clients + publishers
+    client_processes = subscriber_processes + publishers
     servers, server = system.servers_of(scenario), system.servers or _NO_SERVER
     # Several have a group each, whose program runs beside them.
     server_processes = server.processes + (servers > 1)
@@ -69,6 +71,7 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int) -> Ne
         alone.files + clients if system.servers is None else 0,
     )
     server_files = server.files + server.connections * everyone if servers else 0
+    rows = [scenario.at(point) for point in scenario.sweep.points] or [scenario]
     processes = client_processes + GROUP_PROCESSES * groups + servers * server_processes
     return Needs(
         processes=processes,
@@ -82,14 +85,14 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int) -> Ne
         + _CONTROLLER_MEMORY_BYTES
         + everyone * _CONTROLLER_BYTES_PER_CLIENT
         + servers * server.memory_bytes,
-        disk_bytes=_disk_bytes(scenario, server, system.copies_of(scenario)) if servers else 0,
-        disk_guessed=_highest_rate(scenario) is None,
+        disk_bytes=max(_disk_bytes(row, server, system.copies_of(row)) for row in rows) if servers else 0,
+        disk_guessed=any(_highest_rate(row) is None for row in rows),
     )
 
 
 def _highest_rate(scenario: Scenario) -> float | None:
     """The highest rate (messages/s) of a grid's steps; None where a step, or a search, goes as fast as it can."""
-    rates = scenario.sweep.vary.get("rate", (scenario.settings.rate,))
+    rates = scenario.values_of("rate")
     if scenario.sweep.search is not None or "max" in rates:
         return None
     return max(float(rate) for rate in rates if rate is not None)
@@ -103,7 +106,7 @@ def _disk_bytes(scenario: Scenario, server: ServerFootprint, copies: int) -> int
     if rate is None:
         a_second: float = server.most_bytes_a_second
     else:
-        sizes = scenario.sweep.vary.get("message_size", (scenario.settings.message_size,))
+        sizes = scenario.values_of("message_size")
         largest = max(int(size) for size in sizes if size is not None)
         a_second = rate * scenario.publishers * (largest + server.record_bytes)
     kept_s = server.steps_kept * scenario.sweep.duration_s + server.late_s

@@ -12,8 +12,9 @@ from hydra.model import ClusterSpec, Scenario
 
 @dataclass(frozen=True, slots=True)
 class RowCheck:
-    """One client count against the machine."""
+    """One size of the deployment against the machine."""
 
+    publishers: int
     clients: int
     needs: Needs
     shortages: list[Shortage]
@@ -24,35 +25,45 @@ class RowCheck:
         return not any(s.grave for s in self.shortages)
 
 
+Size = tuple[int, int]
+"""Publishers and subscribers."""
+
+
 def check_row(
-    scenario: Scenario, cluster: ClusterSpec, machine: Machine, clients: int, running: int = 0, stored_bytes: int = 0
+    scenario: Scenario,
+    cluster: ClusterSpec,
+    machine: Machine,
+    size: Size,
+    running: Size = (0, 0),
+    stored_bytes: int = 0,
 ) -> RowCheck:
-    """What this client count of the scenario lacks.
+    """What this size of the scenario's deployment lacks.
 
     Args:
         scenario: what is run.
         cluster: where.
         machine: as it is now.
-        clients: subscribers.
-        running: how many of them run already, with the publishers; what these use is not free any more.
+        size: what runs in the row.
+        running: what runs already; what it uses is not free any more.
         stored_bytes: what the run's servers have on the disk already; it is deleted before the same space is needed.
     """
     machine = replace(machine, disk_available_bytes=machine.disk_available_bytes + stored_bytes)
-    needed = _needs(scenario, cluster, clients)
-    taken = _needs(scenario, cluster, running) if running else None
-    return RowCheck(clients, needed, shortages(machine, needed, taken))
+    needed = _needs(scenario, cluster, size)
+    taken = _needs(scenario, cluster, running) if any(running) else None
+    return RowCheck(*size, needed, shortages(machine, needed, taken))
 
 
-def _needs(scenario: Scenario, cluster: ClusterSpec, clients: int) -> Needs:
+def _needs(scenario: Scenario, cluster: ClusterSpec, size: Size) -> Needs:
+    publishers, clients = size
     # Growing step by step launches groups for each growth; each agent carries at least one of them.
-    growths = sum(1 for count in scenario.sweep.clients if count <= clients) or 1
+    growths = sum(1 for count in scenario.sweep.counts if count <= clients) or 1
     subscriber_groups = max(-(-clients // cluster.max_group), min(len(cluster.agents) * growths, clients))
-    return needs(scenario, clients, subscriber_groups + scenario.publishers, cluster.fork_window)
+    return needs(scenario, clients, subscriber_groups + publishers, cluster.fork_window, publishers)
 
 
 def check_all(scenario: Scenario, cluster: ClusterSpec, machine: Machine) -> list[RowCheck]:
-    """Every client count of the scenario, ascending."""
-    return [check_row(scenario, cluster, machine, clients) for clients in sorted(scenario.sweep.clients)]
+    """Every size that the scenario's deployment has, ascending."""
+    return [check_row(scenario, cluster, machine, size) for size in scenario.sizes]
 
 
 def needs_line(row: RowCheck) -> dict[str, str | float]:
@@ -60,6 +71,7 @@ def needs_line(row: RowCheck) -> dict[str, str | float]:
     missing = ", ".join(s.what for s in row.shortages if s.grave)
     return {
         "clients": row.clients,
+        "publishers": row.publishers,
         "processes": row.needs.processes,
         "threads": row.needs.threads,
         "open files (one process)": row.needs.files,

@@ -19,6 +19,7 @@ from hydra.measure import latency, loss, rates, shortfall
 from hydra.measure.accounts import Accounts, accounts_of
 from hydra.measure.lag import Growth, growth
 from hydra.measure.resources import HostSample, HostSummary, summarise
+from hydra.measure.servers import ServerFigures
 from hydra.measure.verdict import Evidence, verdict
 from hydra.model import Figure, Histogram, PublisherReport, StepPlan, SubscriberReport
 from hydra.wire.checks import MAX_ABSENT
@@ -51,6 +52,11 @@ class Observation:
             without a report.
         hosts: samples by host name.
         subscriber_hosts: hosts with subscribers; empty means all.
+        reading_ns: when subscribers were told to read what had been stored (the step's clock); None: they read while
+            it was sent.
+        log_growth: messages by which the servers' log grew; None: they keep none.
+        log_acknowledges: whether nothing but that growth tells what the servers took.
+        servers: what servers counted in the window, see :func:`hydra.measure.servers.between`.
         link_bytes_s: speed of the slowest link between the hosts, if known (bytes/s).
     """
 
@@ -75,6 +81,10 @@ class Observation:
     subscriber_hosts: Set[str] = frozenset()
     link_bytes_s: float | None = None
     last_words: Mapping[int, int] = field(default_factory=dict)
+    reading_ns: int | None = None
+    log_growth: int | None = None
+    log_acknowledges: bool = False
+    servers: ServerFigures = field(default_factory=dict)
 
     @property
     def window_s(self) -> float:
@@ -260,6 +270,8 @@ def _reported(o: Observation, column: ReportColumn) -> Figure:
     said: list[Any] = [value for r in reports.values() if (value := (r.system or {}).get(column.key)) is not None]
     if not said:
         return None
+    if column.fold == "mean":
+        return float(sum(said)) / len(said)
     folded: Figure = sum(said) if column.fold == "sum" else max(said)
     return None if column.fold == "common" and min(said) != folded else folded
 

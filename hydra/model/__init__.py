@@ -41,7 +41,7 @@ from hydra.model.reports import (
 from hydra.model.scenario import NativeSpec, RoleSpec, Scenario, ServerSpec, TableKind
 from hydra.model.settings import SHARED, Payload, Settings, SharedSettings, shared_of, value_of, with_values
 from hydra.model.step import Cohort, CohortKind, StepPlan, StepResult, StepStatus
-from hydra.model.sweep import LEAST_TARGET, SearchSeries, SearchSpec, SweepSpec
+from hydra.model.sweep import LEAST_TARGET, Point, SearchSeries, SearchSpec, SweepSpec
 
 __all__ = [
     "HEADER_BYTES",
@@ -70,6 +70,7 @@ __all__ = [
     "NativeSpec",
     "Operator",
     "Payload",
+    "Point",
     "ProcessUsage",
     "PublisherReport",
     "Rate",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from hydra.model.base import Figure, require
 from hydra.model.cluster import Constraint, Demand
-from hydra.model.settings import Settings
-from hydra.model.sweep import SweepSpec
+from hydra.model.settings import Settings, value_of, with_values
+from hydra.model.sweep import Point, SweepSpec
 
 TableKind = Literal["rates", "rate", "fixed", "batch"]
 
@@ -60,7 +60,8 @@ class Scenario:
     ``tables`` are the further tables of its system (``SystemSpec.tables``), built. ``warmup_s`` is sent before the
     first step of a deployment and is never part of a figure; ``drain_max_s`` None means the step's length + 5 s;
     ``ready_timeout_s`` bounds the wait for clients to be proven ready. A publisher that passes ``publisher_memory_mb``
-    (what waits in its queue) ends its step early, and the row says so.
+    (what waits in its queue) ends its step early, and the row says so. ``publishers`` is the greatest number of any
+    row where a sweep lists points. ``preset`` names the design goal whose settings it was given.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Scenario:
     drain_max_s: float | None = None
     ready_timeout_s: float = 120.0
     publisher_memory_mb: float = 2048.0
+    preset: str = ""
     description: str = ""
 
     def __post_init__(self) -> None:
@@ -87,3 +89,29 @@ class Scenario:
         require(self.drain_max_s is None or self.drain_max_s > 0, "drain_max_s must be above 0")
         require(self.publisher_memory_mb > 0, "publisher_memory_mb must be above 0")
         require(self.ready_timeout_s > 0, f"ready_timeout_s must be above 0, not {self.ready_timeout_s}")
+
+    def values_of(self, name: str) -> tuple[Figure, ...]:
+        """Every value that a setting has in some row, shared ones and the system's own alike."""
+        usual = value_of(self.settings, name)
+        if self.sweep.points:
+            return tuple(dict.fromkeys(point.settings.get(name, usual) for point in self.sweep.points))
+        return tuple(self.sweep.vary.get(name, (usual,)))
+
+    def at(self, point: Point) -> Scenario:
+        """The scenario of one point of its sweep: nothing else is measured, and the point's settings are its own."""
+        publishers = self.publishers if point.publishers is None else point.publishers
+        own = replace(point, publishers=publishers, duration_s=self.sweep.length_s(point.name))
+        return replace(
+            self,
+            settings=with_values(self.settings, point.settings),
+            publishers=publishers,
+            sweep=replace(self.sweep, points=(own,), duration_s=self.sweep.length_s(point.name)),
+        )
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """(publishers, subscribers) of the rows, every size once and ascending by subscribers."""
+        if not self.sweep.points:
+            return tuple((self.publishers, clients) for clients in self.sweep.counts)
+        found = {(self.publishers if p.publishers is None else p.publishers, p.clients) for p in self.sweep.points}
+        return tuple(sorted(found, key=lambda size: (size[1], size[0])))

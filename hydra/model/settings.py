@@ -19,9 +19,9 @@ class SharedSettings:
     Sizes are in bytes, rates in messages (or reconnections) per second. ``burst`` is how many messages a publisher
     that is behind sends back to back at most; None leaves it to the system (``SystemSpec.burst``). ``messages`` is how
     many each publisher sends at most: the step ends when all have; None: as many as the window takes.
-    ``message_size_min`` draws the size of each message between it and ``message_size``. ``payload_ratio`` is how many
-    times smaller a compressed batch of JSON records is; ``payload_file`` holds the lines, on every publisher's host.
-    ``receive_rate`` and ``reconnect_rate`` are those of a cohort's subscribers.
+    ``message_size_min`` draws the size of each message evenly between it and ``message_size``, which is the largest.
+    ``payload_ratio`` is how many times smaller a compressed batch of JSON records is; ``payload_file`` holds the lines,
+    on every publisher's host. ``receive_rate`` and ``reconnect_rate`` are those of a cohort's subscribers.
     """
 
     rate: Rate = "max"
@@ -42,6 +42,28 @@ class SharedSettings:
         require(
             HEADER_BYTES <= self.message_size <= 64 * 1024 * 1024,
             f"message_size must be {HEADER_BYTES} (the header) to 67108864 bytes, not {self.message_size}",
+        )
+        require(
+            self.message_size_min is None or HEADER_BYTES <= self.message_size_min <= self.message_size,
+            f"message_size_min must be {HEADER_BYTES} (the header) to message_size, {self.message_size}, "
+            f"not {self.message_size_min}",
+        )
+        require(
+            1 <= self.payload_ratio <= 1000,
+            f"payload_ratio must be 1 (does not compress) to 1000, not {self.payload_ratio:g}",
+        )
+        require(
+            0 <= self.payload_seed < 2**63,
+            f"payload_seed must be a whole number of 0 to 9223372036854775807, not {self.payload_seed}",
+        )
+        require(
+            self.payload not in ("json", "lines") or self.message_size > HEADER_BYTES,
+            f"payload {self.payload!r} has no room in messages of {HEADER_BYTES} bytes, which are the header; "
+            "set message_size",
+        )
+        require(
+            self.payload != "lines" or self.payload_file != "",
+            "payload 'lines' needs payload_file, a file of lines on the publishers' hosts",
         )
         require(
             self.receive_rate is None or self.receive_rate > 0,

@@ -36,7 +36,7 @@ class StepPlan:
 
     ``series`` names the search or grid that the point belongs to (``"grid"``, ``"max_rate"``, ``"loss"``, ``"slow"``,
     ``"reconnecting"``). ``publishers`` is how many send; None: all of the scenario's. Without subscribers (``clients``
-    0) only the log tells what arrived.
+    0) only the log tells what arrived. ``point`` is the name of the sweep's point, "" where a sweep lists none.
     """
 
     clients: int
@@ -45,8 +45,10 @@ class StepPlan:
     series: str = "grid"
     cohort: Cohort = Cohort()
     publishers: int | None = None
+    point: str = ""
 
     def __post_init__(self) -> None:
+        require(self.publishers is None or self.publishers >= 1, f"publishers must be 1 or more, not {self.publishers}")
         require(self.clients >= 0, f"clients must be 0 or more, not {self.clients}")
         require(0 < self.duration_s <= 86_400, f"duration_s must be above 0 and at most 86400, not {self.duration_s}")
 

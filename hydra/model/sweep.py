@@ -83,7 +83,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class SweepSpec:
-    """What a scenario varies: client counts and either a grid of settings or a search; or a list of points.
+    """What a scenario varies: client counts, and either a grid of settings or a search; or a list of points.
 
     ``vary`` maps a field of ``Settings`` to the values it takes; the client count is the outer loop. ``repeat`` is how
     often each row is measured; what a repeated row has is told in ``sweep/repeated.py``. ``points`` lists the rows in
@@ -100,9 +100,29 @@ class SweepSpec:
     def __post_init__(self) -> None:
         require(self.repeat >= 1, f"repeat must be at least 1, not {self.repeat}")
         require(bool(self.clients or self.points), "clients must name at least one client count, or list points")
-        require(not (self.points and (self.clients or self.vary or self.search)), "points stand in place of the rest")
+        others = [n for n in ("clients", "vary", "search") if self.points and getattr(self, n)]
+        require(not others, f"points stand in place of clients, vary and search: remove {' and '.join(others)}")
         require(all(c >= 1 for c in self.clients), f"every client count must be at least 1, not {list(self.clients)}")
         require(len(set(self.clients)) == len(self.clients), f"a client count stands twice in {list(self.clients)}")
         require(0 < self.duration_s <= 86_400, f"duration_s must be above 0 and at most 86400, not {self.duration_s}")
         require(not (self.vary and self.search), "a sweep has either vary (a grid) or search, not both")
         require(all(len(v) > 0 for v in self.vary.values()), "every list under vary needs at least one value")
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Every client count once, ascending."""
+        return tuple(sorted({*self.clients, *(point.clients for point in self.points)}))
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """The settings that are not the same in all rows, in the order of the file."""
+        return tuple(dict.fromkeys((*self.vary, *(name for point in self.points for name in point.settings))))
+
+    @property
+    def longest_s(self) -> float:
+        """The length of the longest step in seconds."""
+        return max((self.length_s(point.name) for point in self.points), default=self.duration_s)
+
+    def length_s(self, point: str) -> float:
+        """The length of the steps of the point of this name in seconds; "" where no points are listed."""
+        return next((p.duration_s for p in self.points if p.name == point and p.duration_s), self.duration_s)

@@ -111,6 +111,12 @@ class Publisher:
             self._connection.write()
             self._take_answers()
 
+    def framed_bytes(self, message_size: int) -> int:
+        """A PUBLISH packet: its type, its length, the topic, the message id of QoS 1 and 2, MQTT 5's properties."""
+        is_5 = self._built_for is not None and self._built_for.protocol == "5"
+        rest = 2 + len(self._topic.encode()) + (2 if self._qos else 0) + is_5 + message_size
+        return 1 + max(1, (rest.bit_length() + 6) // 7) + rest
+
     def flush(self, timeout_s: float) -> bool:
         """See transport.py."""
         connection, deadline = self._opened(), time.monotonic() + timeout_s

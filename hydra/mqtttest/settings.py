@@ -97,5 +97,5 @@ def password_of(spec: MqttSpec) -> str:
 
 def most_in_flight(scenario: Scenario) -> int:
     """The greatest ``max_inflight`` of a scenario's steps: what its server has to allow."""
-    varied = scenario.sweep.vary.get("max_inflight", ())
+    varied = [value for value in scenario.values_of("max_inflight") if value is not None]
     return max([MqttSettings.of(scenario.settings).max_inflight, *(int(str(value)) for value in varied)])

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Final
 
+from hydra.columns.column import wire_bytes
 from hydra.errors import ConfigError
 from hydra.model import Demand, Scenario, ServerSpec
 from hydra.mqtttest.address import split
@@ -68,6 +69,7 @@ SPEC: Final = SystemSpec(
     server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=256.0, ports=1)),
     commands=(mqtt_rate, mqtt_fixed),
     columns=(
+        wire_bytes("the head of its PUBLISH packet"),
         ReportColumn(
             name="lost_connections",
             unit="",

@@ -150,6 +150,16 @@ class MqttSystem:
     def log_end(self, settings: Settings) -> None:
         """Nobody keeps a log."""
 
+    def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None:
+        """Nothing happens on purpose."""
+
+    def after_step(self) -> None:
+        """Nothing was broken on purpose."""
+
+    def server_counters(self) -> dict[str, dict[str, float]]:
+        """Nobody tells."""
+        return {}
+
     def failure(self) -> str:
         """That our server's process ended, or that the connection to it was lost."""
         failure = self._server.failure() if self._server else ""

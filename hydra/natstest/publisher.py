@@ -116,6 +116,13 @@ class Publisher:
         self._connection.turn()
         self._account()
 
+    def framed_bytes(self, message_size: int) -> int | None:
+        """``PUB SUBJECT  SIZE``, the message, and the two ends of lines; with a reply subject its length varies."""
+        step = self._configured()
+        if step.stream and step.publish_acks:
+            return None
+        return len(f"PUB {step.subject}  {message_size}\r\n\r\n".encode()) + message_size
+
     def flush(self, timeout_s: float) -> bool:
         """See transport.py. Core has no answers but that of a ping, which comes after everything before it."""
         step, deadline = self._configured(), time.monotonic() + timeout_s

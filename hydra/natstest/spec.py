@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
-from hydra.columns.column import MESSAGES, ReportColumn
+from hydra.columns.column import MESSAGES, ReportColumn, wire_bytes
 from hydra.model import Demand, Scenario, ServerSpec
 from hydra.natstest.commands import nats_fixed, nats_rate, servers_flag
 from hydra.natstest.footprints import IMPLEMENTATIONS, SERVER
@@ -60,6 +60,7 @@ SPEC: Final = SystemSpec(
     elsewhere=(servers_flag,),
     commands=(nats_rate, nats_fixed),
     columns=(
+        wire_bytes("its `PUB` line and the end of a line. Empty where the stream's acknowledgements are asked for"),
         ReportColumn(
             "slow_consumers",
             "",
@@ -82,6 +83,7 @@ SPEC: Final = SystemSpec(
             key="disconnects",
         ),
     ),
+    log_acknowledges=lambda settings: not NatsSettings.of(settings).publish_acks,
     differs=("mode", "storage", "consumer", "ack_policy"),
     servers_of=lambda scenario: 0 if spec_of(scenario).servers else scenario.server.count,
     copies_of=lambda scenario: spec_of(scenario).replicas,

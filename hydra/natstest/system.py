@@ -78,7 +78,8 @@ class NatsSystem:
             NatsProgram().prepare()
 
     def _needs_streams(self) -> bool:
-        return NatsSettings.of(self._scenario.settings).mode == "jetstream" or "mode" in self._scenario.sweep.vary
+        modes = (NatsSettings.of(self._scenario.settings).mode, *self._scenario.values_of("mode"))
+        return "jetstream" in modes
 
     def open(self, run: str, folder: Path, wait: Waiting, servers: Servers | None = None) -> None:
         """Starts the servers or reaches the user's. Streams are made when a step asks for one.
@@ -188,9 +189,8 @@ class NatsSystem:
         return (self._address, astuple(replace(own, publish_acks=True, publish_window=1)))
 
     def log_end(self, settings: Settings) -> int | None:
-        """The messages that were ever put into the stream, where it acknowledges none."""
-        own = NatsSettings.of(settings)
-        if own.mode == "core" or own.publish_acks or not self._stream:
+        """The messages that were ever put into the stream; None without one."""
+        if NatsSettings.of(settings).mode == "core" or not self._stream:
             return None
         streams, stream = self._opened(), self._stream
         return self._ask(lambda: streams.last(stream))
@@ -206,6 +206,16 @@ class NatsSystem:
         except ServerError as e:
             self._mute = self.failure() or e.what
             raise StepError(self._mute) from e
+
+    def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None:
+        """Nothing happens on purpose."""
+
+    def after_step(self) -> None:
+        """Nothing was broken on purpose."""
+
+    def server_counters(self) -> dict[str, dict[str, float]]:
+        """Nobody tells."""
+        return {}
 
     def failure(self) -> str:
         """Servers that ended, or do not answer."""

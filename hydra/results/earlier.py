@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,14 +28,16 @@ def bisected(scenario: Mapping[str, Any]) -> bool:
 def upgraded(scenario: Mapping[str, Any]) -> dict[str, Any]:
     """A stored scenario as this version stores it: what is the system's own stands apart from what all share.
 
-    One that is like that already is returned as it is. What an earlier version stored of other systems is left out.
+    One that is like that already gets the settings that its system has had since. What an earlier version stored of
+    other systems is left out.
 
     Raises:
         ConfigError: its system is not installed.
         KeyError, TypeError, AttributeError: it is no scenario.
     """
     if OWN in scenario["settings"]:
-        return dict(scenario)
+        settings = _completed(scenario["settings"], scenario["system"])
+        return {**scenario, "settings": settings, "tables": _tables(scenario["tables"], scenario["system"])}
     spec = plugins.system(scenario["system"])
     _, named = Names(spec.aliases).resolve("", dict(scenario))
     old: dict[str, Any] = dict(named)  # type: ignore[call-overload]  # a table stays one
@@ -43,24 +45,43 @@ def upgraded(scenario: Mapping[str, Any]) -> dict[str, Any]:
     new["table"] = plugins.table_kind(old["table"])
     new["settings"] = _apart(old["settings"], SHARED, spec.settings)
     new["native"] = _apart(old.get("native", {}), _fields(NativeSpec), spec.native)
-    new["tables"] = {name: old[name] for name in spec.tables if name in old}
+    new["tables"] = _tables({name: old[name] for name in spec.tables if name in old}, spec.name)
     return new
 
 
 def upgraded_plan(plan: Mapping[str, Any], system: str) -> dict[str, Any]:
     """A stored plan of a step of this system as this version stores it; errors as for :func:`upgraded`."""
     if OWN in plan["settings"]:
-        return dict(plan)
+        return {**plan, "settings": _completed(plan["settings"], system)}
     spec = plugins.system(system)
     _, named = Names(spec.aliases).resolve("", {"settings": plan["settings"]})
     return {**plan, "settings": _apart(named["settings"], SHARED, spec.settings)}  # type: ignore[index]  # see above
 
 
+def _completed(settings: Mapping[str, Any], system: str) -> dict[str, Any]:
+    """Settings with what their system has had only since, as it is unless somebody says otherwise."""
+    spec = plugins.systems().get(system)
+    return {**settings, OWN: _usual(spec.settings if spec else None) | settings[OWN]}
+
+
+def _tables(tables: Mapping[str, Any], system: str) -> dict[str, Any]:
+    spec = plugins.systems().get(system)
+    kinds = spec.tables if spec else {}
+    return {name: _usual(kinds.get(name)) | table for name, table in tables.items()}
+
+
 def _apart(values: Mapping[str, Any], shared: Iterable[str], own: type | None) -> dict[str, Any]:
     return {
         **{name: values[name] for name in shared if name in values and name != OWN},
-        OWN: {name: values[name] for name in _fields(own) if name in values},
+        OWN: _usual(own) | {name: values[name] for name in _fields(own) if name in values},
     }
+
+
+def _usual(own: type | None) -> dict[str, Any]:
+    """What the fields of a system's own noun are unless somebody says otherwise."""
+    known = fields(own) if own else ()
+    made = {f.name: f.default_factory() for f in known if f.default_factory is not MISSING}
+    return made | {f.name: f.default for f in known if f.default is not MISSING}
 
 
 def _fields(noun: type | None) -> tuple[str, ...]:

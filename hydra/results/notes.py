@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from hydra.columns.column import COUNT, REPEATS
-from hydra.columns.names import CLIENTS, GONE, GROUP, LOSS_HIGH, LOSS_LOW, RATE_HELD, REASON, STATUS
+from hydra.columns.names import CLIENTS, GONE, GROUP, LOSS_HIGH, LOSS_LOW, POINT, RATE_HELD, REASON, STATUS
 from hydra.events.row_warnings import (
     FateOfGone,
     FateUnknown,
@@ -52,7 +52,7 @@ def notes_of(row: Row, scenario: Scenario) -> list[HydraWarning]:
     notes += _repeat_notes(row)
     if scenario.sweep.search:
         return notes + _search_notes(row)
-    return notes + _step_notes(row, scenario.sweep.duration_s)
+    return notes + _step_notes(row, scenario.sweep.length_s(str(row.get(POINT) or "")))
 
 
 def gone_of(row: Row) -> str:

@@ -13,9 +13,10 @@ from tabulate import tabulate
 
 from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
-from hydra.errors import HydraError
+from hydra.columns.names import CLIENTS, POINT, PUBLISHERS
 from hydra.model import Figure, Scenario
 from hydra.results.earlier import ROWS
+from hydra.results.files import write_whole
 from hydra.results.notes import MARK, notes_of
 from hydra.results.registered import columns_of, in_order, published_columns
 from hydra.results.searched import efforts, interval_of, legend, whole
@@ -28,11 +29,22 @@ def headings(scenario: Scenario) -> dict[str, str]:
 
 
 def table_columns(scenario: Scenario) -> list[Column]:
-    """Published columns, with varied settings that are not among them after the client count."""
-    first, *others = published_columns(scenario)
+    """Published columns, with varied settings that are not among them after the numbers of clients."""
+    columns = published_columns(scenario)
     known = columns_of(scenario)
-    names = {column.name for column in others}
-    return [first, *(known[name] for name in scenario.sweep.vary if name not in names), *others]
+    names = {column.name for column in columns}
+    varied = [known[name] for name in scenario.sweep.varied if name not in names]
+    last = 1 + max(n for n, column in enumerate(columns) if column.name in (CLIENTS, PUBLISHERS))
+    return [*columns[:last], *varied, *columns[last:]]
+
+
+def name_of(scenario: Scenario, row: Row) -> str:
+    """What tells a row from the others: its point, or ``60 clients, Batch 200``."""
+    if row.get(POINT):
+        return str(row[POINT])
+    known = columns_of(scenario)
+    varied = [f"{known[v].title} {cell(known[v], row.get(v))}" for v in scenario.sweep.vary]
+    return ", ".join([f"{row.get(CLIENTS)} clients", *varied])
 
 
 def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]] = ()) -> str:
@@ -41,7 +53,6 @@ def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[
     A row with a note carries ``MARK`` in its first cell, so that nobody reads its figures without it.
     """
     columns = table_columns(scenario)
-    known = columns_of(scenario)
     notes: list[str] = []
     body: list[list[str]] = []
     for row in rows:
@@ -49,9 +60,7 @@ def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[
         cells = [_with_interval(c, row, scenario) for c in columns]
         if about:
             cells[0] = f"{cells[0]} {MARK}"
-            at = ", ".join(f"{known[v].title} {_cell(known[v], row.get(v))}" for v in scenario.sweep.vary)
-            name = f"{row.get('clients')} clients" + (f", {at}" if at else "")
-            notes.append(f"- {MARK} **{name}**: {'; '.join(note.text for note in about)}")
+            notes.append(f"- {MARK} **{name_of(scenario, row)}**: {'; '.join(note.text for note in about)}")
         body.append(cells)
     table = tabulate(
         body,
@@ -97,13 +106,13 @@ def _with_interval(column: Column, row: Row, scenario: Scenario) -> str:
     name = column.name
     if limits := interval_of(row, name, scenario):
         return f"{whole(row[name])} [{whole(limits[0])} – {whole(limits[1])}]"
-    cell, interval, count = _cell(column, row.get(name)), row.get(name + INTERVAL), row.get(name + COUNT)
+    text, interval, count = cell(column, row.get(name)), row.get(name + INTERVAL), row.get(name + COUNT)
     if interval is not None:
-        cell = f"{cell} ± {_cell(column, interval)}"
-    return cell if count is None else f"{cell} ({count} of {row.get(REPEATS)})"
+        text = f"{text} ± {cell(column, interval)}"
+    return text if count is None else f"{text} ({count} of {row.get(REPEATS)})"
 
 
-def _cell(column: Column, value: Figure) -> str:
+def cell(column: Column, value: Figure) -> str:
     """A figure as text."""
     if value is None:
         return "—"
@@ -150,16 +159,5 @@ def write(
         "table.csv": csv_text(scenario, rows),
         ROWS: json_text(scenario, rows),
     }
-    paths = []
-    for name, text in texts.items():
-        path = directory / name
-        draft = directory / f".{name}.new"
-        try:
-            draft.write_text(text, encoding="utf-8")
-            draft.rename(path)
-        except OSError as e:
-            raise HydraError(
-                f"cannot write {path}: {e.strerror or e}", f"everything measured is in {directory / 'run.db'}"
-            ) from e
-        paths.append(path)
-    return paths
+    remedy = f"everything measured is in {directory / 'run.db'}"
+    return [write_whole(directory / name, text, remedy) for name, text in texts.items()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -14,12 +15,13 @@ from hydra.events.journal import Journal
 from hydra.events.steps import StartUnacknowledged
 from hydra.events.words import named
 from hydra.model import Settings, SharedSettings, StepPlan, shared_of
-from hydra.run.asking import ANSWER_WITHIN_S, Asker
+from hydra.run.asking import ANSWER_WITHIN_S, Asker, Shares
 from hydra.run.deployment import Deployment
 from hydra.run.phases import Phases
 from hydra.run.settling import settled
 from hydra.system import System, SystemSpec
 from hydra.wire.clock import boot_id, wall_offset_ns
+from hydra.wire.compression import compression
 from hydra.wire.messages import Configure, Ping, PublisherEndpoint, Start
 
 _SAMPLED: Final = 100
@@ -47,11 +49,13 @@ class Begun:
         start: its window.
         proven: what each subscriber was ready for when it began.
         log_begin: the messages in the servers' log before its first one; see :meth:`hydra.system.System.log_end`.
+        command: what its publishers were configured with.
     """
 
     start: Start
     proven: Proofs
     log_begin: int | None
+    command: Configure
 
 
 class Beginner:
@@ -105,12 +109,12 @@ class Beginner:
         for _ in range(_STARTS):
             self._controller.roster.begin(self.epoch)
             self._journal.epoch = self.epoch
-            log_begin = self._configure(plan, cohort, phases)
+            command, log_begin = self._configure(plan, cohort, phases)
             # No subscriber is ready for the next step until it is known that no more data of this one can arrive.
             proven, self._proven = self._proven, {}
             start, missing = self._start(plan)
             if not missing:
-                return Begun(start, proven, log_begin)
+                return Begun(start, proven, log_begin, command)
             phases.end("start that failed")
             self._journal.note(StartUnacknowledged(self.epoch, missing))
             self._doublings = min(self._doublings + 1, _STARTS - 1)
@@ -118,30 +122,87 @@ class Beginner:
         self._deployment.evict(missing)
         raise StepError(f"{len(missing)} clients did not acknowledge one of {_STARTS} starts in time: {named(missing)}")
 
-    def _configure(self, plan: StepPlan, cohort: Set[int], phases: Phases) -> int | None:
-        """Tells everyone the step's settings and waits until they are ready; returns ``Begun.log_begin``."""
+    def read_stored(self, plan: StepPlan, begun: Begun, read_max_s: float) -> int:
+        """Has the subscribers read what the publishers of this step have stored; returns since when they do (ns).
+
+        That is the moment in which they are told where it begins: some libraries fetch from then on.
+
+        Raises:
+            StepError: some of them cannot.
+        """
+        began_ns = self._clock_ns() + begun.start.wall_offset_ns
+        self._tell_subscribers(plan, frozenset(), frozenset(), begun.command)
+        start = msgspec.structs.replace(
+            begun.start, start_at_ns=began_ns, stop_at_ns=began_ns + round(read_max_s * 1e9)
+        )
+        answers, subscribers = self._controller.roster.answers, self._deployment.subscribers
+        self._asker.require(
+            [(subscribers, start)], lambda: answers.acked("start"), "subscribers", "begin to read", ANSWER_WITHIN_S
+        )
+        return began_ns
+
+    def _configure(self, plan: StepPlan, cohort: Set[int], phases: Phases) -> tuple[Configure, int | None]:
+        """Tells everyone the step's settings and waits until they are ready.
+
+        Subscribers that read what was stored are told when it is: nobody has to be ready for it.
+
+        Returns ``Begun.command`` and ``Begun.log_begin``.
+        """
         deployment, answers = self._deployment, self._controller.roster.answers
         told = self._system.configure(plan.settings)
-        proofs = {c: self._proof(c, plan.settings) for c in deployment.subscribers}
+        subscribers = range(0) if self._spec.stored(plan.settings) else deployment.subscribers
+        proofs = {c: self._proof(c, plan.settings) for c in subscribers}
         unproven = {c for c, proof in proofs.items() if self._proven.get(c) != proof}
-        publishers, sampled = deployment.publishers, deployment.subscribers[:_SAMPLED]
-        progress_s = max(1.0, (len(sampled) + len(publishers)) / _PROGRESS_A_SECOND)
-        # The others report as often as that allows: of a client that dies, its last progress is all that is known.
-        seldom_s = max(1.0, len(deployment.subscribers) / _PROGRESS_A_SECOND)
+        publishers = deployment.publishers
+        shared = self._shared(plan.settings)
         command = Configure(
             epoch=self.epoch,
-            settings=self._shared(plan.settings),
+            settings=shared,
             publishers=[],
             probe=bool(unproven),
-            progress_s=progress_s,
+            progress_s=self._often_s(),
             group=self._spec.group(plan.settings),
+            payload_share=compression(shared).share if shared.payload == "json" else 0,
             system=told,
         )
         timeout_s = self._ready_timeout_s
         self._asker.require([(publishers, command)], answers.configured, "publishers", "bind", timeout_s)
         self._asker.require_publishers()
         phases.end("bind")
-        endpoints = [PublisherEndpoint(p, answers.ready[p]) for p in publishers]
+        if subscribers:
+            shares = self._tell_subscribers(plan, cohort, unproven, command)
+            phases.end("settings")
+            self._await_proofs([(ids, share) for ids, share in shares if share.probe])
+            phases.end("readiness")
+            self._proven.update((c, proofs[c]) for c in unproven)
+        if not unproven:
+            return command, self._system.log_end(plan.settings)
+        # The log has grown by the probes, which are no messages of the step: end them, and wait until it stops growing.
+        if self._system.log_end(plan.settings) is None:
+            return command, None
+        self._end_probes(publishers, msgspec.structs.replace(command, probe=False))
+        log_begin = settled(self._system, plan.settings, self._controller.wait_until)
+        phases.end("end of probes")
+        return command, log_begin
+
+    def _often_s(self) -> float:
+        """How often publishers and the sampled subscribers tell how far they are."""
+        deployment = self._deployment
+        told = len(deployment.subscribers[:_SAMPLED]) + len(deployment.publishers)
+        return max(1.0, told / _PROGRESS_A_SECOND)
+
+    def _tell_subscribers(
+        self, plan: StepPlan, cohort: Set[int], unproven: Set[int], command: Configure
+    ) -> list[tuple[list[int], Configure]]:
+        """Gives the subscribers their settings; returns who got which.
+
+        ``command`` is what the publishers got.
+        """
+        deployment, answers = self._deployment, self._controller.roster.answers
+        endpoints = [PublisherEndpoint(p, answers.ready[p]) for p in deployment.publishers]
+        # The others report as often as that allows: of a client that dies, its last progress is all that is known.
+        seldom_s = max(1.0, len(deployment.subscribers) / _PROGRESS_A_SECOND)
+        sampled = deployment.subscribers[:_SAMPLED]
         kinds: dict[tuple[bool, bool, bool], list[int]] = {}
         for client in deployment.subscribers:
             kinds.setdefault((client in cohort, client in unproven, client in sampled), []).append(client)
@@ -153,7 +214,7 @@ class Beginner:
                     settings=self._shared(cohort_settings(plan) if in_cohort else plan.settings),
                     publishers=endpoints,
                     probe=probe,
-                    progress_s=progress_s if sample else seldom_s,
+                    progress_s=command.progress_s if sample else seldom_s,
                 ),
             )
             for (in_cohort, probe, sample), ids in kinds.items()
@@ -161,21 +222,17 @@ class Beginner:
         self._asker.require(
             shares, lambda: answers.acked("configure"), "subscribers", "take their settings", ANSWER_WITHIN_S
         )
-        phases.end("settings")
-        # Each of them has its command already, and answers again if the command is sent again.
-        shares = [(ids, command) for ids, command in shares if command.probe]
+        return shares
+
+    def _await_proofs(self, shares: Shares) -> None:
+        """Waits until these subscribers have got a probe of every publisher.
+
+        Each of them has its command already, and answers again if the command is sent again.
+        """
+        answers = self._controller.roster.answers
+        timeout_s = self._ready_timeout_s
         self._asker.require(shares, answers.ready.keys, "subscribers", "get a probe", timeout_s, told=True)
         self._asker.require_publishers()
-        phases.end("readiness")
-        self._proven.update((c, proofs[c]) for c in unproven)
-        log_begin = self._system.log_end(plan.settings)
-        if log_begin is None or not unproven:
-            return log_begin
-        # The log has grown by the probes, which are not acknowledged either: end them, and wait until it stops growing.
-        self._end_probes(publishers, msgspec.structs.replace(command, probe=False))
-        log_begin = settled(self._system, plan.settings, self._controller.wait_until)
-        phases.end("end of probes")
-        return log_begin
 
     def _end_probes(self, publishers: Sequence[int], command: Configure) -> None:
         """Has the publishers end their probes by a ``configure`` of the same epoch."""
@@ -207,7 +264,8 @@ class Beginner:
         """
         deployment, answers = self._deployment, self._controller.roster.answers
         offset_ns = wall_offset_ns()
-        lead_ns = (_LEAD_NS + plan.clients * _LEAD_PER_CLIENT_NS) << self._doublings
+        subscribers = range(0) if self._spec.stored(plan.settings) else deployment.subscribers
+        lead_ns = (_LEAD_NS + len(subscribers) * _LEAD_PER_CLIENT_NS) << self._doublings
         start_ns = self._clock_ns() + offset_ns + lead_ns
         command = Start(
             epoch=self.epoch,
@@ -216,7 +274,7 @@ class Beginner:
             wall_offset_ns=offset_ns,
             boot_id=boot_id(),
         )
-        for ids, share in ((deployment.subscribers, 0.75), (deployment.publishers, 1.0)):
+        for ids, share in ((subscribers, 0.75), (deployment.publishers, 1.0)):
             left_ns = start_ns - round((1 - share) * lead_ns) - self._clock_ns() - offset_ns
             missing = self._asker.ask(
                 [(ids, command)],
@@ -245,7 +303,9 @@ class Beginner:
     def _shared(self, settings: Settings) -> SharedSettings:
         """What clients of every system are told."""
         burst = self._spec.burst(settings.system) if settings.burst is None else settings.burst
-        return replace(shared_of(settings), burst=burst)
+        # Of a path that is relative, only this process knows to which folder.
+        file = str(Path(settings.payload_file).absolute()) if settings.payload_file else ""
+        return replace(shared_of(settings), burst=burst, payload_file=file)
 
 
 def cohort_settings(plan: StepPlan) -> Settings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Set
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from typing import Final
 
 from hydra.cluster.engine import GONE, Engine, GroupEvents
@@ -28,7 +28,8 @@ _PATIENCE: Final = 0.25
 class Deployment:
     """The clients of a run on its cluster.
 
-    Publishers have the ids 0 … publishers − 1, subscribers the ids that follow.
+    Publishers have the ids 0 … publishers − 1, subscribers the ids that follow. A step may have fewer publishers than
+    the scenario: then those with the first ids run, and the subscribers keep theirs.
 
     Attributes:
         launches: the groups that run now, by id, with the agent each is on.
@@ -58,6 +59,7 @@ class Deployment:
         self._note = note
         self._clock_s = clock_s
         self._groups_made = 0
+        self._publishers = 0
         self._subscribers = 0
         self._last_end = ""
         self._relaunches: Counter[int] = Counter()
@@ -75,8 +77,8 @@ class Deployment:
 
     @property
     def publishers(self) -> range:
-        """The publishers' ids."""
-        return range(self._scenario.publishers)
+        """The ids of the publishers of the current size: those that take part in the step."""
+        return range(self._publishers)
 
     @property
     def subscribers(self) -> range:
@@ -113,8 +115,12 @@ class Deployment:
 
     # --- growing, shrinking, replacing -------------------------------------------------------------------------------
 
-    def scale(self, subscribers: int) -> bool:
-        """Brings the cluster to this many subscribers, all clients present; launches only what is missing.
+    def scale(self, subscribers: int, publishers: int | None = None) -> bool:
+        """Brings the cluster to this many clients, all present; launches only what is missing.
+
+        Args:
+            subscribers: how many.
+            publishers: how many; None: all of the scenario's.
 
         Returns whether anything was launched.
 
@@ -124,9 +130,11 @@ class Deployment:
             ReadinessError: some had not dialled in before the deadline; the text names them.
         """
         self.watch()
-        if subscribers < self._subscribers:
-            self._dismiss(range(self._scenario.publishers + subscribers, self.subscribers.stop))
-        self._subscribers = subscribers
+        publishers = self._scenario.publishers if publishers is None else publishers
+        before_these = (*self.publishers, *self.subscribers)
+        self._publishers, self._subscribers = publishers, subscribers
+        if superfluous := set(before_these) - {*self.publishers, *self.subscribers}:
+            self._dismiss(sorted(superfluous))
         before = self._groups_made
         began = self._clock_s()
         deadline = began + self._scenario.ready_timeout_s
@@ -226,13 +234,13 @@ class Deployment:
     def _refuse_hopeless(self, clients: Iterable[int]) -> None:
         for client in clients:
             if self._relaunches[client] > _RELAUNCHES:
-                role = "publisher" if client in self.publishers else "subscriber"
+                role = "publisher" if client < self.subscribers.start else "subscriber"
                 raise ClusterError(
                     f"{role} {client} was lost {self._relaunches[client]} times, last: {self._last_end}",
                     "see the events of the run and the stderr in its sandbox",
                 )
 
-    def _dismiss(self, ids: range) -> None:
+    def _dismiss(self, ids: Sequence[int]) -> None:
         """Tells these clients to exit; a group that loses only some of its clients goes on with the rest."""
         self._controller.quit(ids)
         self._let_go(ids)

@@ -56,13 +56,18 @@ def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine
     agents = its_engine.agents()
     if servers := required(scenario, is_local=its_engine.is_local):
         split(servers.count, agents, servers, 1, role="server")
-    split(scenario.publishers, agents, scenario.publisher, cluster.max_group, role="publisher")
-    split(min(scenario.sweep.clients), agents, scenario.subscriber, cluster.max_group, role="subscriber")
+    publishers, subscribers = (min(counts) for counts in zip(*scenario.sizes, strict=True))
+    split(publishers, agents, scenario.publisher, cluster.max_group, role="publisher")
+    if subscribers:
+        split(subscribers, agents, scenario.subscriber, cluster.max_group, role="subscriber")
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a command asks for: where the run goes, and how it was asked; ``resume`` continues the run that is there."""
+    """What a command asks for: where the run goes, and how it was asked.
+
+    ``resume`` continues the run that is there; ``label`` stands before its steps in the line that moves.
+    """
 
     engine: Chosen
     out: Path
@@ -70,6 +75,7 @@ class Order:
     overrides: Mapping[str, object]
     resume: bool = False
     quiet: bool = False
+    label: str = ""
 
 
 def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int, RunStore]:
@@ -91,8 +97,8 @@ def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int,
 
 def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Redactor) -> tuple[int, RunStore]:
     if not order.resume:
-        _check_folder(order.out)
-    observer = Observer(quiet=order.quiet, redact=redactor.text)
+        check_folder(order.out)
+    observer = Observer(quiet=order.quiet, redact=redactor.text, label=order.label)
     raise_soft_limits()
     system = system_for(scenario, is_local=order.engine.spec.is_local)
     system.check()
@@ -113,7 +119,7 @@ def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Re
             return EXIT_INTERRUPTED, store
 
 
-def _check_folder(out: Path) -> None:
+def check_folder(out: Path) -> None:
     """Refuses a run directory that cannot be made, before anything starts.
 
     Raises:

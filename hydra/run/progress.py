@@ -15,6 +15,7 @@ from hydra.events.steps import StepMeasured
 from hydra.events.warnings import HydraWarning, StepNotMeasured
 from hydra.events.words import describe, duration
 from hydra.model import StepPlan, StepResult
+from hydra.run.moment import Moment
 
 
 class _Tolerant:
@@ -47,14 +48,21 @@ class Observer:
         stream: where to write; None is standard error.
         quiet: show warnings only.
         redact: hides secrets in a text.
+        label: what the run is a part of, before its steps.
     """
 
     def __init__(
-        self, stream: TextIO | None = None, *, quiet: bool = False, redact: Callable[[str], str] = str
+        self,
+        stream: TextIO | None = None,
+        *,
+        quiet: bool = False,
+        redact: Callable[[str], str] = str,
+        label: str = "",
     ) -> None:
         self._console = Console(file=cast("TextIO", _Tolerant(stream or sys.stderr)), highlight=False, soft_wrap=True)
         self._quiet = quiet
         self._redact = redact
+        self._label = label
         self._progress: Progress | None = None
         self._task = TaskID(0)
         self._steps = 0
@@ -83,14 +91,13 @@ class Observer:
         self._steps += 1
         if self._progress is not None:
             self._progress.start()
-            text = f"step {self._steps}: {describe(plan)} · about {duration(left_s)} left"
-            self._task = self._progress.add_task(text, total=plan.duration_s, rate="preparing")
+            text = f"{self._label}step {self._steps}: {describe(plan)} · about {duration(left_s)} left"
+            self._task = self._progress.add_task(text, total=1.0, rate="preparing")
 
-    def tick(self, elapsed_s: float, rate_pps: float) -> None:
-        """The step's window is open; ``rate_pps`` is what a subscriber receives."""
-        if self._progress is not None and elapsed_s > 0:
-            rate = f"{rate_pps:,.0f}/s per subscriber" if rate_pps else "running"
-            self._progress.update(self._task, completed=elapsed_s, rate=rate)
+    def tick(self, moment: Moment) -> None:
+        """The step's window is open, or what was stored is being read."""
+        if self._progress is not None and moment.elapsed_s > 0:
+            self._progress.update(self._task, completed=moment.share, rate=_doing(moment))
 
     def step_ended(self, result: StepResult) -> None:
         """A step is stored."""
@@ -106,3 +113,14 @@ class Observer:
         """Leaves the terminal as it was."""
         if self._progress is not None:
             self._progress.stop()
+
+
+def _doing(moment: Moment) -> str:
+    """What a step does, at which rates and for how long still."""
+    rates = []
+    if moment.sent_pps:
+        rates.append(f"{moment.sent_pps:,.0f}/s sent")
+    if moment.received_pps:
+        rates.append(f"{moment.received_pps:,.0f}/s per subscriber")
+    left = f"{duration(moment.left_s)} left" if moment.left_s is not None else ""
+    return ", ".join(filter(None, ["reading" if moment.reading else "", *rates, left])) or "running"

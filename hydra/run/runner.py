@@ -41,6 +41,7 @@ from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
 from hydra.results.tables import write
 from hydra.run.deployment import Deployment
 from hydra.run.interrupts import leave_at_once_on_the_next
+from hydra.run.moment import Moment
 from hydra.run.progress import Observer
 from hydra.run.servers import DeployedServers, required
 from hydra.run.step import RawStep, Stepper
@@ -197,13 +198,13 @@ class _Steps:
         """Measures a step and stores it, or stores why it could not be measured.
 
         Raises:
-            PlacementError: not even the first step fits on the cluster.
+            PlacementError: not even the first step fits on the cluster. (Points that are listed may fit all the same.)
             HydraError: no further step can be measured either.
         """
         try:
             observation = self._measure(plan)
         except (PlacementError, DoesNotFitError) as e:
-            if not self._begun and isinstance(e, PlacementError):
+            if not self._begun and isinstance(e, PlacementError) and not plan.point:
                 raise
             result = StepResult(self._stepper.epoch, plan, "skipped", reason=self._store.redact(str(e)))
             self._store.add_step(result)
@@ -232,24 +233,18 @@ class _Steps:
 
     def _measure(self, plan: StepPlan) -> Observation:
         self._stepper.epoch += 1
-        running = len(self._deployment.subscribers)
-        if self._deployment.is_local and plan.clients > running:
-            free = machine.read(self._store.directory)
-            stored_bytes = self._system.stored_bytes()
-            checked = check_row(self._scenario, self._cluster, free, plan.clients, running, stored_bytes)
-            if not checked.fits:
-                raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
+        self._require_room(plan)
         if failure := self._system.failure():
             self._journal.note(Revived(failure))
             self._system.revive()
-        changed = self._deployment.scale(plan.clients)
+        changed = self._deployment.scale(plan.clients, plan.publishers)
         self._store_clients()
         for _ in range(_WARM_UPS):
             if not changed or not self._scenario.warmup_s:
                 break
             self._warm_up(plan)
             # Clients that were lost meanwhile are launched again before the step begins.
-            changed = self._deployment.scale(plan.clients)
+            changed = self._deployment.scale(plan.clients, plan.publishers)
         raw, samples = self._window(plan)
         self._deployment.evict(raw.silent)
         search = self._scenario.sweep.search
@@ -273,7 +268,24 @@ class _Steps:
             steady=search is not None,
             hosts={platform.node(): samples},
             last_words=raw.last_words,
+            reading_ns=raw.reading_ns,
+            log_growth=raw.log_growth,
+            log_acknowledges=self._spec.log_acknowledges(plan.settings),
+            servers=raw.servers,
         )
+
+    def _require_room(self, plan: StepPlan) -> None:
+        """Refuses a step for which this machine, where everything runs on it, has not enough left."""
+        deployment = self._deployment
+        there = deployment.agents().keys()
+        running = (len(there & set(deployment.publishers)), len(there & set(deployment.subscribers)))
+        size = (plan.publishers or self._scenario.publishers, plan.clients)
+        if not deployment.is_local or (size[0] <= running[0] and size[1] <= running[1]):
+            return
+        free = machine.read(self._store.directory)
+        checked = check_row(self._scenario, self._cluster, free, size, running, self._system.stored_bytes())
+        if not checked.fits:
+            raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
 
     def _store_clients(self) -> None:
         """Stores the implementations and library versions that the clients reported: those of an agent may differ."""
@@ -297,10 +309,10 @@ class _Steps:
     def _warm_up(self, plan: StepPlan) -> None:
         """Data that is no part of any figure, through every path of the new deployment."""
         rate = min(plan.settings.rate, _WARMUP_RATE) if plan.settings.rate != "max" else _WARMUP_RATE
-        settings = replace(plan.settings, rate=rate)
+        settings = replace(self._spec.undisturbed(plan.settings), rate=rate)
         warm_up = replace(plan, settings=settings, duration_s=self._scenario.warmup_s, cohort=Cohort())
         try:
-            raw = self._stepper.measure(warm_up, lambda *_: None)
+            raw = self._stepper.measure(warm_up, lambda _: None)
         except StepError as e:
             raise StepError(f"in the warm-up: {e}") from e
         self._deployment.evict(raw.silent)
@@ -313,9 +325,10 @@ class _Steps:
         samples: list[HostSample] = []
         offset_ns = wall_offset_ns()
 
-        def tick(elapsed_s: float, rate_pps: float) -> None:
-            samples.append(sampler.sample(time.monotonic_ns() + offset_ns))
-            self._observer.tick(elapsed_s, rate_pps)
+        def tick(moment: Moment) -> None:
+            if not moment.reading:
+                samples.append(sampler.sample(time.monotonic_ns() + offset_ns))
+            self._observer.tick(moment)
 
         return self._stepper.measure(plan, tick), samples
 

@@ -1,4 +1,4 @@
-"""The servers' log as a count of messages, for publishers that get no acknowledgements."""
+"""The servers' log as a count of messages."""
 
 from __future__ import annotations
 
@@ -12,14 +12,23 @@ _SETTLE_S: Final = 0.2
 _SETTLE_AT_MOST_S: Final = 5.0
 
 
-def settled(system: System, settings: Settings, wait: Waiting) -> int | None:
-    """The messages in the log once it has stopped growing: without acknowledgements, a flush waits for no log.
+def settled(system: System, settings: Settings, wait: Waiting, expected: int | None = None) -> int | None:
+    """The messages in the log once it has stopped growing, None where there is no log.
 
-    None where something better counts them; errors as for :meth:`hydra.system.System.log_end`.
+    Without acknowledgements a flush waits for no log, and followers know a moment later than a leader what it has.
+
+    Args:
+        system: whose log.
+        settings: the step's.
+        wait: how to wait.
+        expected: with so many in it, nothing more can come; None: nobody knows.
+
+    Raises:
+        StepError, ServerError: as for :meth:`hydra.system.System.log_end`.
     """
     end = system.log_end(settings)
     deadline = time.monotonic() + _SETTLE_AT_MOST_S
-    while end is not None and time.monotonic() < deadline:
+    while end is not None and end != expected and time.monotonic() < deadline:
         wait(lambda: False, _SETTLE_S)
         before, end = end, system.log_end(settings)
         if before == end:

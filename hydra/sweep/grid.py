@@ -1,4 +1,4 @@
-"""A grid: every client count with every combination of the settings that vary."""
+"""A grid: every client count with every combination of the settings that vary; or the points that a sweep lists."""
 
 from __future__ import annotations
 
@@ -6,32 +6,28 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
 
-from hydra.columns.names import CLIENTS, REASON, STATUS
-from hydra.model import Figure, Scenario, StepPlan, StepResult, with_values
+from hydra.columns.names import CLIENTS, POINT, PUBLISHERS, REASON, STATUS
+from hydra.model import Scenario, StepPlan, StepResult, value_of, with_values
 from hydra.sweep.asked import GRID_TRIES
 from hydra.sweep.sweep import QUICK_DRAIN_S, Row, step_bound_s
 
 
 class Grid:
-    """Client counts ascending in the outer loop, then the product of ``vary`` in the order of the file.
+    """Client counts ascending in the outer loop, then the product of ``vary``, or the points: in the order of the file.
 
     A skipped step skips the rest of its client count, because what did not fit is the number of clients; each of
-    its points keeps a row with the reason. A failed step is tried once more, and the row is that of the last try.
+    its points keeps a row with the reason. Points that are listed skip nobody but themselves. A failed step is tried
+    once more, and the row is that of the last try.
 
     Results are told from each other by their plan, not by their order: a resumed run comes back to earlier rows.
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        sweep = scenario.sweep
-        self._step_bound_s = step_bound_s(scenario)
-        self._duration_s = sweep.duration_s
-        self._warmup_s = scenario.warmup_s * len(sweep.clients)
-        self._points: list[tuple[StepPlan, dict[str, Figure]]] = []
-        for clients in sorted(sweep.clients):
-            for values in product(*sweep.vary.values()):
-                varied = dict(zip(sweep.vary, values, strict=True))
-                settings = with_values(scenario.settings, varied)
-                self._points.append((StepPlan(clients, settings, sweep.duration_s), varied))
+        plans = _listed(scenario) if scenario.sweep.points else _combined(scenario)
+        self._points = [(plan, _known(plan, scenario.sweep.varied)) for plan in plans]
+        self._bound_s = sum(GRID_TRIES * step_bound_s(scenario, plan.duration_s) for plan in plans)
+        self._expected_s = sum(plan.duration_s + QUICK_DRAIN_S for plan in plans)
+        self._warmup_s = scenario.warmup_s * len(scenario.sizes)
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:
         """See :class:`hydra.sweep.sweep.Sweep`."""
@@ -47,18 +43,17 @@ class Grid:
 
     def bound_s(self) -> float:
         """See :class:`hydra.sweep.sweep.Sweep`."""
-        return GRID_TRIES * len(self._points) * self._step_bound_s + self._warmup_s
+        return self._bound_s + self._warmup_s
 
     def expected_s(self) -> float:
         """See :class:`hydra.sweep.sweep.Sweep`."""
-        return len(self._points) * (self._duration_s + QUICK_DRAIN_S) + self._warmup_s
+        return self._expected_s + self._warmup_s
 
     def _replay(self, results: Sequence[StepResult]) -> tuple[list[Row], StepPlan | None]:
         rows: list[Row] = []
         coming: StepPlan | None = None
         skipped: dict[int, str] = {}
-        for (plan, varied), tries in zip(self._points, self._tries(results), strict=True):
-            known: Row = {CLIENTS: plan.clients, **varied}
+        for (plan, known), tries in zip(self._points, self._tries(results), strict=True):
             if not tries and plan.clients in skipped:
                 rows.append({**known, STATUS: "skipped", REASON: skipped[plan.clients]})
                 continue
@@ -67,7 +62,7 @@ class Grid:
             if not tries:
                 continue
             last = tries[-1]
-            if last.status == "skipped":
+            if last.status == "skipped" and not plan.point:
                 skipped[plan.clients] = last.reason
             reason = last.reason
             if last.status == "ok" and len(tries) > 1:
@@ -96,6 +91,38 @@ class Grid:
                 raise ValueError("there are more results than this sweep has steps")
             open_point.append(result)
         return tries
+
+
+def _combined(scenario: Scenario) -> list[StepPlan]:
+    """Every client count with every combination of what varies."""
+    sweep = scenario.sweep
+    combinations = [dict(zip(sweep.vary, values, strict=True)) for values in product(*sweep.vary.values())]
+    return [
+        StepPlan(clients, with_values(scenario.settings, varied), sweep.duration_s)
+        for clients in sweep.counts
+        for varied in combinations
+    ]
+
+
+def _listed(scenario: Scenario) -> list[StepPlan]:
+    return [
+        StepPlan(
+            point.clients,
+            with_values(scenario.settings, point.settings),
+            scenario.sweep.length_s(point.name),
+            publishers=scenario.publishers if point.publishers is None else point.publishers,
+            point=point.name,
+        )
+        for point in scenario.sweep.points
+    ]
+
+
+def _known(plan: StepPlan, varied: Sequence[str]) -> Row:
+    """What is known of a row before it is measured."""
+    settings = {name: value_of(plan.settings, name) for name in varied}
+    if not plan.point:
+        return {CLIENTS: plan.clients, **settings}
+    return {POINT: plan.point, CLIENTS: plan.clients, PUBLISHERS: plan.publishers, **settings}
 
 
 def _open(tries: Sequence[StepResult]) -> bool:

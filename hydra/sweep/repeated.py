@@ -5,7 +5,7 @@ of latencies are asked of the merged histograms of all repeats, others are the m
 repeats a figure is of stands beside it wherever these are not all.
 
 All repetitions of a client count come one after the other, so no client is launched twice for it; the settings that a
-grid varies take turns within a client count.
+grid varies take turns within a client count. Of points that are listed, one is repeated before the next begins.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from hydra.columns.column import COUNT, HIGH, INTERVAL, LOW, REPEATS
 from hydra.columns.names import REASON, STATUS
 from hydra.columns.step import DUE, SENT, step_columns
 from hydra.measure import latency
-from hydra.model import Figure, Histogram, Scenario, StepPlan, StepResult, value_of
-from hydra.sweep.sweep import Row, Sweep, by_clients
+from hydra.model import Figure, Histogram, Point, Scenario, StepPlan, StepResult, SweepSpec, value_of
+from hydra.sweep.sweep import Row, Sweep, apart
 
 _WORST_FIRST: Final = ("partial", "failed", "skipped", "ok")
 _OF_STEPS: Final = {column.name: column for column in step_columns()}
@@ -38,15 +38,12 @@ class Repeated:
     """A sweep whose rows are each measured ``sweep.repeat`` times; see :class:`hydra.sweep.sweep.Sweep`."""
 
     def __init__(self, scenario: Scenario, make: Callable[[Scenario], Sweep], columns: Mapping[str, Column]) -> None:
-        self._varied = tuple(scenario.sweep.vary)
+        self._varied = scenario.sweep.varied
         self._columns = columns
-        self._clients = sorted(scenario.sweep.clients)
         self._one_step_a_row = scenario.sweep.search is None
-        parts = [
-            dataclasses.replace(scenario, sweep=dataclasses.replace(scenario.sweep, clients=(clients,), repeat=1))
-            for clients in self._clients
-        ]
-        self._rounds = [[_Round(make(part)) for _ in range(scenario.sweep.repeat)] for part in parts]
+        parts = _parts(scenario)
+        self._parts = list(parts)
+        self._rounds = [[_Round(make(part)) for _ in range(scenario.sweep.repeat)] for part in parts.values()]
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:
         """See :class:`hydra.sweep.sweep.Sweep`."""
@@ -73,9 +70,10 @@ class Repeated:
         return sum(each.sweep.expected_s() for rounds in self._rounds for each in rounds)
 
     def _deal(self, results: Sequence[StepResult]) -> list[list[_Round]]:
-        """The rounds of each client count that these results have come to; the first that is open is to go on."""
+        """The rounds of each part that these results have come to; the first that is open is to go on."""
         dealt: list[list[_Round]] = []
-        for rounds, its_results in zip(self._rounds, by_clients(results, self._clients).values(), strict=True):
+        of_parts = apart(results, self._parts, _part_of)
+        for rounds, its_results in zip(self._rounds, of_parts.values(), strict=True):
             if not its_results and any(each.coming for reached in dealt for each in reached):
                 continue
             at = 0
@@ -112,8 +110,28 @@ class Repeated:
         return [(row, of_steps.get(tuple(row[name] for name in self._varied), {})) for row in rows]
 
 
+def _parts(scenario: Scenario) -> dict[tuple[str, int], Scenario]:
+    """The parts of a sweep that are each repeated as a whole: client counts or points; by point and client count."""
+    sweep = scenario.sweep
+    parts: dict[tuple[str, int], SweepSpec] = {
+        (point.name, point.clients): dataclasses.replace(sweep, points=(_explicit(scenario, point),), repeat=1)
+        for point in sweep.points
+    } or {("", clients): dataclasses.replace(sweep, clients=(clients,), repeat=1) for clients in sweep.counts}
+    return {part: dataclasses.replace(scenario, sweep=of_part) for part, of_part in parts.items()}
+
+
+def _explicit(scenario: Scenario, point: Point) -> Point:
+    """The point with all that varies in its sweep, so that alone it has a row of the same columns."""
+    usual = {name: value_of(scenario.settings, name) for name in scenario.sweep.varied}
+    return dataclasses.replace(point, settings={**usual, **point.settings})
+
+
+def _part_of(plan: StepPlan) -> tuple[str, int]:
+    return plan.point, plan.clients
+
+
 class _Round:
-    """One repetition of a client count: a sweep of its own, which goes on from the results it has taken already.
+    """One repetition of a part: a sweep of its own, which goes on from the results it has taken already.
 
     Attributes:
         taken: its results.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final, Protocol, TypeVar
 
 from hydra.model import Figure, Scenario, StepPlan, StepResult
 
+Key = TypeVar("Key", bound=Hashable)
 Row = dict[str, Figure]
 """One row of the table: a figure per column name, in the table's order."""
 
@@ -39,28 +40,35 @@ class Sweep(Protocol):
         """About how many seconds the steps take when nothing is backlogged."""
 
 
-def step_bound_s(scenario: Scenario) -> float:
-    """The most seconds that one step may take: its window and its drain."""
-    duration_s = scenario.sweep.duration_s
+def step_bound_s(scenario: Scenario, duration_s: float | None = None) -> float:
+    """The most seconds that a step of this length (None: the sweep's) may take: its window and its drain."""
+    duration_s = scenario.sweep.duration_s if duration_s is None else duration_s
     drain_s = scenario.drain_max_s if scenario.drain_max_s is not None else duration_s + DRAIN_SLACK_S
     return duration_s + drain_s
 
 
-def by_clients(results: Sequence[StepResult], counts: Sequence[int]) -> dict[int, list[StepResult]]:
-    """The results of each client count in their order: a resumed run may measure an earlier count again.
+def apart(
+    results: Sequence[StepResult], parts: Sequence[Key], part_of: Callable[[StepPlan], Key]
+) -> dict[Key, list[StepResult]]:
+    """The results of each part of a sweep in their order: a resumed run may measure an earlier part again.
 
     Raises:
-        ValueError: there are results of other counts.
+        ValueError: there are results of other parts.
     """
-    found: dict[int, list[StepResult]] = {clients: [] for clients in counts}
+    found: dict[Key, list[StepResult]] = {part: [] for part in parts}
     for result in results:
-        if result.plan.clients not in found:
+        if (part := part_of(result.plan)) not in found:
             raise ValueError(
-                f"step {result.epoch} measured {result.plan.clients} clients, which this sweep does not ask for: "
+                f"step {result.epoch} measured {result.plan}, which this sweep does not ask for: "
                 "the results belong to another scenario"
             )
-        found[result.plan.clients].append(result)
+        found[part].append(result)
     return found
+
+
+def by_clients(results: Sequence[StepResult], counts: Sequence[int]) -> dict[int, list[StepResult]]:
+    """The results of each client count; errors as for :func:`apart`."""
+    return apart(results, counts, lambda plan: plan.clients)
 
 
 def check_plan(asked: StepPlan, result: StepResult) -> None:

@@ -69,6 +69,17 @@ class Servers(Protocol):
     def failure(self) -> str:
         """Why they are not all there any more, or ""; returns at once."""
 
+    def endpoints(self) -> Sequence[str]:
+        """Where each of them listens, as it told it, in the order in which they were joined."""
+
+    def kill(self, address: str, when: str) -> None:
+        """Kills the one whose address for clients this is, with SIGKILL: that is no failure, and no wait.
+
+        Args:
+            address: ``host:port``.
+            when: for people.
+        """
+
     def stop(self) -> None:
         """Ends them with all their data; may be called twice."""
 
@@ -148,13 +159,39 @@ class System(Protocol):
         """
 
     def log_end(self, settings: Settings) -> int | None:
-        """The messages in the servers' log, where nothing but its growth tells what they took.
+        """The messages that the servers' log ever took; None with settings with which nobody keeps one.
 
-        None with all other settings: publishers get acknowledgements, or nobody keeps a log. Errors as above.
+        Errors as above. Whether nothing but its growth acknowledges messages is told by
+        ``SystemSpec.log_acknowledges``.
+        """
+
+    def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None:
+        """Called a few times a second in a step's window; returns at once.
+
+        Args:
+            settings: the step's.
+            elapsed_s: seconds since the window began.
+            duration_s: how long it is at most.
+        """
+
+    def after_step(self) -> None:
+        """A step is over, however it ended: what was broken on purpose in its window counts as a failure now."""
+
+    def server_counters(self) -> Mapping[str, Mapping[str, float]]:
+        """Figures of this moment by server and name, {} where nobody tells.
+
+        A name that ends in ``_total`` is of a counter, which only grows; all others are gauges. Asked on a thread of
+        its own when a window begins and when it ends; may take about a second.
+
+        Raises:
+            HydraError: they cannot be asked.
         """
 
     def failure(self) -> str:
-        """Why this system can carry no more steps just now, or ""; returns at once."""
+        """Why this system can carry no more steps just now, or ""; returns at once.
+
+        Nothing is said of a server that :meth:`during` ended on purpose, until :meth:`after_step`.
+        """
 
     def revive(self) -> None:
         """Recovers from a failure, by a new server for instance, or waits for the recovery.

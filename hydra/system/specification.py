@@ -99,6 +99,8 @@ class SystemSpec:
         tables: further tables of its scenarios, by their name: frozen dataclasses whose fields have defaults.
         native: its further keys under [native], a frozen dataclass; None: it has none.
         implementations: footprint by name; the default first.
+        tools: those of the implementations that drive a program of the system's own, once in every step. Its messages
+            have no header: they are counted by the log, and whose they are and how long they took is not known.
         servers: footprint of a server that Hydra brings along; None: the system has none.
         server_spec: how many servers, where and with what, unless a scenario says so; None as above.
         aliases: other names of keys in scenarios and ``--set``: the dotted key by the dotted alias, both of one table.
@@ -119,9 +121,13 @@ class SystemSpec:
         secrets: values of a scenario that must not be seen.
         users: names that may stand before a secret in HTTP's basic authentication.
         is_secret: whether what stands under this (dotted) key must not be seen.
+        has_log: whether servers keep what is sent, so that a step may have no subscribers.
         stored: whether a step's subscribers begin to read when everything has been sent, from the log.
         presets: for design goals, by name: ``--preset`` of every command of the system, ``preset`` in a scenario.
         experiments: published ones that it repeats.
+        logs: whether servers keep a log of the messages that they took: a step needs no subscribers then.
+        log_acknowledges: whether nothing but the growth of that log tells what the servers took of a step.
+        undisturbed: a step's settings without what it breaks on purpose: those of its warm-up.
         servers_of: how many servers of ours a scenario needs.
         copies_of: on how many servers each message is kept.
     """
@@ -135,6 +141,7 @@ class SystemSpec:
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     tables: Mapping[str, type] = field(default_factory=dict)
     native: type | None = None
+    tools: Sequence[str] = ()
     servers: ServerFootprint | None = None
     server_spec: ServerSpec | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -152,9 +159,13 @@ class SystemSpec:
     secrets: Callable[[Scenario], Iterable[str]] = lambda _: ()
     users: Callable[[Scenario], Iterable[str]] = lambda _: ()
     is_secret: Callable[[str], bool] = lambda _: False
+    has_log: bool = False
     stored: Callable[[Settings], bool] = lambda _: False
+    logs: bool = False
+    log_acknowledges: Callable[[Settings], bool] = lambda _: False
     presets: Mapping[str, Preset] = field(default_factory=dict)
     experiments: Sequence[Experiment] = ()
+    undisturbed: Callable[[Settings], Settings] = lambda settings: settings
     servers_of: Callable[[Scenario], int] = lambda _: 0
     copies_of: Callable[[Scenario], int] = lambda _: 1
 

@@ -172,8 +172,9 @@ class Configure(_FromController, frozen=True, tag="configure", kw_only=True):
     """Settings of the next epoch; closes the ledger of the last. Answered by ``ack``, and by ``ready`` if ``probe``.
 
     ``publishers`` lists those to listen to (empty for a publisher). ``progress_s`` 0 asks for no progress. ``group``
-    names the consumer group that a subscriber is a member of, "" for none. ``system`` holds the settings of the system
-    under test and where its data goes.
+    names the consumer group that a subscriber is a member of, "" for none. ``payload_share`` says how many of 10,000
+    characters of a JSON payload are random. ``system`` holds the settings of the system under test and where its data
+    goes.
     """
 
     epoch: Epoch
@@ -182,6 +183,7 @@ class Configure(_FromController, frozen=True, tag="configure", kw_only=True):
     probe: bool
     progress_s: Seconds = 0.0
     group: ShortText = ""
+    payload_share: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 0
     system: SystemObject = None
 
     def __post_init__(self) -> None:

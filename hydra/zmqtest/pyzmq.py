@@ -89,6 +89,10 @@ class ZmqPublisher:
             except zmq.Again:
                 pass
 
+    def framed_bytes(self, message_size: int) -> int:
+        """A frame of ZMTP 3: a byte of flags, and the length in one byte, or in eight where it is above 255."""
+        return message_size + (2 if message_size <= 255 else 9)
+
     def flush(self, timeout_s: float) -> bool:  # noqa: ARG002  # nothing is ever outstanding
         """There is nothing to wait for."""
         return True

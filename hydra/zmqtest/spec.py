@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from hydra.columns.column import wire_bytes
 from hydra.model import Scenario
 from hydra.system import Reference, System, SystemSpec
 from hydra.zmqtest.commands import zmqfixed, zmqrate
@@ -44,6 +45,7 @@ SPEC: Final = SystemSpec(
     aliases={"settings.msg_batch": "settings.burst"},
     table_words={"zmqrate": "rates"},
     commands=(zmqrate, zmqfixed),
+    columns=(wire_bytes("the 2 or 9 bytes of its ZMTP frame, once for all subscribers. Empty with `secure`"),),
     differs=("sndhwm", "rcvhwm", "nodrop"),
     reference=_reference,
     make=_make,

@@ -65,6 +65,16 @@ class ZmqSystem:
     def log_end(self, settings: Settings) -> None:
         """There is no log."""
 
+    def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None:
+        """Nothing happens on purpose."""
+
+    def after_step(self) -> None:
+        """Nothing was broken on purpose."""
+
+    def server_counters(self) -> dict[str, dict[str, float]]:
+        """Nobody tells."""
+        return {}
+
     def failure(self) -> str:
         """There is nothing that could fail but clients."""
         return ""

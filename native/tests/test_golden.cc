@@ -263,7 +263,10 @@ TEST_CASE("configure") {
     CHECK(publisher.epoch == 1);
     CHECK(publisher.settings.rate == 10'000.0);
     CHECK(publisher.settings.burst == 200);
-    CHECK(publisher.settings.payload == Payload::random);
+    CHECK(publisher.settings.payload == Payload::json);
+    CHECK(publisher.settings.message_size_min == 2000);
+    CHECK(publisher.settings.payload_seed == INT64_MAX);
+    CHECK(publisher.payload_share == 2704);
     CHECK(publisher.probe);
     CHECK(publisher.progress_s == 1.5);
     CHECK(publisher.publishers.empty());
@@ -282,6 +285,7 @@ TEST_CASE("configure") {
 
     const auto kafka = read<Configure>("configure-kafka");
     CHECK(kafka.group == "readers");
+    CHECK(kafka.settings.payload_file == "/data/é.txt");
     REQUIRE(kafka.system);
     CHECK(kafka.system.json()["topic"] == "hydra-run-data");
     CHECK(kafka.system.json()["properties"]["sasl.password"] == "é\"\\ \t");

@@ -15,7 +15,8 @@ namespace {
 void pacer(const json& it) {
     const bool paced = it["rate"] != "max";
     Pacer pacer(paced ? std::optional(it["rate"].get<double>()) : std::nullopt, it["start_ns"], it["stop_ns"],
-                it["burst"]);
+                it["burst"], Pacing::smooth,
+                it.contains("messages") ? std::optional(it["messages"].get<std::uint64_t>()) : std::nullopt);
     for (const json& step : it["steps"]) {
         CAPTURE(step.dump());
         if (step.contains("advance")) {

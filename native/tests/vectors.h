@@ -1,4 +1,4 @@
-// The vectors that every implementation shares: tests/golden/{pacer,ledger,lag,acks}.
+// The vectors that every implementation shares: tests/golden/{pacer,ledger,lag,acks,payload}.
 #pragma once
 
 #include <doctest/doctest.h>

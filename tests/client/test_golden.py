@@ -1,4 +1,4 @@
-"""The vectors that every implementation shares: tests/golden/{pacer,ledger,lag,acks}."""
+"""The vectors that every implementation shares: tests/golden/{pacer,ledger,lag,acks,payload}."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from hydra.client.acks import AckLedger
 from hydra.client.lag import LagBins
 from hydra.client.ledger import Ledger
 from hydra.client.pacing import Pacer
+from hydra.client.payload import PayloadBlock
+from hydra.model import SharedSettings
 from hydra.wire.header import DTYPE
 from hydra.wire.messages import Sent
 from tests.golden_vectors import GOLDEN, KINDS, text
@@ -38,7 +40,7 @@ def test_the_files_are_what_the_script_makes(kind: str) -> None:
 @pytest.mark.parametrize("file", cases("pacer"))
 def test_pacer(file: Path) -> None:
     case = read(file)
-    pacer = Pacer(case["rate"], case["start_ns"], case["stop_ns"], case["burst"])
+    pacer = Pacer(case["rate"], case["start_ns"], case["stop_ns"], case["burst"], case.get("messages"))
     for step in case["steps"]:
         if "advance" in step:
             pacer.advance(step["advance"])
@@ -93,3 +95,14 @@ def test_acks(file: Path) -> None:
     for name in ("acknowledged", "failed", "pending", "repeated"):
         assert getattr(ledger, name) == case[name], name
     assert [list(r) for r in ledger.unacknowledged()] == case["unacknowledged"]
+
+
+@pytest.mark.parametrize("file", cases("payload"))
+def test_payload(file: Path, tmp_path: Path) -> None:
+    case = read(file)
+    lines = tmp_path / "lines.txt"
+    lines.write_text(case["lines"])
+    named = {name: case[name] for name in ("payload", "message_size", "message_size_min", "payload_seed")}
+    block = PayloadBlock(SharedSettings(**named, payload_file=str(lines)), case["share"])
+    assert [payload.hex() for payload in block.of(0, len(case["messages"]))] == case["messages"]
+    assert [block.total_bytes(n) for n in range(len(case["bytes"]))] == case["bytes"]

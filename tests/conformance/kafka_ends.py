@@ -19,7 +19,7 @@ from hydra.wire.messages import PROBE_EPOCH
 
 IMPOSSIBLE = {
     "security.protocol": "carrier-pigeon",
-    "delivery.timeout.ms": "1",
+    "socket.timeout.ms": "5",
     "connections.max.idle.ms": "5",
 }
 """Properties with values that every library refuses at once: kafka-python takes the first one for plain text."""

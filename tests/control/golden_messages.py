@@ -212,10 +212,18 @@ FROM_CONTROLLER: Final[dict[str, FromController]] = {
     "welcome": Welcome(ids=[17], run="20260101-zmqrate", silence_s=30.0),
     "configure-publisher": Configure(
         epoch=1,
-        settings=SharedSettings(rate=10000.0, burst=200, payload="random"),
+        settings=SharedSettings(
+            rate=10000.0,
+            burst=200,
+            message_size=2500,
+            message_size_min=2000,
+            payload="json",
+            payload_seed=9223372036854775807,
+        ),
         publishers=[],
         probe=True,
         progress_s=1.5,
+        payload_share=2704,
     ),
     "configure-subscribers": Configure(
         ids=[4294967294],
@@ -230,7 +238,7 @@ FROM_CONTROLLER: Final[dict[str, FromController]] = {
     ),
     "configure-kafka": Configure(
         epoch=3,
-        settings=SharedSettings(rate=30000.0, burst=100, message_size=100),
+        settings=SharedSettings(rate=30000.0, burst=100, message_size=100, payload="lines", payload_file="/data/é.txt"),
         publishers=[PublisherEndpoint(0)],
         probe=True,
         group="readers",

@@ -224,7 +224,7 @@ def test_a_row_is_checked_with_what_the_brokers_keep_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     its_scenario = scenario(**SMALL)
-    lacking = RowCheck(3, needs(its_scenario, 3, 2, 8), [Shortage("disk", "0 GB", "1 GB", "make room")])
+    lacking = RowCheck(1, 3, needs(its_scenario, 3, 2, 8), [Shortage("disk", "0 GB", "1 GB", "make room")])
     stored: list[int] = []
 
     def check(*arguments: Any) -> RowCheck:

@@ -121,7 +121,7 @@ def test_the_users_own_cluster_keeps_its_topics(tmp_path: Path, monkeypatch: pyt
         hydra(
             "kafka-batch", "--clients", "2", "--msg-batch", "100", "--rate", 200, "--duration", 0.5,
             "--bootstrap", bootstrap, "--client", "confluent-kafka", "--out", tmp_path / "run",
-            "--kafka-prop", "fetch.min.bytes=1",
+            "--kafka-prop", "queued.min.messages=1000",
         )  # fmt: skip
         assert {t for t in admin.list_topics(timeout=10).topics if not t.startswith("__")} == {"theirs"}
     finally:

@@ -41,19 +41,25 @@ BATCH = Scenario(
     "kafka",
     "kafka-python",
     "batch",
-    SweepSpec((30, 60, 120), 10.0, {"msg_batch": (100, 1000)}),
+    SweepSpec(clients=(30, 60, 120), duration_s=10.0, vary={"msg_batch": (100, 1000)}),
     Settings(rate=30_000.0),
     description="Kafka: client count x batch size",
 )
 FIXED = Scenario(
-    "zmqfixed", "zmq", "pyzmq", "fixed", SweepSpec((30, 60, 120), 10.0), Settings(rate=10_000.0), description="ZMQ"
+    "zmqfixed",
+    "zmq",
+    "pyzmq",
+    "fixed",
+    SweepSpec(clients=(30, 60, 120), duration_s=10.0),
+    Settings(rate=10_000.0),
+    description="ZMQ",
 )
 SEARCH = Scenario(
     "zmqrate",
     "zmq",
     "pyzmq",
     "rates",
-    SweepSpec((30, 60), 10.0, search=SearchSpec(start_rate=8_000.0, steps=15)),
+    SweepSpec(clients=(30, 60), duration_s=10.0, search=SearchSpec(start_rate=8_000.0, steps=15)),
     description="ZMQ PUB/SUB: the highest rate by client count",
 )
 RATE = Scenario(
@@ -61,7 +67,7 @@ RATE = Scenario(
     "kafka",
     "confluent-kafka",
     "rate",
-    SweepSpec((10, 30), 10.0, search=SearchSpec(loss_target=0.0, steps=15, series=("loss",))),
+    SweepSpec(clients=(10, 30), duration_s=10.0, search=SearchSpec(loss_target=0.0, steps=15, series=("loss",))),
 )
 NATIVE = replace(
     SEARCH,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,8 @@ SECURE = {
 
 
 def test_items_are_parsed() -> None:
-    assert properties.parse(["fetch.max.wait.ms=7", " sasl.password = a=b "]) == {
-        "fetch.max.wait.ms": "7",
+    assert properties.parse(["send.buffer.bytes=7", " sasl.password = a=b "]) == {
+        "send.buffer.bytes": "7",
         "sasl.password": "a=b",
     }
 
@@ -60,6 +61,8 @@ def test_a_file_that_is_none_is_refused_without_a_value(tmp_path: Path, content:
         ("group.id=geheim", "settings.group"),
         ("fetch.message.max.bytes.x=geheim", "no Kafka property"),
         ("max.request.size.x=geheim", "no Kafka property"),
+        ("buffer.memory=geheim", "settings.buffer_memory"),
+        ("enable.idempotence=geheim", "settings.idempotence"),
     ],
 )
 def test_a_refusal_names_the_key_and_a_remedy_and_hides_the_value(item: str, text: str) -> None:
@@ -70,26 +73,26 @@ def test_a_refusal_names_the_key_and_a_remedy_and_hides_the_value(item: str, tex
 
 
 def test_each_role_gets_its_own() -> None:
-    given = {**SECURE, "fetch.min.bytes": "5", "retries": "3"}
-    assert properties.confluent_config(given, "publisher") == {**SECURE, "retries": "3"}
-    assert properties.confluent_config(given, "subscriber") == {**SECURE, "fetch.min.bytes": "5"}
+    given = {**SECURE, "queued.min.messages": "5", "request.timeout.ms": "3"}
+    assert properties.confluent_config(given, "publisher") == {**SECURE, "request.timeout.ms": "3"}
+    assert properties.confluent_config(given, "subscriber") == {**SECURE, "queued.min.messages": "5"}
     assert properties.confluent_config(given, None) == SECURE
 
 
 def test_kafka_python_gets_keyword_arguments() -> None:
-    given = {**SECURE, "fetch.wait.max.ms": "5", "message.max.bytes": "7", "check.crcs": "false"}
+    given = {**SECURE, "isolation.level": "read_committed", "message.max.bytes": "7", "socket.nagle.disable": "false"}
     secure = {
         "security_protocol": "SASL_SSL",
         "ssl_cafile": "ca.pem",
         "sasl_mechanism": "SCRAM-SHA-256",
         "sasl_plain_username": "me",
         "sasl_plain_password": "geheim",
+        "socket_options": [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)],
     }
     assert properties.kafka_python_config(given, "publisher") == {**secure, "max_request_size": 7}
     assert properties.kafka_python_config(given, "subscriber") == {
         **secure,
-        "fetch_max_wait_ms": 5,
-        "check_crcs": False,
+        "isolation_level": "read_committed",
     }
 
 
@@ -97,8 +100,8 @@ def test_kafka_python_gets_keyword_arguments() -> None:
     ("key", "value", "text"),
     [
         ("fetch.queue.backoff.ms", "5", "kafka-python has nothing like"),
-        ("fetch.min.bytes", "many", "a whole number"),
-        ("check.crcs", "perhaps", "true or false"),
+        ("socket.timeout.ms", "many", "a whole number"),
+        ("socket.nagle.disable", "perhaps", "true or false"),
     ],
 )
 def test_what_kafka_python_cannot_do_is_refused(key: str, value: str, text: str) -> None:

@@ -95,33 +95,33 @@ def test_rows_that_do_not_fit_are_told_from_those_that_do() -> None:
 def test_what_runs_already_is_not_needed_once_more() -> None:
     """A machine that fits a count when it is asked at once fits it also after the counts before it."""
     scenario, cluster = load_scenario("zmqrate"), load_cluster()
-    small, large = (check_row(scenario, cluster, AMPLE, clients).needs for clients in (3840, 7680))
+    small, large = (check_row(scenario, cluster, AMPLE, (1, clients)).needs for clients in (3840, 7680))
     fresh = replace(
         AMPLE,
         memory_available_bytes=large.memory_bytes,
         threads_max=AMPLE.threads + large.threads,
         cgroup_pids_max=AMPLE.threads + large.threads,
     )
-    assert check_row(scenario, cluster, fresh, 7680).fits
+    assert check_row(scenario, cluster, fresh, (1, 7680)).fits
     taken = replace(
         fresh,
         memory_available_bytes=fresh.memory_available_bytes - small.memory_bytes,
         threads=fresh.threads + small.threads,
     )
-    assert check_row(scenario, cluster, taken, 7680, running=3840).fits
+    assert check_row(scenario, cluster, taken, (1, 7680), running=(1, 3840)).fits
     less_memory = replace(taken, memory_available_bytes=taken.memory_available_bytes - 1)
     for short in (less_memory, replace(taken, threads=taken.threads + 1)):
-        assert not check_row(scenario, cluster, short, 7680, running=3840).fits
+        assert not check_row(scenario, cluster, short, (1, 7680), running=(1, 3840)).fits
 
 
 def test_what_the_brokers_keep_already_makes_room_for_the_next_steps() -> None:
     scenario, cluster = load_scenario("kafka-fixed", {"settings.rate": 1000}), load_cluster()
-    required = check_row(scenario, cluster, AMPLE, 10).needs.disk_bytes
+    required = check_row(scenario, cluster, AMPLE, (1, 10)).needs.disk_bytes
     assert required > 0
     # The step before has filled half of what was free.
     half = replace(AMPLE, disk_available_bytes=required - required // 2)
-    assert check_row(scenario, cluster, half, 10, running=5, stored_bytes=required // 2).fits
-    assert not check_row(scenario, cluster, half, 10, running=5, stored_bytes=required // 2 - 1).fits
+    assert check_row(scenario, cluster, half, (1, 10), running=(1, 5), stored_bytes=required // 2).fits
+    assert not check_row(scenario, cluster, half, (1, 10), running=(1, 5), stored_bytes=required // 2 - 1).fits
 
 
 def test_this_machine_can_be_read() -> None:

@@ -28,7 +28,14 @@ TABLE = parse(
 def scenario(table: TableKind, system: str = "kafka", client: str = "kafka-python") -> Scenario:
     search = SearchSpec() if table in ("rates", "rate") else None
     vary = {"msg_batch": (100, 200)} if table == "batch" else {}
-    return Scenario("mine", system, client, table, SweepSpec((30,), 10.0, vary, search), Settings(rate=1000.0))
+    return Scenario(
+        "mine",
+        system,
+        client,
+        table,
+        SweepSpec(clients=(30,), duration_s=10.0, vary=vary, search=search),
+        Settings(rate=1000.0),
+    )
 
 
 @pytest.mark.parametrize(

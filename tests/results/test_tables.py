@@ -35,12 +35,14 @@ GOOD: Row = {
 
 def grid(table: TableKind = "batch") -> Scenario:
     vary = {"msg_batch": (100, 200)} if table == "batch" else {}
-    sweep = SweepSpec((30, 60), 10.0, vary)
+    sweep = SweepSpec(clients=(30, 60), duration_s=10.0, vary=vary)
     return Scenario("kafka-batch", "kafka", "c", table, sweep, Settings(), description="What batching does.")
 
 
 def search(spec: SearchSpec | None = None) -> Scenario:
-    return Scenario("zmqrate", "zmq", "pyzmq", "rates", SweepSpec((30,), 60.0, search=spec or SearchSpec()))
+    return Scenario(
+        "zmqrate", "zmq", "pyzmq", "rates", SweepSpec(clients=(30,), duration_s=60.0, search=spec or SearchSpec())
+    )
 
 
 def header(name: str) -> list[str]:

@@ -12,6 +12,7 @@ import pytest
 
 from hydra.events.runs import SystemFact
 from hydra.model import Settings, StepPlan, StepResult
+from hydra.run.moment import Moment
 from hydra.run.progress import Observer
 
 PLAN = StepPlan(clients=3, settings=Settings(rate=100.0, burst=100), duration_s=1.0)
@@ -20,7 +21,7 @@ PLAN = StepPlan(clients=3, settings=Settings(rate=100.0, burst=100), duration_s=
 def watch(observer: Observer) -> None:
     observer.show(SystemFact("begins", "now"))
     observer.step_begins(PLAN, 10.0)
-    observer.tick(0.5, 100.0)
+    observer.tick(Moment(elapsed_s=0.5, share=0.5, received_pps=100.0))
     observer.step_ended(StepResult(1, PLAN, "ok"))
     observer.step_ended(StepResult(2, replace(PLAN, clients=6), "failed", reason="geheim was refused"))
     observer.close()

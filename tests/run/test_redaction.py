@@ -24,6 +24,7 @@ from hydra.events.clients import ClientError
 from hydra.kafkatest.commands import kafka_fixed
 from hydra.kafkatest.settings import spec_of
 from hydra.model import Scenario
+from hydra.options import Runs
 from hydra.results.store import RunStore
 from hydra.run.metadata import metadata
 from hydra.run.redaction import HIDDEN, Redactor
@@ -80,7 +81,7 @@ def written(arguments: list[str]) -> tuple[str, Scenario]:
         known = metadata("run", scenario, CLUSTER, "local", words, replaced, Redactor.of_run(scenario))
         found.append((msgspec.json.encode(known).decode(), scenario))
 
-    kafka_fixed.main(arguments, standalone_mode=False, obj=run)
+    kafka_fixed.main(arguments, standalone_mode=False, obj=Runs(run, run, print, print))
     return found[0]
 
 
@@ -180,9 +181,9 @@ def test_events_of_a_run_hold_no_secret(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "first",
     [
-        {"kafka.properties": {"sasl.password": "geheim", "fetch.min.bytes": "1"}},
-        {"kafka.properties.sasl.password": "geheim", "kafka.properties.fetch.min.bytes": 1},
-        {"kafka": {"properties": {"sasl": {"password": "geheim"}, "fetch.min.bytes": 1}}},
+        {"kafka.properties": {"sasl.password": "geheim", "socket.timeout.ms": "1"}},
+        {"kafka.properties.sasl.password": "geheim", "kafka.properties.socket.timeout.ms": 1},
+        {"kafka": {"properties": {"sasl": {"password": "geheim"}, "socket.timeout.ms": 1}}},
     ],
     ids=["flags", "dotted keys", "tables"],
 )

@@ -43,7 +43,7 @@ def stored_before(name: str, overrides: dict[str, object]) -> dict[str, Any]:
         ("zmqrate", {"settings.msg_batch": 7, "settings.sndhwm": 5}),
         ("zmqburst", {"native.sndbuf": 4096}),
         ("kafka-batch", {"broker.count": 3, "kafka.replication_factor": 2}),
-        ("kafka-fixed", {"settings.acks": "all", "kafka.properties.fetch.min.bytes": 1}),
+        ("kafka-fixed", {"settings.acks": "all", "kafka.properties.socket.timeout.ms": 1}),
     ],
 )
 def test_a_run_of_an_earlier_version_goes_on(tmp_path: Path, name: str, overrides: dict[str, object]) -> None:

@@ -10,7 +10,9 @@ import pytest
 
 from hydra.errors import StepError
 from hydra.model import DrainEnd, Histogram, LedgerCounts, ProcessUsage, Settings, StepPlan, SubscriberReport
-from hydra.run.step import RawStep, caught_up, quiet_s
+from hydra.run.collecting import caught_up, quiet_s
+from hydra.run.moment import Moment
+from hydra.run.step import RawStep
 from hydra.wire.clock import wall_offset_ns
 from hydra.wire.messages import (
     Ack,
@@ -60,7 +62,7 @@ PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=1.0)
 def measured(channel: Channel, *, epoch: int = 1) -> RawStep:
     """A step in which everybody reported, under the epoch that is expected."""
     stepper = channel.stepper()
-    raw = stepper.measure(PLAN, lambda *_: None)
+    raw = stepper.measure(PLAN, lambda _: None)
     assert stepper.epoch == epoch
     assert raw.publishers.keys() == {PUBLISHER}
     assert raw.subscribers.keys() == raw.asked == set(channel.subscribers)
@@ -145,14 +147,14 @@ def test_a_lead_that_was_doubled_shrinks_again_once_nobody_needs_it(
     while stepper.epoch < len(leads):
         if stepper.epoch > 1:
             stepper.epoch += 1
-        stepper.measure(PLAN, lambda *_: None)
+        stepper.measure(PLAN, lambda _: None)
     assert leads_s(channel) == dict(enumerate(leads, 1))
 
 
 def test_who_never_acknowledges_a_start_is_got_rid_of() -> None:
     channel = Channel(range(1, 4), lambda client, message, _: client == 2 and isinstance(message, Start))
     with pytest.raises(StepError, match="1 clients did not acknowledge one of 5 starts in time: ids 2"):
-        channel.stepper().measure(PLAN, lambda *_: None)
+        channel.stepper().measure(PLAN, lambda _: None)
     assert channel.evicted == [2]
 
 
@@ -164,8 +166,8 @@ def test_a_window_that_ended_early_is_known_to_every_subscriber() -> None:
 
     channel = Channel(range(1, 4), loses)
 
-    def tick(elapsed_s: float, _: float) -> None:
-        if elapsed_s > 0.4:
+    def tick(moment: Moment) -> None:
+        if moment.elapsed_s > 0.4:
             channel.complain("its queue is full")
 
     stepper = channel.stepper()
@@ -192,7 +194,7 @@ def test_nobody_is_silent_while_reports_keep_coming(apart_s: float) -> None:
 
 def test_who_says_nothing_is_waited_for_no_longer_than_the_margin() -> None:
     channel = Channel(range(1, 4), lambda client, message, _: client == 3 and isinstance(message, Report))
-    raw = channel.stepper(drain_max_s=6.0).measure(PLAN, lambda *_: None)
+    raw = channel.stepper(drain_max_s=6.0).measure(PLAN, lambda _: None)
     assert raw.silent == {3}
     waited_s = (channel.now_ns + wall_offset_ns() - raw.window_ns[1]) / 1e9
     assert 21 <= waited_s < 22
@@ -223,7 +225,7 @@ def test_readiness_is_proven_again_when_something_that_it_depends_on_is_another(
     stepper = channel.stepper()
     for epoch, size in enumerate((24, 24, 48, 48), 1):
         stepper.epoch = epoch
-        stepper.measure(replace(PLAN, settings=replace(PLAN.settings, message_size=size)), lambda *_: None)
+        stepper.measure(replace(PLAN, settings=replace(PLAN.settings, message_size=size)), lambda _: None)
     probed = {m.epoch: m.probe for client, m in channel.told if client == 1 and isinstance(m, Configure)}
     assert probed == {1: True, 2: False, 3: True, 4: False}
 

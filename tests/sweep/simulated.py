@@ -173,7 +173,7 @@ class System:
 def searched(system: System, step_s: float = 1.0, **settings: float) -> tuple[Row, int]:
     """The row of a search for the rate within the target, and how many of its steps were measured."""
     search = replace(SearchSpec(start_rate=500.0, series=("loss",)), **settings)  # type: ignore[arg-type]
-    scenario = Scenario("z", "zmq", "native", "rates", SweepSpec((30,), step_s, search=search))
+    scenario = Scenario("z", "zmq", "native", "rates", SweepSpec(clients=(30,), duration_s=step_s, search=search))
     sweep, results = Search(scenario, search), list[StepResult]()
     while (plan := sweep.next(results)) is not None:
         results.append(system.measure(plan))

@@ -101,7 +101,9 @@ def test_a_resumed_run_tries_the_failed_repeats_once_more() -> None:
 
 def searching(repeat: int, clients: tuple[int, ...] = (2, 4)) -> Scenario:
     spec = SearchSpec(series=("loss",), steps=12, start_rate=8000.0)
-    return Scenario("s", "zmq", "pyzmq", "rates", SweepSpec(clients, 1.0, search=spec, repeat=repeat))
+    return Scenario(
+        "s", "zmq", "pyzmq", "rates", SweepSpec(clients=clients, duration_s=1.0, search=spec, repeat=repeat)
+    )
 
 
 def carrying(*lossless: float) -> Callable[[StepPlan, int], StepResult]:

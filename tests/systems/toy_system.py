@@ -77,6 +77,9 @@ class Publisher:
 
     def poll(self) -> None: ...
 
+    def framed_bytes(self, message_size: int) -> int | None:
+        return None
+
     def flush(self, timeout_s: float) -> bool:
         return True
 
@@ -184,6 +187,13 @@ class ToySystem:
         return str(self._path)
 
     def log_end(self, settings: Settings) -> None: ...
+
+    def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None: ...
+
+    def after_step(self) -> None: ...
+
+    def server_counters(self) -> dict[str, dict[str, float]]:
+        return {}
 
     def failure(self) -> str:
         return ""

@@ -30,10 +30,10 @@ class LatencyRecorder {
   public:
     LatencyRecorder();
 
-    // Counts one value; below 0 counts as 0, above 1 h as 1 h.
-    void record_us(std::int64_t value_us) {
+    // Counts one value, so many times; below 0 counts as 0, above 1 h as 1 h.
+    void record_us(std::int64_t value_us, std::uint64_t times = 1) {
         const std::int64_t us = clamped(value_us);
-        ++counts_[bucket_index(static_cast<std::uint64_t>(us))];
+        counts_[bucket_index(static_cast<std::uint64_t>(us))] += times;
         min_us_ = std::min(min_us_, us);
         max_us_ = std::max(max_us_, us);
     }

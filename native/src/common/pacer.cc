@@ -18,13 +18,15 @@ constexpr std::uint64_t kRateDenominator =
 }  // namespace
 
 Pacer::Pacer(std::optional<double> rate, std::int64_t start_ns, std::int64_t stop_ns, std::uint64_t burst,
-             Pacing pacing)
+             Pacing pacing, std::optional<std::uint64_t> messages)
     : start_ns_(start_ns),
       stop_ns_(stop_ns),
       burst_(burst),
+      messages_(messages.value_or(UINT64_MAX)),
       paced_(rate.has_value()),
       bursty_(pacing == Pacing::bursty) {
     if (!rate) {
+        total_ = messages_;
         return;
     }
     const Fraction per_second = nearest_fraction(*rate, kRateDenominator);
@@ -36,7 +38,12 @@ Pacer::Pacer(std::optional<double> rate, std::int64_t start_ns, std::int64_t sto
         numerator_ = static_cast<std::uint64_t>(kSecondNs) * per_second.denominator / common;
         denominator_ = per_second.numerator / common;
     }
-    total_ = count_by(stop_ns - 1);
+    total_ = scheduled();
+}
+
+// How many messages the whole schedule has at a rate.
+std::uint64_t Pacer::scheduled() const {
+    return std::min(count_by(stop_ns_ - 1), messages_);
 }
 
 // How many messages of the smooth schedule are due at or before now_ns, the end of the window not considered.
@@ -58,7 +65,7 @@ std::uint64_t Pacer::due(std::int64_t now_ns) const {
         return 0;
     }
     if (!paced_) {
-        return burst_;
+        return std::min(total_ - sent_, burst_);
     }
     // A burst holds what the smooth schedule has due until the end of its second.
     const std::int64_t until = bursty_ ? now_ns - (now_ns - start_ns_) % kSecondNs + kSecondNs - 1 : now_ns;
@@ -108,7 +115,7 @@ std::int64_t Pacer::lag_ns(std::int64_t now_ns) const {
 
 bool Pacer::done(std::int64_t now_ns) const {
     if (!paced_) {
-        return now_ns >= stop_ns_;
+        return now_ns >= stop_ns_ || complete();
     }
     const auto next = next_due_ns();
     if (!next) {
@@ -126,7 +133,7 @@ void Pacer::stop_at(std::int64_t stop_ns) {
     }
     stop_ns_ = stop_ns;
     if (paced_) {
-        total_ = count_by(stop_ns - 1);
+        total_ = scheduled();
     }
 }
 

@@ -19,9 +19,10 @@ inline constexpr std::int64_t kGraceNs = 5'000'000;
 class Pacer {
   public:
     // No rate means "max", which has no due times. A bursty schedule has the messages of each second, counted
-    // from the start, due at its beginning.
+    // from the start, due at its beginning. `messages` are the most of all; none: as many as the window
+    // takes.
     Pacer(std::optional<double> rate, std::int64_t start_ns, std::int64_t stop_ns, std::uint64_t burst,
-          Pacing pacing = Pacing::smooth);
+          Pacing pacing = Pacing::smooth, std::optional<std::uint64_t> messages = std::nullopt);
 
     // How many messages may be sent now, at most burst.
     [[nodiscard]] std::uint64_t due(std::int64_t now_ns) const;
@@ -41,22 +42,27 @@ class Pacer {
     // Whether nothing will be due any more.
     [[nodiscard]] bool done(std::int64_t now_ns) const;
 
+    // Whether all messages of a step that has a number of them are sent.
+    [[nodiscard]] bool complete() const { return sent_ >= messages_; }
+
     // Ends the window at stop_ns if that is earlier; what was sent already stays sent.
     void stop_at(std::int64_t stop_ns);
 
     [[nodiscard]] bool paced() const { return paced_; }
     [[nodiscard]] std::uint64_t sent() const { return sent_; }
     [[nodiscard]] std::int64_t start_ns() const { return start_ns_; }
-    // Messages of the whole schedule; 0 at rate max.
+    // Messages of the whole schedule; at rate max, as many as there may be.
     [[nodiscard]] std::uint64_t total() const { return total_; }
 
   private:
     [[nodiscard]] std::uint64_t count_by(std::int64_t now_ns) const;
+    [[nodiscard]] std::uint64_t scheduled() const;
     [[nodiscard]] std::int64_t due_ns(std::uint64_t n) const;
 
     std::int64_t start_ns_;
     std::int64_t stop_ns_;
     std::uint64_t burst_;
+    std::uint64_t messages_;
     bool paced_;
     bool bursty_;
     // Message n is due numerator · n / denominator ns after the start, rounded down.

@@ -68,6 +68,9 @@ std::int64_t Publisher::work(std::int64_t now_ns) {
         if (!step_->stopped_early().empty()) {
             errors_ = Repeats(now_ns, kErrorsApartNs, kNeverNs);
         }
+        if (step_->completed_ns() != 0) {
+            done_ = Repeats(now_ns, kErrorsApartNs, kNeverNs);
+        }
         if (const auto told_ns = step_->progress_due(now_ns)) {
             channel_.send(Progress{.ids = channel_.ids(),
                                    .epoch = command_->epoch,
@@ -82,13 +85,21 @@ std::int64_t Publisher::work(std::int64_t now_ns) {
         channel_.send(
             Error{.ids = channel_.ids(), .epoch = command_->epoch, .message = step_->stopped_early()});
     }
+    if (done_.due(now_ns)) {
+        // As above: the window ends when all have said so.
+        channel_.send(Progress{.ids = channel_.ids(),
+                               .epoch = command_->epoch,
+                               .messages = step_->sent(),
+                               .time_ns = step_->completed_ns()});
+    }
     if (probes_.due(now_ns)) {
         signal(command_->epoch);
     }
     if (end_markers_.due(now_ns)) {
         signal(kSequenceLimit | command_->epoch);
     }
-    return std::min({errors_.next_ns(), probes_.next_ns(), end_markers_.next_ns(), now_ns + kIdleNs});
+    return std::min(
+        {errors_.next_ns(), done_.next_ns(), probes_.next_ns(), end_markers_.next_ns(), now_ns + kIdleNs});
 }
 
 // A probe or an end marker, by its sequence.
@@ -109,11 +120,12 @@ void Publisher::obey(const Configure& command) {
         }
         // Whatever comes of it, the last step is over: what it sent with may be gone.
         epoch_ = command.epoch;
-        probes_ = end_markers_ = errors_ = Repeats();
+        probes_ = end_markers_ = errors_ = done_ = Repeats();
         command_.reset();
         step_.reset();
         report_.reset();
         try {
+            payload_.set(command, transport_.payload_bytes());
             endpoint_ = transport_.configure(command);
         } catch (const TransportError& e) {
             channel_.complain(channel_.ids(), command.epoch, e.what());
@@ -140,8 +152,8 @@ void Publisher::obey(const Start& command) {
     }
     if (step_ == nullptr) {
         probes_ = Repeats();
-        step_ = std::make_unique<Sending>(channel_.ids().front(), *command_, command, transport_, pacing_,
-                                          memory_);
+        step_ = std::make_unique<Sending>(channel_.ids().front(), *command_, command, transport_, payload_,
+                                          pacing_, memory_);
     }
     channel_.acknowledge(channel_.ids(), command.epoch, "start");
 }
@@ -151,7 +163,7 @@ void Publisher::obey(const Stop& command) {
         return;
     }
     if (!report_) {
-        errors_ = Repeats();
+        errors_ = done_ = Repeats();
         step_->stop(command.stop_at_ns);
         report_ = Report{.ids = channel_.ids(), .epoch = command.epoch, .body = step_->report()};
         if (transport_.marks_end()) {

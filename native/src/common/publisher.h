@@ -44,6 +44,8 @@ class Publisher {
     Repeats probes_;
     Repeats end_markers_;
     Repeats errors_;  // of a step that stopped early
+    Repeats done_;    // of a step that has sent as many messages as it has
+    PayloadBlock payload_;
     std::unique_ptr<Sending> step_;
     std::optional<Report> report_;
 };

@@ -139,7 +139,11 @@ bool Receiving::newly_ready() {
 }
 
 std::optional<std::int64_t> Receiving::progress_due(std::int64_t now_ns) {
-    if (progress_ns_ == 0 || !in_progress() || step_ns(now_ns) < next_progress_ns_) {
+    if (progress_ns_ == 0 || !clock_ || step_ns(now_ns) < next_progress_ns_) {
+        return std::nullopt;
+    }
+    // (The window of one who reads what was stored goes on after `finish`.)
+    if (finish_ && step_ns(now_ns) >= stop_ns_) {
         return std::nullopt;
     }
     next_progress_ns_ = step_ns(now_ns) + progress_ns_;

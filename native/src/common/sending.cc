@@ -1,6 +1,7 @@
 #include "common/sending.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "common/clock.h"
 
@@ -8,6 +9,8 @@ namespace hydra {
 namespace {
 
 constexpr double kFlushAtMostS = 10;
+// How long the control channel is not looked at while the last answers are waited for.
+constexpr double kAnswersS = 0.02;
 constexpr std::int64_t kLookEveryNs = 5 * kMillisecondNs;
 // A longer batch is handed over in pieces: its times are kept in memory, and between two chunks the memory of
 // the queue is looked at.
@@ -24,15 +27,16 @@ std::uint64_t chunk_limit(const Settings& settings) {
 }  // namespace
 
 Sending::Sending(Id publisher, const Configure& command, const Start& start, PublisherTransport& transport,
-                 Pacing pacing, MemoryLimit& memory)
+                 PayloadBlock& payload, Pacing pacing, MemoryLimit& memory)
     : publisher_(publisher),
       epoch_(command.epoch),
-      message_size_(command.settings.message_size),
       transport_(transport),
+      payload_(payload),
       memory_(memory),
       clock_(start),
       pacer_(command.settings.rate, start.start_at_ns, start.stop_at_ns, chunk_limit(command.settings),
-             pacing),
+             pacing, command.settings.messages),
+      stop_at_ns_(start.stop_at_ns),
       times_(chunk_limit(command.settings)),
       progress_ns_(to_ns(command.progress_s)),
       next_progress_ns_(start.start_at_ns + progress_ns_) {}
@@ -41,7 +45,7 @@ std::int64_t Sending::work(std::int64_t monotonic) {
     const std::int64_t now_ns = step_ns(monotonic);
     transport_.poll();
     if (pacer_.done(now_ns) || exhausted(monotonic)) {
-        finished_ = true;
+        finished_ = !answers_awaited(now_ns);
         return 0;
     }
     const std::uint64_t count = pacer_.due(now_ns);
@@ -56,6 +60,25 @@ std::int64_t Sending::work(std::int64_t monotonic) {
     return std::min(until_ns - clock_.offset_ns(), monotonic + kPollEveryNs);
 }
 
+// Whether all messages of a step that has a number of them are sent, and some may still be answered. The step
+// is complete with the last answer: what waits in the library has not been sent.
+bool Sending::answers_awaited(std::int64_t now_ns) {
+    if (!pacer_.complete() || !stopped_early_.empty()) {
+        return false;
+    }
+    if (!transport_.flush(kAnswersS)) {
+        return now_ns < stop_at_ns_;
+    }
+    const auto delivery = transport_.delivery();
+    completed_ns_ = end_ns(delivery ? delivery->last_ack_ns : 0);
+    return false;
+}
+
+// The last acknowledgement, or the last send where nobody acknowledges, on the step's clock.
+std::int64_t Sending::end_ns(std::int64_t last_ack_ns) const {
+    return last_ack_ns != 0 ? step_ns(last_ack_ns) : last_ns_;
+}
+
 void Sending::send_chunk(std::uint64_t count, std::int64_t now_ns) {
     if (refused_.empty()) {
         const std::span<std::uint64_t> times(times_.data(), count);
@@ -65,8 +88,7 @@ void Sending::send_chunk(std::uint64_t count, std::int64_t now_ns) {
     if (pacer_.paced()) {
         lag_.record_us(pacer_.lag_ns(now_ns) / 1000);
     }
-    const std::size_t accepted =
-        transport_.send({epoch_, publisher_, pacer_.sent(), message_size_, refused_});
+    const std::size_t accepted = transport_.send({epoch_, publisher_, pacer_.sent(), refused_, payload_});
     const std::int64_t after_ns = step_ns(monotonic_ns());
     refused_ = refused_.subspan(accepted);
     if (!refused_.empty()) {
@@ -92,7 +114,8 @@ bool Sending::exhausted(std::int64_t now_ns) {
 
 std::optional<std::int64_t> Sending::progress_due(std::int64_t monotonic) {
     const std::int64_t now_ns = step_ns(monotonic);
-    if (progress_ns_ == 0 || now_ns < next_progress_ns_) {
+    // Who has sent them all says so when they are answered.
+    if (progress_ns_ == 0 || now_ns < next_progress_ns_ || pacer_.complete()) {
         return std::nullopt;
     }
     next_progress_ns_ = now_ns + progress_ns_;
@@ -113,6 +136,18 @@ bool join_beyond(std::vector<Range>& ranges, std::size_t most) {
     return true;
 }
 
+// What the transport reports, and what the messages took of a connection where their sizes tell that.
+SystemObject Sending::report_system() const {
+    const SystemObject told = transport_.report_system();
+    if (!transport_.framed_bytes(kHeaderBytes)) {
+        return told;
+    }
+    nlohmann::json object = told ? told.json() : nlohmann::json::object();
+    object["wire_bytes"] = payload_.total_bytes(
+        pacer_.sent(), [this](std::uint64_t size) { return transport_.framed_bytes(size).value_or(0); });
+    return SystemObject(object);
+}
+
 PublisherReport Sending::report() {
     transport_.flush(kFlushAtMostS);
     PublisherReport it;
@@ -124,16 +159,14 @@ PublisherReport Sending::report() {
         it.failed = delivery->failed;
         it.unacknowledged = std::move(delivery->unacknowledged);
         it.unacknowledged_joined = join_beyond(it.unacknowledged, kMaxUnacknowledgedRanges);
-        if (delivery->last_ack_ns != 0) {
-            it.last_ns = step_ns(delivery->last_ack_ns);
-        }
+        it.last_ns = end_ns(delivery->last_ack_ns);
     }
-    it.bytes = it.sent * message_size_;
+    it.bytes = payload_.total_bytes(it.sent);
     it.lag = lag_.histogram();
     it.usage = usage_.read();
     it.blocked_ns = blocked_ns_;
     it.stopped_early = stopped_early_;
-    it.system = transport_.report_system();
+    it.system = report_system();
     it.clock = clock_.own();
     return it;
 }

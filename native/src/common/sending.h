@@ -21,7 +21,7 @@ namespace hydra {
 class Sending {
   public:
     Sending(Id publisher, const Configure& command, const Start& start, PublisherTransport& transport,
-            Pacing pacing, MemoryLimit& memory);
+            PayloadBlock& payload, Pacing pacing, MemoryLimit& memory);
 
     // Sends at most one chunk; until when nothing is due (CLOCK_MONOTONIC), 0 if there is more at once.
     std::int64_t work(std::int64_t now_ns);
@@ -39,21 +39,28 @@ class Sending {
     // Why the step ended before its time, or "".
     [[nodiscard]] const std::string& stopped_early() const { return stopped_early_; }
     [[nodiscard]] std::uint64_t sent() const { return pacer_.sent(); }
+    // The step's clock, when all messages of a step that has a number of them were sent and answered; 0
+    // before that.
+    [[nodiscard]] std::int64_t completed_ns() const { return completed_ns_; }
 
   private:
     [[nodiscard]] std::int64_t step_ns(std::int64_t monotonic) const {
         return monotonic + clock_.offset_ns();
     }
     bool exhausted(std::int64_t now_ns);
+    [[nodiscard]] SystemObject report_system() const;
     void send_chunk(std::uint64_t count, std::int64_t now_ns);
+    [[nodiscard]] bool answers_awaited(std::int64_t now_ns);
+    [[nodiscard]] std::int64_t end_ns(std::int64_t last_ack_ns) const;
 
     Id publisher_;
     std::uint32_t epoch_;
-    std::uint64_t message_size_;
     PublisherTransport& transport_;
+    PayloadBlock& payload_;
     MemoryLimit& memory_;
     StepClock clock_;
     Pacer pacer_;
+    std::int64_t stop_at_ns_;
     LatencyRecorder lag_;
     UsageMeter usage_;
     bool finished_ = false;
@@ -63,6 +70,7 @@ class Sending {
     std::int64_t blocked_ns_ = 0;
     std::int64_t first_ns_ = 0;
     std::int64_t last_ns_ = 0;
+    std::int64_t completed_ns_ = 0;
     std::int64_t progress_ns_;
     std::int64_t next_progress_ns_;
     std::int64_t next_look_ns_ = 0;

@@ -15,6 +15,8 @@
 #include "common/clock.h"
 #include "common/header.h"
 #include "common/messages/from_controller.h"
+#include "common/payload.h"
+#include "common/messages/reports.h"
 
 namespace hydra {
 
@@ -25,18 +27,21 @@ struct TransportError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Consecutive messages to be sent: message i has sequence first_sequence + i, due (or send) time times_ns[i]
-// and message_size bytes: the header, then what payload.h has room for.
+// Consecutive messages to be sent: message i has sequence first_sequence + i and due (or send) time
+// times_ns[i]. Each has a room in the payload's block, with its size, for the header to be written into.
 struct Chunk {
     std::uint32_t epoch;
     Id publisher;
     std::uint64_t first_sequence;
-    std::uint64_t message_size;
     std::span<const std::uint64_t> times_ns;
+    PayloadBlock& payload;
 
     [[nodiscard]] std::size_t count() const { return times_ns.size(); }
     [[nodiscard]] Header header(std::size_t i) const {
         return {epoch, publisher, first_sequence + i, times_ns[i]};
+    }
+    [[nodiscard]] PayloadBlock::Rooms rooms(std::size_t from = 0) const {
+        return payload.from(first_sequence + from);
     }
 };
 
@@ -47,6 +52,7 @@ struct Delivery {
     std::uint64_t failed = 0;
     std::int64_t last_ack_ns = 0;
     std::vector<Range> unacknowledged;  // failed and pending; any number, the loop bounds it
+    HistogramCounts ack_latency;        // from the hand-over to the library to the acknowledgement; or none
 };
 
 class PublisherTransport {
@@ -58,6 +64,17 @@ class PublisherTransport {
     // Returns the endpoint that subscribers connect to, "" where there is none. Forgets the deliveries of the
     // last step.
     virtual std::string configure(const Configure& command) = 0;
+
+    // About how long the block of payloads is to be: as long as what is compressed together. Where nothing
+    // is, it need not be longer than what stays in the cache.
+    [[nodiscard]] virtual std::uint64_t payload_bytes() const { return 64 * 1024; }
+
+    // What a message of this size takes of a connection, its frame included; none where its size does not
+    // tell.
+    [[nodiscard]] virtual std::optional<std::uint64_t> framed_bytes(std::uint64_t message_size) const {
+        static_cast<void>(message_size);
+        return std::nullopt;
+    }
 
     // Sends one probe or end marker, best effort; they are not part of `delivery`.
     virtual void probe(const Header& header) = 0;
@@ -79,8 +96,11 @@ class PublisherTransport {
     // none.
     [[nodiscard]] virtual int wake_fd() const { return -1; }
 
-    // Waits at most timeout_s for outstanding answers, probes included.
-    virtual void flush(double timeout_s) { static_cast<void>(timeout_s); }
+    // Waits at most timeout_s for outstanding answers, probes included; whether none is left.
+    virtual bool flush(double timeout_s) {
+        static_cast<void>(timeout_s);
+        return true;
+    }
 
     // None where the system acknowledges nothing.
     virtual std::optional<Delivery> delivery() { return std::nullopt; }

@@ -60,6 +60,8 @@ BatchLimits batch_limits(const KafkaSettings& settings, std::uint64_t message_si
         .request_bytes = std::min(std::max(kLeastRequestBytes, largest + 2 * kSlackBytes), kMostRequestBytes),
         .queue_messages = std::clamp(4 * std::min(settings.msg_batch, kMostQueueMessages),
                                      kLeastQueueMessages, kMostQueueMessages),
+        .queue_kbytes =
+            std::clamp<std::uint64_t>(settings.buffer_memory / 1024, (message_size + 1023) / 1024, INT32_MAX),
     };
 }
 

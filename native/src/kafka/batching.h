@@ -17,6 +17,7 @@ struct BatchLimits {
     std::uint64_t batch_messages;  // batch.num.messages
     std::uint64_t request_bytes;   // message.max.bytes: room for one batch, or one message, and its frame
     std::uint64_t queue_messages;  // queue.buffering.max.messages
+    std::uint64_t queue_kbytes;    // queue.buffering.max.kbytes: always room for a message
 };
 
 BatchLimits batch_limits(const KafkaSettings& settings, std::uint64_t message_size);

@@ -3,17 +3,32 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <string>
 #include <utility>
 
 #include "common/transport.h"
+#include "kafka/alike.h"
 #include "kafka/batching.h"
 
 namespace hydra {
 namespace {
 
+// With what all clients are told, unless there is something else under the same name.
+template <std::size_t n>
+Properties with_alike(const std::array<Alike, n>& alike, Properties it) {
+    for (const Alike& each : alike) {
+        if (rd_kafka_version() >= each.since) {
+            it.emplace(each.name, each.value);
+        }
+    }
+    return it;
+}
+
 // The user's come over `defaults`, what figures depend on over both.
 Properties common_config(const KafkaSettings& kafka, Properties defaults) {
+    defaults = with_alike(kAlikeBoth, std::move(defaults));
     defaults.emplace("log_level", "0");  // errors come as events; lines on stderr would only fill the sandbox
     for (auto& [name, value] : librdkafka_properties(kafka.properties)) {
         defaults[name] = value;
@@ -36,15 +51,20 @@ std::string decimal(double value) {
 
 Properties producer_config(const KafkaSettings& kafka, std::uint64_t message_size) {
     const BatchLimits limits = batch_limits(kafka, message_size);
-    Properties config =
-        common_config(kafka, {{"message.max.bytes", std::to_string(limits.request_bytes)},
-                              {"queue.buffering.max.messages", std::to_string(limits.queue_messages)}});
+    Properties config = common_config(
+        kafka, with_alike(kAlikeProducer,
+                          {{"message.max.bytes", std::to_string(limits.request_bytes)},
+                           {"queue.buffering.max.messages", std::to_string(limits.queue_messages)}}));
     config["acks"] = kafka.acks;
     config["linger.ms"] = decimal(kafka.linger_ms);
     config["compression.type"] = kafka.compression;
     config["batch.size"] = std::to_string(limits.batch_bytes);
     config["batch.num.messages"] = std::to_string(limits.batch_messages);
-    config["enable.idempotence"] = "false";
+    config["enable.idempotence"] = kafka.idempotence ? "true" : "false";
+    config["retries"] = std::to_string(kafka.retries.value_or(INT32_MAX));
+    config["max.in.flight"] = std::to_string(kafka.max_in_flight);
+    config["delivery.timeout.ms"] = std::to_string(kafka.delivery_timeout_ms);
+    config["queue.buffering.max.kbytes"] = std::to_string(limits.queue_kbytes);
     return config;
 }
 
@@ -65,7 +85,7 @@ Properties consumer_config(const KafkaSettings& kafka) {
                 std::to_string(std::clamp<std::uint64_t>(*kafka.session_timeout_ms / 3, 1, 3000));
         }
     }
-    Properties config = common_config(kafka, std::move(defaults));
+    Properties config = common_config(kafka, with_alike(kAlikeConsumer, std::move(defaults)));
     // What producers send at most; for a consumer only a lower bound of fetch.max.bytes.
     config["message.max.bytes"] = "1000";
     if (!kafka.group.empty()) {

@@ -19,8 +19,6 @@ constexpr std::int64_t kProbeFlushNs = 50 * kMillisecondNs;
 // cache.
 constexpr std::uint64_t kMostOffered = 64;
 constexpr std::uint64_t kMostOfferedBytes = 16 * 1024;
-// As long as a batch is at most, if it is not set up otherwise: a compressor finds nothing again.
-constexpr std::uint64_t kRandomBytes = 1024 * 1024;
 
 std::string with_complaint(const std::string& what, const std::string& complaint) {
     return complaint.empty() ? what : what + " (" + complaint + ")";
@@ -40,10 +38,12 @@ std::string KafkaPublisher::configure(const Configure& command) {
         open(config);
     }
     learn_partitions(kafka.topic);
-    set_messages(command.settings);
+    offered_ = std::vector<rd_kafka_message_t>(
+        std::clamp<std::uint64_t>(kMostOfferedBytes / command.settings.message_size, 1, kMostOffered));
     acknowledges_ = kafka.acks != "0";
     batch_bytes_ = batch_limits(kafka, command.settings.message_size).batch_bytes;
     reports_.begin(partitions_.size());
+    payload_bytes_ = 0;
     return "";
 }
 
@@ -51,10 +51,11 @@ void KafkaPublisher::open(const Properties& config) {
     kafka_ = open_kafka(
         RD_KAFKA_PRODUCER, config,
         // As events, the reports of a whole batch come with one call.
-        [](rd_kafka_conf_t* conf, void*) {
+        [](rd_kafka_conf_t* conf, void* requests) {
             rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR);
+            static_cast<Requests*>(requests)->count(conf);
         },
-        nullptr);
+        &requests_);
     queue_.reset(rd_kafka_queue_get_main(kafka_.get()));
     wake_.wake_with(queue_.get());
     config_ = config;
@@ -108,16 +109,6 @@ void KafkaPublisher::learn_partitions(const std::string& name) {
     std::ranges::sort(partitions_);
 }
 
-void KafkaPublisher::set_messages(const Settings& settings) {
-    message_size_ = settings.message_size;
-    const std::uint64_t count = std::clamp<std::uint64_t>(kMostOfferedBytes / message_size_, 1, kMostOffered);
-    payload_.set(settings.payload, message_size_, count, kRandomBytes);
-    offered_ = std::vector<rd_kafka_message_t>(count);
-    for (rd_kafka_message_t& message : offered_) {
-        message.len = message_size_;
-    }
-}
-
 // Goes to every partition, so that a probe proves all of them. Not while the last ones are under way: a
 // broker that thousands of subscribers ask at once would be slower than they come, and the next configuration
 // would wait behind them.
@@ -133,11 +124,17 @@ void KafkaPublisher::probe(const Header& header) {
 }
 
 std::size_t KafkaPublisher::send(const Chunk& chunk) {
+    if (reports_.ledger().sent() == 0) {
+        before_ = requests_.so_far();
+    }
     std::size_t accepted = 0;
     while (accepted < chunk.count()) {
-        const std::size_t wanted = std::min(offered_.size(), chunk.count() - accepted);
-        const std::size_t taken = offer(chunk, accepted);
-        reports_.ledger().accept(taken);
+        // Each in a room of its own: librdkafka copies them once it has all.
+        const std::size_t wanted =
+            std::min({offered_.size(), chunk.count() - accepted, std::size_t{chunk.payload.messages()}});
+        const std::int64_t now_ns = monotonic_ns();
+        const std::size_t taken = offer(chunk, accepted, wanted);
+        reports_.accept(taken, now_ns);
         accepted += taken;
         if (taken < wanted) {
             reports_.drain(queue_.get(), kFullWaitMs);
@@ -148,14 +145,15 @@ std::size_t KafkaPublisher::send(const Chunk& chunk) {
 }
 
 // As many as are offered at a time; how many librdkafka took, from the front.
-std::size_t KafkaPublisher::offer(const Chunk& chunk, std::size_t from) {
-    const std::size_t count = std::min(offered_.size(), chunk.count() - from);
+std::size_t KafkaPublisher::offer(const Chunk& chunk, std::size_t from, std::size_t count) {
     std::uint64_t sequence = chunk.first_sequence + from;
     std::size_t place = sequence % partitions_.size();
-    char* room = payload_.next(count);
-    for (std::size_t i = 0; i < count; ++i, ++sequence, room += message_size_) {
+    PayloadBlock::Rooms rooms = chunk.rooms(from);
+    for (std::size_t i = 0; i < count; ++i, ++sequence) {
+        const std::span<char> room = rooms.next();
         rd_kafka_message_t& message = offered_[i];
-        message.payload = room;
+        message.payload = room.data();
+        message.len = room.size();
         write_header(message.payload, chunk.header(from + i));
         message._private = reports_.tag(sequence);
         message.partition = partitions_[place];
@@ -176,6 +174,9 @@ std::size_t KafkaPublisher::offer(const Chunk& chunk, std::size_t from) {
                                  rd_kafka_topic_name(topic_.get()) + ": " + rd_kafka_err2str(error));
         }
     }
+    for (std::size_t i = 0; i < taken; ++i) {
+        payload_bytes_ += offered_[i].len;
+    }
     return taken;
 }
 
@@ -185,24 +186,32 @@ void KafkaPublisher::poll() {
     }
 }
 
-void KafkaPublisher::flush(double timeout_s) {
-    if (kafka_ != nullptr) {
-        flush_until(monotonic_ns() + to_ns(timeout_s));
-    }
+bool KafkaPublisher::flush(double timeout_s) {
+    return kafka_ == nullptr || flush_until(monotonic_ns() + to_ns(timeout_s));
 }
 
 // rd_kafka_flush only waits until nothing is left, and the reports that it waits for are ours to take: it is
 // called for short times, for what it does to messages that linger.
-void KafkaPublisher::flush_until(std::int64_t deadline_ns) {
+bool KafkaPublisher::flush_until(std::int64_t deadline_ns) {
     reports_.drain(queue_.get(), 0);
     while (rd_kafka_outq_len(kafka_.get()) > 0 && monotonic_ns() < deadline_ns) {
         rd_kafka_flush(kafka_.get(), 1);
         reports_.drain(queue_.get(), 0);
     }
+    return rd_kafka_outq_len(kafka_.get()) == 0;
 }
 
 SystemObject KafkaPublisher::report_system() const {
-    return written_system(KafkaReport{batch_bytes_});
+    KafkaReport it{.batch_bytes = batch_bytes_};
+    const ProduceRequests sent = requests_.so_far() - before_;
+    const auto records = static_cast<double>(reports_.ledger().acknowledged());
+    if (records > 0 && reports_.batches() > 0 && sent.count > 0) {
+        it.records_per_batch = records / static_cast<double>(reports_.batches());
+        it.records_per_request = records / static_cast<double>(sent.count);
+        it.wire_bytes = sent.bytes;
+        it.compression_ratio = static_cast<double>(payload_bytes_) / static_cast<double>(sent.bytes);
+    }
+    return written_system(it);
 }
 
 std::optional<Delivery> KafkaPublisher::delivery() {
@@ -213,7 +222,8 @@ std::optional<Delivery> KafkaPublisher::delivery() {
     return Delivery{.acknowledged = ledger.acknowledged(),
                     .failed = ledger.failed(),
                     .last_ack_ns = reports_.last_ack_ns(),
-                    .unacknowledged = ledger.unacknowledged()};
+                    .unacknowledged = ledger.unacknowledged(),
+                    .ack_latency = reports_.latency()};
 }
 
 }  // namespace hydra

@@ -17,6 +17,8 @@ std::uint64_t tag_of(const rd_kafka_message_t* message) {
 
 void DeliveryReports::begin(std::uint64_t partitions) {
     ledger_ = AckLedger(partitions);
+    latency_.begin();
+    batches_ = 0;
     mark_ = mark_ % kMarks + 1;
     last_ack_ns_ = 0;
 }
@@ -38,10 +40,13 @@ void DeliveryReports::take(rd_kafka_event_t* event) {
     switch (rd_kafka_event_type(event)) {
         case RD_KAFKA_EVENT_DR: {
             std::array<const rd_kafka_message_t*, kAtOnce> messages;
+            const std::int64_t now_ns = monotonic_ns();
+            bool arrived = false;
             while (const std::size_t count =
                        rd_kafka_event_message_array(event, messages.data(), messages.size())) {
-                enter(messages.data(), count);
+                arrived |= enter(messages.data(), count, now_ns);
             }
+            batches_ += arrived ? 1 : 0;
             break;
         }
         case RD_KAFKA_EVENT_ERROR:
@@ -52,8 +57,11 @@ void DeliveryReports::take(rd_kafka_event_t* event) {
     }
 }
 
-// The messages of one batch: runs of one partition, all of them acknowledged or all of them failed.
-void DeliveryReports::enter(const rd_kafka_message_t* const* messages, std::size_t count) {
+// The messages of one batch: runs of one partition, all of them acknowledged or all of them failed. Whether
+// some of this epoch were acknowledged.
+bool DeliveryReports::enter(const rd_kafka_message_t* const* messages, std::size_t count,
+                            std::int64_t now_ns) {
+    bool arrived = false;
     const std::uint64_t stride = ledger_.partitions();
     for (std::size_t i = 0; i < count;) {
         const std::uint64_t tag = tag_of(messages[i]);
@@ -67,12 +75,17 @@ void DeliveryReports::enter(const rd_kafka_message_t* const* messages, std::size
         if (tag >> kSequenceBits != mark_) {
             continue;  // a probe, or an epoch that is over
         }
-        if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
-            ledger_.acknowledge(tag & kSequenceMask, run);
+        const std::uint64_t first = tag & kSequenceMask;
+        const bool good = error == RD_KAFKA_RESP_ERR_NO_ERROR;
+        latency_.answered(first, run, stride, now_ns, good);
+        if (good) {
+            ledger_.acknowledge(first, run);
+            arrived = true;
         } else {
-            ledger_.fail(tag & kSequenceMask, run);
+            ledger_.fail(first, run);
         }
     }
+    return arrived;
 }
 
 }  // namespace hydra

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "common/ack_ledger.h"
+#include "kafka/ack_latency.h"
 #include "kafka/errors.h"
 #include "kafka/handles.h"
 
@@ -24,9 +25,18 @@ class DeliveryReports {
     // Takes whatever is in the queue, waiting at most timeout_ms for something. How many events there were.
     std::size_t drain(rd_kafka_queue_t* queue, int timeout_ms);
 
-    [[nodiscard]] AckLedger& ledger() { return ledger_; }
+    // librdkafka has accepted the next `count` messages, which it was given at `now_ns` (CLOCK_MONOTONIC).
+    void accept(std::uint64_t count, std::int64_t now_ns) {
+        ledger_.accept(count);
+        latency_.handed_over(count, now_ns);
+    }
+
     [[nodiscard]] const AckLedger& ledger() const { return ledger_; }
     [[nodiscard]] std::int64_t last_ack_ns() const { return last_ack_ns_; }  // CLOCK_MONOTONIC; 0: none yet
+
+    [[nodiscard]] HistogramCounts latency() const { return latency_.histogram(); }
+    // Acknowledged ones.
+    [[nodiscard]] std::uint64_t batches() const { return batches_; }
 
     // The most telling of what librdkafka complained of.
     [[nodiscard]] const Complaint& complaint() const { return complaint_; }
@@ -40,9 +50,11 @@ class DeliveryReports {
     static_assert(sizeof(void*) == sizeof(std::uint64_t), "a report's tag is a number of 64 bits");
 
     void take(rd_kafka_event_t* event);
-    void enter(const rd_kafka_message_t* const* messages, std::size_t count);
+    bool enter(const rd_kafka_message_t* const* messages, std::size_t count, std::int64_t now_ns);
 
     AckLedger ledger_;
+    AckLatency latency_;
+    std::uint64_t batches_ = 0;
     std::uint64_t mark_ = 0;  // from 1 on
     std::int64_t last_ack_ns_ = 0;
     Complaint complaint_;

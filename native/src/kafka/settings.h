@@ -81,8 +81,19 @@ struct KafkaFinish {
 // Of a publisher's report.
 struct KafkaReport {
     std::uint64_t batch_bytes = 0;
+    // As achieved; none where nothing was.
+    std::optional<double> records_per_batch;
+    std::optional<double> records_per_request;
+    std::optional<std::uint64_t> wire_bytes;
+    std::optional<double> compression_ratio;
 
-    static void describe(auto& it, auto& fields) { fields.required("batch_bytes", it.batch_bytes); }
+    static void describe(auto& it, auto& fields) {
+        fields.required("batch_bytes", it.batch_bytes);
+        fields.optional("records_per_batch", it.records_per_batch, Number{0, DBL_MAX});
+        fields.optional("records_per_request", it.records_per_request, Number{0, DBL_MAX});
+        fields.optional("wire_bytes", it.wire_bytes);
+        fields.optional("compression_ratio", it.compression_ratio, Number{0, DBL_MAX});
+    }
 };
 
 // Of a subscriber's report, as a member of a group.

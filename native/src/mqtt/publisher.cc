@@ -15,9 +15,8 @@ namespace hydra {
 namespace {
 
 constexpr std::size_t kMessageIds = 65'536;
-constexpr std::int64_t kFree = -2;              // nothing under way has this message id
-constexpr std::int64_t kNoData = -1;            // a probe, or a message of a step that is over
-constexpr std::uint64_t kRandomBytes = 65'536;  // nothing between the clients compresses
+constexpr std::int64_t kFree = -2;    // nothing under way has this message id
+constexpr std::int64_t kNoData = -1;  // a probe, or a message of a step that is over
 constexpr int kFullWaitMs = 5;
 constexpr int kFlushStepMs = 5;
 
@@ -49,8 +48,6 @@ std::string MqttPublisher::configure(const Configure& command) {
     for (std::int64_t& sequence : sequences_) {
         sequence = sequence == kFree ? kFree : kNoData;
     }
-    message_size_ = command.settings.message_size;
-    payload_.set(command.settings.payload, message_size_, 1, kRandomBytes);
     ledger_ = AckLedger();
     last_ack_ns_ = 0;
     return "";
@@ -96,6 +93,7 @@ void MqttPublisher::name_topics(Id publisher) {
 
 std::size_t MqttPublisher::send(const Chunk& chunk) {
     name_topics(chunk.publisher);
+    PayloadBlock::Rooms rooms = chunk.rooms();
     std::size_t accepted = 0;
     while (accepted < chunk.count()) {
         if (!has_room()) {
@@ -108,9 +106,9 @@ std::size_t MqttPublisher::send(const Chunk& chunk) {
             }
         }
         const Header header = chunk.header(accepted);
-        char* message = payload_.next(1);
-        write_header(message, header);
-        const int id = session_->publish(topic_, message, message_size_, step_.qos, retain_);
+        const std::span<char> message = rooms.next();
+        write_header(message.data(), header);
+        const int id = session_->publish(topic_, message.data(), message.size(), step_.qos, retain_);
         if (id < 0) {
             break;
         }
@@ -163,9 +161,20 @@ void MqttPublisher::poll() {
     }
 }
 
-void MqttPublisher::flush(double timeout_s) {
+// A PUBLISH packet: its type, its length, the topic, the message id of QoS 1 and 2, MQTT 5's properties.
+std::optional<std::uint64_t> MqttPublisher::framed_bytes(std::uint64_t message_size) const {
+    const std::uint64_t rest =
+        2 + topic_.size() + (step_.qos > 0 ? 2 : 0) + (step_.protocol == "5" ? 1 : 0) + message_size;
+    std::uint64_t bytes = 2 + rest;
+    for (std::uint64_t length = rest >> 7; length > 0; length >>= 7) {
+        ++bytes;
+    }
+    return bytes;
+}
+
+bool MqttPublisher::flush(double timeout_s) {
     if (session_ == nullptr) {
-        return;
+        return true;
     }
     const std::int64_t deadline_ns = monotonic_ns() + to_ns(timeout_s);
     poll();
@@ -173,6 +182,7 @@ void MqttPublisher::flush(double timeout_s) {
         session_->wait(kFlushStepMs);
         poll();
     }
+    return !under_way();
 }
 
 std::optional<Delivery> MqttPublisher::delivery() {

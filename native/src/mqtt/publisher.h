@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "common/ack_ledger.h"
-#include "common/payload.h"
 #include "common/transport.h"
 #include "mqtt/session.h"
 #include "mqtt/step.h"
@@ -28,7 +27,8 @@ class MqttPublisher final : public PublisherTransport {
     std::size_t send(const Chunk& chunk) override;
     void poll() override;
     [[nodiscard]] int wake_fd() const override { return epoll_; }
-    void flush(double timeout_s) override;
+    [[nodiscard]] std::optional<std::uint64_t> framed_bytes(std::uint64_t message_size) const override;
+    bool flush(double timeout_s) override;
     std::optional<Delivery> delivery() override;
     [[nodiscard]] SystemObject report_system() const override;
     void close() override;
@@ -48,8 +48,6 @@ class MqttPublisher final : public PublisherTransport {
     std::string signals_;
     Id publisher_ = 0;
     bool retain_ = false;
-    PayloadBlock payload_;
-    std::size_t message_size_ = 0;
     std::vector<std::int64_t> sequences_;  // by message id; see the constants in publisher.cc
     std::uint64_t waiting_ = 0;            // message ids without an answer
     AckLedger ledger_;

@@ -11,8 +11,6 @@ namespace hydra {
 namespace {
 
 constexpr std::int64_t kAnswerMs = 5'000;
-// NATS compresses nothing: any random bytes do.
-constexpr std::uint64_t kRandomBytes = 64 * 1024;
 constexpr std::int64_t kFullWaitNs = 5 * kMillisecondNs;
 
 // libnats does not tell when its last answer has been handed over, so what takes them stays as long as the
@@ -61,7 +59,6 @@ std::string NatsPublisher::configure(const Configure& command) {
     }
     connection_.begin_step();
     answers_->begin(command.epoch);
-    payload_.set(command.settings.payload, command.settings.message_size, 1, kRandomBytes);
     step_ = std::move(step);
     return "";
 }
@@ -92,11 +89,12 @@ std::size_t NatsPublisher::send(const Chunk& chunk) {
         answers_->wait(kFullWaitNs);
         return 0;
     }
+    PayloadBlock::Rooms rooms = chunk.rooms();
     std::size_t accepted = 0;
     for (; accepted < room; ++accepted) {
-        char* const message = payload_.next(1);
-        write_header(message, chunk.header(accepted));
-        if (!publish(message, chunk.message_size, answered())) {
+        const std::span<char> message = rooms.next();
+        write_header(message.data(), chunk.header(accepted));
+        if (!publish(message.data(), message.size(), answered())) {
             break;
         }
     }
@@ -117,9 +115,19 @@ bool NatsPublisher::publish(const char* message, std::uint64_t size, bool answer
     return true;
 }
 
-void NatsPublisher::flush(double timeout_s) {
+// `PUB SUBJECT SIZE`, the message, and the two ends of lines; the reply subjects of the library's answers are
+// its own business.
+std::optional<std::uint64_t> NatsPublisher::framed_bytes(std::uint64_t message_size) const {
+    if (!step_ || answered()) {
+        return std::nullopt;
+    }
+    const std::string line = "PUB " + step_->subject + " " + std::to_string(message_size) + "\r\n\r\n";
+    return line.size() + message_size;
+}
+
+bool NatsPublisher::flush(double timeout_s) {
     const std::int64_t deadline_ns = monotonic_ns() + to_ns(timeout_s);
-    connection_.flush(std::max<std::int64_t>(to_ns(timeout_s) / kMillisecondNs, 1));
+    const bool sent = connection_.flush(std::max<std::int64_t>(to_ns(timeout_s) / kMillisecondNs, 1));
     answers_->drain();
     const auto outstanding = [this] {
         return answers_->probes() > 0 || (answered() && answers_->ledger().pending() > 0);
@@ -127,6 +135,7 @@ void NatsPublisher::flush(double timeout_s) {
     while (outstanding() && monotonic_ns() < deadline_ns) {
         answers_->wait(deadline_ns - monotonic_ns());
     }
+    return sent && !outstanding();
 }
 
 void NatsPublisher::close() {

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "common/payload.h"
 #include "common/transport.h"
 #include "nats/answers.h"
 #include "nats/connection.h"
@@ -25,7 +24,8 @@ class NatsPublisher final : public PublisherTransport {
     std::size_t send(const Chunk& chunk) override;
     void poll() override { answers_->drain(); }
     [[nodiscard]] int wake_fd() const override { return answers_->fd(); }
-    void flush(double timeout_s) override;
+    [[nodiscard]] std::optional<std::uint64_t> framed_bytes(std::uint64_t message_size) const override;
+    bool flush(double timeout_s) override;
     void close() override;
     std::optional<Delivery> delivery() override;
     [[nodiscard]] SystemObject report_system() const override;
@@ -38,7 +38,6 @@ class NatsPublisher final : public PublisherTransport {
     NatsConnection connection_;
     JetStreamHandle stream_;
     std::optional<NatsStep> step_;
-    PayloadBlock payload_;
     Answers* answers_;
 };
 

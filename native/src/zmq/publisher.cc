@@ -22,9 +22,6 @@ constexpr std::int64_t kRebindEveryNs = 5 * kMillisecondNs;
 // while a send may still return EAGAIN, so there is nothing better to wait for.
 constexpr int kSendTimeoutMs = 10;
 
-// Nothing compresses what follows each other, so it need not be longer than what stays in the cache.
-constexpr std::uint64_t kRandomBytes = 64 * 1024;
-
 std::string first_port() {
     const std::string ports = variable("HYDRA_PORTS");
     const std::string first = ports.substr(0, ports.find(','));
@@ -47,9 +44,6 @@ std::string ZmqPublisher::configure(const Configure& command) {
         nodrop_ = settings.nodrop;
         open();
     }
-    random_ = command.settings.payload == Payload::random;
-    payload_.set(command.settings.payload, random_ ? command.settings.message_size : kHeaderBytes, 1,
-                 kRandomBytes);
     return endpoint_;
 }
 
@@ -100,12 +94,15 @@ void ZmqPublisher::bind() {
 }
 
 void ZmqPublisher::probe(const Header& header) {
-    send_one(header, kHeaderBytes);
+    send_one(header, {}, true);
 }
 
 std::size_t ZmqPublisher::send(const Chunk& chunk) {
+    const bool zeros = chunk.payload.zeros();
+    PayloadBlock::Rooms rooms = chunk.rooms();
     std::size_t accepted = 0;
-    while (accepted < chunk.count() && send_one(chunk.header(accepted), chunk.message_size)) {
+    while (accepted < chunk.count() &&
+           send_one(chunk.header(accepted), rooms.next().subspan(kHeaderBytes), zeros)) {
         ++accepted;
     }
     return accepted;
@@ -113,17 +110,17 @@ std::size_t ZmqPublisher::send(const Chunk& chunk) {
 
 // Written where the library keeps it: a message up to 33 bytes lies in the message itself, without an
 // allocation. False where the queue is full.
-bool ZmqPublisher::send_one(const Header& header, std::uint64_t message_size) {
+bool ZmqPublisher::send_one(const Header& header, std::span<const char> payload, bool zeros) {
     zmq_msg_t message;
-    if (zmq_msg_init_size(&message, message_size) != 0) {
+    if (zmq_msg_init_size(&message, kHeaderBytes + payload.size()) != 0) {
         throw zmq::error_t();
     }
     auto* bytes = static_cast<char*>(zmq_msg_data(&message));
     write_header(bytes, header);
-    if (random_) {
-        std::memcpy(bytes + kHeaderBytes, payload_.next(1) + kHeaderBytes, message_size - kHeaderBytes);
+    if (zeros) {
+        std::memset(bytes + kHeaderBytes, 0, payload.size());  // reads nothing
     } else {
-        std::memset(bytes + kHeaderBytes, 0, message_size - kHeaderBytes);
+        std::memcpy(bytes + kHeaderBytes, payload.data(), payload.size());
     }
     while (zmq_msg_send(&message, socket_.handle(), nodrop_ ? 0 : ZMQ_DONTWAIT) < 0) {
         if (zmq_errno() == EINTR) {
@@ -137,6 +134,15 @@ bool ZmqPublisher::send_one(const Header& header, std::uint64_t message_size) {
         return false;
     }
     return true;
+}
+
+// A frame of ZMTP 3: a byte of flags, and the length in one byte, or in eight where it is above 255. CURVE
+// puts it into a box of its own.
+std::optional<std::uint64_t> ZmqPublisher::framed_bytes(std::uint64_t message_size) const {
+    if (options_.secure) {
+        return std::nullopt;
+    }
+    return message_size + (message_size <= 255 ? 2 : 9);
 }
 
 // XPUB collects subscription messages: thrown away.

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <zmq.hpp>
 
-#include "common/payload.h"
 #include "common/transport.h"
 #include "zmq/options.h"
 
@@ -20,12 +21,13 @@ class ZmqPublisher final : public PublisherTransport {
     [[nodiscard]] bool marks_end() const override { return true; }
     std::size_t send(const Chunk& chunk) override;
     void poll() override;
+    [[nodiscard]] std::optional<std::uint64_t> framed_bytes(std::uint64_t message_size) const override;
     void close() override { socket_.close(); }
 
   private:
     void open();
     void bind();
-    bool send_one(const Header& header, std::uint64_t message_size);
+    bool send_one(const Header& header, std::span<const char> payload, bool zeros);
 
     zmq::context_t& context_;
     ZmqOptions options_;
@@ -35,8 +37,6 @@ class ZmqPublisher final : public PublisherTransport {
     int sndhwm_ = 0;
     bool nodrop_ = false;
     std::string endpoint_;
-    bool random_ = false;
-    PayloadBlock payload_;  // of random bytes
 };
 
 }  // namespace hydra

@@ -26,7 +26,7 @@ TEST_CASE("the Java client's names are translated") {
 
 TEST_CASE("aliases, topic properties and those without a default are known") {
     for (const char* name :
-         {"delivery.timeout.ms", "retries", "sasl.password", "ssl.key.pem", "max.in.flight"}) {
+         {"request.timeout.ms", "socket.nagle.disable", "sasl.password", "ssl.key.pem", "partitioner"}) {
         CHECK(refusal({{name, "1"}}).empty());
     }
 }
@@ -54,6 +54,29 @@ TEST_CASE("a user's property replaces a default, never what figures depend on") 
     CHECK(config.at("acks") == "all");
     CHECK(config.at("linger.ms") == "2.5");
     CHECK(config.at("enable.idempotence") == "false");
+}
+
+TEST_CASE("what is alike everywhere is told, and a user's property replaces it; a setting has its own name") {
+    KafkaSettings kafka{.bootstrap = "b:9", .topic = "t"};
+    CHECK(producer_config(kafka, 24).at("socket.nagle.disable") == "true");
+    CHECK(consumer_config(kafka).at("queued.min.messages") == "100000");
+    kafka.properties = {{"socket.nagle.disable", "false"}, {"queue.buffering.max.messages", "7"}};
+    kafka.idempotence = true;
+    kafka.retries = 3;
+    kafka.max_in_flight = 2;
+    kafka.buffer_memory = 2'097'152;
+    kafka.delivery_timeout_ms = 4'000;
+    const Properties config = producer_config(kafka, 24);
+    CHECK(config.at("socket.nagle.disable") == "false");
+    CHECK(config.at("queue.buffering.max.messages") == "7");
+    CHECK(config.at("enable.idempotence") == "true");
+    CHECK(config.at("retries") == "3");
+    CHECK(config.at("max.in.flight") == "2");
+    CHECK(config.at("queue.buffering.max.kbytes") == "2048");
+    CHECK(config.at("delivery.timeout.ms") == "4000");
+    CHECK(producer_config(kafka, 64 * 1024 * 1024).at("queue.buffering.max.kbytes") == "65536");
+    CHECK(refusal({{"buffer.memory", "1"}}).find("settings.buffer_memory") != std::string::npos);
+    CHECK(refusal({{"max.in.flight", "1"}}).find("settings.max_in_flight") != std::string::npos);
 }
 
 TEST_CASE("a value that librdkafka refuses is told by its name alone") {

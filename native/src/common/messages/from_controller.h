@@ -26,18 +26,22 @@ struct Welcome {
     }
 };
 
-enum class Payload { zeros, random };
+enum class Payload { zeros, random, json, lines };
 
-constexpr std::array<const char*, 2> words(Payload) {
-    return {"zeros", "random"};
+constexpr std::array<const char*, 4> words(Payload) {
+    return {"zeros", "random", "json", "lines"};
 }
 
 // What all systems have in common.
 struct Settings {
     std::optional<double> rate;  // none: "max"
     std::uint64_t burst = 1;
+    std::optional<std::uint64_t> messages;  // at most; none: as many as the window takes
     std::uint64_t message_size = kHeaderBytes;
+    std::optional<std::uint64_t> message_size_min;  // none: all have one size
     Payload payload = Payload::zeros;
+    std::string payload_file;
+    std::uint64_t payload_seed = 1;
     std::optional<double> receive_rate;
     std::optional<double> reconnect_rate;
 
@@ -45,8 +49,12 @@ struct Settings {
     static void describe(auto& it, auto& fields) {
         fields.optional("rate", it.rate, OrMax{kAboveZero});
         fields.required("burst", it.burst, Whole{1});
+        fields.optional("messages", it.messages, Whole{1});
         fields.optional("message_size", it.message_size, Whole{kHeaderBytes, kMaxDataMessageBytes});
+        fields.optional("message_size_min", it.message_size_min, Whole{kHeaderBytes, kMaxDataMessageBytes});
         fields.optional("payload", it.payload);
+        fields.optional("payload_file", it.payload_file);
+        fields.optional("payload_seed", it.payload_seed);
         fields.optional("receive_rate", it.receive_rate, kAboveZero);
         fields.optional("reconnect_rate", it.reconnect_rate, Number{DBL_TRUE_MIN, 100});
     }
@@ -70,7 +78,8 @@ struct Configure {
     std::vector<PublisherEndpoint> publishers;
     bool probe = false;
     double progress_s = 0;
-    std::string group;  // of the subscribers; "": none
+    std::string group;                // of the subscribers; "": none
+    std::uint64_t payload_share = 0;  // how many of 10,000 characters of a JSON payload are random
     SystemObject system;
 
     static constexpr const char* kType = "configure";
@@ -81,6 +90,7 @@ struct Configure {
         fields.required("probe", it.probe);
         fields.optional("progress_s", it.progress_s, kSeconds);
         fields.optional("group", it.group);
+        fields.optional("payload_share", it.payload_share, Whole{0, 10'000});
         fields.optional("system", it.system);
     }
 };

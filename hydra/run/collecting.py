@@ -1,0 +1,182 @@
+"""The end of a step: publishers report, subscribers are told what to expect, drain and report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import replace
+from typing import Final
+
+from hydra.control.bounded import fit_unacknowledged
+from hydra.control.controller import Controller
+from hydra.model import DrainEnd, Histogram, PublisherReport, StepPlan, SubscriberReport
+from hydra.run.asking import ANSWER_WITHIN_S, Asker
+from hydra.run.deployment import Deployment
+from hydra.run.moment import Tick, reading
+from hydra.run.settling import settled
+from hydra.run.window import TICK_NS
+from hydra.system import System, SystemSpec
+from hydra.wire.clock import wall_offset_ns
+from hydra.wire.messages import Finish, Sent, Stop
+from hydra.wire.program import FLUSH_AT_MOST_S
+
+_REPORT_MARGIN_S: Final = 15.0
+"""Reports are waited for until none has come for this long, however many there are."""
+_QUIET_S: Final = 0.5
+_QUIET_PER_CLIENT_S: Final = 0.00025
+_NOTHING_FOLLOWS: Final[frozenset[DrainEnd]] = frozenset({"complete", "marked"})
+"""Ends of a drain after which no data of the step can follow; after any other end, some may still be on its way."""
+
+Publishers = Mapping[int, PublisherReport]
+"""Their reports by id."""
+
+
+class Collector:
+    """Takes the reports of one step.
+
+    Attributes:
+        drain_max_s: how long its subscribers may drain.
+
+    Arguments:
+        plan: what is measured.
+        epoch: the step's number.
+        window: its begin and end (ns on the step's clock).
+        others: as for :class:`hydra.run.step.Stepper`.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        deployment: Deployment,
+        system: System,
+        spec: SystemSpec,
+        asker: Asker,
+        drain_max_s: float | None,
+        plan: StepPlan,
+        epoch: int,
+        window: tuple[int, int],
+        clock_ns: Callable[[], int],
+    ) -> None:
+        self._controller = controller
+        self._deployment = deployment
+        self._system = system
+        self._spec = spec
+        self._asker = asker
+        self._plan = plan
+        self._epoch = epoch
+        self._window = window
+        self._clock_ns = clock_ns
+        self._stored = spec.stored(plan.settings)
+        self.drain_max_s = plan.duration_s + 5 if drain_max_s is None else drain_max_s
+        if self._stored:
+            # They read all of it, which may take them as long as it took to send it.
+            self.drain_max_s = max(self.drain_max_s, plan.duration_s)
+
+    # --- publishers ------------------------------------------------------------------------------------------------
+
+    def publishers(self, log_begin: int | None) -> tuple[Publishers, int | None]:
+        """Ends the window for everybody; the publishers' reports, and by how many messages the servers' log grew.
+
+        Args:
+            log_begin: the messages in the log when the step began, None where there is none.
+
+        Raises:
+            StepError: a publisher died or did not report, or the system failed.
+        """
+        deployment, answers = self._deployment, self._controller.roster.answers
+        stop = Stop(epoch=self._epoch, stop_at_ns=self._window[1])
+        live = range(0) if self._stored else deployment.subscribers
+        self._controller.tell(live, stop)
+        # A publisher that stopped early has reported an error, and still reports what it sent.
+        timeout_s = FLUSH_AT_MOST_S + _REPORT_MARGIN_S
+        missing = self._asker.ask(
+            [(deployment.publishers, stop)],
+            answers.publisher_reports.keys,
+            timeout_s,
+            self._asker.look_for_failure,
+            margin_s=_REPORT_MARGIN_S,
+        )
+        self._asker.insist(missing, len(deployment.publishers), "publishers", "report", timeout_s)
+        self._asker.require_publishers()
+        if round(self._plan.duration_s * 1e9) > self._window[1] - self._window[0]:
+            # Only this message tells a subscriber that the window has ended earlier than planned.
+            self._asker.ask([(live, stop)], lambda: answers.acked("stop"), ANSWER_WITHIN_S, told=True)
+        reports = fit_unacknowledged(answers.publisher_reports)
+        if log_begin is None:
+            return reports, None
+        log_end = settled(self._system, self._plan.settings, self._controller.wait_until, self._known(log_begin))
+        grown = (log_end or 0) - log_begin
+        if self._spec.log_acknowledges(self._plan.settings):
+            # What the servers accepted is what their log grew by (there is one publisher).
+            reports = {p: replace(r, acknowledged=grown) for p, r in reports.items()}
+        return reports, grown
+
+    def _known(self, log_begin: int) -> int | None:
+        """The messages that the log has in the end; None where not every message was acknowledged."""
+        reports = self._controller.roster.answers.publisher_reports.values()
+        if self._spec.log_acknowledges(self._plan.settings) or any(r.acknowledged < r.sent for r in reports):
+            return None
+        return log_begin + sum(r.acknowledged for r in reports)
+
+    # --- subscribers -----------------------------------------------------------------------------------------------
+
+    def subscribers(self, publishers: Publishers) -> None:
+        """Tells the subscribers what to expect, and waits for their reports."""
+        self._finish(publishers, self._asker.look_for_failure)
+
+    def stored(self, publishers: Publishers, since_ns: int, tick: Tick) -> None:
+        """The same of subscribers that read what was stored, since then."""
+        deployment, answers = self._deployment, self._controller.roster.answers
+        offset_ns, next_tick_ns = wall_offset_ns(), since_ns
+        expected = sum(r.acknowledged for r in publishers.values())
+        shared = self._spec.group(self._plan.settings) != ""
+
+        def look() -> None:
+            nonlocal next_tick_ns
+            self._asker.look_for_failure()
+            now_ns = self._clock_ns() + offset_ns
+            if now_ns >= next_tick_ns:
+                next_tick_ns = now_ns + TICK_NS
+                tick(reading(expected, answers.progress, deployment.subscribers, since_ns, now_ns, shared=shared))
+
+        self._finish(publishers, look)
+
+    def _finish(self, publishers: Publishers, look: Callable[[], None]) -> None:
+        subscribers, answers = self._deployment.subscribers, self._controller.roster.answers
+        if not subscribers:
+            return
+        finish = Finish(
+            epoch=self._epoch,
+            publishers=[Sent(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in publishers.items()],
+            drain_max_s=self.drain_max_s,
+            quiet_s=quiet_s(len(subscribers)),
+            system=self._system.finish(),
+        )
+        self._asker.ask(
+            [(subscribers, finish)],
+            answers.subscriber_reports.keys,
+            self.drain_max_s + _REPORT_MARGIN_S,
+            look,
+            margin_s=_REPORT_MARGIN_S,
+        )
+
+
+def caught_up(reports: Mapping[int, SubscriberReport], cohort: Set[int], *, nothing_left: bool = False) -> Set[int]:
+    """The subscribers that no more data of the step can reach; all others prove their readiness again.
+
+    ``nothing_left``: they are a group that has received everything.
+    """
+    return {c for c, r in reports.items() if c not in cohort and (nothing_left or r.drain in _NOTHING_FOLLOWS)}
+
+
+def quiet_s(clients: int) -> float:
+    """How long a subscriber with missing messages receives nothing before it counts them as lost, in seconds.
+
+    A publisher serves its connections in turn. At full rate and 7,680 subscribers one turn was seen to take a second,
+    which is 0.13 ms for each of them; twice that is waited for, and what a scheduler may take on a small step.
+    """
+    return _QUIET_S + clients * _QUIET_PER_CLIENT_S
+
+
+def stored_only(report: SubscriberReport) -> SubscriberReport:
+    """A report without the ages of the messages: those that were stored were not in flight."""
+    return replace(report, latency=Histogram(), lag_bins_us=[])

@@ -1,0 +1,73 @@
+"""The window of a step: what happens between its start and its end, which may come early."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from hydra.control.controller import Controller
+from hydra.model import StepPlan
+from hydra.run.asking import Asker
+from hydra.run.counters import ServerCounters
+from hydra.run.deployment import Deployment
+from hydra.run.moment import Tick, sending
+from hydra.system import System
+from hydra.wire.messages import Progress, Start
+
+TICK_NS: Final = 250_000_000
+
+
+def run_window(
+    controller: Controller,
+    deployment: Deployment,
+    system: System,
+    asker: Asker,
+    counters: ServerCounters,
+    plan: StepPlan,
+    start: Start,
+    tick: Tick,
+    clock_ns: Callable[[], int],
+) -> tuple[int, int]:
+    """Waits for the end of the window; returns its begin and end (ns on the step's clock).
+
+    It ends early when all publishers have sent as many messages as the step has, or when one cannot go on.
+
+    Raises:
+        StepError: a publisher died, or the system can carry no more.
+    """
+    answers = controller.roster.answers
+    offset_ns, start_ns, stop_ns = start.wall_offset_ns, start.start_at_ns, start.stop_at_ns
+    next_tick_ns = start_ns
+    began = False
+
+    def over() -> bool:
+        nonlocal next_tick_ns, began
+        deployment.watch()
+        asker.require_publishers()
+        asker.look_for_failure()
+        now_ns = clock_ns() + offset_ns
+        if now_ns >= next_tick_ns:
+            if not began:
+                began = True
+                counters.sample()
+            next_tick_ns = now_ns + TICK_NS
+            system.during(plan.settings, (now_ns - start_ns) / 1e9, plan.duration_s)
+            tick(sending(plan, answers.progress, deployment.publishers, deployment.subscribers, start_ns, now_ns))
+        # A publisher that cannot go on reports an error; what it sent until then is measured.
+        failed = any(p in answers.errors for p in deployment.publishers)
+        return now_ns >= stop_ns or failed or all_sent_ns(plan, answers.progress, deployment.publishers) is not None
+
+    controller.wait_until(over, math.inf)
+    counters.sample()
+    done_ns = all_sent_ns(plan, answers.progress, deployment.publishers)
+    end_ns = clock_ns() + offset_ns if done_ns is None else max(done_ns, start_ns + 1)
+    return start_ns, min(stop_ns, end_ns)
+
+
+def all_sent_ns(plan: StepPlan, progress: Mapping[int, Progress], publishers: range) -> int | None:
+    """When the last of the publishers had sent as many messages as the step has; None: not all of them have."""
+    most = plan.settings.messages
+    if most is None or any(p not in progress or progress[p].messages < most for p in publishers):
+        return None
+    return max(progress[p].time_ns for p in publishers)

@@ -1,0 +1,31 @@
+// JSON records of any length: events with an id, a time, a host, numbers and text. docs/control-protocol.md,
+// section 8, says what is in them. (As hydra/wire/contents.py.)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "common/numbers.h"
+
+namespace hydra {
+
+class Records {
+  public:
+    // `share`: how many of 10,000 characters are random.
+    Records(Numbers numbers, std::uint64_t share) : numbers_(numbers), share_(share) {}
+
+    // Fills the room with the next record, which is cut where it is longer.
+    void write(std::span<char> room);
+
+  private:
+    std::uint64_t wished(std::uint64_t length);
+
+    Numbers numbers_;
+    std::uint64_t share_;
+    std::uint64_t index_ = 0;
+    std::uint64_t characters_ = 0;  // of all records
+    std::uint64_t milliseconds_ = 0;
+};
+
+}  // namespace hydra

@@ -1,0 +1,137 @@
+"""A sweep that lists its points asks for them in the order of the file, and for each by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hydra.model import Point, Scenario, Settings, StepResult, SweepSpec
+from hydra.sweep import Sweep, for_scenario
+from hydra.sweep.repeated import Repeated
+
+SCENARIO = Scenario(
+    name="k",
+    system="kafka",
+    client="c",
+    table="fixed",
+    publishers=3,
+    settings=Settings(rate=1000.0, system={"acks": "all"}),
+    sweep=SweepSpec(
+        duration_s=10,
+        points=(
+            Point("large", clients=20, settings={"acks": "1"}),
+            Point("one", publishers=1, duration_s=2.0),
+            Point("small", clients=1, settings={"message_size": 100}),
+            Point("one again", publishers=1, duration_s=2.0),
+        ),
+    ),
+)
+NAMES = [point.name for point in SCENARIO.sweep.points]
+
+
+def play(sweep: Sweep, outcome: dict[str, list[str]] | None = None) -> list[StepResult]:
+    """Every step until the sweep is done; ``outcome``: the first statuses of a point's steps."""
+    results: list[StepResult] = []
+    left = {name: list(statuses) for name, statuses in (outcome or {}).items()}
+    while (plan := sweep.next(results)) is not None:
+        assert len(results) < 100
+        queued = left.get(plan.point)
+        status = queued.pop(0) if queued else "ok"
+        figures = {"total_tx": len(results)} if status == "ok" else {}
+        results.append(StepResult(len(results) + 1, plan, status, figures, "" if figures else "why"))  # type: ignore[arg-type]
+    return results
+
+
+def test_points_come_in_the_order_of_the_file_with_what_is_their_own() -> None:
+    plans = [result.plan for result in play(for_scenario(SCENARIO))]
+    assert [
+        (p.point, p.clients, p.publishers, p.duration_s, p.settings.message_size, p.settings.system["acks"])
+        for p in plans
+    ] == [
+        ("large", 20, 3, 10, 24, "1"),
+        ("one", 0, 1, 2.0, 24, "all"),
+        ("small", 1, 3, 10, 100, "all"),
+        ("one again", 0, 1, 2.0, 24, "all"),
+    ]
+
+
+def test_every_row_has_its_name_its_publishers_and_all_that_varies() -> None:
+    sweep = for_scenario(SCENARIO)
+    first = sweep.rows(play(sweep))[1]
+    assert list(first.items())[:6] == [
+        ("point", "one"),
+        ("clients", 0),
+        ("publishers", 1),
+        ("acks", "all"),
+        ("message_size", 24),
+        ("total_tx", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "statuses"),
+    [
+        ({"large": ["skipped"]}, ["skipped", "ok", "ok", "ok"]),
+        ({"one": ["skipped"]}, ["ok", "skipped", "ok", "ok"]),
+        ({"one": ["failed"]}, ["ok", "ok", "ok", "ok"]),
+        ({"one": ["failed", "failed"]}, ["ok", "failed", "ok", "ok"]),
+    ],
+)
+def test_a_point_that_cannot_be_measured_keeps_no_other_from_it(
+    outcome: dict[str, list[str]], statuses: list[str]
+) -> None:
+    sweep = for_scenario(SCENARIO)
+    rows = sweep.rows(play(sweep, outcome))
+    assert [(row["point"], row["status"]) for row in rows] == list(zip(NAMES, statuses, strict=True))
+
+
+def test_a_resumed_run_asks_for_what_failed_and_for_nothing_else() -> None:
+    sweep = for_scenario(SCENARIO)
+    results = play(sweep, {"one": ["failed", "failed"]})
+    again = sweep.offered_again(results)
+    left = [result for result in results if result.epoch not in again]
+    plan = sweep.next(left)
+    assert plan is not None
+    assert plan.point == "one"
+    assert sweep.next([*left, StepResult(9, plan, "ok", {})]) is None
+
+
+@pytest.mark.parametrize("repeat", [2, 3])
+def test_each_point_is_repeated_before_the_next_begins(repeat: int) -> None:
+    sweep = for_scenario(replace(SCENARIO, sweep=replace(SCENARIO.sweep, repeat=repeat)))
+    assert isinstance(sweep, Repeated)
+    results = play(sweep)
+    assert [result.plan.point for result in results] == [name for name in NAMES for _ in range(repeat)]
+    rows = sweep.rows(results)
+    assert [(row["point"], row["publishers"], row["repeats"]) for row in rows] == [
+        ("large", 3, repeat),
+        ("one", 1, repeat),
+        ("small", 3, repeat),
+        ("one again", 1, repeat),
+    ]
+
+
+def test_what_does_not_fit_is_not_tried_at_every_repeat() -> None:
+    sweep = for_scenario(replace(SCENARIO, sweep=replace(SCENARIO.sweep, repeat=3)))
+    results = play(sweep, {"large": ["skipped"]})
+    assert [r.plan.point for r in results[:2]] == ["large", "one"]
+
+
+def test_every_prefix_of_a_run_leads_to_the_step_that_followed_it() -> None:
+    sweep = for_scenario(replace(SCENARIO, sweep=replace(SCENARIO.sweep, repeat=2)))
+    results = play(sweep, {"small": ["failed"]})
+    for count, result in enumerate(results):
+        assert sweep.next(results[:count]) == result.plan
+
+
+def test_results_of_a_point_that_is_not_listed_are_refused() -> None:
+    (first, *_) = play(for_scenario(SCENARIO))
+    foreign = replace(first, plan=replace(first.plan, point="another"))
+    with pytest.raises(ValueError, match="another scenario"):
+        for_scenario(SCENARIO).next([foreign])
+
+
+def test_the_time_is_that_of_all_points() -> None:
+    sweep = for_scenario(SCENARIO)
+    assert 24 <= sweep.expected_s() <= sweep.bound_s()
