@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.model import SubscriberReport
 from hydra.wire import bits
 from hydra.wire.messages import PROBE_EPOCH, Progress, Quit, Ready, Report
 from tests.conformance.bench import Bench, step_settings
-from tests.conformance.kafka_ends import Log
+from tests.conformance.kafka_ends import Log, kill
 
 FIRST, SECOND, THIRD = 3, 4, 5
 PUBLISHER = 100
@@ -152,3 +153,19 @@ def test_a_member_that_leaves_hands_over_what_it_has_read(members: Bench, kafka_
     # Not what the third had read.
     assert len(ours) < 800
     assert sum(report.ledgers[0].duplicates for report in told) == 0
+
+
+def test_a_member_whose_coordinator_died_joins_the_next_steps_group_in_time(
+    members: Bench, log: Log, own_broker: EmbeddedBroker
+) -> None:
+    doomed = Log(own_broker, 1)
+    joined(members, 1, doomed, [FIRST, SECOND])
+    members.start([FIRST, SECOND], 1, 30)
+    doomed.write(1, range(100), publisher=PUBLISHER)
+    read(members, 1, [FIRST, SECOND], 100)
+    kill(own_broker)
+    joined(members, 2, log, [FIRST, SECOND])
+    members.start([FIRST, SECOND], 2, 30)
+    log.write(2, range(100), publisher=PUBLISHER)
+    told = reports(members, 2, log, [FIRST, SECOND], 100)
+    assert received(told[0]) | received(told[1]) == set(range(100))

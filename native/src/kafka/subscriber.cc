@@ -75,9 +75,8 @@ bool KafkaSubscriber::stands_at(const Offsets& offsets) const {
 }
 
 void KafkaSubscriber::open() {
-    if (config_.contains("group.id")) {
-        member_ = std::make_unique<KafkaMember>(config_.at("group.id"), wake_);
-    }
+    const auto group = config_.find("group.id");
+    member_ = group == config_.end() ? nullptr : std::make_unique<KafkaMember>(group->second, wake_);
     kafka_ = open_kafka(
         RD_KAFKA_CONSUMER, config_,
         [](rd_kafka_conf_t* conf, void* opaque) {
