@@ -28,7 +28,9 @@ void KafkaSubscriber::configure(const Configure& command) {
         throw TransportError("configure names a partition that " + kafka.topic + " cannot have");
     }
     Properties config = consumer_config(kafka);
-    if (kafka_ == nullptr || config != config_ || !trouble_.empty()) {
+    const bool other_group =
+        member_ != nullptr && (topic_name_ != kafka.topic || !member_->trouble().empty());
+    if (kafka_ == nullptr || config != config_ || !trouble_.empty() || other_group) {
         close();
         config_ = std::move(config);
         open();
