@@ -15,8 +15,9 @@ import click
 from tabulate import tabulate
 
 from hydra.cluster.resources import format_resources
-from hydra.config import load_cluster, load_scenario
+from hydra.config import experiments, load_cluster, load_scenario, scenarios
 from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_USAGE, HydraError, UsageError
+from hydra.experiments.command import list_experiments, list_presets, run_experiment
 from hydra.jupyter.command import write_report
 from hydra.limits import machine
 from hydra.limits.machine import raise_soft_limits
@@ -25,11 +26,14 @@ from hydra.options import (
     COUNTS,
     PATH,
     WORD,
+    Runs,
+    experiment_flags,
     implementation_flag,
     keyed,
     master_flag,
     overrides,
     packing_flag,
+    preset_flag,
     run_flags,
     set_flag,
 )
@@ -60,14 +64,21 @@ class Hydra(click.Group):
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Find out how a publish-subscribe system behaves as the number of its clients grows."""
-    context.obj = run_scenario  # for the commands of systems, which know nothing of runs
+    # For the commands of systems, which know nothing of runs.
+    context.obj = Runs(run_scenario, run_experiment, list_experiments, list_presets)
 
 
 @cli.command("run")
+@preset_flag
+@experiment_flags
 @run_flags
 @click.argument("scenario")
 def run_(scenario: str, **flags: Any) -> None:
-    """Run any scenario: a name from conf/scenarios or a TOML file."""
+    """Run any scenario: a name from conf/scenarios or a TOML file; or a published experiment by its name."""
+    if scenario in experiments() and scenario not in scenarios():
+        run_experiment("", scenario, overrides(), flags)
+    if flags["scale"] is not None:
+        raise UsageError(f"--scale is for published experiments, and {scenario} is none", "leave out --scale")
     run_scenario(scenario, overrides(), flags)
 
 
@@ -75,7 +86,7 @@ def run_(scenario: str, **flags: Any) -> None:
 @click.argument("run", type=PATH)
 @click.option("--open", "opened", is_flag=True, help="Open the page in a browser, too.")
 def report(run: Path, opened: bool) -> None:
-    """Write report.ipynb and report.html into the run directory RUN."""
+    """Write report.ipynb and report.html into the run directory RUN, or into the folder of an experiment."""
     paths = write_report(run)
     click.echo("\n".join(map(str, paths)))
     if opened:
@@ -120,6 +131,7 @@ def agents(config: Path | None, master: str, scenario: str | None, as_json: bool
 @keyed("--clients", key="sweep.clients", type=COUNTS, help="Client counts to check (default: the scenario's).")
 @implementation_flag()
 @packing_flag
+@preset_flag
 @set_flag
 def check(scenario: str, config: Path | None, **_: Any) -> None:
     """Say what a scenario needs of this machine, and the command that removes each shortage.

@@ -42,7 +42,9 @@ class PlacementError(UsageError):
 
 
 class DoesNotFitError(HydraError):
-    """A client count needs more than this machine has; its row is skipped with the reason."""
+    """A client count, or what servers need, is more than this machine has; a row is skipped with the reason."""
+
+    exit_code = EXIT_INCOMPLETE
 
 
 class MissingDependencyError(UsageError):

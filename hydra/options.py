@@ -6,6 +6,7 @@ A flag that replaces a key of the scenario names it (:func:`keyed`); nothing els
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
 
@@ -14,6 +15,7 @@ import click
 from hydra.columns.names import LOSS
 from hydra.config import parse_set
 from hydra.model import Payload
+from hydra.system import Experiment
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -137,8 +139,22 @@ def overrides(more: Mapping[str, object] | None = None) -> dict[str, object]:
     return result
 
 
-Run = Callable[[str | Path, Mapping[str, object], Mapping[str, Any]], None]
-"""Runs a scenario with these overrides and the values of ``run_flags``; it is the object of the command's context."""
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """What commands of systems, which know nothing of runs, have done for them: the object of a command's context.
+
+    Attributes:
+        scenario: runs a scenario with these overrides and the values of ``run_flags``.
+        experiment: runs the experiment of this name ("": the one that is resumed) of this system, likewise; the values
+            are those of ``experiment_flags`` as well.
+        experiments: prints the experiments of this system, as JSON or as a table.
+        presets: prints the presets of this system, likewise.
+    """
+
+    scenario: Callable[[str | Path, Mapping[str, object], Mapping[str, Any]], None]
+    experiment: Callable[[str, str, Mapping[str, object], Mapping[str, Any]], None]
+    experiments: Callable[[str, bool], None]
+    presets: Callable[[str, bool], None]
 
 
 def scenario_command(
@@ -156,11 +172,42 @@ def scenario_command(
 
     def decorate(function: Callable[..., Mapping[str, object] | None]) -> click.Command:
         def callback(**values: Any) -> None:
-            run: Run = click.get_current_context().obj
-            run(scenario, overrides(function(**values)), values)
+            runs: Runs = click.get_current_context().obj
+            runs.scenario(scenario, overrides(function(**values)), values)
 
         callback.__doc__ = function.__doc__
         return click.command(name)(flags(*options, sweep_flags, run_flags)(callback))  # type: ignore[arg-type]
+
+    return decorate
+
+
+def experiment_command(
+    name: str, system: str, experiments: Sequence[Experiment], *options: Callable[[_F], _F], one: str = ""
+) -> Callable[[Callable[..., Mapping[str, object] | None]], click.Command]:
+    """Makes a command that runs published experiments of a function; see :func:`scenario_command`.
+
+    Args:
+        name: the command's.
+        system: whose experiments.
+        experiments: those that it can run; their own flags are its flags.
+        options: flags of its own.
+        one: the experiment that it runs; "": the one that the user names.
+    """
+
+    def decorate(function: Callable[..., Mapping[str, object] | None]) -> click.Command:
+        def callback(experiment: str = one, listed: str = "", **values: Any) -> None:
+            runs: Runs = click.get_current_context().obj
+            if listed:
+                (runs.presets if listed == "presets" else runs.experiments)(system, values["as_json"])
+            else:
+                runs.experiment(system, experiment or "", overrides(function(**values)), values)
+
+        callback.__doc__ = function.__doc__
+        named = [] if one else [_name_argument, _list_flag, _presets_flag]
+        command = click.command(name)(flags(*named, *options, experiment_flags, run_flags)(callback))  # type: ignore[arg-type]
+        known = {option.name: option for each in experiments for option in each.options}
+        command.params += known.values()
+        return command
 
     return decorate
 
@@ -226,6 +273,28 @@ sweep_flags = flags(
     keyed("--payload-file", key="settings.payload_file", type=WORD, help="lines: the file, on the publishers' hosts."),
 )
 """Flags of every command with a scenario of its own."""
+
+preset_flag = keyed(
+    "--preset",
+    key="preset",
+    type=WORD,
+    metavar="GOAL",
+    help="The settings that are recommended for a design goal; other flags go before it.",
+)
+
+experiment_flags = flags(
+    click.option(
+        "--scale",
+        type=click.FloatRange(min=0, max=1000, min_open=True),
+        metavar="X",
+        help="Of the published numbers of records and lengths (default: the experiment's own); 1 is the original.",
+    )
+)
+"""Flags of every command that runs experiments."""
+
+_name_argument = click.argument("experiment", required=False, metavar="[NAME]", default="")
+_list_flag = click.option("--list", "listed", flag_value="experiments", help="List the experiments, and run none.")
+_presets_flag = click.option("--presets", "listed", flag_value="presets", help="Show what each preset sets, and why.")
 
 rate_flag = keyed("--rate", key="settings.rate", type=RATE, help="Messages per second, or max.")
 duration_flag = keyed("--duration", key="sweep.duration_s", type=float, metavar="SECONDS", help="Length of a step.")

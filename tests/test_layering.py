@@ -58,7 +58,7 @@ TIERS = {
         "hydra.native",
     ],
     "rooms": ROOMS,
-    "runs": ["hydra.run", "hydra.jupyter"],
+    "runs": ["hydra.run", "hydra.jupyter", "hydra.experiments"],
     "command": ["hydra.cli"],
 }
 

@@ -14,7 +14,7 @@ import zmq
 
 from hydra.client.publisher import Publisher
 from hydra.client.subscriber import Subscriber
-from hydra.client.transport import Kind, PublisherTransport, SubscriberTransport
+from hydra.client.transport import Driver, Kind, PublisherTransport, SubscriberTransport
 from hydra.control.client import ControlClient, Identity
 from hydra.control.curve import Credentials
 from hydra.wire.messages import ChildExit, Error, Quit, Welcome
@@ -69,8 +69,10 @@ def client_main(
         welcomed()
         transport = kind.open(client, control)
         try:
-            loop: Publisher | Subscriber
-            if kind.role == "publisher":
+            loop: Publisher | Subscriber | Driver
+            if isinstance(transport, Driver):
+                loop = transport
+            elif kind.role == "publisher":
                 loop = Publisher(client, control, cast(PublisherTransport, transport))
             else:
                 loop = Subscriber(client, control, cast(SubscriberTransport, transport))

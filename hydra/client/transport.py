@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -145,15 +145,26 @@ class SubscriberTransport(Protocol):
 Transport = PublisherTransport | SubscriberTransport
 
 
+@runtime_checkable
+class Driver(Protocol):
+    """A client that hands no messages to anybody: it obeys the control channel by itself, with a program of its own."""
+
+    def run(self) -> bool:
+        """Obeys until told to quit (True) or the controller is gone (False)."""
+
+    def close(self) -> None:
+        """Ends whatever it runs, within seconds; may be called twice."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of client that a program offers, e.g. ``zmq-sub``.
 
-    ``open`` makes its transport in the client's process; ``versions`` names the libraries for ``hello``. Everything
-    heavy is imported before the fork by whoever builds the Kind.
+    ``open`` makes its transport, or what it is instead of one, in the client's process; ``versions`` names the
+    libraries for ``hello``. Everything heavy is imported before the fork by whoever builds the Kind.
     """
 
     role: Role
     implementation: str
     versions: Callable[[], dict[str, str]]
-    open: Callable[[int, ControlClient], Transport]
+    open: Callable[[int, ControlClient], Transport | Driver]

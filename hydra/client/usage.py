@@ -18,14 +18,19 @@ def resident_bytes() -> int:
 
 
 class UsageMeter:
-    """CPU since it was made; memory is the process's peak."""
+    """CPU since it was made; memory is the process's peak, or the greatest of its children's.
 
-    def __init__(self) -> None:
-        self._begin = resource.getrusage(resource.RUSAGE_SELF)
+    Args:
+        children: whether it is of those children that have ended and been waited for, with theirs.
+    """
+
+    def __init__(self, *, children: bool = False) -> None:
+        self._who = resource.RUSAGE_CHILDREN if children else resource.RUSAGE_SELF
+        self._begin = resource.getrusage(self._who)
 
     def read(self) -> ProcessUsage:
         """The usage since the meter was made."""
-        now = resource.getrusage(resource.RUSAGE_SELF)
+        now = resource.getrusage(self._who)
         return ProcessUsage(
             cpu_user_s=now.ru_utime - self._begin.ru_utime,
             cpu_system_s=now.ru_stime - self._begin.ru_stime,

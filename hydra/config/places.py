@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hydra import plugins
 from hydra.errors import ConfigError
+from hydra.system import Experiment
 
 
 def conf_dir() -> Path:
@@ -23,6 +24,11 @@ def scenarios() -> list[str]:
     return sorted({path.stem for folder in _folders() for path in folder.glob("*.toml")})
 
 
+def experiments() -> dict[str, Experiment]:
+    """The published experiments that systems repeat, by name, in their order."""
+    return {each.name: each for spec in plugins.systems().values() for each in spec.experiments}
+
+
 def scenario_path(name_or_path: str | Path) -> Path:
     """The file of a scenario: what ends in .toml or holds a slash is a path, everything else a name.
 
@@ -34,11 +40,13 @@ def scenario_path(name_or_path: str | Path) -> Path:
         return Path(text)
     known = scenarios()
     if text not in known:
-        close = get_close_matches(text, known, n=1)
+        published = experiments()
+        close = get_close_matches(text, [*known, *published], n=1)
         hint = f"did you mean {close[0]}? " if close else ""
+        others = f"; experiments, for hydra run: {', '.join(published)}" if published else ""
         raise ConfigError(
             f"no scenario {text!r} in {conf_dir() / 'scenarios'}",
-            f"{hint}known scenarios: {', '.join(known)}; a file of your own needs its path",
+            f"{hint}known scenarios: {', '.join(known)}{others}; a file of your own needs its path",
         )
     return next(path for folder in _folders() if (path := folder / f"{text}.toml").is_file())
 

@@ -18,6 +18,7 @@ from hydra.config.bounds import BOUNDS, out_of_bounds
 from hydra.config.building import as_written, build, check_value, of_written, specs_of
 from hydra.config.places import scenario_path, scenarios
 from hydra.config.points import POINT_KEYS, check_points, split_points, with_publishers
+from hydra.config.presets import with_preset
 from hydra.config.refusal import Key, RefusedError, Tables, UnknownKeyError, field_names, free_text, refusals_in, shown
 from hydra.config.toml import Names, Toml, override, read
 from hydra.model import Constraint, Demand, NativeSpec, RoleSpec, Scenario, SearchSpec, ServerSpec, Settings, SweepSpec
@@ -47,18 +48,37 @@ def load_scenario(name_or_path: str | Path, overrides: Mapping[str, object] | No
         ConfigError: the file is missing, malformed or impossible, or an override is.
     """
     source = scenario_path(name_or_path)
-    data = read(source, f"known scenarios: {', '.join(scenarios())}")
+    return scenario_from(
+        str(source), source.stem, read(source, f"known scenarios: {', '.join(scenarios())}"), overrides
+    )
+
+
+def scenario_from(
+    source: str, name: str, data: Mapping[str, Any], overrides: Mapping[str, object] | None = None
+) -> Scenario:
+    """A scenario from what its file says, or would say.
+
+    Args:
+        source: what errors call the file.
+        name: the scenario's, unless the file says so.
+        data: as TOML has it.
+        overrides: see :func:`load_scenario`. They go before a preset that they name, and that before the file; a preset
+            that the file names comes last.
+
+    Raises:
+        ConfigError: it is impossible, or an override is.
+    """
     replaced = overrides or {}
-    label = f"{source} (with {', '.join(replaced)} replaced)" if replaced else str(source)
+    label = f"{source} (with {', '.join(replaced)} replaced)" if replaced else source
     with refusals_in(label):
         spec = _system({**data, **replaced})
     names = Names(spec.aliases)
     with refusals_in(label, names.written, names.worded):
-        data = names.resolve("", data)[1]  # type: ignore[assignment]  # a table stays one
+        written = with_preset(spec, names.resolve("", dict(data))[1], replaced)
         for key, value in replaced.items():
-            override(data, *names.resolve(".".join(part.strip() for part in key.split(".")), value))
-        data.setdefault("name", source.stem)
-        return _scenario(spec, data)
+            override(written, *names.resolve(".".join(part.strip() for part in key.split(".")), value))
+        written.setdefault("name", name)
+        return _scenario(spec, written)
 
 
 def _system(data: Mapping[str, object]) -> SystemSpec:

@@ -14,6 +14,7 @@ from hydra.events.runs import (
     RunDone,
     RunFailed,
     ServerExit,
+    ServerKilled,
     ServersAgain,
     ServersUp,
     SystemFact,
@@ -24,7 +25,7 @@ from hydra.events.warnings import HydraWarning
 EVENTS: Final[tuple[type[Event], ...]] = (
     *(RunBegan, RunDone, RunFailed, Resumed, SystemFact, Refused, Revived, HydraWarning),
     *(Launched, Present, Evicted, LaunchedElsewhere, ClientExit, GroupExit, ClientError),
-    *(ServersUp, ServersAgain, ServerExit),
+    *(ServersUp, ServersAgain, ServerExit, ServerKilled),
     *(StartUnacknowledged, WindowOpened, PhasesTimed, StepStored, StepMeasured),
 )
 _BY_KIND: Final = {event.kind: event for event in EVENTS}

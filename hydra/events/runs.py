@@ -146,3 +146,20 @@ class ServerExit(Event):
     @property
     def text(self) -> str:
         return self.why
+
+
+@dataclass(frozen=True, slots=True)
+class ServerKilled(Event):
+    """A server was killed on purpose, as its scenario says."""
+
+    kind = "server_killed"
+    level = Level.NOTE
+    summary = "servers that were killed on purpose"
+    group: str
+    host: str
+    address: str
+    when: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.group} at {self.address} on {self.host} was killed with SIGKILL {self.when}"

@@ -153,7 +153,7 @@ def table(run: Run) -> Html:
     below = [legend(run.scenario, run.rows), *efforts(run.scenario, run.rows)]
     every = in_order(run.scenario, run.rows)
     return block(
-        _scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows")
+        scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows")
         + "".join(f'<p class="below">{escape(text)}</p>' for text in below if text)
         + f"<details><summary>All {len(every)} columns</summary>{_everything(run.rows, every)}</details>"
     )
@@ -186,7 +186,7 @@ def _interval(row: Row, column: Column) -> str:
 def _everything(rows: Iterable[Row], columns: Sequence[Column]) -> str:
     head = "".join(f"<th{_hint(c)}>{escape(c.name)}</th>" for c in columns)
     body = "".join("<tr>" + "".join(f"<td>{figure(c, r.get(c.name))}</td>" for c in columns) + "</tr>" for r in rows)
-    return _scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows every")
+    return scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows every")
 
 
 def _hint(column: Column) -> str:
@@ -214,7 +214,7 @@ def comparison(run: Run) -> Html:
     note += "Grey rows were not measured here, rows with * were not published."
     return block(
         f"<p>{note}</p>"
-        + _scrolling(f"<thead><tr>{head}</tr><tr>{under}</tr></thead><tbody>{body}</tbody>", "rows comparison")
+        + scrolling(f"<thead><tr>{head}</tr><tr>{under}</tr></thead><tbody>{body}</tbody>", "rows comparison")
     )
 
 
@@ -255,7 +255,8 @@ def figure(column: Column, value: Figure) -> str:
     return f"{value:,}" if isinstance(value, int) else escape(value)
 
 
-def _scrolling(inner: str, classes: str) -> str:
+def scrolling(inner: str, classes: str) -> str:
+    """A table that is wider than the page can be moved."""
     return f'<div class="scroll"><table class="{classes}">{inner}</table></div>'
 
 

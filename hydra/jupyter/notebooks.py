@@ -35,7 +35,7 @@ class _ThisPython(AsyncKernelManager):
 
 
 def template(name: str) -> NotebookNode:
-    """A notebook of this package: ``report`` or ``sweep``."""
+    """A notebook of this package: ``report``, ``experiment`` or ``sweep``."""
     notebook: NotebookNode = nbformat.read(Path(__file__).with_name(f"{name}.ipynb"), as_version=4)
     return notebook
 

@@ -13,30 +13,34 @@ from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
 from plotly.offline import get_plotlyjs
 
-from hydra.errors import HydraError, RunDirectoryError
+from hydra.errors import RunDirectoryError
 from hydra.jupyter import recorded
 from hydra.jupyter.notebooks import execute, template
 from hydra.jupyter.report import PLOTLY
+from hydra.results.experiments import is_experiment, read
+from hydra.results.files import write_whole
 
 NOTEBOOK: Final = "report.ipynb"
 PAGE: Final = "report.html"
+_ROOM: Final = "free some space, or move what is in the way"
 _PLOT: Final[dict[str, Any]] = {"displaylogo": False, "responsive": True, "toImageButtonOptions": {"scale": 2}}
 
 
 def render(run: Path) -> list[Path]:
-    """Executes the report over a run and writes both files, each at once or not at all.
+    """Executes the report over a run, or over an experiment, and writes both files, each at once or not at all.
 
     Raises:
-        RunDirectoryError: the directory holds no run.
+        RunDirectoryError: the directory holds neither.
         HydraError: it cannot be written, or the notebook failed.
     """
-    name = recorded.load(run).metadata.get("name", run.name)
+    of_experiment = is_experiment(run)
+    name = read(run).experiment if of_experiment else recorded.load(run).metadata.get("name", run.name)
     _refuse_unwritable(run)
-    notebook = execute(template("report"), run)
+    notebook = execute(template("experiment" if of_experiment else "report"), run)
     notebook.metadata["title"] = f"Hydra: {name}"
     return [
-        _write(run / NOTEBOOK, nbformat.writes(notebook)),
-        _write(run / PAGE, page(notebook)),
+        write_whole(run / NOTEBOOK, nbformat.writes(notebook), _ROOM),
+        write_whole(run / PAGE, page(notebook), _ROOM),
     ]
 
 
@@ -81,16 +85,3 @@ def _refuse_unwritable(run: Path) -> None:
         raise RunDirectoryError(
             f"cannot write a report into {run}: {e.strerror or e}", "copy the run to where you may write, and try there"
         ) from e
-
-
-def _write(path: Path, text: str) -> Path:
-    draft = path.with_name(f".{path.name}.new")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.rename(path)
-    except OSError as e:
-        draft.unlink(missing_ok=True)
-        raise HydraError(
-            f"cannot write {path}: {e.strerror or e}", "free some space, or move what is in the way"
-        ) from e
-    return path

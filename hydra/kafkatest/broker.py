@@ -17,6 +17,7 @@ class EmbeddedBroker(EmbeddedServer):
 
     Arguments:
         conf, more: as for :class:`KafkaProgram`.
+        settings: as for :class:`KafkaCluster`.
         folder, log, host, ports, warm, wait: as for :class:`EmbeddedServer`.
     """
 
@@ -31,9 +32,10 @@ class EmbeddedBroker(EmbeddedServer):
         warm: bool = True,
         wait: Waiting = wait_alone,
         more: Callable[[int, int], Mapping[str, str]] | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         program = KafkaProgram(conf, more)
-        super().__init__(program, KafkaCluster(), folder, log=log, host=host, ports=ports, warm=warm, wait=wait)
+        super().__init__(program, KafkaCluster(settings), folder, log=log, host=host, ports=ports, warm=warm, wait=wait)
 
     @property
     def bootstrap(self) -> str:

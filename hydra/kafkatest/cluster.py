@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -19,17 +19,24 @@ _WARM_UP_WITHIN_S: Final = 25.0
 
 
 class KafkaCluster:
-    """All brokers are alike: each is a voter of the KRaft quorum."""
+    """Brokers of which the first ones are voters of the KRaft quorum; see ``nodes.py``.
 
-    def __init__(self) -> None:
+    Arguments:
+        settings: of all brokers; they go over those of ``conf/kafka/server.properties``.
+    """
+
+    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         self._id = ""
         self._size = 0
+        self._settings = dict(settings or {})
 
     def join(self, endpoints: Sequence[str]) -> list[dict[str, Any] | None]:
         """A cluster with a new id, told to each broker with all their addresses."""
         self._id, self._size = kafka_uuid(), len(endpoints)
         return [
-            msgspec.to_builtins(KafkaJoin(cluster=self._id, node=number, endpoints=list(endpoints)))
+            msgspec.to_builtins(
+                KafkaJoin(cluster=self._id, node=number, endpoints=list(endpoints), settings=self._settings)
+            )
             for number in range(1, self._size + 1)
         ]
 

@@ -11,6 +11,7 @@ import click
 from hydra.config import load_scenario
 from hydra.errors import ServerError, UsageError
 from hydra.kafkatest import properties
+from hydra.kafkatest.experiments import EXPERIMENTS, plan
 from hydra.kafkatest.footprints import IMPLEMENTATIONS
 from hydra.kafkatest.settings import spec_of
 from hydra.options import (
@@ -19,10 +20,12 @@ from hydra.options import (
     PATH,
     WORD,
     duration_flag,
+    experiment_command,
     flags,
     implementation_flag,
     keyed,
     native_flags,
+    preset_flag,
     rate_flag,
     scenario_command,
     search_flags,
@@ -45,9 +48,10 @@ _kafka_flags = flags(
     keyed("--partitions", key="kafka.partitions", type=int, help="Partitions of the run's topic."),
     keyed("--replication-factor", key="kafka.replication_factor", type=int, help="Replicas of the run's topic."),
     implementation_flag(list(IMPLEMENTATIONS)),
-    duration_flag,
-    native_flags,
+    preset_flag,
 )
+
+_sweep_flags = flags(_kafka_flags, duration_flag, native_flags)
 
 
 def _batch_flags(batch: int, linger_ms: int) -> Callable[[_F], _F]:
@@ -65,7 +69,7 @@ def _linger_flag(default: str = "") -> Callable[[_F], _F]:
 @scenario_command(
     "kafka-batch",
     "kafka-batch",
-    _kafka_flags,
+    _sweep_flags,
     rate_flag,
     click.option("--msg-batch", "batches", type=COUNTS, help="Messages per batch to try."),
     _linger_flag(),
@@ -75,15 +79,35 @@ def kafka_batch(batches: list[int] | None, **values: Any) -> dict[str, object]:
     return {**_properties(**values), **({"sweep.vary": {"msg_batch": batches}} if batches is not None else {})}
 
 
-@scenario_command("kafka-fixed", "kafka-fixed", _kafka_flags, rate_flag, _batch_flags(1000, 10))
+@scenario_command("kafka-fixed", "kafka-fixed", _sweep_flags, rate_flag, _batch_flags(1000, 10))
 def kafka_fixed(**values: Any) -> dict[str, object]:
     """Kafka at a fixed rate, by client count."""
     return _properties(**values)
 
 
-@scenario_command("kafka-rate", "kafka-rate", _kafka_flags, search_flags, _batch_flags(1000, 10))
+@scenario_command("kafka-rate", "kafka-rate", _sweep_flags, search_flags, _batch_flags(1000, 10))
 def kafka_rate(**values: Any) -> dict[str, object]:
     """The highest rate that Kafka carries without any drop, by client count."""
+    return _properties(**values)
+
+
+@experiment_command("kafka-perf", "kafka", EXPERIMENTS, _kafka_flags)
+def kafka_perf(**values: Any) -> dict[str, object]:
+    """Repeat a published experiment: its figures beside the published ones.
+
+    --list tells the experiments, --presets what the presets set. Each runs at a scale of its own unless --scale says
+    otherwise; --scale 1 is the original.
+    """
+    return _properties(**values)
+
+
+@experiment_command("kafka-plan", "kafka", plan.EXPERIMENTS, _kafka_flags, one=plan.NAME)
+def kafka_plan(**values: Any) -> dict[str, object]:
+    """How many partitions a target rate needs, measured; then a run of as many.
+
+    P is what one producer gives to one partition, C what one partition gives to one consumer: a rate of T needs
+    max(T/P, T/C) partitions.
+    """
     return _properties(**values)
 
 

@@ -10,6 +10,7 @@ from hydra.system import Footprint, ServerFootprint
 IMPLEMENTATIONS: Final[Mapping[str, Footprint]] = {
     "kafka-python": Footprint(threads=4, files=20, memory_bytes=14_000_000),
     "confluent-kafka": Footprint(threads=7, files=24, memory_bytes=9_000_000),
+    "kafka-tool": Footprint(threads=45, files=160, memory_bytes=250_000_000),
     "native": Footprint(7, 20, 1_500_000, further=Footprint(3, 6, 300_000)),
 }
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from hydra.client.transport import read_system
 from hydra.kafkatest.jars import Jars, Java, conf_folder, fetch, find_java
-from hydra.kafkatest.nodes import parse, settings
+from hydra.kafkatest.nodes import parse, settings, sharing
 from hydra.kafkatest.template import DATA, Template, copy_storage, prepare, server_command
 from hydra.kafkatest.wire import KafkaJoin
 
@@ -53,9 +53,12 @@ class KafkaProgram:
         asked = read_system(None if join is None else dict(join), KafkaJoin)
         mine = parse(endpoint)
         copy_storage(template.storage, folder / DATA, asked.cluster, asked.node)
-        values = settings([parse(each) for each in asked.endpoints], asked.node)
-        more = self._more(mine.port, mine.controller_port) if self._more else None
-        return server_command(java, jars, conf, template, folder, values, more)
+        nodes = [parse(each) for each in asked.endpoints]
+        more = {**asked.settings, **(self._more(mine.port, mine.controller_port) if self._more else {})}
+        return server_command(
+            *(java, jars, conf, template, folder, settings(nodes, asked.node), more),
+            sharing=sharing(nodes, asked.node),
+        )
 
     def _find(self) -> tuple[Path, Java, Jars, Template]:
         if self._found is None:

@@ -73,6 +73,8 @@ class KafkaSettings:
             raise ValueError(f"linger_ms must be 0 to 900000, not {self.linger_ms}")
         if self.batch_bytes is not None and not 1 <= self.batch_bytes <= 2**31 - 1:
             raise ValueError(f"batch_bytes must be 1 to 2147483647, not {self.batch_bytes}")
+        if self.kill_broker_at is not None and not 0 < self.kill_broker_at < 1:
+            raise ValueError(f"kill_broker_at is a part of the window, above 0 and below 1, not {self.kill_broker_at}")
         if self.delivery_timeout_ms < self.linger_ms + 1:
             raise ValueError(
                 f"delivery_timeout_ms must be above linger_ms ({self.linger_ms:g}), not {self.delivery_timeout_ms}"

@@ -8,11 +8,25 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from hydra.columns.column import MESSAGES, Column, ReportColumn
-from hydra.kafkatest.commands import bootstrap_flag, broker, kafka_batch, kafka_clean, kafka_fixed, kafka_rate
+from hydra.kafkatest.commands import (
+    bootstrap_flag,
+    broker,
+    kafka_batch,
+    kafka_clean,
+    kafka_fixed,
+    kafka_perf,
+    kafka_plan,
+    kafka_rate,
+)
+from hydra.kafkatest.experiments import EXPERIMENTS
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
+from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.properties import is_secret, secret_values
+from hydra.kafkatest.refusals import refusals
 from hydra.kafkatest.settings import MOST_RETRIES, TABLE, KafkaSettings, KafkaSpec, spec_of
-from hydra.model import Demand, Figure, Scenario, ServerSpec, value_of
+from hydra.kafkatest.tool_limits import TOOLS
+from hydra.kafkatest.tool_limits import refusals as tool_refusals
+from hydra.model import Demand, Figure, Scenario, ServerSpec, value_of, with_values
 from hydra.system import Reference, Refusal, System, SystemSpec
 
 _BATCH: Final = Reference("hydra_kafka_batch.csv", "kafka-batch", ("clients", "msg_batch"))
@@ -47,12 +61,9 @@ def _check(scenario: Scenario) -> Iterator[Refusal]:
             "acks 0 with several publishers: nobody can tell whose messages the broker took",
             "use one publisher, or acks 1",
         )
-    if not spec.bootstrap and spec.replication_factor > servers.count:
-        yield (
-            (TABLE, "replication_factor"),
-            f"{spec.replication_factor} replicas need as many brokers, and server.count is {servers.count}",
-            "raise server.count, or name a cluster of yours with --bootstrap",
-        )
+    yield from refusals(scenario)
+    if scenario.client in TOOLS:
+        yield from tool_refusals(scenario)
 
 
 def _addresses(bootstrap: str) -> Iterator[Refusal]:
@@ -92,9 +103,12 @@ SPEC: Final = SystemSpec(
         "settings.session_timeout_ms": (100, 1_800_000),  # Kafka's brokers take 6000 and more unless they are told
         "kafka.partitions": (1, 10_000),  # their offsets travel in one message of 512 KiB
         "kafka.replication_factor": (1, 32_767),
+        "settings.partitions": (1, 10_000),
+        "settings.replication_factor": (1, 32_767),
     },
     tables={TABLE: KafkaSpec},
     implementations=IMPLEMENTATIONS,
+    tools=TOOLS,
     servers=BROKER,
     has_log=True,
     server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=1536.0, ports=2)),
@@ -167,7 +181,9 @@ SPEC: Final = SystemSpec(
         ),
     ],
     elsewhere=(bootstrap_flag,),
-    commands=(kafka_batch, kafka_fixed, kafka_rate, broker, kafka_clean),
+    commands=(kafka_batch, kafka_fixed, kafka_rate, kafka_perf, kafka_plan, broker, kafka_clean),
+    presets=PRESETS,
+    experiments=EXPERIMENTS,
     differs=("msg_batch", "linger_ms", "acks", "compression"),
     reference=_reference,
     stored=lambda settings: KafkaSettings.of(settings).read == "stored",
@@ -176,6 +192,7 @@ SPEC: Final = SystemSpec(
     secrets=lambda scenario: secret_values(spec_of(scenario).properties),
     users=_users,
     is_secret=is_secret,
+    undisturbed=lambda settings: with_values(settings, {"kill_broker_at": None}),
     servers_of=lambda scenario: 0 if spec_of(scenario).bootstrap else scenario.server.count,
     copies_of=lambda scenario: spec_of(scenario).replication_factor,
     burst=_burst,

@@ -6,37 +6,50 @@ import contextlib
 import secrets
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, TypeVar, get_args
 
-from hydra.errors import RunDirectoryError, ServerError, StepError, UsageError
+from hydra.errors import DoesNotFitError, RunDirectoryError, ServerError, StepError, UsageError
 from hydra.events.warnings import HydraWarning, LeftBehind, LeftEarlier
 from hydra.kafkatest.accepted import check_values
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.cluster import KafkaCluster
+from hydra.kafkatest.data import DataTopic, Shape, first_settings, shape_of
+from hydra.kafkatest.faults import LEADERS_MOVE_WITHIN_S, Kill, broker_settings
 from hydra.kafkatest.folders import state_folder, stored_bytes
 from hydra.kafkatest.groups import group_id
+from hydra.kafkatest.heap import shortage
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
+from hydra.kafkatest.java_properties import java_config
 from hydra.kafkatest.leftovers import clean
 from hydra.kafkatest.program import KIND
 from hydra.kafkatest.properties import kafka_python_config
-from hydra.kafkatest.records import FOLDER, Record, Records
+from hydra.kafkatest.records import FOLDER, Records
 from hydra.kafkatest.settings import KafkaSettings, groups_of, spec_of
+from hydra.kafkatest.tool_limits import IMPLEMENTATION
 from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, topic_part
 from hydra.kafkatest.watch import Watch
+from hydra.limits.machine import read
 from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
-from hydra.servers.owner import this_process
 from hydra.servers.recovery import await_return, unused_folder
 from hydra.system import Program, ServerCluster, Servers, Waiting, wait_alone
 from hydra.wire.program import kind_of
 
-_KEPT_MS: Final = 3_600_000
-"""For how long brokers of our own keep messages at least, beside two steps."""
 CLEAN: Final = "hydra kafka-clean --bootstrap … removes it"
-_MODULES: Final = {"kafka-python": "hydra.kafkatest.kafka_python", "confluent-kafka": "hydra.kafkatest.confluent"}
+_MODULES: Final = {
+    "kafka-python": "hydra.kafkatest.kafka_python",
+    "confluent-kafka": "hydra.kafkatest.confluent",
+    IMPLEMENTATION: "hydra.kafkatest.tool",
+}
 _CONFLUENT: Final = ("confluent-kafka", "typing-extensions")
-LIBRARIES: Final = {"confluent-kafka": _CONFLUENT, "kafka-python": ("kafka-python", "crc32c", *_CONFLUENT)}
+LIBRARIES: Final = {
+    "confluent-kafka": _CONFLUENT,
+    "kafka-python": ("kafka-python", "crc32c", *_CONFLUENT),
+    IMPLEMENTATION: _CONFLUENT,
+}
 """What the clients in Python import beside what all do; a test runs them with these alone."""
+
+_T = TypeVar("_T")
 
 
 class KafkaSystem:
@@ -56,12 +69,11 @@ class KafkaSystem:
         self._deployed: Servers | None = None
         self._broker: Servers | None = None
         self._mute = ""
-        self._topics: Topics | None = None
+        self._data: DataTopic | None = None
         self._watch: Watch | None = None
-        self._records = Records()
+        self._kill: Kill | None = None
         self._warnings: list[HydraWarning] = []
         self._topic = ""
-        self._began: dict[int, int] = {}
         self._groups: dict[str, bool] = {}
         self._bootstrap = ""
         self._run = ""
@@ -75,9 +87,11 @@ class KafkaSystem:
         """
         properties = self._spec.properties
         check_values(properties)
-        if self._scenario.client == "kafka-python":
-            for role in get_args(Role):
+        for role in get_args(Role):
+            if self._scenario.client == "kafka-python":
                 kafka_python_config(properties, role)
+            elif self._scenario.client == IMPLEMENTATION:
+                java_config(properties, role)
         self.program("subscriber")
         if self._spec.bootstrap:
             with contextlib.closing(Topics(self._spec.bootstrap, properties, "")) as topics:
@@ -85,9 +99,12 @@ class KafkaSystem:
                 if self._spec.exact_group:
                     for group in groups_of(self._scenario):
                         _known_and_free(topics, group)
-            return
+            if self._scenario.client != IMPLEMENTATION:
+                return
         if self._is_local:
             find_java()
+            if short := shortage(self._scenario.server.count, read().memory_available_bytes):
+                raise DoesNotFitError(short, "lower server.count, or run them on agents with --master")
         fetch()
 
     def open(self, run: str, folder: Path, wait: Waiting, servers: Servers | None = None) -> None:
@@ -108,39 +125,47 @@ class KafkaSystem:
             self._bootstrap = self._spec.bootstrap
         else:
             free = unused_folder(self._folder, "broker")
-            self._broker = self._deployed or EmbeddedBroker(free, wait=self._wait)
+            self._broker = self._deployed or EmbeddedBroker(free, wait=self._wait, settings=self._broker_settings())
             self._bootstrap = self._broker.start()
-        topics = self._topics = Topics(self._bootstrap, self._spec.properties, self._run, self._wait_for_brokers)
-        self._topic, self._began = topics.name("data"), {}
-        config: dict[str, str] = {}
+        topics = Topics(self._bootstrap, self._spec.properties, self._run, self._wait_for_brokers)
         if self._broker is None:
-            self._record(topics)
+            self._data = DataTopic(topics, 0, self._records(topics), str(self._folder.absolute()))
         else:
-            step_s = self._scenario.sweep.longest_s + (self._scenario.drain_max_s or 0)
-            config["retention.ms"] = str(_KEPT_MS + round(2000 * step_s))
-        topics.create("data", self._spec.partitions, self._spec.replication_factor, config)
-        # The embedded broker's end is told by its supervisor.
-        if not isinstance(self._broker, EmbeddedBroker):
-            self._watch = Watch(topics, self._topic)
+            self._data = DataTopic(topics, self._scenario.server.count, None, "")
+        self._use(self._data, shape_of(self._scenario, first_settings(self._scenario)))
 
-    def _record(self, topics: Topics) -> None:
-        """Writes down that the topic is ours, before it is there, and removes what the run left there before."""
-        in_run, in_state = self._folder / FOLDER, state_folder() / FOLDER
-        self._records = Records(in_run, in_state)
-        found = clean(topics, self._records, among=Records(in_run).all())
-        self._warnings += [LeftEarlier("a topic", str(leftover)) for leftover in found]
-        cluster, run = topics.describe().id, str(self._folder.absolute())
+    def _use(self, data: DataTopic, shape: Shape) -> None:
+        """Has a topic of this shape, and watches its leaders."""
         try:
-            self._records.add(Record(self._topic, cluster, self._bootstrap, run, this_process()))
+            fresh = data.use(shape)
         except OSError as e:
-            raise RunDirectoryError(f"{in_run} takes no record of the run's topic: {e.strerror}", "make room") from e
+            raise RunDirectoryError(
+                f"{self._folder / FOLDER} takes no record of the run's topic: {e.strerror}", "make room"
+            ) from e
+        self._topic = data.name
+        # The embedded broker's end is told by its supervisor.
+        if fresh and not isinstance(self._broker, EmbeddedBroker):
+            if self._watch is not None:
+                self._watch.close()
+            self._watch = Watch(data.topics, data.name)
+
+    def _records(self, topics: Topics) -> Records:
+        """Where it is written down which topics are ours; removes what the run left on the user's cluster before."""
+        in_run, in_state = self._folder / FOLDER, state_folder() / FOLDER
+        records = Records(in_run, in_state)
+        found = clean(topics, records, among=Records(in_run).all())
+        self._warnings += [LeftEarlier("a topic", str(leftover)) for leftover in found]
+        return records
+
+    def _broker_settings(self) -> Mapping[str, str]:
+        return {**broker_settings(self._scenario), **self._spec.broker}
 
     def _wait_for_brokers(self, condition: Callable[[], bool], timeout_s: float) -> bool:
         """Waits for their answer no longer than they are there."""
 
         def settled() -> bool:
             # Once this is closed, nothing depends on them but the topic's end.
-            if self._topics is not None and (failure := self.failure()):
+            if self._data is not None and (failure := self.failure()):
                 raise ServerError(failure)
             return condition()
 
@@ -151,33 +176,31 @@ class KafkaSystem:
         if self._scenario.client == "native":
             return Program(command("kafka", role, self._scenario.native), {})
         client = self._scenario.client
-        return Program.of_module(_MODULES[client], kind_of("kafka", role), libraries=LIBRARIES[client])
+        files = _kafka_itself() if client == IMPLEMENTATION else None
+        return Program.of_module(_MODULES[client], kind_of("kafka", role), files=files, libraries=LIBRARIES[client])
 
     def server(self) -> Program | None:
         """One Kafka, with its jars and settings."""
-        if not self._deploy:
-            return None
-        files = {f"conf/kafka/{path.name}": path for path in conf_folder().iterdir() if path.is_file()}
-        files |= {f"conf/kafka/{JARS}/{path.name}": path for path in fetch().folder.glob("*.jar")}
-        return Program.of_module("hydra.kafkatest.node", KIND, files=files)
+        return Program.of_module("hydra.kafkatest.node", KIND, files=_kafka_itself()) if self._deploy else None
 
     def cluster(self) -> ServerCluster | None:
         """One cluster of KRaft."""
-        return KafkaCluster() if self._deploy else None
+        return KafkaCluster(self._broker_settings()) if self._deploy else None
 
     def configure(self, settings: Settings) -> dict[str, Any]:
-        """The settings of producers, and the topic as it ends now: the next step starts there.
-
-        What is before the last step is deleted: nobody is there any more. What is of it stays, as its subscribers may
-        still be at it.
+        """The settings of producers, and the topic as it ends now: the next step starts there, or at a new topic.
 
         Raises:
-            StepError: the brokers do not tell; they count as failed from now on.
+            StepError: the brokers do not tell, or refuse the topic; they count as failed from now on.
         """
-        offsets = self._end_offsets()
-        if self._topics is not None:
-            self._topics.forget(self._topic, self._began)
-        self._began = offsets
+        data = self._opened()
+        self._asked(lambda: self._use(data, shape_of(self._scenario, settings)))
+        offsets = self._asked(data.end_offsets)
+        data.begin(offsets)
+        self._spare()
+        at = KafkaSettings.of(settings).kill_broker_at
+        if at is not None and self._broker is not None:
+            self._kill = Kill(at, data.topics, data.name, self._broker, self._broker.endpoints())
         return {
             **settings.system,
             "group": self._group(settings),
@@ -187,19 +210,36 @@ class KafkaSystem:
             "properties": dict(self._spec.properties),
         }
 
+    def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None:  # noqa: ARG002
+        """Kills a broker of our own when its moment has come (``kill_broker_at``)."""
+        if self._kill is not None and (killed := self._kill.look(elapsed_s, duration_s)) and self._watch is not None:
+            self._watch.excuse(killed)
+
+    def after_step(self) -> None:
+        """A broker that was killed is missed from now on."""
+        if self._kill is not None and self._kill.killed:
+            self._mute = f"the Kafka broker at {self._kill.killed} was killed, as the scenario says"
+
+    def server_counters(self) -> dict[str, dict[str, float]]:
+        """Nobody tells."""
+        return {}
+
     def _group(self, settings: Settings) -> str:
         """The id of a step's group; one of the user's naming has to be free when the run first uses it."""
         name, exact = KafkaSettings.of(settings).group, self._spec.exact_group
         group = group_id(self._topic, name, exact=exact)
-        if group and group not in self._groups and self._topics is not None:
+        if group and group not in self._groups and self._data is not None:
             try:
-                self._groups[group] = exact and _known_and_free(self._topics, group)
+                self._groups[group] = exact and _known_and_free(self._data.topics, group)
             except UsageError as e:
                 raise ServerError(e.what, e.remedy) from None
         return group
 
     def finish(self) -> dict[str, Any]:
         """The offset that the next message of each partition will get; errors as for ``configure``."""
+        if self._kill is not None and not self._kill.killed:
+            why = "nobody told which one leads" if self._kill.due else "the window ended before its moment came"
+            raise StepError(f"no broker was killed: {why}")
         return {"end_offsets": _by_text(self._end_offsets())}
 
     def proof(self, settings: Settings) -> Hashable:
@@ -213,23 +253,26 @@ class KafkaSystem:
         return sum(self._end_offsets().values())
 
     def _end_offsets(self) -> dict[int, int]:
-        if self._topics is None:
+        killed = self._kill is not None and self._kill.killed
+        return self._asked(lambda: self._opened().end_offsets(LEADERS_MOVE_WITHIN_S if killed else None))
+
+    def _opened(self) -> DataTopic:
+        if self._data is None:
             raise ServerError("the Kafka system is not open")
+        return self._data
+
+    def _asked(self, question: Callable[[], _T]) -> _T:
         try:
-            return self._topics.end_offsets(self._topic)
+            return question()
         except ServerError as e:
             self._mute = self.failure() or e.what
             raise StepError(self._mute) from e
 
-    def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None:
-        """Nothing happens on purpose."""
-
-    def after_step(self) -> None:
-        """Nothing was broken on purpose."""
-
-    def server_counters(self) -> dict[str, dict[str, float]]:
-        """Nobody tells."""
-        return {}
+    def _spare(self) -> None:
+        """Nobody is to be killed any more."""
+        if self._kill is not None:
+            self._kill.close()
+            self._kill = None
 
     def failure(self) -> str:
         """Brokers that ended, are gone or fell silent."""
@@ -238,7 +281,7 @@ class KafkaSystem:
         return (self._broker.failure() if self._broker else "") or (self._watch.failure() if self._watch else "")
 
     def revive(self) -> None:
-        """New brokers in the place of our own that failed; the user's are waited for.
+        """New brokers in the place of our own that failed or were killed; the user's are waited for.
 
         Raises:
             ServerError: the user's did not answer within ``COMES_BACK_WITHIN_S``, or ``ready_timeout_s`` where that is
@@ -249,18 +292,18 @@ class KafkaSystem:
         if self._broker is not None:
             self.close()
             self._bring_up()
-        elif self._topics is not None and self._watch is not None:
+        elif self._data is not None and self._watch is not None:
             self._mute = ""
             self._watch.close()
             # Nobody tells of their silence again while they are waited for.
             self._watch = None
             await_return(self._answer, self._wait, self._scenario.ready_timeout_s)
-            self._watch = Watch(self._topics, self._topic)
+            self._watch = Watch(self._data.topics, self._topic)
 
     def _answer(self) -> None:
-        if self._topics is not None:
-            self._topics.describe(REACH_TIMEOUT_S)
-            self._topics.end_offsets(self._topic)
+        if self._data is not None:
+            self._data.topics.describe(REACH_TIMEOUT_S)
+            self._data.end_offsets()
 
     def stored_bytes(self) -> int:
         """What the logs of the run's topic take on this machine's disk."""
@@ -280,18 +323,15 @@ class KafkaSystem:
 
     def close(self) -> None:
         """Deletes the topic, or ends the brokers if they are ours."""
-        topics, watch, broker = self._topics, self._watch, self._broker
-        self._topics = self._watch = self._broker = None
+        data, watch, broker = self._data, self._watch, self._broker
+        self._data = self._watch = self._broker = None
+        self._spare()
         if watch is not None:
             watch.close()
         try:
-            if topics is not None and broker is None:
-                topics.remove_groups(group for group, known in self._groups.items() if not known)
-                topics.close()
-                if topics.created:
-                    self._warnings.append(LeftBehind(self._topic, self._bootstrap, CLEAN))
-                else:
-                    self._records.remove(self._topic)
+            if data is not None and broker is None:
+                data.topics.remove_groups(group for group, known in self._groups.items() if not known)
+                self._warnings += [LeftBehind(topic, self._bootstrap, CLEAN) for topic in data.close()]
         finally:
             if broker is not None:
                 # The topic goes with the brokers' data.
@@ -312,6 +352,12 @@ def _known_and_free(topics: Topics, group: str) -> bool:
             "name another group, or wait until they are gone",
         )
     return known
+
+
+def _kafka_itself() -> dict[str, Path]:
+    """What an agent needs to run Kafka: its jars and settings."""
+    files = {f"conf/kafka/{path.name}": path for path in conf_folder().iterdir() if path.is_file()}
+    return files | {f"conf/kafka/{JARS}/{path.name}": path for path in fetch().folder.glob("*.jar")}
 
 
 def _by_text(offsets: Mapping[int, int]) -> dict[str, int]:

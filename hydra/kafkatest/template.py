@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from hydra.errors import ServerError
+from hydra.kafkatest.heap import options
 from hydra.kafkatest.jars import Jars, Java, building, locked
 from hydra.kafkatest.nodes import Node, settings
 from hydra.servers.ports import accepts, free_ports
@@ -57,11 +58,12 @@ def java_options(conf: Path) -> list[str]:
 
 def java_command(java: Java, jars: Jars, conf: Path, extra: list[str], main: str, *arguments: str) -> list[str]:
     """The command that runs one main class of Kafka in a folder that :func:`furnish` has made ready."""
+    # Of two options that contradict each other, Java takes the last: those of ``conf`` go over ours.
     return [
         java.program,
-        *java_options(conf),
         *("-Xlog:disable", "-Xlog:all=error:stderr"),
         *extra,
+        *java_options(conf),
         f"-Dlog4j2.configurationFile={LOGGING}",
         *("-cp", jars.classpath, main),
         *arguments,
@@ -90,11 +92,16 @@ def server_command(
     folder: Path,
     values: Mapping[str, str],
     more: Mapping[str, str] | None = None,
+    *,
+    sharing: int = 1,
 ) -> list[str]:
-    """The command that runs a broker in ``folder``, where its settings are written; see :func:`furnish`."""
+    """The command that runs a broker in ``folder``, where its settings are written; see :func:`furnish`.
+
+    ``sharing``: how many brokers are on the machine, this one included.
+    """
     furnish(folder, conf, values, more)
-    sharing = [f"-XX:SharedArchiveFile={template.archive}"] if template.archive else []
-    return java_command(java, jars, conf, sharing, "kafka.Kafka", PROPERTIES)
+    archive = [f"-XX:SharedArchiveFile={template.archive}"] if template.archive else []
+    return java_command(java, jars, conf, [*options(sharing), *archive], "kafka.Kafka", PROPERTIES)
 
 
 def prepare(java: Java, jars: Jars, conf: Path) -> Template:
@@ -156,7 +163,7 @@ def _train(java: Java, jars: Jars, conf: Path, folder: Path) -> None:
         copy_storage(folder / DATA, scratch / DATA, kafka_uuid())
         values = _values()
         furnish(scratch, conf, values)
-        archiving = [f"-XX:ArchiveClassesAtExit={archive}"]
+        archiving = [*options(1), f"-XX:ArchiveClassesAtExit={archive}"]
         command = java_command(java, jars, conf, archiving, "kafka.Kafka", PROPERTIES)
         broker = Supervised(command, scratch, scratch / "log", grace_s=TRAINING_S)
         deadline = time.monotonic() + TRAINING_S

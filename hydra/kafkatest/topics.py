@@ -50,6 +50,14 @@ _LEADER_MOVES: Final = frozenset(
 _NEWBORN: Final = _LEADER_MOVES | {KafkaError.UNKNOWN_TOPIC_OR_PART}
 """What a topic may answer in the first moments after its creation."""
 
+_BROKER_GONE: Final = _LEADER_MOVES | {
+    KafkaError._TRANSPORT,  # the library's own codes have such names
+    KafkaError._TIMED_OUT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError.REQUEST_TIMED_OUT,
+}
+"""What questions for a partition end with while its leader is dead and nobody has noticed."""
+
 _T = TypeVar("_T")
 
 
@@ -121,15 +129,30 @@ class Topics:
         return f"{PREFIX}-{self._run}-{name}"
 
     def create(
-        self, name: str, partitions: int = 1, replication_factor: int = 1, config: Mapping[str, str] | None = None
+        self,
+        name: str,
+        partitions: int = 1,
+        replication_factor: int = 1,
+        config: Mapping[str, str] | None = None,
+        placement: list[list[int]] | None = None,
     ) -> str:
         """Creates ``hydra-<run>-<name>`` and waits until every partition has a leader; returns the full name.
+
+        Args:
+            name: the last part of the topic's.
+            partitions: of it.
+            replication_factor: of each.
+            config: of the topic.
+            placement: the brokers' ids for each partition, its leader first; None leaves it to the cluster.
 
         Raises:
             ServerError: the cluster is not reachable, refuses, or names no leaders in time.
         """
         topic = self.name(name)
-        new = NewTopic(topic, partitions, replication_factor, config=dict(config or {}))
+        if placement is None:
+            new = NewTopic(topic, partitions, replication_factor, config=dict(config or {}))
+        else:
+            new = NewTopic(topic, partitions, replica_assignment=placement, config=dict(config or {}))
         self.describe()
         # Ours from now on: whoever is interrupted while the cluster creates it deletes it, too.
         self._mine.append(topic)
@@ -154,6 +177,17 @@ class Topics:
             ServerError: the cluster is not reachable, or does not know the topic.
         """
         return self._offsets(topic, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def led_offsets(self, topic: str, within_s: float) -> dict[int, int]:
+        """As ``end_offsets`` of the partitions that have a leader, once every leader answers.
+
+        For when a broker is gone: its partitions get another leader, or none, within ``within_s``.
+
+        Raises:
+            ServerError: not all leaders answered by then.
+        """
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        return self._offsets(topic, latest, _BROKER_GONE, time.monotonic() + within_s, led=True)
 
     def forget(self, topic: str, before: Mapping[int, int]) -> None:
         """Asks the cluster to delete the messages before an offset of each partition, and waits for nothing.
@@ -237,13 +271,15 @@ class Topics:
         which: OffsetSpec,
         passing: frozenset[int] = _LEADER_MOVES,
         deadline: float | None = None,
+        *,
+        led: bool = False,
     ) -> dict[int, int]:
-        """Asks again while the answer is an error that passes."""
+        """Asks again while the answer is an error that passes; ``led`` leaves out partitions without a leader."""
         deadline = time.monotonic() + QUESTION_TIMEOUT_S if deadline is None else deadline
         what = f"does not tell the offsets of {topic}"
         while True:
             try:
-                return self._background.ask(lambda: self._asked_offsets(topic, which), 2 * QUESTION_TIMEOUT_S)
+                return self._background.ask(lambda: self._asked_offsets(topic, which, led=led), 2 * QUESTION_TIMEOUT_S)
             except (KafkaException, TimeoutError) as e:
                 if code(e) not in passing or time.monotonic() > deadline:
                     raise self._error(what, e) from None
@@ -294,8 +330,8 @@ class Topics:
             return False  # somebody was quicker, or it was never created
         return True
 
-    def _asked_offsets(self, topic: str, which: OffsetSpec) -> dict[int, int]:
-        return self._asked(self._metadata(topic, QUESTION_TIMEOUT_S), topic, which, QUESTION_TIMEOUT_S)
+    def _asked_offsets(self, topic: str, which: OffsetSpec, *, led: bool) -> dict[int, int]:
+        return self._asked(self._metadata(topic, QUESTION_TIMEOUT_S), topic, which, QUESTION_TIMEOUT_S, led=led)
 
     def _metadata(self, topic: str, timeout_s: float) -> ClusterMetadata:
         found = self._admin.list_topics(topic, timeout=timeout_s)
@@ -304,9 +340,14 @@ class Topics:
             raise KafkaException(error)
         return found
 
-    def _asked(self, found: ClusterMetadata, topic: str, which: OffsetSpec, timeout_s: float) -> dict[int, int]:
-        """Asks the leader of every partition."""
-        asked = {TopicPartition(topic, p): which for p in sorted(found.topics[topic].partitions)}
+    def _asked(
+        self, found: ClusterMetadata, topic: str, which: OffsetSpec, timeout_s: float, *, led: bool = False
+    ) -> dict[int, int]:
+        """Asks the leader of every partition, or of those that have one."""
+        partitions = found.topics[topic].partitions
+        asked = {TopicPartition(topic, p): which for p in sorted(partitions) if not led or partitions[p].leader >= 0}
+        if not asked:
+            return {}
         futures = self._admin.list_offsets(asked, request_timeout=timeout_s)
         return {tp.partition: int(f.result(timeout_s).offset) for tp, f in futures.items()}
 
@@ -322,6 +363,18 @@ class Topics:
         self._asked(found, topic, OffsetSpec.latest(), timeout_s)  # type: ignore[no-untyped-call]
         led = {partition.leader for partition in found.topics[topic].partitions.values()}
         return frozenset(f"{b.host}:{b.port}" for b in found.brokers.values() if b.id in led)
+
+    def leader(self, topic: str, partition: int, timeout_s: float) -> str:
+        """``host:port`` of the broker that leads a partition. Waits by itself, as ``leaders`` does.
+
+        Raises:
+            KafkaException: the cluster did not answer, or the partition has no leader just now.
+        """
+        found = self._metadata(topic, timeout_s)
+        leader = found.topics[topic].partitions[partition].leader
+        if leader not in found.brokers:
+            raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+        return f"{found.brokers[leader].host}:{found.brokers[leader].port}"
 
 
 def topic_part(name: str) -> str:

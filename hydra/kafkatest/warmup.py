@@ -13,10 +13,12 @@ from hydra.kafkatest.topics import Topics
 
 MESSAGES: Final = 20_000
 CHUNK: Final = 100
+COPIES: Final = 2
+"""Of each message: enough for every broker to fetch from another one. More would be sent for nothing."""
 
 
 def warm_up(bootstrap: str, timeout_s: float, brokers: int = 1) -> None:
-    """Sends and receives ``MESSAGES`` messages on a throwaway topic that is on every broker, then deletes it.
+    """Sends and receives ``MESSAGES`` messages on a throwaway topic with a leader on every broker, then deletes it.
 
     Raises:
         ServerError: not all of them came back in ``timeout_s``.
@@ -24,7 +26,7 @@ def warm_up(bootstrap: str, timeout_s: float, brokers: int = 1) -> None:
     deadline = time.monotonic() + timeout_s
     topics = Topics(bootstrap, {}, f"warmup-{uuid.uuid4().hex[:8]}")
     try:
-        topic = topics.create("warmup", brokers, brokers)
+        topic = topics.create("warmup", brokers, min(brokers, COPIES))
         received = _round_trip(bootstrap, topic, brokers, deadline)
     except KafkaException as e:
         raise ServerError(f"the warm-up of the broker at {bootstrap} failed: {e.args[0]}") from None

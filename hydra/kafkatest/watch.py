@@ -42,9 +42,10 @@ class Silence:
         # Replaced as a whole: another thread asks meanwhile.
         self._silent_since = {who: self._heard[who] for who, here in answered.items() if not here}
 
-    def gone(self, now: float) -> str:
-        """Leaders that have been silent for ``GONE_AFTER_S``, with commas; "" if there are none."""
-        return ", ".join(sorted(who for who, since in self._silent_since.items() if now - since >= GONE_AFTER_S))
+    def gone(self, now: float, excused: str = "") -> str:
+        """Leaders that have been silent for ``GONE_AFTER_S``, with commas and without one; "" if there are none."""
+        silent = (who for who, since in self._silent_since.items() if now - since >= GONE_AFTER_S and who != excused)
+        return ", ".join(sorted(silent))
 
 
 class Watch:
@@ -59,6 +60,7 @@ class Watch:
         self._topics = topics
         self._topic = topic
         self._silence = Silence(time.monotonic())
+        self._excused = ""
         self._closed = threading.Event()
         self._thread = Background()
         self._watching = self._thread.submit(self._run)
@@ -67,8 +69,12 @@ class Watch:
         """That a leader is gone, or ""; returns at once. Raises what the watch itself failed with, if it did."""
         if self._watching.done():
             self._watching.result()
-        gone = self._silence.gone(time.monotonic())
+        gone = self._silence.gone(time.monotonic(), self._excused)
         return f"the Kafka broker at {gone} is gone" if gone else ""
+
+    def excuse(self, address: str) -> None:
+        """Nothing is said any more of the broker at ``host:port``: it was killed on purpose."""
+        self._excused = address
 
     def close(self) -> None:
         """Ends the watch; the thread ends by itself soon."""

@@ -35,9 +35,11 @@ class KafkaFinish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class KafkaJoin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Of ``join``: the cluster that a broker is to be a node of, by Kafka's id for it.
 
-    ``endpoints`` are what the brokers said in ``ready``, its own the one at ``node``, counted from 1.
+    ``endpoints`` are what the brokers said in ``ready``, its own the one at ``node``, counted from 1. ``settings`` go
+    over those that it has of its own.
     """
 
     cluster: str
     node: Annotated[int, msgspec.Meta(ge=1)]
     endpoints: list[str]
+    settings: dict[str, str] = {}

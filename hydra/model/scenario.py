@@ -61,7 +61,7 @@ class Scenario:
     first step of a deployment and is never part of a figure; ``drain_max_s`` None means the step's length + 5 s;
     ``ready_timeout_s`` bounds the wait for clients to be proven ready. A publisher that passes ``publisher_memory_mb``
     (what waits in its queue) ends its step early, and the row says so. ``publishers`` is the greatest number of any
-    row where a sweep lists points.
+    row where a sweep lists points. ``preset`` names the design goal whose settings it was given.
     """
 
     name: str
@@ -80,6 +80,7 @@ class Scenario:
     drain_max_s: float | None = None
     ready_timeout_s: float = 120.0
     publisher_memory_mb: float = 2048.0
+    preset: str = ""
     description: str = ""
 
     def __post_init__(self) -> None:

@@ -5,18 +5,17 @@ Pure, but for :func:`published_for`, which reads the published table from ``conf
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from hydra.config import conf_dir, load_scenario
-from hydra.errors import ConfigError
+from hydra.config import load_scenario
 from hydra.model import Figure, Scenario, number, value_of
 from hydra.plugins import system
+from hydra.results.reference import parsed, text_of
 from hydra.sweep import Row
 from hydra.system import Reference
+from hydra.system.experiment import ratio
 
 Side = Literal["both", "measured", "published"]
 
@@ -64,28 +63,12 @@ def published_for(scenario: Scenario) -> Published | None:
     reference = None if scenario.sweep.points else system(scenario.system).reference(scenario)
     if reference is None:
         return None
-    path = conf_dir() / "reference" / reference.file
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as e:
-        raise ConfigError(f"cannot read {path}: {e.strerror or e}", "reinstall Hydra: its conf/ is not whole") from e
-    return parse(reference, text)
+    return parse(reference, text_of(reference.file))
 
 
 def parse(reference: Reference, text: str) -> Published:
-    """A published table from its CSV text; cells are numbers where they read as such, None where they are empty."""
-    reader = csv.DictReader(io.StringIO(text))
-    rows = tuple({column: _figure(cell) for column, cell in row.items()} for row in reader)
-    return Published(reference, tuple(reader.fieldnames or ()), rows)
-
-
-def _figure(text: str) -> Figure:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text or None
+    """A published table from its CSV text."""
+    return Published(reference, *parsed(text))
 
 
 def compare(rows: Sequence[Row], published: Published, varied: Iterable[str] = ()) -> list[Line]:
@@ -112,14 +95,9 @@ def _key(row: Row, keys: Iterable[str]) -> tuple[Figure, ...]:
 
 def _line(names: Iterable[str], columns: Iterable[str], measured: Row | None, published: Row | None) -> Line:
     ours, theirs = measured or {}, published or {}
-    cells = {c: Cell(ours.get(c), theirs.get(c), _ratio(ours.get(c), theirs.get(c))) for c in columns}
+    cells = {c: Cell(ours.get(c), theirs.get(c), ratio(ours.get(c), theirs.get(c))) for c in columns}
     side: Side = "both" if measured and published else "measured" if measured else "published"
     return Line({name: (ours or theirs).get(name) for name in names}, side, cells)
-
-
-def _ratio(measured: Figure, published: Figure) -> float | None:
-    ours, theirs = number(measured), number(published)
-    return ours / theirs if ours is not None and theirs else None
 
 
 _OF_EVERY_SYSTEM: Final = ("rate", "message_size", "message_size_min", "payload")

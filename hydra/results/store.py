@@ -243,6 +243,12 @@ class RunStore:
         with self.reading():
             return int(self._db.execute("SELECT coalesce(max(epoch), 0) FROM steps").fetchone()[0])
 
+    def window_ns(self, epoch: int) -> tuple[int, int]:
+        """The start and the end of a step's window (ns since 1970); zeros where it has none."""
+        with self.reading():
+            row = self._db.execute("SELECT start_ns, stop_ns FROM steps WHERE epoch = ?", (epoch,)).fetchone()
+            return (0, 0) if row is None else (int(row[0]), int(row[1]))
+
     def results(self) -> list[StepResult]:
         """Every committed step in order: what a sweep continues from. Repeated ones bring their histograms.
 

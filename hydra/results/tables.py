@@ -14,9 +14,9 @@ from tabulate import tabulate
 from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
 from hydra.columns.names import CLIENTS, POINT, PUBLISHERS
-from hydra.errors import HydraError
 from hydra.model import Figure, Scenario
 from hydra.results.earlier import ROWS
+from hydra.results.files import write_whole
 from hydra.results.notes import MARK, notes_of
 from hydra.results.registered import columns_of, in_order, published_columns
 from hydra.results.searched import efforts, interval_of, legend, whole
@@ -43,7 +43,7 @@ def name_of(scenario: Scenario, row: Row) -> str:
     if row.get(POINT):
         return str(row[POINT])
     known = columns_of(scenario)
-    varied = [f"{known[v].title} {_cell(known[v], row.get(v))}" for v in scenario.sweep.vary]
+    varied = [f"{known[v].title} {cell(known[v], row.get(v))}" for v in scenario.sweep.vary]
     return ", ".join([f"{row.get(CLIENTS)} clients", *varied])
 
 
@@ -106,13 +106,13 @@ def _with_interval(column: Column, row: Row, scenario: Scenario) -> str:
     name = column.name
     if limits := interval_of(row, name, scenario):
         return f"{whole(row[name])} [{whole(limits[0])} – {whole(limits[1])}]"
-    cell, interval, count = _cell(column, row.get(name)), row.get(name + INTERVAL), row.get(name + COUNT)
+    text, interval, count = cell(column, row.get(name)), row.get(name + INTERVAL), row.get(name + COUNT)
     if interval is not None:
-        cell = f"{cell} ± {_cell(column, interval)}"
-    return cell if count is None else f"{cell} ({count} of {row.get(REPEATS)})"
+        text = f"{text} ± {cell(column, interval)}"
+    return text if count is None else f"{text} ({count} of {row.get(REPEATS)})"
 
 
-def _cell(column: Column, value: Figure) -> str:
+def cell(column: Column, value: Figure) -> str:
     """A figure as text."""
     if value is None:
         return "—"
@@ -159,16 +159,5 @@ def write(
         "table.csv": csv_text(scenario, rows),
         ROWS: json_text(scenario, rows),
     }
-    paths = []
-    for name, text in texts.items():
-        path = directory / name
-        draft = directory / f".{name}.new"
-        try:
-            draft.write_text(text, encoding="utf-8")
-            draft.rename(path)
-        except OSError as e:
-            raise HydraError(
-                f"cannot write {path}: {e.strerror or e}", f"everything measured is in {directory / 'run.db'}"
-            ) from e
-        paths.append(path)
-    return paths
+    remedy = f"everything measured is in {directory / 'run.db'}"
+    return [write_whole(directory / name, text, remedy) for name, text in texts.items()]

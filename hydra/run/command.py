@@ -29,15 +29,12 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
         replaced: what the command replaces in it, by dotted key.
         flags: those of ``options.run_flags`` and of the engines.
     """
-    resumed: Path | None = flags["resume"]
-    if resumed is not None and flags["out"] is not None:
-        raise UsageError("--resume and --out name two run directories", "leave out --out")
+    resumed = resumed_folder(flags)
     loaded = scenario_of(resumed, scenario, replaced) if resumed else load_scenario(scenario, replaced)
     conditions = [parse(text, columns(loaded)) for text in flags["fail_if"]]
-    fresh = Path("runs") / f"{loaded.name}-{datetime.now():%Y%m%d-%H%M%S}"  # local time
     order = launcher.Order(
         engine=choose(flags["master"], flags["config"], flags),
-        out=resumed or flags["out"] or fresh,
+        out=resumed or flags["out"] or fresh_folder(loaded.name),
         command_line=["hydra", *sys.argv[1:]],
         overrides=replaced,
         resume=resumed is not None,
@@ -51,3 +48,20 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
         click.echo(f"--fail-if: {line}", err=True)
         code = code or EXIT_INCOMPLETE
     sys.exit(code)
+
+
+def resumed_folder(flags: Mapping[str, Any]) -> Path | None:
+    """The folder that ``--resume`` names.
+
+    Raises:
+        UsageError: ``--out`` names another one.
+    """
+    resumed: Path | None = flags["resume"]
+    if resumed is not None and flags["out"] is not None:
+        raise UsageError("--resume and --out name two run directories", "leave out --out")
+    return resumed
+
+
+def fresh_folder(name: str) -> Path:
+    """Where a run of this name goes unless the user says so."""
+    return Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"  # local time

@@ -64,7 +64,10 @@ def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a command asks for: where the run goes, and how it was asked; ``resume`` continues the run that is there."""
+    """What a command asks for: where the run goes, and how it was asked.
+
+    ``resume`` continues the run that is there; ``label`` stands before its steps in the line that moves.
+    """
 
     engine: Chosen
     out: Path
@@ -72,6 +75,7 @@ class Order:
     overrides: Mapping[str, object]
     resume: bool = False
     quiet: bool = False
+    label: str = ""
 
 
 def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int, RunStore]:
@@ -93,8 +97,8 @@ def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int,
 
 def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Redactor) -> tuple[int, RunStore]:
     if not order.resume:
-        _check_folder(order.out)
-    observer = Observer(quiet=order.quiet, redact=redactor.text)
+        check_folder(order.out)
+    observer = Observer(quiet=order.quiet, redact=redactor.text, label=order.label)
     raise_soft_limits()
     system = system_for(scenario, is_local=order.engine.spec.is_local)
     system.check()
@@ -115,7 +119,7 @@ def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Re
             return EXIT_INTERRUPTED, store
 
 
-def _check_folder(out: Path) -> None:
+def check_folder(out: Path) -> None:
     """Refuses a run directory that cannot be made, before anything starts.
 
     Raises:

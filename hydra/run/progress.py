@@ -48,14 +48,21 @@ class Observer:
         stream: where to write; None is standard error.
         quiet: show warnings only.
         redact: hides secrets in a text.
+        label: what the run is a part of, before its steps.
     """
 
     def __init__(
-        self, stream: TextIO | None = None, *, quiet: bool = False, redact: Callable[[str], str] = str
+        self,
+        stream: TextIO | None = None,
+        *,
+        quiet: bool = False,
+        redact: Callable[[str], str] = str,
+        label: str = "",
     ) -> None:
         self._console = Console(file=cast("TextIO", _Tolerant(stream or sys.stderr)), highlight=False, soft_wrap=True)
         self._quiet = quiet
         self._redact = redact
+        self._label = label
         self._progress: Progress | None = None
         self._task = TaskID(0)
         self._steps = 0
@@ -84,7 +91,7 @@ class Observer:
         self._steps += 1
         if self._progress is not None:
             self._progress.start()
-            text = f"step {self._steps}: {describe(plan)} · about {duration(left_s)} left"
+            text = f"{self._label}step {self._steps}: {describe(plan)} · about {duration(left_s)} left"
             self._task = self._progress.add_task(text, total=1.0, rate="preparing")
 
     def tick(self, moment: Moment) -> None:

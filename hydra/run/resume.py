@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,21 @@ from hydra.results.store import RunStore
 from hydra.run.metadata import redacted
 from hydra.run.redaction import HIDDEN, Redactor
 
+Load = Callable[[Mapping[str, object]], Scenario]
+"""A scenario with keys of it replaced; errors as for ``load_scenario``."""
+
 
 def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, object]) -> Scenario:
+    """See :func:`continued`, with the scenario that a command names."""
+    return continued(directory, partial(load_scenario, name_or_path), given)
+
+
+def continued(directory: Path, load: Load, given: Mapping[str, object]) -> Scenario:
     """The scenario that a run is continued with: the one that it was started with, if the flags given now agree.
 
     Args:
         directory: the run's.
-        name_or_path: the scenario that this command names.
+        load: the scenario that this command names.
         given: the overrides of this command; those of the first command hold as well.
 
     Raises:
@@ -41,12 +50,8 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
             f"{directory} is a search of an earlier Hydra, by bisection: this one would ask for other steps",
             "go on with the Hydra that made it, or start a new run",
         )
-    scenario = load_scenario(name_or_path, {**first, **given})
-    if hidden := list(_hidden(as_written(msgspec.to_builtins(scenario)))):
-        raise ConfigError(
-            f"secrets are not stored with a run: {', '.join(hidden)}",
-            "give these again, with all others of the same table",
-        )
+    scenario = load({**first, **given})
+    refuse_hidden(as_written(msgspec.to_builtins(scenario)))
     shown = redacted(scenario, Redactor.of_run(scenario))
     difference = next(differences(as_written(stored), as_written(msgspec.to_builtins(shown))), None)
     if difference is not None:
@@ -83,6 +88,19 @@ def differences(stored: object, asked: object, key: str = "") -> Iterator[str]:
             yield from differences(stored.get(name), asked.get(name), f"{key}.{name}" if key else str(name))
     elif _plain(stored) != _plain(asked):
         yield f"{key} was {stored!r} and is now {asked!r}"
+
+
+def refuse_hidden(stored: object) -> None:
+    """Refuses to go on with secrets that were not stored.
+
+    Raises:
+        ConfigError: they have to be given again.
+    """
+    if hidden := list(_hidden(stored)):
+        raise ConfigError(
+            f"secrets are not stored with a run: {', '.join(hidden)}",
+            "give these again, with all others of the same table",
+        )
 
 
 def _hidden(value: object, key: str = "") -> Iterator[str]:

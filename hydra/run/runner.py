@@ -309,7 +309,7 @@ class _Steps:
     def _warm_up(self, plan: StepPlan) -> None:
         """Data that is no part of any figure, through every path of the new deployment."""
         rate = min(plan.settings.rate, _WARMUP_RATE) if plan.settings.rate != "max" else _WARMUP_RATE
-        settings = replace(plan.settings, rate=rate)
+        settings = replace(self._spec.undisturbed(plan.settings), rate=rate)
         warm_up = replace(plan, settings=settings, duration_s=self._scenario.warmup_s, cohort=Cohort())
         try:
             raw = self._stepper.measure(warm_up, lambda _: None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -15,8 +15,8 @@ from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.errors import ServerError
 from hydra.events.clients import Launched
 from hydra.events.event import Note
-from hydra.events.runs import ServerExit, ServersAgain, ServersUp
-from hydra.model import Group, GroupEvent, Launch, Scenario, ServerSpec
+from hydra.events.runs import ServerExit, ServerKilled, ServersAgain, ServersUp
+from hydra.model import Constraint, Group, GroupEvent, Launch, Scenario, ServerSpec
 from hydra.servers.background import Background
 from hydra.system import Program, ServerCluster
 from hydra.wire.messages import Join
@@ -26,6 +26,7 @@ FIRST_ID: Final = 2**31
 STARTS: Final = 4
 """How often the servers of a run are brought up in all."""
 _STOP_WITHIN_S: Final = 10.0
+_SPREAD: Final = Constraint("hostname", "GROUP_BY")
 _REMEDY: Final = "see the stderr of the servers' groups and server.log in their sandboxes"
 
 
@@ -35,12 +36,16 @@ def required(scenario: Scenario, *, is_local: bool) -> ServerSpec | None:
     Args:
         scenario: what is run.
         is_local: whether groups run on this machine. A single server is embedded then, which is quicker; and
-            agents that are one machine may declare the same ports, so that servers take any free ones.
+            agents that are one machine may declare the same ports, so that servers take any free ones; and how many
+            servers a host may have (``MAX_PER``) says nothing of them, so that servers are spread over them evenly.
     """
     count, spec = plugins.system(scenario.system).servers_of(scenario), scenario.server
     if not count or (is_local and count == 1):
         return None
-    return replace(spec, demand=replace(spec.demand, ports=0)) if is_local else spec
+    if not is_local:
+        return spec
+    constraints = tuple(_SPREAD if (c.field, c.operator) == ("hostname", "MAX_PER") else c for c in spec.constraints)
+    return replace(spec, constraints=constraints, demand=replace(spec.demand, ports=0))
 
 
 class DeployedServers:
@@ -79,6 +84,8 @@ class DeployedServers:
         self._note = note
         self._ids = range(FIRST_ID, FIRST_ID + spec.count)
         self._launches: dict[str, Launch] = {}
+        self._endpoints: list[str] = []
+        self._killed: set[str] = set()
         self._groups_made = 0
         self._starts = 0
         self._failure = ""
@@ -111,6 +118,8 @@ class DeployedServers:
     def failure(self) -> str:
         """The first server's end that has become known, or ""; returns at once."""
         for launch, event in self._ended():
+            if event.group in self._killed:
+                continue
             self._lost = self._lost or event.state == "lost"
             self._fail(f"the server {event.group} on {launch.agent.hostname} {event.state}: {event.detail}")
         # Told by the server itself, this is known before its engine tells.
@@ -118,6 +127,23 @@ class DeployedServers:
             if client in self._ids:
                 self._fail(f"the server on {self._host_of(client)}: {text}")
         return self._failure
+
+    def endpoints(self) -> Sequence[str]:
+        """Where each of them listens, in the order of their ids."""
+        return self._endpoints
+
+    def kill(self, address: str, when: str) -> None:
+        """Kills one: a server's group that is told to leave gives the server no grace, which is SIGKILL.
+
+        All of them may be brought up anew after that without having failed.
+        """
+        for client, endpoint in zip(self._ids, self._endpoints, strict=True):
+            for launch in self._launches.values():
+                if launch.group.first_client == client and endpoint.split(",")[0] == address:
+                    self._killed.add(launch.group.id)
+                    self._starts -= 1
+                    self._controller.quit([client])
+                    self._note(ServerKilled(launch.group.id, launch.agent.hostname, address, when))
 
     def stop(self) -> None:
         """Ends them and waits for that, so that their agents are free for others."""
@@ -142,7 +168,7 @@ class DeployedServers:
         self._launch()
         self._await(lambda: len(roster.answers.ready.keys() & set(self._ids)) == len(self._ids), deadline, "dial in")
         self.versions = roster.hello(FIRST_ID).versions
-        endpoints = [roster.answers.ready[client] for client in self._ids]
+        endpoints = self._endpoints = [roster.answers.ready[client] for client in self._ids]
         commands = {c: Join(system=told) for c, told in zip(self._ids, cluster.join(endpoints), strict=True)}
         address = cluster.address(endpoints)
         due_s = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -65,7 +65,7 @@ class EmbeddedServer:
         self._wait = wait
         self._running: Supervised | None = None
         self._created = False
-        self._address = ""
+        self._address = self._endpoint = ""
         self.versions: Mapping[str, str] = {}
         """Of what it runs, once started."""
 
@@ -110,8 +110,16 @@ class EmbeddedServer:
         return self._running is not None and not self._running.wait_for_end(0.0)
 
     def failure(self) -> str:
-        """That the server's process ended, or ""; costs one system call."""
-        return "" if self.alive() else f"the embedded {self._program.title} ended"
+        """That the server's process ended, and its last words, or ""; costs one system call while it runs."""
+        return "" if self.alive() else f"the embedded {self._program.title} ended: {tail(self._log)}"
+
+    def endpoints(self) -> Sequence[str]:
+        """Where it listens, for clients and for all else; nowhere unless it is started."""
+        return [self._endpoint] if self._address else []
+
+    def kill(self, address: str, when: str) -> None:  # noqa: ARG002
+        """Refuses: a server by itself leaves nobody who could go on."""
+        raise ServerError(f"the {self._program.title} at {address} is the only one", "ask for several")
 
     def detach(self) -> None:
         """Lets the server live on without this process; SIGTERM to the supervisor ends it."""
@@ -152,7 +160,7 @@ class EmbeddedServer:
             command = self._program.command(self._folder, endpoint, join)
             self._running = Supervised(command, self._folder, self._log)
             if self._wait_until_up(background, self._running, ports[0], address, deadline):
-                self._address = address
+                self._address, self._endpoint = address, endpoint
                 if self._warm:
                     self._warm_up(background)
                 return True

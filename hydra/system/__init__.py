@@ -1,7 +1,7 @@
 """What generic code needs of a system: what it is (``SystemSpec``), and what it does for a run (``System``)."""
 
 from hydra.columns.column import Column, ReportColumn
-from hydra.system.experiment import Done, Experiment, Order, Part, Preset, View
+from hydra.system.experiment import Done, Experiment, Order, Part, Preset, View, beside, in_turn, with_published
 from hydra.system.running import (
     Program,
     ServerCluster,
@@ -32,6 +32,9 @@ __all__ = [
     "SystemSpec",
     "View",
     "Waiting",
+    "beside",
+    "in_turn",
     "programs",
     "wait_alone",
+    "with_published",
 ]

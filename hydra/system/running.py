@@ -69,6 +69,17 @@ class Servers(Protocol):
     def failure(self) -> str:
         """Why they are not all there any more, or ""; returns at once."""
 
+    def endpoints(self) -> Sequence[str]:
+        """Where each of them listens, as it told it, in the order in which they were joined."""
+
+    def kill(self, address: str, when: str) -> None:
+        """Kills the one whose address for clients this is, with SIGKILL: that is no failure, and no wait.
+
+        Args:
+            address: ``host:port``.
+            when: for people.
+        """
+
     def stop(self) -> None:
         """Ends them with all their data; may be called twice."""
 

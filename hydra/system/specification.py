@@ -99,6 +99,8 @@ class SystemSpec:
         tables: further tables of its scenarios, by their name: frozen dataclasses whose fields have defaults.
         native: its further keys under [native], a frozen dataclass; None: it has none.
         implementations: footprint by name; the default first.
+        tools: those of the implementations that drive a program of the system's own, once in every step. Its messages
+            have no header: they are counted by the log, and whose they are and how long they took is not known.
         servers: footprint of a server that Hydra brings along; None: the system has none.
         server_spec: how many servers, where and with what, unless a scenario says so; None as above.
         aliases: other names of keys in scenarios and ``--set``: the dotted key by the dotted alias, both of one table.
@@ -125,6 +127,7 @@ class SystemSpec:
         experiments: published ones that it repeats.
         logs: whether servers keep a log of the messages that they took: a step needs no subscribers then.
         log_acknowledges: whether nothing but the growth of that log tells what the servers took of a step.
+        undisturbed: a step's settings without what it breaks on purpose: those of its warm-up.
         servers_of: how many servers of ours a scenario needs.
         copies_of: on how many servers each message is kept.
     """
@@ -138,6 +141,7 @@ class SystemSpec:
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     tables: Mapping[str, type] = field(default_factory=dict)
     native: type | None = None
+    tools: Sequence[str] = ()
     servers: ServerFootprint | None = None
     server_spec: ServerSpec | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -161,6 +165,7 @@ class SystemSpec:
     log_acknowledges: Callable[[Settings], bool] = lambda _: False
     presets: Mapping[str, Preset] = field(default_factory=dict)
     experiments: Sequence[Experiment] = ()
+    undisturbed: Callable[[Settings], Settings] = lambda settings: settings
     servers_of: Callable[[Scenario], int] = lambda _: 0
     copies_of: Callable[[Scenario], int] = lambda _: 1
 

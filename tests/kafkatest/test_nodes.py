@@ -7,19 +7,23 @@ from pathlib import Path
 import pytest
 
 from hydra.kafkatest.jars import conf_folder
-from hydra.kafkatest.nodes import Node, bootstrap, parse, settings
+from hydra.kafkatest.nodes import Node, bootstrap, parse, placed, settings, sharing, victim, voters_of
 from hydra.kafkatest.template import DATA, copy_storage, fill
 
 A, B, C = Node("10.0.0.6", 31000, 31001), Node("10.0.0.7", 31000, 31001), Node("node-c", 9092, 9093)
+D = Node("node-d", 9092, 9093)
+THREE = "1@10.0.0.6:31001,2@10.0.0.7:31001,3@node-c:9093"
 
 
 @pytest.mark.parametrize(
     ("nodes", "number", "voters"),
     [
         ([A], 1, "1@10.0.0.6:31001"),
-        ([A, B], 1, "1@10.0.0.6:31001,2@10.0.0.7:31001"),
-        ([A, B], 2, "1@10.0.0.6:31001,2@10.0.0.7:31001"),
-        ([A, B, C], 3, "1@10.0.0.6:31001,2@10.0.0.7:31001,3@node-c:9093"),
+        ([A, B], 1, "1@10.0.0.6:31001"),
+        ([A, B], 2, "1@10.0.0.6:31001"),
+        ([A, B, C], 3, THREE),
+        ([A, B, C, D], 3, THREE),
+        ([A, B, C, D], 4, THREE),
     ],
 )
 def test_every_node_is_told_of_all_and_listens_where_it_said(nodes: list[Node], number: int, voters: str) -> None:
@@ -27,9 +31,11 @@ def test_every_node_is_told_of_all_and_listens_where_it_said(nodes: list[Node], 
     lines = fill(conf_folder(), settings(nodes, number)).splitlines()
     found = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
     assert found["node.id"] == str(number)
-    assert found["process.roles"] == "broker,controller"
     assert found["controller.quorum.voters"] == voters
-    assert found["listeners"] == f"PLAINTEXT://{mine.host}:{mine.port},CONTROLLER://{mine.host}:{mine.controller_port}"
+    votes = f"{number}@" in voters
+    assert found["process.roles"] == ("broker,controller" if votes else "broker")
+    controller = f",CONTROLLER://{mine.host}:{mine.controller_port}" if votes else ""
+    assert found["listeners"] == f"PLAINTEXT://{mine.host}:{mine.port}{controller}"
     assert found["advertised.listeners"] == f"PLAINTEXT://{mine.bootstrap}"
     assert found["log.dirs"] == DATA
 
@@ -58,3 +64,36 @@ def test_storage_is_given_the_identity_of_its_node(tmp_path: Path) -> None:
     assert lines[:3] == ["version=1", "cluster.id=fresh", "node.id=3"]
     assert lines[3] != "directory.id=old"
     assert (tmp_path / "storage" / "meta.properties").read_text() == written
+
+
+@pytest.mark.parametrize(("brokers", "voters"), [(1, 1), (2, 1), (3, 3), (4, 3), (9, 3)])
+def test_the_quorum_is_odd_and_has_three_voters_at_most(brokers: int, voters: int) -> None:
+    assert voters_of(brokers) == voters
+
+
+@pytest.mark.parametrize(
+    ("partitions", "replicas", "brokers", "expected"),
+    [
+        (1, 1, 1, [[1]]),
+        (3, 1, 3, [[3], [1], [2]]),
+        (3, 3, 3, [[3, 1, 2], [1, 2, 3], [2, 3, 1]]),
+        (5, 2, 4, [[4, 1], [1, 2], [2, 3], [3, 4], [4, 1]]),
+    ],
+)
+def test_partitions_are_spread_evenly_from_the_last_broker_on(
+    partitions: int, replicas: int, brokers: int, expected: list[list[int]]
+) -> None:
+    assert placed(partitions, replicas, brokers) == expected
+
+
+@pytest.mark.parametrize(
+    ("nodes", "leader", "dies"),
+    [([A, B, C], A, A), ([A, B, C], C, C), ([A, B], B, B), ([A, B], A, B)],
+)
+def test_the_leader_is_killed_unless_it_is_the_only_voter(nodes: list[Node], leader: Node, dies: Node) -> None:
+    assert victim(nodes, leader.bootstrap) == dies.bootstrap
+
+
+def test_brokers_share_memory_with_those_on_their_host() -> None:
+    nodes = [A, Node("10.0.0.6", 31002, 31003), C]
+    assert [sharing(nodes, number) for number in (1, 2, 3)] == [2, 2, 1]

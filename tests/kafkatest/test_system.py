@@ -39,7 +39,12 @@ class Pretended(Topics):
         return {0: 0}
 
     def create(
-        self, name: str, partitions: int = 1, replication_factor: int = 1, config: Mapping[str, str] | None = None
+        self,
+        name: str,
+        partitions: int = 1,
+        replication_factor: int = 1,
+        config: Mapping[str, str] | None = None,
+        placement: list[list[int]] | None = None,
     ) -> str:
         self.made = dict(config or {})
         return self.name(name)
@@ -118,6 +123,11 @@ def test_brokers_of_our_own_keep_two_steps_however_long_they_are(
 
         def failure(self) -> str:
             return ""
+
+        def endpoints(self) -> list[str]:
+            return ["h:1,h:2"]
+
+        def kill(self, address: str, when: str) -> None: ...
 
         def stop(self) -> None: ...
 

@@ -24,6 +24,7 @@ from hydra.events.clients import ClientError
 from hydra.kafkatest.commands import kafka_fixed
 from hydra.kafkatest.settings import spec_of
 from hydra.model import Scenario
+from hydra.options import Runs
 from hydra.results.store import RunStore
 from hydra.run.metadata import metadata
 from hydra.run.redaction import HIDDEN, Redactor
@@ -80,7 +81,7 @@ def written(arguments: list[str]) -> tuple[str, Scenario]:
         known = metadata("run", scenario, CLUSTER, "local", words, replaced, Redactor.of_run(scenario))
         found.append((msgspec.json.encode(known).decode(), scenario))
 
-    kafka_fixed.main(arguments, standalone_mode=False, obj=run)
+    kafka_fixed.main(arguments, standalone_mode=False, obj=Runs(run, run, print, print))
     return found[0]
 
 

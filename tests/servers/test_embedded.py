@@ -42,7 +42,7 @@ def test_its_end_is_a_failure_and_it_can_be_started_again(tmp_path: Path) -> Non
     with EmbeddedServer(Toy(), ToyCluster(), tmp_path / "toy", warm=False) as server:
         assert server.pids is not None
         os.kill(server.pids[1], signal.SIGKILL)
-        assert wait_alone(lambda: server.failure() == "the embedded toy ended", 5)
+        assert wait_alone(lambda: server.failure().startswith("the embedded toy ended: "), 5)
         server.stop()
         assert greeting(server.start())
 

@@ -1,0 +1,187 @@
+"""What every command does that runs a published experiment, or lists what there is."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import click
+from tabulate import tabulate
+
+from hydra import plugins
+from hydra.config import experiments, load_cluster
+from hydra.errors import EXIT_INCOMPLETE, RunDirectoryError, UsageError
+from hydra.events.words import duration
+from hydra.experiments.running import Asked, run
+from hydra.results import experiments as folders
+from hydra.results.alone import alone_in
+from hydra.results.conditions import columns, met, parse
+from hydra.results.experiments import Record
+from hydra.run.command import fresh_folder, resumed_folder
+from hydra.run.engines import Chosen, choose
+from hydra.run.launcher import check_folder
+from hydra.run.redaction import Redactor
+from hydra.run.resume import differences, refuse_hidden
+from hydra.system import Experiment, Order, Part
+
+
+def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> None:
+    """Runs an experiment, prints its tables and exits with its code.
+
+    Args:
+        system: whose; "": any system's.
+        name: of the experiment; "": the one in the folder that is resumed.
+        replaced: keys that the command replaces in every part.
+        flags: those of ``options.run_flags``, of ``options.experiment_flags``, of engines and of experiments.
+    """
+    resumed = resumed_folder(flags)
+    before = folders.read(resumed) if resumed else None
+    experiment = find(system, name or (before.experiment if before else ""))
+    cluster = load_cluster(flags["config"])
+    engine = choose(flags["master"], flags["config"], flags)
+    order = _order(experiment, flags, before, len({agent.hostname for agent in engine.agents(cluster.agents)}))
+    if before:
+        replaced = {**before.overrides, **replaced}
+        refuse_hidden(replaced)
+    asked = Asked(
+        experiment=experiment,
+        order=order,
+        engine=engine,
+        cluster=cluster,
+        folder=resumed or flags["out"] or fresh_folder(experiment.name),
+        command_line=["hydra", *sys.argv[1:]],
+        overrides=replaced,
+        quiet=flags["quiet"],
+        say=lambda text: None if flags["quiet"] else click.echo(text, err=True),
+    )
+    # Whatever is wrong with the flags is told before anything starts.
+    scenarios = [asked.scenario(part, replaced) for part in _known(experiment, order)]
+    known = [*folders.figures_of(experiment.views(order, ())), *(columns(scenarios[0]) if scenarios else ())]
+    conditions = [parse(text, list(dict.fromkeys(known))) for text in flags["fail_if"]]
+    if not before:
+        _check_new(asked.folder)
+    redactor = Redactor.of_run(scenarios[0], *_secrets(engine))
+    record = before or Record(
+        experiment.name,
+        experiment.title,
+        experiment.source,
+        order.scale,
+        dict(order.options),
+        {key: redactor.value(value, key) for key, value in replaced.items()},
+        shlex.join(redactor.command_line(asked.command_line)),
+        datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    with alone_in(asked.folder):
+        folders.write_record(asked.folder, record)
+        code, done = run(asked, record)
+    record = folders.read(asked.folder)
+    views = experiment.views(order, done)
+    if flags["as_json"]:
+        click.echo(folders.json_text(record, views))
+    else:
+        click.echo(folders.markdown(record, views))
+        click.echo("".join(f"{line}\n" for line in experiment.lines(done)), nl=False)
+    asked.say(f"everything is in {asked.folder}")
+    for line in met(conditions, [*folders.rows_of(views), *(dict(row) for each in done for row in each.rows)]):
+        click.echo(f"--fail-if: {line}", err=True)
+        code = code or EXIT_INCOMPLETE
+    sys.exit(code)
+
+
+def find(system: str, name: str) -> Experiment:
+    """The experiment of that name.
+
+    Args:
+        system: whose; "": any system's.
+        name: as its user wrote it.
+
+    Raises:
+        UsageError: there is none; the text tells the nearest one, or all.
+    """
+    known = {each.name: each for each in plugins.system(system).experiments} if system else experiments()
+    if not name:
+        raise UsageError("no experiment is named", f"name one of {', '.join(known)}")
+    if name not in known:
+        close = get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        raise UsageError(f"no experiment {name!r}", f"{hint}known experiments: {', '.join(known)}")
+    return known[name]
+
+
+def _order(experiment: Experiment, flags: Mapping[str, Any], before: Record | None, hosts: int) -> Order:
+    """What is asked for; an experiment goes on as it was begun.
+
+    Raises:
+        UsageError: a flag is of another experiment.
+        RunDirectoryError: a flag asks for something else than the experiment that is resumed.
+    """
+    own = {str(option.name) for option in experiment.options}
+    for other in experiments().values():
+        for option in other.options:
+            if str(option.name) not in own and flags.get(str(option.name)) is not None:
+                raise UsageError(
+                    f"{option.opts[0]} is for {other.name}, not for {experiment.name}", f"leave out {option.opts[0]}"
+                )
+    options = {name: flags[name] for name in sorted(own) if flags.get(name) is not None}
+    scale = flags.get("scale")
+    if before is None:
+        return Order(scale or experiment.scale, options, hosts)
+    given = {"experiment": experiment.name, **({"scale": scale} if scale else {}), **options}
+    first = {"experiment": before.experiment, "scale": before.scale, **before.options}
+    difference = next(differences({key: first.get(key) for key in given}, given), None)
+    if difference is not None:
+        raise RunDirectoryError(f"this experiment is another one: {difference}", "resume it as it was started")
+    return Order(before.scale, before.options, hosts)
+
+
+def _known(experiment: Experiment, order: Order) -> Sequence[Part]:
+    """The parts that are known before anything is measured: all, or the first one."""
+    if experiment.parts:
+        return experiment.parts(order)
+    first = experiment.next_part(order, ())
+    return [first] if first else []
+
+
+def _secrets(engine: Chosen) -> tuple[Any, Any]:
+    return engine.spec.secrets(engine.settings), engine.spec.users(engine.settings)
+
+
+def _check_new(folder: Path) -> None:
+    check_folder(folder)
+    if folders.is_experiment(folder):
+        raise RunDirectoryError(f"{folder} already holds an experiment", "go on with --resume, or choose another --out")
+
+
+def list_experiments(system: str, as_json: bool) -> None:
+    """Prints the experiments of a system."""
+    found = [
+        {
+            "name": each.name,
+            "what it measures": each.title,
+            "published": each.source,
+            "scale": each.scale,
+            "takes": f"about {duration(each.takes_s)}",
+        }
+        for each in plugins.system(system).experiments
+    ]
+    click.echo(json.dumps(found, indent=2) if as_json else tabulate(found, headers="keys", floatfmt="g"))
+
+
+def list_presets(system: str, as_json: bool) -> None:
+    """Prints what every preset of a system sets, and why."""
+    presets = plugins.system(system).presets
+    if as_json:
+        click.echo(json.dumps({name: asdict(preset) for name, preset in presets.items()}, indent=2))
+        return
+    for name, preset in presets.items():
+        click.echo(f"{name}: {preset.about}")
+        lines = [(key, json.dumps(value), reason) for key, (value, reason) in preset.values.items()]
+        click.echo(tabulate(lines, headers=("key", "value", "why"), disable_numparse=True) + "\n")

@@ -1,0 +1,169 @@
+"""What the cells of ``experiment.ipynb`` call: the tables of an experiment, and their pictures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+
+import plotly.graph_objects as go
+
+from hydra.columns import Column
+from hydra.jupyter.drawing import finish, panels
+from hydra.jupyter.markup import Html, block, figure, scrolling, style
+from hydra.jupyter.report import Plot
+from hydra.model import Figure, number
+from hydra.results import experiments
+from hydra.results.experiments import Record, View, shown
+from hydra.results.store import DATABASE
+
+__all__ = ["facts", "load", "parts", "show", "title"]
+
+_MEASURED: Final = "#0b7285"
+_PUBLISHED: Final = "#c92a2a"
+_MARK: Final = "#52606d"
+_MARGIN: Final = 0.1
+"""Decades left and right of the points."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Everything that the report of an experiment is made of."""
+
+    folder: Path
+    record: Record
+    views: list[View]
+
+
+def load(folder: Path | str) -> Found:
+    """Reads an experiment.
+
+    Raises:
+        RunDirectoryError: the folder holds none.
+    """
+    path = Path(folder)
+    return Found(path, experiments.read(path), experiments.read_views(path))
+
+
+def title(found: Found) -> Html:
+    """What it is, how it ended, and the look of all that follows."""
+    record = found.record
+    good = record.ended == "finished" and not any(part.reason for part in record.parts)
+    badge = f'<span class="badge {"good" if good else "fail"}">{escape(record.ended or "unfinished")}</span>'
+    said = f"{record.source}; measured at {record.at_scale}"
+    if record.error:
+        said += f". It ended with: {record.error}"
+    name = escape(record.title)
+    return Html(f'{style()}<div class="hydra"><h1>{name} {badge}</h1><p class="lead">{escape(said)}</p></div>')
+
+
+def show(found: Found) -> None:
+    """Every table with its notes, and the picture of each that has one."""
+    from IPython.display import display  # in the notebook's kernel only
+
+    for view in found.views:
+        display(table(view))  # type: ignore[no-untyped-call]
+        picture = plot(view)
+        if picture is not None:
+            display(Plot(picture))  # type: ignore[no-untyped-call]
+
+
+def table(view: View) -> Html:
+    """A table with its title and its notes."""
+    columns = shown(view)
+    head = "".join(f'<th title="{escape(c.help)}">{escape(c.title)}</th>' for c in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{figure(c, row.get(c.name))}</td>" for c in columns) + "</tr>" for row in view.rows
+    )
+    inner = scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows")
+    notes = "".join(f"<li>{escape(note)}</li>" for note in view.notes)
+    if not view.rows:
+        inner = '<p class="empty">No row was measured.</p>'
+    return block(f"<h2>{escape(view.title)}</h2>{inner}<ul>{notes}</ul>")
+
+
+def plot(view: View) -> go.Figure | None:
+    """The picture of a view, a panel for each figure, published ones beside; None: it has none, or nothing to show."""
+    known = {column.name: column for column in view.columns}
+    upwards = [name for name in view.y if any(number(row.get(name)) for row in view.rows)]
+    if not view.x or not upwards:
+        return None
+    drawn = panels([known[name].title for name in upwards])
+    for panel, name in enumerate(upwards, 1):
+        _points(drawn, view, name, "measured", _MEASURED, panel)
+        _points(drawn, view, f"{name}_published", "published", _PUBLISHED, panel)
+    finished = finish(drawn, known[view.x].axis_title, [known[name].axis_title for name in upwards])
+    if finished is not None:
+        _marks(finished, view)
+    return finished
+
+
+def _points(drawn: go.Figure, view: View, name: str, called: str, color: str, panel: int) -> None:
+    rows = [row for row in view.rows if number(row.get(view.x)) and number(row.get(name))]
+    if not rows:
+        return
+    across = [row[view.x] for row in rows]
+    # Rows that share a place differ in something else: a line through them would mean nothing.
+    joined = len(set(across)) == len(across)
+    trace = go.Scatter(
+        x=across,
+        y=[row[name] for row in rows],
+        name=called,
+        legendgroup=called,
+        showlegend=not any(other.name == called for other in drawn.data),
+        mode="lines+markers" if joined else "markers",
+        line={"color": color, "width": 2},
+        marker={"size": 8, "color": color},
+        customdata=[[_said(shown(view), row)] for row in rows],
+        hovertemplate="%{customdata[0]}<extra>%{fullData.name}</extra>",
+    )
+    drawn.add_trace(trace, row=1, col=panel)
+
+
+def _said(columns: list[Column], row: Any) -> str:
+    told = [(column.title, row.get(column.name)) for column in columns]
+    return "<br>".join(f"{escape(name)}: {_short(value)}" for name, value in told if value is not None)
+
+
+def _short(value: Figure) -> str:
+    return f"{value:,.6g}" if isinstance(value, int | float) else escape(str(value))
+
+
+def _marks(drawn: go.Figure, view: View) -> None:
+    """Vertical lines with their texts, and an axis that reaches them."""
+    found = [float(at) for trace in drawn.data for at in trace.x] + list(view.marks.values())
+    drawn.update_xaxes(range=[math.log10(min(found)) - _MARGIN, math.log10(max(found)) + _MARGIN])
+    for text, value in view.marks.items():
+        drawn.add_vline(x=value, line={"dash": "dot", "color": _MARK, "width": 1})
+        # Shapes take the value of a logarithmic axis, texts its logarithm.
+        at = {"x": math.log10(value), "y": 1, "yref": "paper", "xanchor": "right", "yanchor": "top"}
+        drawn.add_annotation(text=escape(text), showarrow=False, font={"color": _MARK}, **at)
+
+
+def parts(found: Found) -> Html:
+    """The runs that it is made of, with links to their own tables."""
+    items = []
+    for part in found.record.parts:
+        name = escape(part.name)
+        if (found.folder / part.name / DATABASE).is_file():
+            files = [n for n in ("report.html", "table.md", "table.csv") if (found.folder / part.name / n).is_file()]
+            links = ", ".join(f'<a href="{name}/{file}">{file}</a>' for file in files)
+            items.append(f"<li>{name}, {escape(part.ended or 'unfinished')}: {links}</li>")
+        else:
+            items.append(f"<li>{name} was not run: {escape(part.reason)}</li>")
+    return block(f"<ul>{''.join(items)}</ul>")
+
+
+def facts(found: Found) -> Html:
+    """How it was asked for."""
+    record = found.record
+    told = {
+        "Command": f"<code>{escape(record.command_line)}</code>",
+        "Began": escape(record.began),
+        "Scale": escape(record.at_scale),
+        "Options": escape(", ".join(f"{name} {value}" for name, value in record.options.items())),
+    }
+    body = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in told.items() if text)
+    return block(f'<table class="facts"><tbody>{body}</tbody></table>')

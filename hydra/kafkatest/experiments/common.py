@@ -1,0 +1,128 @@
+"""What the published Kafka experiments have in common: scenarios, published tables, figures of clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+from hydra.columns.column import TEXT, Column
+from hydra.columns.names import POINT, REASON, STATUS
+from hydra.kafkatest.familiar import CONSUMER_HEADER, consumer_line, producer_line
+from hydra.model import HEADER_BYTES, Figure, number
+from hydra.results.reference import parsed, text_of
+from hydra.system import Done
+
+Row = Mapping[str, Figure]
+Point = dict[str, Any]
+
+MIB: Final = 2**20
+ACCOUNT: Final = "account"
+
+RECORDS_PER_SEC: Final = Column("records_per_sec", "records/s", "of all clients together", axis="records/s")
+MB_PER_SEC: Final = Column("mb_per_sec", "MB/s", "of all clients together; a MB is 2^20 bytes, as in the documents")
+EXACT: Final = Column(
+    ACCOUNT, TEXT, "whether records acknowledged, growth of the log and records received are the same", "account"
+)
+
+_SLOWEST: Final = 5_000
+"""Records/s of each producer that a step leaves time for: its length is an upper bound only."""
+_LEAST_S: Final = 60.0
+_DAY_S: Final = 86_400.0
+
+
+@cache
+def published(file: str) -> tuple[dict[str, Figure], ...]:
+    """The rows of a published table, not to be changed; errors as for ``text_of``."""
+    return parsed(text_of(file))[1]
+
+
+def scenario(points: Iterable[Point], brokers: int, partitions: int, about: str, **more: Any) -> dict[str, Any]:
+    """A scenario with these points on so many brokers, as a file would have it.
+
+    Args:
+        points: keys of ``[[sweep.points]]``.
+        brokers: that Hydra brings along.
+        partitions: of the topic, where a point does not say so.
+        about: the description.
+        more: further tables and keys.
+    """
+    listed = list(points)
+    return {
+        "system": "kafka",
+        "client": "native",
+        "table": "fixed",
+        "description": about,
+        "publishers": max(int(point.get("publishers", 1)) for point in listed),
+        "warmup_s": 0.0,
+        "server": {"count": brokers},
+        "kafka": {"partitions": partitions},
+        "sweep": {"duration_s": _LEAST_S, "points": listed},
+        **more,
+    }
+
+
+def time_for(records: int, producers: int = 1) -> float:
+    """Seconds within which so many records of each producer are certainly sent; the step ends when they are."""
+    return min(_LEAST_S + records * producers / _SLOWEST, _DAY_S)
+
+
+def message_size(record_bytes: int) -> int:
+    """The message that stands for a published record: at least the header, by which messages are accounted."""
+    return max(record_bytes, HEADER_BYTES)
+
+
+def header_note(sizes: Iterable[int]) -> list[str]:
+    """What has to be said of records that are smaller than the header."""
+    text = f"records are {HEADER_BYTES} bytes here: so large is the header that accounts for each"
+    return [f"{size}-byte {text}" for size in sorted({size for size in sizes if size < HEADER_BYTES})]
+
+
+def rows_of(done: Sequence[Done]) -> Iterator[tuple[str, Row, Sequence[Row], Sequence[Row]]]:
+    """Every measured row: its point, its figures, and those of its producers and consumers."""
+    for part in done:
+        for index, row in enumerate(part.rows):
+            if row.get(STATUS) == "ok":
+                yield str(row[POINT]), row, _at(part.publishers, index), _at(part.subscribers, index)
+
+
+def total(clients: Iterable[Row], name: str) -> float | None:
+    """The sum of a figure over clients; None where nobody has it."""
+    found = [value for client in clients if (value := number(client.get(name))) is not None]
+    return sum(found) if found else None
+
+
+def mean(clients: Iterable[Row], name: str) -> float | None:
+    """The mean of a figure over clients; None where nobody has it."""
+    found = [value for client in clients if (value := number(client.get(name))) is not None]
+    return sum(found) / len(found) if found else None
+
+
+def together(clients: Sequence[Row]) -> dict[str, Figure]:
+    """Records and MB a second of clients together."""
+    return {name: total(clients, name) for name in (RECORDS_PER_SEC.name, MB_PER_SEC.name)}
+
+
+def _at(of_rows: Sequence[Sequence[Row]], index: int) -> Sequence[Row]:
+    return of_rows[index] if index < len(of_rows) else ()
+
+
+def familiar_lines(done: Sequence[Done]) -> list[str]:
+    """What Kafka's own tools would have printed of each producer and consumer, row by row below its name."""
+    lines = []
+    for name, _, producers, consumers in rows_of(done):
+        lines += [f"# {name}", *map(producer_line, producers)]
+        if consumers:
+            lines.append(CONSUMER_HEADER)
+        lines += [consumer_line(consumer, round(number(consumer.get("began_ns")) or 0)) for consumer in consumers]
+    return lines
+
+
+def not_measured(done: Sequence[Done]) -> list[str]:
+    """A note for every row without figures."""
+    return [
+        f"{row.get(POINT)} {row.get(STATUS)}: {row.get(REASON)}"
+        for part in done
+        for row in part.rows
+        if row.get(STATUS) != "ok"
+    ]

@@ -1,0 +1,153 @@
+"""Partitions against compression: what more partitions give to brokers that take compressed batches, as in 2014."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from hydra.columns.column import TEXT, Column
+from hydra.columns.names import POINT
+from hydra.kafkatest.experiments.brokers import IN, OUT, mean_of, of_broker, with_brokers
+from hydra.kafkatest.experiments.common import (
+    ACCOUNT,
+    EXACT,
+    RECORDS_PER_SEC,
+    Point,
+    Row,
+    familiar_lines,
+    not_measured,
+    published,
+    rows_of,
+    scenario,
+    total,
+)
+from hydra.model import Figure
+from hydra.system import Done, Experiment, Order, Part, View, beside, in_turn, with_published
+
+FILE: Final = "partitions_compression.csv"
+SOURCE: Final = "Kafka partitions when using compression, December 2014"
+
+_PARTITIONS: Final = (6, 9, 12, 15)
+_CODECS: Final = ("snappy", "gzip", "lz4", "zstd", "none")
+_BROKERS: Final = 3
+_PRODUCERS: Final = 300
+_FEWEST_PRODUCERS: Final = 6
+_WINDOW_S: Final = 300.0
+_LEAST_WINDOW_S: Final = 2.0
+_RATIO: Final = 4.0
+_KB: Final = 1000.0
+
+PRODUCERS: Final = click.Option(
+    ["--producers"], type=click.IntRange(1, 10_000), metavar="N", help="How many send (partitions-compression)."
+)
+
+
+def _producers(order: Order) -> int:
+    asked = order.options.get("producers")
+    return int(asked) if asked is not None else max(round(_PRODUCERS * order.scale), _FEWEST_PRODUCERS)
+
+
+def _parts(order: Order) -> list[Part]:
+    settings = {
+        "rate": "max",
+        "acks": "1",
+        "batch_bytes": 8192,
+        "linger_ms": 5.0,
+        "replication_factor": 2,
+        "payload": "json",
+        "payload_ratio": _RATIO,
+        "message_size_min": 2000,
+        "message_size": 2500,
+    }
+    step = {"publishers": _producers(order), "duration_s": max(_WINDOW_S * order.scale, _LEAST_WINDOW_S)}
+    points: list[Point] = [
+        {"name": f"{codec}/{partitions}", **settings, **step, "compression": codec, "partitions": partitions}
+        for codec in _CODECS
+        for partitions in _PARTITIONS
+    ]
+    return [Part("compression", scenario(points, _BROKERS, _PARTITIONS[0], f"{SOURCE}: codecs and partitions"))]
+
+
+# --- the tables ------------------------------------------------------------------------------------------------------
+
+_CODEC: Final = Column("compression", TEXT, "the producers' codec")
+_COUNT: Final = Column("partitions", "", "of the topic, two replicas each", axis="partitions")
+_CPU: Final = Column("avg_cpu_pct", "%", "CPU of a broker, mean; of one core here, of eight as published", "broker CPU")
+_NETWORK: Final = Column(
+    "network_kbytes_per_sec", "kB/s", "record batches into a broker, from producers and replicas; mean", "broker in"
+)
+_SENT: Final = Column("out_kbytes_per_sec", "kB/s", "record batches out of a broker; mean", "broker out")
+_MESSAGES: Final = Column("messages_per_sec_per_broker", "records/s", "into a broker, mean", "records/s per broker")
+_ACHIEVED: Final = Column("compression_ratio", "", "payload over compressed bytes, as the producers achieved", "ratio")
+_BATCH: Final = Column("records_per_batch", "records", "mean that the producers achieved", "records/batch")
+_FIGURES: Final = (_CPU, _NETWORK, _MESSAGES)
+_NAMES: Final = tuple(column.name for column in _FIGURES)
+
+
+def _views(order: Order, done: Sequence[Done]) -> list[View]:
+    theirs = {(row["compression"], row["partitions"]): row for row in published(FILE)}
+    sent = {name: total(producers, RECORDS_PER_SEC.name) for name, _, producers, _ in rows_of(done)}
+    rows: list[Row] = []
+    each: list[Row] = []
+    for _, row, brokers in with_brokers(done):
+        name = str(row[POINT])
+        codec, _, partitions = name.partition("/")
+        key: dict[str, Figure] = {"compression": codec, "partitions": int(partitions)}
+        known: dict[str, Figure] = {
+            **key,
+            RECORDS_PER_SEC.name: sent.get(name),
+            _ACHIEVED.name: row.get(_ACHIEVED.name),
+            _BATCH.name: row.get(_BATCH.name),
+            _CPU.name: _scaled(mean_of(brokers, ("cpu_seconds_per_s",)), 100),
+            _NETWORK.name: _scaled(mean_of(brokers, IN), 1 / _KB),
+            _SENT.name: _scaled(mean_of(brokers, OUT), 1 / _KB),
+            _MESSAGES.name: mean_of(brokers, ("messages_per_s",)),
+            ACCOUNT: row.get(ACCOUNT),
+        }
+        rows.append(with_published(known, theirs.get((codec, int(partitions))), _NAMES))
+        each += [{**key, "broker": broker, **_of_broker(its)} for broker, its in sorted(brokers.items())]
+    notes = [
+        f"{_producers(order)} producers where {_PRODUCERS} were used (--producers); JSON records of 2,000 to 2,500 "
+        f"bytes made to compress {_RATIO:g} times in large batches; a batch of 8,192 bytes holds three or four; the "
+        "ratio that was achieved is in the table",
+        "published with snappy only, on brokers of eight cores behind a link of 125,000 kB/s, in peaks for 12 and 15 "
+        "partitions",
+        *not_measured(done),
+    ]
+    columns = [_CODEC, _COUNT, RECORDS_PER_SEC, _BATCH, _ACHIEVED, *beside(_FIGURES), _SENT, EXACT]
+    singles = [_CODEC, _COUNT, Column("broker", TEXT, "its name"), _CPU, _NETWORK, _SENT, _MESSAGES]
+    return [
+        View("Partitions against compression", columns, rows, notes, x="partitions", y=(RECORDS_PER_SEC.name,)),
+        View("Every broker", singles, each),
+    ]
+
+
+def _of_broker(broker: Row) -> dict[str, Figure]:
+    return {
+        _CPU.name: _scaled(of_broker(broker, ("cpu_seconds_per_s",)), 100),
+        _NETWORK.name: _scaled(of_broker(broker, IN), 1 / _KB),
+        _SENT.name: _scaled(of_broker(broker, OUT), 1 / _KB),
+        _MESSAGES.name: of_broker(broker, ("messages_per_s",)),
+    }
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+EXPERIMENTS: Final = (
+    Experiment(
+        name="partitions-compression",
+        title="five codecs on 6 to 15 partitions, many producers",
+        source=SOURCE,
+        scale=0.01,
+        takes_s=170.0,
+        next_part=in_turn(_parts),
+        parts=_parts,
+        views=_views,
+        options=(PRODUCERS,),
+        lines=familiar_lines,
+    ),
+)

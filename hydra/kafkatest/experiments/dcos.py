@@ -1,0 +1,363 @@
+"""The load tests of Kafka on DC/OS of 2018: record sizes, tuning, and many producers on more and more brokers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from hydra.columns.column import MESSAGES, TEXT, Column
+from hydra.kafkatest.experiments.common import (
+    ACCOUNT,
+    EXACT,
+    MB_PER_SEC,
+    RECORDS_PER_SEC,
+    Point,
+    Row,
+    familiar_lines,
+    mean,
+    not_measured,
+    published,
+    rows_of,
+    scenario,
+    time_for,
+    together,
+    total,
+)
+from hydra.model import Figure, number
+from hydra.system import Done, Experiment, Order, Part, View, beside, in_turn, with_published
+from hydra.system.experiment import Parts
+
+PRODUCERS: Final = "dcos_producers.csv"
+CONSUMERS: Final = "dcos_consumers.csv"
+SOURCE: Final = "Kafka load tests on DC/OS, August 2018"
+SEEDS: Final = {"003": "9 August", "000": "13 August"}
+"""The two documents by their number in the published tables: the days on which they measured, on two clusters."""
+
+_RECORDS: Final = 10_000_000
+_CONSUMED: Final = 15_000_000
+_SIZES: Final = (250, 500, 1000)
+_RUNS: Final = 5
+_COMMON: Final[Row] = {"rate": "max", "replication_factor": 3, "acks": "1"}
+_BASELINE: Final[Row] = {**_COMMON, "batch_bytes": 8196, "linger_ms": 0.0, "compression": "none"}
+_LOWER: Final[Row] = {**_COMMON, "batch_bytes": 100_000, "linger_ms": 10.0, "compression": "lz4", "retries": 0}
+_UPPER: Final[Row] = {**_LOWER, "batch_bytes": 200_000, "linger_ms": 100.0}
+_TUNED: Final[dict[str, Row]] = {"baseline": _BASELINE, "lower": _LOWER, "upper": _UPPER}
+_FETCH_MIN: Final = (1, 1_000_000)
+
+
+class Setup(NamedTuple):
+    """Producers in parallel on so many brokers and partitions."""
+
+    brokers: int
+    partitions: int
+    producers: int
+
+    @property
+    def name(self) -> str:
+        """Of its row."""
+        return f"{self.producers}-producers-{self.partitions}-partitions"
+
+
+SETUPS: Final = (
+    *(Setup(3, 10, producers) for producers in (1, 3, 5)),
+    *(Setup(6, 10, producers) for producers in (1, 3, 5, 10, 15)),
+    *(Setup(6, partitions, 15) for partitions in (20, 30)),
+    *(Setup(6, 30, producers) for producers in (3, 10)),
+    Setup(9, 30, 25),
+)
+"""Those of the documents, and on three brokers as many producers as they have."""
+
+_ERRATA: Final = (
+    "averages are those of the published lines: the document of 13 August prints the MB/s of 500-byte (110.74) and "
+    "1000-byte records (86.97) as their latency, where the lines have 503.06 ms and 744.74 ms"
+)
+_PAYLOAD: Final = (
+    "Kafka's tool repeats one payload in every record, which compression shrinks to almost nothing; so do the zeros "
+    "here, but for the 24 bytes of the header"
+)
+
+
+# --- the runs --------------------------------------------------------------------------------------------------------
+
+
+def _produced(order: Order, size: int, settings: Row, records: int = _RECORDS, producers: int = 1) -> Point:
+    count = order.records(records)
+    step = {"publishers": producers, "messages": count, "duration_s": time_for(count, producers)}
+    return {**settings, **step, "message_size": size}
+
+
+def _size_parts(order: Order) -> list[Part]:
+    points = [
+        {"name": f"{size}-bytes/{run}", **_produced(order, size, _BASELINE)}
+        for size in _SIZES
+        for run in range(1, _RUNS + 1)
+    ]
+    return [Part("record-size", scenario(points, 3, 10, f"{SOURCE}: record sizes, {_RUNS} runs of each"))]
+
+
+def _tuning_parts(order: Order) -> list[Part]:
+    points = [
+        {"name": f"{name}/{run}", **_produced(order, 250, settings)}
+        for run in range(1, _RUNS + 1)
+        for name, settings in _TUNED.items()
+    ]
+    return [Part("tuning", scenario(points, 3, 10, f"{SOURCE}: tuned for throughput, {_RUNS} runs of each"))]
+
+
+def _consumer_parts(order: Order) -> list[Part]:
+    points = [
+        {
+            "name": f"fetch-min-bytes-{fetch}",
+            **_produced(order, 250, _BASELINE, _CONSUMED),
+            "clients": 1,
+            "read": "stored",
+            "fetch_min_bytes": fetch,
+        }
+        for fetch in _FETCH_MIN
+    ]
+    return [Part("consumers", scenario(points, 3, 10, f"{SOURCE}: a consumer with and without fetch.min.bytes"))]
+
+
+def _parallel_parts(order: Order) -> list[Part]:
+    parts = []
+    for brokers in dict.fromkeys(setup.brokers for setup in SETUPS):
+        setups = [setup for setup in SETUPS if setup.brokers == brokers]
+        points = [
+            {
+                "name": setup.name,
+                **_produced(order, 250, _LOWER, producers=setup.producers),
+                "partitions": setup.partitions,
+            }
+            for setup in setups
+        ]
+        most = max(setup.producers for setup in setups)
+        about = f"{SOURCE}: producers in parallel on {brokers} brokers"
+        # A host for each, where there are so many; otherwise they are spread evenly, as always.
+        more = {"publisher": {"constraints": [["hostname", "UNIQUE"]]}} if order.hosts >= most else {}
+        parts.append(Part(f"brokers-{brokers}", scenario(points, brokers, 10, about, **more)))
+    return parts
+
+
+# --- the tables ------------------------------------------------------------------------------------------------------
+
+_LATENCIES: Final = (
+    Column("avg_latency_ms", "ms", "mean time from send to acknowledgement", "avg latency"),
+    Column("max_latency_ms", "ms", "longest such time", "max latency"),
+    *(
+        Column(f"{name}_ms", "ms", f"{title} of the time from send to acknowledgement", title)
+        for name, title in (("p50", "50th"), ("p95", "95th"), ("p99", "99th"), ("p99_9", "99.9th"))
+    ),
+)
+_FIGURES: Final = (RECORDS_PER_SEC, MB_PER_SEC, *_LATENCIES[:2])
+_NAMES: Final = tuple(column.name for column in _FIGURES)
+_SEED: Final = Column("published", TEXT, "the day of the document that a row stands beside")
+_LEAST: Final = Column("records_per_sec_min", "records/s", "of the slowest run", "slowest run")
+_MOST: Final = Column("records_per_sec_max", "records/s", "of the fastest run", "fastest run")
+_RUN_COUNT: Final = Column("runs", "", "how many runs the row is the mean of")
+
+
+def _of_producers(producers: Sequence[Row]) -> dict[str, Figure]:
+    """As the documents' totals have it: rates are added up, latencies are means over producers."""
+    return {**together(producers), **{column.name: mean(producers, column.name) for column in _LATENCIES}}
+
+
+def _mean_of(rows: Sequence[Row]) -> dict[str, Figure]:
+    """The mean of each figure over runs, and the spread of the rate."""
+    rates = [rate for row in rows if (rate := number(row.get(RECORDS_PER_SEC.name))) is not None]
+    spread = {_LEAST.name: min(rates), _MOST.name: max(rates)} if rates else {}
+    return {_RUN_COUNT.name: len(rows), **{name: mean(rows, name) for name in _NAMES}, **spread}
+
+
+def _theirs(**keys: Figure) -> list[Row]:
+    return [row for row in published(PRODUCERS) if all(row[name] == value for name, value in keys.items())]
+
+
+def _in_groups(done: Sequence[Done]) -> dict[str, list[dict[str, Figure]]]:
+    """The runs of each setting: the figures of the producers of each."""
+    groups: dict[str, list[dict[str, Figure]]] = {}
+    for name, row, producers, _ in rows_of(done):
+        groups.setdefault(name.partition("/")[0], []).append({**_of_producers(producers), ACCOUNT: row.get(ACCOUNT)})
+    return groups
+
+
+def _account(runs: Sequence[Row]) -> Figure:
+    return "; ".join(dict.fromkeys(str(run[ACCOUNT]) for run in runs if run.get(ACCOUNT))) or None
+
+
+def _size_views(order: Order, done: Sequence[Done]) -> list[View]:
+    groups = _in_groups(done)
+    rows = []
+    for size in _SIZES:
+        runs = groups.get(f"{size}-bytes", [])
+        for seed, day in SEEDS.items() if runs else ():
+            theirs = _mean_of(_theirs(seed=int(seed), section="record_size", record_bytes=size))
+            known = {"record_bytes": size, "published": day, **_mean_of(runs), ACCOUNT: _account(runs)}
+            rows.append(with_published(known, theirs, (*_NAMES, _LEAST.name, _MOST.name)))
+    size_column = Column("record_bytes", "bytes", "of a record", "record bytes", axis="bytes of a record")
+    columns = [size_column, _SEED, _RUN_COUNT, *beside((*_FIGURES[:1], _LEAST, _MOST, *_FIGURES[1:])), EXACT]
+    notes = [f"mean of {_RUNS} runs of {order.records(_RECORDS):,} records", _ERRATA, *not_measured(done)]
+    return [
+        View("Record sizes", columns, rows, notes, x="record_bytes", y=_NAMES[:2]),
+        _runs_view(done, lambda name: f"{name.partition('-')[0]} bytes"),
+    ]
+
+
+def _runs_view(done: Sequence[Done], called: Callable[[str], str]) -> View:
+    rows = [
+        {"setting": called(name.partition("/")[0]), "run": int(name.partition("/")[2]), **_of_producers(producers)}
+        for name, _, producers, _ in rows_of(done)
+    ]
+    columns = [Column("setting", TEXT), Column("run"), *_FIGURES[:2], *_LATENCIES]
+    return View("Every run", columns, rows)
+
+
+def _tuning_views(order: Order, done: Sequence[Done]) -> list[View]:
+    groups = _in_groups(done)
+    base = mean(groups.get("baseline", []), RECORDS_PER_SEC.name)
+    sections = {"baseline": "record_size", "lower": "tuned_lower", "upper": "tuned_upper"}
+    gain = Column("gain_pct", "%", "records/s over the baseline's", "gain")
+    rows = []
+    for name, runs in groups.items():
+        for seed, day in SEEDS.items():
+            measured = _mean_of(runs)
+            theirs = _mean_of(_theirs(seed=int(seed), section=sections[name], record_bytes=250))
+            theirs[gain.name] = _gain(
+                theirs, mean(_theirs(seed=int(seed), section="record_size", record_bytes=250), RECORDS_PER_SEC.name)
+            )
+            known = {"setting": name, "published": day, **measured, gain.name: _gain(measured, base)}
+            known[ACCOUNT] = _account(runs)
+            rows.append(with_published(known, theirs, (*_NAMES, gain.name)))
+    columns = [Column("setting", TEXT), _SEED, _RUN_COUNT, *beside((*_FIGURES[:1], gain, *_FIGURES[1:])), EXACT]
+    notes = [
+        "baseline: batch.size 8196, linger.ms 0, no compression; lower: 100,000, 10, lz4; upper: 200,000, 100, lz4",
+        f"{order.records(_RECORDS):,} records of 250 bytes in each run; {_PAYLOAD}",
+        *not_measured(done),
+    ]
+    return [View("Tuned for throughput", columns, rows, notes), _runs_view(done, str)]
+
+
+def _gain(row: Row, base: float | None) -> float | None:
+    rate = number(row.get(RECORDS_PER_SEC.name))
+    return (rate / base - 1) * 100 if rate is not None and base else None
+
+
+_CONSUMED_FIGURES: Final = (
+    RECORDS_PER_SEC,
+    MB_PER_SEC,
+    Column("rebalance_ms", "ms", "until the consumer had its partitions", "rebalance"),
+    Column("fetch_records_per_sec", "records/s", "without the time of the rebalance", "fetch records/s"),
+    Column("fetch_mb_per_sec", "MB/s", "likewise", "fetch MB/s"),
+)
+
+
+def _consumer_views(order: Order, done: Sequence[Done]) -> list[View]:
+    names = tuple(column.name for column in _CONSUMED_FIGURES)
+    rows = []
+    for name, row, _, consumers in rows_of(done):
+        fetch = int(name.removeprefix("fetch-min-bytes-"))
+        for seed, day in SEEDS.items():
+            theirs = next(r for r in published(CONSUMERS) if (r["seed"], r["fetch_min_bytes"]) == (int(seed), fetch))
+            known: Row = {
+                "fetch_min_bytes": fetch,
+                "published": day,
+                "messages": total(consumers, "messages"),
+                **{column: total(consumers, column) for column in names},
+                ACCOUNT: row.get(ACCOUNT),
+            }
+            rows.append(with_published(known, theirs, names))
+    columns = [
+        Column("fetch_min_bytes", "bytes", "that the broker waits for before it answers", "fetch.min.bytes"),
+        _SEED,
+        Column("messages", MESSAGES, "that were read"),
+        *beside(_CONSUMED_FIGURES),
+        EXACT,
+    ]
+    notes = [
+        f"the log of {order.records(_CONSUMED):,} records of 250 bytes is written first and read afterwards",
+        "the published second run of 13 August read records of 356 bytes: its MB/s are of larger records",
+        *not_measured(done),
+    ]
+    return [View("A consumer", columns, rows, notes)]
+
+
+def _parallel_views(order: Order, done: Sequence[Done]) -> list[View]:
+    totals: list[Row] = []
+    singles: list[Row] = []
+    placed: list[str] = []
+    for part in done:
+        brokers = part.scenario.server.count
+        for name, row, producers, _ in rows_of([part]):
+            setup = next(s for s in SETUPS if s.name == name and s.brokers == brokers)
+            keys = setup._asdict()
+            figures = _of_producers(producers)
+            for seed, lines in _published_of(setup).items() or [("", [])]:
+                known: Row = {**keys, "published": SEEDS.get(seed), **figures, ACCOUNT: row.get(ACCOUNT)}
+                totals.append(with_published(known, _of_producers(lines) if lines else None, _NAMES))
+            singles += [{**keys, "producer": n, **producer} for n, producer in enumerate(producers, 1)]
+            placed.append(f"{setup.producers} producers on {setup.brokers} brokers: {_put(producers)}")
+    keys_columns = [Column(name, "", f"how many {name}") for name in Setup._fields]
+    notes = [
+        "rates are added up, latencies are means over producers, as in the documents' totals",
+        f"each producer sent {order.records(_RECORDS):,} records of 250 bytes; {_PAYLOAD}",
+        "the document of 9 August prints 15,193,932 records/s and 3,983.42 MB/s for its 25 producers on 15 brokers, "
+        "where its lines add up to 16,329,284 and 3,893.42; this experiment goes up to nine brokers",
+        *dict.fromkeys(placed),
+        *not_measured(done),
+    ]
+    columns = [*keys_columns, _SEED, *beside(_FIGURES), EXACT]
+    each = [*keys_columns, Column("producer"), Column("agent", TEXT, "where it ran"), *_FIGURES[:2], *_LATENCIES]
+    return [
+        View("Producers in parallel", columns, totals, notes, x="producers", y=_NAMES[:1]),
+        View("Every producer", each, singles),
+    ]
+
+
+def _published_of(setup: Setup) -> dict[str, list[Row]]:
+    """The published lines of this setup by document, tuned as here."""
+    found = {
+        seed: _theirs(seed=int(seed), **setup._asdict(), record_bytes=250, batch_size_bytes=100_000) for seed in SEEDS
+    }
+    return {seed: lines for seed, lines in found.items() if lines}
+
+
+def _put(producers: Sequence[Row]) -> str:
+    """On which agents they were put."""
+    agents = Counter(str(producer.get("agent")) for producer in producers)
+    if all(count == 1 for count in agents.values()):
+        return "an agent each"
+    return "as many on each agent as they share: " + ", ".join(f"{agent} {n}" for agent, n in sorted(agents.items()))
+
+
+# --- the experiments -------------------------------------------------------------------------------------------------
+
+
+def _experiment(
+    name: str,
+    title: str,
+    scale: float,
+    takes_s: float,
+    parts: Parts,
+    views: Callable[[Order, Sequence[Done]], list[View]],
+) -> Experiment:
+    return Experiment(
+        name=name,
+        title=title,
+        source=SOURCE,
+        scale=scale,
+        takes_s=takes_s,
+        next_part=in_turn(parts),
+        parts=parts,
+        views=views,
+        lines=familiar_lines,
+    )
+
+
+EXPERIMENTS: Final = (
+    _experiment("dcos-record-size", "250, 500 and 1000 bytes, five runs", 0.02, 100.0, _size_parts, _size_views),
+    _experiment("dcos-tuning", "batch, linger and lz4 against the baseline", 0.05, 120.0, _tuning_parts, _tuning_views),
+    _experiment("dcos-consumer", "fetch.min.bytes 1 and 1,000,000", 0.05, 60.0, _consumer_parts, _consumer_views),
+    _experiment(
+        "dcos-producers", "1 to 25 producers on 3 to 9 brokers", 0.002, 175.0, _parallel_parts, _parallel_views
+    ),
+)

@@ -1,0 +1,167 @@
+"""The four design goals of the load tests on DC/OS: how fast each preset is, and what a killed broker costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from hydra.columns.column import MESSAGES, TEXT, Column
+from hydra.kafkatest.experiments.common import (
+    ACCOUNT,
+    EXACT,
+    MB_PER_SEC,
+    RECORDS_PER_SEC,
+    Point,
+    Row,
+    familiar_lines,
+    not_measured,
+    rows_of,
+    scenario,
+    time_for,
+    together,
+)
+from hydra.kafkatest.presets import PRESETS
+from hydra.model import Figure, number
+from hydra.system import Done, Experiment, Order, Part, View, in_turn
+
+NAME: Final = "design-goals"
+SOURCE: Final = "Kafka load tests on DC/OS, August 2018"
+
+_RECORDS: Final = 10_000_000
+_BYTES: Final = 250
+_BROKERS: Final = 3
+_PARTITIONS: Final = 6
+_RATE: Final = 2000.0
+"""Records/s while a broker is killed, and while latencies are measured: far below what it can carry."""
+_WINDOW_S: Final = 600.0
+_LEAST_WINDOW_S: Final = 15.0
+"""Partitions have new leaders some seconds after their broker was killed."""
+_KILLED_AT: Final = 0.3
+
+_FAST, _PACED, _KILLED = "full-speed", "paced", "broker-killed"
+
+
+def _points(order: Order) -> list[Point]:
+    records = order.records(_RECORDS)
+    window_s = max(_WINDOW_S * order.scale, _LEAST_WINDOW_S)
+    paced = {"rate": _RATE, "clients": 1, "message_size": _BYTES}
+    return [
+        {
+            "name": _FAST,
+            "rate": "max",
+            "messages": records,
+            "message_size": _BYTES,
+            "duration_s": time_for(records),
+        },
+        {"name": _PACED, **paced, "duration_s": window_s / 3},
+        {"name": _KILLED, **paced, "duration_s": window_s, "kill_broker_at": _KILLED_AT},
+    ]
+
+
+def _parts(order: Order) -> list[Part]:
+    more: dict[str, Any] = {"kafka": {"partitions": _PARTITIONS, "replication_factor": 3}, "drain_max_s": 60.0}
+    return [
+        Part(
+            name,
+            {
+                **scenario(_points(order), _BROKERS, _PARTITIONS, f"{SOURCE}: {preset.about}", **more),
+                "preset": name,
+            },
+        )
+        for name, preset in PRESETS.items()
+    ]
+
+
+# --- the tables ------------------------------------------------------------------------------------------------------
+
+_PRESET: Final = Column("preset", TEXT, "the design goal")
+_US: Final = {
+    "ack_p50_ms": "ack_p50_us",
+    "ack_p99_ms": "ack_p99_us",
+    "p50_ms": "latency_p50_us",
+    "p99_ms": "latency_p99_us",
+}
+_LATENCIES: Final = (
+    Column("ack_p50_ms", "ms", "median time from send to acknowledgement at the paced rate", "ack p50"),
+    Column("ack_p99_ms", "ms", "99th percentile of it", "ack p99"),
+    Column("p50_ms", "ms", "median time from a record's due time to its consumer at the paced rate", "consumed p50"),
+    Column("p99_ms", "ms", "99th percentile of it", "consumed p99"),
+)
+_FAULT: Final = (
+    Column("killed_sent", MESSAGES, "sent while a broker was killed", "sent"),
+    Column("killed_acknowledged", MESSAGES, "of those, acknowledged", "acknowledged"),
+    Column("killed_refused", MESSAGES, "of those, not acknowledged", "not acknowledged"),
+    Column("killed_lost", MESSAGES, "acknowledged, and never received by the consumer", "lost"),
+    Column("killed_duplicates", MESSAGES, "received more than once", "duplicates"),
+    Column("killed_p999_ms", "ms", "99.9th percentile of the time to the consumer", "consumed p99.9"),
+)
+
+
+def _views(_: Order, done: Sequence[Done]) -> list[View]:
+    rows = [{"preset": each.part.name, **_of_preset(each)} for each in done]
+    notes = [
+        f"three brokers, each a KRaft voter; one of them, the leader of a partition, was killed with SIGKILL after "
+        f"{100 * _KILLED_AT:.0f} % of the window, at {_RATE:g} records/s",
+        "SIGKILL tests replication, not fsync: what a killed process has written stays in the host's page cache, where "
+        "a power cut would take it",
+        *not_measured(done),
+    ]
+    columns = [_PRESET, RECORDS_PER_SEC, MB_PER_SEC, *_LATENCIES, *_FAULT, EXACT]
+    return [View("Design goals", columns, rows, notes), *([_settings_view()] if done else [])]
+
+
+def _of_preset(done: Done) -> dict[str, Figure]:
+    found: dict[str, Figure] = {}
+    for name, row, producers, _consumers in rows_of([done]):
+        if name == _FAST:
+            found |= together(producers)
+        elif name == _PACED:
+            found |= {ms: _ms(row, us) for ms, us in _US.items()}
+        elif name == _KILLED:
+            sent, acknowledged = number(row.get("sent")), number(row.get("total_tx"))
+            found |= {
+                "killed_sent": sent,
+                "killed_acknowledged": acknowledged,
+                "killed_refused": None if sent is None or acknowledged is None else sent - acknowledged,
+                "killed_lost": row.get("lost"),
+                "killed_duplicates": row.get("duplicates"),
+                "killed_p999_ms": _ms(row, "latency_p999_us"),
+                ACCOUNT: row.get(ACCOUNT),
+            }
+    return found
+
+
+def _ms(row: Row, name: str) -> float | None:
+    value = number(row.get(name))
+    return None if value is None else value / 1000
+
+
+def _settings_view() -> View:
+    """What each preset sets, and why."""
+    rows = [
+        {"preset": name, "key": key, "value": str(value), "why": why}
+        for name, preset in PRESETS.items()
+        for key, (value, why) in preset.values.items()
+    ]
+    columns = [
+        _PRESET,
+        Column("key", TEXT, "of a scenario"),
+        Column("value", TEXT, "what it is set to"),
+        Column("why", TEXT, "the reason"),
+    ]
+    return View("What each preset sets", columns, rows)
+
+
+EXPERIMENTS: Final = (
+    Experiment(
+        name=NAME,
+        title="throughput, latency, durability, availability: speed, and what a killed broker costs",
+        source=SOURCE,
+        scale=0.02,
+        takes_s=175.0,
+        next_part=in_turn(_parts),
+        parts=_parts,
+        views=_views,
+        lines=familiar_lines,
+    ),
+)

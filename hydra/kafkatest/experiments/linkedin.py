@@ -1,0 +1,277 @@
+"""LinkedIn's benchmark of 2014: each of its scenarios by itself, and all of them in one run of three brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import click
+
+from hydra.columns.column import MESSAGES, TEXT, Column
+from hydra.kafkatest.experiments.common import (
+    ACCOUNT,
+    EXACT,
+    MB_PER_SEC,
+    RECORDS_PER_SEC,
+    Point,
+    Row,
+    familiar_lines,
+    header_note,
+    message_size,
+    not_measured,
+    published,
+    rows_of,
+    scenario,
+    time_for,
+    together,
+    total,
+)
+from hydra.model import Figure, number
+from hydra.system import Done, Experiment, Order, Part, View, beside, in_turn, with_published
+
+FILE: Final = "linkedin_2014.csv"
+SOURCE: Final = "LinkedIn, Benchmarking Apache Kafka, 2014"
+ALL: Final = "linkedin-2014"
+
+_RECORDS: Final = 50_000_000
+_RECORD_BYTES: Final = 100
+_STORED_BYTES: Final = 50_000_000_000 * _RECORD_BYTES
+_STORED_HERE: Final = 1_000_000_000
+"""Bytes that the log grows to unless more is asked for, or the original."""
+_STEPS: Final = 8
+"""Rows in which the log grows."""
+_SIZES: Final = (10, 100, 1000, 10_000, 100_000)
+_LATENCY_RECORDS: Final = 5000
+_LATENCY_RATE: Final = 500.0
+"""Messages/s: the pace of sending one, waiting for it, and sending the next, at the published median of 2 ms."""
+
+STORED: Final = click.Option(
+    ["--stored-bytes"],
+    type=click.IntRange(min=1_000_000),
+    metavar="BYTES",
+    help="Size that the log grows to, replicas not counted (throughput-vs-stored-data).",
+)
+
+_PRODUCER: Final = {"rate": "max", "message_size": _RECORD_BYTES, "acks": "1", "batch_bytes": 8196}
+_REPLICATED: Final = {"replication_factor": 3}
+_LATENCIES: Final = {"p50_ms": "latency_p50_us", "p99_ms": "latency_p99_us", "p99_9_ms": "latency_p999_us"}
+_PUBLISHED_LATENCIES: Final[Row] = {"p50_ms": 2, "p99_ms": 3, "p99_9_ms": 14}
+"""As the note of the published row says."""
+
+
+_GROWING: Final = "throughput-vs-stored-data"
+_SWEEP: Final = "message-size-sweep"
+_LATENCY: Final = "end-to-end-latency"
+_CONSUMERS: Final = ("single-consumer", "three-consumers", "producer-and-consumer")
+_TITLES: Final = {
+    "single-producer-no-replication": "one producer, one replica",
+    "single-producer-async-replication": "one producer, three replicas, acknowledged by the leader",
+    "single-producer-sync-replication": "one producer, three replicas, acknowledged by all",
+    "three-producers-async-replication": "three producers, three replicas",
+    "single-consumer": "one consumer of a stored log",
+    "three-consumers": "three consumers, each with a copy of a stored log",
+    "producer-and-consumer": "a producer and a consumer at the same time",
+    _SWEEP: "records of 10 to 100,000 bytes",
+    _LATENCY: "time from send to receipt, one message after the other",
+    _GROWING: "one producer while the log grows beyond memory",
+}
+"""By the name of each published scenario, in the order of a run: what fills the disk comes last."""
+
+
+# --- the points ------------------------------------------------------------------------------------------------------
+
+
+def _produced(order: Order, producers: int = 1, **settings: Figure) -> Point:
+    records = order.records(_RECORDS)
+    return {
+        **_PRODUCER,
+        "publishers": producers,
+        "messages": records,
+        "duration_s": time_for(records, producers),
+        **settings,
+    }
+
+
+def _consumed(order: Order, consumers: int) -> Point:
+    return {**_produced(order, **_REPLICATED), "clients": consumers, "read": "stored"}
+
+
+def _single(name: str, order: Order) -> list[Point]:
+    make = {
+        "single-producer-no-replication": lambda: _produced(order, replication_factor=1),
+        "single-producer-async-replication": lambda: _produced(order, **_REPLICATED),
+        "single-producer-sync-replication": lambda: _produced(order, acks="all", batch_bytes=64_000, **_REPLICATED),
+        "three-producers-async-replication": lambda: _produced(order, 3, **_REPLICATED),
+        "single-consumer": lambda: _consumed(order, 1),
+        "three-consumers": lambda: _consumed(order, 3),
+        "producer-and-consumer": lambda: {**_produced(order, **_REPLICATED), "clients": 1},
+        _LATENCY: _one_by_one,
+    }
+    return [{"name": name, **make[name]()}]
+
+
+def _growing(order: Order) -> list[Point]:
+    records = max(stored_bytes(order) // _RECORD_BYTES // _STEPS, 1000)
+    step = {**_PRODUCER, **_REPLICATED, "messages": records, "duration_s": time_for(records), "keep": True}
+    return [{"name": f"{_GROWING}/{n}", **step} for n in range(1, _STEPS + 1)]
+
+
+def stored_bytes(order: Order) -> int:
+    """To which size the log grows, replicas not counted."""
+    asked = order.options.get("stored_bytes")
+    if asked is not None:
+        return int(asked)
+    scaled = round(_STORED_BYTES * order.scale)
+    return scaled if order.scale >= 1 else min(scaled, _STORED_HERE)
+
+
+def _sizes(order: Order) -> list[Point]:
+    points = []
+    for size in _SIZES:
+        records = order.records(1000 * 2**20 // size)
+        point = {"message_size": message_size(size), "messages": records, "batch_bytes": 128_000}
+        points.append({"name": f"{_SWEEP}/{size}", **_produced(order, **_REPLICATED), **point})
+    return points
+
+
+def _one_by_one() -> Point:
+    pace = {"rate": _LATENCY_RATE, "messages": _LATENCY_RECORDS, "duration_s": 2 * _LATENCY_RECORDS / _LATENCY_RATE}
+    return {**_PRODUCER, **_REPLICATED, "clients": 1, "msg_batch": 1, "linger_ms": 0.0, **pace}
+
+
+def _points(name: str, order: Order) -> list[Point]:
+    """The points of a published scenario, by its name with dashes."""
+    many = {_SWEEP: _sizes, _GROWING: _growing}
+    return many[name](order) if name in many else _single(name, order)
+
+
+def _parts(names: Sequence[str], order: Order) -> list[Part]:
+    points = [point for name in names for point in _points(name, order)]
+    about = f"{SOURCE}: {', '.join(names)}"
+    return [Part(names[0] if len(names) == 1 else ALL, scenario(points, 3, 6, about))]
+
+
+# --- the tables ------------------------------------------------------------------------------------------------------
+
+_SCENARIO: Final = Column("scenario", TEXT, "as it was published")
+_RECORDS_HERE: Final = Column("records", MESSAGES, "that each producer sent")
+_BYTES: Final = Column("record_bytes", "bytes", "of a record, as published", "record bytes")
+_FIGURES: Final = (RECORDS_PER_SEC, MB_PER_SEC)
+_NAMES: Final = tuple(column.name for column in _FIGURES)
+_BATCH: Final = Column("records_per_batch", "records", "mean that the producers achieved", "records/batch")
+
+
+def _views(names: Sequence[str], order: Order, done: Sequence[Done]) -> list[View]:
+    makers = {_SWEEP: _sizes_view, _LATENCY: _latency, _GROWING: _stored}
+    wanted = dict.fromkeys(makers.get(name, _throughput) for name in names)
+    return [make(order, done) for make in wanted]
+
+
+def _throughput(order: Order, done: Sequence[Done]) -> View:
+    theirs = {str(row["scenario"]).replace("_", "-"): row for row in published(FILE)}
+    rows = []
+    for name, row, producers, consumers in rows_of(done):
+        if name not in _TITLES or name == _LATENCY:
+            continue
+        figures = together(consumers if name in _CONSUMERS else producers)
+        known: Row = {
+            "scenario": name,
+            "records": order.records(_RECORDS),
+            _BATCH.name: row.get(_BATCH.name),
+            ACCOUNT: row.get(ACCOUNT),
+            **figures,
+        }
+        rows.append(with_published(known, theirs.get(name), _NAMES))
+    notes = [
+        "of consumers where the scenario is named after them, otherwise of producers; several are added up",
+        "the published figures are of six machines with six disks each and gigabit Ethernet; here brokers and clients "
+        "share one machine unless a cluster is named",
+        *not_measured(done),
+    ]
+    return View("Throughput", [_SCENARIO, _RECORDS_HERE, *beside(_FIGURES), _BATCH, EXACT], rows, notes)
+
+
+def _sizes_view(_order: Order, done: Sequence[Done]) -> View:
+    rows = []
+    for name, row, producers, _consumers in rows_of(done):
+        if name.startswith(f"{_SWEEP}/"):
+            size = name.removeprefix(f"{_SWEEP}/")
+            here = {"record_bytes": int(size), "message_bytes": message_size(int(size)), **together(producers)}
+            rows.append({**here, _BATCH.name: row.get(_BATCH.name), ACCOUNT: row.get(ACCOUNT)})
+    columns = [_BYTES, Column("message_bytes", "bytes", "of a message here", "message bytes"), *_FIGURES, _BATCH, EXACT]
+    notes = ["no figures were published: records/s falls and MB/s rises with the size", *header_note(_SIZES)]
+    return View("Message sizes", columns, rows, notes, x="record_bytes", y=_NAMES)
+
+
+def _latency(_: Order, done: Sequence[Done]) -> View:
+    names = tuple(_LATENCIES)
+    rows = []
+    for name, row, producers, _consumers in rows_of(done):
+        if name == _LATENCY:
+            figures = {ms: _thousandth(row.get(us)) for ms, us in _LATENCIES.items()}
+            known = {"scenario": name, "records": total(producers, "records"), ACCOUNT: row.get(ACCOUNT), **figures}
+            rows.append(with_published(known, _PUBLISHED_LATENCIES, names))
+    headings = {"p50_ms": "median", "p99_ms": "p99", "p99_9_ms": "p99.9"}
+    columns = [
+        Column(name, "ms", "from the time that a message was due to its receipt", headings[name]) for name in names
+    ]
+    notes = [
+        f"the document sends one message, waits for it, and sends the next; here {_LATENCY_RECORDS:,} are sent at "
+        f"{_LATENCY_RATE:g} a second, the pace that its median of 2 ms makes of that. The count is the document's at "
+        "every scale"
+    ]
+    return View("End-to-end latency", [_SCENARIO, _RECORDS_HERE, *beside(columns), EXACT], rows, notes)
+
+
+def _thousandth(value: Figure) -> float | None:
+    found = number(value)
+    return None if found is None else found / 1000
+
+
+def _stored(order: Order, done: Sequence[Done]) -> View:
+    rows: list[Row] = []
+    stored, cache = 0.0, 0.0
+    for name, row, producers, _ in rows_of(done):
+        if name.startswith(f"{_GROWING}/"):
+            stored += (total(producers, "records") or 0.0) * _RECORD_BYTES * _REPLICATED["replication_factor"]
+            cache = max(cache, number(row.get("host_memory_available_min_bytes")) or 0.0)
+            rows.append({"stored_bytes": stored, **together(producers), ACCOUNT: row.get(ACCOUNT)})
+    columns = [
+        Column("stored_bytes", "bytes", "payload in the logs of all replicas", "bytes stored", axis="bytes stored"),
+        *_FIGURES,
+        EXACT,
+    ]
+    size = stored_bytes(order)
+    notes = [
+        f"the log grows to {size:,} bytes of records in {_STEPS} steps, each replica counted once more (--stored-bytes "
+        f"says how far); the document stored {_STORED_BYTES:,} and saw no loss of throughput",
+        "the line marks the memory that this host had free or as cache: what is stored beyond it has to be on the disk",
+    ]
+    marks = {"page cache": cache} if cache else {}
+    return View("Throughput against stored data", columns, rows, notes, x="stored_bytes", y=_NAMES[:1], marks=marks)
+
+
+# --- the experiments -------------------------------------------------------------------------------------------------
+
+
+def _experiment(name: str, title: str, names: Sequence[str], takes_s: float) -> Experiment:
+    parts = partial(_parts, names)
+    return Experiment(
+        name=name,
+        title=title,
+        source=SOURCE,
+        scale=0.01,
+        takes_s=takes_s,
+        next_part=in_turn(parts),
+        parts=parts,
+        views=partial(_views, names),
+        lines=familiar_lines,
+        options=(STORED,) if _GROWING in names else (),
+    )
+
+
+EXPERIMENTS: Final = (
+    _experiment(ALL, "all scenarios of the benchmark", tuple(_TITLES), 170.0),
+    *(_experiment(name, title, (name,), 45.0) for name, title in _TITLES.items()),
+)

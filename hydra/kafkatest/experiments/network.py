@@ -1,0 +1,245 @@
+"""Network in against out: bytes into and out of each broker beside the algebra of 2014."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from hydra.columns.column import TEXT, Column
+from hydra.columns.names import POINT
+from hydra.kafkatest import batching
+from hydra.kafkatest.experiments.brokers import (
+    IN,
+    INTERFACE_IN,
+    INTERFACE_OUT,
+    OUT,
+    mean_of,
+    of_broker,
+    with_brokers,
+)
+from hydra.kafkatest.experiments.common import (
+    ACCOUNT,
+    EXACT,
+    MIB,
+    Point,
+    Row,
+    familiar_lines,
+    not_measured,
+    scenario,
+)
+from hydra.model import Figure, number
+from hydra.system import Done, Experiment, Order, Part, View, in_turn
+
+SOURCE: Final = "Kafka network utilization (in vs. out), December 2014"
+
+_BYTES: Final = 1000
+_RATE: Final = 3000.0
+"""Records/s of the producer: what the machine carries with every number of replicas."""
+_WINDOW_S: Final = 60.0
+_LEAST_WINDOW_S: Final = 3.0
+
+
+class Setup(NamedTuple):
+    """One row: so many brokers, partitions, replicas, and consumers that each read everything."""
+
+    brokers: int
+    partitions: int
+    replication: int
+    consumers: int
+
+    @property
+    def name(self) -> str:
+        """Of its row."""
+        return f"p{self.partitions}-r{self.replication}-c{self.consumers}"
+
+
+SETUPS: Final = (
+    *(Setup(3, p, r, c) for p in (3, 12) for r in (1, 2, 3) for c in (0, 1)),
+    *(Setup(6, 12, r, c) for r in (1, 2, 3, 6) for c in (0, 2)),
+)
+
+
+class Flow(NamedTuple):
+    """Bytes/s into and out of one broker."""
+
+    incoming: float
+    outgoing: float
+
+
+def algebra(rate: float, brokers: int, replication: int, consumers: int) -> Flow:
+    """What the document expects of one broker, in the unit of ``rate``.
+
+    in = tr/nb + tr/nb·(rf − 1), out = tr/nb·(rf − 1) + what its consumers read; rf is at most the number of brokers.
+
+    Args:
+        rate: tr, of all producers together.
+        brokers: nb.
+        replication: rf.
+        consumers: how many read everything; each takes tr/nb of every broker.
+    """
+    share = rate / brokers
+    copies = min(replication, brokers)
+    return Flow(share * copies, share * (copies - 1 + consumers))
+
+
+def _parts(order: Order) -> list[Part]:
+    parts = []
+    for brokers in dict.fromkeys(setup.brokers for setup in SETUPS):
+        points: list[Point] = [
+            {
+                "name": setup.name,
+                "clients": setup.consumers,
+                "partitions": setup.partitions,
+                "replication_factor": setup.replication,
+                "rate": _RATE,
+                "message_size": _BYTES,
+                "payload": "random",
+                "msg_batch": 100,
+                "linger_ms": 20.0,
+                "acks": "1",
+                "duration_s": max(_WINDOW_S * order.scale, _LEAST_WINDOW_S),
+            }
+            for setup in SETUPS
+            if setup.brokers == brokers
+        ]
+        about = f"{SOURCE}: {brokers} brokers"
+        parts.append(Part(f"brokers-{brokers}", scenario(points, brokers, 3, about)))
+    return parts
+
+
+# --- the tables ------------------------------------------------------------------------------------------------------
+
+_KEYS: Final = tuple(Column(name, "", f"how many {name}") for name in ("brokers", "partitions", "replication"))
+_CONSUMERS: Final = Column("consumers", "", "how many read everything")
+_SENT: Final = Column("producers_mb_s", "MB/s", "payload that the producer sent, over the window", "sent")
+_OVERHEAD: Final = Column(
+    "record_overhead_pct",
+    "%",
+    "what Kafka's record batches add to the payload, by their format at the records per batch that were achieved",
+    "record overhead",
+)
+
+
+def _flow_columns(name: str, what: str, whose: str) -> list[Column]:
+    return [
+        Column(f"{name}_mb_s", "MB/s", f"bytes {what} a broker, mean over brokers; {whose}", f"{what} ({whose})"),
+        Column(f"{name}_deviation_pct", "%", "measured over the algebra's, less 100", "deviation"),
+    ]
+
+
+_COUNTED: Final = (("in", "into", "brokers' metrics", IN), ("out", "out of", "brokers' metrics", OUT))
+_SEEN: Final = (
+    ("interface_in", "into", "interface", INTERFACE_IN),
+    ("interface_out", "out of", "interface", INTERFACE_OUT),
+)
+
+
+def _views(_: Order, done: Sequence[Done]) -> list[View]:
+    known = {(setup.brokers, setup.name): setup for setup in SETUPS}
+    rows: list[Row] = []
+    each: list[Row] = []
+    for part, row, brokers in with_brokers(done):
+        count = part.scenario.server.count
+        setup = known.get((count, str(row[POINT])))
+        sent = number(row.get("sent"))
+        if setup is None or sent is None:
+            continue
+        seconds = next(p.duration_s or part.scenario.sweep.duration_s for p in part.scenario.sweep.points)
+        rate = sent * _BYTES / seconds
+        keys: dict[str, Figure] = {
+            "brokers": setup.brokers,
+            "partitions": setup.partitions,
+            "replication": setup.replication,
+            "consumers": setup.consumers,
+        }
+        rows.append({**keys, **_row(setup, rate, row, brokers)})
+        each += [
+            {**keys, "broker": name, **{f"{key}_mb_s": _mib(of_broker(its, names)) for key, _, _, names in _FLOWS}}
+            for name, its in sorted(brokers.items())
+        ]
+    columns = [
+        *_KEYS,
+        _CONSUMERS,
+        _SENT,
+        Column("expected_in_mb_s", "MB/s", "by the algebra", "in by the algebra"),
+        *_flow_columns(*_COUNTED[0][:3]),
+        Column("expected_out_mb_s", "MB/s", "by the algebra", "out by the algebra"),
+        *_flow_columns(*_COUNTED[1][:3]),
+        _OVERHEAD,
+        *(
+            column
+            for flow in _SEEN
+            if any(f"{flow[0]}_mb_s" in row for row in rows)
+            for column in _flow_columns(*flow[:3])
+        ),
+        EXACT,
+    ]
+    notes = [
+        "algebra: in = tr/nb + tr/nb·(rf − 1), out = tr/nb·(rf − 1) + tr/nb for each consumer of everything; tr is the "
+        "payload that the producer sent, nb the brokers, rf the replicas, at most nb",
+        "the brokers' metrics count record batches: payload and record overhead, compressed as they are. The rest of "
+        "their deviation is what producers, followers and consumers were behind or ahead at the window's ends",
+        "an interface counts all that passes, also requests, fetch responses, acknowledgements and the headers of TCP "
+        "and IP. It is known where each broker's agent has a network namespace of its own",
+        *not_measured(done),
+    ]
+    singles = [
+        *_KEYS,
+        _CONSUMERS,
+        Column("broker", TEXT, "its name"),
+        *(
+            _flow_columns(*flow[:3])[0]
+            for flow in _FLOWS
+            if any(row.get(f"{flow[0]}_mb_s") is not None for row in each)
+        ),
+    ]
+    return [View("Network in against out", columns, rows, notes), View("Every broker", singles, each)]
+
+
+_FLOWS: Final = (*_COUNTED, *_SEEN)
+
+
+def _row(setup: Setup, rate: float, row: Row, brokers: dict[str, Row]) -> dict[str, Figure]:
+    flow = algebra(rate, setup.brokers, setup.replication, setup.consumers)
+    found: dict[str, Figure] = {
+        _SENT.name: _mib(rate),
+        "expected_in_mb_s": _mib(flow.incoming),
+        "expected_out_mb_s": _mib(flow.outgoing),
+        _OVERHEAD.name: _overhead_pct(number(row.get("records_per_batch"))),
+        ACCOUNT: row.get(ACCOUNT),
+    }
+    for key, what, _, names in _FLOWS:
+        measured = mean_of(brokers, names)
+        expected = flow.incoming if what == "into" else flow.outgoing
+        if measured is not None:
+            found[f"{key}_mb_s"] = _mib(measured)
+            found[f"{key}_deviation_pct"] = 100 * (measured / expected - 1) if expected else None
+    return found
+
+
+def _overhead_pct(records: float | None) -> float | None:
+    """What a batch of so many records adds to their payload."""
+    if not records:
+        return None
+    # A record's own overhead hardly depends on its place; the header is shared by all of them.
+    one = batching.record_bytes(_BYTES, round(records) // 2) + batching.BATCH_HEADER_BYTES / records
+    return 100 * (one / _BYTES - 1)
+
+
+def _mib(value: float | None) -> float | None:
+    return None if value is None else value / MIB
+
+
+EXPERIMENTS: Final = (
+    Experiment(
+        name="network-in-out",
+        title="bytes into and out of each broker beside the algebra, over brokers, partitions and replicas",
+        source=SOURCE,
+        scale=0.05,
+        takes_s=170.0,
+        next_part=in_turn(_parts),
+        parts=_parts,
+        views=_views,
+        lines=familiar_lines,
+    ),
+)

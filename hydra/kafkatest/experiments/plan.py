@@ -1,0 +1,311 @@
+"""The partition formula of the load tests on DC/OS: how many partitions a target rate needs, and whether that holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import click
+
+from hydra.columns.column import TEXT, Column
+from hydra.kafkatest.experiments.common import (
+    ACCOUNT,
+    EXACT,
+    MIB,
+    RECORDS_PER_SEC,
+    Point,
+    familiar_lines,
+    not_measured,
+    rows_of,
+    scenario,
+    time_for,
+    total,
+)
+from hydra.model import Figure
+from hydra.sweep.repeated import mean_and_interval
+from hydra.system import Done, Experiment, Order, Part, View
+
+NAME: Final = "partition-formula"
+SOURCE: Final = "Kafka load tests on DC/OS, August 2018"
+TARGET_RATE: Final = 10_000_000.0
+"""Records/s, the document's example, of which a scale takes its part."""
+
+_RECORDS: Final = 10_000_000
+_BYTES: Final = 250
+_RUNS: Final = 5
+_MOST_HERE: Final = 8
+"""Partitions with a producer each that one host is asked to carry."""
+
+_MEASURE, _PLANNED = "measure", "planned"
+_PRODUCED, _CONSUMED = "one-producer", "one-consumer"
+
+OPTIONS: Final = (
+    click.Option(
+        ["--target-rate"],
+        type=click.FloatRange(min=1),
+        metavar="RATE",
+        help="Records/s that the topic shall carry (partition-formula).",
+    ),
+    click.Option(
+        ["--most-partitions"],
+        type=click.IntRange(1, 10_000),
+        metavar="N",
+        help=f"Run at most so many partitions (partition-formula; default: {_MOST_HERE} for each host).",
+    ),
+    click.Option(
+        ["--brokers"],
+        type=click.IntRange(1, 9),
+        metavar="N",
+        help="On so many brokers (partition-formula; default: 3).",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A rate from several runs, records/s, with Student's 95 % interval; ``half`` None: of one run there is none."""
+
+    mean: float
+    half: float | None
+
+    def needed(self, target: float) -> tuple[float, float, float]:
+        """Partitions for a target rate: the figure, and the limits of its interval (inf where it has no upper one)."""
+        half = math.inf if self.half is None else self.half
+        low = target / (self.mean + half)
+        return target / self.mean, low, target / (self.mean - half) if half < self.mean else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was measured, and what follows: ``planned`` partitions, of which ``run`` were tried."""
+
+    producer: Estimate
+    consumer: Estimate
+    target: float
+    most: int
+
+    @property
+    def needed(self) -> tuple[float, float, float]:
+        """max(T/P, T/C) with its interval."""
+        pairs = zip(self.producer.needed(self.target), self.consumer.needed(self.target), strict=True)
+        figure, low, high = (max(pair) for pair in pairs)
+        return figure, low, high
+
+    @property
+    def planned(self) -> int:
+        """Whole partitions."""
+        return math.ceil(self.needed[0])
+
+    @property
+    def run(self) -> int:
+        """Partitions that were tried."""
+        return min(self.planned, self.most)
+
+
+def _target(order: Order) -> float:
+    asked = order.options.get("target_rate")
+    return TARGET_RATE * order.scale if asked is None else float(asked)
+
+
+def _brokers(order: Order) -> int:
+    return int(order.options.get("brokers") or 3)
+
+
+def plan_of(order: Order, done: Sequence[Done]) -> Plan | None:
+    """The plan, once everything that it needs was measured."""
+    rates: dict[str, list[float]] = {_PRODUCED: [], _CONSUMED: []}
+    for name, _, producers, consumers in rows_of(done):
+        kind = name.partition("/")[0]
+        if kind in rates:
+            rate = total(producers if kind == _PRODUCED else consumers, RECORDS_PER_SEC.name)
+            rates[kind] += [rate] if rate else []
+    if not all(rates.values()):
+        return None
+    most = int(order.options.get("most_partitions") or _MOST_HERE * order.hosts)
+    producer, consumer = (Estimate(*mean_and_interval(rates[kind])) for kind in (_PRODUCED, _CONSUMED))
+    return Plan(producer, consumer, _target(order), most)
+
+
+# --- the runs --------------------------------------------------------------------------------------------------------
+
+
+def _measure(order: Order) -> Part:
+    records = order.records(_RECORDS)
+    step = {"rate": "max", "messages": records, "duration_s": time_for(records), "message_size": _BYTES, **_tuned()}
+    points: list[Point] = [
+        point
+        for run in range(1, _RUNS + 1)
+        for point in (
+            {"name": f"{_PRODUCED}/{run}", **step},
+            {"name": f"{_CONSUMED}/{run}", **step, "clients": 1, "read": "stored"},
+        )
+    ]
+    about = f"{SOURCE}: one producer to one partition, one partition to one consumer"
+    return Part(_MEASURE, scenario(points, _brokers(order), 1, about))
+
+
+def _tuned() -> dict[str, Any]:
+    return {"acks": "1", "batch_bytes": 100_000, "linger_ms": 10.0, "compression": "lz4"}
+
+
+def _planned(order: Order, plan: Plan) -> Part:
+    records = max(order.records(_RECORDS), 1000)
+    step = {
+        "rate": "max",
+        "messages": records,
+        "duration_s": time_for(records, plan.run),
+        "message_size": _BYTES,
+        "publishers": plan.run,
+        "partitions": plan.run,
+        **_tuned(),
+    }
+    points: list[Point] = [
+        {"name": "producers", **step},
+        {"name": "consumers", **step, "clients": plan.run, "read": "stored", "group": "plan"},
+    ]
+    about = f"{SOURCE}: {plan.run} partitions, a producer and a consumer for each"
+    return Part(_PLANNED, scenario(points, _brokers(order), plan.run, about))
+
+
+def _next_part(order: Order, done: Sequence[Done]) -> Part | None:
+    names = {each.part.name for each in done}
+    if _MEASURE not in names:
+        return _measure(order)
+    plan = plan_of(order, done)
+    return None if plan is None or _PLANNED in names else _planned(order, plan)
+
+
+# --- the tables ------------------------------------------------------------------------------------------------------
+
+_WHAT: Final = Column("what", TEXT, "which rate")
+_INTERVAL: Final = Column("interval", "records/s", "half the width of Student's 95 % interval", "±")
+_PARTITIONS: Final = Column("partitions", "", "that the target needs by this rate")
+_LOW: Final = Column("partitions_low", "", "the lower limit of its interval", "at least")
+_HIGH: Final = Column("partitions_high", "", "the upper limit of its interval", "at most")
+
+
+def _views(order: Order, done: Sequence[Done]) -> list[View]:
+    plan = plan_of(order, done)
+    if plan is None:
+        return [View("Partition formula", [_WHAT, RECORDS_PER_SEC], [], not_measured(done))]
+    return [_formula(plan), _brokers_need(order, plan), _beside(plan, done)]
+
+
+def _formula(plan: Plan) -> View:
+    rows: list[dict[str, Figure]] = [
+        {
+            "what": what,
+            RECORDS_PER_SEC.name: estimate.mean,
+            "interval": estimate.half,
+            **_limits(estimate.needed(plan.target)),
+        }
+        for what, estimate in (
+            ("P: one producer to one partition", plan.producer),
+            ("C: one partition to one consumer", plan.consumer),
+        )
+    ]
+    rows.append({"what": "max(T/P, T/C)", RECORDS_PER_SEC.name: plan.target, **_limits(plan.needed)})
+    notes = [
+        f"T = {plan.target:,.0f} records/s of {_BYTES} bytes need {plan.planned} partitions; P and C are means of "
+        f"{_RUNS} runs, tuned for throughput (batches of 100,000 bytes, linger 10 ms, lz4, acks 1)",
+        "the document: T of 10 million and P of 330,000 make 30 partitions",
+    ]
+    return View("Partition formula", [_WHAT, RECORDS_PER_SEC, _INTERVAL, _PARTITIONS, _LOW, _HIGH], rows, notes)
+
+
+def _limits(needed: tuple[float, float, float]) -> dict[str, Figure]:
+    figure, low, high = needed
+    return {
+        "partitions": figure,
+        "partitions_low": low,
+        "partitions_high": high if math.isfinite(high) else None,
+    }
+
+
+def _brokers_need(order: Order, plan: Plan) -> View:
+    """What the target asks of each broker's network and disk, by the algebra of ``network.py``, with consumers once."""
+    from hydra.kafkatest.experiments.network import algebra
+
+    brokers = _brokers(order)
+    rate = plan.target * _BYTES
+    rows: list[dict[str, Figure]] = []
+    for replication in range(1, min(brokers, 3) + 1):
+        flow = algebra(rate, brokers, replication, 1)
+        rows.append(
+            {
+                "brokers": brokers,
+                "replication": replication,
+                "in_mb_s": flow.incoming / MIB,
+                "out_mb_s": flow.outgoing / MIB,
+                "disk_mb_s": flow.incoming / MIB,
+                "disk_gb_hour": flow.incoming * 3600 / 1e9,
+            }
+        )
+    columns = [
+        Column("brokers", "", "how many"),
+        Column("replication", "", "replicas of each partition"),
+        Column("in_mb_s", "MB/s", "network into each broker", "network in"),
+        Column("out_mb_s", "MB/s", "network out of each broker, every record consumed once", "network out"),
+        Column("disk_mb_s", "MB/s", "written by each broker", "disk"),
+        Column("disk_gb_hour", "GB", "kept by each broker for every hour of retention", "disk an hour"),
+    ]
+    notes = ["payload before compression, without the overhead of records: the most that is needed"]
+    return View("What each broker needs for the target", columns, rows, notes)
+
+
+def _beside(plan: Plan, done: Sequence[Done]) -> View:
+    rows: list[dict[str, Figure]] = []
+    for name, row, producers, consumers in rows_of(done):
+        which = {"producers": (plan.producer, producers), "consumers": (plan.consumer, consumers)}.get(name)
+        if which is None:
+            continue
+        estimate, clients = which
+        predicted = plan.run * estimate.mean
+        measured = total(clients, RECORDS_PER_SEC.name)
+        rows.append(
+            {
+                "what": name,
+                "partitions": plan.run,
+                "predicted": predicted,
+                RECORDS_PER_SEC.name: measured,
+                "share": measured / predicted if measured is not None else None,
+                ACCOUNT: row.get(ACCOUNT),
+            }
+        )
+    notes = [
+        f"run with {plan.run} partitions"
+        + (
+            f", the most that this cluster was asked to carry, of the {plan.planned} planned"
+            if plan.run < plan.planned
+            else ""
+        )
+        + "; a producer and a member of one group for each",
+        "the formula assumes that partitions add up: the ratio says how far they did",
+        *not_measured(done),
+    ]
+    columns = [
+        _WHAT,
+        Column("partitions", "", "that were run"),
+        Column("predicted", "records/s", "partitions times P or C"),
+        RECORDS_PER_SEC,
+        Column("share", "", "measured / predicted", "ratio"),
+        EXACT,
+    ]
+    return View("Predicted beside measured", columns, rows, notes)
+
+
+EXPERIMENTS: Final = (
+    Experiment(
+        name=NAME,
+        title="max(T/P, T/C): partitions for a target rate, then a run of as many",
+        source=SOURCE,
+        scale=0.05,
+        takes_s=120.0,
+        next_part=_next_part,
+        views=_views,
+        options=OPTIONS,
+        lines=familiar_lines,
+    ),
+)

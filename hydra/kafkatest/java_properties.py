@@ -1,0 +1,175 @@
+"""The user's Kafka properties and a step's settings in the names of Kafka's own client, and as a file that it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from hydra.errors import UsageError
+from hydra.kafkatest import batching
+from hydra.kafkatest.properties import confluent_config
+from hydra.kafkatest.wire import KafkaConfigure
+from hydra.model import Role
+
+REQUEST_TIMEOUT_MS: Final = 30_000
+"""Kafka's own default."""
+LEAST_REQUEST_BYTES: Final = 1_048_576
+"""The same, of ``max.request.size``."""
+
+_ALIKE: Final = {
+    "security.protocol", "sasl.mechanism", "sasl.kerberos.service.name", "ssl.cipher.suites", "ssl.key.password",
+    "ssl.providers", "client.dns.lookup", "client.rack", "metadata.max.age.ms", "connections.max.idle.ms",
+    "reconnect.backoff.ms", "reconnect.backoff.max.ms", "retry.backoff.ms", "retry.backoff.max.ms",
+    "request.timeout.ms", "delivery.timeout.ms", "retries", "isolation.level", "heartbeat.interval.ms",
+    "max.poll.interval.ms", "socket.connection.setup.timeout.ms",
+}  # fmt: skip
+"""Properties that librdkafka and Kafka's own client call alike."""
+_RENAMED: Final = {
+    "sasl.mechanisms": "sasl.mechanism",
+    "message.max.bytes": "max.request.size",
+    "message.timeout.ms": "delivery.timeout.ms",
+    "message.send.max.retries": "retries",
+    "max.in.flight": "max.in.flight.requests.per.connection",
+    "socket.send.buffer.bytes": "send.buffer.bytes",
+    "socket.receive.buffer.bytes": "receive.buffer.bytes",
+    "socket.timeout.ms": "request.timeout.ms",
+    "fetch.wait.max.ms": "fetch.max.wait.ms",
+    "ssl.ca.location": "ssl.truststore.location",
+    "ssl.ca.pem": "ssl.truststore.certificates",
+    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
+    "ssl.key.pem": "ssl.keystore.key",
+}
+_READ: Final = {
+    "ssl.certificate.location": "ssl.keystore.certificate.chain",
+    "ssl.key.location": "ssl.keystore.key",
+}
+"""Files whose text Kafka's own client takes in a property: it knows no file that holds only one of the two."""
+_LOGIN: Final = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+
+
+def java_config(properties: Mapping[str, str], role: Role | None) -> dict[str, str]:
+    """The user's properties in the names of Kafka's own client, those that the role's client reads.
+
+    Files are not read here: they stand under librdkafka's names until :func:`with_files`.
+
+    Raises:
+        UsageError: a property is unknown, Hydra's own, or has no counterpart there.
+    """
+    given = confluent_config(properties, role)
+    user, password = given.pop("sasl.username", None), given.pop("sasl.password", None)
+    config: dict[str, str] = {}
+    for name, value in given.items():
+        if name == "ssl.endpoint.identification.algorithm":
+            config[name] = "" if value.lower() == "none" else value
+        elif name in _ALIKE or name in _READ:
+            config[name] = value
+        elif name in _RENAMED:
+            config[_RENAMED[name]] = value
+        else:
+            raise UsageError(
+                f"Kafka's own tools have nothing like the property {name!r}", "use --implementation confluent-kafka"
+            )
+    if "security.protocol" in config:
+        config["security.protocol"] = config["security.protocol"].upper()
+    for store in ("truststore", "keystore"):
+        if any(f"ssl.{store}." in _READ.get(name, name) for name in config):
+            config[f"ssl.{store}.type"] = "PEM"
+    if user is not None or password is not None:
+        mechanism = config.get("sasl.mechanism", "PLAIN").upper()
+        if mechanism not in _LOGIN:
+            raise UsageError(
+                f"Kafka's own tools are not told user and password for SASL {mechanism}",
+                f"use {', '.join(_LOGIN)}, or --implementation confluent-kafka",
+            )
+        config["sasl.mechanism"] = mechanism
+        config["sasl.jaas.config"] = (
+            f"{_LOGIN[mechanism]} required username={_quoted(user or '')} password={_quoted(password or '')};"
+        )
+    return config
+
+
+def with_files(config: Mapping[str, str]) -> dict[str, str]:
+    """The same with the text of the files that Kafka's own client does not read itself.
+
+    Raises:
+        OSError: one cannot be read.
+    """
+    return {
+        _READ.get(name, name): Path(value).read_text(encoding="utf-8") if name in _READ else value
+        for name, value in config.items()
+    }
+
+
+def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> dict[str, str]:
+    """Everything that ProducerPerformance's producer is told.
+
+    Raises:
+        UsageError: as for :func:`java_config`.
+    """
+    size = kafka.batch_bytes or batching.batch_bytes(kafka.msg_batch, message_size)
+    linger_ms = round(kafka.linger_ms)
+    # Its producer refuses a delivery timeout that is shorter than linger and one request together.
+    request_ms = min(REQUEST_TIMEOUT_MS, max(kafka.delivery_timeout_ms - linger_ms, 1))
+    config: dict[str, object] = {
+        "max.request.size": max(LEAST_REQUEST_BYTES, batching.request_bytes(size, message_size)),
+        "request.timeout.ms": request_ms,
+        **java_config(kafka.properties, "publisher"),
+        **_common(client, kafka),
+        "acks": kafka.acks,
+        "linger.ms": linger_ms,
+        "batch.size": size,
+        "compression.type": kafka.compression,
+        "enable.idempotence": str(kafka.idempotence).lower(),
+        "max.in.flight.requests.per.connection": kafka.max_in_flight,
+        "buffer.memory": max(kafka.buffer_memory, size),
+        "delivery.timeout.ms": max(kafka.delivery_timeout_ms, linger_ms + request_ms),
+    }
+    if kafka.retries is not None:
+        config["retries"] = kafka.retries
+    return {name: str(value) for name, value in config.items()}
+
+
+def consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, str]:
+    """Everything that ConsumerPerformance's consumer is told beside what has flags of its own.
+
+    Raises:
+        UsageError: as for :func:`java_config`.
+    """
+    config: dict[str, object] = {
+        **java_config(kafka.properties, "subscriber"),
+        **_common(client, kafka),
+        "fetch.min.bytes": kafka.fetch_min_bytes,
+        "fetch.max.wait.ms": kafka.fetch_wait_max_ms,
+        "fetch.max.bytes": kafka.fetch_max_bytes,
+    }
+    if kafka.session_timeout_ms is not None:
+        config["session.timeout.ms"] = kafka.session_timeout_ms
+    return {name: str(value) for name, value in config.items()}
+
+
+def written(config: Mapping[str, str]) -> str:
+    """The text of a file of properties as ``java.util.Properties`` reads it; it is ASCII."""
+    return "".join(f"{name}={_escaped(value)}\n" for name, value in config.items())
+
+
+def _common(client: int, kafka: KafkaConfigure) -> dict[str, str]:
+    return {"bootstrap.servers": kafka.bootstrap, "client.id": f"hydra-{client}"}
+
+
+def _escaped(value: str) -> str:
+    text = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+    if text.startswith(" "):
+        text = "\\" + text
+    units = text.encode("utf-16-be")
+    codes = (int.from_bytes(units[i : i + 2]) for i in range(0, len(units), 2))
+    return "".join(chr(code) if 0x20 <= code < 0x7F else f"\\u{code:04x}" for code in codes)
+
+
+def _quoted(value: str) -> str:
+    text = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'

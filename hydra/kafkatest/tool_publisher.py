@@ -1,0 +1,231 @@
+"""A publisher whose messages are sent by ProducerPerformance, Kafka's own tool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from hydra.client.loop import serve
+from hydra.client.transport import read_system
+from hydra.client.usage import UsageMeter
+from hydra.errors import HydraError
+from hydra.kafkatest.java_properties import producer_config
+from hydra.kafkatest.tool_output import ProducerOutput
+from hydra.kafkatest.tool_run import PROPERTIES, ToolRun
+from hydra.kafkatest.wire import KafkaConfigure
+from hydra.model import Histogram, PublisherReport
+from hydra.wire.clock import StepClock
+from hydra.wire.messages import Configure, Error, FromController, Progress, Ready, Report, Start, Stop
+
+if TYPE_CHECKING:
+    from hydra.control.client import ControlClient
+
+LOOK_EVERY_S: Final = 0.05
+"""How often it is looked what a tool has written."""
+IDLE_S: Final = 5.0
+TELL_EVERY_S: Final = 1.0
+"""A tool that has ended is told of so often, as the controller may have missed it."""
+ENDS_WITHIN_S: Final = 1.0
+_NEVER_NS: Final = 2**63 - 1
+
+
+class ToolPublisher:
+    """The loop of one publisher, like :class:`hydra.client.publisher.Publisher`."""
+
+    def __init__(self, client: int, control: ControlClient) -> None:
+        self._id = client
+        self._control = control
+        self._epoch = 0
+        self._command: Configure | None = None  # None as well after one that could not be obeyed
+        self._config: dict[str, str] = {}
+        self._step: _Sending | None = None
+        self._report: Report | None = None
+
+    def run(self) -> bool:
+        """Obeys until told to quit (True) or the controller is gone (False)."""
+        return serve(self._control, self._work, self._obey)
+
+    def close(self) -> None:
+        """Ends the tool; may be called twice."""
+        step, self._step = self._step, None
+        if step is not None:
+            step.close()
+
+    def _work(self) -> float:
+        step = self._step
+        if step is None or self._report is not None:
+            return IDLE_S
+        wait_s = step.work()
+        if step.tell():
+            if step.failure:
+                # Its window ends here for everybody: the controller is told until it says so itself.
+                self._control.send(Error(ids=[self._id], seq=1, epoch=self._epoch, message=step.failure[:4000]))
+            else:
+                progress = Progress(
+                    ids=[self._id], seq=1, epoch=self._epoch, messages=step.sent, time_ns=step.clock.now_ns()
+                )
+                self._control.send(progress)
+        return wait_s
+
+    def _obey(self, message: FromController) -> None:
+        if isinstance(message, Configure):
+            self._configure(message)
+        elif self._command is None or not isinstance(message, Start | Stop) or message.epoch != self._epoch:
+            return
+        elif isinstance(message, Start):
+            if self._step is None:
+                self._step = _Sending(self._command, message, self._config)
+            self._control.acknowledge(message.epoch, "start")
+        elif self._step is not None:
+            if self._report is None:
+                self._report = Report(ids=[self._id], seq=1, epoch=self._epoch, publisher=self._step.report())
+            self._control.send(self._report)
+
+    def _configure(self, command: Configure) -> None:
+        if command.epoch < self._epoch:
+            return
+        if self._command is None or command.epoch > self._epoch:
+            self.close()
+            self._epoch, self._command, self._report = command.epoch, None, None
+            try:
+                if command.settings.messages is None:
+                    raise ValueError("kafka-tool needs settings.messages")
+                kafka = read_system(command.system, KafkaConfigure)
+                self._config = producer_config(self._id, kafka, command.settings.message_size)
+            except (HydraError, ValueError) as e:
+                self._control.send(Error(ids=[self._id], seq=1, epoch=command.epoch, message=str(e)[:4000]))
+                return
+            self._command = command
+        self._control.acknowledge(command.epoch, "configure")
+        self._control.send(Ready(ids=[self._id], seq=1, epoch=command.epoch))
+
+
+class _Sending:
+    """One step: one run of the tool, from the window's beginning on.
+
+    Attributes:
+        failure: why it ended without an account, "" otherwise.
+    """
+
+    def __init__(self, command: Configure, start: Start, config: dict[str, str]) -> None:
+        self.clock = StepClock(start)
+        self.failure = ""
+        self._settings = command.settings
+        self._topic = read_system(command.system, KafkaConfigure).topic
+        self._messages = command.settings.messages or 0
+        self._config = config
+        self._start_ns = start.start_at_ns
+        self._output = ProducerOutput()
+        self._run: ToolRun | None = None
+        self._status: int | None = None
+        self._usage = UsageMeter(children=True)
+        self._progress_ns = int(command.progress_s * 1e9)
+        self._news_ns = start.start_at_ns + self._progress_ns if self._progress_ns else _NEVER_NS
+        self._began_ns = 0
+        self._ended_ns = 0
+
+    @property
+    def sent(self) -> int:
+        """Records that are known to be sent: all of them once the tool has ended well."""
+        return self._messages if self._over else self._output.told
+
+    def work(self) -> float:
+        """Starts the tool when it is time, and reads what it says; seconds until there may be more to do."""
+        if self._run is None and not self.failure:
+            early_ns = self._start_ns - self.clock.now_ns()
+            if early_ns > 0:
+                return early_ns / 1e9
+            self._launch()
+        self._look()
+        return TELL_EVERY_S if self._over else LOOK_EVERY_S
+
+    @property
+    def _over(self) -> bool:
+        return self._status is not None or bool(self.failure)
+
+    def tell(self) -> bool:
+        """Whether it is time to tell the controller how far the step is; at once when it is over, then repeatedly."""
+        now_ns = self.clock.now_ns()
+        if now_ns < self._news_ns:
+            return False
+        self._news_ns = now_ns + (int(TELL_EVERY_S * 1e9) if self._over else self._progress_ns)
+        return True
+
+    def _look(self, timeout_s: float = 0.0) -> None:
+        if self._run is None or self._status is not None:
+            return
+        self._status = self._run.poll(timeout_s)
+        if self._output.figures and not self._ended_ns:
+            self._ended_ns = self._run.written_ns()
+        if self._status is not None:
+            self._news_ns = 0
+            if not self._output.figures.get("records"):
+                why = self._output.complaint or "it wrote no account"
+                self._fail(f"ProducerPerformance ended with {self._status}: {why}")
+
+    def _launch(self) -> None:
+        settings = self._settings
+        throughput = "-1" if settings.rate == "max" else f"{settings.rate:.6f}"
+        what = (
+            ("--payload-file", settings.payload_file)
+            if settings.payload == "lines"
+            else ("--record-size", str(settings.message_size))
+        )
+        arguments = [
+            *("--topic", self._topic, "--num-records", str(self._messages), "--throughput", throughput, *what),
+            *("--command-config", PROPERTIES, "--reporting-interval", "1000", "--print-metrics"),
+        ]
+        self._began_ns = self.clock.now_ns()
+        try:
+            self._run = ToolRun("ProducerPerformance", arguments, self._config, self._output.read)
+        except (HydraError, OSError) as e:
+            self._fail(f"ProducerPerformance could not be started: {e}")
+
+    def _fail(self, why: str) -> None:
+        self.failure, self._news_ns = why, 0
+
+    def close(self) -> None:
+        """Ends the tool."""
+        if self._run is not None:
+            self._run.close()
+
+    def report(self) -> PublisherReport:
+        """What the tool said of its records; of one that had to be ended, what it had said until then."""
+        # Once it has all, its account follows at once.
+        self._look(ENDS_WITHIN_S if self._output.told >= self._messages or self._output.figures else 0.0)
+        self.close()
+        figures = self._output.figures
+        told = int(figures.get("records", self._output.told))
+        sent = self._messages if figures else told
+        stopped = self.failure
+        if not figures and not stopped:
+            stopped = f"ProducerPerformance was ended when it had told of {told} of {self._messages} records"
+        last_ns = self._ended_ns or self.clock.now_ns()
+        rate = figures.get("records_per_sec", 0)
+        first_ns = last_ns - round(told / rate * 1e9) if rate else self._began_ns
+        return PublisherReport(
+            sent=sent,
+            acknowledged=told,
+            failed=sent - told,
+            # Which of them is not known, only how many.
+            unacknowledged=[(told, sent - 1)] if told < sent else [],
+            first_ns=first_ns if told else 0,
+            last_ns=last_ns if told else 0,
+            bytes=sent * self._settings.message_size,
+            lag=Histogram(),
+            usage=self._usage.read(),
+            stopped_early=stopped,
+            system=self._system(),
+            clock=self.clock.own,
+        )
+
+    def _system(self) -> dict[str, Any]:
+        """Its figures by the names that all publishers' have, and what its producer's metrics tell."""
+        metrics = self._output.metrics
+        found: dict[str, Any] = {"batch_bytes": int(self._config["batch.size"]), **self._output.figures}
+        if requests := metrics.get("records-per-request-avg"):
+            found["records_per_request"] = requests
+        if size := metrics.get("outgoing-byte-total"):
+            found["wire_bytes"] = int(size)
+        if ratio := metrics.get("compression-rate-avg"):
+            found["compression_ratio"] = 1 / ratio
+        return found

@@ -1,0 +1,97 @@
+"""One run of a performance tool of Kafka's: a Java process that never outlives the client that drives it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from hydra.kafkatest.jars import Jars, Java, conf_folder, fetch, find_java
+from hydra.kafkatest.java_properties import with_files, written
+from hydra.kafkatest.template import LOGGING
+from hydra.servers.supervised import Supervised
+
+JAVA_OPTIONS: Final = ("-Xmx512m", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")
+"""What Kafka's own scripts give their tools."""
+PROPERTIES: Final = "client.properties"
+_LOG: Final = "tool.log"
+_GRACE_S: Final = 1.0
+
+
+@cache
+def installed() -> tuple[Java, Jars]:
+    """The Java and the jars that the tools run with.
+
+    Raises:
+        MissingDependencyError: one of them is not there and cannot be fetched.
+    """
+    return find_java(), fetch()
+
+
+class ToolRun:
+    """A running tool, and a folder of its own in the working directory, which holds the user's secrets.
+
+    The supervisor removes the folder and kills Java when this process ends, however it ends.
+
+    Arguments:
+        main: the tool's name.
+        arguments: its own, which never hold a secret.
+        config: its client's properties, written to ``PROPERTIES`` in the folder.
+        read: takes each line that it writes.
+
+    Raises:
+        MissingDependencyError: Java or the jars are not there.
+        OSError: it could not be started, or a file that ``config`` names cannot be read.
+    """
+
+    def __init__(
+        self, main: str, arguments: Sequence[str], config: Mapping[str, str], read: Callable[[str], None]
+    ) -> None:
+        java, jars = installed()
+        self._read = read
+        self._rest = b""
+        self._stack = ExitStack()
+        with ExitStack() as failing:
+            folder = Path(tempfile.mkdtemp(prefix="kafka-tool-", dir=Path.cwd()))
+            # The supervisor does this as well, unless it was killed itself.
+            self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            failing.push(self._stack)
+            file = os.open(folder / PROPERTIES, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(file, "w", encoding="ascii") as stream:
+                stream.write(written(with_files(config)))
+            shutil.copyfile(conf_folder() / LOGGING, folder / LOGGING)
+            command = [
+                *(java.program, *JAVA_OPTIONS, "-Duser.timezone=UTC", f"-Dlog4j2.configurationFile={LOGGING}"),
+                *("-cp", jars.classpath, f"org.apache.kafka.tools.{main}", *arguments),
+            ]
+            self._log = folder / _LOG
+            self._java = Supervised(command, folder, self._log, grace_s=_GRACE_S)
+            self._stack.callback(self._java.stop)
+            self._output = self._stack.enter_context(self._log.open("rb"))
+            failing.pop_all()
+
+    @property
+    def pid(self) -> int:
+        """Java's process id."""
+        return self._java.command_pid
+
+    def poll(self, timeout_s: float = 0.0) -> int | None:
+        """Reads what it has written by now, or by its end within ``timeout_s``; its status, None while it runs."""
+        ended = self._java.wait_for_end(timeout_s)
+        *lines, self._rest = (self._rest + self._output.read()).split(b"\n")
+        for line in lines:
+            self._read(line.decode(errors="replace"))
+        return self._java.status if ended else None
+
+    def written_ns(self) -> int:
+        """When it last wrote something, ns since 1970."""
+        return self._log.stat().st_mtime_ns
+
+    def close(self) -> None:
+        """Ends it within seconds, and removes its folder; may be called twice."""
+        self._stack.close()

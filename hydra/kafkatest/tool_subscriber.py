@@ -1,0 +1,306 @@
+"""A subscriber whose messages are read by ConsumerPerformance, Kafka's own tool."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from hydra.client.loop import serve
+from hydra.client.transport import read_system
+from hydra.client.usage import UsageMeter
+from hydra.errors import HydraError
+from hydra.kafkatest.complaint import Complaint
+from hydra.kafkatest.java_properties import consumer_config
+from hydra.kafkatest.properties import confluent_config
+from hydra.kafkatest.tool_output import ConsumerOutput
+from hydra.kafkatest.tool_publisher import IDLE_S, LOOK_EVERY_S
+from hydra.kafkatest.tool_run import PROPERTIES, ToolRun
+from hydra.kafkatest.wire import KafkaConfigure, KafkaFinish
+from hydra.model import Histogram, LedgerCounts, SubscriberReport
+from hydra.wire.clock import StepClock
+from hydra.wire.messages import Configure, Error, Finish, FromController, Ready, Report, Start, Stop
+
+if TYPE_CHECKING:
+    from hydra.control.client import ControlClient
+
+GIVES_UP_MS: Final = 10_000
+"""After so long without a record the tool ends by itself; its own default."""
+COMMIT_TIMEOUT_S: Final = 10.0
+FORGET_TIMEOUT_S: Final = 2.0
+
+
+class ToolSubscriber:
+    """The loop of one subscriber, like :class:`hydra.client.subscriber.Subscriber`.
+
+    The tool knows no offsets, but honours those that its group has committed: they are set before it begins.
+    """
+
+    def __init__(self, client: int, control: ControlClient) -> None:
+        self._id = client
+        self._control = control
+        self._epoch = 0
+        self._step: _Reading | None = None  # None as well after a configure that could not be obeyed
+        self._report: Report | None = None
+
+    def run(self) -> bool:
+        """Obeys until told to quit (True) or the controller is gone (False)."""
+        return serve(self._control, self._work, self._obey)
+
+    def close(self) -> None:
+        """Ends the tool; may be called twice."""
+        step, self._step = self._step, None
+        if step is not None:
+            step.close()
+
+    def _work(self) -> float:
+        step = self._step
+        if step is None or self._report is not None:
+            return IDLE_S
+        wait_s = step.work()
+        if step.failure and not step.told:
+            step.told = True
+            self._control.send(Error(ids=[self._id], seq=1, epoch=self._epoch, message=step.failure[:4000]))
+        if step.over():
+            self._report = Report(ids=[self._id], seq=1, epoch=self._epoch, subscriber=step.report())
+            self._control.send(self._report)
+        return wait_s
+
+    def _obey(self, message: FromController) -> None:
+        if isinstance(message, Configure):
+            self._configure(message)
+            return
+        step = self._step
+        if step is None or not isinstance(message, Start | Stop | Finish) or message.epoch != self._epoch:
+            return
+        if isinstance(message, Start):
+            step.start(message)
+            self._control.acknowledge(message.epoch, "start")
+        elif isinstance(message, Stop):
+            self._control.acknowledge(message.epoch, "stop")
+        elif self._report is not None:
+            self._control.send(self._report)
+        else:
+            try:
+                step.finish(message)
+            except ValueError as e:
+                self._control.send(Error(ids=[self._id], seq=1, epoch=message.epoch, message=str(e)[:4000]))
+
+    def _configure(self, command: Configure) -> None:
+        if command.epoch < self._epoch:
+            return
+        if self._step is None or command.epoch > self._epoch:
+            self.close()
+            self._epoch, self._report = command.epoch, None
+            try:
+                self._step = _Reading(self._id, command)
+            except (HydraError, OSError, ValueError) as e:
+                self._control.send(Error(ids=[self._id], seq=1, epoch=command.epoch, message=str(e)[:4000]))
+                return
+        self._control.acknowledge(command.epoch, "configure")
+        if command.probe:
+            # Where it will read is certain already: there is no path to prove.
+            self._control.send(Ready(ids=[self._id], seq=1, epoch=command.epoch))
+
+
+class _Reading:
+    """One step: one run of the tool.
+
+    It begins with the window; where everything is in the log before anybody reads, when it is known how much that is.
+
+    Attributes:
+        failure: why there is no account, "" otherwise.
+        told: whether the controller knows of the failure.
+    """
+
+    def __init__(self, client: int, command: Configure) -> None:
+        """Has the group's offsets committed, as this step's log begins.
+
+        Raises:
+            UsageError, ValueError: a property or setting cannot be.
+            OSError: the cluster does not commit.
+        """
+        self.failure = ""
+        self.told = False
+        self._kafka = read_system(command.system, KafkaConfigure)
+        self._config = consumer_config(client, self._kafka)
+        self._stored = self._kafka.read == "stored"
+        self._member = command.group != ""
+        own = f"hydra-{client}-{os.getpid()}-{command.epoch}-{self._kafka.topic}"
+        self._group = command.group or own
+        self._records = (command.settings.messages or 0) * len(command.publishers)
+        # Of lines only the sum of their lengths is told, with four digits of a MB.
+        self._size = 0 if command.settings.payload == "lines" else command.settings.message_size
+        self._usage = UsageMeter(children=True)
+        self._clock: StepClock | None = None
+        self._start_ns = 0
+        self._finish: Finish | None = None
+        self._in_log = 0
+        self._deadline_ns = 0
+        self._output = ConsumerOutput()
+        self._run: ToolRun | None = None
+        self._status: int | None = None
+        self._offsets = _Offsets(self._kafka, self._group)
+        self._offsets.commit()
+        self._closed = False
+
+    def start(self, command: Start) -> None:
+        """Takes the window of the step; a repeated start changes nothing."""
+        if self._clock is None:
+            self._clock, self._start_ns = StepClock(command), command.start_at_ns
+
+    def finish(self, command: Finish) -> None:
+        """Learns what there is to read.
+
+        Raises:
+            ValueError: the system's part of the command is none; it is not obeyed.
+        """
+        if self._finish is None and self._clock is not None:
+            self._in_log = self._waiting(read_system(command.system, KafkaFinish).end_offsets)
+            if self._stored:
+                self._records = self._in_log
+            self._finish = command
+            self._deadline_ns = self._clock.now_ns() + int(command.drain_max_s * 1e9)
+
+    def _waiting(self, end_offsets: Mapping[int, int]) -> int:
+        return sum(max(0, end - self._kafka.offsets.get(p, 0)) for p, end in end_offsets.items())
+
+    def work(self) -> float:
+        """Starts the tool when it is time, and reads what it says; seconds until there may be more to do."""
+        if self._clock is None or self.failure or (self._stored and self._finish is None):
+            return IDLE_S
+        if self._run is None:
+            early_ns = self._start_ns - self._clock.now_ns()
+            if early_ns > 0:
+                return early_ns / 1e9
+            self._launch()
+        elif self._status is None:
+            self._status = self._run.poll()
+            if self._status is not None and not self._output.figures:
+                why = self._output.complaint or "it wrote no account"
+                self.failure = f"ConsumerPerformance ended with {self._status}: {why}"
+        return LOOK_EVERY_S
+
+    def _launch(self) -> None:
+        arguments = [
+            *("--bootstrap-server", self._kafka.bootstrap, "--topic", self._kafka.topic, "--group", self._group),
+            *("--num-records", str(self._records), "--timeout", str(GIVES_UP_MS)),
+            *("--fetch-size", str(self._kafka.max_partition_fetch_bytes), "--command-config", PROPERTIES),
+        ]
+        if not self._records:
+            self.failure = "there is nothing for ConsumerPerformance to read"
+            return
+        try:
+            self._run = ToolRun("ConsumerPerformance", arguments, self._config, self._output.read)
+        except (HydraError, OSError) as e:
+            self.failure = f"ConsumerPerformance could not be started: {e}"
+
+    def over(self) -> bool:
+        """Whether the step can be reported."""
+        if self._finish is None or self._clock is None:
+            return False
+        return bool(self.failure) or self._status is not None or self._clock.now_ns() > self._deadline_ns
+
+    def close(self) -> None:
+        """Ends the tool, and removes a group of our own; may be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._run is not None:
+            self._run.close()
+        if not self._member:
+            self._offsets.forget()
+
+    def report(self) -> SubscriberReport:
+        """What the tool said that it has read; only after :meth:`over`."""
+        if self._finish is None or self._clock is None:
+            raise RuntimeError("a step is reported after it was finished")
+        self.close()
+        output, figures = self._output, dict(self._output.figures)
+        read = int(figures.get("messages", 0))
+        waited_ms = output.waited_ms
+        if waited_ms:
+            _without(figures, waited_ms)
+        last_ns = output.ended_ns - waited_ms * 1_000_000
+        fetch_ns = int(figures.get("fetch_ms", 0)) * 1_000_000
+        return SubscriberReport(
+            ledgers=self._ledgers(read),
+            # Of a tool only the beginning and the end are known: as if a first batch had nothing, a second one all.
+            batches=2 if read else 0,
+            first_batch=0,
+            first_ns=last_ns - fetch_ns if read else 0,
+            last_ns=last_ns if read else 0,
+            bytes=read * self._size if self._size else round(figures.get("mb_consumed", 0) * 2**20),
+            stale=0,
+            latency=Histogram(),
+            usage=self._usage.read(),
+            undrained=0 if self._member else max(self._in_log - read, 0),
+            drain="complete" if read >= self._in_log else "quiet" if waited_ms else "deadline",
+            system={"messages": 0, **figures},
+            clock=self._clock.own,
+        )
+
+    def _ledgers(self, read: int) -> list[LedgerCounts]:
+        """Whose records were read nobody knows: they are counted as the first publishers'."""
+        ledgers = []
+        for sent in self._finish.publishers if self._finish else ():
+            expected = sent.sent - sum(high - low + 1 for low, high in sent.unacknowledged)
+            received = min(read, expected)
+            read -= received
+            missing = 0 if self._member else expected - received
+            ledgers.append(LedgerCounts(sent.publisher, received, received, missing, truncated=True))
+        if ledgers and read:
+            first = ledgers[0]
+            ledgers[0] = LedgerCounts(first.publisher, first.received, first.in_window, 0, truncated=True, extra=read)
+        return ledgers
+
+
+def _without(figures: dict[str, int | float], waited_ms: int) -> None:
+    """Takes out of a tool's figures what it has waited in vain at its end."""
+    fetch_s = max(figures["fetch_ms"] - waited_ms, 1) / 1000
+    total_s = fetch_s + figures["rebalance_ms"] / 1000
+    figures |= {
+        "fetch_ms": round(fetch_s * 1000),
+        "mb_per_sec": figures["mb_consumed"] / total_s,
+        "records_per_sec": figures["messages"] / total_s,
+        "fetch_mb_per_sec": figures["mb_consumed"] / fetch_s,
+        "fetch_records_per_sec": figures["messages"] / fetch_s,
+    }
+
+
+class _Offsets:
+    """What a group begins to read at, told to the cluster by librdkafka."""
+
+    def __init__(self, kafka: KafkaConfigure, group: str) -> None:
+        self._kafka = kafka
+        self._group = group
+        self._complaint = Complaint()
+        config: dict[str, Any] = dict(confluent_config(kafka.properties, None))
+        config |= {"log_level": 0, "bootstrap.servers": kafka.bootstrap, "error_cb": self._complaint}
+        self._admin = AdminClient(config)
+
+    def commit(self) -> None:
+        """Has them committed.
+
+        Raises:
+            OSError: the cluster does not.
+        """
+        offsets = [TopicPartition(self._kafka.topic, p, offset) for p, offset in self._kafka.offsets.items()]
+        asked = [ConsumerGroupTopicPartitions(self._group, offsets)]
+        try:
+            for told in self._admin.alter_consumer_group_offsets(asked, request_timeout=COMMIT_TIMEOUT_S).values():
+                for partition in told.result().topic_partitions or ():
+                    if partition.error is not None:
+                        raise KafkaException(partition.error)
+        except KafkaException as e:
+            why = self._complaint.explain(e)
+            raise OSError(f"Kafka does not commit where the group {self._group} begins: {why}") from None
+
+    def forget(self) -> None:
+        """Deletes the group; one that the cluster keeps goes by its age, like every other that nobody uses."""
+        deleted = self._admin.delete_consumer_groups([self._group], request_timeout=FORGET_TIMEOUT_S)
+        for answer in deleted.values():
+            answer.exception()

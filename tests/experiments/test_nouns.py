@@ -1,0 +1,41 @@
+"""What an order makes of published numbers, which part comes next, and what stands beside a figure."""
+
+from __future__ import annotations
+
+import pytest
+
+from hydra.columns import Column
+from hydra.config import load_scenario
+from hydra.model import Figure
+from hydra.system import Done, Order, Part, beside, in_turn, with_published
+
+
+@pytest.mark.parametrize(
+    ("scale", "published", "here"),
+    [(1, 5_000_000, 5_000_000), (0.01, 5_000_000, 50_000), (1e-6, 5_000_000, 1000), (0.5, 300, 300), (2, 400, 800)],
+)
+def test_a_scale_multiplies_records_down_to_a_thousand(scale: float, published: int, here: int) -> None:
+    assert Order(scale).records(published) == here
+
+
+def test_parts_that_are_known_come_in_their_turn() -> None:
+    parts = [Part("a", {}), Part("b", {})]
+    next_part, scenario = in_turn(lambda _: parts), load_scenario("zmqfixed")
+    done = [Done(parts[0], scenario, ())]
+    assert [next_part(Order(1), taken) for taken in ([], done, [*done, Done(parts[1], scenario, ())])] == [*parts, None]
+
+
+@pytest.mark.parametrize(
+    ("published", "figures"),
+    [
+        ({"rate": 200, "late": 0}, (200, 0.5, 0, None)),
+        ({"rate": None, "late": 4.0}, (None, None, 4.0, 0.25)),
+        (None, (None,) * 4),
+    ],
+)
+def test_a_ratio_stands_where_both_figures_are_known(
+    published: dict[str, Figure] | None, figures: tuple[Figure, ...]
+) -> None:
+    row = with_published({"rate": 100, "late": 1}, published, ("rate", "late"))
+    names = [column.name for column in beside([Column("rate"), Column("late")])]
+    assert tuple(row[name] for name in names) == (100, *figures[:2], 1, *figures[2:])

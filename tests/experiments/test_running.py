@@ -1,0 +1,171 @@
+"""An experiment of two parts on real ZMQ sockets: its folder, its tables, and how it goes on."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from hydra import plugins
+from hydra.columns import Column
+from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, PlacementError, ServerError
+from hydra.experiments.command import run_experiment
+from hydra.results import experiments as folders
+from hydra.run import launcher
+from hydra.system import Done, Experiment, Order, Part, View, beside, in_turn, with_published
+
+RATE = Column("avg_rx_rate_pps", "messages/s", "as received", "Rx")
+
+
+def parts(order: Order) -> list[Part]:
+    return [
+        Part(
+            f"rate-{rate}",
+            {
+                "system": "zmq",
+                "client": "pyzmq",
+                "table": "fixed",
+                "warmup_s": 0.0,
+                "sweep": {"clients": [1], "duration_s": 20 * order.scale},
+                "settings": {"rate": rate, "message_size": 100},
+            },
+        )
+        for rate in (200, 400)
+    ]
+
+
+def views(order: Order, done: Sequence[Done]) -> list[View]:
+    rows = [
+        with_published({"part": each.part.name, RATE.name: row.get(RATE.name)}, {RATE.name: 200}, (RATE.name,))
+        for each in done
+        for row in each.rows
+    ]
+    assert all(len(each.subscribers) == len(each.rows) for each in done)
+    return [View("Rates", [Column("part", "text"), *beside([RATE])], rows, [f"scale {order.scale:g}"])]
+
+
+FLAG = click.Option(["--goal"], type=int)
+EXPERIMENT = Experiment(
+    name="two-rates",
+    title="two rates",
+    source="nobody, 2026",
+    scale=0.02,
+    takes_s=5,
+    next_part=in_turn(parts),
+    parts=parts,
+    views=views,
+    lines=lambda done: [f"{len(done)} parts"],
+)
+OTHER = dataclasses.replace(EXPERIMENT, name="with-a-goal", options=(FLAG,))
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    systems = dict(plugins.systems())
+    systems["zmq"] = dataclasses.replace(systems["zmq"], experiments=(EXPERIMENT, OTHER))
+    monkeypatch.setattr(plugins, "systems", lambda: systems)
+
+
+FLAGS: dict[str, Any] = {"resume": None, "out": None, "config": None, "master": "local", "as_json": False}
+FLAGS |= {"quiet": True, "fail_if": (), "scale": None}
+
+
+def run(name: str = EXPERIMENT.name, **flags: Any) -> int:
+    with pytest.raises(SystemExit) as end:
+        run_experiment("zmq", name, {}, FLAGS | flags)
+    return int(end.value.code or 0)
+
+
+@pytest.mark.processes
+def test_every_part_is_run_and_what_is_there_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "two"
+    assert run(out=folder, fail_if=("avg_rx_rate_pps_ratio < 0.1",)) == EXIT_GOOD
+    assert "\n2 parts\n" in capsys.readouterr().out
+    record = folders.read(folder)
+    assert (record.ended, [part.ended for part in record.parts]) == ("finished", ["finished"] * 2)
+    with (folder / "table.csv").open() as lines:
+        rows = list(csv.DictReader(lines))
+    assert [row["part"] for row in rows] == ["rate-200", "rate-400"]
+    assert float(rows[1]["avg_rx_rate_pps"]) == pytest.approx(400, rel=0.3)
+    assert "scale 0.02 of the original" in (folder / "table.md").read_text()
+    first, second = (folder / part.name / "run.db" for part in record.parts)
+    before = first.stat().st_mtime_ns
+    shutil.rmtree(second.parent)
+    assert run("", resume=folder, as_json=True) == EXIT_GOOD
+    assert (first.stat().st_mtime_ns, second.exists()) == (before, True)
+    (table,) = json.loads(capsys.readouterr().out)["tables"]
+    assert [row["part"] for row in table["rows"]] == ["rate-200", "rate-400"]
+    assert run(resume=folder, fail_if=("avg_rx_rate_pps_ratio > 1.5",)) == EXIT_INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    ("error", "ended", "code"),
+    [
+        (PlacementError("no agent"), "finished", EXIT_INCOMPLETE),
+        (KeyboardInterrupt(), "interrupted", EXIT_INTERRUPTED),
+        (ServerError("gone"), "failed", None),
+    ],
+)
+def test_what_stops_a_part_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, ended: str, code: int | None
+) -> None:
+    def launch(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(launcher, "launch", launch)
+    if code is None:
+        with pytest.raises(HydraError, match="gone"):
+            run(out=tmp_path)
+    else:
+        assert run(out=tmp_path) == code
+    record = folders.read(tmp_path)
+    assert (record.ended, record.error) == (ended, "gone" if code is None else "")
+    assert [part.reason for part in record.parts] == (["no agent"] * 2 if ended == "finished" else [])
+    assert ("was not run: no agent" in (tmp_path / "table.md").read_text()) == (ended == "finished")
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "says"),
+    [
+        ("two-rate", {}, "did you mean two-rates"),
+        ("", {}, "no experiment is named; name one of two-rates, with-a-goal"),
+        ("two-rates", {"goal": 3}, "--goal is for with-a-goal, not for two-rates"),
+        ("two-rates", {"resume": Path("a"), "out": Path("b")}, "leave out --out"),
+        ("two-rates", {"resume": Path("/nowhere")}, "holds no experiment"),
+        ("two-rates", {"fail_if": ("nonsense > 1",)}, "nonsense"),
+    ],
+)
+def test_bad_input_gets_one_line_and_starts_nothing(
+    monkeypatch: pytest.MonkeyPatch, name: str, flags: dict[str, Any], says: str
+) -> None:
+    monkeypatch.setattr(launcher, "launch", lambda *_: pytest.fail("something was started"))
+    with pytest.raises(HydraError, match=says):
+        run_experiment("zmq", name, {}, FLAGS | flags)
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "says"),
+    [
+        ("two-rates", {"scale": 0.5}, "scale was 0.02 and is now 0.5"),
+        ("with-a-goal", {}, "experiment was 'two-rates' and is now 'with-a-goal'"),
+    ],
+)
+def test_an_experiment_goes_on_as_it_was_begun(tmp_path: Path, name: str, flags: dict[str, Any], says: str) -> None:
+    record = folders.Record("two-rates", "two rates", "nobody", 0.02, {}, {}, "hydra", "now")
+    folders.write_record(tmp_path, record)
+    with pytest.raises(HydraError, match=says):
+        run_experiment("zmq", name, {}, FLAGS | {"resume": tmp_path} | flags)
+
+
+def test_secrets_are_given_again(tmp_path: Path) -> None:
+    hidden = {"native.sndbuf": "***"}
+    folders.write_record(tmp_path, folders.Record("two-rates", "t", "s", 0.02, {}, hidden, "hydra", "now"))
+    with pytest.raises(HydraError, match=r"secrets are not stored with a run: native\.sndbuf"):
+        run_experiment("zmq", "", {}, FLAGS | {"resume": tmp_path})

@@ -1,0 +1,235 @@
+"""The published experiments: what they ask for, and their tables from made-up rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from hydra.config import load_scenario, scenario_from
+from hydra.kafkatest.experiments import EXPERIMENTS, dcos, linkedin
+from hydra.kafkatest.experiments.common import published
+from hydra.kafkatest.settings import KafkaSettings
+from hydra.model import Figure, Scenario, value_of
+from hydra.system import Done, Experiment, Order, Part
+
+BY_NAME = {each.name: each for each in EXPERIMENTS}
+ANY = load_scenario("kafka-fixed")
+
+
+def the_parts(experiment: Experiment, order: Order) -> Sequence[Part]:
+    if experiment.parts is not None:
+        return experiment.parts(order)
+    first = experiment.next_part(order, ())
+    assert first is not None
+    return [first]
+
+
+def points(name: str, **order: Any) -> list[dict[str, Any]]:
+    experiment = BY_NAME[name]
+    asked = Order(**{"scale": experiment.scale, **order})
+    return [point for part in the_parts(experiment, asked) for point in part.scenario["sweep"]["points"]]
+
+
+def done(name: str, rows: Mapping[str, Mapping[str, Figure]], scenario: Scenario = ANY, **clients: Any) -> list[Done]:
+    """A part whose rows are these, by their points."""
+    told = [{"point": point, "status": "ok", "account": "exact", **row} for point, row in rows.items()]
+    return [Done(Part(name, {}), scenario, told, **clients)]
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
+def test_every_part_is_a_scenario_that_can_be_run(experiment: Experiment) -> None:
+    for part in the_parts(experiment, Order(1.0)):
+        scenario = scenario_from(part.name, part.name, part.scenario)
+        assert scenario.sweep.points
+        for point in scenario.sweep.points:
+            KafkaSettings(**{k: v for k, v in point.settings.items() if k in KafkaSettings.__dataclass_fields__})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
+def test_there_are_tables_before_anything_is_measured(experiment: Experiment) -> None:
+    views = experiment.views(Order(experiment.scale), ())
+    assert views
+    assert not any(view.rows for view in views)
+    for view in views:
+        names = [column.name for column in view.columns]
+        assert len(set(names)) == len(names)
+        assert not view.x or {view.x, *view.y} <= set(names)
+
+
+def test_linkedins_scenarios_are_all_there_by_their_names() -> None:
+    names = {str(row["scenario"]).replace("_", "-") for row in published(linkedin.FILE)}
+    assert names == {each.name for each in linkedin.EXPERIMENTS} - {linkedin.ALL}
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        (
+            "single-producer-no-replication",
+            {"publishers": 1, "replication_factor": 1, "acks": "1", "batch_bytes": 8196},
+        ),
+        ("single-producer-sync-replication", {"replication_factor": 3, "acks": "all", "batch_bytes": 64_000}),
+        ("three-producers-async-replication", {"publishers": 3, "replication_factor": 3, "acks": "1"}),
+        ("three-consumers", {"clients": 3, "read": "stored", "messages": 50_000_000}),
+        ("end-to-end-latency", {"clients": 1, "messages": 5000}),
+    ],
+)
+def test_linkedin_is_asked_as_it_was_published(name: str, asked: dict[str, object]) -> None:
+    (point,) = points(name, scale=1)
+    assert {key: point.get(key) for key in asked} == asked
+
+
+def test_sizes_are_those_of_the_document_but_for_the_header() -> None:
+    sweep = points("message-size-sweep", scale=1)
+    assert [point["message_size"] for point in sweep] == [24, 100, 1000, 10_000, 100_000]
+    assert [point["messages"] for point in sweep] == [1000 * 2**20 // size for size in (10, 100, 1000, 10_000, 100_000)]
+    (view,) = BY_NAME["message-size-sweep"].views(Order(1), ())
+    assert "10-byte records are 24 bytes here: so large is the header that accounts for each" in view.notes
+
+
+@pytest.mark.parametrize(
+    ("order", "stored"),
+    [
+        ({"scale": 1}, 5_000_000_000_000),
+        ({"scale": 1e-4}, 500_000_000),
+        ({"scale": 0.01}, 1_000_000_000),
+        ({"scale": 0.01, "options": {"stored_bytes": 80_000_000}}, 80_000_000),
+    ],
+)
+def test_the_log_grows_as_far_as_its_user_says(order: dict[str, Any], stored: int) -> None:
+    growing = points("throughput-vs-stored-data", **order)
+    assert sum(point["messages"] * point["message_size"] for point in growing) == stored
+    assert all(point["keep"] for point in growing)
+
+
+def test_linkedins_table_has_the_published_figures_beside() -> None:
+    producer = {"records_per_sec": 400_000.0, "mb_per_sec": 38.0}
+    consumer = {"records_per_sec": 1_307_984.0, "mb_per_sec": 125.0}
+    rows: dict[str, dict[str, Figure]] = {"single-producer-no-replication": {}, "three-consumers": {}}
+    found = done("linkedin", rows, publishers=[[producer], [producer]], subscribers=[[], [consumer, consumer]])
+    view = BY_NAME["linkedin-2014"].views(Order(0.01), found)[0]
+    one, three = view.rows
+    assert (one["records_per_sec"], one["records_per_sec_published"]) == (400_000.0, 821_557)
+    assert three["records_per_sec_ratio"] == pytest.approx(1.0)
+    assert three["records"] == 500_000
+
+
+def test_stored_data_is_drawn_over_all_replicas_with_the_page_cache() -> None:
+    producer = {"records_per_sec": 1000.0, "records": 1_000_000}
+    rows: dict[str, dict[str, Figure]] = {
+        f"throughput-vs-stored-data/{n}": {"host_memory_available_min_bytes": 8e9 / n} for n in (1, 2)
+    }
+    (view,) = BY_NAME["throughput-vs-stored-data"].views(Order(0.01), done("x", rows, publishers=[[producer]] * 2))
+    assert [row["stored_bytes"] for row in view.rows] == [3e8, 6e8]
+    assert (view.x, view.y, view.marks) == ("stored_bytes", ("records_per_sec",), {"page cache": 8e9})
+
+
+def test_latency_is_beside_the_note_of_the_published_row() -> None:
+    figures: dict[str, Figure] = {"latency_p50_us": 1000, "latency_p99_us": 6000, "latency_p999_us": None}
+    (view,) = BY_NAME["end-to-end-latency"].views(Order(0.01), done("x", {"end-to-end-latency": figures}))
+    (row,) = view.rows
+    assert [row[f"{name}_ratio"] for name in ("p50_ms", "p99_ms", "p99_9_ms")] == [0.5, 2.0, None]
+
+
+def test_rows_that_failed_are_told_below_the_table() -> None:
+    rows: dict[str, dict[str, Figure]] = {"single-consumer": {"status": "failed", "reason": "the broker is gone"}}
+    (view,) = BY_NAME["single-consumer"].views(Order(0.01), done("x", rows))
+    assert not view.rows
+    assert "single-consumer failed: the broker is gone" in view.notes
+
+
+def sizes(rate: float) -> dict[str, dict[str, Figure]]:
+    return {f"{size}-bytes/{run}": {} for size in (250, 500, 1000) for run in range(1, 6)}
+
+
+def test_record_sizes_have_mean_and_spread_beside_both_documents() -> None:
+    runs = [[{"records_per_sec": 100_000.0 + n, "avg_latency_ms": 5.0}] for n in range(15)]
+    table, every = BY_NAME["dcos-record-size"].views(Order(0.01), done("x", sizes(1), publishers=runs))
+    assert len(every.rows) == 15
+    at = {(row["record_bytes"], row["published"]): row for row in table.rows}
+    assert len(at) == 6
+    first = at[250, "9 August"]
+    assert (first["runs"], first["records_per_sec"], first["records_per_sec_min"]) == (5, 100_002.0, 100_000.0)
+    assert first["records_per_sec_published"] == pytest.approx(256_172.38, abs=0.01)
+    # The document prints the MB/s of these two as their latency.
+    assert at[500, "13 August"]["avg_latency_ms_published"] == pytest.approx(503.06, abs=0.01)
+    assert at[1000, "13 August"]["avg_latency_ms_published"] == pytest.approx(744.74, abs=0.01)
+
+
+def test_the_gain_over_the_baseline_is_beside_the_published_one() -> None:
+    rows: dict[str, dict[str, Figure]] = {"baseline/1": {}, "lower/1": {}, "upper/1": {}}
+    runs = [[{"records_per_sec": rate}] for rate in (100.0, 150.0, 140.0)]
+    table, _ = BY_NAME["dcos-tuning"].views(Order(0.01), done("x", rows, publishers=runs))
+    gains = {(row["setting"], row["published"]): (row["gain_pct"], row["gain_pct_published"]) for row in table.rows}
+    assert gains["lower", "13 August"] == pytest.approx((50.0, 60.87), abs=0.01)
+    assert gains["upper", "9 August"] == pytest.approx((40.0, 35.22), abs=0.01)
+
+
+def test_a_consumer_is_beside_its_document() -> None:
+    consumer = {"records_per_sec": 543_557.03725, "rebalance_ms": 0.0, "messages": 15_000_000}
+    rows: dict[str, dict[str, Figure]] = {"fetch-min-bytes-1": {}}
+    (view,) = BY_NAME["dcos-consumer"].views(Order(1), done("x", rows, subscribers=[[consumer]]))
+    assert [row["records_per_sec_ratio"] for row in view.rows] == [pytest.approx(0.5), pytest.approx(1.2377, abs=1e-4)]
+
+
+@pytest.mark.parametrize(("hosts", "unique"), [(4, [False] * 3), (15, [True, True, False]), (25, [True] * 3)])
+def test_producers_have_a_host_each_where_there_are_so_many(hosts: int, unique: list[bool]) -> None:
+    parts = the_parts(BY_NAME["dcos-producers"], Order(0.001, hosts=hosts))
+    assert [part.scenario["server"]["count"] for part in parts] == [3, 6, 9]
+    assert ["publisher" in part.scenario for part in parts] == unique
+
+
+def test_totals_add_rates_up_and_say_where_producers_were() -> None:
+    scenario = scenario_from("x", "x", {**the_parts(BY_NAME["dcos-producers"], Order(0.001))[1].scenario})
+    producers = [{"records_per_sec": 100.0, "avg_latency_ms": float(n), "agent": f"agent-{n % 2}"} for n in range(3)]
+    rows: dict[str, dict[str, Figure]] = {"3-producers-10-partitions": {}}
+    table, every = BY_NAME["dcos-producers"].views(Order(0.001), done("x", rows, scenario, publishers=[producers]))
+    (row,) = table.rows
+    assert (row["records_per_sec"], row["avg_latency_ms"], row["published"]) == (300.0, 1.0, "13 August")
+    assert row["records_per_sec_published"] == pytest.approx(2_191_825.22, abs=0.01)
+    assert len(every.rows) == 3
+    assert any("agent-0 2, agent-1 1" in note for note in table.notes)
+
+
+def test_what_is_published_of_setups_is_found() -> None:
+    """Every tuned line of both documents stands beside a setup, but for those on 15 brokers."""
+    beside = sum(len(lines) for setup in dcos.SETUPS for lines in dcos._published_of(setup).values())
+    tuned = [row for row in published(dcos.PRODUCERS) if row["batch_size_bytes"] == 100_000 and row["brokers"] != 15]
+    assert beside == len(tuned)
+
+
+def settings_with(preset: str, **more: object) -> Scenario:
+    return load_scenario("kafka-fixed", {"preset": preset, **more})
+
+
+@pytest.mark.parametrize(
+    ("more", "acks", "replicas"),
+    [({}, "all", 3), ({"settings.acks": "1"}, "1", 3), ({"kafka.replication_factor": 2}, "all", 2)],
+)
+def test_a_preset_goes_before_the_file_and_behind_other_flags(
+    more: dict[str, object], acks: str, replicas: int
+) -> None:
+    scenario = settings_with("durability", **more)
+    assert (value_of(scenario.settings, "acks"), scenario.tables["kafka"].replication_factor) == (acks, replicas)
+    assert scenario.tables["kafka"].topic["min.insync.replicas"] == "2"
+    assert (scenario.preset, scenario.server.count) == ("durability", 3)
+
+
+def written(**keys: Any) -> Scenario:
+    file: dict[str, Any] = {"system": "kafka", "client": "native", "table": "fixed"}
+    file |= {"sweep": {"clients": [1], "duration_s": 1.0}, **keys}
+    given = file.pop("given", {})
+    return scenario_from("mine", "mine", file, given)
+
+
+def test_a_file_goes_before_the_preset_that_it_names() -> None:
+    own = {"kafka": {"topic": {"min.insync.replicas": "3"}}, "settings": {"retries": 7}}
+    scenario = written(preset="durability", **own)
+    assert scenario.tables["kafka"].topic["min.insync.replicas"] == "3"
+    assert [value_of(scenario.settings, name) for name in ("retries", "acks")] == [7, "all"]
+    # A preset that is given takes its place, and goes before what the file sets itself.
+    scenario = written(preset="durability", settings={"linger_ms": 5.0}, given={"preset": "throughput"})
+    assert [value_of(scenario.settings, name) for name in ("linger_ms", "acks")] == [10.0, "1"]
+    assert scenario.preset == "throughput"
