@@ -309,6 +309,7 @@ class _Sending:
             unacknowledged_joined=joined,
             system=self._system(sent),
             clock=self.clock.own,
+            ack_latency=delivery.ack_latency,
         )
 
     def _system(self, sent: int) -> dict[str, Any] | None:

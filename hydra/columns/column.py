@@ -11,6 +11,7 @@ Digits = Literal["two", "six", "none"]
 Repeats = Literal["mean", "median", "merged", "common", "noted"]
 
 PER_SECOND: Final = "messages/s"
+MB_S: Final = "MB/s"
 MESSAGES: Final = "messages"
 SUBSCRIBERS: Final = "subscribers"
 YES_NO: Final = "yes/no"

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hydra.columns.column import MESSAGES, PER_SECOND, SUBSCRIBERS, TEXT, YES_NO, Column, ReportColumn
+from hydra.columns.column import MB_S, MESSAGES, PER_SECOND, SUBSCRIBERS, TEXT, YES_NO, Column, ReportColumn
 from hydra.columns.names import (
+    ACCOUNT,
     AGGREGATE,
     AVG_RX,
     AVG_TX,
@@ -16,6 +17,7 @@ from hydra.columns.names import (
     BURSTS,
     CLIENTS,
     GROUP,
+    LOG_GROWTH,
     LOSS,
     LOSS_HIGH,
     LOSS_LOW,
@@ -28,6 +30,9 @@ from hydra.columns.names import (
 
 PERCENTILES: Final[Mapping[str, float]] = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9, "max": 100.0}
 """Suffix of a latency column → its percentile."""
+ACK: Final = "ack"
+"""What the columns of the time until a message is acknowledged begin with."""
+ACK_PERCENTILES: Final = {name: PERCENTILES[name] for name in ("p50", "p99", "p999", "max")}
 DUE: Final = "latency"
 SENT: Final = "latency_from_send"
 """What the columns of latency begin with: since the due time, or since the send at rate ``max``."""
@@ -53,6 +58,11 @@ class SystemColumns:
 
     batch: Column = BATCH
     reported: Sequence[ReportColumn] = ()
+
+
+def _title(name: str, percent: float) -> str:
+    """What tables call a percentile."""
+    return name if name == "max" else f"p{percent:g}"
 
 
 PUBLISHED: Final = (
@@ -104,6 +114,14 @@ PUBLISHED: Final = (
 )
 """The columns that come first, as they were published."""
 
+_MEGABYTES: Final = (
+    "of all publishers (subscribers) together: the sum, over those that `avg_tx_rate_pps` (`avg_rx_rate_pps`) is the "
+    "mean of, of its rate times the mean size of its messages, header included. A megabyte has 2²⁰ bytes"
+)
+_ACKNOWLEDGED: Final = (
+    "from the send of a message to its acknowledgement: percentiles of the merged histograms of all publishers. Only "
+    "where servers acknowledge"
+)
 _PARTS: Final = "the other parts of Σ*E*, as `client_loss_pct` of the subscribers outside the cohort"
 _FAILED: Final = "the parts of `failed_clients`"
 _RECEIVED: Final = "nearest-rank percentiles of received per subscriber"
@@ -113,7 +131,15 @@ _ODD: Final = "counts over everyone"
 _ITS_LOSS: Final = "the cohort's own account, as `client_loss_pct`, `undrained_pct` and `unknown_pct`"
 
 _ACCOUNT: Final = (
-    Column(AGGREGATE, PER_SECOND, "`in_window` / *T*", "Aggregate pps"),
+    Column(
+        AGGREGATE,
+        PER_SECOND,
+        "`in_window` / *T*. Of a stored step: received by everyone / (time of the last batch of all − when they were "
+        "told to read)",
+        "Aggregate pps",
+    ),
+    Column("tx_mb_s", MB_S, _MEGABYTES, "Tx MB/s"),
+    Column("rx_mb_s", MB_S, _MEGABYTES, "Rx MB/s"),
     Column(
         "loss_at_stop_pct",
         "%",
@@ -129,6 +155,20 @@ _ACCOUNT: Final = (
     Column("failed_silent", SUBSCRIBERS, _FAILED),
     Column(LOSS_LOW, "%", _BOUNDS),
     Column(LOSS_HIGH, "%", _BOUNDS),
+    Column(
+        LOG_GROWTH,
+        MESSAGES,
+        "messages by which the servers' log grew in the step, without probes. Only where servers keep a log",
+        "Log growth",
+    ),
+    Column(
+        ACCOUNT,
+        TEXT,
+        "`exact` where acknowledged = `log_growth` = received; otherwise which of them differ and by how many, see "
+        "*The log*. Only where servers keep a log",
+        "Account",
+        repeats="noted",
+    ),
 )
 
 _STEP: Final = (
@@ -160,6 +200,17 @@ _STEP: Final = (
         "send time − due time of the first message of each chunk that a publisher hands to its library, 99th "
         "percentile",
         repeats="merged",
+    ),
+    *(
+        Column(
+            f"{ACK}_{name}_us",
+            "µs",
+            _ACKNOWLEDGED,
+            f"ack {name if name == 'max' else f'p{percent:g}'}",
+            "two",
+            "merged",
+        )
+        for name, percent in ACK_PERCENTILES.items()
     ),
     Column(
         BLOCKED,
@@ -262,7 +313,7 @@ def latency_columns(prefix: str) -> tuple[Column, ...]:
             f"{prefix}_{name}_us",
             "µs",
             text,
-            name if name == "max" else f"p{percent:g}",
+            _title(name, percent),
             repeats="merged",
             axis=f"latency {since}, µs",
         )

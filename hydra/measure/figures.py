@@ -13,16 +13,17 @@ from statistics import fmean
 from typing import Any, Final
 
 from hydra.columns.column import ReportColumn
-from hydra.columns.names import BLOCKED, GROUP, LOSS_HIGH, LOSS_LOW, PAYLOAD
+from hydra.columns.names import ACCOUNT, BLOCKED, GROUP, LOG_GROWTH, LOSS_HIGH, LOSS_LOW, PAYLOAD
 from hydra.columns.step import SystemColumns
 from hydra.measure import latency, loss, rates, shortfall
 from hydra.measure.accounts import Accounts, accounts_of
 from hydra.measure.lag import Growth, growth
+from hydra.measure.log import account as log_account
 from hydra.measure.payload import payload
 from hydra.measure.resources import HostSample, HostSummary, summarise
 from hydra.measure.servers import ServerFigures
 from hydra.measure.verdict import Evidence, verdict
-from hydra.model import Figure, Histogram, PublisherReport, StepPlan, SubscriberReport
+from hydra.model import Figure, Histogram, LedgerCounts, PublisherReport, StepPlan, SubscriberReport
 from hydra.wire.checks import MAX_ABSENT
 
 HELD_SHARE: Final = 0.99
@@ -88,6 +89,11 @@ class Observation:
     servers: ServerFigures = field(default_factory=dict)
 
     @property
+    def stored(self) -> bool:
+        """Whether subscribers read what had been stored before."""
+        return self.reading_ns is not None
+
+    @property
     def window_s(self) -> float:
         """Length of the window in seconds."""
         return (self.window_ns[1] - self.window_ns[0]) / rates.SECOND_NS
@@ -98,12 +104,13 @@ class Merged:
     """Histograms merged over clients: what is stored of a step, and what the percentile columns are made of.
 
     ``latency`` is of the subscribers outside the cohort, ``cohort_latency`` of those inside; ``lag`` is of the
-    publishers (send time − due time).
+    publishers (send time − due time), ``ack`` the time from a send to its acknowledgement.
     """
 
     latency: Histogram
     cohort_latency: Histogram
     lag: Histogram
+    ack: Histogram = field(default_factory=Histogram)
 
 
 def merged(o: Observation) -> Merged:
@@ -113,6 +120,7 @@ def merged(o: Observation) -> Merged:
         latency=latency.merge(r.latency for c, r in reports if c in o.subscribers and c not in o.cohort),
         cohort_latency=latency.merge(r.latency for c, r in reports if c in o.cohort),
         lag=latency.merge(p.lag for p in o.publisher_reports.values()),
+        ack=latency.merge(p.ack_latency for p in o.publisher_reports.values()),
     )
 
 
@@ -147,9 +155,11 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
         "failed_clients": failed.total,
         "total_tx": sum(p.acknowledged for p in publishers) if known else None,
         "total_rx": fmean(accounts.received(others)) if accounts and counted else None,
-        "aggregate_pps": accounts.of(o.subscribers).in_window / o.window_s if accounts and counted else None,
-        "loss_at_stop_pct": exact.loss_at_stop_pct if exact else None,
-        "late_pct": exact.pct(exact.late) if exact else None,
+        "aggregate_pps": _aggregate(o, accounts) if accounts and counted else None,
+        "tx_mb_s": rates.tx_mb_s(publishers) if known else None,
+        "rx_mb_s": rates.rx_mb_s(o.subscriber_reports.values()) if counted else None,
+        "loss_at_stop_pct": exact.loss_at_stop_pct if exact and not o.stored else None,
+        "late_pct": exact.pct(exact.late) if exact and not o.stored else None,
         "undrained_pct": account.pct(account.undrained),
         "unknown_pct": account.pct(account.unknown),
         "rx_clients": len(rx),
@@ -160,9 +170,10 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     if accounts and not accounts.exact:
         columns[LOSS_LOW] = account.loss_pct
         columns[LOSS_HIGH] = accounts.of(others, "least").loss_pct
+    columns |= _log(o, accounts)
     columns |= latency.figures(histograms.latency, latency.prefix_for(o.plan.settings.rate))
     columns |= _fairness(accounts.received(others) if accounts and counted else [])
-    columns |= _publishing(o, publishers, known, histograms.lag)
+    columns |= _publishing(o, publishers, known, histograms)
     columns |= _counts(o, accounts)
     columns |= _cohort(o, accounts)
     if o.group:
@@ -215,7 +226,7 @@ def _shortfall(
     rate = o.plan.settings.rate
     mine = [o.subscriber_reports[c] for c in others if c in o.subscriber_reports]
     account = accounts.of(others) if accounts else loss.Fate()
-    if rate == "max" or accounts is None or not account.expected or not mine or accounts.truncated:
+    if rate == "max" or o.stored or accounts is None or not account.expected or not mine or accounts.truncated:
         return {"shortfall_pct": None, "bursts_s": None}
     # What of the rate cannot go on: a backlog that grows, or could not be drained; what a publisher never sent, what a
     # server never took. Where no lag is known, what was not received in time is all there is to go by.
@@ -224,13 +235,50 @@ def _shortfall(
         behind = 1 - (account.in_time + account.lost) / account.expected
     reports = o.publisher_reports.values()
     # Of the length that was asked for: what a step that stopped early owes is owed of all of it.
-    asked_s = o.plan.duration_s
-    due = rate * asked_s * len(reports)
+    length_s = asked_s(o.plan)
+    due = rate * length_s * len(reports)
     unsent = 0.0 if held else 1 - sum(p.sent for p in reports) / due
     refused = sum(p.sent - p.acknowledged for p in reports) / due
     unsustained = min(max(growing.share or 0.0, behind, unsent) + refused, 1.0)
-    bursts = shortfall.bursts(shortfall.course(accounts.evidence(mine), rate, asked_s), asked_s, unsustained)
-    return {"shortfall_pct": 100 * sum(bursts) / asked_s, "bursts_s": shortfall.written(bursts)}
+    bursts = shortfall.bursts(shortfall.course(accounts.evidence(mine), rate, length_s), length_s, unsustained)
+    return {"shortfall_pct": 100 * sum(bursts) / length_s, "bursts_s": shortfall.written(bursts)}
+
+
+def asked_s(plan: StepPlan) -> float:
+    """How long a step sends that holds its rate: its window, or as long as its messages last."""
+    rate, messages = plan.settings.rate, plan.settings.messages
+    return plan.duration_s if rate == "max" or messages is None else min(plan.duration_s, messages / rate)
+
+
+def _aggregate(o: Observation, accounts: Accounts) -> float | None:
+    """Messages/s that all subscribers received together: in the window, or while they read what was stored."""
+    if o.reading_ns is None:
+        return accounts.of(o.subscribers).in_window / o.window_s
+    read_ns = max((r.last_ns for r in o.subscriber_reports.values()), default=0) - o.reading_ns
+    return accounts.of(o.subscribers).received * rates.SECOND_NS / read_ns if read_ns > 0 else None
+
+
+def _log(o: Observation, accounts: Accounts | None) -> dict[str, Figure]:
+    """The growth of the servers' log, and how it agrees with what clients count; no columns where there is no log."""
+    if o.log_growth is None:
+        return {}
+    publishers = o.publisher_reports.values()
+    everyone = accounts.of(o.subscribers) if accounts else loss.Fate()
+    ledgers: list[Sequence[LedgerCounts]] = [r.ledgers for r in o.subscriber_reports.values()]
+    if accounts and accounts.together:
+        ledgers = [accounts.together.ledgers]
+    return {
+        LOG_GROWTH: o.log_growth,
+        ACCOUNT: log_account(
+            o.log_growth,
+            sum(p.acknowledged for p in publishers),
+            sum(p.sent for p in publishers) if o.log_acknowledges else None,
+            missing=everyone.expected - everyone.received,
+            duplicates=max((sum(x.duplicates for x in of_one) for of_one in ledgers), default=0),
+            extra=max((sum(x.extra for x in of_one) for of_one in ledgers), default=0),
+            shared=bool(o.group),
+        ),
+    }
 
 
 def _fairness(received: Sequence[int]) -> dict[str, Figure]:
@@ -243,21 +291,22 @@ def _fairness(received: Sequence[int]) -> dict[str, Figure]:
 
 
 def _publishing(
-    o: Observation, publishers: Sequence[PublisherReport], known: bool, lag: Histogram
+    o: Observation, publishers: Sequence[PublisherReport], known: bool, histograms: Merged
 ) -> dict[str, Figure]:
     """How the publishers fared with what they were asked for."""
     rate = o.plan.settings.rate
     held: bool | None = None
     if rate != "max" and known:
         # Against the length that was asked for: a step that was stopped early did not hold its rate.
-        due = rate * o.plan.duration_s
+        due = rate * asked_s(o.plan)
         held = all(p.sent >= HELD_SHARE * due - 1 and not p.stopped_early for p in publishers)
     cores = [(p.usage.cpu_user_s + p.usage.cpu_system_s) / o.window_s for p in publishers]
     early = "; ".join(sorted({p.stopped_early for p in publishers if p.stopped_early}))
     return {
         "requested_rate": rate,
         "rate_held": held,
-        "tx_lag_p99_us": latency.percentiles_us(lag, [99.0])[0],
+        "tx_lag_p99_us": latency.percentiles_us(histograms.lag, [99.0])[0],
+        **(latency.ack_figures(histograms.ack) if histograms.ack.counts else {}),
         BLOCKED: max((p.blocked_ns for p in publishers), default=0) / rates.SECOND_NS,
         **{column.name: _reported(o, column) for column in o.columns.reported},
         "sent": sum(p.sent for p in publishers),
@@ -286,8 +335,8 @@ def _counts(o: Observation, accounts: Accounts | None) -> dict[str, Figure]:
     everyone = accounts.of(o.subscribers) if accounts else None
     exact = everyone if accounts and accounts.exact else None
     return {
-        "in_window": exact.in_window if exact else None,
-        "late": exact.late if exact else None,
+        "in_window": exact.in_window if exact and not o.stored else None,
+        "late": exact.late if exact and not o.stored else None,
         "undrained": everyone.undrained if everyone else None,
         "lost": exact.lost if exact else None,
         "unknown": everyone.unknown if everyone else None,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
-from hydra.columns.step import DUE, PERCENTILES, SENT
+from hydra.columns.step import ACK, ACK_PERCENTILES, DUE, PERCENTILES, SENT
 from hydra.model import LATENCY_DIGITS, LATENCY_HIGHEST_US, LATENCY_LOWEST_US, Figure, Histogram, Rate
 from hydra.wire.histogram import BUCKETS, highest_of, lowest_of
 
@@ -65,6 +65,19 @@ def figures(histogram: Histogram, prefix: str) -> dict[str, Figure]:
     """The percentile columns (µs) of a merged histogram."""
     values = percentiles_us(histogram, PERCENTILES.values())
     return {f"{prefix}_{name}_us": value for name, value in zip(PERCENTILES, values, strict=True)}
+
+
+def ack_figures(histogram: Histogram) -> dict[str, Figure]:
+    """The percentile columns (µs) of the time until an acknowledgement, of a merged histogram."""
+    values = percentiles_us(histogram, ACK_PERCENTILES.values())
+    return {f"{ACK}_{name}_us": value for name, value in zip(ACK_PERCENTILES, values, strict=True)}
+
+
+def mean_us(histogram: Histogram) -> float | None:
+    """The mean (µs), to the precision of the buckets; None when empty."""
+    total = count(histogram)
+    values = zip(histogram.counts[0::2], histogram.counts[1::2], strict=True)
+    return sum((lowest_of(i) + highest_of(i)) / 2 * n for i, n in values) / total if total else None
 
 
 def encode(histogram: Histogram) -> bytes:

@@ -9,6 +9,8 @@ from statistics import fmean
 from hydra.model import PublisherReport, SubscriberReport
 
 SECOND_NS = 1_000_000_000
+MEGABYTE = 1 << 20
+"""In bytes, as the published figures count them."""
 
 
 def received(report: SubscriberReport) -> int:
@@ -41,6 +43,29 @@ def rx_rates_pps(reports: Iterable[SubscriberReport]) -> list[float]:
         for r in reports
         if r.batches >= 2 and r.last_ns > r.first_ns
     ]
+
+
+def tx_mb_s(reports: Iterable[PublisherReport]) -> float | None:
+    """Acknowledged megabytes/s of all publishers together, from the first send to the last acknowledgement of each.
+
+    None if no publisher sent two messages.
+    """
+    rates = [
+        r.bytes / r.sent * (r.acknowledged - 1) * SECOND_NS / (r.last_ns - r.first_ns) / MEGABYTE
+        for r in reports
+        if r.acknowledged >= 2 and r.last_ns > r.first_ns
+    ]
+    return sum(rates) if rates else None
+
+
+def rx_mb_s(reports: Iterable[SubscriberReport]) -> float | None:
+    """Received megabytes/s of all subscribers together; of those and over the times of :func:`rx_rates_pps`."""
+    rates: list[float] = []
+    for report in reports:
+        # All that was read counts into its bytes, what came twice and what was not expected as well.
+        read = sum(ledger.received + ledger.extra + ledger.duplicates for ledger in report.ledgers)
+        rates += [rate * report.bytes / read / MEGABYTE for rate in rx_rates_pps([report]) if read]
+    return sum(rates) if rates else None
 
 
 def jain(values: Sequence[float]) -> float | None:

@@ -46,7 +46,7 @@ ERROR_KEY: Final = "error"
 _OFFERED_AGAIN: Final = "offered_again"
 """Holds the epochs of failed steps that a resumed run measures again."""
 
-_HISTOGRAMS: Final = ("latency", "cohort_latency", "lag")
+_HISTOGRAMS: Final = ("latency", "cohort_latency", "lag", "ack")
 
 
 _DAMAGED: Final = (
@@ -286,7 +286,10 @@ class RunStore:
         return result
 
     def histogram(self, epoch: int, name: str = "latency") -> Histogram:
-        """A merged histogram of a step: ``latency``, ``cohort_latency`` or ``lag``; empty if nothing was counted."""
+        """A merged histogram of a step, empty if nothing was counted.
+
+        It is ``latency``, ``cohort_latency``, ``lag`` or ``ack``.
+        """
         with self.reading():
             row = self._db.execute(
                 "SELECT hdr, min_us, max_us FROM histograms WHERE epoch = ? AND name = ?", (epoch, name)

@@ -27,7 +27,7 @@ from hydra.sweep.sweep import Row, Sweep, apart
 _WORST_FIRST: Final = ("partial", "failed", "skipped", "ok")
 _OF_STEPS: Final = {column.name: column for column in step_columns()}
 
-MERGED_IN_REPEATS: Final = ("latency", "lag")
+MERGED_IN_REPEATS: Final = ("latency", "lag", "ack")
 """The stored histograms of a step that percentile columns are made of."""
 
 Histograms = Mapping[str, Histogram]
@@ -205,6 +205,7 @@ def _percentiles(rows: Sequence[Row], histograms: Sequence[Histograms]) -> dict[
     (found["tx_lag_p99_us"],) = latency.percentiles_us(
         latency.merge(h["lag"] for h in histograms if "lag" in h), [99.0]
     )
+    found |= latency.ack_figures(latency.merge(h["ack"] for h in histograms if "ack" in h))
     return {column: value for column, value in found.items() if value is not None}
 
 

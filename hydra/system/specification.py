@@ -125,7 +125,6 @@ class SystemSpec:
         stored: whether a step's subscribers begin to read when everything has been sent, from the log.
         presets: for design goals, by name: ``--preset`` of every command of the system, ``preset`` in a scenario.
         experiments: published ones that it repeats.
-        logs: whether servers keep a log of the messages that they took: a step needs no subscribers then.
         log_acknowledges: whether nothing but the growth of that log tells what the servers took of a step.
         undisturbed: a step's settings without what it breaks on purpose: those of its warm-up.
         servers_of: how many servers of ours a scenario needs.
@@ -161,7 +160,6 @@ class SystemSpec:
     is_secret: Callable[[str], bool] = lambda _: False
     has_log: bool = False
     stored: Callable[[Settings], bool] = lambda _: False
-    logs: bool = False
     log_acknowledges: Callable[[Settings], bool] = lambda _: False
     presets: Mapping[str, Preset] = field(default_factory=dict)
     experiments: Sequence[Experiment] = ()

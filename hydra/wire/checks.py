@@ -49,6 +49,7 @@ def check_report(report: PublisherReport | SubscriberReport) -> None:
         _check_clock(report.clock)
     if isinstance(report, PublisherReport):
         _check_histogram("lag", report.lag)
+        _check_histogram("ack_latency", report.ack_latency)
         _check_ranges("unacknowledged", report.unacknowledged, MAX_UNACKNOWLEDGED_RANGES)
         return
     _check_histogram("latency", report.latency)

@@ -11,9 +11,9 @@ import pytest
 
 from hydra.columns.column import of_repeats
 from hydra.columns.searched import search_columns
-from hydra.columns.step import DUE, SENT, step_columns
+from hydra.columns.step import ACK_PERCENTILES, DUE, SENT, step_columns
 from hydra.measure.figures import figures
-from hydra.model import Cohort, Rate, Scenario, SearchSpec, StepPlan
+from hydra.model import Cohort, Histogram, Rate, Scenario, SearchSpec, StepPlan
 from hydra.plugins import systems
 from hydra.results import tables
 from hydra.results.registered import added_by, columns_of
@@ -60,10 +60,14 @@ def test_every_figure_of_a_step_has_a_record_and_every_record_a_figure(
     if joined:
         report = replace(o.publisher_reports[0], unacknowledged=[(3, 5)], unacknowledged_joined=True)
         o = replace(o, publisher_reports={0: report})
+    log = ("log_growth", "account", *(f"ack_{name}_us" for name in ACK_PERCENTILES))
+    if group:
+        report = replace(o.publisher_reports[0], ack_latency=Histogram([7, 2], 7, 7))
+        o = replace(o, publisher_reports={0: report}, log_growth=1000)
     expected = [c.name for c in step_columns([prefix], cohort.kind != "none", o.columns)]
     bounds = ("client_loss_low_pct", "client_loss_high_pct")
     # Members whose reports list nothing of what they received leave bounds, too.
-    absent = {*(() if joined or group else bounds), *(() if group else ["group"]), "payload"}
+    absent = {*(() if joined or group else bounds), *(() if group else ["group", *log]), "payload"}
     assert list(figures(o)) == [name for name in expected if name not in absent]
 
 

@@ -158,6 +158,7 @@ PublisherReport Sending::report() {
         it.acknowledged = delivery->acknowledged;
         it.failed = delivery->failed;
         it.unacknowledged = std::move(delivery->unacknowledged);
+        it.ack_latency = std::move(delivery->ack_latency);
         it.unacknowledged_joined = join_beyond(it.unacknowledged, kMaxUnacknowledgedRanges);
         it.last_ns = end_ns(delivery->last_ack_ns);
     }

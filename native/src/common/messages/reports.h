@@ -91,6 +91,7 @@ struct PublisherReport {
     bool unacknowledged_joined = false;
     SystemObject system;
     std::optional<ClientClock> clock;
+    HistogramCounts ack_latency;
 
     static void describe(auto& it, auto& fields) {
         fields.required("sent", it.sent);
@@ -107,6 +108,7 @@ struct PublisherReport {
         fields.optional("unacknowledged_joined", it.unacknowledged_joined);
         fields.optional("system", it.system);
         fields.optional("clock", it.clock);
+        fields.optional("ack_latency", it.ack_latency);
     }
 };
 
