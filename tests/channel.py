@@ -48,8 +48,8 @@ class Channel:
     ``report_after_s`` says how long a subscriber drains, ``start_ack_after_s`` how long a client takes to acknowledge a
     start, ``unacknowledged`` what the publisher reports as that, ``proof_of`` what readiness depends on beside the
     processes, ``log`` how much is in the servers' log, one time that it is asked for after the other,
-    ``reads_stored`` whether subscribers read when all is sent, ``all_sent_after_s`` when the publisher has sent 500; ``told_at`` is
-    what has been sent, with the time (ns) and the client, ``told`` without the time.
+    ``reads_stored`` whether subscribers read when all is sent, ``all_sent_after_s`` when the publisher has sent 500;
+    ``told_at`` is what has been sent, with the time (ns) and the client, ``told`` without the time.
     """
 
     subscribers: range
