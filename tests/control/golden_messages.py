@@ -67,6 +67,7 @@ _SENT_KAFKA: Final = PublisherReport(
     unacknowledged_joined=True,
     system={"batch_bytes": 16384},
     clock=ClientClock(offset_ns=1767225500000000000, error_ns=750),
+    ack_latency=Histogram([2048, 990, 3072, 4], 2048, 4095),
 )
 _RECEIVED: Final = SubscriberReport(
     ledgers=[
