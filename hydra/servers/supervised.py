@@ -16,12 +16,14 @@ from hydra.servers import supervisor
 
 START_TIMEOUT_S: Final = 10.0
 LOG_LINES: Final = 8
+_STACK: Final = ("\tat ", "\t... ")
 
 
 def tail(log: Path) -> str:
-    """The last lines of a command's log, as one."""
+    """The last lines of a command's log, as one; where Java was when it failed is left out."""
     lines = log.read_text(errors="replace").strip().splitlines() if log.is_file() else []
-    return " / ".join(lines[-LOG_LINES:]) or "its log is empty"
+    told = [line for line in lines if not line.startswith(_STACK)]
+    return " / ".join(told[-LOG_LINES:]) or "its log is empty"
 
 
 class Supervised:

@@ -9,7 +9,7 @@ import pytest
 
 from hydra.errors import MissingDependencyError
 from hydra.events.clients import Launched
-from hydra.events.runs import ServersUp
+from hydra.events.runs import ServerKilled, ServersUp
 from hydra.events.steps import WindowOpened
 from hydra.kafkatest.jars import fetch, find_java
 from tests.integration.command import (
@@ -49,10 +49,12 @@ def nothing_is_left_of(run: Path) -> bool:
 
 def test_two_brokers_on_this_machine_carry_a_replicated_topic(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    hydra(*FIXED, "--clients", 3, "--duration", 2, "--out", run)
-    (row,) = table(run)
-    assert row["failed_clients"] == "0"
-    assert_all_arrived(row, 400)
+    hydra(*FIXED, "--clients", 3, "--duration", 2, "--set", "sweep.vary.partitions=[2,4]", "--out", run)
+    rows = table(run)
+    assert [row["partitions"] for row in rows] == ["2", "4"]
+    for row in rows:
+        assert row["failed_clients"] == "0"
+        assert_all_arrived(row, 400)
     placed = [text for text in events(run, Launched) if text.startswith("servers")]
     assert len({e.rpartition("on ")[2] for e in placed}) == 2
     assert [text.split()[:2] for text in events(run, ServersUp)] == [["2", "at"]]
@@ -77,6 +79,25 @@ def test_a_killed_broker_fails_its_step_and_fresh_ones_carry_the_row(tmp_path: P
     assert nothing_is_left_of(run)
 
 
+def test_a_broker_that_the_scenario_kills_fails_nothing_and_loses_nothing(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    three = ("--set", "server.count=3", "--partitions", 3, "--replication-factor", 3)
+    kill = ("--set", "settings.kill_broker_at=0.2", "--set", 'kafka.topic={"min.insync.replicas"=2}')
+    window = ("--clients", 2, "--duration", 15, "--set", "warmup_s=1")
+    with background(*FIXED, *three, *kill, *window, "--out", run, log=tmp_path / "log") as command:
+        wait_until(lambda: events(run, ServerKilled), 60, "the kill")
+        wait_until(lambda: len(javas(command)) == 2, 5, "the end of one broker")
+        assert command.wait(50) == 0, command.output()
+    (row,) = table(run)
+    assert [how for _, how in steps(run)] == ["ok"]
+    # The warm-up kills nobody.
+    (killed,) = events(run, ServerKilled)
+    assert 3 <= float(killed.rpartition("SIGKILL ")[2].split()[0]) < 6
+    assert (row["status"], row["failed_clients"]) == ("ok", "0")
+    assert_all_arrived(row, 3000)
+    assert nothing_is_left_of(run)
+
+
 def test_a_killed_controller_takes_deployed_brokers_along(tmp_path: Path) -> None:
     run = tmp_path / "run"
     with background(*FIXED, "--clients", "2,3,4", "--duration", 2, "--out", run, log=tmp_path / "log") as command:
@@ -91,7 +112,7 @@ def test_a_killed_controller_takes_deployed_brokers_along(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("kafka-fixed", "--set", "broker.count=4"), "4 servers"),
+        (("kafka-fixed", "--set", "broker.count=9", "--set", "broker.demand.base_mem=40000"), "9 servers"),
         (
             ("kafka-fixed", "--set", 'broker.constraints=[["group", "CLUSTER", "huge"]]', "--set", "broker.count=2"),
             "huge",

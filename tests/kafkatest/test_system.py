@@ -18,6 +18,7 @@ from hydra.kafkatest.system import KafkaSystem
 from hydra.kafkatest.topics import Cluster, Topics
 from hydra.servers import recovery
 from hydra.system import wait_alone
+from tests.kafkatest.conftest import wait_until
 
 
 class Pretended(Topics):
@@ -49,6 +50,12 @@ class Pretended(Topics):
         self.made = dict(config or {})
         return self.name(name)
 
+    def leader(self, topic: str, partition: int, timeout_s: float) -> str:
+        return "h:3"
+
+    def led_offsets(self, topic: str, within_s: float) -> dict[int, int]:
+        return {0: 7}
+
     def _asked_once_more(self) -> None:
         if self.silent_for:
             self.silent_for -= 1
@@ -62,6 +69,8 @@ class NoWatch:
 
     def failure(self) -> str:
         return ""
+
+    def excuse(self, address: str) -> None: ...
 
     def close(self) -> None: ...
 
@@ -102,6 +111,53 @@ def test_a_cluster_that_falls_silent_between_steps_is_waited_for(
         assert sum(waited_s) == pytest.approx(30, abs=1)
 
 
+class Ready:
+    """Brokers that are there."""
+
+    def __init__(self) -> None:
+        self.versions: Mapping[str, str] = {"kafka": "4"}
+        self.starts = 0
+        self.killed: list[str] = []
+
+    def start(self) -> str:
+        self.starts += 1
+        return "h:1,h:3"
+
+    def failure(self) -> str:
+        return ""
+
+    def endpoints(self) -> list[str]:
+        return ["h:1,h:2", "h:3,h:4"]
+
+    def kill(self, address: str, when: str) -> None:
+        self.killed.append(address)
+
+    def stop(self) -> None: ...
+
+
+def test_a_broker_that_was_killed_fails_nothing_until_the_step_is_over(pretended: Pretended, tmp_path: Path) -> None:
+    scenario = load_scenario("kafka-fixed", {"server.count": 2, "settings.kill_broker_at": 0.5})
+    brokers, system = Ready(), KafkaSystem(scenario, deploy=True)
+    system.open("run", tmp_path, wait_alone, brokers)
+    system.configure(scenario.settings)
+    with pytest.raises(StepError, match="no broker was killed: the window ended before its moment came"):
+        system.finish()
+    system.configure(scenario.settings)
+
+    def killed() -> bool:
+        system.during(scenario.settings, 6, 10)
+        return brokers.killed == ["h:3"]
+
+    wait_until(killed, 5, "the kill")
+    assert system.finish() == {"end_offsets": {"0": 7}}
+    assert system.failure() == ""
+    system.after_step()
+    assert system.failure() == "the Kafka broker at h:3 was killed, as the scenario says"
+    system.revive()
+    assert (system.failure(), brokers.starts) == ("", 2)
+    system.close()
+
+
 @pytest.mark.parametrize(
     ("settings", "hours"),
     [
@@ -112,25 +168,6 @@ def test_a_cluster_that_falls_silent_between_steps_is_waited_for(
 def test_brokers_of_our_own_keep_two_steps_however_long_they_are(
     settings: Mapping[str, object], hours: float, pretended: Pretended, tmp_path: Path
 ) -> None:
-    class Ready:
-        """Brokers that are there."""
-
-        def __init__(self) -> None:
-            self.versions: Mapping[str, str] = {"kafka": "4"}
-
-        def start(self) -> str:
-            return "h:1"
-
-        def failure(self) -> str:
-            return ""
-
-        def endpoints(self) -> list[str]:
-            return ["h:1,h:2"]
-
-        def kill(self, address: str, when: str) -> None: ...
-
-        def stop(self) -> None: ...
-
     system = KafkaSystem(load_scenario("kafka-fixed", settings), deploy=True)
     system.open("run", tmp_path, wait_alone, Ready())
     assert pretended.made == {"retention.ms": str(round(hours * 3_600_000))}
