@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TextIO
 
 import click
 from tabulate import tabulate
@@ -37,7 +37,7 @@ from hydra.results.catalog import catalog
 from hydra.run import launcher
 from hydra.run.command import run_scenario
 from hydra.run.engines import choose, complete
-from hydra.run.interrupts import interrupt_on_the_first
+from hydra.run.interrupts import hung_up, interrupt_on_the_first
 from hydra.run.redaction import Redactor
 
 
@@ -141,6 +141,18 @@ def main() -> None:
     """Runs the command; what goes wrong is one line on standard error and an exit code."""
     interrupt_on_the_first()
     try:
+        _obey()
+    finally:
+        # What could not be written is still in the buffers: at the end Python would try again, and exit with 120.
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except OSError:
+                _drop(stream)
+
+
+def _obey() -> None:
+    try:
         for number, word in enumerate(sys.argv):
             if not word.isascii() and any("\ud800" <= c <= "\udfff" for c in word):
                 raise UsageError(f"argument {number} is not UTF-8", "set the terminal to UTF-8")
@@ -160,14 +172,16 @@ def main() -> None:
         _leave(f"hydra: {e}", e.exit_code)
     except BrokenPipeError:
         # Whoever read our output has gone; nothing can be said to them any more.
-        _drop_output()
+        _drop(sys.stdout)
         sys.exit(EXIT_FAILED)
     except OSError as e:
+        if e.errno == errno.EIO and hung_up():
+            sys.exit(EXIT_INTERRUPTED)
         if e.errno is None or e.errno not in (_REMEDIES if e.filename else _FULL):
             raise
         what = f"{e.filename}: {e.strerror}"
         if not e.filename:
-            _drop_output()
+            _drop(sys.stdout)
             what = f"cannot write: {e.strerror}"
         _leave(f"hydra: {what}; {_REMEDIES[e.errno]}", EXIT_USAGE)
 
@@ -205,9 +219,9 @@ def _leave(text: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def _drop_output() -> None:
-    """Standard output leads nowhere from now on: what is left in its buffer could not be written at the end either."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _drop(stream: TextIO) -> None:
+    """It leads nowhere from now on: what is left in its buffer could not be written at the end either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

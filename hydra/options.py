@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args
 
 import click
 
 from hydra.columns.names import LOSS
 from hydra.config import parse_set
+from hydra.model import Payload
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -209,6 +210,20 @@ sweep_flags = flags(
         metavar="BYTES",
         help="Bytes of a message, its 24-byte header included.",
     ),
+    keyed(
+        "--payload",
+        key="settings.payload",
+        type=click.Choice(get_args(Payload)),
+        help="What follows the header: zeros, random bytes, JSON records, or the lines of a file.",
+    ),
+    keyed(
+        "--payload-ratio",
+        key="settings.payload_ratio",
+        type=float,
+        metavar="RATIO",
+        help="json: how many times smaller a compressed batch is (default: 4).",
+    ),
+    keyed("--payload-file", key="settings.payload_file", type=WORD, help="lines: the file, on the publishers' hosts."),
 )
 """Flags of every command with a scenario of its own."""
 

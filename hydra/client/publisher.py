@@ -314,7 +314,7 @@ class _Sending:
 
     def _system(self, sent: int) -> dict[str, Any] | None:
         """What the transport reports, and what the messages took of a connection where their sizes tell that."""
-        told = self._transport.report_system()
-        if self._transport.framed_bytes(HEADER_BYTES) is None:
+        told, framed_bytes = self._transport.report_system(), self._transport.framed_bytes
+        if framed_bytes(HEADER_BYTES) is None:
             return told
-        return {**(told or {}), "wire_bytes": self._payload.total_bytes(sent, self._transport.framed_bytes)}
+        return {**(told or {}), "wire_bytes": self._payload.total_bytes(sent, lambda size: framed_bytes(size) or 0)}

@@ -21,6 +21,7 @@ from hydra.columns.names import (
     LOSS,
     LOSS_HIGH,
     LOSS_LOW,
+    PAYLOAD,
     RATE_HELD,
     REQUESTED,
     SHORTFALL,
@@ -259,6 +260,13 @@ _OF_COHORT: Final = (
 )
 
 _LAST: Final = (
+    Column(
+        PAYLOAD,
+        TEXT,
+        "what followed the headers, and the sizes of the messages, see *Bytes*. There is no such column for zeros of "
+        "one size",
+        repeats="common",
+    ),
     Column(GROUP, TEXT, "the consumer group whose members share the messages, see *Groups*", repeats="common"),
     Column("falling_behind", SUBSCRIBERS, "how many subscribers' backlog grows, see *Lag*. Empty: no lag is known"),
     Column(

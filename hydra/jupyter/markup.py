@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -15,7 +15,7 @@ from hydra.events.warnings import HydraWarning
 from hydra.events.words import describe
 from hydra.jupyter.cautions import Caution, cautions
 from hydra.jupyter.recorded import Run
-from hydra.model import SHARED, Figure, value_of
+from hydra.model import SHARED, Figure, Settings, value_of
 from hydra.results.compare import Cell, Line, asked, compare, differences
 from hydra.results.notes import MARK
 from hydra.results.registered import columns_of, in_order
@@ -113,9 +113,20 @@ def _asked_for(run: Run) -> str:
 def _settings(run: Run) -> dict[str, object]:
     """The settings that every system has and the system's own, but for those that the run varies."""
     settings = run.scenario.settings
-    varied = (*run.scenario.sweep.varied, *(("rate",) if run.scenario.sweep.search else ()))
+    varied = (*run.scenario.sweep.varied, *(("rate",) if run.scenario.sweep.search else ()), *_idle(settings))
     shown: dict[str, object] = {name: value_of(settings, name) for name in (*SHARED, *settings.system)}
     return {name: value for name, value in shown.items() if value is not None and name not in varied}
+
+
+def _idle(settings: Settings) -> Iterator[str]:
+    """The settings of payloads that these have no use for."""
+    one_size = settings.message_size_min in (None, settings.message_size)
+    if settings.payload != "json":
+        yield "payload_ratio"
+    if settings.payload != "lines":
+        yield "payload_file"
+    if settings.payload == "lines" or (settings.payload == "zeros" and one_size):
+        yield "payload_seed"
 
 
 def _host(host: Mapping[str, Any]) -> str:

@@ -13,12 +13,13 @@ from statistics import fmean
 from typing import Any, Final
 
 from hydra.columns.column import ReportColumn
-from hydra.columns.names import ACCOUNT, BLOCKED, GROUP, LOG_GROWTH, LOSS_HIGH, LOSS_LOW
+from hydra.columns.names import ACCOUNT, BLOCKED, GROUP, LOG_GROWTH, LOSS_HIGH, LOSS_LOW, PAYLOAD
 from hydra.columns.step import SystemColumns
 from hydra.measure import latency, loss, rates, servers, shortfall
 from hydra.measure.accounts import Accounts, accounts_of
 from hydra.measure.lag import Growth, growth
 from hydra.measure.log import account as log_account
+from hydra.measure.payload import payload
 from hydra.measure.resources import HostSample, HostSummary, summarise
 from hydra.measure.servers import ServerFigures
 from hydra.measure.verdict import Evidence, verdict
@@ -177,6 +178,8 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     columns |= _cohort(o, accounts)
     if o.group:
         columns[GROUP] = o.group
+    if words := payload(o.plan.settings):
+        columns[PAYLOAD] = words
     columns |= {
         "falling_behind": None if growing.share is None else growing.falling_behind,
         "backlog_growth_pct": None if growing.share is None else 100 * growing.share,
@@ -330,7 +333,7 @@ def _counts(o: Observation, accounts: Accounts | None) -> dict[str, Figure]:
     """Counts over all subscribers, the cohort included."""
     reports = [r for c, r in o.subscriber_reports.items() if c in o.subscribers]
     ledgers = accounts.ledgers(reports) if accounts else [ledger for r in reports for ledger in r.ledgers]
-    everyone = accounts.of(o.subscribers) if accounts else None
+    everyone = accounts.of(o.subscribers) if accounts and o.subscribers else None
     exact = everyone if accounts and accounts.exact else None
     return {
         "in_window": exact.in_window if exact and not o.stored else None,
@@ -397,7 +400,7 @@ def _hosts_and_verdict(o: Observation, columns: Mapping[str, Figure], passed: bo
         "host_memory_available_min_bytes": min(
             (s.memory_available_min_bytes for s in summaries.values()), default=None
         ),
-        "verdict": verdict(evidence) if passed is not None else None,
+        "verdict": verdict(evidence) if passed is not None or not o.subscribers else None,
     }
 
 

@@ -10,7 +10,7 @@ from hydra.model import PublisherReport, SubscriberReport
 
 SECOND_NS = 1_000_000_000
 MEGABYTE = 1 << 20
-"""In bytes, as Kafka's own tools and the published figures count them."""
+"""In bytes, as the published figures count them."""
 
 
 def received(report: SubscriberReport) -> int:

@@ -50,7 +50,7 @@ def _text(value: object) -> str | None:
 
 
 def publisher_figures(rows: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, float]]:
-    """What Kafka's own tool prints of a producer, by publisher.
+    """What load tools print of a producer, by publisher.
 
     Args:
         rows: of a step, from ``RunStore.clients``.
@@ -63,7 +63,7 @@ def publisher_figures(rows: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, 
 
 
 def subscriber_figures(rows: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, float]]:
-    """What Kafka's own tool prints of a consumer, by subscriber.
+    """What load tools print of a consumer, by subscriber.
 
     Args:
         rows: of a step, from ``RunStore.clients``.

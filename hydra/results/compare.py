@@ -122,7 +122,7 @@ def _ratio(measured: Figure, published: Figure) -> float | None:
     return ours / theirs if ours is not None and theirs else None
 
 
-_OF_EVERY_SYSTEM: Final = ("rate", "message_size")
+_OF_EVERY_SYSTEM: Final = ("rate", "message_size", "message_size_min", "payload")
 _OF_A_SEARCH: Final = ("loss_target", "width", "steps")
 
 

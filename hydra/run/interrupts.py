@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+import termios
 
 from hydra.errors import EXIT_INTERRUPTED
 
@@ -18,6 +20,17 @@ def interrupt_on_the_first() -> None:
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         terminals = [number for number in _OUTPUTS if os.isatty(number)]
         signal.signal(signal.SIGHUP, lambda *_: _hung_up(terminals))
+
+
+def hung_up() -> bool:
+    """Whether the terminal that output goes to is closed; that may show before anybody says so with SIGHUP."""
+    for number in _OUTPUTS:
+        try:
+            termios.tcgetattr(number)
+        except termios.error as e:
+            if e.args[0] == errno.EIO:
+                return True
+    return False
 
 
 def leave_at_once_on_the_next() -> None:

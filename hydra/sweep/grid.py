@@ -67,7 +67,8 @@ class Grid:
             reason = last.reason
             if last.status == "ok" and len(tries) > 1:
                 reason = f"measured at the second try; the first failed: {tries[0].reason}"
-            rows.append({**known, **last.figures, STATUS: last.status, REASON: reason})
+            # What varies stays as it was asked for, where figures have words of their own for it.
+            rows.append({**known, **last.figures, **known, STATUS: last.status, REASON: reason})
         return rows, coming
 
     def _tries(self, results: Sequence[StepResult]) -> list[list[StepResult]]:

@@ -1,6 +1,6 @@
 """What the payloads of a publisher's messages consist of: the same bytes from the same seed, in every implementation.
 
-Pure. docs/control-protocol.md, section 8, is the specification; ``tests/golden/payload`` pins the bytes.
+Pure. docs/control-protocol.md, section 5, is the specification; ``tests/golden/payload`` pins the bytes.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hydra.client.payload import PayloadBlock
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.model import Histogram
 from hydra.wire.messages import PROBE_EPOCH, Ack, Error, Progress, Ready, Report
@@ -209,21 +210,24 @@ def test_the_step_ends_at_the_memory_limit(bench: Bench, kafka_client: str, log:
     assert bench.publisher_report(CLIENT, 1, window).stopped_early
 
 
-def test_random_payloads_cannot_be_compressed(publisher: Bench, log: Log) -> None:
+def test_payloads_are_compressed_as_they_are_to_be(publisher: Bench, log: Log) -> None:
     """The broker keeps what the producer has made of a batch: of zeros a few bytes, of random ones all."""
     sizes = []
-    for epoch, payload in enumerate(("zeros", "random"), start=1):
-        settings = with_values(STEADY, message_size=1000, compression="gzip", linger_ms=50.0, payload=payload)
+    for epoch, payload in enumerate(("zeros", "random", "json"), start=1):
+        sized: dict[str, Any] = {"message_size": 1000, "message_size_min": 800, "payload": payload}
+        settings = with_values(STEADY, compression="gzip", linger_ms=50.0, **sized)
         configured(publisher, epoch, log.from_here(), settings, probe=False)
         before = log.stored_bytes()
         window = publisher.start([CLIENT], epoch, 0.3)
         publisher.await_end(window)
         report = publisher.publisher_report(CLIENT, epoch, window, SLOW)
         assert report.acknowledged > 0
+        assert report.bytes == PayloadBlock(settings.shared).total_bytes(report.sent)
         sizes.append((log.stored_bytes() - before) / report.bytes)
-    zeros, random = sizes
+    zeros, random, json = sizes
     assert zeros < 0.3
     assert random > 0.95
+    assert zeros < json < 0.3
 
 
 def test_no_topic_at_all_is_an_error(publisher: Bench) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 import zlib
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 import zmq
 
+from hydra.client.payload import PayloadBlock
 from hydra.model import Histogram
 from hydra.wire.messages import Ack, Error, Hello, Progress, Ready, Report, Stop
 from tests.conformance.bench import LEAD_NS, Bench, StepSettings, Window, same_answer, step_settings, with_values
@@ -141,7 +143,8 @@ def test_the_schedule_is_kept_exactly(publisher: Bench, rate: float, seconds: fl
     assert [a.time_ns for a in data] == [window.start_ns + n * 10**9 // round(rate) for n in range(count)]
     assert all(a.arrived_ns >= a.time_ns for a in data)
     assert (report.sent, report.acknowledged, report.failed, report.unacknowledged) == (count, count, 0, [])
-    assert (report.bytes, report.system, report.stopped_early) == (count * size, None, "")
+    assert (report.bytes, report.stopped_early) == (count * size, "")
+    assert report.system == {"wire_bytes": count * (size + (2 if size < 256 else 9))}
     assert window.start_ns <= report.first_ns < report.last_ns <= window.stop_ns + 50_000_000
     assert 0 < total(report.lag) <= count
     assert report.lag.max_us < 1_000_000
@@ -163,6 +166,32 @@ def test_random_payloads_cannot_be_compressed(publisher: Bench, size: int) -> No
     window = publisher.start([CLIENT], 2, 0.1)
     publisher.peer.wait(lambda: len(listener.data(2)) > 0, "a message")
     assert {a.padding for a in listener.data(2)} == {bytes(size - 24)}
+
+
+@pytest.mark.parametrize("kind", ["zeros", "random", "json", "lines"])
+def test_messages_of_several_sizes_are_what_their_seed_says(publisher: Bench, tmp_path: Path, kind: str) -> None:
+    lines = tmp_path / "lines.txt"
+    lines.write_text("a first line\n\nand a third\n" + 300 * "x")
+    sizes: dict[str, Any] = {"message_size": 400, "message_size_min": 200, "payload_seed": 5}
+    settings = with_values(DEEP, rate=300.0, payload=kind, payload_file=str(lines), **sizes)
+    listener = prepared(publisher, 1, settings)
+    window = publisher.start([CLIENT], 1, 0.3)
+    publisher.await_end(window)
+    report = publisher.publisher_report(CLIENT, 1, window)
+    publisher.peer.wait(lambda: len(listener.data(1)) == report.sent > 5, "all that was sent")
+    data = listener.data(1)
+    assert [a.padding for a in data] == PayloadBlock(settings.shared).of(0, report.sent)
+    assert report.bytes == sum(a.size for a in data)
+    assert report.system == {"wire_bytes": sum(a.size + (2 if a.size < 256 else 9) for a in data)}
+
+
+def test_a_file_without_lines_is_said(publisher: Bench, tmp_path: Path) -> None:
+    missing = tmp_path / "lines.txt"
+    settings = with_values(DEEP, message_size=90, payload="lines", payload_file=str(missing))
+    publisher.tell_configure([CLIENT], 1, settings)
+    error = publisher.peer.heard(Error, [CLIENT], epoch=1)
+    assert not error.fatal
+    assert error.message == f"cannot read payload_file {missing}: No such file or directory"
 
 
 @pytest.mark.parametrize("own", [False, True])

@@ -95,6 +95,14 @@ def test_a_closed_terminal_ends_a_run_in_order(tmp_path: Path, bootstrap: str) -
     assert table(run)[0]["status"] == "ok"
 
 
+def test_a_terminal_that_is_closed_before_the_output_is_an_interruption() -> None:
+    ours, theirs = pty.openpty()
+    os.close(ours)
+    process = psutil.Popen([*Hydra, "--help"], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+    os.close(theirs)
+    assert process.wait(30) == 130
+
+
 @pytest.mark.parametrize(
     ("listens", "arguments"),
     [

@@ -125,7 +125,7 @@ void Publisher::obey(const Configure& command) {
         step_.reset();
         report_.reset();
         try {
-            payload_.set(command, transport_.payload_bytes());
+            payload_.set(command, transport_.block_bytes());
             endpoint_ = transport_.configure(command);
         } catch (const TransportError& e) {
             channel_.complain(channel_.ids(), command.epoch, e.what());

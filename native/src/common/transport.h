@@ -67,7 +67,7 @@ class PublisherTransport {
 
     // About how long the block of payloads is to be: as long as what is compressed together. Where nothing
     // is, it need not be longer than what stays in the cache.
-    [[nodiscard]] virtual std::uint64_t payload_bytes() const { return 64 * 1024; }
+    [[nodiscard]] virtual std::uint64_t block_bytes() const { return 64 * 1024; }
 
     // What a message of this size takes of a connection, its frame included; none where its size does not
     // tell.

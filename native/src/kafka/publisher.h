@@ -33,7 +33,7 @@ class KafkaPublisher final : public PublisherTransport {
     std::optional<Delivery> delivery() override;
     [[nodiscard]] SystemObject report_system() const override;
     // As long as a batch is at most, if it is not set up otherwise: a compressor finds nothing again.
-    [[nodiscard]] std::uint64_t payload_bytes() const override { return 1024 * 1024; }
+    [[nodiscard]] std::uint64_t block_bytes() const override { return 1024 * 1024; }
 
   private:
     void open(const Properties& config);

@@ -40,6 +40,7 @@ struct Settings {
     std::uint64_t message_size = kHeaderBytes;
     std::optional<std::uint64_t> message_size_min;  // none: all have one size
     Payload payload = Payload::zeros;
+    double payload_ratio = 4;  // what payload_share was made of
     std::string payload_file;
     std::uint64_t payload_seed = 1;
     std::optional<double> receive_rate;
@@ -53,6 +54,7 @@ struct Settings {
         fields.optional("message_size", it.message_size, Whole{kHeaderBytes, kMaxDataMessageBytes});
         fields.optional("message_size_min", it.message_size_min, Whole{kHeaderBytes, kMaxDataMessageBytes});
         fields.optional("payload", it.payload);
+        fields.optional("payload_ratio", it.payload_ratio, Number{1, 1000});
         fields.optional("payload_file", it.payload_file);
         fields.optional("payload_seed", it.payload_seed);
         fields.optional("receive_rate", it.receive_rate, kAboveZero);
