@@ -128,3 +128,17 @@ def test_each_size_of_the_deployment_is_checked_against_the_machine(tmp_path: Pa
     alone, both = (check.needs for check in checks)
     assert 0 < alone.memory_bytes < both.memory_bytes
     assert alone.processes < both.processes
+
+
+@pytest.mark.parametrize(
+    ("kafka", "said"),
+    [
+        ('bootstrap = "h:1"\nmetrics = ["h:x"]', ["kafka.metrics: 'h:x' is no address", "write host:port"]),
+        ('metrics = ["h:1"]', ["kafka.metrics: brokers that Hydra brings along have exporters", "remove it"]),
+    ],
+)
+def test_exporters_of_the_users_brokers_are_checked(tmp_path: Path, kafka: str, said: list[str]) -> None:
+    with pytest.raises(ConfigError) as refused:
+        scenario(tmp_path, f"[kafka]\n{kafka}\n", sweep="clients = [1]", publishers=1)
+    for part in said:
+        assert part in str(refused.value)
