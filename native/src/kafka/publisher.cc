@@ -202,7 +202,8 @@ bool KafkaPublisher::flush_until(std::int64_t deadline_ns) {
 }
 
 SystemObject KafkaPublisher::report_system() const {
-    KafkaReport it{.batch_bytes = batch_bytes_};
+    KafkaReport it;
+    it.batch_bytes = batch_bytes_;
     const ProduceRequests sent = requests_.so_far() - before_;
     const auto records = static_cast<double>(reports_.ledger().acknowledged());
     if (records > 0 && reports_.batches() > 0 && sent.count > 0) {
