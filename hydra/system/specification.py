@@ -167,7 +167,6 @@ class SystemSpec:
     is_secret: Callable[[str], bool] = lambda _: False
     has_log: bool = False
     stored: Callable[[Settings], bool] = lambda _: False
-    has_log: bool = False
     log_acknowledges: Callable[[Settings], bool] = lambda _: False
     presets: Mapping[str, Preset] = field(default_factory=dict)
     experiments: Sequence[Experiment] = ()
