@@ -25,6 +25,7 @@ from hydra.wire.messages import (
     FromClient,
     FromController,
     Ping,
+    Progress,
     Ready,
     Report,
     Start,
@@ -46,8 +47,9 @@ class Channel:
 
     ``report_after_s`` says how long a subscriber drains, ``start_ack_after_s`` how long a client takes to acknowledge a
     start, ``unacknowledged`` what the publisher reports as that, ``proof_of`` what readiness depends on beside the
-    processes, ``log`` how much is in the servers' log, one time that it is asked for after the other; ``told_at`` is
-    what has been sent, with the time (ns) and the client, ``told`` without the time.
+    processes, ``log`` how much is in the servers' log, one time that it is asked for after the other,
+    ``reads_stored`` whether subscribers read when all is sent, ``all_sent_after_s`` when the publisher has sent 500;
+    ``told_at`` is what has been sent, with the time (ns) and the client, ``told`` without the time.
     """
 
     subscribers: range
@@ -57,6 +59,8 @@ class Channel:
     unacknowledged: list[tuple[int, int]] = field(default_factory=list)
     proof_of: Callable[[Settings], object] = lambda _: None
     log: list[int] = field(default_factory=list)
+    reads_stored: bool = False
+    all_sent_after_s: float | None = None
     now_ns: int = 10**12
     told_at: list[tuple[int, int, FromController]] = field(default_factory=list)
     evicted: list[int] = field(default_factory=list)
@@ -150,7 +154,7 @@ class Channel:
         return self.proof_of(settings)
 
     def stored(self, settings: Settings) -> bool:
-        return False
+        return self.reads_stored
 
     def log_acknowledges(self, settings: Settings) -> bool:
         return True
@@ -191,6 +195,10 @@ class Channel:
             case Start():
                 self._started[client] = message.epoch
                 yield Ack(ids=[client], seq=1, epoch=message.epoch, command="start"), self.start_ack_after_s(client)
+                if publishes and self.all_sent_after_s is not None:
+                    done_ns = message.start_at_ns + round(self.all_sent_after_s * 1e9)
+                    after_s = (done_ns - message.wall_offset_ns - self.now_ns) / 1e9
+                    yield Progress(ids=[client], seq=1, epoch=message.epoch, messages=500, time_ns=done_ns), after_s
             case Stop() if publishes and self._started.get(client) == message.epoch:
                 yield Report(ids=[client], seq=1, epoch=message.epoch, publisher=_sent(self.unacknowledged)), 0
             case Stop() if not publishes:

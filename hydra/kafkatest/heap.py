@@ -11,7 +11,7 @@ LEAST_MB: Final = 256
 ALL_MB: Final = 3072
 """The heaps of the brokers of one machine together, where that leaves each of them enough."""
 OVERHEAD_MB: Final = 260
-"""What Java takes beside the heap: measured, of a busy broker (docs/limits.md)."""
+"""What Java takes beside the heap at most: code, threads, buffers of the network (docs/limits.md)."""
 
 
 def heap_mb(sharing: int) -> int:

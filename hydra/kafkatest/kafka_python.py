@@ -397,8 +397,17 @@ class _Group(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # the libra
         self._given: list[int] | None = None
 
     def join(self, consumer: Any) -> None:
-        """Joins with a new connection."""
+        """Joins with a new connection.
+
+        Raises:
+            OSError: the cluster does not know the topic.
+        """
         self._consumer = consumer
+        deadline = time.monotonic() + CONNECT_TIMEOUT_MS / 1000
+        # A leader of the group that has not heard of the topic would give everybody nothing, for minutes.
+        while not consumer.partitions_for_topic(self._topic):
+            if time.monotonic() > deadline:
+                raise OSError(f"Kafka does not know {self._topic}")
         consumer.subscribe([self._topic], listener=self)
 
     def settled(self, found: Mapping[TopicPartition, list[Any]]) -> Mapping[TopicPartition, list[Any]]:

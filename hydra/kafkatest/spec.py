@@ -195,6 +195,7 @@ SPEC: Final = SystemSpec(
     experiments=EXPERIMENTS,
     differs=("msg_batch", "linger_ms", "acks", "compression"),
     reference=_reference,
+    stored=lambda settings: KafkaSettings.of(settings).read == "stored",
     log_acknowledges=lambda settings: KafkaSettings.of(settings).acks == "0",
     secrets=lambda scenario: secret_values(spec_of(scenario).properties),
     users=_users,

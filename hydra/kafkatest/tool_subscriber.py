@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hydra.control.client import ControlClient
 
 GIVES_UP_MS: Final = 10_000
-"""After so long without a record the tool ends by itself; its own default."""
+"""After so long without a record the tool ends by itself, or after half of the drain; its own default."""
 COMMIT_TIMEOUT_S: Final = 10.0
 FORGET_TIMEOUT_S: Final = 2.0
 
@@ -141,6 +141,7 @@ class _Reading:
         self._finish: Finish | None = None
         self._in_log = 0
         self._deadline_ns = 0
+        self._gives_up_ms = GIVES_UP_MS
         self._output = ConsumerOutput()
         self._run: ToolRun | None = None
         self._status: int | None = None
@@ -165,6 +166,7 @@ class _Reading:
                 self._records = self._in_log
             self._finish = command
             self._deadline_ns = self._clock.now_ns() + int(command.drain_max_s * 1e9)
+            self._gives_up_ms = min(GIVES_UP_MS, max(int(command.drain_max_s * 500), 1))
 
     def _waiting(self, end_offsets: Mapping[int, int]) -> int:
         return sum(max(0, end - self._kafka.offsets.get(p, 0)) for p, end in end_offsets.items())
@@ -183,12 +185,14 @@ class _Reading:
             if self._status is not None and not self._output.figures:
                 why = self._output.complaint or "it wrote no account"
                 self.failure = f"ConsumerPerformance ended with {self._status}: {why}"
+            elif self._status is None and self._finish is not None and self._clock.now_ns() > self._deadline_ns:
+                self.failure = "ConsumerPerformance was ended at the end of the drain: what it had read is not known"
         return LOOK_EVERY_S
 
     def _launch(self) -> None:
         arguments = [
             *("--bootstrap-server", self._kafka.bootstrap, "--topic", self._kafka.topic, "--group", self._group),
-            *("--num-records", str(self._records), "--timeout", str(GIVES_UP_MS)),
+            *("--num-records", str(self._records), "--timeout", str(self._gives_up_ms)),
             *("--fetch-size", str(self._kafka.max_partition_fetch_bytes), "--socket-buffer-size", "-1"),
             *("--command-config", PROPERTIES),
         ]
@@ -204,7 +208,7 @@ class _Reading:
         """Whether the step can be reported."""
         if self._finish is None or self._clock is None:
             return False
-        return bool(self.failure) or self._status is not None or self._clock.now_ns() > self._deadline_ns
+        return bool(self.failure) or self._status is not None
 
     def close(self) -> None:
         """Ends the tool, and removes a group of our own; may be called twice."""

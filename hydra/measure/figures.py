@@ -342,7 +342,7 @@ def _counts(o: Observation, accounts: Accounts | None) -> dict[str, Figure]:
     """Counts over all subscribers, the cohort included."""
     reports = [r for c, r in o.subscriber_reports.items() if c in o.subscribers]
     ledgers = accounts.ledgers(reports) if accounts else [ledger for r in reports for ledger in r.ledgers]
-    everyone = accounts.of(o.subscribers) if accounts else None
+    everyone = accounts.of(o.subscribers) if accounts and o.subscribers else None
     exact = everyone if accounts and accounts.exact else None
     return {
         "in_window": exact.in_window if exact and not o.stored else None,
@@ -409,7 +409,7 @@ def _hosts_and_verdict(o: Observation, columns: Mapping[str, Figure], passed: bo
         "host_memory_available_min_bytes": min(
             (s.memory_available_min_bytes for s in summaries.values()), default=None
         ),
-        "verdict": verdict(evidence) if passed is not None else None,
+        "verdict": verdict(evidence) if passed is not None or not o.subscribers else None,
     }
 
 

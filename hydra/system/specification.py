@@ -165,7 +165,6 @@ class SystemSpec:
     secrets: Callable[[Scenario], Iterable[str]] = lambda _: ()
     users: Callable[[Scenario], Iterable[str]] = lambda _: ()
     is_secret: Callable[[str], bool] = lambda _: False
-    has_log: bool = False
     stored: Callable[[Settings], bool] = lambda _: False
     log_acknowledges: Callable[[Settings], bool] = lambda _: False
     presets: Mapping[str, Preset] = field(default_factory=dict)

@@ -162,6 +162,18 @@ def test_a_receive_rate_holds_it_back_until_the_drain(subscriber: Bench, log: Lo
     assert 100 <= ledger.in_window <= 205
 
 
+def test_a_fetch_is_answered_when_there_is_enough_or_after_its_time(subscriber: Bench, log: Log) -> None:
+    connected(subscriber, 1, log, ONE, settings=with_values(PLAIN, fetch_min_bytes=1_000_000, fetch_wait_max_ms=2000))
+    window = subscriber.start([CLIENT], 1, 2.0)
+    for n in range(10):
+        log.write(1, [n], publisher=ONE)
+        subscriber.await_end(window, n / 10 - 1.9)
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 10}, system=log.end_of_data())
+    assert [ledger.missing for ledger in report.ledgers] == [0]
+    # At the defaults it is one batch a message.
+    assert report.batches <= 2
+
+
 def test_a_reconnect_goes_on_where_it_stood(subscriber: Bench, wide_log: Log) -> None:
     connected(subscriber, 1, wide_log, ONE, settings=with_values(PLAIN, reconnect_rate=2.0))
     window = subscriber.start([CLIENT], 1, 1.3)

@@ -21,6 +21,7 @@ from hydra.events.runs import SystemFact
 from hydra.measure.figures import Observation, figures, merged
 from hydra.measure.resources import HostSample
 from hydra.model import Cohort, LedgerCounts, Settings, StepPlan, StepResult
+from hydra.results.clients import publisher_figures, subscriber_figures
 from hydra.results.store import DATABASE, RunStore
 from tests.measure.reports import START, STOP, published, received
 
@@ -117,12 +118,16 @@ def test_every_asked_client_has_a_row(store: RunStore) -> None:
         (3, "subscriber", "dead", None),
     ]
     assert [r["agent"] for r in rows] == ["a", "b", "b", ""]
-    assert rows[0]["more"] == {"blocked_ns": 5}
+    assert rows[0]["more"]["blocked_ns"] == 5
+    assert publisher_figures(rows)[0] == {"records": 1000, "records_per_sec": 100.0, "mb_per_sec": 2400 / 2**20}
+    its = subscriber_figures(rows)
+    assert its[3] == {}
+    assert (its[1]["messages"], its[1]["mb_consumed"]) == (1000, 24_000 / 2**20)
     lossy = rows[2]
     assert (lossy["cohort"], lossy["in_window"], lossy["missing"], lossy["p99_us"]) == (1, 890, 100, 50)
     assert (lossy["duplicates"], lossy["reordered"], lossy["extra"]) == (2, 3, 4)
     assert lossy["missing_ranges"] == {"0": [[5, 104]]}
-    assert lossy["more"] == {"absent": [[1, 2]], "felt": False}
+    assert lossy["more"] == {"absent": [[1, 2]], "felt": False, "figures": its[2]}
 
 
 def test_ranges_beyond_what_is_stored_are_flagged(store: RunStore) -> None:
@@ -195,7 +200,7 @@ def test_events_are_kept_in_order(store: RunStore) -> None:
 
 def test_a_step_is_stored_whole_or_not_at_all(store: RunStore) -> None:
     o = observed()
-    broken = replace(o, subscriber_reports={1: replace(received(5), bytes="x" * 10), 2: 7})  # type: ignore[dict-item,arg-type]
+    broken = replace(o, subscriber_reports={1: received(5), 2: 7})  # type: ignore[dict-item]
     with pytest.raises(AttributeError):
         store.add_step(StepResult(1, PLAN, "ok"), broken)
     assert store.results() == []

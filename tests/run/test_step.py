@@ -238,3 +238,37 @@ def test_what_a_log_has_grown_by_since_the_probes_counts_as_acknowledged() -> No
     assert channel.log == []
     # The publisher was told to end its probes.
     assert [m.probe for c, m in channel.told if c == PUBLISHER and isinstance(m, Configure)] == [True, False]
+
+
+# --- so many messages, and what was stored ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("messages", "seconds"), [(500, 0.3), (501, 1.0), (None, 1.0)])
+def test_a_window_ends_when_all_messages_are_sent(messages: int | None, seconds: float) -> None:
+    plan = replace(PLAN, settings=replace(PLAN.settings, messages=messages))
+    raw = Channel(range(1, 4), all_sent_after_s=0.3).stepper().measure(plan, lambda _: None)
+    assert (raw.window_ns[1] - raw.window_ns[0]) / 1e9 == pytest.approx(seconds, abs=0.02)
+
+
+def test_subscribers_that_read_what_is_stored_are_told_of_the_step_when_it_is() -> None:
+    channel = Channel(range(1, 4), reads_stored=True, log=[10, 60, 60])
+    moments: list[Moment] = []
+    raw = channel.stepper(drain_max_s=0.5).measure(PLAN, moments.append)
+    assert raw.log_growth == 50
+    assert raw.reading_ns is not None
+    assert raw.reading_ns >= raw.window_ns[1]
+    kinds = [type(m) for c, m in channel.told if c == 1]
+    assert kinds == [Configure, Start, Finish]
+    told = next(at_ns for at_ns, c, _ in channel.told_at if c == 1)
+    assert told + wall_offset_ns() >= raw.window_ns[1]
+    # Nobody has to be ready, so there are no probes; and all of it may be read.
+    assert not any(m.probe for _, m in channel.told if isinstance(m, Configure))
+    assert {m.drain_max_s for _, m in channel.told if isinstance(m, Finish)} == {PLAN.duration_s}
+    assert [moment.reading for moment in moments][-1]
+
+
+def test_a_step_without_subscribers_is_one_of_its_publishers_alone() -> None:
+    channel = Channel(range(1, 1), log=[10, 60, 60])
+    raw = channel.stepper().measure(replace(PLAN, clients=0), lambda _: None)
+    assert (raw.log_growth, raw.subscribers) == (50, {})
+    assert {type(m) for _, m in channel.told} == {Configure, Start, Stop}

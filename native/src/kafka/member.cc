@@ -35,12 +35,8 @@ void KafkaMember::step(const std::string& topic, const Offsets& begin) {
         const std::lock_guard lock(mutex_);
         moved = membership_.step(begin, monotonic_ns());
     }
-    if (topic != topic_) {
-        {
-            const std::lock_guard lock(mutex_);
-            topic_ = topic;
-            membership_.lost(monotonic_ns());
-        }
+    if (topic_.empty()) {
+        topic_ = topic;
         const KafkaPartitions topics(rd_kafka_topic_partition_list_new(1));
         rd_kafka_topic_partition_list_add(topics.get(), topic.c_str(), RD_KAFKA_PARTITION_UA);
         if (const auto error = rd_kafka_subscribe(kafka_, topics.get())) {

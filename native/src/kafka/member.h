@@ -25,7 +25,8 @@ class KafkaMember {
     // The consumer that it is, once, and the queue that messages of its partitions are to come to.
     void open(rd_kafka_t* kafka, rd_kafka_queue_t* messages);
 
-    // A step begins at these offsets, of all partitions of the topic; joins where it is not there yet.
+    // A step begins at these offsets, of all partitions of the topic, which is always the same one; joins
+    // where it is not there yet.
     // TransportError: librdkafka refuses.
     void step(const std::string& topic, const Offsets& begin);
     [[nodiscard]] Offsets begin() const;
@@ -68,7 +69,7 @@ class KafkaMember {
     rd_kafka_t* kafka_ = nullptr;
     rd_kafka_queue_t* messages_ = nullptr;
     KafkaQueue background_;
-    std::string topic_;
+    std::string topic_;  // set before it joins
     Offsets begin_;
 
     // The rest belongs to both threads.

@@ -28,7 +28,9 @@ void KafkaSubscriber::configure(const Configure& command) {
         throw TransportError("configure names a partition that " + kafka.topic + " cannot have");
     }
     Properties config = consumer_config(kafka);
-    if (kafka_ == nullptr || config != config_ || !trouble_.empty()) {
+    const bool other_group =
+        member_ != nullptr && (topic_name_ != kafka.topic || !member_->trouble().empty());
+    if (kafka_ == nullptr || config != config_ || !trouble_.empty() || other_group) {
         close();
         config_ = std::move(config);
         open();
@@ -75,9 +77,8 @@ bool KafkaSubscriber::stands_at(const Offsets& offsets) const {
 }
 
 void KafkaSubscriber::open() {
-    if (config_.contains("group.id")) {
-        member_ = std::make_unique<KafkaMember>(config_.at("group.id"), wake_);
-    }
+    const auto group = config_.find("group.id");
+    member_ = group == config_.end() ? nullptr : std::make_unique<KafkaMember>(group->second, wake_);
     kafka_ = open_kafka(
         RD_KAFKA_CONSUMER, config_,
         [](rd_kafka_conf_t* conf, void* opaque) {
