@@ -166,6 +166,7 @@ class SystemSpec:
     users: Callable[[Scenario], Iterable[str]] = lambda _: ()
     is_secret: Callable[[str], bool] = lambda _: False
     stored: Callable[[Settings], bool] = lambda _: False
+    has_log: bool = False
     log_acknowledges: Callable[[Settings], bool] = lambda _: False
     presets: Mapping[str, Preset] = field(default_factory=dict)
     experiments: Sequence[Experiment] = ()

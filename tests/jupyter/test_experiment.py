@@ -47,7 +47,7 @@ def test_the_page_has_tables_picture_and_links(folder: Path) -> None:
         assert part in text
     assert "nine brokers need 6 GB" in text
     assert "page cache" in text
-    places = re.findall(r'<div id="(plot-[^"]*)"', text)
+    places = re.findall(r'id="(plot-[^"]*)"', text)
     assert len(set(places)) == len(places) == 2, "each picture has a place of its own"
 
 
