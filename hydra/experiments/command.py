@@ -89,7 +89,8 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
     else:
         click.echo(folders.markdown(record, views))
         click.echo("".join(f"{line}\n" for line in experiment.lines(done)), nl=False)
-    asked.say(f"everything is in {asked.folder}")
+    goes_on = "" if record.ended == "finished" else f"; the experiment goes on with --resume {asked.folder}"
+    asked.say(f"everything is in {asked.folder}{goes_on}")
     for line in met(conditions, [*folders.rows_of(views), *(dict(row) for each in done for row in each.rows)]):
         click.echo(f"--fail-if: {line}", err=True)
         code = code or EXIT_INCOMPLETE

@@ -224,7 +224,7 @@ def _ticks_at(values: Sequence[float]) -> dict[str, Any]:
     """A tick for every value there is, as long as they can be told apart."""
     if len(values) > _MOST_TICKS:
         return _log_axis(values)
-    return {"tickvals": list(values), "ticktext": [f"{v:,g}" for v in values]}
+    return {"tickvals": list(values), "ticktext": [f"{v:,g}" if v < 1e6 else _short(v) for v in values]}
 
 
 def _log_axis(values: Sequence[float]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class _Plots(Preprocessor):
     """Plots as elements that the page's one plotly.js draws; in the notebook they stay data."""
 
     def preprocess_cell(self, cell: NotebookNode, resources: Any, index: int) -> tuple[NotebookNode, Any]:
-        for output in cell.get("outputs", []):
+        for number, output in enumerate(cell.get("outputs", [])):
             figure = output.get("data", {}).pop(PLOTLY, None)
             if figure:
                 output.data["text/html"] = plotly.io.to_html(
@@ -71,7 +71,7 @@ class _Plots(Preprocessor):
                     full_html=False,
                     default_height=f"{figure['layout']['height']}px",
                     validate=False,
-                    div_id=f"plot-{index}",
+                    div_id=f"plot-{index}-{number}",
                 )
         return cell, resources
 

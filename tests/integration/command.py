@@ -29,13 +29,15 @@ def wait_until(condition: Callable[[], object], deadline_s: float, what: str) ->
         time.sleep(0.02)
 
 
-def hydra(*arguments: object, expect: int = 0, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+def hydra(
+    *arguments: object, expect: int = 0, cwd: Path | None = None, within_s: float = 100, **env: str
+) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end and checks its exit code."""
     done = subprocess.run(
         [*Hydra, *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=within_s,
         check=False,
         cwd=cwd,
         env={**os.environ, **env},

@@ -47,13 +47,14 @@ def scenario(points: Iterable[Point], brokers: int, partitions: int, about: str,
         about: the description.
         more: further tables and keys.
     """
-    listed = list(points)
+    # One producer unless a point says otherwise: it would have as many as the point with the most.
+    listed = [{"publishers": 1, **point} for point in points]
     return {
         "system": "kafka",
         "client": "native",
         "table": "fixed",
         "description": about,
-        "publishers": max(int(point.get("publishers", 1)) for point in listed),
+        "publishers": max(int(point["publishers"]) for point in listed),
         "warmup_s": 0.0,
         "server": {"count": brokers},
         "kafka": {"partitions": partitions},
