@@ -233,7 +233,7 @@ def test_a_wrong_key_or_value_is_named_with_its_remedy(overrides: dict[str, obje
         ({"broker.constraints": [["hostname", "MAX_PER"]]}, "broker.constraints"),
         (
             {"broker.demand.ports": 1},
-            "broker.demand.ports: must be 2 (for clients and controllers), 3 (for metrics as well) or 0",
+            "broker.demand.ports: must be 2 (for clients and controllers), 3 (for metrics",
         ),
         ({"broker.demand.base_mem": -1.0}, "broker.demand.base_mem: must be 0 to 1000000000000, not -1"),
         ({"kafka.replication_factor": 2}, "2 replicas need as many brokers, and server.count is 1"),
