@@ -74,11 +74,11 @@ class StepMeasured(Event):
 
     @property
     def text(self) -> str:
-        shown = (
-            ("Tx", "avg_tx_rate_pps", "/s"),
+        received = (
             ("Rx", "avg_rx_rate_pps", "/s"),
             ("aggregate", "aggregate_pps", "/s"),
             ("loss", "client_loss_pct", " %"),
         )
+        shown = (("Tx", "avg_tx_rate_pps", "/s"), *(received if self.plan.clients else ()))
         told = ", ".join(f"{name} {number(self.figures.get(column))}{unit}" for name, column, unit in shown)
         return f"step {self.number}: {describe(self.plan)}: {told}"

@@ -33,8 +33,11 @@ def describe(plan: StepPlan) -> str:
     series = "" if plan.series == "grid" else f"{plan.series}: "
     size = value_of(settings, "msg_batch") or settings.burst
     batch = f", batch {size}" if size else ""
-    point = f"{plan.point}: {plan.publishers} publishers, " if plan.point else ""
-    return f"{point}{plan.clients} clients, {series}{rate}{batch}{cohort}"
+    messages = f", {settings.messages:,} messages each" if settings.messages is not None else ""
+    publishers = f"{plan.publishers} publisher{'' if plan.publishers == 1 else 's'}, "
+    point = f"{plan.point}: {publishers}" if plan.point else ""
+    clients = f"{plan.clients} clients, " if plan.clients or not plan.point else ""
+    return f"{point}{clients}{series}{rate}{messages}{batch}{cohort}"
 
 
 def ranges(ids: Sequence[int]) -> list[range]:

@@ -47,6 +47,7 @@ from hydra.run.servers import DeployedServers, required
 from hydra.run.step import RawStep, Stepper
 from hydra.sweep import Row
 from hydra.sweep.repeated import MERGED_IN_REPEATS
+from hydra.sweep.sweep import QUICK_DRAIN_S, usual_s
 from hydra.system import System
 from hydra.wire.clock import wall_offset_ns
 
@@ -73,8 +74,8 @@ def run(
         with _up(scenario, cluster, engine, system, store, observer) as steps:
             while (plan := sweep.next(results)) is not None:
                 # The time for the steps so far is spent.
-                spent = sum(r.plan.duration_s for r in results)
-                observer.step_begins(plan, max(sweep.expected_s() - spent, plan.duration_s))
+                spent = sum(usual_s(scenario, r.plan) + QUICK_DRAIN_S for r in results)
+                observer.step_begins(plan, max(sweep.expected_s() - spent, usual_s(scenario, plan)))
                 result = steps.take(plan)
                 results.append(result)
                 observer.step_ended(result)

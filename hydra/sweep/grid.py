@@ -9,7 +9,7 @@ from itertools import product
 from hydra.columns.names import CLIENTS, POINT, PUBLISHERS, REASON, STATUS
 from hydra.model import Scenario, StepPlan, StepResult, value_of, with_values
 from hydra.sweep.asked import GRID_TRIES
-from hydra.sweep.sweep import QUICK_DRAIN_S, Row, step_bound_s
+from hydra.sweep.sweep import QUICK_DRAIN_S, Row, step_bound_s, usual_s
 
 
 class Grid:
@@ -26,7 +26,7 @@ class Grid:
         plans = _listed(scenario) if scenario.sweep.points else _combined(scenario)
         self._points = [(plan, _known(plan, scenario.sweep.varied)) for plan in plans]
         self._bound_s = sum(GRID_TRIES * step_bound_s(scenario, plan.duration_s) for plan in plans)
-        self._expected_s = sum(plan.duration_s + QUICK_DRAIN_S for plan in plans)
+        self._expected_s = sum(usual_s(scenario, plan) + QUICK_DRAIN_S for plan in plans)
         self._warmup_s = scenario.warmup_s * len(scenario.sizes)
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:

@@ -15,6 +15,8 @@ DRAIN_SLACK_S: Final = 5.0
 """The default drain is the step's length and this."""
 QUICK_DRAIN_S: Final = 1.5
 """What a step without a backlog costs beside its window."""
+_USUAL_RATE: Final = 100_000.0
+"""Messages/s of all publishers together at full speed, where nothing better is known."""
 
 
 class Sweep(Protocol):
@@ -38,6 +40,16 @@ class Sweep(Protocol):
 
     def expected_s(self) -> float:
         """About how many seconds the steps take when nothing is backlogged."""
+
+
+def usual_s(scenario: Scenario, plan: StepPlan) -> float:
+    """About how many seconds the window of a step takes: until every message is sent, where it has a number of them."""
+    settings = plan.settings
+    if settings.messages is None:
+        return plan.duration_s
+    publishers = scenario.publishers if plan.publishers is None else plan.publishers
+    rate = _USUAL_RATE / publishers if settings.rate == "max" else settings.rate
+    return min(plan.duration_s, settings.messages / rate)
 
 
 def step_bound_s(scenario: Scenario, duration_s: float | None = None) -> float:

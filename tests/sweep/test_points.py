@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.model import Point, Scenario, Settings, StepResult, SweepSpec
+from hydra.model import Point, Scenario, Settings, StepPlan, StepResult, SweepSpec
 from hydra.sweep import Sweep, for_scenario
 from hydra.sweep.repeated import Repeated
+from hydra.sweep.sweep import usual_s
 
 SCENARIO = Scenario(
     name="k",
@@ -135,3 +136,17 @@ def test_results_of_a_point_that_is_not_listed_are_refused() -> None:
 def test_the_time_is_that_of_all_points() -> None:
     sweep = for_scenario(SCENARIO)
     assert 24 <= sweep.expected_s() <= sweep.bound_s()
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        (Settings(rate=1000.0), 10.0),
+        (Settings(rate=1000.0, messages=4000), 4.0),
+        (Settings(rate=1000.0, messages=400_000), 10.0),
+        (Settings(rate="max", messages=100_000), 3.0),
+    ],
+    ids=["its length", "its messages at their rate", "its length at most", "three publishers at the usual rate"],
+)
+def test_a_step_with_a_number_of_messages_usually_ends_before_its_time(settings: Settings, seconds: float) -> None:
+    assert usual_s(SCENARIO, StepPlan(1, settings, 10.0)) == seconds
