@@ -22,7 +22,7 @@ from hydra.model import (
     value_of,
 )
 from hydra.sweep import for_scenario, search
-from hydra.sweep.repeated import mean_and_interval, merged
+from hydra.sweep.repeated import MERGED_IN_REPEATS, mean_and_interval, merged
 from hydra.sweep.sweep import check_plan
 
 
@@ -282,9 +282,9 @@ def test_percentiles_are_of_the_merged_histograms() -> None:
 
 def test_every_column_that_is_of_the_merged_histograms_is_made_of_them() -> None:
     columns = [column.name for column in step_columns() if column.repeats == "merged"]
-    assert len(columns) == 11
+    assert len(columns) == 15
     h = Histogram([7, 10], 7, 7)
-    row = merged([of(**dict.fromkeys(columns, 1000))] * 2, histograms=[{"latency": h, "lag": h}] * 2)
+    row = merged([of(**dict.fromkeys(columns, 1000))] * 2, histograms=[dict.fromkeys(MERGED_IN_REPEATS, h)] * 2)
     assert {row[name] for name in columns} == {7}
 
 
