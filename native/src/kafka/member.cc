@@ -89,15 +89,10 @@ void KafkaMember::read(std::span<rd_kafka_message_t* const> messages) {
 }
 
 void KafkaMember::commit(bool now) {
-    Offsets offsets;
-    {
-        const std::lock_guard lock(mutex_);
-        offsets = membership_.uncommitted(now, monotonic_ns());
-    }
-    send(offsets);
-}
-
-void KafkaMember::send(const Offsets& offsets) {
+    // Locked until librdkafka has taken them, which waits for nobody: what one thread commits never comes
+    // after what the other one has read since.
+    const std::lock_guard lock(mutex_);
+    const Offsets offsets = membership_.uncommitted(now, monotonic_ns());
     if (offsets.empty()) {
         return;
     }
@@ -105,7 +100,6 @@ void KafkaMember::send(const Offsets& offsets) {
     // Whether it succeeded comes as an event.
     if (rd_kafka_commit_queue(kafka_, list.get(), background_.get(), nullptr, nullptr) !=
         RD_KAFKA_RESP_ERR_NO_ERROR) {
-        const std::lock_guard lock(mutex_);
         membership_.refused(monotonic_ns());
     }
 }

@@ -62,7 +62,6 @@ class KafkaMember {
     void rebalance(rd_kafka_resp_err_t error, rd_kafka_topic_partition_list_t* partitions);
     [[nodiscard]] KafkaPartitions listed(const Offsets& offsets) const;
     [[nodiscard]] Offsets committed(std::span<const std::int32_t> partitions) const;
-    void send(const Offsets& offsets);
 
     const std::string group_;
     const WakeFd& wake_;

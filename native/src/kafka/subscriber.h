@@ -50,7 +50,7 @@ class KafkaSubscriber final : public SubscriberTransport {
     KafkaQueue errors_;
     KafkaQueue messages_;  // of all partitions
     KafkaTopicHandle topic_;
-    std::unique_ptr<KafkaMember> member_;  // of the group, if there is one; ends before kafka_
+    std::unique_ptr<KafkaMember> member_;  // of the group; ends after kafka_, whose thread calls it
     std::vector<Header> probes_;           // as if they had come, where the group gives nothing to read
     bool started_ = false;
     Properties config_;  // what kafka_ was made from
