@@ -19,12 +19,18 @@ Point = dict[str, Any]
 MIB: Final = 2**20
 ACCOUNT: Final = "account"
 
-RECORDS_PER_SEC: Final = Column("records_per_sec", "records/s", "of all clients together", axis="records/s")
-MB_PER_SEC: Final = Column("mb_per_sec", "MB/s", "of all clients together; a MB is 2^20 bytes, as in the documents")
+RECORDS_PER_SEC: Final = Column("records_per_sec", "records/s", "of all clients together", "records/s", "none")
+MB_PER_SEC: Final = Column(
+    "mb_per_sec", "MB/s", "of all clients together; a MB is 2^20 bytes, as in the documents", "MB/s"
+)
 EXACT: Final = Column(
     ACCOUNT, TEXT, "whether records acknowledged, growth of the log and records received are the same", "account"
 )
 
+WARM_UP: Final = "warm-up"
+"""The row of a part that no table shows."""
+_WARM_RECORDS: Final = 300_000
+"""After so many records brokers run compiled code: until then they take several times as long for each."""
 _SLOWEST: Final = 5_000
 """Records/s of each producer that a step leaves time for: its length is an upper bound only."""
 _LEAST_S: Final = 60.0
@@ -63,6 +69,15 @@ def scenario(points: Iterable[Point], brokers: int, partitions: int, about: str,
     }
 
 
+def warm_up(point: Point) -> Point:
+    """The row before all others, so that none of them measures brokers that have just been started.
+
+    Args:
+        point: what is to be measured first.
+    """
+    return {**point, "name": WARM_UP, "publishers": 1, "messages": min(int(point["messages"]), _WARM_RECORDS)}
+
+
 def time_for(records: int, producers: int = 1) -> float:
     """Seconds within which so many records of each producer are certainly sent; the step ends when they are."""
     return min(_LEAST_S + records * producers / _SLOWEST, _DAY_S)
@@ -80,10 +95,10 @@ def header_note(sizes: Iterable[int]) -> list[str]:
 
 
 def rows_of(done: Sequence[Done]) -> Iterator[tuple[str, Row, Sequence[Row], Sequence[Row]]]:
-    """Every measured row: its point, its figures, and those of its producers and consumers."""
+    """Every measured row but the warm-up: its point, its figures, and those of its producers and consumers."""
     for part in done:
         for index, row in enumerate(part.rows):
-            if row.get(STATUS) == "ok":
+            if row.get(STATUS) == "ok" and row.get(POINT) != WARM_UP:
                 yield str(row[POINT]), row, _at(part.publishers, index), _at(part.subscribers, index)
 
 
