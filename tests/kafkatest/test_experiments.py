@@ -10,7 +10,7 @@ import pytest
 from hydra.config import load_scenario, scenario_from
 from hydra.errors import ConfigError
 from hydra.kafkatest.experiments import EXPERIMENTS, dcos, linkedin
-from hydra.kafkatest.experiments.common import WARM_UP, published
+from hydra.kafkatest.experiments.common import WARM_UP, not_measured, published
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.model import Figure, Scenario, value_of
 from hydra.system import Done, Experiment, Order, Part
@@ -277,3 +277,10 @@ def test_an_unknown_preset_is_one_line(preset: Any, says: str) -> None:
 def test_a_system_without_presets_says_so() -> None:
     with pytest.raises(ConfigError, match="system zmq has no preset 'latency'; it has none"):
         load_scenario("zmqfixed", {"preset": "latency"})
+
+
+def test_a_row_that_ran_out_of_time_says_how_far_it_came() -> None:
+    row = {"messages": 1000, "publishers": 3, "total_tx": 2999}
+    assert not_measured(
+        done("dcos-tuning", {"short": row, "whole": {**row, "total_tx": 3000}, "free": {"total_tx": 5}})
+    ) == ["short: 2,999 of 3,000 records were acknowledged within its time"]

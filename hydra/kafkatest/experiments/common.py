@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from hydra.columns.column import TEXT, Column
-from hydra.columns.names import POINT, REASON, STATUS
+from hydra.columns.names import POINT, PUBLISHERS, REASON, STATUS
 from hydra.kafkatest.familiar import CONSUMER_HEADER, consumer_line, producer_line
 from hydra.model import HEADER_BYTES, Figure, number
 from hydra.results.reference import parsed, text_of
@@ -31,7 +31,7 @@ WARM_UP: Final = "warm-up"
 """The row of a part that no table shows."""
 _WARM_RECORDS: Final = 300_000
 """After so many records brokers run compiled code: until then they take several times as long for each."""
-_SLOWEST: Final = 5_000
+_SLOWEST: Final = 2_000
 """Records/s of each producer that a step leaves time for: its length is an upper bound only."""
 _LEAST_S: Final = 60.0
 _DAY_S: Final = 86_400.0
@@ -135,10 +135,13 @@ def familiar_lines(done: Sequence[Done]) -> list[str]:
 
 
 def not_measured(done: Sequence[Done]) -> list[str]:
-    """A note for every row without figures."""
-    return [
-        f"{row.get(POINT)} {row.get(STATUS)}: {row.get(REASON)}"
-        for part in done
-        for row in part.rows
-        if row.get(STATUS) != "ok"
-    ]
+    """A note for every row without figures, or in which not every record was sent within its time."""
+    notes = []
+    for row in (row for part in done for row in part.rows):
+        sent = number(row.get("total_tx"))
+        asked = (number(row.get("messages")) or 0.0) * (number(row.get(PUBLISHERS)) or 0.0)
+        if row.get(STATUS) != "ok":
+            notes.append(f"{row.get(POINT)} {row.get(STATUS)}: {row.get(REASON)}")
+        elif sent is not None and sent < asked:
+            notes.append(f"{row.get(POINT)}: {sent:,.0f} of {asked:,.0f} records were acknowledged within its time")
+    return notes
