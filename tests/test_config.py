@@ -231,7 +231,10 @@ def test_a_wrong_key_or_value_is_named_with_its_remedy(overrides: dict[str, obje
         ({"server.counts": 2}, "server.counts: unknown key; did you mean count"),
         ({"broker": {"count": 0}}, "broker: count must be at least 1, not 0"),
         ({"broker.constraints": [["hostname", "MAX_PER"]]}, "broker.constraints"),
-        ({"broker.demand.ports": 1}, "broker.demand.ports: must be 2 (for clients, and for controllers) or 0"),
+        (
+            {"broker.demand.ports": 1},
+            "broker.demand.ports: must be 2 (for clients and controllers), 3 (for metrics",
+        ),
         ({"broker.demand.base_mem": -1.0}, "broker.demand.base_mem: must be 0 to 1000000000000, not -1"),
         ({"kafka.replication_factor": 2}, "2 replicas need as many brokers, and server.count is 1"),
         (
@@ -411,7 +414,7 @@ def test_what_earlier_versions_ran_is_still_a_scenario() -> None:
     sweep = replace(loaded.sweep, vary={"msg_batch": (100, 100)}, repeat=10**9)
     settings = with_values(loaded.settings, {"rate": 1e30, "msg_batch": 10**14})
     earlier = replace(loaded, name="../../x", sweep=sweep, settings=settings)
-    stored = replace(earlier, tables=msgspec.to_builtins(earlier.tables))
+    stored = replace(earlier, tables=msgspec.json.decode(msgspec.json.encode(earlier.tables)))
     assert msgspec.json.decode(msgspec.json.encode(earlier), type=Scenario) == stored
 
 

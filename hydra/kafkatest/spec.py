@@ -57,7 +57,7 @@ def _check(scenario: Scenario) -> Iterator[Refusal]:
         yield (TABLE, "metrics"), "brokers that Hydra brings along have exporters of their own", "remove it"
     if servers.demand.ports not in (0, 2, 3):
         ports = servers.demand.ports
-        what = f"must be 2 (for clients, controllers), 3 (for metrics as well) or 0 (any free ones), not {ports}"
+        what = f"must be 2 (for clients and controllers), 3 (for metrics as well) or 0 (any free ones), not {ports}"
         yield ("server", "demand", "ports"), what, ""
     if scenario.publishers > 1 and value_of(scenario.settings, "acks") == "0":
         yield (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 from hydra.errors import HydraError
@@ -18,6 +19,7 @@ def write_whole(path: Path, text: str, remedy: str) -> Path:
         draft.write_text(text, encoding="utf-8")
         draft.rename(path)
     except OSError as e:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink()
         raise HydraError(f"cannot write {path}: {e.strerror or e}", remedy) from e
     return path

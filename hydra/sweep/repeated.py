@@ -43,7 +43,10 @@ class Repeated:
         self._one_step_a_row = scenario.sweep.search is None
         parts = _parts(scenario)
         self._parts = list(parts)
-        self._rounds = [[_Round(make(part)) for _ in range(scenario.sweep.repeat)] for part in parts.values()]
+        self._rounds = [
+            [_Round(make(part), in_order=not self._one_step_a_row) for _ in range(scenario.sweep.repeat)]
+            for part in parts.values()
+        ]
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:
         """See :class:`hydra.sweep.sweep.Sweep`."""
@@ -76,17 +79,18 @@ class Repeated:
         for rounds, its_results in zip(self._rounds, of_parts.values(), strict=True):
             if not its_results and any(each.coming for reached in dealt for each in reached):
                 continue
-            at = 0
             dealt.append([])
+            rest = its_results
             for each in rounds:
-                at += each.take(its_results, at)
+                rest = each.take(rest)
                 dealt[-1].append(each)
-                if each.coming is not None:
+                if each.coming is not None and not rest:
                     break
                 if all(row[STATUS] == "skipped" for row in each.sweep.rows(each.taken)):
                     # What does not fit does not fit the next time either.
                     break
-            if at < len(its_results):
+            if rest:
+                rounds[0].sweep.next(rest[:1])  # a step that it would never ask for has an error of its own
                 raise ValueError("there are more results than this sweep has steps")
         return dealt
 
@@ -133,26 +137,52 @@ def _part_of(plan: StepPlan) -> tuple[str, int]:
 class _Round:
     """One repetition of a part: a sweep of its own, which goes on from the results it has taken already.
 
+    Args:
+        sweep: of the part.
+        in_order: whether each step follows from those before it, as in a search. Otherwise what this round has no
+            open row for belongs to a later one: a resumed run comes back to rows of an earlier round.
+
     Attributes:
         taken: its results.
         coming: its next step, None when it is complete.
     """
 
-    def __init__(self, sweep: Sweep) -> None:
+    def __init__(self, sweep: Sweep, *, in_order: bool) -> None:
         self.sweep = sweep
-        self.taken: list[StepResult] = []
-        self.coming = sweep.next([])
+        self._in_order = in_order
+        self._begin()
 
-    def take(self, results: Sequence[StepResult], at: int) -> int:
-        """Takes what is its own of the results from ``at`` on, and says how many they are."""
-        if list(results[at : at + len(self.taken)]) != self.taken:
-            self.taken, self.coming = [], self.sweep.next([])
-        while self.coming is not None and at + len(self.taken) < len(results):
-            more = [*self.taken, results[at + len(self.taken)]]
+    def _begin(self) -> None:
+        self.taken: list[StepResult] = []
+        self.coming = self.sweep.next([])
+        self._seen: list[StepResult] = []
+        self._rest: list[StepResult] = []
+
+    def take(self, results: Sequence[StepResult]) -> list[StepResult]:
+        """Takes what is its own of the results, and gives back the rest.
+
+        Raises:
+            ValueError: it follows from those before it, and is another step.
+        """
+        if list(results[: len(self._seen)]) != self._seen:
+            self._begin()
+        for result in results[len(self._seen) :]:
+            self._seen.append(result)
+            if self.coming is None or not self._takes(result):
+                self._rest.append(result)
+        return list(self._rest)
+
+    def _takes(self, result: StepResult) -> bool:
+        more = [*self.taken, result]
+        try:
             # Only what the sweep did not refuse is taken.
             self.coming = self.sweep.next(more)
-            self.taken = more
-        return len(self.taken)
+        except ValueError:
+            if self._in_order:
+                raise
+            return False
+        self.taken = more
+        return True
 
 
 def merged(

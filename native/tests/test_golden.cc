@@ -51,6 +51,7 @@ PublisherReport kafka_publisher_report() {
     it.unacknowledged_joined = true;
     it.system = SystemObject(nlohmann::json{{"batch_bytes", 16'384}});
     it.clock = {1'767'225'500'000'000'000, 750};
+    it.ack_latency = {{2048, 990, 3072, 4}, 2048, 4095};
     return it;
 }
 

@@ -29,7 +29,7 @@ from hydra.limits.shortages import Shortage
 from hydra.model import Scenario
 from hydra.results.catalog import catalog
 from hydra.results.store import RunStore
-from hydra.run import runner, step
+from hydra.run import collecting, runner
 from hydra.run.progress import Observer
 from hydra.run.runner import run
 from hydra.sweep import Row, for_scenario
@@ -106,7 +106,7 @@ def end_group_of(client: int) -> Callable[[Path], object]:
 
 @pytest.fixture(autouse=True)
 def _quick_to_call_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step, "_REPORT_MARGIN_S", 0.5)
+    monkeypatch.setattr(collecting, "_REPORT_MARGIN_S", 0.5)
 
 
 @pytest.mark.processes

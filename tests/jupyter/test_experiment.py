@@ -81,6 +81,7 @@ def test_there_is_no_picture_of_nothing(rows: list[dict[str, float]]) -> None:
 def test_rows_that_share_a_place_are_not_joined() -> None:
     rows = [{"stored": 1.0, "rate": 2.0, "rate_published": 4.0}, {"stored": 1.0, "rate": 3.0}]
     drawn = plot(View("Growth", COLUMNS, rows, x="stored", y=("rate",)))
+    assert drawn is not None
     assert [(trace.name, trace.mode) for trace in drawn.data] == [
         ("measured", "markers"),
         ("published", "lines+markers"),

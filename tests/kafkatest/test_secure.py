@@ -14,7 +14,7 @@ import pytest
 
 from hydra.config import load_scenario
 from hydra.errors import UsageError
-from hydra.kafkatest import confluent, kafka_python
+from hydra.kafkatest import confluent, kafka_python, kafka_python_common
 from hydra.kafkatest.system import KafkaSystem
 from hydra.kafkatest.topics import Topics
 from hydra.model import SharedSettings
@@ -152,7 +152,7 @@ def test_no_security_at_all_is_told(secure: SecureBroker, door: str, given: dict
 @pytest.fixture(params=[confluent, kafka_python], ids=["confluent", "kafka_python"])
 def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     # kafka-python tries again and again until its time is over.
-    monkeypatch.setattr(kafka_python, "CONNECT_TIMEOUT_MS", 1500)
+    monkeypatch.setattr(kafka_python_common, "CONNECT_TIMEOUT_MS", 1500)
     chosen: ModuleType = request.param
     return chosen
 
@@ -165,7 +165,7 @@ def command(told: dict[str, Any]) -> Configure:
 def test_python_clients_are_let_in(
     library: ModuleType, secure: SecureBroker, topic: str, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kafka_python, "CONNECT_TIMEOUT_MS", 10_000)
+    monkeypatch.setattr(kafka_python_common, "CONNECT_TIMEOUT_MS", 10_000)
     told = kafka(secure, case, topic)
     publisher, subscriber = library.Publisher(1), library.Subscriber(2)
     try:

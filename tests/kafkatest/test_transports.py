@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from hydra.client.transport import PublisherTransport, SubscriberTransport
-from hydra.kafkatest import confluent, kafka_python
+from hydra.kafkatest import confluent, confluent_publisher, kafka_python, kafka_python_common
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
 from hydra.model import SharedSettings
@@ -233,8 +233,8 @@ def test_an_offset_that_is_not_there_is_an_error(library: ModuleType, broker: Em
 
 @pytest.mark.processes
 def test_a_cluster_that_does_not_answer(library: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confluent, "CONNECT_TIMEOUT_S", 1.0)
-    monkeypatch.setattr(kafka_python, "CONNECT_TIMEOUT_MS", 1000)
+    monkeypatch.setattr(confluent_publisher, "CONNECT_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(kafka_python_common, "CONNECT_TIMEOUT_MS", 1000)
     (port,) = free_ports("127.0.0.1", 1)
     publisher = library.Publisher(1)
     with pytest.raises(OSError, match="does not answer"):

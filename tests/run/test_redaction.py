@@ -81,7 +81,10 @@ def written(arguments: list[str]) -> tuple[str, Scenario]:
         known = metadata("run", scenario, CLUSTER, "local", words, replaced, Redactor.of_run(scenario))
         found.append((msgspec.json.encode(known).decode(), scenario))
 
-    kafka_fixed.main(arguments, standalone_mode=False, obj=Runs(run, run, print, print))
+    def unused(*_: object) -> None:
+        raise AssertionError("no experiment was asked for")
+
+    kafka_fixed.main(arguments, standalone_mode=False, obj=Runs(run, unused, print, print))
     return found[0]
 
 

@@ -22,7 +22,7 @@ from hydra.model import (
     value_of,
 )
 from hydra.sweep import for_scenario, search
-from hydra.sweep.repeated import mean_and_interval, merged
+from hydra.sweep.repeated import MERGED_IN_REPEATS, mean_and_interval, merged
 from hydra.sweep.sweep import check_plan
 
 
@@ -282,9 +282,9 @@ def test_percentiles_are_of_the_merged_histograms() -> None:
 
 def test_every_column_that_is_of_the_merged_histograms_is_made_of_them() -> None:
     columns = [column.name for column in step_columns() if column.repeats == "merged"]
-    assert len(columns) == 11
+    assert len(columns) == 15
     h = Histogram([7, 10], 7, 7)
-    row = merged([of(**dict.fromkeys(columns, 1000))] * 2, histograms=[{"latency": h, "lag": h}] * 2)
+    row = merged([of(**dict.fromkeys(columns, 1000))] * 2, histograms=[dict.fromkeys(MERGED_IN_REPEATS, h)] * 2)
     assert {row[name] for name in columns} == {7}
 
 
@@ -307,3 +307,27 @@ def test_a_repeat_that_failed_gives_no_histogram_and_shifts_none() -> None:
     first, second = sweep.rows(results)
     assert (first["latency_p50_us"], first["latency_p50_us_n"], first["repeats"]) == (100, 1, 2)
     assert (second["latency_p50_us"], second["latency_p50_us_low"], second["latency_p50_us_high"]) == (20, 20, 30)
+
+
+@pytest.mark.parametrize("batch", [10, 20])
+@pytest.mark.parametrize("failed_in", [0, 1, 2])
+def test_a_resumed_run_comes_back_to_a_row_that_failed_in_any_of_its_repeats(batch: int, failed_in: int) -> None:
+    spec = scenario(3)
+    sweep = for_scenario(spec)
+    results: list[StepResult] = []
+    while (plan := sweep.next(results)) is not None:
+        before = sum(r.plan == plan and r.status == "ok" for r in results)
+        failures = sum(r.plan == plan and r.status == "failed" for r in results)
+        fails = value_of(plan.settings, "msg_batch") == batch and before == failed_in and failures < 2
+        results.append(result(len(results) + 1, plan, "failed" if fails else "ok"))
+    assert [row["msg_batch"] for row in sweep.rows(results) if row["status"] == "failed"] == [batch, batch]
+
+    resumed = for_scenario(spec)
+    again = resumed.offered_again(results)
+    kept = [r for r in results if r.epoch not in again]
+    asked: list[StepPlan] = []
+    while (plan := resumed.next(kept)) is not None:
+        asked.append(plan)
+        kept.append(result(100 + len(kept), plan))
+    assert sorted((p.clients, value_of(p.settings, "msg_batch")) for p in asked) == [(2, batch), (4, batch)]
+    assert {(row["status"], row["repeats"]) for row in resumed.rows(kept)} == {("ok", 3)}

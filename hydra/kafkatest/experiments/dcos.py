@@ -286,6 +286,7 @@ def _consumer_views(order: Order, done: Sequence[Done]) -> list[View]:
     ]
     notes = [
         f"the log of {order.records(_CONSUMED):,} records of 250 bytes is written first and read afterwards",
+        "a rebalance of 0 ms: the consumer here has its partitions before its time begins, unless it is in a group",
         "the published second run of 13 August read records of 356 bytes: its MB/s are of larger records",
         *not_measured(done),
     ]
