@@ -66,8 +66,8 @@ def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine
 class Order:
     """What a command asks for: where the run goes, and how it was asked.
 
-    ``resume`` continues the run that is there; ``label`` stands before its steps in the line that moves. ``whole`` is the
-    folder that goes on after an interruption; None: ``out``.
+    ``resume`` continues the run that is there; ``label`` stands before its steps in the line that moves. ``whole`` is
+    the folder that goes on after an interruption; None: ``out``.
     """
 
     engine: Chosen
