@@ -198,6 +198,8 @@ def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> di
     """The library's configuration for these settings; ValueError where a property cannot be used."""
     size = kafka.batch_bytes or batching.batch_bytes(kafka.msg_batch, message_size)
     slack = 0 if kafka.batch_bytes else batching.LIBRDKAFKA_SLACK_BYTES
+    # A size in bytes that was set is what ends a batch, as in every other implementation.
+    most = batching.LIBRDKAFKA_MOST_MESSAGES if kafka.batch_bytes else kafka.msg_batch
     defaults = {
         "message.max.bytes": min(batching.request_bytes(size, message_size), batching.LIBRDKAFKA_MOST_BYTES),
         "queue.buffering.max.messages": batching.queue_messages(kafka.msg_batch),
@@ -208,7 +210,7 @@ def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> di
         "linger.ms": kafka.linger_ms,
         "compression.type": kafka.compression,
         "batch.size": min(size + slack, batching.LARGEST_BATCH_BYTES),
-        "batch.num.messages": min(kafka.msg_batch, batching.LIBRDKAFKA_MOST_MESSAGES),
+        "batch.num.messages": min(most, batching.LIBRDKAFKA_MOST_MESSAGES),
         "enable.idempotence": "true" if kafka.idempotence else "false",
         "retries": MOST_RETRIES if kafka.retries is None else kafka.retries,
         "max.in.flight": kafka.max_in_flight,

@@ -146,7 +146,7 @@ def beside(columns: Sequence[Column]) -> list[Column]:
         for column in columns
         for each in (
             column,
-            Column(f"{column.name}{PUBLISHED}", column.unit, "as it was published", "published"),
+            Column(f"{column.name}{PUBLISHED}", column.unit, "as it was published", "published", column.digits),
             Column(f"{column.name}{RATIO}", "", "measured / published", "ratio"),
         )
     ]

@@ -10,7 +10,7 @@ import pytest
 from hydra.config import load_scenario, scenario_from
 from hydra.errors import ConfigError
 from hydra.kafkatest.experiments import EXPERIMENTS, dcos, linkedin
-from hydra.kafkatest.experiments.common import published
+from hydra.kafkatest.experiments.common import WARM_UP, not_measured, published
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.model import Figure, Scenario, value_of
 from hydra.system import Done, Experiment, Order, Part
@@ -30,13 +30,26 @@ def the_parts(experiment: Experiment, order: Order) -> Sequence[Part]:
 def points(name: str, **order: Any) -> list[dict[str, Any]]:
     experiment = BY_NAME[name]
     asked = Order(**{"scale": experiment.scale, **order})
-    return [point for part in the_parts(experiment, asked) for point in part.scenario["sweep"]["points"]]
+    listed = [point for part in the_parts(experiment, asked) for point in part.scenario["sweep"]["points"]]
+    return [point for point in listed if point["name"] != WARM_UP]
 
 
 def done(name: str, rows: Mapping[str, Mapping[str, Figure]], scenario: Scenario = ANY, **clients: Any) -> list[Done]:
     """A part whose rows are these, by their points."""
     told = [{"point": point, "status": "ok", "account": "exact", **row} for point, row in rows.items()]
     return [Done(Part(name, {}), scenario, told, **clients)]
+
+
+@pytest.mark.parametrize("name", ["linkedin-2014", "dcos-record-size", "dcos-tuning", "dcos-producers"])
+def test_a_warm_up_comes_first_and_stands_in_no_table(name: str) -> None:
+    experiment = BY_NAME[name]
+    for part in the_parts(experiment, Order(experiment.scale)):
+        first, *others = part.scenario["sweep"]["points"]
+        assert (first["name"], first["publishers"], first["messages"] <= 300_000) == (WARM_UP, 1, True)
+        assert WARM_UP not in [point["name"] for point in others]
+    warm = done(name, {WARM_UP: {"records_per_sec": 1.0}}, publishers=[[{"records": 1, "records_per_sec": 1.0}]])
+    assert not any(view.rows for view in experiment.views(Order(experiment.scale), warm))
+    assert not experiment.lines(warm)
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
@@ -95,7 +108,7 @@ def test_sizes_are_those_of_the_document_but_for_the_header() -> None:
     [
         ({"scale": 1}, 5_000_000_000_000),
         ({"scale": 1e-4}, 500_000_000),
-        ({"scale": 0.01}, 1_000_000_000),
+        ({"scale": 0.01}, 500_000_000),
         ({"scale": 0.01, "options": {"stored_bytes": 80_000_000}}, 80_000_000),
     ],
 )
@@ -264,3 +277,10 @@ def test_an_unknown_preset_is_one_line(preset: Any, says: str) -> None:
 def test_a_system_without_presets_says_so() -> None:
     with pytest.raises(ConfigError, match="system zmq has no preset 'latency'; it has none"):
         load_scenario("zmqfixed", {"preset": "latency"})
+
+
+def test_a_row_that_ran_out_of_time_says_how_far_it_came() -> None:
+    row = {"messages": 1000, "publishers": 3, "total_tx": 2999}
+    assert not_measured(
+        done("dcos-tuning", {"short": row, "whole": {**row, "total_tx": 3000}, "free": {"total_tx": 5}})
+    ) == ["short: 2,999 of 3,000 records were acknowledged within its time"]

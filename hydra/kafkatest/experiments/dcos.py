@@ -23,6 +23,7 @@ from hydra.kafkatest.experiments.common import (
     time_for,
     together,
     total,
+    warm_up,
 )
 from hydra.model import Figure, number
 from hydra.system import Done, Experiment, Order, Part, View, beside, in_turn, with_published
@@ -93,7 +94,12 @@ def _size_parts(order: Order) -> list[Part]:
         for size in _SIZES
         for run in range(1, _RUNS + 1)
     ]
-    return [Part("record-size", scenario(points, 3, 10, f"{SOURCE}: record sizes, {_RUNS} runs of each"))]
+    return [
+        Part(
+            "record-size",
+            scenario([warm_up(points[0]), *points], 3, 10, f"{SOURCE}: record sizes, {_RUNS} runs of each"),
+        )
+    ]
 
 
 def _tuning_parts(order: Order) -> list[Part]:
@@ -102,7 +108,12 @@ def _tuning_parts(order: Order) -> list[Part]:
         for run in range(1, _RUNS + 1)
         for name, settings in _TUNED.items()
     ]
-    return [Part("tuning", scenario(points, 3, 10, f"{SOURCE}: tuned for throughput, {_RUNS} runs of each"))]
+    return [
+        Part(
+            "tuning",
+            scenario([warm_up(points[0]), *points], 3, 10, f"{SOURCE}: tuned for throughput, {_RUNS} runs of each"),
+        )
+    ]
 
 
 def _consumer_parts(order: Order) -> list[Part]:
@@ -135,25 +146,25 @@ def _parallel_parts(order: Order) -> list[Part]:
         about = f"{SOURCE}: producers in parallel on {brokers} brokers"
         # A host for each, where there are so many; otherwise they are spread evenly, as always.
         more = {"publisher": {"constraints": [["hostname", "UNIQUE"]]}} if order.hosts >= most else {}
-        parts.append(Part(f"brokers-{brokers}", scenario(points, brokers, 10, about, **more)))
+        parts.append(Part(f"brokers-{brokers}", scenario([warm_up(points[0]), *points], brokers, 10, about, **more)))
     return parts
 
 
 # --- the tables ------------------------------------------------------------------------------------------------------
 
 _LATENCIES: Final = (
-    Column("avg_latency_ms", "ms", "mean time from send to acknowledgement", "avg latency"),
-    Column("max_latency_ms", "ms", "longest such time", "max latency"),
+    Column("avg_latency_ms", "ms", "mean time from send to acknowledgement", "avg latency, ms"),
+    Column("max_latency_ms", "ms", "longest such time", "max latency, ms"),
     *(
-        Column(f"{name}_ms", "ms", f"{title} of the time from send to acknowledgement", title)
+        Column(f"{name}_ms", "ms", f"{title} of the time from send to acknowledgement", f"{title}, ms")
         for name, title in (("p50", "50th"), ("p95", "95th"), ("p99", "99th"), ("p99_9", "99.9th"))
     ),
 )
 _FIGURES: Final = (RECORDS_PER_SEC, MB_PER_SEC, *_LATENCIES[:2])
 _NAMES: Final = tuple(column.name for column in _FIGURES)
-_SEED: Final = Column("published", TEXT, "the day of the document that a row stands beside")
-_LEAST: Final = Column("records_per_sec_min", "records/s", "of the slowest run", "slowest run")
-_MOST: Final = Column("records_per_sec_max", "records/s", "of the fastest run", "fastest run")
+_SEED: Final = Column("published", TEXT, "the day of the document that a row stands beside", "document of")
+_LEAST: Final = Column("records_per_sec_min", "records/s", "of the slowest run", "slowest run", "none")
+_MOST: Final = Column("records_per_sec_max", "records/s", "of the fastest run", "fastest run", "none")
 _RUN_COUNT: Final = Column("runs", "", "how many runs the row is the mean of")
 
 
@@ -216,7 +227,7 @@ def _tuning_views(order: Order, done: Sequence[Done]) -> list[View]:
     groups = _in_groups(done)
     base = mean(groups.get("baseline", []), RECORDS_PER_SEC.name)
     sections = {"baseline": "record_size", "lower": "tuned_lower", "upper": "tuned_upper"}
-    gain = Column("gain_pct", "%", "records/s over the baseline's", "gain")
+    gain = Column("gain_pct", "%", "records/s over the baseline's", "gain, %")
     rows = []
     for name, runs in groups.items():
         for seed, day in SEEDS.items():
@@ -245,8 +256,8 @@ def _gain(row: Row, base: float | None) -> float | None:
 _CONSUMED_FIGURES: Final = (
     RECORDS_PER_SEC,
     MB_PER_SEC,
-    Column("rebalance_ms", "ms", "until the consumer had its partitions", "rebalance"),
-    Column("fetch_records_per_sec", "records/s", "without the time of the rebalance", "fetch records/s"),
+    Column("rebalance_ms", "ms", "until the consumer had its partitions", "rebalance, ms", "none"),
+    Column("fetch_records_per_sec", "records/s", "without the time of the rebalance", "fetch records/s", "none"),
     Column("fetch_mb_per_sec", "MB/s", "likewise", "fetch MB/s"),
 )
 
@@ -275,6 +286,7 @@ def _consumer_views(order: Order, done: Sequence[Done]) -> list[View]:
     ]
     notes = [
         f"the log of {order.records(_CONSUMED):,} records of 250 bytes is written first and read afterwards",
+        "a rebalance of 0 ms: the consumer here has its partitions before its time begins, unless it is in a group",
         "the published second run of 13 August read records of 356 bytes: its MB/s are of larger records",
         *not_measured(done),
     ]

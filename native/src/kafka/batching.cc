@@ -56,7 +56,9 @@ BatchLimits batch_limits(const KafkaSettings& settings, std::uint64_t message_si
     const std::uint64_t largest = std::max(batch, record_batch_bytes(1, message_size));
     return {
         .batch_bytes = std::min(settings.batch_bytes ? batch : batch + kSlackBytes, kLargestBatchBytes),
-        .batch_messages = std::min(settings.msg_batch, kMostBatchMessages),
+        // A size in bytes that was set is what ends a batch, as in every other implementation.
+        .batch_messages =
+            settings.batch_bytes ? kMostBatchMessages : std::min(settings.msg_batch, kMostBatchMessages),
         .request_bytes = std::min(std::max(kLeastRequestBytes, largest + 2 * kSlackBytes), kMostRequestBytes),
         .queue_messages = std::clamp(4 * std::min(settings.msg_batch, kMostQueueMessages),
                                      kLeastQueueMessages, kMostQueueMessages),
