@@ -16,7 +16,7 @@ from hydra.kafkatest.wire import KafkaJoin
 
 _ASK_FOR_S: Final = 1.0
 """How long one question for the cluster's members may take."""
-_WARM_UP_WITHIN_S: Final = 25.0
+_WARM_UP_WITHIN_S: Final = 50.0
 
 
 class KafkaCluster:
