@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
+from typing import Final
 
 from hydra.columns.names import CLIENTS, POINT, PUBLISHERS, REASON, STATUS
 from hydra.model import Scenario, StepPlan, StepResult, value_of, with_values
 from hydra.sweep.asked import GRID_TRIES
 from hydra.sweep.sweep import QUICK_DRAIN_S, Row, step_bound_s
+
+_LIKELY_PER_S: Final = 100_000.0
+"""Messages/s of a publisher at full speed, for a guess at how long so many of them take."""
 
 
 class Grid:
@@ -26,7 +30,7 @@ class Grid:
         plans = _listed(scenario) if scenario.sweep.points else _combined(scenario)
         self._points = [(plan, _known(plan, scenario.sweep.varied)) for plan in plans]
         self._bound_s = sum(GRID_TRIES * step_bound_s(scenario, plan.duration_s) for plan in plans)
-        self._expected_s = sum(plan.duration_s + QUICK_DRAIN_S for plan in plans)
+        self._expected_s = sum(_window_s(plan) + QUICK_DRAIN_S for plan in plans)
         self._warmup_s = scenario.warmup_s * len(scenario.sizes)
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:
@@ -92,6 +96,14 @@ class Grid:
                 raise ValueError("there are more results than this sweep has steps")
             open_point.append(result)
         return tries
+
+
+def _window_s(plan: StepPlan) -> float:
+    """How long a step's window probably is: where publishers send so many messages, its length is a limit only."""
+    messages, rate = plan.settings.messages, plan.settings.rate
+    if messages is None:
+        return plan.duration_s
+    return min(plan.duration_s, messages / (_LIKELY_PER_S if rate == "max" else float(rate)))
 
 
 def _combined(scenario: Scenario) -> list[StepPlan]:
