@@ -19,7 +19,7 @@ from hydra.model import ClusterSpec
 T = TypeVar("T")
 
 _CLUSTER_KEYS: Final = tuple(name for name in field_names(ClusterSpec) if name != "agents")
-_AGENT_KEYS: Final = ("id", "hostname", "attributes", "resources")
+_AGENT_KEYS: Final = ("id", "hostname", "attributes", "resources", "netns")
 
 
 def load_cluster(path: Path | None = None) -> ClusterSpec:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import urllib.request
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from hydra.kafkatest.nodes import parse
+from hydra.servers.namespaces import traffic
 
 ASK_FOR_S: Final = 1.5
 """How long an exporter may take to answer."""
@@ -76,6 +78,18 @@ def exporters(endpoints: Iterable[str]) -> dict[str, str]:
     """Where each broker of our own tells its figures, by its name; whose endpoint says nothing of it is left out."""
     nodes = {f"broker {number}": parse(endpoint) for number, endpoint in enumerate(endpoints, 1)}
     return {name: node.metrics for name, node in nodes.items() if node.metrics}
+
+
+def of_interfaces(endpoints: Iterable[str]) -> dict[str, dict[str, float]]:
+    """What passed the interface of every broker of our own that has a network namespace of this machine for itself."""
+    hosts = {f"broker {number}": parse(endpoint).host for number, endpoint in enumerate(endpoints, 1)}
+    alone = [host for host, brokers in Counter(hosts.values()).items() if brokers == 1 and not host.startswith("127.")]
+    seen = traffic(alone) if alone else {}
+    return {
+        name: {"interface_in_bytes_total": seen[host].incoming, "interface_out_bytes_total": seen[host].outgoing}
+        for name, host in hosts.items()
+        if host in seen
+    }
 
 
 def named(addresses: Iterable[str]) -> dict[str, str]:

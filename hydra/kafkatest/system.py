@@ -21,7 +21,7 @@ from hydra.kafkatest.heap import shortage
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.java_properties import java_config
 from hydra.kafkatest.leftovers import clean
-from hydra.kafkatest.metrics import ask, exporters, named
+from hydra.kafkatest.metrics import ask, exporters, named, of_interfaces
 from hydra.kafkatest.program import KIND
 from hydra.kafkatest.properties import kafka_python_config
 from hydra.kafkatest.records import FOLDER, Records
@@ -222,8 +222,13 @@ class KafkaSystem:
             self._mute = f"the Kafka broker at {self._kill.killed} was killed, as the scenario says"
 
     def server_counters(self) -> dict[str, dict[str, float]]:
-        """Traffic, CPU, memory and collections of every broker whose exporter answers."""
-        return ask(named(self._spec.metrics) if self._broker is None else exporters(self._broker.endpoints()))
+        """Traffic, CPU, memory and collections of every broker whose exporter answers, and its interface's traffic."""
+        if self._broker is None:
+            return ask(named(self._spec.metrics))
+        endpoints = self._broker.endpoints()
+        # One after the other, so that what both count is of nearly the same moment.
+        told, seen = ask(exporters(endpoints)), of_interfaces(endpoints)
+        return {name: {**told.get(name, {}), **seen.get(name, {})} for name in sorted(told.keys() | seen.keys())}
 
     def _group(self, settings: Settings) -> str:
         """The id of a step's group; one of the user's naming has to be free when the run first uses it."""

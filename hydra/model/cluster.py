@@ -32,12 +32,16 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A host that runs processes, with the resources that are free on it now."""
+    """A host that runs processes, with the resources that are free on it now.
+
+    ``netns``: the network namespace of this machine in which its processes run, "" for the machine's own.
+    """
 
     id: str
     hostname: str
     attributes: Mapping[str, str]
     resources: Resources
+    netns: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ class ServerCluster(Protocol):
         """Whether those that were joined last all answer there; asked on a thread, may take about a second."""
 
     def warm_up(self, address: str) -> None:
-        """Whatever makes fresh servers as quick as they will be; on a thread, ends by itself within some 30 s.
+        """Whatever makes fresh servers as quick as they will be; on a thread, ends by itself within some 55 s.
 
         Raises:
             ServerError: it did not succeed.

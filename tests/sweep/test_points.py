@@ -150,3 +150,12 @@ def test_the_time_is_that_of_all_points() -> None:
 )
 def test_a_step_with_a_number_of_messages_usually_ends_before_its_time(settings: Settings, seconds: float) -> None:
     assert usual_s(SCENARIO, StepPlan(1, settings, 10.0)) == seconds
+
+
+def test_steps_that_end_with_their_messages_are_not_expected_to_last_to_their_limit() -> None:
+    points = [replace(point, duration_s=3600.0) for point in SCENARIO.sweep.points]
+    settings = replace(SCENARIO.settings, messages=1000, rate=500.0)
+    listed = [replace(point, settings={**point.settings, "messages": 1000, "rate": 500.0}) for point in points]
+    sweep = for_scenario(replace(SCENARIO, settings=settings, sweep=replace(SCENARIO.sweep, points=tuple(listed))))
+    assert 2 * len(points) <= sweep.expected_s() <= 4 * len(points) + SCENARIO.warmup_s * len(SCENARIO.sizes)
+    assert sweep.bound_s() >= 3600 * len(points)

@@ -8,10 +8,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
+from hydra.cluster.local.namespaces import address_in, here, inside
 from hydra.cluster.placement import merge, place
 from hydra.cluster.resources import add, subtract, taken_by
 from hydra.errors import ClusterError, PlacementError
@@ -45,12 +46,12 @@ class LocalEngine:
     A group has its own session, process group and sandbox folder (its working directory, with the files stdout and
     stderr). Beside its own environment it gets HYDRA_AGENT, HYDRA_PORTS (comma separated, may be empty) and
     HYDRA_LIFELINE: the number of a file descriptor that reads end-of-file when this process is gone, however it went.
+    On an agent with a network namespace of its own it runs in there, and HYDRA_DATA_HOST is the address that it has.
 
     There are no threads: PR_SET_PDEATHSIG, which groups set, fires when the *thread* that started them ends.
     Not safe to be called from several threads.
     """
 
-    address: Final = "127.0.0.1"
     is_local: Final = True
 
     def __init__(
@@ -62,6 +63,8 @@ class LocalEngine:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._agents = {agent.id: agent for agent in merge(agents)}
+        self._hosts = {agent.netns: address_in(agent.netns) for agent in self._agents.values() if agent.netns}
+        self.address = here(self._hosts.values())
         self._free: dict[str, Resources] = {agent.id: agent.resources for agent in self._agents.values()}
         self._sandbox_root = sandbox_root.absolute()
         self._grace_s = grace_s
@@ -73,10 +76,7 @@ class LocalEngine:
 
     def agents(self) -> list[Agent]:
         """The declared agents with the resources that are free on each now."""
-        return [
-            Agent(id=agent.id, hostname=agent.hostname, attributes=agent.attributes, resources=self._free[agent.id])
-            for agent in self._agents.values()
-        ]
+        return [replace(agent, resources=self._free[agent.id]) for agent in self._agents.values()]
 
     def launch(self, groups: Sequence[Group]) -> list[Launch]:
         """Places the groups and starts them; either all of them or none.
@@ -153,7 +153,8 @@ class LocalEngine:
             seen.add(group.id)
 
     def _start(self, launch: Launch, lifeline: int) -> _Running:
-        group = launch.group
+        group, netns = launch.group, launch.agent.netns
+        command = inside(netns, group.command) if netns else group.command
         sandbox = self._sandbox_root / group.id
         environment = {
             **os.environ,
@@ -161,13 +162,14 @@ class LocalEngine:
             "HYDRA_AGENT": launch.agent.id,
             "HYDRA_LIFELINE": str(lifeline),
             "HYDRA_PORTS": ",".join(map(str, launch.ports)),
+            **({"HYDRA_DATA_HOST": self._hosts[netns]} if netns else {}),
         }
         try:
             sandbox.mkdir(parents=True, exist_ok=True)
             # Appending: a group that is launched again under its id keeps what the first one said.
             with (sandbox / "stdout").open("ab") as stdout, (sandbox / "stderr").open("ab") as stderr:
                 process = subprocess.Popen(
-                    group.command,
+                    command,
                     stdin=subprocess.DEVNULL,
                     stdout=stdout,
                     stderr=stderr,

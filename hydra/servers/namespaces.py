@@ -1,0 +1,65 @@
+"""Network namespaces of this machine, as iproute2 tells of them: their addresses, and what passed their interfaces."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+_WITHIN_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """An interface that is no loopback: its IPv4 address, and the bytes that it received and sent since it is there."""
+
+    address: str
+    incoming: int
+    outgoing: int
+
+
+def interfaces(namespace: str) -> list[Interface]:
+    """The interfaces of a namespace that have an IPv4 address.
+
+    Raises:
+        OSError: there is none of this name, or it may not be looked into; the text says why.
+    """
+    return _parsed(_ip("-n", namespace, "-s", "address", "show"))
+
+
+def traffic(addresses: Iterable[str]) -> dict[str, Interface]:
+    """The interfaces with these addresses in all the namespaces that have a name; none where nobody may look."""
+    wanted = set(addresses)
+    found: dict[str, Interface] = {}
+    try:
+        for namespace in _ip("netns", "list"):
+            if not wanted <= found.keys():
+                found |= {each.address: each for each in interfaces(namespace["name"]) if each.address in wanted}
+    except OSError:
+        return {}
+    return found
+
+
+def _ip(*words: str) -> list[dict[str, Any]]:
+    try:
+        done = subprocess.run(["ip", "-j", *words], capture_output=True, text=True, timeout=_WITHIN_S, check=False)
+    except FileNotFoundError:
+        raise OSError("the command ip (iproute2) is not there") from None
+    except subprocess.TimeoutExpired:
+        raise OSError(f"ip {' '.join(words)} took longer than {_WITHIN_S:g} s") from None
+    if done.returncode != 0:
+        raise OSError(" ".join(done.stderr.split()) or f"ip {' '.join(words)} failed")
+    # It says nothing where there is nothing.
+    return list(json.loads(done.stdout or "[]"))
+
+
+def _parsed(told: Iterable[dict[str, Any]]) -> list[Interface]:
+    return [
+        Interface(info["local"], link["stats64"]["rx"]["bytes"], link["stats64"]["tx"]["bytes"])
+        for link in told
+        if "LOOPBACK" not in link["flags"]
+        for info in link["addr_info"]
+        if info["family"] == "inet"
+    ]
