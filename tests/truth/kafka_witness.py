@@ -22,19 +22,19 @@ READ_WITHIN_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How many records a topic's log had at some moment between the two (Unix time, ns)."""
+    """How many records each partition of a topic had at some moment after this one (Unix time, ns)."""
 
     asked_ns: int
-    told_ns: int
-    records: int
+    records: dict[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Records and distinct sequences by the epoch in their header; epoch 0 are probes."""
+    """Records and distinct sequences by the epoch in their header; the partitions and offsets of probes (epoch 0)."""
 
     records: Counter[int] = field(default_factory=Counter)
     sequences: dict[int, set[int]] = field(default_factory=dict)
+    probes: list[tuple[int, int]] = field(default_factory=list)
 
 
 class LogWitness:
@@ -50,11 +50,10 @@ class LogWitness:
         self._thread = threading.Thread(target=self._look, daemon=True)
         self._thread.start()
 
-    def grown(self, after_ns: int, before_ns: int) -> int:
-        """By how many records the log grew from the last look before ``after_ns`` to the first one after the other."""
-        first = [length.records for length in self._lengths if length.told_ns < after_ns][-1]
-        last = next(length.records for length in self._lengths if length.asked_ns > before_ns)
-        return last - first
+    def grown(self, before_ns: int, read: Read) -> int:
+        """The records that the log had at the first look after a moment, without the probes among them."""
+        length = next(length for length in self._lengths if length.asked_ns > before_ns)
+        return sum(length.records.values()) - sum(offset < length.records[p] for p, offset in read.probes)
 
     def looked_after(self, moment_ns: int) -> bool:
         """Whether the log was looked at after a moment."""
@@ -71,13 +70,16 @@ class LogWitness:
         while any(records > 0 for records in left.values()):
             assert time.monotonic() < deadline, f"not all of the log can be read: {left}"
             for message in consumer.consume(10_000, 0.1):
-                value, partition = message.value(), message.partition()
+                value, partition, offset = message.value(), message.partition(), message.offset()
                 assert message.error() is None
                 assert value is not None
                 assert partition is not None
+                assert offset is not None
                 epoch, _, sequence, _ = HEADER.unpack_from(value)
                 found.records[epoch] += 1
                 found.sequences.setdefault(epoch, set()).add(sequence)
+                if epoch == 0:
+                    found.probes.append((partition, offset))
                 left[partition] -= 1
         consumer.close()
         return found
@@ -97,8 +99,8 @@ class LogWitness:
             futures = self._admin.list_offsets(dict.fromkeys(self._partitions, latest), request_timeout=5)
             # A topic that is not quite there, or about to go, has no length.
             if not any(future.exception(10) for future in futures.values()):
-                records = sum(future.result().offset for future in futures.values())
-                self._lengths.append(Length(asked_ns, time.time_ns(), records))
+                records = {at.partition: future.result().offset for at, future in futures.items()}
+                self._lengths.append(Length(asked_ns, records))
 
     def __enter__(self) -> LogWitness:
         return self
