@@ -125,6 +125,7 @@ def _take(asked: Asked, part: Part, label: str) -> tuple[int, Done]:
         resume=is_there,
         quiet=asked.quiet,
         label=label,
+        whole=asked.folder,
     )
     try:
         code, store = launcher.launch(scenario, asked.cluster, order)

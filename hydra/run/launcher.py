@@ -66,7 +66,8 @@ def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine
 class Order:
     """What a command asks for: where the run goes, and how it was asked.
 
-    ``resume`` continues the run that is there; ``label`` stands before its steps in the line that moves.
+    ``resume`` continues the run that is there; ``label`` stands before its steps in the line that moves. ``whole`` is
+    what ``--resume`` takes where that is not ``out``: the folder of which the run is a part.
     """
 
     engine: Chosen
@@ -76,6 +77,7 @@ class Order:
     resume: bool = False
     quiet: bool = False
     label: str = ""
+    whole: Path | None = None
 
 
 def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int, RunStore]:
@@ -115,7 +117,7 @@ def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Re
         try:
             return run(scenario, cluster, its_engine, system, store, observer), store
         except KeyboardInterrupt:
-            observer.show(Interrupted(str(order.out)))
+            observer.show(Interrupted(str(order.whole or order.out)))
             return EXIT_INTERRUPTED, store
 
 
