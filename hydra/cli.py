@@ -17,7 +17,7 @@ from tabulate import tabulate
 from hydra.cluster.resources import format_resources
 from hydra.config import experiments, load_cluster, load_scenario, scenarios
 from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_USAGE, HydraError, UsageError
-from hydra.experiments.command import list_experiments, list_presets, run_experiment
+from hydra.experiments.command import add_flags, list_experiments, list_presets, refuse_flags, run_experiment
 from hydra.jupyter.command import write_report
 from hydra.limits import machine
 from hydra.limits.machine import raise_soft_limits
@@ -56,6 +56,7 @@ class Hydra(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """None if there is none of that name."""
         complete(self)
+        add_flags(run_)
         return super().get_command(ctx, cmd_name)
 
 
@@ -77,8 +78,7 @@ def run_(scenario: str, **flags: Any) -> None:
     """Run any scenario: a name from conf/scenarios or a TOML file; or a published experiment by its name."""
     if scenario in experiments() and scenario not in scenarios():
         run_experiment("", scenario, overrides(), flags)
-    if flags["scale"] is not None:
-        raise UsageError(f"--scale is for published experiments, and {scenario} is none", "leave out --scale")
+    refuse_flags(scenario, flags)
     run_scenario(scenario, overrides(), flags)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
 
@@ -81,6 +82,17 @@ class Percent(click.types.FloatParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The fraction; fails with one line where it is no number."""
         return super().convert(value, param, ctx) / 100
+
+
+class Finite(click.FloatRange):
+    """A number in a range, and neither nan nor infinite."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; fails with one line where it is none."""
+        number = super().convert(value, param, ctx)
+        if not isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
 
 
 COUNTS = Counts()
@@ -285,7 +297,7 @@ preset_flag = keyed(
 experiment_flags = flags(
     click.option(
         "--scale",
-        type=click.FloatRange(min=0, max=1000, min_open=True),
+        type=Finite(min=0, max=1000, min_open=True),
         metavar="X",
         help="Of the published numbers of records and lengths (default: the experiment's own); 1 is the original.",
     )

@@ -312,6 +312,9 @@ def _room_for_header(scenario: Scenario) -> None:
 
 def _search(scenario: Scenario, search: SearchSpec) -> None:
     """Refuses searches that this system has no settings for."""
+    if "messages" in scenario.sweep.vary or scenario.settings.messages is not None:
+        what = "is a number of messages, and the steps of a search have a length"
+        raise RefusedError(("settings", "messages"), what, "leave it out; sweep.duration_s is the length")
     series = search.series
     if len(set(series)) < len(series):
         raise RefusedError(("sweep", "search", "series"), f"a series stands twice in {list(series)}")

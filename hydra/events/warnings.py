@@ -143,6 +143,18 @@ class LeftEarlier(HydraWarning):
 
 
 @dataclass(frozen=True, slots=True)
+class SettingsSkipped(HydraWarning):
+    """Settings of servers that are the user's: they keep their own."""
+
+    names: Sequence[str]
+    address: str
+
+    @property
+    def text(self) -> str:
+        return f"the servers at {self.address} keep their own settings: {', '.join(self.names)} of the preset not set"
+
+
+@dataclass(frozen=True, slots=True)
 class BisectedRates(HydraWarning):
     """Rates that an earlier version found by bisection."""
 

@@ -161,6 +161,31 @@ def _check_new(folder: Path) -> None:
         raise RunDirectoryError(f"{folder} already holds an experiment", "go on with --resume, or choose another --out")
 
 
+def add_flags(command: click.Command) -> None:
+    """Adds the flags that experiments have of their own to a command that runs any of them."""
+    taken = {param.name for param in command.params}
+    for option in _own_options():
+        if option.name not in taken:
+            command.params.append(option)
+
+
+def refuse_flags(scenario: str, flags: Mapping[str, Any]) -> None:
+    """Refuses flags of experiments where a scenario is run.
+
+    Raises:
+        UsageError: one was given.
+    """
+    given = ["--scale"] if flags["scale"] is not None else []
+    given += [option.opts[0] for option in _own_options() if flags.get(str(option.name)) is not None]
+    if given:
+        raise UsageError(f"{given[0]} is for published experiments, and {scenario} is none", f"leave out {given[0]}")
+
+
+def _own_options() -> list[click.Option]:
+    """Each experiment's, once by its name."""
+    return list({option.name: option for each in experiments().values() for option in each.options}.values())
+
+
 def list_experiments(system: str, as_json: bool) -> None:
     """Prints the experiments of a system."""
     found = [

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
 
 from hydra.errors import DoesNotFitError, RunDirectoryError, ServerError, StepError, UsageError
-from hydra.events.warnings import HydraWarning, LeftBehind, LeftEarlier
+from hydra.events.warnings import HydraWarning, LeftBehind, LeftEarlier, SettingsSkipped
 from hydra.kafkatest.accepted import check_values
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.cluster import KafkaCluster
@@ -118,6 +118,8 @@ class KafkaSystem:
         self._folder = folder
         self._wait = wait
         self._deployed = servers
+        if self._spec.bootstrap and self._spec.broker:
+            self._warnings.append(SettingsSkipped(sorted(self._spec.broker), self._spec.bootstrap))
         self._bring_up()
 
     def _bring_up(self) -> None:

@@ -279,6 +279,7 @@ def _log(o: Observation, accounts: Accounts | None) -> dict[str, Figure]:
         ledgers = [accounts.together.ledgers]
     return {
         LOG_GROWTH: o.log_growth,
+        # Of a publisher without a report nobody knows what was acknowledged.
         ACCOUNT: log_account(
             o.log_growth,
             sum(p.acknowledged for p in publishers),
@@ -287,7 +288,9 @@ def _log(o: Observation, accounts: Accounts | None) -> dict[str, Figure]:
             duplicates=max((sum(x.duplicates for x in of_one) for of_one in ledgers), default=0),
             extra=max((sum(x.extra for x in of_one) for of_one in ledgers), default=0),
             shared=bool(o.group),
-        ),
+        )
+        if accounts
+        else None,
     }
 
 

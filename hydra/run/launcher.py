@@ -67,7 +67,7 @@ class Order:
     """What a command asks for: where the run goes, and how it was asked.
 
     ``resume`` continues the run that is there; ``label`` stands before its steps in the line that moves. ``whole`` is
-    the folder that goes on after an interruption; None: ``out``.
+    what ``--resume`` takes where that is not ``out``: the folder of which the run is a part.
     """
 
     engine: Chosen

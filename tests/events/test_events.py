@@ -49,6 +49,7 @@ from hydra.events.warnings import (
     LeftEarlier,
     RunEndedBadly,
     RunIncomplete,
+    SettingsSkipped,
     StepNotMeasured,
     SubscribersFailed,
 )
@@ -112,6 +113,10 @@ def launch(role: str, host: str) -> Launch:
         ),
         (Interrupted("runs/x"), "interrupted: what was measured is kept; go on with --resume runs/x"),
         (LeftBehind("t-1", "h:1", "x removes it"), "t-1 may be left at h:1; x removes it"),
+        (
+            SettingsSkipped(["num.a", "num.b"], "h:1"),
+            "the servers at h:1 keep their own settings: num.a, num.b of the preset not set",
+        ),
         (LeftEarlier("a topic", "t-1: removed"), "an earlier part of this run left a topic behind: t-1: removed"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Event) else "",

@@ -24,6 +24,7 @@ from hydra.kafkatest.experiments.common import (
     total,
 )
 from hydra.model import Figure
+from hydra.options import Finite
 from hydra.sweep.repeated import mean_and_interval
 from hydra.system import Done, Experiment, Order, Part, View
 
@@ -44,9 +45,9 @@ _PRODUCED, _CONSUMED = "one-producer", "one-consumer"
 OPTIONS: Final = (
     click.Option(
         ["--target-rate"],
-        type=click.FloatRange(min=1),
+        type=Finite(min=1),
         metavar="RATE",
-        help="Records/s that the topic shall carry (partition-formula).",
+        help="Records/s that the topic shall carry (partition-formula; default: the document's, times --scale).",
     ),
     click.Option(
         ["--most-partitions"],
