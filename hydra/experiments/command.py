@@ -47,8 +47,8 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
     cluster = load_cluster(flags["config"])
     engine = choose(flags["master"], flags["config"], flags)
     # The embedded engine's agents are one machine, whatever they are called.
-    known = 1 if engine.spec.is_local else len({agent.hostname for agent in engine.agents(cluster.agents)})
-    order = _order(experiment, flags, before, known)
+    hosts = 1 if engine.spec.is_local else len({agent.hostname for agent in engine.agents(cluster.agents)})
+    order = _order(experiment, flags, before, hosts)
     if before:
         replaced = {**before.overrides, **replaced}
         refuse_hidden(replaced)
