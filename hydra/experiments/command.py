@@ -46,7 +46,9 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
     experiment = find(system, name or (before.experiment if before else ""))
     cluster = load_cluster(flags["config"])
     engine = choose(flags["master"], flags["config"], flags)
-    order = _order(experiment, flags, before, len({agent.hostname for agent in engine.agents(cluster.agents)}))
+    # The embedded engine's agents are one machine, whatever they are called.
+    hosts = 1 if engine.spec.is_local else len({agent.hostname for agent in engine.agents(cluster.agents)})
+    order = _order(experiment, flags, before, hosts)
     if before:
         replaced = {**before.overrides, **replaced}
         refuse_hidden(replaced)

@@ -9,12 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from hydra.kafkatest.presets import PRESETS
 from tests.integration.command import hydra
 
 pytestmark = pytest.mark.processes
 
 PRODUCER = r"^\d+ records sent, [\d.]+ records/sec \([\d.]+ MB/sec\), [\d.]+ ms avg latency, .* ms 99\.9th\.$"
 CONSUMER = r"^[\d-]+ [\d:]+, [\d-]+ [\d:]+, [\d.]+, [\d.]+, \d+, [\d.]+, \d+, \d+, [\d.]+, [\d.]+$"
+
+SET_BY_PRESETS = sum(len(preset.values) for preset in PRESETS.values())
+soak = pytest.mark.skipif("HYDRA_SOAK_SEEDS" not in os.environ, reason="takes minutes: make soak")
 
 
 whole = pytest.mark.skipif(os.environ.get("HYDRA_EXPERIMENTS") != "whole", reason="takes minutes: make soak runs it")
@@ -48,3 +52,32 @@ def test_an_experiment_is_repeated(
     assert len(re.findall(CONSUMER, ran.stdout, re.MULTILINE)) == consumers
     again = hydra("kafka-perf", "--resume", folder, "--json")
     assert json.loads(again.stdout)["tables"] == tables, "everything is kept"
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("name", "more", "rows", "figures"),
+    [
+        ("partition-formula", ("--target-rate", 1, "--brokers", 1), (3, 1, 2), ("records_per_sec",)),
+        pytest.param(
+            *("partitions-compression", ("--producers", 2), (20, 60)),
+            ("avg_cpu_pct", "network_kbytes_per_sec", "messages_per_sec_per_broker", "compression_ratio"),
+            marks=soak,
+        ),
+        pytest.param("network-in-out", (), (20, 12 * 3 + 8 * 6), ("in_mb_s", "in_deviation_pct"), marks=soak),
+        pytest.param(
+            "design-goals", (), (4, SET_BY_PRESETS), ("killed_acknowledged", "killed_p999_ms", "ack_p99_ms"), marks=soak
+        ),
+    ],
+)
+def test_an_experiment_looks_at_the_brokers(
+    tmp_path: Path, name: str, more: tuple[object, ...], rows: tuple[int, ...], figures: tuple[str, ...]
+) -> None:
+    ran = hydra("kafka-perf", name, "--scale", 1e-6, "--out", tmp_path / "run", "--json", *more, within_s=590)
+    tables = json.loads(ran.stdout)["tables"]
+    assert tuple(len(table["rows"]) for table in tables) == rows
+    assert all(row[figure] is not None for row in tables[0]["rows"] for figure in figures)
+    assert all(row["account"] for table in tables for row in table["rows"] if "account" in row)
+    if name == "design-goals":
+        (durable,) = (row for row in tables[0]["rows"] if row["preset"] == "durability")
+        assert durable["killed_lost"] == 0

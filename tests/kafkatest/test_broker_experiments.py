@@ -119,6 +119,15 @@ def test_a_brokers_bytes_stand_beside_the_algebra_with_their_deviation() -> None
     assert "interface_in_mb_s" not in {column.name for column in table.columns}
 
 
+@pytest.mark.parametrize(("rate", "noted"), [(2990.0, False), (2000.0, True)])
+def test_rows_whose_traffic_went_on_behind_the_window_are_named(rate: float, noted: bool) -> None:
+    (experiment,) = network.EXPERIMENTS
+    order = Order(experiment.scale)
+    row = {"sent": 9000, "avg_tx_rate_pps": rate}
+    view = experiment.views(order, [done(part_of(experiment, order), {"p3-r2-c0": row})])[0]
+    assert any("p3-r2-c0 (2000/s)" in note for note in view.notes) is noted
+
+
 # --- the partition formula -------------------------------------------------------------------------------------------
 
 

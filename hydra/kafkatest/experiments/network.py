@@ -37,6 +37,8 @@ _RATE: Final = 3000.0
 """Records/s of the producer: what the machine carries with every number of replicas."""
 _WINDOW_S: Final = 60.0
 _LEAST_WINDOW_S: Final = 3.0
+_HELD: Final = 0.95
+"""Of the rate: who sent less from its first record to its last acknowledgement was late by more than windows' ends."""
 
 
 class Setup(NamedTuple):
@@ -138,6 +140,7 @@ def _views(_: Order, done: Sequence[Done]) -> list[View]:
     known = {(setup.brokers, setup.name): setup for setup in SETUPS}
     rows: list[Row] = []
     each: list[Row] = []
+    late: list[str] = []
     for part, row, brokers in with_brokers(done):
         count = part.scenario.server.count
         setup = known.get((count, str(row[POINT])))
@@ -152,6 +155,8 @@ def _views(_: Order, done: Sequence[Done]) -> list[View]:
             "replication": setup.replication,
             "consumers": setup.consumers,
         }
+        if (held := number(row.get("avg_tx_rate_pps"))) is not None and held < _HELD * _RATE:
+            late.append(f"{count} brokers {setup.name} ({held:.0f}/s)")
         rows.append({**keys, **_row(setup, rate, row, brokers)})
         each += [
             {**keys, "broker": name, **{f"{key}_mb_s": _mib(of_broker(its, names)) for key, _, _, names in _FLOWS}}
@@ -181,6 +186,7 @@ def _views(_: Order, done: Sequence[Done]) -> list[View]:
         "their deviation is what producers, followers and consumers were behind or ahead at the window's ends",
         "an interface counts all that passes, also requests, fetch responses, acknowledgements and the headers of TCP "
         "and IP. It is known where each broker's agent has a network namespace of its own",
+        *_late_note(late),
         *not_measured(done),
     ]
     singles = [
@@ -197,6 +203,13 @@ def _views(_: Order, done: Sequence[Done]) -> list[View]:
 
 
 _FLOWS: Final = (*_COUNTED, *_SEEN)
+
+
+def _late_note(rows: Sequence[str]) -> list[str]:
+    """What has to be said of rows whose traffic went on behind the window, where nobody counts it."""
+    if not rows:
+        return []
+    return [f"the machine did not carry {_RATE:g} records/s here, and much passed after the window: {', '.join(rows)}"]
 
 
 def _row(setup: Setup, rate: float, row: Row, brokers: dict[str, Row]) -> dict[str, Figure]:
