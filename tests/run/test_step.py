@@ -232,7 +232,7 @@ def test_readiness_is_proven_again_when_something_that_it_depends_on_is_another(
 
 def test_what_a_log_has_grown_by_since_the_probes_counts_as_acknowledged() -> None:
     # Asked whether it counts; until it rests after the probes; until it rests after the step.
-    channel = Channel(range(1, 4), log=[10, 20, 30, 30, 70, 80, 80])
+    channel = Channel(range(1, 4), log=[10, 20, 30, 30, 70, *[75] * 5, *[80] * 11])
     raw = measured(channel)
     assert raw.publishers[PUBLISHER].acknowledged == 50
     assert channel.log == []
@@ -251,7 +251,7 @@ def test_a_window_ends_when_all_messages_are_sent(messages: int | None, seconds:
 
 
 def test_subscribers_that_read_what_is_stored_are_told_of_the_step_when_it_is() -> None:
-    channel = Channel(range(1, 4), reads_stored=True, log=[10, 60, 60])
+    channel = Channel(range(1, 4), reads_stored=True, log=[10, *[60] * 11])
     moments: list[Moment] = []
     raw = channel.stepper(drain_max_s=0.5).measure(PLAN, moments.append)
     assert raw.log_growth == 50
@@ -268,7 +268,7 @@ def test_subscribers_that_read_what_is_stored_are_told_of_the_step_when_it_is() 
 
 
 def test_a_step_without_subscribers_is_one_of_its_publishers_alone() -> None:
-    channel = Channel(range(1, 1), log=[10, 60, 60])
+    channel = Channel(range(1, 1), log=[10, *[60] * 11])
     raw = channel.stepper().measure(replace(PLAN, clients=0), lambda _: None)
     assert (raw.log_growth, raw.subscribers) == (50, {})
     assert {type(m) for _, m in channel.told} == {Configure, Start, Stop}
