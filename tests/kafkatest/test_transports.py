@@ -193,7 +193,8 @@ def producer_ids(broker: EmbeddedBroker, topic: str) -> int:
 def test_a_message_that_the_broker_does_not_take_has_failed(library: ModuleType, broker: EmbeddedBroker) -> None:
     topic = f"small-{uuid.uuid4().hex}"
     small = NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})
-    AdminClient({"bootstrap.servers": broker.bootstrap}).create_topics([small])[topic].result(10)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})  # without a name it is gone before the answer comes
+    admin.create_topics([small])[topic].result(10)
     publisher = library.Publisher(1)
     try:
         publisher.configure(told(1, broker.bootstrap, topic, {}, message_size=3000, msg_batch=1))
