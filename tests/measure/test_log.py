@@ -16,6 +16,7 @@ from hydra.model import Rate, Settings, StepPlan
         (10, 10, None, {}, "exact"),
         (12, 10, None, {}, "log 2 more than acknowledged"),
         (9, 10, None, {"missing": 3}, "log 1 fewer than acknowledged; 3 acknowledged not received"),
+        (8, 8, 10, {"missing": -2}, "log 2 fewer than sent; 2 received beyond what was acknowledged"),
         (9, 9, 10, {}, "log 1 fewer than sent"),
         (10, 10, 10, {}, "exact"),
         (11, 10, None, {"duplicates": 1}, "log 1 more than acknowledged; 1 received more than once"),
