@@ -15,8 +15,13 @@ struct Destroy {
     }
 };
 
+// A member has left its group before, as far as the group let it (member.h); nobody else is in one.
+inline void destroy_kafka(rd_kafka_t* kafka) {
+    rd_kafka_destroy_flags(kafka, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+}
+
 using KafkaConf = std::unique_ptr<rd_kafka_conf_t, Destroy<rd_kafka_conf_destroy>>;
-using KafkaHandle = std::unique_ptr<rd_kafka_t, Destroy<rd_kafka_destroy>>;
+using KafkaHandle = std::unique_ptr<rd_kafka_t, Destroy<destroy_kafka>>;
 using KafkaTopicHandle = std::unique_ptr<rd_kafka_topic_t, Destroy<rd_kafka_topic_destroy>>;
 using KafkaQueue = std::unique_ptr<rd_kafka_queue_t, Destroy<rd_kafka_queue_destroy>>;
 using KafkaEvent = std::unique_ptr<rd_kafka_event_t, Destroy<rd_kafka_event_destroy>>;

@@ -1,6 +1,7 @@
 #include "kafka/member.h"
 
 #include <chrono>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace {
 
 // Less than the controller waits for an answer.
 constexpr std::chrono::seconds kJoinWithin{25};
+constexpr std::chrono::seconds kLeaveWithin{3};
+constexpr std::chrono::milliseconds kLookEvery{2};
 constexpr int kAskForMs = 1000;
 
 }  // namespace
@@ -133,7 +136,16 @@ std::string KafkaMember::trouble() const {
 void KafkaMember::leave() {
     if (kafka_ != nullptr) {
         commit(true);
-        rd_kafka_consumer_close(kafka_);
+        // A coordinator that is gone would be waited for until its session is over.
+        rd_kafka_error_t* const error = rd_kafka_consumer_close_queue(kafka_, background_.get());
+        const auto deadline = std::chrono::steady_clock::now() + kLeaveWithin;
+        while (error == nullptr && rd_kafka_consumer_closed(kafka_) == 0 &&
+               std::chrono::steady_clock::now() < deadline) {
+            std::this_thread::sleep_for(kLookEvery);
+        }
+        if (error != nullptr) {
+            rd_kafka_error_destroy(error);
+        }
         background_.reset();
         kafka_ = nullptr;
     }
