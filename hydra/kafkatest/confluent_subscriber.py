@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -19,6 +21,7 @@ from hydra.kafkatest.wire import KafkaConfigure, KafkaFinish
 from hydra.wire.messages import Configure, SystemObject
 
 RECONNECT_WAIT_S: Final = 1.0
+LEAVE_WITHIN_S: Final = 3.0
 _TRANSIENT: Final = frozenset(
     {
         KafkaError._TRANSPORT,
@@ -136,8 +139,16 @@ class Subscriber:
         """See transport.py. A member leaves its group."""
         consumer, self._consumer = self._consumer, None
         self._early = []
-        if consumer is not None:
-            consumer.close()  # hands the partitions back, see _on_revoke
+        if consumer is None:
+            return
+        if self._member is None:
+            consumer.close()
+            return
+        # It hands the partitions back, see _on_revoke. A coordinator that is gone would be waited for until its session
+        # is over.
+        leaving = threading.Thread(target=consumer.close, daemon=True)
+        leaving.start()
+        leaving.join(LEAVE_WITHIN_S)
 
     def _opened(self) -> Consumer:
         if self._consumer is None:
@@ -187,29 +198,35 @@ class Subscriber:
                 raise OSError(f"the consumer group {kafka.group} gave no partitions within {JOIN_WITHIN_S:g} s")
 
     def _subscribe(self) -> None:
-        handlers = {"on_assign": self._on_assign, "on_revoke": self._on_revoke, "on_lost": self._on_lost}
+        # A consumer that still leaves its group (see close) must not be taken for the next one.
+        member = self._member
+        handlers = {
+            "on_assign": partial(self._on_assign, member),
+            "on_revoke": partial(self._on_revoke, member),
+            "on_lost": partial(self._on_lost, member),
+        }
         try:
             self._opened().subscribe([self._topic], **handlers)
         except KafkaException as e:
             raise OSError(f"Kafka refuses to subscribe to {self._topic}: {text(e)}") from None
 
-    def _on_assign(self, consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
-        if self._member is None:
+    def _on_assign(self, member: Membership | None, consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
+        if member is None:
             return
         ours = [tp.partition for tp in partitions if tp.topic == self._topic]
-        offsets = self._member.given(ours, self._asked(consumer, ours))
+        offsets = member.given(ours, self._asked(consumer, ours))
         consumer.assign([TopicPartition(self._topic, p, offset) for p, offset in offsets.items()])
 
-    def _on_revoke(self, consumer: Consumer, _: Sequence[TopicPartition]) -> None:
-        if self._member is not None:
+    def _on_revoke(self, member: Membership | None, consumer: Consumer, _: Sequence[TopicPartition]) -> None:
+        if member is not None:
             # The library answers the group after this has arrived.
-            self._commit(self._member.uncommitted(now=True), consumer)
-            self._member.lost()
+            self._commit(member.uncommitted(now=True), consumer)
+            member.lost()
         consumer.unassign()
 
-    def _on_lost(self, consumer: Consumer, _: Sequence[TopicPartition]) -> None:
-        if self._member is not None:
-            self._member.lost()
+    def _on_lost(self, member: Membership | None, consumer: Consumer, _: Sequence[TopicPartition]) -> None:
+        if member is not None:
+            member.lost()
         consumer.unassign()
 
     def _commit(self, offsets: Mapping[int, int], consumer: Consumer | None = None) -> None:

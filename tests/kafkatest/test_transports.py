@@ -314,7 +314,7 @@ def test_a_flush_waits_for_probes_too(
     library: ModuleType, broker: EmbeddedBroker, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = topics.create("data")
-    monkeypatch.setattr(library, "PROBE_FLUSH_S", 0.0)
+    monkeypatch.setattr(f"{library.Publisher.__module__}.PROBE_FLUSH_S", 0.0)
     publisher = library.Publisher(1)
     try:
         publisher.configure(told(1, broker.bootstrap, topic, {}, acks="all", linger_ms=60_000.0))

@@ -169,4 +169,4 @@ def test_a_server_that_dies_leaves_an_honest_report(publisher: Bench, own_server
     configured(publisher, 2, Place(server), qos=1)
     window = publisher.start([CLIENT], 2, 0.1)
     publisher.await_end(window)
-    assert publisher.publisher_report(CLIENT, 2, window).system == {"lost_connections": 0}
+    assert (publisher.publisher_report(CLIENT, 2, window).system or {})["lost_connections"] == 0

@@ -113,10 +113,12 @@ KafkaHandle open_kafka(rd_kafka_type_t type, const Properties& config,
     }
     prepare(conf.get(), opaque);
     KafkaHandle kafka(rd_kafka_new(type, conf.get(), what, sizeof what));
+    // It belongs to the client now. Where there is none, librdkafka 2.0 has freed the interceptors in it, and
+    // would free them again with it.
+    static_cast<void>(conf.release());
     if (kafka == nullptr) {
         throw TransportError(std::string("librdkafka refuses the configuration: ") + what);
     }
-    static_cast<void>(conf.release());  // it belongs to the client now
     return kafka;
 }
 
