@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
+from hydra.client.acks import AckLedger
 from hydra.control.client import ControlClient
 from hydra.model import Histogram, Role, SequenceRange
 from hydra.wire.messages import Configure, SystemObject
@@ -35,6 +36,18 @@ class Delivery:
     last_ack_ns: int
     unacknowledged: list[SequenceRange] = field(default_factory=list)
     ack_latency: Histogram = field(default_factory=Histogram)
+
+    @classmethod
+    def of(cls, ledger: AckLedger, last_ack_ns: int, ack_latency: Histogram | None = None) -> Delivery:
+        """What a ledger of acknowledgements says."""
+        return cls(
+            ledger.acknowledged,
+            ledger.failed,
+            ledger.pending,
+            last_ack_ns,
+            ledger.unacknowledged(),
+            ack_latency or Histogram(),
+        )
 
 
 T = TypeVar("T")

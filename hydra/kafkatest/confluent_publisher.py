@@ -144,15 +144,7 @@ class Publisher:
         """See transport.py."""
         if self._acks == "0":
             return None
-        ledger = self._ledger
-        return Delivery(
-            ledger.acknowledged,
-            ledger.failed,
-            ledger.pending,
-            self._last_ack_ns,
-            ledger.unacknowledged(),
-            self._latency.histogram(),
-        )
+        return Delivery.of(self._ledger, self._last_ack_ns, self._latency.histogram())
 
     def report_system(self) -> dict[str, Any]:
         """``batch.size`` as the producer got it, and what it made of the messages, if the library tells in time."""

@@ -16,7 +16,7 @@ from hydra.client.transport import DEAF_AT_MOST_S, read_system
 from hydra.kafkatest.complaint import text
 from hydra.kafkatest.confluent_common import common_config, made
 from hydra.kafkatest.membership import ASK_FOR_S as ASK_GROUP_FOR_S
-from hydra.kafkatest.membership import JOIN_WITHIN_S, Membership
+from hydra.kafkatest.membership import JOIN_WITHIN_S, Membership, heartbeat_ms, longest_poll_ms
 from hydra.kafkatest.wire import KafkaConfigure, KafkaFinish
 from hydra.wire.messages import Configure, SystemObject
 
@@ -117,7 +117,7 @@ class Subscriber:
         if self._member is None:
             self._assign()
         else:
-            self._subscribe()
+            self._subscribe(self._member)
         with contextlib.suppress(KafkaException):  # a broker that is gone is what the step then shows
             consumer.list_topics(self._topic, timeout=RECONNECT_WAIT_S)
         return began_ns, time.monotonic_ns()
@@ -181,7 +181,7 @@ class Subscriber:
         if fresh or self._member is None:
             self._member = Membership()
             self._member.step(command, kafka.offsets)
-            self._subscribe()
+            self._subscribe(self._member)
         elif self._member.step(command, kafka.offsets):
             self._early = []
             for p, offset in self._member.positions.items():
@@ -197,9 +197,8 @@ class Subscriber:
             if time.monotonic() > deadline:
                 raise OSError(f"the consumer group {kafka.group} gave no partitions within {JOIN_WITHIN_S:g} s")
 
-    def _subscribe(self) -> None:
+    def _subscribe(self, member: Membership) -> None:
         # A consumer that still leaves its group (see close) must not be taken for the next one.
-        member = self._member
         handlers = {
             "on_assign": partial(self._on_assign, member),
             "on_revoke": partial(self._on_revoke, member),
@@ -210,23 +209,19 @@ class Subscriber:
         except KafkaException as e:
             raise OSError(f"Kafka refuses to subscribe to {self._topic}: {text(e)}") from None
 
-    def _on_assign(self, member: Membership | None, consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
-        if member is None:
-            return
+    def _on_assign(self, member: Membership, consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
         ours = [tp.partition for tp in partitions if tp.topic == self._topic]
         offsets = member.given(ours, self._asked(consumer, ours))
         consumer.assign([TopicPartition(self._topic, p, offset) for p, offset in offsets.items()])
 
-    def _on_revoke(self, member: Membership | None, consumer: Consumer, _: Sequence[TopicPartition]) -> None:
-        if member is not None:
-            # The library answers the group after this has arrived.
-            self._commit(member.uncommitted(now=True), consumer)
-            member.lost()
+    def _on_revoke(self, member: Membership, consumer: Consumer, _: Sequence[TopicPartition]) -> None:
+        # The library answers the group after this has arrived.
+        self._commit(member.uncommitted(now=True), consumer)
+        member.lost()
         consumer.unassign()
 
-    def _on_lost(self, member: Membership | None, consumer: Consumer, _: Sequence[TopicPartition]) -> None:
-        if member is not None:
-            member.lost()
+    def _on_lost(self, member: Membership, consumer: Consumer, _: Sequence[TopicPartition]) -> None:
+        member.lost()
         consumer.unassign()
 
     def _commit(self, offsets: Mapping[int, int], consumer: Consumer | None = None) -> None:
@@ -319,6 +314,6 @@ def _session_config(session_timeout_ms: int) -> dict[str, str | int | float]:
     """After which silence a member counts as dead; what the library relates to it goes along."""
     return {
         "session.timeout.ms": session_timeout_ms,
-        "heartbeat.interval.ms": max(1, min(3000, session_timeout_ms // 3)),
-        "max.poll.interval.ms": max(300_000, session_timeout_ms),
+        "heartbeat.interval.ms": heartbeat_ms(session_timeout_ms),
+        "max.poll.interval.ms": longest_poll_ms(session_timeout_ms),
     }

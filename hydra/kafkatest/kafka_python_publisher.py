@@ -12,9 +12,7 @@ from typing import Any, Final
 import numpy as np
 from kafka import KafkaProducer
 from kafka.codec import gzip_encode
-from kafka.errors import (
-    KafkaError,
-)
+from kafka.errors import KafkaError
 from kafka.record import default_records
 
 from hydra.client.ack_latency import AckLatency
@@ -147,15 +145,7 @@ class Publisher:
         if self._acks == "0":
             return None
         self._account(everywhere=True)
-        ledger = self._ledger
-        return Delivery(
-            ledger.acknowledged,
-            ledger.failed,
-            ledger.pending,
-            self._last_ack_ns,
-            ledger.unacknowledged(),
-            self._latency.histogram(),
-        )
+        return Delivery.of(self._ledger, self._last_ack_ns, self._latency.histogram())
 
     def report_system(self) -> dict[str, Any]:
         """``batch_size`` as the producer got it, and what it made of the messages."""

@@ -17,7 +17,7 @@ from kafka.structs import OffsetAndMetadata
 from hydra.client.transport import DEAF_AT_MOST_S, read_system
 from hydra.kafkatest import kafka_python_common
 from hydra.kafkatest.kafka_python_common import common_config, explained, text
-from hydra.kafkatest.membership import ASK_FOR_S, JOIN_WITHIN_S, Membership
+from hydra.kafkatest.membership import ASK_FOR_S, JOIN_WITHIN_S, Membership, heartbeat_ms, longest_poll_ms
 from hydra.kafkatest.wire import KafkaConfigure, KafkaFinish
 from hydra.wire.messages import Configure, SystemObject
 
@@ -240,8 +240,8 @@ def consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, Any]:
         group["partition_assignment_strategy"] = (RangePartitionAssignor,)
         if kafka.session_timeout_ms is not None:
             group["session_timeout_ms"] = kafka.session_timeout_ms
-            group["heartbeat_interval_ms"] = max(1, min(3000, kafka.session_timeout_ms // 3))
-            group["max_poll_interval_ms"] = max(300_000, kafka.session_timeout_ms)
+            group["heartbeat_interval_ms"] = heartbeat_ms(kafka.session_timeout_ms)
+            group["max_poll_interval_ms"] = longest_poll_ms(kafka.session_timeout_ms)
     return {
         **fetches,
         **group,

@@ -23,6 +23,16 @@ ASK_FOR_S: Final = 1.0
 _ASK_EVERY_S: Final = 0.2
 
 
+def heartbeat_ms(session_timeout_ms: int) -> int:
+    """How often a member tells that it is alive: three times within the silence that counts as death."""
+    return max(1, min(3000, session_timeout_ms // 3))
+
+
+def longest_poll_ms(session_timeout_ms: int) -> int:
+    """After which a member that does not poll leaves; libraries want no less than the session's time."""
+    return max(300_000, session_timeout_ms)
+
+
 class Membership:
     """One member, from its joining on.
 

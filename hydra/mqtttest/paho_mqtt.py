@@ -133,8 +133,7 @@ class Publisher:
         """See transport.py."""
         if self._qos == 0:
             return None
-        ledger = self._ledger
-        return Delivery(ledger.acknowledged, ledger.failed, ledger.pending, self._last_ack_ns, ledger.unacknowledged())
+        return Delivery.of(self._ledger, self._last_ack_ns)
 
     def report_system(self) -> dict[str, Any] | None:
         """See transport.py. Why the connection was lost, if it was."""

@@ -142,8 +142,7 @@ class Publisher:
         step = self._configured()
         if not step.stream or not step.publish_acks:
             return None
-        ledger = self._ledger
-        return Delivery(ledger.acknowledged, ledger.failed, ledger.pending, self._last_ack_ns, ledger.unacknowledged())
+        return Delivery.of(self._ledger, self._last_ack_ns)
 
     def report_system(self) -> dict[str, Any]:
         """See transport.py."""

@@ -114,6 +114,12 @@ def mean(clients: Iterable[Row], name: str) -> float | None:
     return sum(found) / len(found) if found else None
 
 
+def thousandth(value: Figure) -> float | None:
+    """Milliseconds of microseconds; None where it is not known."""
+    found = number(value)
+    return None if found is None else found / 1000
+
+
 def together(clients: Sequence[Row]) -> dict[str, Figure]:
     """Records and MB a second of clients together."""
     return {name: total(clients, name) for name in (RECORDS_PER_SEC.name, MB_PER_SEC.name)}

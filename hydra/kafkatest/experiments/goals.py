@@ -12,11 +12,11 @@ from hydra.kafkatest.experiments.common import (
     MB_PER_SEC,
     RECORDS_PER_SEC,
     Point,
-    Row,
     familiar_lines,
     not_measured,
     rows_of,
     scenario,
+    thousandth,
     time_for,
     together,
 )
@@ -116,7 +116,7 @@ def _of_preset(done: Done) -> dict[str, Figure]:
         if name == _FAST:
             found |= together(producers)
         elif name == _PACED:
-            found |= {ms: _ms(row, us) for ms, us in _US.items()}
+            found |= {ms: thousandth(row.get(us)) for ms, us in _US.items()}
         elif name == _KILLED:
             sent, acknowledged = number(row.get("sent")), number(row.get("total_tx"))
             found |= {
@@ -125,15 +125,10 @@ def _of_preset(done: Done) -> dict[str, Figure]:
                 "killed_refused": None if sent is None or acknowledged is None else sent - acknowledged,
                 "killed_lost": row.get("lost"),
                 "killed_duplicates": row.get("duplicates"),
-                "killed_p999_ms": _ms(row, "latency_p999_us"),
+                "killed_p999_ms": thousandth(row.get("latency_p999_us")),
                 ACCOUNT: row.get(ACCOUNT),
             }
     return found
-
-
-def _ms(row: Row, name: str) -> float | None:
-    value = number(row.get(name))
-    return None if value is None else value / 1000
 
 
 def _settings_view() -> View:

@@ -23,6 +23,7 @@ from hydra.kafkatest.experiments.common import (
     published,
     rows_of,
     scenario,
+    thousandth,
     time_for,
     together,
     total,
@@ -211,7 +212,7 @@ def _latency(_: Order, done: Sequence[Done]) -> View:
     rows = []
     for name, row, producers, _consumers in rows_of(done):
         if name == _LATENCY:
-            figures = {ms: _thousandth(row.get(us)) for ms, us in _LATENCIES.items()}
+            figures = {ms: thousandth(row.get(us)) for ms, us in _LATENCIES.items()}
             known = {"scenario": name, "records": total(producers, "records"), ACCOUNT: row.get(ACCOUNT), **figures}
             rows.append(with_published(known, _PUBLISHED_LATENCIES, names))
     headings = {"p50_ms": "median, ms", "p99_ms": "p99, ms", "p99_9_ms": "p99.9, ms"}
@@ -224,11 +225,6 @@ def _latency(_: Order, done: Sequence[Done]) -> View:
         "every scale"
     ]
     return View("End-to-end latency", [_SCENARIO, _RECORDS_HERE, *beside(columns), EXACT], rows, notes)
-
-
-def _thousandth(value: Figure) -> float | None:
-    found = number(value)
-    return None if found is None else found / 1000
 
 
 def _stored(order: Order, done: Sequence[Done]) -> View:

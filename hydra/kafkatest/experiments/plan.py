@@ -23,6 +23,7 @@ from hydra.kafkatest.experiments.common import (
     time_for,
     total,
 )
+from hydra.kafkatest.experiments.network import algebra
 from hydra.model import Figure
 from hydra.options import Finite
 from hydra.sweep.repeated import mean_and_interval
@@ -152,7 +153,7 @@ def _tuned() -> dict[str, Any]:
 
 
 def _planned(order: Order, plan: Plan) -> Part:
-    records = max(order.records(_RECORDS), 1000)
+    records = order.records(_RECORDS)
     step = {
         "rate": "max",
         "messages": records,
@@ -227,8 +228,6 @@ def _limits(needed: tuple[float, float, float]) -> dict[str, Figure]:
 
 def _brokers_need(order: Order, plan: Plan) -> View:
     """What the target asks of each broker's network and disk, by the algebra of ``network.py``, with consumers once."""
-    from hydra.kafkatest.experiments.network import algebra
-
     brokers = _brokers(order)
     rate = plan.target * _BYTES
     rows: list[dict[str, Figure]] = []
