@@ -160,11 +160,12 @@ class _Group(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # the libra
         """
         self._consumer = consumer
         deadline = time.monotonic() + kafka_python_common.CONNECT_TIMEOUT_MS / 1000
-        # A leader of the group that has not heard of the topic would give everybody nothing, for minutes.
-        while not consumer.partitions_for_topic(self._topic):
+        consumer.subscribe([self._topic], listener=self)
+        # A leader of the group that has not heard of the topic would give everybody nothing, for minutes. One that
+        # hears of it after it has joined joins again, and kafka-python 3.0 loses the partitions of that second time.
+        while self._topic not in consumer.topics():
             if time.monotonic() > deadline:
                 raise OSError(f"Kafka does not know {self._topic}")
-        consumer.subscribe([self._topic], listener=self)
 
     def settled(self, found: Mapping[TopicPartition, list[Any]]) -> Mapping[TopicPartition, list[Any]]:
         """What a poll gave, without what belongs before the positions of partitions that have just been given."""
