@@ -151,6 +151,9 @@ class Publisher:
         """``batch_size`` as the producer got it, and what it made of the messages."""
         before = self._sent_before
         figures = {} if before is None else (self._counting.so_far() - before).figures()
+        if self._ledger.acknowledged < self._ledger.sent:
+            # Of what is still waiting nobody knows how much has been sent.
+            figures.pop("compression_ratio", None)
         return {"batch_bytes": self._batch_bytes, **figures}
 
     def close(self) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Final
 
-from hydra.columns.names import STATUS
-from hydra.kafkatest.experiments.common import Row
+from hydra.kafkatest.experiments.common import Row, is_measured
 from hydra.system import Done
 
 IN: Final = ("in_bytes_per_s", "replication_in_bytes_per_s")
@@ -23,7 +22,7 @@ def with_brokers(done: Sequence[Done]) -> Iterator[tuple[Done, Row, dict[str, Ro
     """Every measured row with what each broker counted in its window."""
     for part in done:
         for index, row in enumerate(part.rows):
-            if row.get(STATUS) == "ok":
+            if is_measured(row):
                 yield part, row, dict(part.servers[index]) if index < len(part.servers) else {}
 
 

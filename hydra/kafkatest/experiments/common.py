@@ -69,13 +69,20 @@ def scenario(points: Iterable[Point], brokers: int, partitions: int, about: str,
     }
 
 
-def warm_up(point: Point) -> Point:
+def warm_up(point: Point, records: int = _WARM_RECORDS) -> Point:
     """The row before all others, so that none of them measures brokers that have just been started.
 
     Args:
         point: what is to be measured first.
+        records: how many are sent; no more than the point sends, where it says how many.
     """
-    return {**point, "name": WARM_UP, "publishers": 1, "messages": min(int(point["messages"]), _WARM_RECORDS)}
+    count = min(int(point.get("messages", records)), records)
+    return {**point, "name": WARM_UP, "publishers": 1, "messages": count, "duration_s": time_for(count)}
+
+
+def is_measured(row: Row) -> bool:
+    """Whether a row has figures that tables show."""
+    return row.get(STATUS) == "ok" and row.get(POINT) != WARM_UP
 
 
 def time_for(records: int, producers: int = 1) -> float:
@@ -98,7 +105,7 @@ def rows_of(done: Sequence[Done]) -> Iterator[tuple[str, Row, Sequence[Row], Seq
     """Every measured row but the warm-up: its point, its figures, and those of its producers and consumers."""
     for part in done:
         for index, row in enumerate(part.rows):
-            if row.get(STATUS) == "ok" and row.get(POINT) != WARM_UP:
+            if is_measured(row):
                 yield str(row[POINT]), row, _at(part.publishers, index), _at(part.subscribers, index)
 
 

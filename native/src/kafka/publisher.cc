@@ -15,6 +15,7 @@ constexpr std::int64_t kConnectTimeoutNs = 10 * kSecondNs;
 constexpr int kAskForMs = 1'000;
 constexpr int kFullWaitMs = 5;
 constexpr std::int64_t kProbeFlushNs = 50 * kMillisecondNs;
+constexpr std::int64_t kHurriedApartNs = kSecondNs;
 // Offered to librdkafka in one call: enough to make its locks cheap, few enough to stay in the first-level
 // cache.
 constexpr std::uint64_t kMostOffered = 64;
@@ -120,6 +121,7 @@ void KafkaPublisher::probe(const Header& header) {
         rd_kafka_produce(topic_.get(), partitions_[i], RD_KAFKA_MSG_F_COPY, message, sizeof message, nullptr,
                          0, nullptr);
     }
+    hurried_ = Repeats(0, kHurriedApartNs, kNeverNs);
     flush_until(monotonic_ns() + kProbeFlushNs);  // sends what would linger
 }
 
@@ -127,6 +129,7 @@ std::size_t KafkaPublisher::send(const Chunk& chunk) {
     if (reports_.ledger().sent() == 0) {
         before_ = requests_.so_far();
     }
+    hurried_ = Repeats(0, kHurriedApartNs, kNeverNs);
     std::size_t accepted = 0;
     while (accepted < chunk.count()) {
         // Each in a room of its own: librdkafka copies them once it has all.
@@ -190,13 +193,21 @@ bool KafkaPublisher::flush(double timeout_s) {
     return kafka_ == nullptr || flush_until(monotonic_ns() + to_ns(timeout_s));
 }
 
-// rd_kafka_flush only waits until nothing is left, and the reports that it waits for are ours to take: it is
-// called for short times, for what it does to messages that linger.
+// rd_kafka_flush only waits until nothing is left, and the reports that it waits for are ours to take. It is
+// called for what it does to messages that linger, and ever more rarely: each call wakes librdkafka's
+// threads, one for each broker, and where many producers wait on a busy machine that is what keeps it busy.
 bool KafkaPublisher::flush_until(std::int64_t deadline_ns) {
     reports_.drain(queue_.get(), 0);
-    while (rd_kafka_outq_len(kafka_.get()) > 0 && monotonic_ns() < deadline_ns) {
-        rd_kafka_flush(kafka_.get(), 1);
-        reports_.drain(queue_.get(), 0);
+    while (rd_kafka_outq_len(kafka_.get()) > 0) {
+        const std::int64_t now_ns = monotonic_ns();
+        if (now_ns >= deadline_ns) {
+            break;
+        }
+        if (hurried_.due(now_ns)) {
+            rd_kafka_flush(kafka_.get(), 1);
+        }
+        const std::int64_t left_ns = std::min(deadline_ns, hurried_.next_ns()) - now_ns;
+        reports_.drain(queue_.get(), static_cast<int>(std::max<std::int64_t>(left_ns / kMillisecondNs, 1)));
     }
     return rd_kafka_outq_len(kafka_.get()) == 0;
 }
@@ -205,12 +216,16 @@ SystemObject KafkaPublisher::report_system() const {
     KafkaReport it;
     it.batch_bytes = batch_bytes_;
     const ProduceRequests sent = requests_.so_far() - before_;
-    const auto records = static_cast<double>(reports_.ledger().acknowledged());
+    const AckLedger& ledger = reports_.ledger();
+    const auto records = static_cast<double>(ledger.acknowledged());
     if (records > 0 && reports_.batches() > 0 && sent.count > 0) {
         it.records_per_batch = records / static_cast<double>(reports_.batches());
         it.records_per_request = records / static_cast<double>(sent.count);
         it.wire_bytes = sent.bytes;
-        it.compression_ratio = static_cast<double>(payload_bytes_) / static_cast<double>(sent.bytes);
+        // Of what is still waiting nobody knows how much has been sent.
+        if (ledger.acknowledged() == ledger.sent()) {
+            it.compression_ratio = static_cast<double>(payload_bytes_) / static_cast<double>(sent.bytes);
+        }
     }
     return written_system(it);
 }
