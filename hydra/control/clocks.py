@@ -140,13 +140,15 @@ class HostClockEstimate:
         if not self._kept:
             raise ValueError("nothing was heard of this clock")
         allowed = _Allowed(self._kept)
-        corners = [at for at in allowed.corners() if first_ns < at < last_ns]
+        heard = (at for e in self._kept for at in (e.sent_ns, e.received_ns) if first_ns < at < last_ns)
+        moments = [first_ns, *heard, last_ns]
         worst = max(
-            max(allowed.most(at) - line.offset_at(at), line.offset_at(at) - allowed.least(at))
-            for at in (first_ns, *corners, last_ns)
+            max(allowed.most(at) - line.offset_at(at), line.offset_at(at) - allowed.least(at)) for at in moments
         )
+        # Between two moments it may have swung out and back.
+        between_ns = _WANDER / 2 * max(later - at for at, later in pairwise(moments))
         # The rate is told to the host in whole ppb, once more rounded.
-        return worst + ceil(max(0, last_ns - line.at_ns) / 1e9)
+        return worst + ceil(between_ns + max(0, last_ns - line.at_ns) / 1e9)
 
     def _rate(self, shortest_ns: int) -> tuple[float, float]:
         """The rate between the two exchanges that tell it best, and by how much it is wrong if the paths are alike."""
@@ -161,10 +163,10 @@ class HostClockEstimate:
         return best, doubt + _WANDER
 
     def _thin_out(self) -> None:
-        """Drops the looser of the two exchanges that are closest together, so that all of the past stays covered."""
-        older = self._kept[:-1]
-        near = min(range(len(older) - 1), key=lambda i: older[i + 1].sent_ns - older[i].sent_ns)
-        del self._kept[near + (older[near + 1].rtt_ns > older[near].rtt_ns)]
+        """Drops the looser of the two that are closest together, never the first or last: the past stays covered."""
+        kept = self._kept
+        near = min(range(1, len(kept) - 2), key=lambda i: kept[i + 1].sent_ns - kept[i].sent_ns)
+        del kept[near + (kept[near + 1].rtt_ns >= kept[near].rtt_ns)]
 
 
 class _Allowed:
@@ -176,37 +178,45 @@ class _Allowed:
     """
 
     def __init__(self, exchanges: Sequence[Exchange]) -> None:
-        self._highest = _lower_hull([(e.sent_ns, e.remote_ns - e.sent_ns) for e in exchanges])
-        lowest = [(e.received_ns, e.remote_ns - e.received_ns) for e in exchanges]
-        self._lowest_negated = _lower_hull([(at, -offset) for at, offset in lowest])
+        self._high = [(e.sent_ns, e.remote_ns - e.sent_ns) for e in exchanges]
+        self._low_negated = [(e.received_ns, e.received_ns - e.remote_ns) for e in exchanges]
         self.slowest, self.fastest = -_MOST_RATE, _MOST_RATE
-        for high_at, high in self._highest:
-            for low_at, low_negated in self._lowest_negated:
+        for high_at, high in _lower_hull(self._high):
+            for low_at, low_negated in _lower_hull(self._low_negated):
                 if low_at < high_at:
                     self.fastest = min(self.fastest, (high + low_negated) / (high_at - low_at))
                 elif low_at > high_at:
                     self.slowest = max(self.slowest, (-low_negated - high) / (low_at - high_at))
-        # Each end may be missed by the wander. What the clock does beyond the points may again be off by that much.
+        # Each of the two may be off by the wander, and what the clock does beyond the points as well.
         self.contradictory = self.slowest - _WANDER > self.fastest + _WANDER
         self._reach = self.slowest - 2 * _WANDER, self.fastest + 2 * _WANDER
 
     def most(self, at_ns: int) -> int:
         """The largest offset at this time."""
         slowest, fastest = self._reach
-        return _ceiling(self._highest, at_ns, slowest, fastest)
+        return _ceiling(self._high, at_ns, slowest, fastest)
 
     def least(self, at_ns: int) -> int:
         """The smallest offset at this time."""
         slowest, fastest = self._reach
-        return -_ceiling(self._lowest_negated, at_ns, -fastest, -slowest)
-
-    def corners(self) -> list[int]:
-        """When the largest or the smallest offset changes its course: in between they are extreme at an end."""
-        return [at for at, _ in (*self._highest, *self._lowest_negated)]
+        return -_ceiling(self._low_negated, at_ns, -fastest, -slowest)
 
 
 _Point = tuple[int, int]
 """A time and an offset, ns."""
+
+
+def _ceiling(points: Sequence[_Point], at_ns: int, slowest: float, fastest: float) -> int:
+    """The largest value at this time of what stays below all points, with a rate between these two beyond them.
+
+    What has one rate stays below the chord of any two points. What wanders does, if each point is raised by as much as
+    can be made up for on the way from there.
+    """
+    hull = _lower_hull((at, value + ceil(_WANDER * abs(at_ns - at))) for at, value in points)
+    for left, right in pairwise(hull):
+        if left[0] <= at_ns <= right[0]:
+            return left[1] + ceil((right[1] - left[1]) * (at_ns - left[0]) / (right[0] - left[0]))
+    return min(value + ceil((fastest if at_ns > at else slowest) * (at_ns - at)) for at, value in points)
 
 
 def _lower_hull(points: Iterable[_Point]) -> list[_Point]:
@@ -222,20 +232,6 @@ def _lower_hull(points: Iterable[_Point]) -> list[_Point]:
 def _above(left: _Point, middle: _Point, right: _Point) -> bool:
     """Whether the middle point is on or above the line through the others."""
     return (middle[1] - left[1]) * (right[0] - left[0]) >= (right[1] - left[1]) * (middle[0] - left[0])
-
-
-def _ceiling(hull: list[_Point], at_ns: int, slowest: float, fastest: float) -> int:
-    """The largest value at this time of whatever stays below all points of a hull and has a rate between these two."""
-    inside = [
-        # A path whose rate wanders is above the chord by at most that: half-way, having gone there and back.
-        left[1]
-        + ceil((right[1] - left[1]) * (at_ns - left[0]) / (right[0] - left[0]) + _WANDER * (right[0] - left[0]) / 2)
-        for left, right in pairwise(hull)
-        if left[0] <= at_ns <= right[0]
-    ]
-    if inside:
-        return max(inside)
-    return min(value + ceil((fastest if at_ns > at else slowest) * (at_ns - at)) for at, value in hull)
 
 
 @dataclass(slots=True)
