@@ -1,4 +1,4 @@
-"""Makes tests/golden/{clock,pacer,ledger,lag,acks,payload}: what goes in, and what must come out, for every implementation.
+"""Makes tests/golden/{clock,pacer,ledger,lag,acks,payload}: what goes in and must come out, in every implementation.
 
 The answers come from plain models (fractions, lists and sets of numbers) that know nothing of how Python's or C++'s
 code does it. ``python -m tests.golden_vectors`` writes the files anew.
