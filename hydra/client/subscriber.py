@@ -287,7 +287,7 @@ class _Receiving:
         return self._ended is not None
 
     def _time_of(self, batch_ns: int) -> int:
-        """When a batch was read, on the step's clock; 0 where there was no batch, or no start that told of the clock."""
+        """When a batch was read, on the step's clock; 0 where there was none, or no start that told of the clock."""
         return self._clock.at_ns(batch_ns) if self._clock is not None and batch_ns else 0
 
     def report(self) -> SubscriberReport:

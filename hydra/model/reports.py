@@ -77,7 +77,7 @@ class AgentClock:
         error_ns: how wrong the step's clock can have been on that host, at any moment of the window.
         rtt_min_ns: the shortest round trip of the exchanges that this is known from.
         same_host: whether it is the controller's own clock: nothing had to be measured then.
-        jumps: how often what was known had to be given up, because the clock was not where it had to be.
+        jumps: how often in the step it was not where it had to be, and what was known of it had to be given up.
     """
 
     offset_ns: int

@@ -49,7 +49,6 @@ from hydra.sweep import Row
 from hydra.sweep.repeated import MERGED_IN_REPEATS
 from hydra.sweep.sweep import QUICK_DRAIN_S, usual_s
 from hydra.system import System
-from hydra.wire.clock import wall_offset_ns
 
 _WARMUP_RATE: Final = 1_000.0
 """Messages/s of a warm-up at most: enough to open every path, too few to fill a queue."""
@@ -327,11 +326,10 @@ class _Steps:
         """Measures the step and samples this host while it runs."""
         sampler = HostSampler()
         samples: list[HostSample] = []
-        offset_ns = wall_offset_ns()
 
         def tick(moment: Moment) -> None:
             if not moment.reading:
-                samples.append(sampler.sample(time.monotonic_ns() + offset_ns))
+                samples.append(sampler.sample(moment.time_ns))
             self._observer.tick(moment)
 
         return self._stepper.measure(plan, tick), samples
