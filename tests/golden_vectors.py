@@ -1,4 +1,4 @@
-"""Makes tests/golden/{pacer,ledger,lag,histogram,acks,payload}: what goes in and must come out, for every client.
+"""Makes tests/golden/{clock,pacer,ledger,lag,histogram,acks,payload}: what goes in and must come out, for every client.
 
 The answers come from plain models (fractions, lists and sets of numbers) that know nothing of how Python's or C++'s
 code does it. ``python -m tests.golden_vectors`` writes the files anew.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -45,6 +46,38 @@ def bitmap(numbers: Iterable[int]) -> str:
     for n in numbers:
         one |= 1 << n
     return base64.b64encode(one.to_bytes((one.bit_length() + 7) // 8, "little")).decode()
+
+
+# --- clock -----------------------------------------------------------------------------------------------------------
+
+
+def clock(at_ns: int, step_ns: int, rate_ppb: int, distances_ns: Sequence[int]) -> Case:
+    """A host's clock: [reading, the step's time] and [the step's time, reading], so far (ns) from the given pair."""
+    rate = Fraction(rate_ppb, SECOND_NS)
+    return {
+        "at_ns": at_ns,
+        "step_ns": step_ns,
+        "rate_ppb": rate_ppb,
+        "times": [[at_ns + d, step_ns + d + math.floor(d * rate)] for d in distances_ns],
+        "readings": [[step_ns + d, at_ns + d - math.floor(d * rate / (1 + rate))] for d in distances_ns],
+    }
+
+
+def clocks() -> dict[str, Case]:
+    """By name."""
+    near = [0, 1, -1, 999, -999, 1_000_000_007, -1_000_000_007, 10 * SECOND_NS, -10 * SECOND_NS]
+    # A product with the rate takes more than 64 bits from a quarter of an hour on.
+    far = [3600 * SECOND_NS + 1, 86_400 * SECOND_NS + 3, 400 * 86_400 * SECOND_NS + 7, -7_200 * SECOND_NS - 5]
+    return {
+        "one-host": clock(5_000 * SECOND_NS, START_NS, 0, [*near, *far]),
+        "faster": clock(90_000 * SECOND_NS, START_NS, 500_000, [*near, *far]),
+        "slower": clock(90_000 * SECOND_NS, START_NS, -500_000, [*near, *far]),
+        "by-one": clock(90_000 * SECOND_NS, START_NS, 1, [*near, *far]),
+        "by-minus-one": clock(90_000 * SECOND_NS, START_NS, -1, [*near, *far]),
+        "as-fast-as-may-be": clock(90_000 * SECOND_NS, START_NS, 10_000_000, [*near, *far]),
+        "as-slow-as-may-be": clock(90_000 * SECOND_NS, START_NS, -10_000_000, [*near, *far]),
+        "just-booted": clock(0, START_NS, -20_001, [0, 1, 2, 49_997, 49_998, SECOND_NS]),
+    }
 
 
 # --- pacer -----------------------------------------------------------------------------------------------------------
@@ -621,6 +654,7 @@ def payloads() -> dict[str, Case]:
 
 
 KINDS: Final[dict[str, Callable[[], dict[str, Case]]]] = {
+    "clock": clocks,
     "pacer": pacers,
     "ledger": ledgers,
     "lag": lags,

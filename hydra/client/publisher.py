@@ -185,7 +185,7 @@ class _Sending:
         self, client: int, command: Configure, start: Start, transport: PublisherTransport, payload: PayloadBlock
     ) -> None:
         self.epoch = command.epoch
-        self.clock = StepClock(start)
+        self.clock = StepClock(start.clock)
         self.finished = False
         self.stopped_early = ""
         self.completed_ns = 0
@@ -308,7 +308,6 @@ class _Sending:
             stopped_early=self.stopped_early,
             unacknowledged_joined=joined,
             system=self._system(sent),
-            clock=self.clock.own,
             ack_latency=delivery.ack_latency,
         )
 

@@ -174,7 +174,7 @@ class _Receiving:
     def start(self, command: Start) -> None:
         """Takes the window of the step; a repeated start changes nothing."""
         if self._clock is None:
-            self._clock = StepClock(command)
+            self._clock = StepClock(command.clock)
             self._start_ns = command.start_at_ns
             self._stop_ns = command.stop_at_ns
             self._next_progress_ns = command.start_at_ns + self._progress_ns
@@ -308,5 +308,4 @@ class _Receiving:
             drain=self._ended,
             lag_bins_us=self._lag.means_us() if self._lag is not None else [],
             system=self._transport.report_system(),
-            clock=self._clock.own if self._clock is not None else None,
         )

@@ -107,7 +107,7 @@ class _Sending:
     """
 
     def __init__(self, command: Configure, start: Start, config: dict[str, str]) -> None:
-        self.clock = StepClock(start)
+        self.clock = StepClock(start.clock)
         self.failure = ""
         self._settings = command.settings
         self._topic = read_system(command.system, KafkaConfigure).topic
@@ -215,7 +215,6 @@ class _Sending:
             usage=self._usage.read(),
             stopped_early=stopped,
             system=self._system(),
-            clock=self.clock.own,
         )
 
     def _system(self) -> dict[str, Any]:

@@ -152,7 +152,7 @@ class _Reading:
     def start(self, command: Start) -> None:
         """Takes the window of the step; a repeated start changes nothing."""
         if self._clock is None:
-            self._clock, self._start_ns = StepClock(command), command.start_at_ns
+            self._clock, self._start_ns = StepClock(command.clock), command.start_at_ns
 
     def finish(self, command: Finish) -> None:
         """Learns what there is to read.
@@ -246,7 +246,6 @@ class _Reading:
             undrained=0 if self._member else max(self._in_log - read, 0),
             drain="complete" if read >= self._in_log else "quiet" if waited_ms else "deadline",
             system={"rebalance_ms": figures.get("rebalance_ms"), "figures": figures},
-            clock=self._clock.own,
         )
 
     def _ledgers(self, read: int) -> list[LedgerCounts]:
