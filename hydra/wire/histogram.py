@@ -98,12 +98,15 @@ class LatencyRecorder:
                 self._saw(low, high)
             return
         values = (now_ns - times_ns.view(np.int64)) // 1000
-        if int(np.minimum.reduce(values)) < 0:
-            below = values < 0
-            self._mirror()._record_values(-values[below])
-            values = values[~below]
-        if len(values):
-            self._record_values(values)
+        low = int(np.minimum.reduce(values))
+        if low < 0:
+            early = values < 0
+            below, values = -values[early], values[~early]
+            self._mirror()._record_values(below, int(np.minimum.reduce(below)))
+            if not len(values):
+                return
+            low = int(np.minimum.reduce(values))
+        self._record_values(values, low)
 
     def record_us(self, value_us: int) -> None:
         """Counts one value in µs."""
@@ -125,9 +128,9 @@ class LatencyRecorder:
             return below
         return Histogram(below.counts + mine.counts, below.min_us, mine.max_us)
 
-    def _record_values(self, values: npt.NDArray[np.int64]) -> None:
-        """Counts values in µs, none below 0 and at least one; the array is used up."""
-        low, high = int(np.minimum.reduce(values)), int(np.maximum.reduce(values))
+    def _record_values(self, values: npt.NDArray[np.int64], low: int) -> None:
+        """Counts values in µs, the lowest of which is ``low`` and not below 0; the array is used up."""
+        high = int(np.maximum.reduce(values))
         if high > LATENCY_HIGHEST_US:
             np.minimum(values, LATENCY_HIGHEST_US, out=values)
             low, high = min(low, LATENCY_HIGHEST_US), LATENCY_HIGHEST_US
