@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
 from typing import Final
 
@@ -9,7 +10,8 @@ from hydra.columns.column import HIGH, LOW
 from hydra.columns.names import LATENCY_BOUND
 from hydra.columns.step import DUE, SENT, latency_columns
 from hydra.model import Figure, number
-from hydra.sweep import Row
+
+Row = Mapping[str, Figure]
 
 _PERCENTILES: Final = frozenset(
     f"{column.name}{end}" for since in (DUE, SENT) for column in latency_columns(since) for end in ("", LOW, HIGH)
