@@ -1,4 +1,4 @@
-"""The vectors that every implementation shares: tests/golden/{clock,pacer,ledger,lag,acks,payload}."""
+"""The vectors that every implementation shares: tests/golden/{clock,pacer,ledger,lag,histogram,acks,payload}."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from hydra.client.payload import PayloadBlock
 from hydra.model import SharedSettings
 from hydra.wire.clock import StepClock
 from hydra.wire.header import DTYPE
+from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.messages import HostClock, Sent
 from tests.golden_vectors import GOLDEN, KINDS, text
 
@@ -93,6 +94,15 @@ def test_lag(file: Path) -> None:
     for now_ns, age_ns in case["batches"]:
         bins.add(now_ns, age_ns)
     assert bins.means_us() == case["means_us"]
+
+
+@pytest.mark.parametrize("file", cases("histogram"))
+def test_histogram(file: Path) -> None:
+    case = read(file)
+    recorder = LatencyRecorder()
+    for batch in case["batches"]:
+        recorder.record(np.array(batch["times_ns"], np.uint64), batch["now_ns"])
+    assert asdict(recorder.histogram()) == {name: case[name] for name in ("counts", "min_us", "max_us")}
 
 
 @pytest.mark.parametrize("file", cases("acks"))
