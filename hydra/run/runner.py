@@ -266,6 +266,7 @@ class _Steps:
             cohort=raw.cohort,
             group=self._spec.group(plan.settings),
             agents=raw.agents,
+            clocks=raw.clocks,
             loss_target=search.loss_target if search else 0.0,
             steady=search is not None,
             hosts={platform.node(): samples},
