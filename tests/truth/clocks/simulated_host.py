@@ -1,0 +1,84 @@
+"""A host whose clock is made up: a warden and a client that speak the protocol over real sockets."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Final, Self
+
+import zmq
+
+from hydra.control import curve
+from hydra.wire.messages import Ack, Ping, decode_from_controller, encode
+from tests.control.simulated_clocks import Clock
+from tests.control.test_roster import hello
+from tests.truth.priority import first_thread
+
+_LOOK_EVERY_MS: Final = 100
+
+
+class SimulatedHost:
+    """Group ``name`` of one client, on a host of that boot id, whose CLOCK_MONOTONIC is ``clock``'s.
+
+    The truth is known: ``clock`` says how it differs from this machine's CLOCK_MONOTONIC, the controller's.
+
+    Args:
+        environment: what a group has of the controller.
+        endpoint: where it dials in.
+    """
+
+    def __init__(self, name: str, client: int, clock: Clock, environment: Mapping[str, str], endpoint: str) -> None:
+        self._clock = clock
+        self._client = client
+        self._name = name
+        self._environment = environment
+        self._endpoint = endpoint
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """It falls silent."""
+        self._closing.set()
+        self._thread.join(5)
+
+    def _run(self) -> None:
+        first_thread()
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        try:
+            client, warden = (self._introduce(context, warden=which) for which in (False, True))
+            self._answer(warden)
+            client.close(0)
+        finally:
+            context.destroy(linger=0)
+
+    def _introduce(self, context: zmq.Context[zmq.Socket[bytes]], *, warden: bool) -> zmq.Socket[bytes]:
+        socket = context.socket(zmq.DEALER)
+        socket.curve_serverkey = self._environment[curve.SERVER_KEY].encode()
+        socket.curve_publickey = self._environment[curve.CLIENT_KEY].encode()
+        socket.curve_secretkey = self._environment[curve.CLIENT_SECRET].encode()
+        socket.connect(self._endpoint)
+        name = self._name
+        socket.send(encode(hello([self._client], group=name, boot_id=name, host=name, warden=warden)))
+        return socket
+
+    def _answer(self, warden: zmq.Socket[bytes]) -> None:
+        """Answers pings, as wardens do."""
+        seq = 1
+        while not self._closing.is_set():
+            if not warden.poll(_LOOK_EVERY_MS):
+                continue
+            message = decode_from_controller(warden.recv())
+            if isinstance(message, Ping) and message.reply:
+                seq += 1
+                shown_ns = self._clock.shows(time.monotonic_ns())
+                ids, echo = [self._client], message.time_ns
+                warden.send(encode(Ack(ids=ids, seq=seq, epoch=0, command="ping", time_ns=shown_ns, echo=echo)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()

@@ -1,0 +1,163 @@
+"""What hosts are told of the step's clock is as wrong as they are said to be at most, over real sockets.
+
+The hosts' clocks are made up, so that the truth is known. A forwarder delays what passes between them and the
+controller.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import pytest
+
+from hydra.control.controller import Controller
+from hydra.model import AgentClock
+from hydra.run.clocks import StepClocks, unknown
+from hydra.wire.clock import StepClock, wall_offset_ns
+from hydra.wire.messages import HostClock, Start
+from tests.control.simulated_clocks import Clock, moments
+from tests.truth.clocks.forwarder import Delay, Forwarder
+from tests.truth.clocks.simulated_host import SimulatedHost
+
+pytestmark = pytest.mark.processes
+
+MS = 1_000_000
+US = 1000
+WITHIN_S = 30.0
+WINDOW_S = 1.0
+WIDER_NS = 100 * US
+ATTEMPTS = 5
+"""How often a bound may be wide, on a machine that is busy, before it is too wide."""
+
+
+AT_ONCE = Delay()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A host, and the way to it."""
+
+    clock: Clock
+    there: Delay = AT_ONCE
+    back: Delay = AT_ONCE
+
+
+LATER = -(time.monotonic_ns() * 9 // 10)
+"""The offset of a host that was booted lately."""
+
+CASES = {
+    "near": Case(Clock()),
+    "ahead": Case(Clock(offset_ns=10**17), Delay(2 * MS), Delay(2 * MS)),
+    "fast, late there": Case(Clock(offset_ns=LATER, drift=5e-4), there=Delay(8 * MS)),
+    "slow, late back": Case(Clock(offset_ns=10**14, drift=-5e-4), back=Delay(8 * MS)),
+    "swings, jitters": Case(
+        Clock(offset_ns=10**9, drift=3e-5, wander=1e-6, swing_s=3), Delay(MS, 30 * US), Delay(MS, 30 * US)
+    ),
+    "jitters there": Case(Clock(drift=-1e-4), there=Delay(3 * MS, 30 * US)),
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step's window by the controller's CLOCK_MONOTONIC, and what every host was told, and is said to be wrong by."""
+
+    first_ns: int
+    last_ns: int
+    wall_offset_ns: int
+    told: dict[str, HostClock]
+    clocks: dict[str, AgentClock]
+
+    def wrong_ns(self, name: str) -> list[int]:
+        """How far the step's clock of this host is ahead of the controller's, at moments of the window."""
+        truth, clock = CASES[name].clock, StepClock(self.told[name])
+        at = moments(self.first_ns, self.last_ns)
+        return [clock.at_ns(truth.shows(now_ns)) - now_ns - self.wall_offset_ns for now_ns in at]
+
+    def wider_ns(self, name: str) -> int:
+        """What the bound is above half of the shortest round trip."""
+        return self.clocks[name].error_ns - self.clocks[name].rtt_min_ns // 2
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Steps, and the forwarders that stood before the hosts meanwhile."""
+
+    steps: list[Step]
+    forwarders: dict[str, Forwarder]
+
+
+def measured(controller: Controller, names: dict[int, str]) -> Step:
+    """A step without clients that do anything."""
+    offset_ns = wall_offset_ns()
+    clocks = StepClocks(controller.roster, names, time.monotonic_ns(), offset_ns)
+    command = Start(epoch=1, start_at_ns=0, stop_at_ns=1, clock=clocks.own)
+    told = {names[client]: share.clock for (client,), share in clocks.shares(names, command)}
+    first_ns = time.monotonic_ns()
+    controller.wait_until(lambda: False, WINDOW_S)
+    last_ns = time.monotonic_ns()
+    clocks.hear_once_more(controller.wait_until)
+    used = clocks.used(names, first_ns + offset_ns, last_ns + offset_ns)
+    return Step(first_ns, last_ns, offset_ns, told, used)
+
+
+@pytest.fixture(scope="module")
+def seen() -> Iterator[Seen]:
+    """Steps with all hosts, until every bound has been narrow once."""
+    names = dict(enumerate(CASES, 1))
+    with ExitStack() as stack:
+        controller = Controller("run")
+        stack.callback(controller.close)
+        forwarders: dict[str, Forwarder] = {}
+        for client, name in names.items():
+            case = CASES[name]
+            controller.roster.expect(name, [client])
+            forwarders[name] = Forwarder(controller.endpoint, case.there, case.back, seed=client)
+            stack.callback(forwarders[name].close)
+            stack.enter_context(
+                SimulatedHost(name, client, case.clock, controller.environment, forwarders[name].endpoint)
+            )
+        everyone = set(names)
+        assert controller.wait_until(lambda: controller.roster.present() >= everyone, WITHIN_S)
+        assert controller.wait_until(lambda: not unknown(controller.roster, everyone), WITHIN_S)
+        steps: list[Step] = []
+        while len(steps) < ATTEMPTS and any(narrowest_ns(steps, name) > WIDER_NS for name in CASES):
+            steps.append(measured(controller, names))
+        assert not controller.refused()
+        yield Seen(steps, forwarders)
+
+
+def narrowest_ns(steps: list[Step], name: str) -> int:
+    """The narrowest bound of a host in these steps, above half of its shortest round trip."""
+    return min((step.wider_ns(name) for step in steps), default=1 << 62)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_step_s_clock_of_a_host_is_never_further_off_than_its_bound(seen: Seen, name: str) -> None:
+    for step in seen.steps:
+        clock = step.clocks[name]
+        assert not clock.same_host
+        assert clock.jumps == 0
+        assert max(map(abs, step.wrong_ns(name))) <= clock.error_ns
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_bound_is_half_the_shortest_round_trip_and_little_more(seen: Seen, name: str) -> None:
+    assert narrowest_ns(seen.steps, name) <= WIDER_NS
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_round_trips_hold_what_the_forwarder_added(seen: Seen, name: str) -> None:
+    forwarder, case = seen.forwarders[name], CASES[name]
+    assert min(forwarder.there_ns) >= case.there.least_ns
+    assert min(forwarder.back_ns) >= case.back.least_ns
+    added_ns = min(forwarder.there_ns) + min(forwarder.back_ns)
+    assert all(step.clocks[name].rtt_min_ns >= added_ns for step in seen.steps)
+
+
+@pytest.mark.parametrize(("name", "sign"), [("fast, late there", -1), ("slow, late back", 1)])
+def test_a_delay_in_one_direction_cannot_be_seen_and_is_what_the_bound_is_for(seen: Seen, name: str, sign: int) -> None:
+    for step in seen.steps:
+        assert all(3 * MS < sign * wrong_ns < 5 * MS for wrong_ns in step.wrong_ns(name))
