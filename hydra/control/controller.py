@@ -12,7 +12,6 @@ import zmq
 import zmq.utils.monitor
 
 from hydra.control import curve
-from hydra.control.clocks import ClockLine
 from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.control.roster import Roster
 from hydra.control.zap import Gatekeeper
@@ -116,14 +115,6 @@ class Controller:
                 return False
             self.poll(min(left, 0.05))
         return True
-
-    def clock_of(self, client: int) -> ClockLine | None:
-        """The clock of this client's host against ours, now; None while nothing has been heard of it.
-
-        Raises:
-            KeyError: the client is not there.
-        """
-        return self.roster.clock(self.roster.host(client), time.monotonic_ns())
 
     def tell(self, ids: Iterable[int], message: FromController) -> None:
         """Sends a command to these clients."""

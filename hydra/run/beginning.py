@@ -16,7 +16,7 @@ from hydra.events.steps import StartUnacknowledged
 from hydra.events.words import named
 from hydra.model import Settings, SharedSettings, StepPlan, shared_of
 from hydra.run.asking import ANSWER_WITHIN_S, Asker, Shares
-from hydra.run.clocks import StepClocks, unknown
+from hydra.run.clocks import StepClocks, known, unknown
 from hydra.run.deployment import Deployment
 from hydra.run.phases import Phases
 from hydra.run.settling import settled
@@ -265,19 +265,25 @@ class Beginner:
         Raises:
             StepError: those of some are not in time; or the step cannot begin for another reason.
         """
-        roster = self._controller.roster
+        roster, died = self._controller.roster, self._deployment.died
+        missing, dead = unknown(roster, clients), len(died)
 
-        def known() -> bool:
+        def all_known() -> bool:
+            nonlocal missing, dead
             self._deployment.watch()
             self._asker.require_publishers()
             self._asker.look_for_failure()
-            return not unknown(roster, clients)
+            if len(died) > dead:
+                # A host may have nobody left. (With thousands of clients this is not asked after every message.)
+                missing, dead = unknown(roster, clients), len(died)
+            missing = {host: name for host, name in missing.items() if not known(roster, host)}
+            return not missing
 
-        if not self._controller.wait_until(known, self._ready_timeout_s):
-            hosts = sorted({roster.hello(client).host for client in unknown(roster, clients)})
+        if not self._controller.wait_until(all_known, self._ready_timeout_s):
+            hosts = ", ".join(sorted(set(missing.values())))
             raise StepError(
-                f"the clock of {', '.join(hosts)} could not be compared with the controller's within "
-                f"{self._ready_timeout_s:g} s: no warden there answered enough pings",
+                f"the clock of {hosts} could not be compared with the controller's within {self._ready_timeout_s:g} s: "
+                "no warden there answered enough pings",
                 "look at the stderr of the groups there in the run's sandbox, or raise ready_timeout_s",
             )
 

@@ -10,7 +10,6 @@ import msgspec
 from hydra.control.clocks import ClockLine, HostKey
 from hydra.control.roster import Roster
 from hydra.model import AgentClock
-from hydra.wire.clock import StepClock
 from hydra.wire.messages import HostClock, Start
 
 BURSTS: Final = 3
@@ -20,10 +19,15 @@ _ONE_MORE_S: Final = 2.0
 _OWN: Final = AgentClock(offset_ns=0, rate_ppb=0, error_ns=0, rtt_min_ns=0, same_host=True, jumps=0)
 
 
-def unknown(roster: Roster, clients: Iterable[int]) -> set[int]:
-    """Those of the clients whose host's clock is not known well enough; absent ones are not among them."""
-    there = ((client, roster.host(client)) for client in roster.present() & set(clients))
-    return {client for client, host in there if host != roster.own and roster.timekeeper.bursts(host) < BURSTS}
+def unknown(roster: Roster, clients: Iterable[int]) -> dict[HostKey, str]:
+    """The hosts of these clients, as far as they are there, whose clocks are not known well enough; and their names."""
+    hosts = {roster.host(client): roster.hello(client).host for client in roster.present() & set(clients)}
+    return {host: name for host, name in hosts.items() if not known(roster, host)}
+
+
+def known(roster: Roster, host: HostKey) -> bool:
+    """Whether a step can begin on this host, as far as its clock is concerned."""
+    return host == roster.own or roster.timekeeper.bursts(host) >= BURSTS
 
 
 class StepClocks:
@@ -34,7 +38,7 @@ class StepClocks:
 
     Arguments:
         roster: knows where the clients are, and what has been heard of the clocks there.
-        clients: those of the step, none of them :func:`unknown`.
+        clients: those of the step. (Who came since the clocks of their hosts were waited for is not configured for it.)
         now_ns: CLOCK_MONOTONIC.
         wall_offset_ns: what the step's clock is ahead of it.
     """
@@ -42,19 +46,19 @@ class StepClocks:
     def __init__(self, roster: Roster, clients: Iterable[int], now_ns: int, wall_offset_ns: int) -> None:
         self._roster = roster
         self._wall_offset_ns = wall_offset_ns
-        self._hosts = {client: roster.host(client) for client in roster.present() & set(clients)}
+        there = {client: roster.host(client) for client in roster.present() & set(clients)}
         self._lines: dict[HostKey, ClockLine] = {}
         self._jumps: dict[HostKey, int] = {}
-        for host in set(self._hosts.values()) - {roster.own}:
+        for host in set(there.values()) - {roster.own}:
             line, estimate = roster.clock(host, now_ns), roster.timekeeper.estimate(host)
-            if line is None or estimate is None:
-                raise RuntimeError(f"nothing is known of the clock of {host}")
-            self._lines[host], self._jumps[host] = line, estimate.jumps
-        self.own = HostClock(at_ns=now_ns, step_ns=now_ns + wall_offset_ns)
+            if line is not None and estimate is not None:
+                self._lines[host], self._jumps[host] = line, estimate.jumps
+        self._hosts = {client: host for client, host in there.items() if host == roster.own or host in self._lines}
+        self.own = HostClock(at_ns=now_ns, step_ns=self.step_ns(now_ns))
 
     def step_ns(self, monotonic_ns: int) -> int:
         """The step's time at a reading of the controller's CLOCK_MONOTONIC."""
-        return StepClock(self.own).at_ns(monotonic_ns)
+        return monotonic_ns + self._wall_offset_ns
 
     def shares(self, ids: Iterable[int], command: Start) -> list[tuple[Sequence[int], Start]]:
         """The command for each host's share of these clients, with the clock of that host."""
@@ -70,7 +74,7 @@ class StepClocks:
             return self.own
         return HostClock(
             at_ns=line.at_ns + line.offset_ns,
-            step_ns=line.at_ns + self._wall_offset_ns,
+            step_ns=self.step_ns(line.at_ns),
             rate_ppb=line.inverse_rate_ppb,
         )
 

@@ -103,7 +103,7 @@ def test_probes_name_the_epoch_until_the_start(publisher: Bench) -> None:
     publisher.peer.wait(lambda: len(listener.probes(3)) >= 3, "probes repeat")
     publisher.configure_publisher(CLIENT, 4, DEEP)
     probe = listener.await_probe(4)
-    assert (probe.publisher, probe.size) == (CLIENT, 24)
+    assert (probe.publisher, probe.size, probe.time_ns) == (CLIENT, 24, 0)
     window = publisher.start([CLIENT], 4, 0.2)
     publisher.await_end(window, 0.1)
     assert all(p.arrived_ns < window.start_ns for p in listener.probes())

@@ -11,6 +11,7 @@ import zmq
 
 from hydra.control import curve
 from hydra.control.client import ControlClient, Identity
+from hydra.control.clocks import ClockLine
 from hydra.control.controller import Controller
 from hydra.errors import StepError
 from hydra.model import SharedSettings
@@ -269,7 +270,7 @@ def test_the_clock_of_another_host_is_asked_for_in_bursts(controller: Controller
     warden.send(encode(hello([1], warden=True)))
     client.send(encode(hello([1])))
     assert isinstance(client.next(controller), Welcome)
-    assert controller.clock_of(1) is None
+    elsewhere = controller.roster.host(1)
     asked: list[int] = []
 
     def known() -> bool:
@@ -280,11 +281,11 @@ def test_the_clock_of_another_host_is_asked_for_in_bursts(controller: Controller
                 shown_ns = time.monotonic_ns() + ahead_ns
                 pong = Ack(ids=[1], seq=1 + len(asked), epoch=0, command="ping", time_ns=shown_ns, echo=message.time_ns)
                 warden.send(encode(pong))
-        return controller.roster.timekeeper.bursts(controller.roster.host(1)) >= 2
+        return controller.roster.timekeeper.bursts(elsewhere) >= 2
 
     assert controller.wait_until(known, WITHIN_S)
     assert len(set(asked)) == len(asked) == 16
-    line = controller.clock_of(1)
+    line = controller.roster.clock(elsewhere, time.monotonic_ns())
     assert line is not None
     assert abs(line.offset_ns - ahead_ns) <= line.error_ns < 1_000_000_000
     assert not client.socket.poll(0)
@@ -295,9 +296,8 @@ def test_the_clock_of_this_host_is_our_own(controller: Controller, peers: Peers)
         peer = peers()
         peer.send(encode(hello([1], warden=warden, **OUR_HOST)))
         assert isinstance(peer.next(controller), Welcome)
-    line = controller.clock_of(1)
-    assert line is not None
-    assert (line.offset_ns, line.rate_ppb, line.error_ns) == (0, 0, 0)
+    now_ns = time.monotonic_ns()
+    assert controller.roster.clock(controller.roster.host(1), now_ns) == ClockLine(0, now_ns, 0, 0)
 
 
 def test_the_python_client_and_the_controller_understand_each_other(controller: Controller) -> None:
