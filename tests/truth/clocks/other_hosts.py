@@ -1,0 +1,54 @@
+"""The embedded engine with agents like hosts elsewhere: with clocks of their own, behind forwarders."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hydra.cluster.local.engine import LocalEngine
+from hydra.control import curve
+from hydra.model import Agent, Group, Launch
+from tests.truth.clocks.forwarder import Delay, Forwarder
+
+_IN_OTHER_TIME = Path(__file__).with_name("in_other_time.py")
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """How far an agent's CLOCK_MONOTONIC is ahead of ours, and what delays the control channel's messages."""
+
+    ahead_s: int
+    there: Delay
+    back: Delay
+
+
+class OtherHosts(LocalEngine):
+    """Every group is in a time namespace, as far ahead as ``elsewhere`` has it of its agent.
+
+    Attributes:
+        forwarders: what an agent's groups dial in at, from the first launch on.
+    """
+
+    def __init__(self, agents: Sequence[Agent], sandbox_root: Path, elsewhere: Mapping[str, Elsewhere]) -> None:
+        super().__init__(agents, sandbox_root)
+        self.forwarders: dict[str, Forwarder] = {}
+        self._elsewhere = elsewhere
+
+    def launch(self, groups: Sequence[Group]) -> list[Launch]:
+        """As the embedded engine does, elsewhere."""
+        for agent, way in self._elsewhere.items():
+            if agent not in self.forwarders:
+                controller = groups[0].environment[curve.ENDPOINT]
+                self.forwarders[agent] = Forwarder(controller, way.there, way.back)
+        places = {agent: (way.ahead_s, self.forwarders[agent].endpoint) for agent, way in self._elsewhere.items()}
+        prefix = (sys.executable, "-S", str(_IN_OTHER_TIME), json.dumps(places))
+        return super().launch([replace(group, command=(*prefix, *group.command)) for group in groups])
+
+    def close(self) -> None:
+        """Ends groups and forwarders."""
+        super().close()
+        for forwarder in self.forwarders.values():
+            forwarder.close()
