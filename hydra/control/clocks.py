@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from math import ceil
 from typing import Final
 
@@ -181,12 +181,11 @@ class _Allowed:
         self._high = [(e.sent_ns, e.remote_ns - e.sent_ns) for e in exchanges]
         self._low_negated = [(e.received_ns, e.received_ns - e.remote_ns) for e in exchanges]
         self.slowest, self.fastest = -_MOST_RATE, _MOST_RATE
-        for high_at, high in _lower_hull(self._high):
-            for low_at, low_negated in _lower_hull(self._low_negated):
-                if low_at < high_at:
-                    self.fastest = min(self.fastest, (high + low_negated) / (high_at - low_at))
-                elif low_at > high_at:
-                    self.slowest = max(self.slowest, (-low_negated - high) / (low_at - high_at))
+        for (high_at, high), (low_at, low_negated) in product(_lower_hull(self._high), _lower_hull(self._low_negated)):
+            if low_at < high_at:
+                self.fastest = min(self.fastest, (high + low_negated) / (high_at - low_at))
+            elif low_at > high_at:
+                self.slowest = max(self.slowest, (-low_negated - high) / (low_at - high_at))
         # Each of the two may be off by the wander, and what the clock does beyond the points as well.
         self.contradictory = self.slowest - _WANDER > self.fastest + _WANDER
         self._reach = self.slowest - 2 * _WANDER, self.fastest + 2 * _WANDER
