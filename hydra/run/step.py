@@ -157,12 +157,11 @@ class Stepper:
             collect.stored(publishers, reading_ns or window[1], tick)
         else:
             collect.subscribers(publishers)
-        phases.end("reports")
-        last_ns = max([window[1], *(report.last_ns for report in answers.subscriber_reports.values())])
-        last_ns = min(last_ns, now_ns())
-        begun.clocks.hear_once_more(self._controller.wait_until)
-        self._journal.note(PhasesTimed(epoch, tuple(phases.took_s)))
         reports = answers.subscriber_reports
+        read_until_ns = min(max([window[1], *(r.last_ns for r in reports.values())]), now_ns())
+        begun.clocks.hear_once_more(self._controller.wait_until)
+        phases.end("reports")
+        self._journal.note(PhasesTimed(epoch, tuple(phases.took_s)))
         if not any(report.stopped_early for report in publishers.values()):
             # (A publisher that stopped early begins the next step with a new socket.)
             # A member of a group cannot know that nothing follows; that nothing is missing, all of them together tell.
@@ -186,5 +185,5 @@ class Stepper:
             reading_ns=reading_ns,
             log_growth=grown,
             servers=servers,
-            clocks=begun.clocks.used(agents, window[0], last_ns),
+            clocks=begun.clocks.used(agents, window[0], read_until_ns),
         )
