@@ -39,6 +39,7 @@ TIERS = {
         "hydra.control.bounded",
         "hydra.control.clocks",
         "hydra.control.outstanding",
+        "hydra.control.timekeeper",
         "hydra.client.pacing",
         "hydra.client.ledger",
         "hydra.client.acks",

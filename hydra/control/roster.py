@@ -12,7 +12,8 @@ from typing import Final
 
 import msgspec
 
-from hydra.control.clocks import ClockLine, HostKey, Timekeeper
+from hydra.control.clocks import ClockLine, HostKey
+from hydra.control.timekeeper import Timekeeper
 from hydra.model import PublisherReport, SubscriberReport
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,

@@ -8,7 +8,8 @@ from math import cos, tau
 from random import Random
 from typing import Final
 
-from hydra.control.clocks import ClockLine, HostClockEstimate, HostKey, Timekeeper
+from hydra.control.clocks import ClockLine, HostClockEstimate, HostKey
+from hydra.control.timekeeper import Timekeeper
 
 OWN: Final[HostKey] = ("own", "time:[1]")
 HOST: Final[HostKey] = ("other", "time:[1]")

@@ -1,4 +1,4 @@
-"""What is concluded of a host's clock from its answers, and whom the Timekeeper asks, on clocks of the test's own."""
+"""What is concluded of a host's clock from its answers, on clocks of the test's own."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from hydra.control.clocks import ClockLine, Exchange, HostClockEstimate, Timekeeper
-from tests.control.simulated_clocks import HOST, OWN, Clock, Network, moments, simulate
+from hydra.control.clocks import ClockLine, Exchange, HostClockEstimate
+from tests.control.simulated_clocks import Clock, Network, moments, simulate
 
 SECOND = 1_000_000_000
 US = 1000
@@ -181,128 +181,3 @@ def test_the_bound_is_half_the_shortest_round_trip_and_little_more(
         network = Network(chance.choice(FLOORS_NS), chance.choice(FLOORS_NS), jitter_ns, hiccup_ns=5000 * US, lost=0.1)
         step = simulate(clock, network, chance, before_s=before_s, window_s=window_s)
         assert step.wrong_ns <= step.bound_ns <= step.estimate.rtt_min_ns // 2 + wider_ns, (clock, network)
-
-
-# --- whom to ask and when --------------------------------------------------------------------------------------------
-
-OTHER = ("third", "time:[1]")
-NOW = 100 * SECOND
-
-
-def answered(keeper: Timekeeper, now_ns: int, pings: int, *, rtt_ns: int = 200 * US) -> int:
-    """The only host that is asked answers that many pings in a row; returns when the last answer came."""
-    for _ in range(pings):
-        ((identity, time_ns),) = keeper.due(now_ns)
-        now_ns = time_ns + rtt_ns
-        keeper.heard(identity, time_ns, AHEAD.shows(time_ns + rtt_ns // 2), now_ns)
-    return now_ns
-
-
-def keeper_with(*wardens: bytes) -> Timekeeper:
-    keeper = Timekeeper(OWN)
-    for identity in wardens:
-        keeper.joined(identity, HOST, NOW)
-    return keeper
-
-
-def test_the_own_host_is_not_asked() -> None:
-    keeper = Timekeeper(OWN)
-    keeper.joined(b"a", OWN, NOW)
-    assert keeper.due(NOW) == []
-    assert keeper.next_due_ns(NOW) > NOW
-    assert keeper.estimate(OWN) is None
-    assert keeper.bursts(OWN) == 0
-    keeper.left(b"a")
-
-
-def test_another_time_namespace_is_another_host() -> None:
-    keeper = Timekeeper(OWN)
-    keeper.joined(b"a", (OWN[0], "time:[2]"), NOW)
-    assert keeper.due(NOW) == [(b"a", NOW)]
-
-
-def test_one_warden_of_each_host_is_asked() -> None:
-    keeper = keeper_with(b"a", b"b", b"a")
-    keeper.joined(b"c", OTHER, NOW)
-    assert keeper.due(NOW) == [(b"a", NOW), (b"c", NOW)]
-    assert keeper.due(NOW + 1) == []
-
-
-def test_a_burst_is_eight_pings_each_sent_when_the_one_before_is_answered_and_the_next_comes_a_second_later() -> None:
-    keeper = keeper_with(b"a")
-    ended_ns = answered(keeper, NOW, 7)
-    assert keeper.bursts(HOST) == 0
-    ended_ns = answered(keeper, ended_ns, 1)
-    assert keeper.bursts(HOST) == 1
-    assert keeper.due(ended_ns) == []
-    assert keeper.next_due_ns(ended_ns) == NOW + SECOND
-    answered(keeper, NOW + SECOND, 8)
-    assert keeper.bursts(HOST) == 2
-    estimate = keeper.estimate(HOST)
-    assert estimate is not None
-    assert line_of(estimate, NOW + 2 * SECOND).offset_ns == AHEAD.offset_ns
-
-
-def test_after_a_lost_ping_the_next_goes_out_in_a_quarter_of_a_second_and_a_burst_of_what_came_counts() -> None:
-    keeper = keeper_with(b"a")
-    now_ns = answered(keeper, NOW, 7)
-    assert keeper.due(now_ns) == [(b"a", now_ns)]
-    assert keeper.next_due_ns(now_ns) == now_ns + SECOND // 4
-    assert keeper.due(now_ns + SECOND // 4) == []  # that was the eighth
-    assert keeper.bursts(HOST) == 1
-    assert keeper.next_due_ns(now_ns) == NOW + SECOND
-
-
-def test_a_late_answer_counts_in_its_burst_and_sends_nothing() -> None:
-    keeper = keeper_with(b"a")
-    assert keeper.due(NOW) == [(b"a", NOW)]
-    again_ns = NOW + SECOND // 4
-    assert keeper.due(again_ns) == [(b"a", again_ns)]
-    keeper.heard(b"a", NOW, AHEAD.shows(again_ns), again_ns + 5)
-    assert keeper.due(again_ns + 6) == []
-    keeper.left(b"a")
-    assert keeper.bursts(HOST) == 1
-
-
-def test_answers_that_nobody_waits_for_change_nothing() -> None:
-    keeper = keeper_with(b"a", b"b")
-    ended_ns = answered(keeper, NOW, 8)
-    ((_, time_ns),) = keeper.due(NOW + SECOND)
-    for identity, echo in [(b"a", NOW), (b"a", 0), (b"b", time_ns), (b"nobody", time_ns)]:
-        keeper.heard(identity, echo, 1, ended_ns + SECOND)
-    assert keeper.next_due_ns(NOW + SECOND) == NOW + SECOND + SECOND // 4
-    keeper.left(b"a")
-    estimate = keeper.estimate(HOST)
-    assert estimate is not None
-    assert (keeper.bursts(HOST), estimate.jumps) == (1, 0)
-
-
-def test_another_warden_of_the_host_takes_the_place_of_one_that_goes() -> None:
-    keeper = keeper_with(b"a", b"b")
-    now_ns = answered(keeper, NOW, 3)
-    keeper.left(b"a")
-    assert keeper.bursts(HOST) == 1  # three answers are better than none
-    assert keeper.due(now_ns) == [(b"b", now_ns)]
-    keeper.left(b"b")
-    assert keeper.due(NOW + 5 * SECOND) == []
-    keeper.joined(b"c", HOST, NOW + 6 * SECOND)
-    assert keeper.due(NOW + 6 * SECOND) == [(b"c", NOW + 6 * SECOND)]
-    assert keeper.bursts(HOST) == 1
-
-
-def test_a_warden_that_was_not_asked_goes_unnoticed() -> None:
-    keeper = keeper_with(b"a", b"b")
-    keeper.due(NOW)
-    keeper.left(b"b")
-    assert keeper.due(NOW + SECOND // 4) == [(b"a", NOW + SECOND // 4)]
-
-
-def test_a_warden_that_answers_nothing_is_asked_last() -> None:
-    keeper = keeper_with(b"a", b"b")
-    now_ns = NOW
-    asked = []
-    for _ in range(9):
-        asked += [identity for identity, _ in keeper.due(now_ns)]
-        now_ns = keeper.next_due_ns(now_ns)
-    assert asked == [b"a"] * 8 + [b"b"]
-    assert keeper.bursts(HOST) == 0
