@@ -151,7 +151,7 @@ TEST_CASE("bytes and latency are of the epoch's messages only") {
     const Batch batch = batch_of({{1, 0, 0, 1000}, {2, 0, 1, 2000}, {1, 0, 0, 3000}}, 100);
     CHECK(ledger.record(batch, 5000, kEnd, latency) == 2);
     CHECK(ledger.bytes() == 200);
-    CHECK(latency.histogram().counts == std::vector<std::uint64_t>{2, 1, 4, 1});
+    CHECK(latency.histogram().counts == std::vector<std::int64_t>{2, 1, 4, 1});
 }
 
 TEST_CASE("mixed batches agree with sets of numbers") {

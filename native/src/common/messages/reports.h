@@ -11,16 +11,17 @@
 
 namespace hydra {
 
-// Sparse HDR counts: index, count, index, count, …; see histogram.h for the index of a value.
+// Sparse HDR counts: index, count, index, count, …; see histogram.h for the index of a value. Below zero are
+// latencies from one host to another that their clocks cannot tell from none.
 struct HistogramCounts {
-    std::vector<std::uint64_t> counts;
-    std::uint64_t min_us = 0;
-    std::uint64_t max_us = 0;
+    std::vector<std::int64_t> counts;
+    std::int64_t min_us = 0;
+    std::int64_t max_us = 0;
 
     static void describe(auto& it, auto& fields) {
-        fields.required("counts", it.counts);
-        fields.required("min_us", it.min_us);
-        fields.required("max_us", it.max_us);
+        fields.required("counts", it.counts, kSigned);
+        fields.required("min_us", it.min_us, kSigned);
+        fields.required("max_us", it.max_us, kSigned);
     }
 };
 
