@@ -18,8 +18,8 @@ from hydra.control.controller import Controller
 from hydra.control.roster import EpochAnswers
 from hydra.model import SharedSettings
 from hydra.native import build
-from hydra.wire.clock import boot_id, wall_offset_ns
-from hydra.wire.messages import Configure, Finish, PublisherEndpoint, Sent, Start, Stop
+from hydra.wire.clock import wall_offset_ns
+from hydra.wire.messages import Configure, Finish, HostClock, PublisherEndpoint, Sent, Start, Stop
 
 TREE = Path(__file__).resolve().parents[1]
 ROUNDS = 5
@@ -70,7 +70,8 @@ class Fanout:
         offset = wall_offset_ns()
         begin = time.monotonic_ns() + offset + 200_000_000
         end = begin + int(SECONDS * 1e9)
-        window = Start(epoch=self._epoch, start_at_ns=begin, stop_at_ns=end, wall_offset_ns=offset, boot_id=boot_id())
+        clock = HostClock(at_ns=0, step_ns=offset)
+        window = Start(epoch=self._epoch, start_at_ns=begin, stop_at_ns=end, clock=clock)
         controller.tell(everybody, window)
         self._await(lambda: time.monotonic_ns() + offset > end, "the end of the window")
         controller.tell(everybody, Stop(epoch=self._epoch, stop_at_ns=end))

@@ -32,8 +32,17 @@ from hydra.kafkatest.settings import KafkaSettings
 from hydra.kafkatest.topics import Topics
 from hydra.model import PublisherReport, SharedSettings, SubscriberReport
 from hydra.native import build
-from hydra.wire.clock import boot_id, wall_offset_ns
-from hydra.wire.messages import Configure, Finish, FromController, PublisherEndpoint, Sent, Start, Stop
+from hydra.wire.clock import wall_offset_ns
+from hydra.wire.messages import (
+    Configure,
+    Finish,
+    FromController,
+    HostClock,
+    PublisherEndpoint,
+    Sent,
+    Start,
+    Stop,
+)
 
 TREE = Path(__file__).resolve().parents[1]
 SECONDS = 2.0
@@ -109,7 +118,8 @@ class Client:
         offset = wall_offset_ns()
         begin = time.monotonic_ns() + offset + 50_000_000
         end = begin + int(seconds * 1e9)
-        window = Start(epoch=epoch, start_at_ns=begin, stop_at_ns=end, wall_offset_ns=offset, boot_id=boot_id())
+        clock = HostClock(at_ns=0, step_ns=offset)
+        window = Start(epoch=epoch, start_at_ns=begin, stop_at_ns=end, clock=clock)
         self._await(lambda: time.monotonic_ns() + offset > end, "the end of the window", window)
         return end
 

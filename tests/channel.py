@@ -17,6 +17,7 @@ from hydra.model import Figure, Histogram, LedgerCounts, ProcessUsage, Publisher
 from hydra.run.deployment import Deployment
 from hydra.run.step import Stepper
 from hydra.system import System, SystemSpec
+from hydra.wire.clock import StepClock
 from hydra.wire.messages import (
     Ack,
     Configure,
@@ -33,7 +34,7 @@ from hydra.wire.messages import (
     encode,
 )
 from tests.control.golden_messages import FROM_CLIENT
-from tests.control.test_roster import hello
+from tests.control.test_roster import HERE, hello
 
 _TICK_NS = 10_000_000
 PUBLISHER = 0
@@ -48,8 +49,10 @@ class Channel:
     ``report_after_s`` says how long a subscriber drains, ``start_ack_after_s`` how long a client takes to acknowledge a
     start, ``unacknowledged`` what the publisher reports as that, ``proof_of`` what readiness depends on beside the
     processes, ``log`` how much is in the servers' log, one time that it is asked for after the other,
-    ``reads_stored`` whether subscribers read when all is sent, ``all_sent_after_s`` when the publisher has sent 500;
-    ``told_at`` is what has been sent, with the time (ns) and the client, ``told`` without the time.
+    ``reads_stored`` whether subscribers read when all is sent, ``all_sent_after_s`` when the publisher has sent 500,
+    ``elsewhere`` which clients are on another host, each on one of its own with a warden, and what that host's clock
+    shows at a time of ours (ns); ``told_at`` is what has been sent, with the time (ns) and the client, ``told`` without
+    the time.
     """
 
     subscribers: range
@@ -61,18 +64,22 @@ class Channel:
     log: list[int] = field(default_factory=list)
     reads_stored: bool = False
     all_sent_after_s: float | None = None
+    elsewhere: Mapping[int, Callable[[int], int]] = field(default_factory=dict)
     now_ns: int = 10**12
     told_at: list[tuple[int, int, FromController]] = field(default_factory=list)
     evicted: list[int] = field(default_factory=list)
     died: set[int] = field(default_factory=set)
-    roster: Roster = field(default_factory=Roster)
+    roster: Roster = field(default_factory=lambda: Roster(HERE))
 
     def __post_init__(self) -> None:
         self.publishers = range(PUBLISHER, PUBLISHER + 1)
         everyone = [*self.publishers, *self.subscribers]
-        self.roster.expect("g", everyone)
         for client in everyone:
-            self.roster.receive(b"%d" % client, encode(hello([client])))
+            there = {"boot_id": f"boot-{client}"} if client in self.elsewhere else {}
+            said = hello([client], group=f"g-{client}", **there)
+            self.roster.expect(said.group, [client])
+            self.roster.receive(b"%d" % client, encode(said), self.now_ns)
+            self.roster.receive(b"w%d" % client, encode(msgspec.structs.replace(said, warden=True)), self.now_ns)
         self._seq = 1
         self._counts: defaultdict[tuple[object, ...], int] = defaultdict(int)
         self._coming: list[tuple[int, int, bytes, bytes]] = []
@@ -113,8 +120,17 @@ class Channel:
             self.now_ns += _TICK_NS
             while self._coming and self._coming[0][0] <= self.now_ns:
                 _, _, identity, frame = heapq.heappop(self._coming)
-                self.roster.receive(identity, frame)
+                self.roster.receive(identity, frame, self.now_ns)
+            for identity, time_ns in self.roster.timekeeper.due(self.now_ns):
+                self._pinged(int(identity[1:]), Ping(time_ns=time_ns, reply=True))
         return True
+
+    def _pinged(self, client: int, ping: Ping) -> None:
+        """The warden of a client elsewhere answers half a tick later, and is heard after another half."""
+        if not self._lost(client, ping):
+            shown_ns = self.elsewhere[client](self.now_ns + _TICK_NS // 2)
+            answer = Ack(ids=[client], seq=1, epoch=0, command="ping", time_ns=shown_ns, echo=ping.time_ns)
+            self._say(client, answer, _TICK_NS / 1e9, warden=True)
 
     def complain(self, text: str) -> None:
         """The publisher says that it cannot go on."""
@@ -128,7 +144,7 @@ class Channel:
     def watch(self) -> None: ...
 
     def agents(self) -> dict[int, str]:
-        return {}
+        return {c: f"agent-{c}" if c in self.elsewhere else "here" for c in (*self.publishers, *self.subscribers)}
 
     def alive(self, ids: Iterable[int]) -> Set[int]:
         return set(ids) - self.died
@@ -179,11 +195,12 @@ class Channel:
         self._counts[kind] += 1
         return self.loses(client, message, self._counts[kind])
 
-    def _say(self, client: int, answer: FromClient, after_s: float) -> None:
+    def _say(self, client: int, answer: FromClient, after_s: float, *, warden: bool = False) -> None:
         self._seq += 1
         if not self._lost(client, answer):
+            identity = b"%s%d" % (b"w" if warden else b"", client)
             frame = encode(msgspec.structs.replace(answer, seq=self._seq))
-            heapq.heappush(self._coming, (self.now_ns + round(after_s * 1e9), self._seq, b"%d" % client, frame))
+            heapq.heappush(self._coming, (self.now_ns + round(after_s * 1e9), self._seq, identity, frame))
 
     def _answers(self, client: int, message: FromController) -> Iterable[tuple[FromClient, float]]:
         publishes = client in self.publishers
@@ -197,7 +214,7 @@ class Channel:
                 yield Ack(ids=[client], seq=1, epoch=message.epoch, command="start"), self.start_ack_after_s(client)
                 if publishes and self.all_sent_after_s is not None:
                     done_ns = message.start_at_ns + round(self.all_sent_after_s * 1e9)
-                    after_s = (done_ns - message.wall_offset_ns - self.now_ns) / 1e9
+                    after_s = (StepClock(message.clock).monotonic_ns_of(done_ns) - self.now_ns) / 1e9
                     yield Progress(ids=[client], seq=1, epoch=message.epoch, messages=500, time_ns=done_ns), after_s
             case Stop() if publishes and self._started.get(client) == message.epoch:
                 yield Report(ids=[client], seq=1, epoch=message.epoch, publisher=_sent(self.unacknowledged)), 0

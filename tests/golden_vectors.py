@@ -1,4 +1,4 @@
-"""Makes tests/golden/{pacer,ledger,lag,acks,payload}: what goes in, and what must come out, for every implementation.
+"""Makes tests/golden/{clock,pacer,ledger,lag,histogram,acks,payload}: what goes in and must come out, for every client.
 
 The answers come from plain models (fractions, lists and sets of numbers) that know nothing of how Python's or C++'s
 code does it. ``python -m tests.golden_vectors`` writes the files anew.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -45,6 +46,38 @@ def bitmap(numbers: Iterable[int]) -> str:
     for n in numbers:
         one |= 1 << n
     return base64.b64encode(one.to_bytes((one.bit_length() + 7) // 8, "little")).decode()
+
+
+# --- clock -----------------------------------------------------------------------------------------------------------
+
+
+def clock(at_ns: int, step_ns: int, rate_ppb: int, distances_ns: Sequence[int]) -> Case:
+    """A host's clock: [reading, the step's time] and [the step's time, reading], so far (ns) from the given pair."""
+    rate = Fraction(rate_ppb, SECOND_NS)
+    return {
+        "at_ns": at_ns,
+        "step_ns": step_ns,
+        "rate_ppb": rate_ppb,
+        "times": [[at_ns + d, step_ns + d + math.floor(d * rate)] for d in distances_ns],
+        "readings": [[step_ns + d, at_ns + d - math.floor(d * rate / (1 + rate))] for d in distances_ns],
+    }
+
+
+def clocks() -> dict[str, Case]:
+    """By name."""
+    near = [0, 1, -1, 999, -999, 1_000_000_007, -1_000_000_007, 10 * SECOND_NS, -10 * SECOND_NS]
+    # A product with the rate takes more than 64 bits from a quarter of an hour on.
+    far = [3600 * SECOND_NS + 1, 86_400 * SECOND_NS + 3, 400 * 86_400 * SECOND_NS + 7, -7_200 * SECOND_NS - 5]
+    return {
+        "one-host": clock(5_000 * SECOND_NS, START_NS, 0, [*near, *far]),
+        "faster": clock(90_000 * SECOND_NS, START_NS, 500_000, [*near, *far]),
+        "slower": clock(90_000 * SECOND_NS, START_NS, -500_000, [*near, *far]),
+        "by-one": clock(90_000 * SECOND_NS, START_NS, 1, [*near, *far]),
+        "by-minus-one": clock(90_000 * SECOND_NS, START_NS, -1, [*near, *far]),
+        "as-fast-as-may-be": clock(90_000 * SECOND_NS, START_NS, 10_000_000, [*near, *far]),
+        "as-slow-as-may-be": clock(90_000 * SECOND_NS, START_NS, -10_000_000, [*near, *far]),
+        "just-booted": clock(0, START_NS, -20_001, [0, 1, 2, 49_997, 49_998, SECOND_NS]),
+    }
 
 
 # --- pacer -----------------------------------------------------------------------------------------------------------
@@ -386,6 +419,61 @@ def lags() -> dict[str, Case]:
     }
 
 
+# --- histogram -------------------------------------------------------------------------------------------------------
+
+
+def bucket_of(value_us: int) -> int:
+    """The index at which a value is counted: the values of a width of 2, 4, 8 … µs share one; below zero mirrored."""
+    if value_us < 0:
+        return -1 - bucket_of(-value_us)
+    width, index = 1, value_us
+    while index // width >= 2048:
+        width *= 2
+    return index // width + 1024 * (width.bit_length() - 1)
+
+
+def histogram(*batches: Sequence[int]) -> Case:
+    """Batches of latencies (ns), each read at one moment."""
+    now_ns = START_NS
+    read, counts, values = [], dict[int, int](), list[int]()
+    for latencies in batches:
+        read.append({"now_ns": now_ns, "times_ns": [now_ns - ns for ns in latencies]})
+        now_ns += 1_000_001
+        for ns in latencies:
+            value = max(min(ns // 1000, HIGHEST_US), -HIGHEST_US)
+            values.append(value)
+            counts[bucket_of(value)] = counts.get(bucket_of(value), 0) + 1
+    return {
+        "batches": read,
+        "counts": [number for index in sorted(counts) for number in (index, counts[index])],
+        "min_us": min(values, default=0),
+        "max_us": max(values, default=0),
+    }
+
+
+def histograms() -> dict[str, Case]:
+    """By name."""
+    dice = random.Random(11)
+    us, hour_ns = 1000, HIGHEST_US * 1000
+    edges = [1, 2, 2047, 2048, 2049, 4095, 4096, 4099, 100_000, 2**31, HIGHEST_US - 1, HIGHEST_US]
+    around = [dice.randrange(-3_000_000, 9_000_000) for _ in range(200)]
+    sizes = [dice.choice([-1, 1]) * dice.randrange(10 ** dice.randrange(15)) for _ in range(300)]
+    return {
+        "nothing": histogram([]),
+        "rounded-down": histogram([0, 1, 999, 1000, 1999, 2000]),
+        "rounded-down-below-zero": histogram([-1, -999, -1000, -1001, -2000, -2001]),
+        "the-ends-of-buckets": histogram([us * edge for edge in edges]),
+        "the-ends-of-buckets-below-zero": histogram([-us * edge for edge in edges]),
+        "beyond-an-hour": histogram([hour_ns, hour_ns + us, 2 * hour_ns], [1000]),
+        "beyond-an-hour-below-zero": histogram([-hour_ns, -hour_ns - 1, -2 * hour_ns], [1000]),
+        "all-below-zero": histogram([-5_000_000], [-7_000_000] * 40),
+        "zero-among-both-sides": histogram([-3000, 0, 3000], [0], [-1]),
+        "many-at-once-around-zero": histogram(around),
+        "the-same-one-by-one": histogram(*([ns] for ns in around)),
+        "many-at-once-of-all-sizes": histogram(sizes),
+    }
+
+
 # --- acknowledgements ------------------------------------------------------------------------------------------------
 
 Act = tuple[str, int, int]
@@ -566,9 +654,11 @@ def payloads() -> dict[str, Case]:
 
 
 KINDS: Final[dict[str, Callable[[], dict[str, Case]]]] = {
+    "clock": clocks,
     "pacer": pacers,
     "ledger": ledgers,
     "lag": lags,
+    "histogram": histograms,
     "acks": acknowledgements,
     "payload": payloads,
 }

@@ -37,6 +37,7 @@ TIERS = {
         "hydra.cluster.mesos.state",
         "hydra.cluster.mesos.settings",
         "hydra.control.bounded",
+        "hydra.control.clocks",
         "hydra.control.outstanding",
         "hydra.client.pacing",
         "hydra.client.ledger",

@@ -27,7 +27,7 @@ class LagBins:
     def add(self, now_ns: int, age_ns: int) -> None:
         """A batch was read at ``now_ns``, its newest message due ``age_ns`` before; ignored outside the window.
 
-        An age is clamped as a latency is: below 0 it counts as 0, above 1 h as 1 h.
+        An age below 0 counts as 0, one above 1 h as 1 h.
         """
         index = (now_ns - self._start_ns) // self._bin_ns
         if 0 <= index < LAG_BINS:

@@ -95,20 +95,21 @@ class Publisher:
         command = self._command
         if command is None:
             return _IDLE_S
-        return min(
-            self._signal(self._probes, command.epoch), self._signal(self._end_markers, SEQUENCE_LIMIT | command.epoch)
-        )
+        if step is None:
+            # The step's clock is not known yet: a probe has no time.
+            return self._signal(self._probes, command.epoch, 0)
+        return self._signal(self._end_markers, SEQUENCE_LIMIT | command.epoch, step.clock.now_ns())
 
     def _tell(self, step: _Sending, time_ns: int) -> None:
         """Says how much of the step has been sent at that time."""
         self._control.send(Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.sent, time_ns=time_ns))
 
-    def _signal(self, repeats: Repeats | None, sequence: int) -> float:
+    def _signal(self, repeats: Repeats | None, sequence: int, time_ns: int) -> float:
         """Sends a probe or an end marker (its sequence tells which) if that is due; seconds until the next one."""
         if repeats is None:
             return _IDLE_S
         if repeats.due(time.monotonic_ns()):
-            self._transport.probe(pack(PROBE_EPOCH, self._id, sequence, time.time_ns()))
+            self._transport.probe(pack(PROBE_EPOCH, self._id, sequence, time_ns))
             self._transport.poll()
         return _until(repeats)
 
@@ -185,7 +186,7 @@ class _Sending:
         self, client: int, command: Configure, start: Start, transport: PublisherTransport, payload: PayloadBlock
     ) -> None:
         self.epoch = command.epoch
-        self.clock = StepClock(start)
+        self.clock = StepClock(start.clock)
         self.finished = False
         self.stopped_early = ""
         self.completed_ns = 0
@@ -234,8 +235,7 @@ class _Sending:
         count = pacer.due(now_ns)
         if not count:
             next_ns = pacer.next_due_ns
-            wait_ns = (pacer.start_ns if next_ns is None else next_ns) - now_ns
-            wait_s = max(wait_ns, 0) / 1e9
+            wait_s = self.clock.until_s(pacer.start_ns if next_ns is None else next_ns)
             return wait_s if again_s is None else min(wait_s, again_s)
         messages = self._refused
         if not messages:
@@ -308,7 +308,6 @@ class _Sending:
             stopped_early=self.stopped_early,
             unacknowledged_joined=joined,
             system=self._system(sent),
-            clock=self.clock.own,
             ack_latency=delivery.ack_latency,
         )
 

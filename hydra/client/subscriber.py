@@ -65,7 +65,7 @@ class Subscriber:
             self._control.send(Ready(ids=[self._id], seq=1, epoch=step.epoch))
         if step.progress_due():
             self._control.send(
-                Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.messages, time_ns=time.time_ns())
+                Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.messages, time_ns=step.told_ns)
             )
         if step.drained():
             self._report = Report(ids=[self._id], seq=1, epoch=step.epoch, subscriber=step.report())
@@ -133,10 +133,9 @@ class _Receiving:
         self._lag: LagBins | None = None
         self._batches = 0
         self._first_batch = 0
-        self._first_ns = 0
-        self._last_ns = 0
-        self._heard_ns = 0  # the last batch, or finish
+        self._first_ns = 0  # the first batch, CLOCK_MONOTONIC, as the next two
         self._batch_ns = 0  # the last batch
+        self._heard_ns = 0  # the last batch, or finish
         self._longest_gap_ns = 0
         self._bytes = 0
         self._absent: list[tuple[int, int]] = []
@@ -147,6 +146,8 @@ class _Receiving:
         self._deadline_ns = 0
         self._progress_ns = int(command.progress_s * 1e9)
         self._next_progress_ns = 0
+        self.told_ns = 0
+        """When progress was due last, on the step's clock."""
 
     @property
     def messages(self) -> int:
@@ -169,12 +170,13 @@ class _Receiving:
         if now_ns < self._next_progress_ns or (self._finish is not None and now_ns >= self._stop_ns):
             return False
         self._next_progress_ns = now_ns + self._progress_ns
+        self.told_ns = now_ns
         return True
 
     def start(self, command: Start) -> None:
         """Takes the window of the step; a repeated start changes nothing."""
         if self._clock is None:
-            self._clock = StepClock(command)
+            self._clock = StepClock(command.clock)
             self._start_ns = command.start_at_ns
             self._stop_ns = command.stop_at_ns
             self._next_progress_ns = command.start_at_ns + self._progress_ns
@@ -211,7 +213,7 @@ class _Receiving:
                 if not limit:
                     return wait_s
             if self._progress_ns:
-                wait_s = min(wait_s, max(self._next_progress_ns - now_ns, 0) / 1e9)
+                wait_s = min(wait_s, self._clock.until_s(self._next_progress_ns))
         messages = self._transport.receive(wait_s, limit)
         if messages:
             self._take(messages)
@@ -236,25 +238,26 @@ class _Receiving:
 
     def _take(self, messages: Sequence[bytes]) -> None:
         headers = unpack_batch(messages)
-        # Data before the start command can only come when the command was late; the plain clock serves for that.
-        now_ns = self._clock.now_ns() if self._clock is not None else time.time_ns()
+        monotonic_ns = time.monotonic_ns()
+        # Data can come before the start command where the publishers have gone first. Without the step's clock nobody
+        # can tell how old it is.
+        now_ns = self._clock.at_ns(monotonic_ns) if self._clock is not None else 0
         ours = self._ledger.record(headers, now_ns, self._stop_ns)
         count = len(ours)
         if not count:
             return
-        monotonic_ns = time.monotonic_ns()
         if self._batches:
             self._longest_gap_ns = max(self._longest_gap_ns, monotonic_ns - self._batch_ns)
+        else:
+            self._first_batch, self._first_ns = count, monotonic_ns
         self._heard_ns = self._batch_ns = monotonic_ns
         if self._absent_since_ns:
             self._end_absence(now_ns)
-        self._latency.record(ours["time_ns"], now_ns)
+        if self._clock is not None:
+            self._latency.record(ours["time_ns"], now_ns)
         if self._lag is not None:
             self._lag.add(now_ns, now_ns - int(ours["time_ns"][-1]))
-        if not self._batches:
-            self._first_batch, self._first_ns = count, now_ns
         self._batches += 1
-        self._last_ns = now_ns
         self._bytes += sum(map(len, messages)) if count == len(messages) else count * len(messages[0])
 
     def _end_absence(self, now_ns: int) -> None:
@@ -283,6 +286,10 @@ class _Receiving:
             self._ended = "quiet"
         return self._ended is not None
 
+    def _time_of(self, batch_ns: int) -> int:
+        """When a batch was read, on the step's clock; 0 where there was none, or no start that told of the clock."""
+        return self._clock.at_ns(batch_ns) if self._clock is not None and batch_ns else 0
+
     def report(self) -> SubscriberReport:
         """The account of the step; only after :meth:`drained`."""
         if self._finish is None or self._ended is None:
@@ -294,8 +301,8 @@ class _Receiving:
             ledgers=ledgers,
             batches=self._batches,
             first_batch=self._first_batch,
-            first_ns=self._first_ns,
-            last_ns=self._last_ns,
+            first_ns=self._time_of(self._first_ns),
+            last_ns=self._time_of(self._batch_ns),
             bytes=self._bytes,
             stale=self._ledger.stale,
             latency=self._latency.histogram(),
@@ -308,5 +315,4 @@ class _Receiving:
             drain=self._ended,
             lag_bins_us=self._lag.means_us() if self._lag is not None else [],
             system=self._transport.report_system(),
-            clock=self._clock.own if self._clock is not None else None,
         )

@@ -17,10 +17,12 @@ from hydra.columns.names import (
     BURSTS,
     CLIENTS,
     GROUP,
+    LATENCY_BOUND,
     LOG_GROWTH,
     LOSS,
     LOSS_HIGH,
     LOSS_LOW,
+    NEGATIVE,
     PAYLOAD,
     RATE_HELD,
     REQUESTED,
@@ -168,6 +170,23 @@ _ACCOUNT: Final = (
         "*The log*. Only where servers keep a log",
         "Account",
         repeats="noted",
+    ),
+)
+
+_CLOCKS: Final = (
+    Column(
+        LATENCY_BOUND,
+        "µs",
+        "by how much clocks may put a latency wrong: the sum of the bounds of both hosts' clocks, the largest of all "
+        "pairs of a publisher and a subscriber on different hosts, see *Time*. 0 where each pair shares a host; empty "
+        "where a clock is not known, or no latency",
+        repeats="median",
+    ),
+    Column(
+        NEGATIVE,
+        MESSAGES,
+        "messages that arrived before they were due (at rate max: before they were sent), as the clocks have it. Their "
+        "latencies are below zero, and counted there",
     ),
 )
 
@@ -352,4 +371,4 @@ def step_columns(
     system = system or SystemColumns()
     of_latency = [column for prefix in latencies for column in latency_columns(prefix)]
     first, others = (*published(system), *_ACCOUNT, *of_latency), (*_COUNTS, *(_OF_COHORT if cohort else ()), *_LAST)
-    return (*first, *_STEP, *system.reported, *others)
+    return (*first, *_CLOCKS, *_STEP, *system.reported, *others)

@@ -17,7 +17,7 @@ from hydra.control.curve import Credentials
 from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.control.waiting import wait
 from hydra.model import GroupRole
-from hydra.wire.clock import boot_id
+from hydra.wire.clock import boot_id, time_namespace
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
     Ack,
@@ -88,6 +88,7 @@ class ControlClient:
             agent=identity.agent,
             host=socket.gethostname(),
             boot_id=boot_id(),
+            time_namespace=time_namespace(),
             pid=os.getpid(),
         )
         self._introduce()

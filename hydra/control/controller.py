@@ -16,6 +16,7 @@ from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.control.roster import Roster
 from hydra.control.zap import Gatekeeper
 from hydra.errors import StepError
+from hydra.wire.clock import boot_id, time_namespace
 from hydra.wire.messages import MAX_MESSAGE_BYTES, FromController, Ping, Quit, Welcome, encode
 
 _PING_EVERY_NS: Final = 10_000_000_000
@@ -43,7 +44,7 @@ class Controller:
     """
 
     def __init__(self, run: str, *, host: str = "127.0.0.1", silence_s: float = 30.0) -> None:
-        self.roster = Roster()
+        self.roster = Roster((boot_id(), time_namespace()))
         self.undeliverable = 0
         self._run = run
         self._silence_s = silence_s
@@ -88,13 +89,17 @@ class Controller:
 
     def poll(self, timeout_s: float) -> None:
         """Serves what has arrived, waiting at most ``timeout_s`` for something; pings when that is due."""
-        ready = dict(self._poller.poll(max(0, round(timeout_s * 1000))))
+        now_ns = time.monotonic_ns()
+        # A wait for what is due is rounded up: rounded down, its last part of a millisecond would be many polls.
+        due_ms = -((now_ns - self.roster.timekeeper.next_due_ns(now_ns)) // 1_000_000)
+        ready = dict(self._poller.poll(max(0, min(round(timeout_s * 1000), due_ms))))
         if self._gatekeeper.socket in ready:
             self._gatekeeper.serve()
         if self._monitor in ready:
             self._count_refused_handshakes()
         if self._socket in ready:
             self._receive()
+        self._ask_the_time()
         if time.monotonic_ns() >= self._next_ping_ns:
             self._next_ping_ns = time.monotonic_ns() + _PING_EVERY_NS
             self.broadcast(Ping(time_ns=time.monotonic_ns()))
@@ -166,6 +171,12 @@ class Controller:
             for identity, carried in self.roster.identities(ids)
         ]
 
+    def _ask_the_time(self) -> None:
+        """Sends what is due of the pings that compare the hosts' clocks with ours."""
+        for identity, time_ns in self.roster.timekeeper.due(time.monotonic_ns()):
+            # One that cannot be sent is as good as lost: another follows.
+            self._reaches(identity, encode(Ping(time_ns=time_ns, reply=True)))
+
     def _quit_again(self) -> None:
         # A client that has exited cannot be reached, which is as it should be.
         self._leaving = [(identity, frame) for identity, frame in self._leaving if self._reaches(identity, frame)]
@@ -203,10 +214,11 @@ class Controller:
                 frames = self._socket.recv_multipart(zmq.NOBLOCK)
             except zmq.Again:
                 return
+            received_ns = time.monotonic_ns()
             if len(frames) != 2:
                 self.roster.refused["malformed"] += 1
                 continue
-            hello = self.roster.receive(frames[0], frames[1])
+            hello = self.roster.receive(frames[0], frames[1], received_ns)
             if hello is not None:
                 self._send(frames[0], encode(Welcome(ids=hello.ids, run=self._run, silence_s=self._silence_s)))
 

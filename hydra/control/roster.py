@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from hydra.control.clocks import ClockLine, HostKey, Timekeeper
 from hydra.model import PublisherReport, SubscriberReport
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
@@ -88,12 +89,16 @@ class Roster:
         answers: of the current epoch; :meth:`begin` starts a new one.
         refused: frames that changed nothing, by reason.
         pongs: a client's last answer to a ping: what it echoed and its clock (ns).
+        own: the host of the controller.
+        timekeeper: asks the wardens of other hosts for their time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, own: HostKey = ("", "")) -> None:
         self.answers = EpochAnswers(0)
         self.refused: Counter[str] = Counter()
         self.pongs: dict[int, tuple[int, int]] = {}
+        self.own = own
+        self.timekeeper = Timekeeper(own)
         self._expected: dict[int, str] = {}
         # A few bytes can name a million ids. Nobody carries more than were ever expected at once.
         self._most_ids = _IDS_AT_LEAST
@@ -132,6 +137,7 @@ class Roster:
             warden = self._wardens.pop(group, None)
             if warden is not None:
                 self._connections.pop(warden.identity, None)
+                self.timekeeper.left(warden.identity)
 
     def begin(self, epoch: int) -> None:
         """Starts a new epoch; answers about older ones are ignored from now on."""
@@ -161,6 +167,17 @@ class Roster:
         """The client's hello; KeyError if there was none."""
         return self._clients[client].hello
 
+    def host(self, client: int) -> HostKey:
+        """The host that the client said hello from; KeyError if there was no hello."""
+        return _host(self._clients[client].hello)
+
+    def clock(self, host: HostKey, now_ns: int) -> ClockLine | None:
+        """A host's clock against the controller's, whose own is exact; None where nothing has been heard of it."""
+        if host == self.own:
+            return ClockLine(offset_ns=0, at_ns=now_ns, rate_ppb=0, error_ns=0)
+        estimate = self.timekeeper.estimate(host)
+        return None if estimate is None else estimate.line(now_ns)
+
     def incarnation(self, client: int) -> int:
         """Of the process that carries this client, or will: 0 for one of which nothing is known."""
         connection = self._clients.get(client)
@@ -185,8 +202,11 @@ class Roster:
 
     # --- frames from peers -------------------------------------------------------------------------------------------
 
-    def receive(self, identity: bytes, frame: bytes) -> Hello | None:
-        """Takes one frame from a peer; returns a hello that is to be welcomed: a new one, or one said again."""
+    def receive(self, identity: bytes, frame: bytes, received_ns: int = 0) -> Hello | None:
+        """Takes one frame from a peer; returns a hello that is to be welcomed: a new one, or one said again.
+
+        ``received_ns`` is when the frame came, on CLOCK_MONOTONIC.
+        """
         if len(frame) > MAX_MESSAGE_BYTES:
             self.refused["oversized"] += 1
             return None
@@ -196,7 +216,7 @@ class Roster:
             self.refused["malformed"] += 1
             return None
         if isinstance(message, Hello):
-            return self._hello(identity, message)
+            return self._hello(identity, message, received_ns)
         connection = self._connections.get(identity)
         if connection is None:
             self.refused["unannounced"] += 1
@@ -206,10 +226,10 @@ class Roster:
             self.refused["foreign_id"] += 1
         else:
             connection.last_seq = message.seq
-            self._take(connection, message)
+            self._take(connection, message, received_ns)
         return None
 
-    def _hello(self, identity: bytes, hello: Hello) -> Hello | None:
+    def _hello(self, identity: bytes, hello: Hello, received_ns: int) -> Hello | None:
         if not hello.ids or any(self._expected.get(c) != hello.group for c in hello.ids):
             self.refused["unexpected_hello"] += 1
             return None
@@ -222,6 +242,7 @@ class Roster:
                 self.refused["duplicate_hello"] += 1
                 return None
             self._wardens[hello.group] = connection
+            self.timekeeper.joined(identity, _host(hello), received_ns)
         else:
             holders = [self._clients[c] for c in hello.ids if c in self._clients]
             if any(h.hello.incarnation >= hello.incarnation for h in holders):
@@ -250,11 +271,13 @@ class Roster:
             return hello
         return None
 
-    def _take(self, connection: Connection, message: FromClient) -> None:
+    def _take(self, connection: Connection, message: FromClient, received_ns: int) -> None:
         if isinstance(message, ChildExit):
             self._child_exit(connection, message)
         elif isinstance(message, Ack) and message.command == "ping":
-            if not connection.hello.warden:
+            if connection.hello.warden:
+                self.timekeeper.heard(connection.identity, message.echo, message.time_ns, received_ns)
+            else:
                 self.pongs.update(dict.fromkeys(message.ids, (message.echo, message.time_ns)))
         elif connection.hello.warden and not isinstance(message, Error):
             self.refused["not_for_a_warden"] += 1
@@ -322,3 +345,7 @@ class Roster:
         if any(self._last_exits.get(client) not in known for client in exit_.ids):
             self._last_exits.update(dict.fromkeys(exit_.ids, known[1]))
             self._exits.append(exit_)
+
+
+def _host(hello: Hello) -> HostKey:
+    return hello.boot_id, hello.time_namespace

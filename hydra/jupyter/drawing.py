@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from html import escape
 from typing import Any, Final
 
 import plotly.graph_objects as go
@@ -12,6 +13,7 @@ from plotly.subplots import make_subplots
 from hydra.columns.column import HIGH, INTERVAL, LOW
 from hydra.columns.names import CLIENTS
 from hydra.model import Figure, number
+from hydra.results.bounded import bound_above, shown
 from hydra.sweep import Row
 
 Marked = list[tuple[Row, str]]
@@ -70,6 +72,8 @@ def line(
 ) -> None:
     """One line through the rows, hollow where a row carries a warning, broken where a row has no such figure.
 
+    A latency that is shorter than the clocks can tell stands at their bound, hollow.
+
     Args:
         figure: is added to, unless no row has both figures.
         rows: in the order of the line.
@@ -82,7 +86,7 @@ def line(
         interval: for error bars, where the rows have no 95 % interval; None takes a repeated row's range.
         joined: whether there is a line between the points.
     """
-    points = [(at, number(row.get(y)), row, note) for row, note in rows if (at := _at(row.get(x))) is not None]
+    points = [(at, _upwards(row, y), row, note) for row, note in rows if (at := _at(row.get(x))) is not None]
     if all(value is None for _, value, _, _ in points):
         return
     trace = go.Scatter(
@@ -96,7 +100,9 @@ def line(
         marker={
             "size": 8,
             "color": color,
-            "symbol": ["circle-open" if note else "circle" for _, _, _, note in points],
+            "symbol": [
+                "circle-open" if note or bound_above(row, y) is not None else "circle" for _, _, row, note in points
+            ],
             "line": {"color": color, "width": 2},
         },
         error_y=_errors([row for _, _, row, _ in points], y, interval),
@@ -163,7 +169,7 @@ def finish(figure: go.Figure, across: str, upwards: Sequence[str], floor: Floor 
         figure.update_xaxes(type="log", title_text=across, gridcolor=_GRID, **ticks)
     for panel, title in enumerate(upwards, start=1):
         name = _axis("y", panel)
-        values = [float(y) for t in figure.data if (t.yaxis or "y") == name for y in t.y if y]
+        values = [float(y) for t in figure.data if (t.yaxis or "y") == name for y in t.y if y and y > 0]
         look = {"type": "log", "gridcolor": _GRID, "title": {"text": title, "standoff": 8}}
         figure.update_layout({f"yaxis{name[1:]}": look | (floor.axis() if floor else _log_axis(values))})
     return figure
@@ -172,6 +178,12 @@ def finish(figure: go.Figure, across: str, upwards: Sequence[str], floor: Floor 
 def _at(value: Figure) -> float | str | None:
     """Where across a row stands."""
     return value if isinstance(value, str) else number(value)
+
+
+def _upwards(row: Row, column: str) -> float | None:
+    """Where upwards a row stands."""
+    bound = bound_above(row, column)
+    return number(row.get(column)) if bound is None else bound
 
 
 def _axis(direction: str, panel: int) -> str:
@@ -191,7 +203,7 @@ def _errors(rows: Sequence[Row], y: str, interval: Interval | None) -> dict[str,
     interval = interval or (lambda row: (row.get(y + LOW), row.get(y + HIGH)))
     above, below = [], []
     for row in rows:
-        value = number(row.get(y)) or 0.0
+        value = _upwards(row, y) or 0.0
         low, high = (number(limit) for limit in interval(row))
         above.append(max((high or value) - value, 0.0))
         below.append(max(value - (low or value), 0.0))
@@ -207,7 +219,8 @@ def _said(row: Row, x: str, y: str, interval: Interval | None) -> str:
     elif low is not None and high is not None:
         around = f" [{low:,.4g} – {high:,.4g}]"
     at = f", {x} {row.get(x)}" if x != CLIENTS else ""
-    return f"{row.get(CLIENTS)} clients{at}: {number(row.get(y)) or 0.0:,.6g}{around}"
+    value = shown(row, y) if bound_above(row, y) is not None else f"{number(row.get(y)) or 0.0:,.6g}"
+    return f"{row.get(CLIENTS)} clients{at}: {escape(str(value))}{around}"
 
 
 def _folded(text: str, width: int = 70) -> str:

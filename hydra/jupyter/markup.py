@@ -16,6 +16,7 @@ from hydra.events.words import describe
 from hydra.jupyter.cautions import Caution, cautions
 from hydra.jupyter.recorded import Run
 from hydra.model import SHARED, Figure, Settings, value_of
+from hydra.results.bounded import shown
 from hydra.results.compare import Cell, Line, asked, compare, differences
 from hydra.results.notes import MARK
 from hydra.results.registered import columns_of, in_order
@@ -158,6 +159,7 @@ def table(run: Run) -> Html:
         + "".join(f'<p class="below">{escape(text)}</p>' for text in below if text)
         + f"<details><summary>All {len(every)} columns</summary>{_everything(run.rows, every)}</details>"
         + _servers(run)
+        + _clocks(run)
     )
 
 
@@ -165,18 +167,42 @@ def _servers(run: Run) -> str:
     """What each server told of each step, folded away; nothing where none did."""
     if not run.servers:
         return ""
-    steps = {result.epoch: result for result in run.results}
     names = list(dict.fromkeys(n for told in run.servers.values() for its in told.values() for n in its))
-    head = "".join(f"<th>{escape(text)}</th>" for text in ("Step", "Server", *map(_unit_named, names)))
-    body = "".join(
-        f"<tr><td>{escape(describe(steps[epoch].plan))}</td><td>{escape(server)}</td>"
-        + "".join(f"<td>{_server_figure(name, its.get(name))}</td>" for name in names)
-        + "</tr>"
+    lines = (
+        (epoch, server, *(_server_figure(name, its.get(name)) for name in names))
         for epoch, told in run.servers.items()
         for server, its in told.items()
     )
+    return _by_step(run, "Each server in each step", ("Server", *map(_unit_named, names)), lines)
+
+
+def _clocks(run: Run) -> str:
+    """The clock of each agent on another host than the controller's, folded away; nothing where there is none."""
+    if not run.clocks:
+        return ""
+    heads = ("Agent", "offset, s", "rate, ppm", "bound, µs", "shortest round trip, µs", "jumps")
+    lines = (
+        (
+            *(epoch, agent, f"{clock.offset_ns / 1e9:,.6f}", f"{clock.rate_ppb / 1e3:+,.3f}"),
+            *(f"{clock.error_ns / 1e3:,.1f}", f"{clock.rtt_min_ns / 1e3:,.1f}", f"{clock.jumps:,}"),
+        )
+        for epoch, of_agents in run.clocks.items()
+        for agent, clock in of_agents.items()
+        if not clock.same_host
+    )
+    return _by_step(run, "Clocks: each agent's in each step, against the controller's", heads, lines)
+
+
+def _by_step(run: Run, title: str, heads: Iterable[str], lines: Iterable[Sequence[Any]]) -> str:
+    """A table, folded away, whose lines begin with the epoch of a step and go on with texts."""
+    plans = {result.epoch: escape(describe(result.plan)) for result in run.results}
+    head = "".join(f"<th>{escape(text)}</th>" for text in ("Step", *heads))
+    body = "".join(
+        f"<tr><td>{plans[epoch]}</td>{''.join(f'<td>{escape(text)}</td>' for text in texts)}</tr>"
+        for epoch, *texts in lines
+    )
     text = scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows every")
-    return f"<details><summary>Each server in each step</summary>{text}</details>"
+    return f"<details><summary>{escape(title)}</summary>{text}</details>"
 
 
 _OF_BYTES: Final = "_bytes"
@@ -214,7 +240,7 @@ def _with_interval(run: Run, row: Row, column: Column) -> str:
     if limits := interval_of(row, column.name, run.scenario):
         low, high = (whole(limit, grouped=True) for limit in limits)
         return f'{whole(row[column.name], grouped=True)} <span class="interval">[{low} – {high}]</span>'
-    return figure(column, row.get(column.name)) + _interval(row, column)
+    return figure(column, shown(row, column.name)) + _interval(row, column)
 
 
 def _interval(row: Row, column: Column) -> str:
@@ -227,7 +253,7 @@ def _interval(row: Row, column: Column) -> str:
 
 def _everything(rows: Iterable[Row], columns: Sequence[Column]) -> str:
     head = "".join(f"<th{_hint(c)}>{escape(c.name)}</th>" for c in columns)
-    body = "".join("<tr>" + "".join(f"<td>{figure(c, r.get(c.name))}</td>" for c in columns) + "</tr>" for r in rows)
+    body = "".join("<tr>" + "".join(f"<td>{figure(c, shown(r, c.name))}</td>" for c in columns) + "</tr>" for r in rows)
     return scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows every")
 
 

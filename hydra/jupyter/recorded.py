@@ -11,7 +11,7 @@ import msgspec
 
 from hydra.events.event import StoredEvent
 from hydra.events.warnings import BisectedRates, ForeignRates, HydraWarning
-from hydra.model import Scenario, StepPlan, StepResult
+from hydra.model import AgentClock, Scenario, StepPlan, StepResult
 from hydra.results.compare import Published, published_for
 from hydra.results.earlier import bisected, stored_rows, upgraded
 from hydra.results.notes import notes_of
@@ -35,6 +35,8 @@ class Run:
         events: what happened, oldest first.
         published: the table that this experiment was published with, None if it never was.
         servers: what each server told of a step, by the step's epoch and the server's name; steps of which one did.
+        clocks: of a step's agents, by the step's epoch and the agent; steps with agents on other hosts than the
+            controller's.
         earlier: what has to be known of the rows of an earlier version, None if there is nothing.
     """
 
@@ -48,6 +50,7 @@ class Run:
     events: list[StoredEvent]
     published: Published | None
     servers: Mapping[int, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    clocks: Mapping[int, Mapping[str, AgentClock]] = field(default_factory=dict)
     earlier: HydraWarning | None = None
 
     @property
@@ -71,6 +74,7 @@ def load(directory: Path | str) -> Run:
     with RunStore.open(path) as store:
         metadata, results, events = store.metadata(), store.results(), store.events()
         servers = {r.epoch: told for r in results if (told := store.servers(r.epoch))}
+        clocks = {r.epoch: store.clocks(r.epoch) for r in results}
         with store.reading():
             scenario = msgspec.convert(upgraded(metadata["scenario"]), Scenario)
             earlier: HydraWarning | None = BisectedRates() if bisected(metadata["scenario"]) else None
@@ -96,6 +100,7 @@ def load(directory: Path | str) -> Run:
         events=events,
         published=published_for(scenario),
         servers=servers,
+        clocks={epoch: of for epoch, of in clocks.items() if not all(clock.same_host for clock in of.values())},
         earlier=earlier,
     )
 

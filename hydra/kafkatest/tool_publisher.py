@@ -13,7 +13,7 @@ from hydra.kafkatest.tool_output import ProducerOutput
 from hydra.kafkatest.tool_run import PROPERTIES, ToolRun
 from hydra.kafkatest.wire import KafkaConfigure
 from hydra.model import Histogram, PublisherReport
-from hydra.wire.clock import StepClock
+from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import Configure, Error, FromController, Progress, Ready, Report, Start, Stop
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class _Sending:
     """
 
     def __init__(self, command: Configure, start: Start, config: dict[str, str]) -> None:
-        self.clock = StepClock(start)
+        self.clock = StepClock(start.clock)
         self.failure = ""
         self._settings = command.settings
         self._topic = read_system(command.system, KafkaConfigure).topic
@@ -131,9 +131,8 @@ class _Sending:
     def work(self) -> float:
         """Starts the tool when it is time, and reads what it says; seconds until there may be more to do."""
         if self._run is None and not self.failure:
-            early_ns = self._start_ns - self.clock.now_ns()
-            if early_ns > 0:
-                return early_ns / 1e9
+            if early_s := self.clock.until_s(self._start_ns):
+                return early_s
             self._launch()
         self._look()
         return TELL_EVERY_S if self._over else LOOK_EVERY_S
@@ -155,7 +154,7 @@ class _Sending:
             return
         self._status = self._run.poll(timeout_s)
         if self._output.figures and not self._ended_ns:
-            self._ended_ns = self._run.written_ns()
+            self._ended_ns = self.clock.at_ns(self._run.written_ns() - wall_offset_ns())
         if self._status is not None:
             self._news_ns = 0
             if not self._output.figures.get("records"):
@@ -215,7 +214,6 @@ class _Sending:
             usage=self._usage.read(),
             stopped_early=stopped,
             system=self._system(),
-            clock=self.clock.own,
         )
 
     def _system(self) -> dict[str, Any]:

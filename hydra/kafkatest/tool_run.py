@@ -89,7 +89,7 @@ class ToolRun:
         return self._java.status if ended else None
 
     def written_ns(self) -> int:
-        """When it last wrote something, ns since 1970."""
+        """When it last wrote something, ns since 1970 by this host's wall clock."""
         return self._log.stat().st_mtime_ns
 
     def close(self) -> None:

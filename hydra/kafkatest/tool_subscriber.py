@@ -21,7 +21,7 @@ from hydra.kafkatest.tool_publisher import IDLE_S, LOOK_EVERY_S
 from hydra.kafkatest.tool_run import PROPERTIES, ToolRun
 from hydra.kafkatest.wire import KafkaConfigure, KafkaFinish
 from hydra.model import Histogram, LedgerCounts, SubscriberReport
-from hydra.wire.clock import StepClock
+from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import Configure, Error, Finish, FromController, Ready, Report, Start, Stop
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class _Reading:
     def start(self, command: Start) -> None:
         """Takes the window of the step; a repeated start changes nothing."""
         if self._clock is None:
-            self._clock, self._start_ns = StepClock(command), command.start_at_ns
+            self._clock, self._start_ns = StepClock(command.clock), command.start_at_ns
 
     def finish(self, command: Finish) -> None:
         """Learns what there is to read.
@@ -176,9 +176,8 @@ class _Reading:
         if self._clock is None or self.failure or (self._stored and self._finish is None):
             return IDLE_S
         if self._run is None:
-            early_ns = self._start_ns - self._clock.now_ns()
-            if early_ns > 0:
-                return early_ns / 1e9
+            if early_s := self._clock.until_s(self._start_ns):
+                return early_s
             self._launch()
         elif self._status is None:
             self._status = self._run.poll()
@@ -230,7 +229,8 @@ class _Reading:
         waited_ms = output.waited_ms
         if waited_ms:
             _without(figures, waited_ms)
-        last_ns = output.ended_ns - waited_ms * 1_000_000
+        # The tool took its times from this host's wall clock.
+        last_ns = self._clock.at_ns(output.ended_ns - wall_offset_ns()) - waited_ms * 1_000_000
         fetch_ns = int(figures.get("fetch_ms", 0)) * 1_000_000
         return SubscriberReport(
             ledgers=self._ledgers(read),
@@ -246,7 +246,6 @@ class _Reading:
             undrained=0 if self._member else max(self._in_log - read, 0),
             drain="complete" if read >= self._in_log else "quiet" if waited_ms else "deadline",
             system={"rebalance_ms": figures.get("rebalance_ms"), "figures": figures},
-            clock=self._clock.own,
         )
 
     def _ledgers(self, read: int) -> list[LedgerCounts]:

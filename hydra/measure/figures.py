@@ -13,10 +13,21 @@ from statistics import fmean
 from typing import Any, Final
 
 from hydra.columns.column import ReportColumn
-from hydra.columns.names import ACCOUNT, BLOCKED, GROUP, LOG_GROWTH, LOSS_HIGH, LOSS_LOW, PAYLOAD
+from hydra.columns.names import (
+    ACCOUNT,
+    BLOCKED,
+    GROUP,
+    LATENCY_BOUND,
+    LOG_GROWTH,
+    LOSS_HIGH,
+    LOSS_LOW,
+    NEGATIVE,
+    PAYLOAD,
+)
 from hydra.columns.step import SystemColumns
 from hydra.measure import latency, loss, rates, servers, shortfall
 from hydra.measure.accounts import Accounts, accounts_of
+from hydra.measure.clocks import latency_bound_ns
 from hydra.measure.counted import only_counts
 from hydra.measure.lag import Growth, growth
 from hydra.measure.log import account as log_account
@@ -24,7 +35,7 @@ from hydra.measure.payload import payload
 from hydra.measure.resources import HostSample, HostSummary, summarise
 from hydra.measure.servers import ServerFigures
 from hydra.measure.verdict import Evidence, verdict
-from hydra.model import Figure, Histogram, LedgerCounts, PublisherReport, StepPlan, SubscriberReport
+from hydra.model import AgentClock, Figure, Histogram, LedgerCounts, PublisherReport, StepPlan, SubscriberReport
 from hydra.wire.checks import MAX_ABSENT
 
 HELD_SHARE: Final = 0.99
@@ -48,6 +59,7 @@ class Observation:
         cohort: subscribers of the step's cohort.
         group: the consumer group that the subscribers are members of, each message going to at least one; "": none.
         agents: the agent that each client was on when the step began.
+        clocks: of each agent, the clock of its host; agents of one host have the same.
         window_ns: the step's start and stop on its clock, the early stop if there was one.
         loss_target: the fraction of loss up to which a rate passes.
         steady: whether passing also asks that no backlog grows.
@@ -79,6 +91,7 @@ class Observation:
     cohort: Set[int] = frozenset()
     group: str = ""
     agents: Mapping[int, str] = field(default_factory=dict)
+    clocks: Mapping[str, AgentClock] = field(default_factory=dict)
     loss_target: float = 0.0
     steady: bool = False
     hosts: Mapping[str, Sequence[HostSample]] = field(default_factory=dict)
@@ -175,6 +188,7 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
         columns[LOSS_HIGH] = accounts.of(others, "least").loss_pct
     columns |= _log(o, accounts)
     columns |= latency.figures(histograms.latency, latency.prefix_for(o.plan.settings.rate))
+    columns |= _clocks(o, histograms.latency)
     columns |= _fairness(accounts.received(others) if accounts and counted else [])
     columns |= _publishing(o, publishers, known, histograms)
     columns |= _counts(o, accounts)
@@ -291,6 +305,18 @@ def _log(o: Observation, accounts: Accounts | None) -> dict[str, Figure]:
         )
         if accounts
         else None,
+    }
+
+
+def _clocks(o: Observation, latencies: Histogram) -> dict[str, Figure]:
+    """How far these latencies may be wrong, and how many are below zero; not known where there are none."""
+    if not latencies.counts:
+        return {LATENCY_BOUND: None, NEGATIVE: None}
+    receivers = (o.subscribers - o.cohort) & o.subscriber_reports.keys()
+    bound_ns = latency_bound_ns({o.agents.get(c) for c in o.publishers}, {o.agents.get(c) for c in receivers}, o.clocks)
+    return {
+        LATENCY_BOUND: None if bound_ns is None else bound_ns / 1000,
+        NEGATIVE: latency.count_below_zero(latencies),
     }
 
 

@@ -5,7 +5,8 @@ Percentiles are never averaged: counts are added, then asked once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from hdrh.histogram import HdrHistogram
@@ -17,27 +18,39 @@ from hydra.wire.histogram import BUCKETS, highest_of, lowest_of
 
 def merge(histograms: Iterable[Histogram]) -> Histogram:
     """The sum of the counts; indexes outside the range of the buckets are a ``ValueError``."""
-    counts = np.zeros(BUCKETS, np.int64)
-    low, high = LATENCY_HIGHEST_US, 0
+    counts = np.zeros(2 * BUCKETS, np.int64)  # from index -BUCKETS on
+    low, high = LATENCY_HIGHEST_US, -LATENCY_HIGHEST_US
     for h in histograms:
         if not h.counts:
             continue
         pairs = np.array(h.counts, np.int64)
-        at = pairs[0::2]
-        if len(pairs) % 2 or int(at.min()) < 0 or int(at.max()) >= BUCKETS:
-            raise ValueError(f"a latency histogram has pairs of an index below {BUCKETS} and a count")
+        at = pairs[0::2] + BUCKETS
+        if len(pairs) % 2 or int(at.min()) < 0 or int(at.max()) >= len(counts):
+            raise ValueError(
+                f"a latency histogram has pairs of an index, from {-BUCKETS} to {BUCKETS - 1}, and a count"
+            )
         # An index stands once in a histogram, so a plain indexed addition is exact.
         counts[at] += pairs[1::2]
         low, high = min(low, h.min_us), max(high, h.max_us)
-    indexes = np.flatnonzero(counts)
-    if not len(indexes):
+    there = np.flatnonzero(counts)
+    if not len(there):
         return Histogram()
-    return Histogram(np.column_stack((indexes, counts[indexes])).ravel().tolist(), low, high)
+    return Histogram(np.column_stack((there - BUCKETS, counts[there])).ravel().tolist(), low, high)
 
 
 def count(histogram: Histogram) -> int:
     """How many values were counted."""
     return sum(histogram.counts[1::2])
+
+
+def below_zero(histogram: Histogram) -> list[int]:
+    """The part of the sparse counts that is below 0 µs: HdrHistogram's encoding cannot hold it."""
+    return histogram.counts[: 2 * bisect_left(histogram.counts[0::2], 0)]
+
+
+def count_below_zero(histogram: Histogram) -> int:
+    """How many of the values are below 0 µs."""
+    return sum(below_zero(histogram)[1::2])
 
 
 def percentiles_us(histogram: Histogram, percents: Iterable[float]) -> list[int | None]:
@@ -81,19 +94,23 @@ def mean_us(histogram: Histogram) -> float | None:
 
 
 def encode(histogram: Histogram) -> bytes:
-    """HdrHistogram's own compressed V2 encoding (base64), which any of its implementations reads."""
+    """HdrHistogram's own compressed V2 encoding (base64) of the values from 0 on, which any implementation reads."""
     hdr = HdrHistogram(LATENCY_LOWEST_US, LATENCY_HIGHEST_US, LATENCY_DIGITS)
-    for index, n in zip(histogram.counts[0::2], histogram.counts[1::2], strict=True):
+    counts = histogram.counts[len(below_zero(histogram)) :]
+    for index, n in zip(counts[0::2], counts[1::2], strict=True):
         hdr.record_value(lowest_of(index), n)
     encoded: bytes = hdr.encode()
     return encoded
 
 
-def decode(encoded: bytes, min_us: int, max_us: int) -> Histogram:
-    """The histogram of :func:`encode`; its exact bounds are stored beside it, the encoding knows only buckets."""
+def decode(encoded: bytes, min_us: int, max_us: int, below: Sequence[int] = ()) -> Histogram:
+    """The histogram of :func:`encode`, which knows only buckets from 0 µs on.
+
+    Its exact bounds are stored beside it, and ``below``: what :func:`below_zero` gave.
+    """
     hdr = HdrHistogram.decode(encoded)
-    counts: list[int] = []
+    counts = list(below)
     for item in hdr.get_recorded_iterator():
-        # The private index formula is the same as ours: a test of client/histogram.py holds them together.
+        # The private index formula is the same as ours: a test of wire/histogram.py holds them together.
         counts += [hdr._counts_index_for(item.value_iterated_to), item.count_at_value_iterated_to]
     return Histogram(counts, min_us, max_us)

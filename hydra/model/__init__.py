@@ -29,7 +29,7 @@ from hydra.model.cluster import (
 )
 from hydra.model.reports import (
     LAG_BINS,
-    ClientClock,
+    AgentClock,
     DrainEnd,
     Histogram,
     LedgerCounts,
@@ -52,7 +52,7 @@ __all__ = [
     "LEAST_TARGET",
     "SHARED",
     "Agent",
-    "ClientClock",
+    "AgentClock",
     "ClusterSpec",
     "Cohort",
     "CohortKind",

@@ -21,7 +21,7 @@ class Histogram:
     """HDR counts, sparse: ``counts`` alternates bucket index and count; indexes rise.
 
     The index of a value is HdrHistogram's counts index for 1 µs to 1 h at 3 digits (formula in
-    docs/control-protocol.md).
+    docs/control-protocol.md); that of a negative one, −v µs, is −1 − the index of v µs, so that it sorts below zero.
     """
 
     counts: list[int] = field(default_factory=list)
@@ -68,15 +68,24 @@ class ProcessUsage:
 
 
 @dataclass(frozen=True, slots=True)
-class ClientClock:
-    """The step's clock as a client on another host than the controller's has it.
+class AgentClock:
+    """CLOCK_MONOTONIC of an agent's host against the controller's, as a step used it.
 
-    ``offset_ns`` is what it added to its CLOCK_MONOTONIC, ``error_ns`` by how much that may be wrong as far as the
-    client can tell.
+    Attributes:
+        offset_ns: the host's − the controller's when the step was started.
+        rate_ppb: how much faster than the controller's it was taken to run, in 1e-9.
+        error_ns: how wrong the step's clock can have been on that host, at any moment of the window.
+        rtt_min_ns: the shortest round trip of the exchanges that this is known from.
+        same_host: whether it is the controller's own clock: nothing had to be measured then.
+        jumps: how often in the step it was not where it had to be, and what was known of it had to be given up.
     """
 
     offset_ns: int
+    rate_ppb: int
     error_ns: int
+    rtt_min_ns: int
+    same_host: bool
+    jumps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +98,7 @@ class SubscriberReport:
     reconnecting client got nothing, each until data flowed again; ``felt`` is false for a slow reader without loss.
     ``lag_bins_us`` is the mean age (µs) of the newest message of each batch, in each of ``LAG_BINS`` equal parts of the
     window; None where no batch was read in that part. Empty at rate ``max``. ``system`` holds what only clients of this
-    system report; ``clock`` is None where the client took the controller's.
+    system report.
     """
 
     ledgers: list[LedgerCounts]
@@ -108,7 +117,6 @@ class SubscriberReport:
     drain: DrainEnd = "complete"
     lag_bins_us: list[int | None] = field(default_factory=list)
     system: dict[str, Any] | None = None
-    clock: ClientClock | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +136,6 @@ class PublisherReport:
         unacknowledged_joined: whether there were more ranges than a report holds, so that the last of
             ``unacknowledged`` holds acknowledged sequences as well; ``acknowledged`` is exact all the same.
         system: what only clients of this system report.
-        clock: None where the client took the controller's.
         ack_latency: histogram of the time from a message's send to its acknowledgement (µs); empty where nobody
             acknowledges.
     """
@@ -146,5 +153,4 @@ class PublisherReport:
     stopped_early: str = ""
     unacknowledged_joined: bool = False
     system: dict[str, Any] | None = None
-    clock: ClientClock | None = None
     ack_latency: Histogram = field(default_factory=Histogram)

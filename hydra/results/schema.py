@@ -7,15 +7,29 @@ from typing import Final
 FORMAT: Final = 2
 """``user_version`` of the database; a run of another format is refused."""
 
-SERVERS: Final = """
+SINCE: Final = """
 CREATE TABLE IF NOT EXISTS servers ( -- what servers told of a step; runs of earlier versions lack it
     epoch INTEGER NOT NULL REFERENCES steps (epoch),
     server TEXT NOT NULL,
     figures TEXT NOT NULL,           -- JSON object: rates (x_per_s) and means of gauges by name
     PRIMARY KEY (epoch, server)
 );
+CREATE TABLE IF NOT EXISTS clocks (  -- CLOCK_MONOTONIC of each agent's host; runs of earlier versions lack it
+    epoch INTEGER NOT NULL REFERENCES steps (epoch),
+    agent TEXT NOT NULL,
+    offset_ns INTEGER NOT NULL,      -- the host's - the controller's when the step was started
+    rate_ppb INTEGER NOT NULL,       -- how much faster than the controller's it was taken to run, in 1e-9
+    error_ns INTEGER NOT NULL,       -- how wrong the step's clock can have been there in the window
+    rtt_min_ns INTEGER NOT NULL,     -- the shortest round trip that this is known from
+    same_host INTEGER NOT NULL,      -- 1: the controller's own clock
+    jumps INTEGER NOT NULL,          -- how often what was known had to be given up
+    PRIMARY KEY (epoch, agent)
+) WITHOUT ROWID;
 """
-"""Made whenever a run is opened to be written: one that an earlier version began gets it as well."""
+"""Tables that are made whenever a run is opened to be written: one that an earlier version began gets them as well."""
+
+BELOW_ZERO: Final = "ALTER TABLE histograms ADD COLUMN below_zero TEXT"
+"""Does the same for a column of a table that runs have had from the first."""
 
 SCHEMA: Final = """
 CREATE TABLE run (
@@ -69,10 +83,11 @@ CREATE TABLE clients (               -- one row per client per step
 ) WITHOUT ROWID;
 CREATE TABLE histograms (
     epoch INTEGER NOT NULL REFERENCES steps (epoch),
-    name TEXT NOT NULL,              -- latency, cohort_latency, lag
+    name TEXT NOT NULL,              -- latency, cohort_latency, lag, ack
     min_us INTEGER NOT NULL,
     max_us INTEGER NOT NULL,
-    hdr BLOB NOT NULL,               -- HdrHistogram V2, compressed
+    hdr BLOB NOT NULL,               -- HdrHistogram V2, compressed: the values from 0 on
+    below_zero TEXT,                 -- JSON [index, count, ...] of the others; NULL: none. Earlier versions lack it
     PRIMARY KEY (epoch, name)
 ) WITHOUT ROWID;
 CREATE TABLE host_samples (

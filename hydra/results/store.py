@@ -14,6 +14,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -26,10 +27,10 @@ from hydra.events.event import Event, StoredEvent
 from hydra.measure import latency
 from hydra.measure.figures import Merged, Observation, merged
 from hydra.measure.resources import HostSample
-from hydra.model import Figure, Histogram, StepPlan, StepResult, StepStatus
+from hydra.model import AgentClock, Figure, Histogram, StepPlan, StepResult, StepStatus
 from hydra.results.clients import COLUMNS, client_rows
 from hydra.results.earlier import upgraded_plan
-from hydra.results.schema import FORMAT, SCHEMA, SERVERS
+from hydra.results.schema import BELOW_ZERO, FORMAT, SCHEMA, SINCE
 from hydra.sweep.repeated import MERGED_IN_REPEATS
 
 DATABASE: Final = "run.db"
@@ -166,10 +167,20 @@ class RunStore:
             for name in _HISTOGRAMS:
                 h: Histogram = getattr(histograms, name)
                 if h.counts:
-                    row = (result.epoch, name, h.min_us, h.max_us, latency.encode(h))
-                    self._db.execute("INSERT INTO histograms VALUES (?, ?, ?, ?, ?)", row)
+                    below = latency.below_zero(h)
+                    row = (
+                        result.epoch,
+                        name,
+                        h.min_us,
+                        h.max_us,
+                        latency.encode(h),
+                        _to_json(below) if below else None,
+                    )
+                    self._db.execute("INSERT INTO histograms VALUES (?, ?, ?, ?, ?, ?)", row)
             told = [(result.epoch, server, _to_json(dict(figures))) for server, figures in o.servers.items()]
             self._db.executemany("INSERT INTO servers VALUES (?, ?, ?)", told)
+            clocks = [(result.epoch, agent, *astuple(clock)) for agent, clock in o.clocks.items()]
+            self._db.executemany("INSERT INTO clocks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", clocks)
             for host, samples in o.hosts.items():
                 rows = [_sample_row(result.epoch, host, s) for s in samples]
                 self._db.executemany("INSERT INTO host_samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
@@ -293,18 +304,31 @@ class RunStore:
         It is ``latency``, ``cohort_latency``, ``lag`` or ``ack``.
         """
         with self.reading():
-            row = self._db.execute(
-                "SELECT hdr, min_us, max_us FROM histograms WHERE epoch = ? AND name = ?", (epoch, name)
-            ).fetchone()
-            return latency.decode(*row) if row else Histogram()
+            row = self._db.execute("SELECT * FROM histograms WHERE epoch = ? AND name = ?", (epoch, name)).fetchone()
+            if row is None:
+                return Histogram()
+            # Runs of earlier versions have no column of what is below zero.
+            _, _, min_us, max_us, hdr, *below = row
+            return latency.decode(hdr, min_us, max_us, json.loads(below[0]) if any(below) else ())
 
     def servers(self, epoch: int) -> dict[str, dict[str, float]]:
         """What each server told of a step: rates and means by name (``measure/servers.py``), by the server's name."""
         with self.reading():
-            if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'servers'").fetchone():
+            if not self._has("servers"):
                 return {}
             rows = self._db.execute("SELECT server, figures FROM servers WHERE epoch = ? ORDER BY rowid", (epoch,))
             return {server: msgspec.json.decode(figures, type=dict[str, float]) for server, figures in rows}
+
+    def clocks(self, epoch: int) -> dict[str, AgentClock]:
+        """The clock of each agent's host as a step used it, by agent; empty for runs of earlier versions."""
+        with self.reading():
+            if not self._has("clocks"):
+                return {}
+            rows = self._db.execute("SELECT * FROM clocks WHERE epoch = ? ORDER BY agent", (epoch,))
+            return {
+                agent: AgentClock(offset_ns, rate_ppb, error_ns, rtt_min_ns, bool(same_host), jumps)
+                for _, agent, offset_ns, rate_ppb, error_ns, rtt_min_ns, same_host, jumps in rows
+            }
 
     def host_samples(self, epoch: int) -> dict[str, list[HostSample]]:
         """A step's samples by host, oldest first."""
@@ -314,6 +338,10 @@ class RunStore:
             for _, host, time_ns, cpu_pct, *rest in rows:
                 samples.setdefault(host, []).append(HostSample(time_ns, tuple(json.loads(cpu_pct)), *rest))
         return samples
+
+    def _has(self, table: str) -> bool:
+        """Whether the run has a table that runs of earlier versions lack."""
+        return bool(self._db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone())
 
     def events(self) -> list[StoredEvent]:
         """What happened, oldest first."""
@@ -338,7 +366,9 @@ def _connect(path: Path, writable: bool) -> sqlite3.Connection:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=NORMAL")
             if db.execute("PRAGMA user_version").fetchone() == (FORMAT,):
-                db.executescript(SERVERS)
+                db.executescript(SINCE)
+                if not db.execute("SELECT 1 FROM pragma_table_info('histograms') WHERE name = 'below_zero'").fetchone():
+                    db.execute(BELOW_ZERO)
         else:
             db.execute("PRAGMA query_only=ON")
         (found,) = db.execute("PRAGMA user_version").fetchone()

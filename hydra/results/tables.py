@@ -15,6 +15,7 @@ from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
 from hydra.columns.names import CLIENTS, POINT, PUBLISHERS
 from hydra.model import Figure, Scenario
+from hydra.results.bounded import shown
 from hydra.results.earlier import ROWS
 from hydra.results.files import write_whole
 from hydra.results.notes import MARK, notes_of
@@ -106,7 +107,7 @@ def _with_interval(column: Column, row: Row, scenario: Scenario) -> str:
     name = column.name
     if limits := interval_of(row, name, scenario):
         return f"{whole(row[name])} [{whole(limits[0])} – {whole(limits[1])}]"
-    text, interval, count = cell(column, row.get(name)), row.get(name + INTERVAL), row.get(name + COUNT)
+    text, interval, count = cell(column, shown(row, name)), row.get(name + INTERVAL), row.get(name + COUNT)
     if interval is not None:
         text = f"{text} ± {cell(column, interval)}"
     return text if count is None else f"{text} ({count} of {row.get(REPEATS)})"
@@ -124,12 +125,15 @@ def cell(column: Column, value: Figure) -> str:
 
 
 def csv_text(scenario: Scenario, rows: Sequence[Row]) -> str:
-    """``table.csv``: full precision, column names of ``conf/reference``; nothing for a figure that is not known."""
+    """``table.csv``: full precision, column names of ``conf/reference``; nothing for a figure that is not known.
+
+    A latency that is shorter than the clocks can tell stands there as ``< 153``; ``rows.json`` has what was measured.
+    """
     columns = [column.name for column in in_order(scenario, rows)]
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: shown(row, name) for name in row} for row in rows)
     return out.getvalue()
 
 

@@ -16,11 +16,12 @@ from hydra.events.steps import StartUnacknowledged
 from hydra.events.words import named
 from hydra.model import Settings, SharedSettings, StepPlan, shared_of
 from hydra.run.asking import ANSWER_WITHIN_S, Asker, Shares
+from hydra.run.clocks import StepClocks, known, unknown
 from hydra.run.deployment import Deployment
 from hydra.run.phases import Phases
 from hydra.run.settling import settled
 from hydra.system import System, SystemSpec
-from hydra.wire.clock import boot_id, wall_offset_ns
+from hydra.wire.clock import wall_offset_ns
 from hydra.wire.compression import compression
 from hydra.wire.messages import Configure, Ping, PublisherEndpoint, Start
 
@@ -50,12 +51,14 @@ class Begun:
         proven: what each subscriber was ready for when it began.
         log_begin: the messages in the servers' log before its first one; see :meth:`hydra.system.System.log_end`.
         command: what its publishers were configured with.
+        clocks: what each host takes for its clock.
     """
 
     start: Start
     proven: Proofs
     log_begin: int | None
     command: Configure
+    clocks: StepClocks
 
 
 class Beginner:
@@ -112,9 +115,9 @@ class Beginner:
             command, log_begin = self._configure(plan, cohort, phases)
             # No subscriber is ready for the next step until it is known that no more data of this one can arrive.
             proven, self._proven = self._proven, {}
-            start, missing = self._start(plan)
+            start, clocks, missing = self._start(plan)
             if not missing:
-                return Begun(start, proven, log_begin, command)
+                return Begun(start, proven, log_begin, command, clocks)
             phases.end("start that failed")
             self._journal.note(StartUnacknowledged(self.epoch, missing))
             self._doublings = min(self._doublings + 1, _STARTS - 1)
@@ -130,15 +133,14 @@ class Beginner:
         Raises:
             StepError: some of them cannot.
         """
-        began_ns = self._clock_ns() + begun.start.wall_offset_ns
+        began_ns = begun.clocks.step_ns(self._clock_ns())
         self._tell_subscribers(plan, frozenset(), frozenset(), begun.command)
         start = msgspec.structs.replace(
             begun.start, start_at_ns=began_ns, stop_at_ns=began_ns + round(read_max_s * 1e9)
         )
         answers, subscribers = self._controller.roster.answers, self._deployment.subscribers
-        self._asker.require(
-            [(subscribers, start)], lambda: answers.acked("start"), "subscribers", "begin to read", ANSWER_WITHIN_S
-        )
+        shares = begun.clocks.shares(subscribers, start)
+        self._asker.require(shares, lambda: answers.acked("start"), "subscribers", "begin to read", ANSWER_WITHIN_S)
         return began_ns
 
     def _configure(self, plan: StepPlan, cohort: Set[int], phases: Phases) -> tuple[Configure, int | None]:
@@ -257,27 +259,56 @@ class Beginner:
         )
         self._asker.require_publishers()
 
-    def _start(self, plan: StepPlan) -> tuple[Start, Set[int]]:
+    def _await_clocks(self, clients: Set[int]) -> None:
+        """Waits until the clocks of all hosts are known.
+
+        Raises:
+            StepError: those of some are not in time; or the step cannot begin for another reason.
+        """
+        roster, died = self._controller.roster, self._deployment.died
+        missing, dead = unknown(roster, clients), len(died)
+
+        def all_known() -> bool:
+            nonlocal missing, dead
+            self._deployment.watch()
+            self._asker.require_publishers()
+            self._asker.look_for_failure()
+            if len(died) > dead:
+                # A host may have nobody left. (With thousands of clients this is not asked after every message.)
+                missing, dead = unknown(roster, clients), len(died)
+            missing = {host: name for host, name in missing.items() if not known(roster, host)}
+            return not missing
+
+        if not self._controller.wait_until(all_known, self._ready_timeout_s):
+            hosts = ", ".join(sorted(set(missing.values())))
+            raise StepError(
+                f"the clock of {hosts} could not be compared with the controller's within {self._ready_timeout_s:g} s: "
+                "no warden there answered enough pings",
+                "look at the stderr of the groups there in the run's sandbox, or raise ready_timeout_s",
+            )
+
+    def _start(self, plan: StepPlan) -> tuple[Start, StepClocks, Set[int]]:
         """Tells all clients when the window begins; returns it, and the clients that had not acknowledged it by then.
 
         The publishers learn of it only when all subscribers have: if the start fails, nothing has been sent.
         """
         deployment, answers = self._deployment, self._controller.roster.answers
-        offset_ns = wall_offset_ns()
+        everyone = {*deployment.publishers, *deployment.subscribers}
+        self._await_clocks(everyone)
+        clocks = StepClocks(self._controller.roster, everyone, self._clock_ns(), wall_offset_ns())
         subscribers = range(0) if self._spec.stored(plan.settings) else deployment.subscribers
         lead_ns = (_LEAD_NS + len(subscribers) * _LEAD_PER_CLIENT_NS) << self._doublings
-        start_ns = self._clock_ns() + offset_ns + lead_ns
+        start_ns = clocks.step_ns(self._clock_ns()) + lead_ns
         command = Start(
             epoch=self.epoch,
             start_at_ns=start_ns,
             stop_at_ns=start_ns + round(plan.duration_s * 1e9),
-            wall_offset_ns=offset_ns,
-            boot_id=boot_id(),
+            clock=clocks.own,
         )
         for ids, share in ((subscribers, 0.75), (deployment.publishers, 1.0)):
-            left_ns = start_ns - round((1 - share) * lead_ns) - self._clock_ns() - offset_ns
+            left_ns = start_ns - round((1 - share) * lead_ns) - clocks.step_ns(self._clock_ns())
             missing = self._asker.ask(
-                [(ids, command)],
+                clocks.shares(ids, command),
                 lambda: answers.acked("start"),
                 left_ns / 1e9,
                 self._asker.look_for_failure,
@@ -285,13 +316,13 @@ class Beginner:
             )
             self._asker.require_publishers()
             if missing:
-                return command, missing
-        left_ns = start_ns - self._clock_ns() - offset_ns
+                return command, clocks, missing
+        left_ns = start_ns - clocks.step_ns(self._clock_ns())
         if left_ns >= (1 - _EASILY) * lead_ns:
             # The delay that made the lead longer is over.
             self._doublings = max(0, self._doublings - 1)
         # What arrived after the window began may have been acknowledged too late.
-        return command, set(deployment.publishers) if left_ns < 0 else set()
+        return command, clocks, set(deployment.publishers) if left_ns < 0 else set()
 
     def _proof(self, client: int, settings: Settings) -> Hashable:
         """What a subscriber's readiness depends on: the processes at both ends, and what its system says."""

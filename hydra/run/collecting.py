@@ -15,7 +15,6 @@ from hydra.run.moment import Tick, reading
 from hydra.run.settling import settled
 from hydra.run.window import TICK_NS
 from hydra.system import System, SystemSpec
-from hydra.wire.clock import wall_offset_ns
 from hydra.wire.messages import Finish, Sent, Stop
 from hydra.wire.program import FLUSH_AT_MOST_S
 
@@ -40,6 +39,7 @@ class Collector:
         plan: what is measured.
         epoch: the step's number.
         window: its begin and end (ns on the step's clock).
+        now_ns: reads that clock.
         others: as for :class:`hydra.run.step.Stepper`.
     """
 
@@ -54,7 +54,7 @@ class Collector:
         plan: StepPlan,
         epoch: int,
         window: tuple[int, int],
-        clock_ns: Callable[[], int],
+        now_ns: Callable[[], int],
     ) -> None:
         self._controller = controller
         self._deployment = deployment
@@ -64,7 +64,7 @@ class Collector:
         self._plan = plan
         self._epoch = epoch
         self._window = window
-        self._clock_ns = clock_ns
+        self._now_ns = now_ns
         self._stored = spec.stored(plan.settings)
         self.drain_max_s = plan.duration_s + 5 if drain_max_s is None else drain_max_s
         if self._stored:
@@ -120,14 +120,14 @@ class Collector:
     def stored(self, publishers: Publishers, since_ns: int, tick: Tick) -> None:
         """The same of subscribers that read what was stored, since then."""
         deployment, answers = self._deployment, self._controller.roster.answers
-        offset_ns, next_tick_ns = wall_offset_ns(), since_ns
+        next_tick_ns = since_ns
         expected = sum(r.acknowledged for r in publishers.values())
         shared = self._spec.group(self._plan.settings) != ""
 
         def look() -> None:
             nonlocal next_tick_ns
             self._asker.look_for_failure()
-            now_ns = self._clock_ns() + offset_ns
+            now_ns = self._now_ns()
             if now_ns >= next_tick_ns:
                 next_tick_ns = now_ns + TICK_NS
                 tick(reading(expected, answers.progress, deployment.subscribers, since_ns, now_ns, shared=shared))

@@ -20,6 +20,7 @@ class Moment:
         sent_pps: mean rate (messages/s) of all publishers together, as far as they have told.
         received_pps: mean rate that a subscriber has reported so far.
         reading: whether what was stored is being read.
+        time_ns: when this is, on the step's clock.
     """
 
     elapsed_s: float
@@ -27,6 +28,7 @@ class Moment:
     sent_pps: float = 0.0
     received_pps: float = 0.0
     reading: bool = False
+    time_ns: int = 0
 
     @property
     def left_s(self) -> float | None:
@@ -58,7 +60,8 @@ def sending(
         share = max(share, sent / (plan.settings.messages * len(publishers)))
     sent_pps = sum(_rates(progress, publishers, start_ns))
     received = _rates(progress, subscribers, start_ns)
-    return Moment(elapsed_s, min(share, 1.0), sent_pps, sum(received) / len(received) if received else 0.0)
+    received_pps = sum(received) / len(received) if received else 0.0
+    return Moment(elapsed_s, min(share, 1.0), sent_pps, received_pps, time_ns=now_ns)
 
 
 def reading(
@@ -78,7 +81,7 @@ def reading(
     share = read / max(expected * (1 if shared else len(subscribers)), 1)
     rates = _rates(progress, subscribers, start_ns)
     mean = sum(rates) / len(rates) if rates else 0.0
-    return Moment(max(now_ns - start_ns, 0) / 1e9, min(share, 1.0), 0.0, mean, reading=True)
+    return Moment(max(now_ns - start_ns, 0) / 1e9, min(share, 1.0), 0.0, mean, reading=True, time_ns=now_ns)
 
 
 def _rates(progress: Mapping[int, Progress], clients: range, start_ns: int) -> list[float]:

@@ -49,7 +49,6 @@ from hydra.sweep import Row
 from hydra.sweep.repeated import MERGED_IN_REPEATS
 from hydra.sweep.sweep import QUICK_DRAIN_S, usual_s
 from hydra.system import System
-from hydra.wire.clock import wall_offset_ns
 
 _WARMUP_RATE: Final = 1_000.0
 """Messages/s of a warm-up at most: enough to open every path, too few to fill a queue."""
@@ -267,6 +266,7 @@ class _Steps:
             cohort=raw.cohort,
             group=self._spec.group(plan.settings),
             agents=raw.agents,
+            clocks=raw.clocks,
             loss_target=search.loss_target if search else 0.0,
             steady=search is not None,
             hosts={platform.node(): samples},
@@ -327,11 +327,10 @@ class _Steps:
         """Measures the step and samples this host while it runs."""
         sampler = HostSampler()
         samples: list[HostSample] = []
-        offset_ns = wall_offset_ns()
 
         def tick(moment: Moment) -> None:
             if not moment.reading:
-                samples.append(sampler.sample(time.monotonic_ns() + offset_ns))
+                samples.append(sampler.sample(moment.time_ns))
             self._observer.tick(moment)
 
         return self._stepper.measure(plan, tick), samples

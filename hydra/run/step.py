@@ -13,7 +13,7 @@ from hydra.events.journal import Journal
 from hydra.events.steps import PhasesTimed, WindowOpened
 from hydra.measure.group import whole
 from hydra.measure.servers import ServerFigures
-from hydra.model import PublisherReport, StepPlan, SubscriberReport
+from hydra.model import AgentClock, PublisherReport, StepPlan, SubscriberReport
 from hydra.run.asking import Asker
 from hydra.run.beginning import Beginner
 from hydra.run.collecting import Collector, caught_up, stored_only
@@ -34,7 +34,8 @@ class RawStep:
     report; ``agents`` says where each client was when the step began; ``last_words`` are the messages that each
     subscriber had counted when it last reported progress in the window. ``reading_ns`` is when subscribers were told
     to read what had been stored, None where they read while it was sent. ``log_growth`` is by how many messages the
-    servers' log grew, None where they keep none; ``servers`` what they counted in the window.
+    servers' log grew, None where they keep none; ``servers`` what they counted in the window. ``clocks`` tells of each
+    agent how wrong the step's clock can have been there.
     """
 
     publishers: Mapping[int, PublisherReport]
@@ -49,6 +50,7 @@ class RawStep:
     reading_ns: int | None = None
     log_growth: int | None = None
     servers: ServerFigures = field(default_factory=dict)
+    clocks: Mapping[str, AgentClock] = field(default_factory=dict)
 
 
 class Stepper:
@@ -132,14 +134,18 @@ class Stepper:
         begun = self._beginner.begin(plan, cohort, phases)
         epoch, answers = self.epoch, self._controller.roster.answers
         self._journal.note(WindowOpened(epoch))
+
+        def now_ns() -> int:
+            return begun.clocks.step_ns(self._clock_ns())
+
         window = run_window(
             *(self._controller, deployment, self._system, self._asker, counters),
-            *(plan, begun.start, tick, self._clock_ns),
+            *(plan, begun.start, tick, now_ns),
         )
         phases.end("lead and window")
         collect = Collector(
             *(self._controller, deployment, self._system, self._spec, self._asker, self._drain_max_s),
-            *(plan, epoch, window, self._clock_ns),
+            *(plan, epoch, window, now_ns),
         )
         publishers, grown = collect.publishers(begun.log_begin)
         servers = counters.figures()
@@ -151,9 +157,11 @@ class Stepper:
             collect.stored(publishers, reading_ns or window[1], tick)
         else:
             collect.subscribers(publishers)
+        reports = answers.subscriber_reports
+        read_until_ns = min(max([window[1], *(r.last_ns for r in reports.values())]), now_ns())
+        begun.clocks.hear_once_more(self._controller.wait_until)
         phases.end("reports")
         self._journal.note(PhasesTimed(epoch, tuple(phases.took_s)))
-        reports = answers.subscriber_reports
         if not any(report.stopped_early for report in publishers.values()):
             # (A publisher that stopped early begins the next step with a new socket.)
             # A member of a group cannot know that nothing follows; that nothing is missing, all of them together tell.
@@ -177,4 +185,5 @@ class Stepper:
             reading_ns=reading_ns,
             log_growth=grown,
             servers=servers,
+            clocks=begun.clocks.used(agents, window[0], read_until_ns),
         )

@@ -27,9 +27,9 @@ def run_window(
     plan: StepPlan,
     start: Start,
     tick: Tick,
-    clock_ns: Callable[[], int],
+    now_ns: Callable[[], int],
 ) -> tuple[int, int]:
-    """Waits for the end of the window; returns its begin and end (ns on the step's clock).
+    """Waits for the end of the window; returns its begin and end (ns on the step's clock, which ``now_ns`` reads).
 
     It ends early when all publishers have sent as many messages as the step has, or when one cannot go on.
 
@@ -37,7 +37,7 @@ def run_window(
         StepError: a publisher died, or the system can carry no more.
     """
     answers = controller.roster.answers
-    offset_ns, start_ns, stop_ns = start.wall_offset_ns, start.start_at_ns, start.stop_at_ns
+    start_ns, stop_ns = start.start_at_ns, start.stop_at_ns
     next_tick_ns = start_ns
     began = False
 
@@ -46,22 +46,22 @@ def run_window(
         deployment.watch()
         asker.require_publishers()
         asker.look_for_failure()
-        now_ns = clock_ns() + offset_ns
-        if now_ns >= next_tick_ns:
+        at_ns = now_ns()
+        if at_ns >= next_tick_ns:
             if not began:
                 began = True
                 counters.sample()
-            next_tick_ns = now_ns + TICK_NS
-            system.during(plan.settings, (now_ns - start_ns) / 1e9, plan.duration_s)
-            tick(sending(plan, answers.progress, deployment.publishers, deployment.subscribers, start_ns, now_ns))
+            next_tick_ns = at_ns + TICK_NS
+            system.during(plan.settings, (at_ns - start_ns) / 1e9, plan.duration_s)
+            tick(sending(plan, answers.progress, deployment.publishers, deployment.subscribers, start_ns, at_ns))
         # A publisher that cannot go on reports an error; what it sent until then is measured.
         failed = any(p in answers.errors for p in deployment.publishers)
-        return now_ns >= stop_ns or failed or all_sent_ns(plan, answers.progress, deployment.publishers) is not None
+        return at_ns >= stop_ns or failed or all_sent_ns(plan, answers.progress, deployment.publishers) is not None
 
     controller.wait_until(over, math.inf)
     counters.sample()
     done_ns = all_sent_ns(plan, answers.progress, deployment.publishers)
-    end_ns = clock_ns() + offset_ns if done_ns is None else max(done_ns, start_ns + 1)
+    end_ns = now_ns() if done_ns is None else max(done_ns, start_ns + 1)
     return start_ns, min(stop_ns, end_ns)
 
 

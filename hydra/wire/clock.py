@@ -1,4 +1,4 @@
-"""The step's clock: CLOCK_MONOTONIC plus a wall-clock offset captured once, so that a stepped clock ruins nothing."""
+"""The step's clock: the controller's CLOCK_MONOTONIC plus one offset to its wall clock, as every host reads it."""
 
 from __future__ import annotations
 
@@ -6,24 +6,31 @@ import time
 from pathlib import Path
 from typing import Final
 
-from hydra.model import ClientClock
-from hydra.wire.messages import Start
+from hydra.wire.messages import HostClock
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+_TIME_NAMESPACE: Final = Path("/proc/self/ns/time")
+_BILLION: Final = 10**9
 
 
 def boot_id() -> str:
-    """What identifies this boot of this host: processes with the same one share CLOCK_MONOTONIC."""
+    """What identifies this boot of this host."""
     return _BOOT_ID.read_text().strip()
 
 
+def time_namespace() -> str:
+    """What identifies the time namespace of this process, ``"time:[4026531834]"``; "" where the kernel has none.
+
+    Processes of one boot and one time namespace share CLOCK_MONOTONIC.
+    """
+    try:
+        return str(_TIME_NAMESPACE.readlink())
+    except OSError:
+        return ""
+
+
 def wall_offset_ns() -> int:
-    """Unix time − CLOCK_MONOTONIC now, in ns."""
-    return wall_offset().offset_ns
-
-
-def wall_offset() -> ClientClock:
-    """The same, by the tightest of a few readings, with half the time that this one took."""
+    """Unix time − CLOCK_MONOTONIC now, in ns, by the tightest of a few readings."""
     best_gap, best = 1 << 62, 0
     for _ in range(5):
         before = time.monotonic_ns()
@@ -31,26 +38,31 @@ def wall_offset() -> ClientClock:
         after = time.monotonic_ns()
         if after - before < best_gap:
             best_gap, best = after - before, wall - (before + after) // 2
-    return ClientClock(offset_ns=best, error_ns=best_gap // 2)
+    return best
 
 
 class StepClock:
-    """Unix time in ns that never steps during a step.
+    """Unix time in ns that never steps during a step, from this host's CLOCK_MONOTONIC."""
 
-    On the controller's own host it uses the controller's offset, so that all processes there agree exactly.
+    __slots__ = ("_at_ns", "_rate_ppb", "_step_ns")
 
-    Attributes:
-        own: for the report; None where the clock is the controller's.
-    """
-
-    def __init__(self, start: Start) -> None:
-        self.own = None if start.boot_id == boot_id() else wall_offset()
-        self._offset_ns = start.wall_offset_ns if self.own is None else self.own.offset_ns
+    def __init__(self, clock: HostClock) -> None:
+        self._at_ns, self._step_ns, self._rate_ppb = clock.at_ns, clock.step_ns, clock.rate_ppb
 
     def now_ns(self) -> int:
         """The time now."""
-        return time.monotonic_ns() + self._offset_ns
+        return self.at_ns(time.monotonic_ns())
 
     def at_ns(self, monotonic_ns: int) -> int:
         """The time at a CLOCK_MONOTONIC reading."""
-        return monotonic_ns + self._offset_ns
+        passed_ns = monotonic_ns - self._at_ns
+        return self._step_ns + passed_ns + passed_ns * self._rate_ppb // _BILLION
+
+    def monotonic_ns_of(self, step_ns: int) -> int:
+        """The CLOCK_MONOTONIC reading at a time; within 1 ns the inverse of :meth:`at_ns`."""
+        passed_ns = step_ns - self._step_ns
+        return self._at_ns + passed_ns - passed_ns * self._rate_ppb // (_BILLION + self._rate_ppb)
+
+    def until_s(self, step_ns: int) -> float:
+        """Seconds of CLOCK_MONOTONIC from now until a time, 0 if it has passed."""
+        return max(self.monotonic_ns_of(step_ns) - time.monotonic_ns(), 0) / _BILLION

@@ -5,6 +5,9 @@ package), so that reports merge with any HDR implementation. With 2,048 sub-buck
 
     bucket = max(bit_length(v) - 11, 0)
     index  = bucket * 1024 + (v >> bucket)
+
+Between two hosts, whose clocks agree within a bound only, a latency may be below zero. HdrHistogram has no such values;
+the buckets are mirrored for them, so that they sort below zero: -1 - (index of -v).
 """
 
 from __future__ import annotations
@@ -25,31 +28,43 @@ SCALAR_LIMIT: Final = 32
 
 
 def index_of(value_us: int) -> int:
-    """The bucket index of a value in µs; below 0 counts as 0, above 1 h as 1 h."""
-    value = min(max(value_us, 0), LATENCY_HIGHEST_US)
+    """The bucket index of a value in µs, from -BUCKETS on and below BUCKETS; beyond 1 h counts as 1 h."""
+    if value_us < 0:
+        return _mirrored(index_of(-value_us))
+    value = min(value_us, LATENCY_HIGHEST_US)
     bucket = value.bit_length() - SUB_BUCKET_BITS
     return value if bucket <= 0 else (bucket << HALF_BITS) + (value >> bucket)
 
 
+def _mirrored(index: int) -> int:
+    """The index of -v, where ``index`` is that of a value v that is not 0."""
+    return -1 - index
+
+
 def lowest_of(index: int) -> int:
     """The lowest value (µs) that is counted at ``index``: the inverse of :func:`index_of`."""
+    if index < 0:
+        return -highest_of(_mirrored(index))
     bucket = max((index >> HALF_BITS) - 1, 0)
     return (index - (bucket << HALF_BITS)) << bucket
 
 
 def highest_of(index: int) -> int:
     """The highest value (µs) that is counted at ``index``."""
+    if index < 0:
+        return -lowest_of(_mirrored(index))
     return lowest_of(index) + (1 << max((index >> HALF_BITS) - 1, 0)) - 1
 
 
 class LatencyRecorder:
     """Counts how long messages took, whole batches at a time.
 
-    A latency below 1 µs, also a negative one between two hosts' clocks, counts as 0; one above 1 h as 1 h. The
-    counts are allocated zeroed and untouched pages cost nothing, so an idle client stays small.
+    A latency is rounded down to µs, so that -1 ns counts as -1 µs; one beyond 1 h, to either side, counts as 1 h. The
+    counts are allocated zeroed and untouched pages cost nothing, so an idle client stays small. What is below zero is
+    counted by its opposite in a recorder of its own, which most clients never need.
     """
 
-    __slots__ = ("_cells", "_counts", "_high", "_low", "_max_us", "_min_us")
+    __slots__ = ("_below", "_cells", "_counts", "_high", "_low", "_max_us", "_min_us")
 
     def __init__(self) -> None:
         self._counts = np.zeros(BUCKETS, np.int64)
@@ -59,30 +74,66 @@ class LatencyRecorder:
         self._high = -1
         self._min_us = LATENCY_HIGHEST_US
         self._max_us = 0
+        self._below: LatencyRecorder | None = None
 
     def record(self, times_ns: npt.NDArray[np.uint64], now_ns: int) -> None:
-        """Counts ``now_ns`` − t for each of a batch of due (or send) times t, in ns on the same clock."""
+        """Counts ``now_ns`` − t for each of a batch of due (or send) times t, in ns on the step's clock."""
         n = len(times_ns)
         if n <= SCALAR_LIMIT:
-            cells, low, high = self._cells, LATENCY_HIGHEST_US, 0
+            cells, low, high = self._cells, LATENCY_HIGHEST_US, -1
             for time_ns in times_ns.tolist():
                 value = (now_ns - time_ns) // 1000
                 if not 0 <= value <= LATENCY_HIGHEST_US:
-                    value = 0 if value < 0 else LATENCY_HIGHEST_US
+                    if value < 0:
+                        self._mirror().record_us(-value)
+                        continue
+                    value = LATENCY_HIGHEST_US
                 if value < low:
                     low = value
                 if value > high:
                     high = value
                 bucket = value.bit_length() - SUB_BUCKET_BITS
                 cells[value if bucket <= 0 else (bucket << HALF_BITS) + (value >> bucket)] += 1
-            if n:
+            if high >= 0:
                 self._saw(low, high)
             return
         values = (now_ns - times_ns.view(np.int64)) // 1000
-        low, high = int(np.minimum.reduce(values)), int(np.maximum.reduce(values))
-        if low < 0 or high > LATENCY_HIGHEST_US:
-            np.clip(values, 0, LATENCY_HIGHEST_US, out=values)
-            low, high = int(np.minimum.reduce(values)), int(np.maximum.reduce(values))
+        low = int(np.minimum.reduce(values))
+        if low < 0:
+            early = values < 0
+            below, values = -values[early], values[~early]
+            self._mirror()._record_values(below, int(np.minimum.reduce(below)))
+            if not len(values):
+                return
+            low = int(np.minimum.reduce(values))
+        self._record_values(values, low)
+
+    def record_us(self, value_us: int) -> None:
+        """Counts one value in µs."""
+        if value_us < 0:
+            self._mirror().record_us(-value_us)
+            return
+        value = value_us if value_us < LATENCY_HIGHEST_US else LATENCY_HIGHEST_US
+        bucket = value.bit_length() - SUB_BUCKET_BITS
+        self._cells[value if bucket <= 0 else (bucket << HALF_BITS) + (value >> bucket)] += 1
+        self._saw(value, value)
+
+    def histogram(self) -> Histogram:
+        """The counts so far, sparse; empty when nothing was counted."""
+        mine = self._sparse()
+        if self._below is None:
+            return mine
+        below = _opposite(self._below._sparse())
+        if not mine.counts:
+            return below
+        return Histogram(below.counts + mine.counts, below.min_us, mine.max_us)
+
+    def _record_values(self, values: npt.NDArray[np.int64], low: int) -> None:
+        """Counts values in µs, the lowest of which is ``low`` and not below 0; the array is used up."""
+        high = int(np.maximum.reduce(values))
+        if high > LATENCY_HIGHEST_US:
+            np.minimum(values, LATENCY_HIGHEST_US, out=values)
+            low, high = min(low, LATENCY_HIGHEST_US), LATENCY_HIGHEST_US
         if high >> SUB_BUCKET_BITS:
             bits = high.bit_length()
             if bits == low.bit_length():
@@ -96,12 +147,10 @@ class LatencyRecorder:
         np.add.at(self._counts, values, 1)
         self._saw(low, high)
 
-    def record_us(self, value_us: int) -> None:
-        """Counts one value in µs."""
-        value = 0 if value_us < 0 else value_us if value_us < LATENCY_HIGHEST_US else LATENCY_HIGHEST_US
-        bucket = value.bit_length() - SUB_BUCKET_BITS
-        self._cells[value if bucket <= 0 else (bucket << HALF_BITS) + (value >> bucket)] += 1
-        self._saw(value, value)
+    def _mirror(self) -> LatencyRecorder:
+        if self._below is None:
+            self._below = LatencyRecorder()
+        return self._below
 
     def _saw(self, low_us: int, high_us: int) -> None:
         if low_us < self._min_us or self._high < 0:
@@ -111,8 +160,8 @@ class LatencyRecorder:
             self._max_us = high_us
             self._high = index_of(high_us)
 
-    def histogram(self) -> Histogram:
-        """The counts so far, sparse; empty when nothing was counted."""
+    def _sparse(self) -> Histogram:
+        """The counts from zero on."""
         if self._high < 0:
             return Histogram()
         part = self._counts[self._low : self._high + 1]
@@ -121,3 +170,11 @@ class LatencyRecorder:
         pairs[0::2] = at + self._low
         pairs[1::2] = part[at]
         return Histogram(pairs.tolist(), self._min_us, self._max_us)
+
+
+def _opposite(histogram: Histogram) -> Histogram:
+    """The histogram of -v for every counted value v; none of them is 0."""
+    counts = histogram.counts
+    pairs = zip(reversed(counts[0::2]), reversed(counts[1::2]), strict=True)
+    turned = [number for index, count in pairs for number in (_mirrored(index), count)]
+    return Histogram(turned, -histogram.max_us, -histogram.min_us)

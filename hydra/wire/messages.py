@@ -24,7 +24,7 @@ Id = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 Epoch = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Nanoseconds = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-SignedNanoseconds = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+RatePpb = Annotated[int, msgspec.Meta(ge=-10_000_000, le=10_000_000)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 ShortText = Annotated[str, msgspec.Meta(max_length=4096)]
 Seq = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
@@ -74,6 +74,7 @@ class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
     agent: ShortText
     host: ShortText
     boot_id: ShortText
+    time_namespace: ShortText
     pid: Id
 
 
@@ -196,18 +197,27 @@ class Configure(_FromController, frozen=True, tag="configure", kw_only=True):
         return self.settings.burst or 1
 
 
-class Start(_FromController, frozen=True, tag="start", kw_only=True):
-    """The step's window, on the step's clock: ``wall_offset_ns`` + CLOCK_MONOTONIC on the host ``boot_id``.
+class HostClock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The step's clock as the receiver's host reads it: ``step_ns`` when its CLOCK_MONOTONIC shows ``at_ns``.
 
-    A client on another host captures its own offset when this arrives. A publisher sends from ``start_at_ns`` and
-    stops by itself at ``stop_at_ns``.
+    From then on it runs faster than that by ``rate_ppb`` (1e-9); :class:`hydra.wire.clock.StepClock` has the formulas.
+    """
+
+    at_ns: Nanoseconds
+    step_ns: Nanoseconds
+    rate_ppb: RatePpb = 0
+
+
+class Start(_FromController, frozen=True, tag="start", kw_only=True):
+    """The step's window, on the step's clock.
+
+    A publisher sends from ``start_at_ns`` and stops by itself at ``stop_at_ns``.
     """
 
     epoch: Epoch
     start_at_ns: Nanoseconds
     stop_at_ns: Nanoseconds
-    wall_offset_ns: SignedNanoseconds
-    boot_id: str
+    clock: HostClock
     system: SystemObject = None
 
 

@@ -1,4 +1,4 @@
-"""The vectors that every implementation shares: tests/golden/{pacer,ledger,lag,acks,payload}."""
+"""The vectors that every implementation shares: tests/golden/{clock,pacer,ledger,lag,histogram,acks,payload}."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from hydra.client.ledger import Ledger
 from hydra.client.pacing import Pacer
 from hydra.client.payload import PayloadBlock
 from hydra.model import SharedSettings
+from hydra.wire.clock import StepClock
 from hydra.wire.header import DTYPE
-from hydra.wire.messages import Sent
+from hydra.wire.histogram import LatencyRecorder
+from hydra.wire.messages import HostClock, Sent
 from tests.golden_vectors import GOLDEN, KINDS, text
 
 
@@ -35,6 +37,18 @@ def read(file: Path) -> Any:
 def test_the_files_are_what_the_script_makes(kind: str) -> None:
     made = {f"{name}.json": text(case) for name, case in KINDS[kind]().items()}
     assert {file.name: file.read_text() for file in (GOLDEN / kind).iterdir()} == made
+
+
+@pytest.mark.parametrize("file", cases("clock"))
+def test_clock(file: Path) -> None:
+    case = read(file)
+    clock = StepClock(HostClock(case["at_ns"], case["step_ns"], case["rate_ppb"]))
+    for monotonic_ns, step_ns in case["times"]:
+        assert clock.at_ns(monotonic_ns) == step_ns
+        assert abs(clock.monotonic_ns_of(step_ns) - monotonic_ns) <= 1
+    for step_ns, monotonic_ns in case["readings"]:
+        assert clock.monotonic_ns_of(step_ns) == monotonic_ns
+        assert abs(clock.at_ns(monotonic_ns) - step_ns) <= 1
 
 
 @pytest.mark.parametrize("file", cases("pacer"))
@@ -80,6 +94,15 @@ def test_lag(file: Path) -> None:
     for now_ns, age_ns in case["batches"]:
         bins.add(now_ns, age_ns)
     assert bins.means_us() == case["means_us"]
+
+
+@pytest.mark.parametrize("file", cases("histogram"))
+def test_histogram(file: Path) -> None:
+    case = read(file)
+    recorder = LatencyRecorder()
+    for batch in case["batches"]:
+        recorder.record(np.array(batch["times_ns"], np.uint64), batch["now_ns"])
+    assert asdict(recorder.histogram()) == {name: case[name] for name in ("counts", "min_us", "max_us")}
 
 
 @pytest.mark.parametrize("file", cases("acks"))

@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 
 from hydra.model import PublisherReport, SharedSettings, SubscriberReport
-from hydra.wire.clock import boot_id, wall_offset_ns
+from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import (
     Ack,
     Configure,
     Finish,
     Hello,
+    HostClock,
     PublisherEndpoint,
     Quit,
     Ready,
@@ -29,19 +30,28 @@ from tests.conformance.peer import ControlPeer
 
 LEAD_NS = 150_000_000
 """How far ahead of its window a start is sent here."""
+APART_NS = 100_000_000_000
+"""How long the step's clock has been running at another rate than this host's, where it does: 1 % of it is 1 s."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """A step's window on the step's clock (Unix time that does not step), ns."""
+    """A step's window on the step's clock, ns: this host's CLOCK_MONOTONIC + ``offset_ns`` when that was ``at_ns``."""
 
     start_ns: int
     stop_ns: int
     offset_ns: int
+    at_ns: int = 0
+    rate_ppb: int = 0
+
+    @property
+    def clock(self) -> HostClock:
+        """What clients are told of the step's clock."""
+        return HostClock(at_ns=self.at_ns, step_ns=self.at_ns + self.offset_ns, rate_ppb=self.rate_ppb)
 
     def now_ns(self) -> int:
         """The step's clock now."""
-        return time.monotonic_ns() + self.offset_ns
+        return StepClock(self.clock).now_ns()
 
     def over(self, by_s: float = 0.0) -> bool:
         """Whether the window has been over for this long."""
@@ -149,19 +159,20 @@ class Bench:
         self.tell_configure(ids, epoch, settings, **more)
         self.peer.heard(Ack, ids, epoch=epoch, command="configure", timeout_s=timeout_s)
 
-    def start(self, ids: Sequence[int], epoch: int, duration_s: float, *, boot: str = "") -> Window:
+    def start(self, ids: Sequence[int], epoch: int, duration_s: float, *, rate_ppb: int = 0) -> Window:
         """Sends ``start`` for a window a little ahead and waits until everybody has it.
 
-        ``boot`` is that of the controller's host if it is to be another one than this.
+        ``rate_ppb`` is how much faster than this host's the step's clock has been running for a while.
         """
-        offset_ns = wall_offset_ns()
-        start_ns = time.monotonic_ns() + offset_ns + LEAD_NS
-        window = Window(start_ns, start_ns + round(duration_s * 1e9), offset_ns)
-        self.tell_start(ids, epoch, window, boot=boot)
+        at_ns = time.monotonic_ns() - (APART_NS if rate_ppb else 0)
+        clock = Window(0, 0, wall_offset_ns(), at_ns, rate_ppb)
+        start_ns = clock.now_ns() + LEAD_NS
+        window = replace(clock, start_ns=start_ns, stop_ns=start_ns + round(duration_s * 1e9))
+        self.tell_start(ids, epoch, window)
         self.peer.heard(Ack, ids, epoch=epoch, command="start")
         return window
 
-    def tell_start(self, ids: Iterable[int], epoch: int, window: Window, *, boot: str = "") -> None:
+    def tell_start(self, ids: Iterable[int], epoch: int, window: Window) -> None:
         """Sends ``start`` and waits for nothing."""
         self.peer.tell(
             ids,
@@ -169,8 +180,7 @@ class Bench:
                 epoch=epoch,
                 start_at_ns=window.start_ns,
                 stop_at_ns=window.stop_ns,
-                wall_offset_ns=window.offset_ns,
-                boot_id=boot or boot_id(),
+                clock=window.clock,
             ),
         )
 

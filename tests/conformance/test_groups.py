@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -92,6 +93,19 @@ def test_who_is_not_welcomed_says_hello_again(bench: Bench, zmq_client: str) -> 
         first, second = bench.peer.said(Hello, warden=warden)
         assert without_seq(first) == without_seq(second)
     bench.peer.sync([1])
+
+
+def test_a_warden_answers_pings_with_its_clock(bench: Bench, zmq_client: str) -> None:
+    bench.launch(zmq_client, "zmq-sub", count=3)
+    for echo in (5, 2**63 - 1):
+        before_ns = time.monotonic_ns()
+        bench.peer.tell_warden("g", Ping(time_ns=echo, reply=True))
+        ack = bench.peer.heard(Ack, [1, 2, 3], command="ping", echo=echo)
+        assert before_ns <= ack.time_ns <= time.monotonic_ns()
+        assert (ack.epoch, ack.ids) == (0, [1, 2, 3])
+    bench.peer.tell_warden("g", Ping(time_ns=7))
+    bench.peer.sync([1])
+    assert not bench.peer.said(Ack, command="ping", echo=7)
 
 
 # --- dismissal -------------------------------------------------------------------------------------------------------

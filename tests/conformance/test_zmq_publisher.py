@@ -13,6 +13,7 @@ import zmq
 
 from hydra.client.payload import PayloadBlock
 from hydra.model import Histogram
+from hydra.wire.clock import time_namespace
 from hydra.wire.messages import Ack, Error, Hello, Progress, Ready, Report, Stop
 from tests.conformance.bench import LEAD_NS, Bench, StepSettings, Window, same_answer, step_settings, with_values
 from tests.conformance.group import no_more_files
@@ -51,6 +52,7 @@ def test_it_introduces_itself(publisher: Bench) -> None:
     assert hello.versions
     assert hello.host
     assert len(hello.boot_id) == 36
+    assert hello.time_namespace == time_namespace()
     (warden,) = publisher.peer.said(Hello, warden=True)
     assert (warden.ids, warden.group, warden.role) == ([CLIENT], "g", "publisher")
 
@@ -101,7 +103,7 @@ def test_probes_name_the_epoch_until_the_start(publisher: Bench) -> None:
     publisher.peer.wait(lambda: len(listener.probes(3)) >= 3, "probes repeat")
     publisher.configure_publisher(CLIENT, 4, DEEP)
     probe = listener.await_probe(4)
-    assert (probe.publisher, probe.size) == (CLIENT, 24)
+    assert (probe.publisher, probe.size, probe.time_ns) == (CLIENT, 24, 0)
     window = publisher.start([CLIENT], 4, 0.2)
     publisher.await_end(window, 0.1)
     assert all(p.arrived_ns < window.start_ns for p in listener.probes())
@@ -194,16 +196,17 @@ def test_a_file_without_lines_is_said(publisher: Bench, tmp_path: Path) -> None:
     assert error.message == f"cannot read payload_file {missing}: No such file or directory"
 
 
-@pytest.mark.parametrize("own", [False, True])
-def test_a_clock_of_its_own_is_told(publisher: Bench, own: bool) -> None:
-    prepared(publisher, 1, with_values(DEEP, rate=200.0))
-    window = publisher.start([CLIENT], 1, 0.1, boot="another" if own else "")
-    publisher.await_end(window)
-    clock = publisher.publisher_report(CLIENT, 1, window).clock
-    assert (clock is not None) == own
-    if clock is not None:
-        assert abs(clock.offset_ns - window.offset_ns) < 100_000_000
-        assert 0 <= clock.error_ns < 50_000_000
+@pytest.mark.parametrize("rate_ppb", [-10_000_000, 10_000_000])
+def test_the_steps_clock_is_the_one_that_it_was_told(publisher: Bench, rate_ppb: int) -> None:
+    listener = prepared(publisher, 1, with_values(DEEP, rate=200.0))
+    window = publisher.start([CLIENT], 1, 0.5, rate_ppb=rate_ppb)
+    listener.clock = window.now_ns
+    publisher.await_end(window, 0.2)
+    report = publisher.publisher_report(CLIENT, 1, window)
+    publisher.peer.wait(lambda: len(listener.data(1)) == report.sent > 50, "all that was sent")
+    assert window.start_ns <= report.first_ns < report.last_ns <= window.stop_ns + 50_000_000
+    late_ns = [a.arrived_ns - a.time_ns for a in listener.data(1)]
+    assert 0 <= min(late_ns) <= 50_000_000
 
 
 @pytest.mark.parametrize(

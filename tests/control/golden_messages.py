@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Final
 
 from hydra.model import (
-    ClientClock,
     Histogram,
     LedgerCounts,
     ProcessUsage,
@@ -23,6 +22,7 @@ from hydra.wire.messages import (
     FromClient,
     FromController,
     Hello,
+    HostClock,
     Join,
     Ping,
     Progress,
@@ -37,6 +37,7 @@ from hydra.wire.messages import (
     Welcome,
 )
 
+_TIME: Final = "time:[4026531834]"
 _BOOT: Final = "b25a1fd9-3bd7-4d0b-9b1d-2c5a9f5a3f60"
 _START_NS: Final = 1_767_225_600_000_000_000
 _STOP_NS: Final = _START_NS + 10_000_000_000
@@ -66,7 +67,6 @@ _SENT_KAFKA: Final = PublisherReport(
     stopped_early="the process passed its memory limit of 2 GB",
     unacknowledged_joined=True,
     system={"batch_bytes": 16384},
-    clock=ClientClock(offset_ns=1767225500000000000, error_ns=750),
     ack_latency=Histogram([2048, 990, 3072, 4], 2048, 4095),
 )
 _RECEIVED: Final = SubscriberReport(
@@ -120,11 +120,10 @@ _MARKED: Final = SubscriberReport(
     last_ns=_START_NS,
     bytes=168,
     stale=0,
-    latency=Histogram([9, 7], 9, 9),
+    latency=Histogram([-2049, 1, -4, 2, 9, 4], -2049, 9),
     usage=ProcessUsage(),
     drain="marked",
     lag_bins_us=[0] + [None] * 19,
-    clock=ClientClock(offset_ns=-5, error_ns=0),
 )
 _MEMBER: Final = replace(
     _SILENT,
@@ -145,6 +144,7 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
         agent="agent-sub-1",
         host="node-a",
         boot_id=_BOOT,
+        time_namespace=_TIME,
         pid=4711,
     ),
     "hello-publisher-replacement": Hello(
@@ -159,6 +159,7 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
         agent="agent-pub",
         host="größer",
         boot_id=_BOOT,
+        time_namespace=_TIME,
         pid=4712,
     ),
     "hello-warden": Hello(
@@ -173,6 +174,7 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
         agent="",
         host="node-a",
         boot_id=_BOOT,
+        time_namespace=_TIME,
         pid=4700,
     ),
     "hello-packed": Hello(
@@ -187,6 +189,7 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
         agent="agent-sub-2",
         host="node-b",
         boot_id=_BOOT,
+        time_namespace="",
         pid=9,
     ),
     "ready-publisher": Ready(ids=[0], seq=3, epoch=1, endpoint="tcp://10.0.0.5:31000"),
@@ -256,10 +259,17 @@ FROM_CONTROLLER: Final[dict[str, FromController]] = {
         },
     ),
     "start": Start(
-        epoch=1, start_at_ns=_START_NS, stop_at_ns=_STOP_NS, wall_offset_ns=1767225500000000000, boot_id=_BOOT
+        epoch=1,
+        start_at_ns=_START_NS,
+        stop_at_ns=_STOP_NS,
+        clock=HostClock(at_ns=100_000_000_000, step_ns=_START_NS - 300_000_000),
     ),
-    "start-clock-before-1970": Start(
-        epoch=2, start_at_ns=0, stop_at_ns=1, wall_offset_ns=-5, boot_id="", system={"window": 3}
+    "start-elsewhere": Start(
+        epoch=2,
+        start_at_ns=0,
+        stop_at_ns=1,
+        clock=HostClock(at_ns=_LARGEST, step_ns=_LARGEST, rate_ppb=-10_000_000),
+        system={"window": 3},
     ),
     "stop": Stop(epoch=1, stop_at_ns=_STOP_NS),
     "finish-zmq": Finish(epoch=1, publishers=[Sent(publisher=0, sent=100000)], drain_max_s=15.0),
@@ -290,6 +300,7 @@ FROM_SERVER: Final[dict[str, FromClient]] = {
         agent="agent-sub-2",
         host="node-c",
         boot_id=_BOOT,
+        time_namespace=_TIME,
         pid=4713,
     ),
     "ready": Ready(ids=[2147483649], seq=2, epoch=0, endpoint="10.0.0.7:31000,10.0.0.7:31001"),

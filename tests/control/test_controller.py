@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -10,11 +11,14 @@ import zmq
 
 from hydra.control import curve
 from hydra.control.client import ControlClient, Identity
+from hydra.control.clocks import ClockLine
 from hydra.control.controller import Controller
 from hydra.errors import StepError
 from hydra.model import SharedSettings
+from hydra.wire.clock import boot_id, time_namespace
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
+    Ack,
     Configure,
     Finish,
     FromController,
@@ -28,6 +32,7 @@ from hydra.wire.messages import (
 from tests.control.test_roster import hello
 
 WITHIN_S = 10.0
+OUR_HOST = {"boot_id": boot_id(), "time_namespace": time_namespace()}
 
 
 @pytest.fixture
@@ -209,7 +214,7 @@ def test_a_packed_connection_is_told_which_of_its_clients_are_meant(controller: 
 
 def test_eviction_goes_to_the_groups_warden(controller: Controller, peers: Peers) -> None:
     warden, client = peers(), peers()
-    warden.send(encode(hello([1, 2, 3], warden=True)))
+    warden.send(encode(hello([1, 2, 3], warden=True, **OUR_HOST)))
     client.send(encode(hello([2])))
     assert isinstance(warden.next(controller), Welcome)
     assert isinstance(client.next(controller), Welcome)
@@ -257,6 +262,42 @@ def test_pings_come_by_themselves(controller: Controller, peers: Peers) -> None:
     good = serves(controller, peers)
     controller._next_ping_ns = 0
     assert isinstance(good.next(controller), Ping)
+
+
+def test_the_clock_of_another_host_is_asked_for_in_bursts(controller: Controller, peers: Peers) -> None:
+    ahead_ns = 77_000_000_000_000
+    warden, client = peers(), peers()
+    warden.send(encode(hello([1], warden=True)))
+    client.send(encode(hello([1])))
+    assert isinstance(client.next(controller), Welcome)
+    elsewhere = controller.roster.host(1)
+    asked: list[int] = []
+
+    def known() -> bool:
+        while warden.socket.poll(0):
+            message = decode_from_controller(warden.socket.recv())
+            if isinstance(message, Ping) and message.reply:
+                asked.append(message.time_ns)
+                shown_ns = time.monotonic_ns() + ahead_ns
+                pong = Ack(ids=[1], seq=1 + len(asked), epoch=0, command="ping", time_ns=shown_ns, echo=message.time_ns)
+                warden.send(encode(pong))
+        return controller.roster.timekeeper.bursts(elsewhere) >= 2
+
+    assert controller.wait_until(known, WITHIN_S)
+    assert len(set(asked)) == len(asked) == 16
+    line = controller.roster.clock(elsewhere, time.monotonic_ns())
+    assert line is not None
+    assert abs(line.offset_ns - ahead_ns) <= line.error_ns < 1_000_000_000
+    assert not client.socket.poll(0)
+
+
+def test_the_clock_of_this_host_is_our_own(controller: Controller, peers: Peers) -> None:
+    for warden in (True, False):
+        peer = peers()
+        peer.send(encode(hello([1], warden=warden, **OUR_HOST)))
+        assert isinstance(peer.next(controller), Welcome)
+    now_ns = time.monotonic_ns()
+    assert controller.roster.clock(controller.roster.host(1), now_ns) == ClockLine(0, now_ns, 0, 0)
 
 
 def test_the_python_client_and_the_controller_understand_each_other(controller: Controller) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hydra.control.clocks import ClockLine
 from hydra.control.roster import EpochAnswers, Exit, Roster
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
@@ -35,6 +36,10 @@ def hello(ids: list[int], **changes: object) -> Hello:
     golden = FROM_CLIENT["hello-subscriber"]
     assert isinstance(golden, Hello)
     return msgspec.structs.replace(golden, **{"ids": ids, "group": "g", "seq": 1, "pid": 100 + ids[0], **changes})
+
+
+HERE = hello([1]).boot_id, hello([1]).time_namespace
+"""The host of all who say so."""
 
 
 def report(ids: list[int], seq: int, epoch: int = EPOCH, golden: FromClient = _SUBSCRIBER) -> Report:
@@ -138,6 +143,44 @@ def test_the_answer_to_a_ping_belongs_to_no_epoch(roster: Roster) -> None:
     roster.receive(b"warden", encode(Ack(ids=[1, 2, 3], seq=2, epoch=0, command="ping", time_ns=8, echo=6)))
     assert roster.pongs == {1: (5, 7), 2: (5, 9), 3: (5, 9)}
     assert not roster.refused
+
+
+def burst(roster: Roster, identity: bytes, seq: int, now_ns: int, ahead_ns: int) -> tuple[int, int]:
+    """The warden answers all pings that are due, each 10 µs later; the next ``seq`` and time."""
+    while roster.timekeeper.due(now_ns) == [(identity, now_ns)]:
+        shown_ns = now_ns + 4_000 + ahead_ns
+        pong = Ack(ids=[1, 2, 3], seq=seq, epoch=0, command="ping", time_ns=shown_ns, echo=now_ns)
+        now_ns += 10_000
+        roster.receive(identity, encode(pong), now_ns)
+        seq += 1
+    return seq, now_ns
+
+
+def test_the_warden_of_another_host_tells_what_its_clock_is(roster: Roster) -> None:
+    elsewhere, ahead_ns, seq, now_ns = roster.host(1), 7_000_000_000_000, 2, 1_000_000_000
+    assert roster.clock(elsewhere, now_ns) is None
+    for bursts in (1, 2, 3):
+        seq, now_ns = burst(roster, b"warden", seq, now_ns, ahead_ns)
+        assert roster.timekeeper.bursts(elsewhere) == bursts
+        now_ns = max(now_ns, roster.timekeeper.next_due_ns(now_ns))
+    line = roster.clock(elsewhere, now_ns)
+    assert line is not None
+    assert abs(line.offset_ns - ahead_ns) <= line.error_ns < 20_000
+    assert not roster.refused
+
+
+def test_who_is_forgotten_is_not_asked_for_the_time(roster: Roster) -> None:
+    roster.forget([1, 2, 3])
+    assert roster.timekeeper.due(10**18) == []
+
+
+def test_the_controllers_own_clock_is_exact() -> None:
+    roster = Roster(HERE)
+    roster.expect("g", [1])
+    assert roster.receive(b"one", encode(hello([1])))
+    assert roster.receive(b"warden", encode(hello([1], warden=True)))
+    assert roster.clock(roster.host(1), 5) == ClockLine(offset_ns=0, at_ns=5, rate_ppb=0, error_ns=0)
+    assert roster.timekeeper.due(10**18) == []
 
 
 def test_an_error_of_no_epoch_is_kept(roster: Roster) -> None:

@@ -12,9 +12,9 @@ from hydra.events.clients import ClientError, ClientExit
 from hydra.events.runs import Refused, SystemFact
 from hydra.jupyter import markup, plots, recorded
 from hydra.jupyter.cautions import cautions
-from hydra.model import SearchSpec, StepPlan
+from hydra.model import AgentClock, SearchSpec, StepPlan, StepResult
 from hydra.results.store import RunStore
-from tests.jupyter.runs import BATCH, FIXED, KINDS, RATE, REPEATED, SEARCH, bisected, make
+from tests.jupyter.runs import BATCH, FIXED, KINDS, RATE, REPEATED, SEARCH, bisected, make, observe
 
 
 def loaded(tmp_path: Path, kind: str = "fixed") -> recorded.Run:
@@ -178,6 +178,51 @@ def test_a_repeated_percentile_has_its_range_in_the_plot(tmp_path: Path) -> None
     p50 = figure.data[0]
     assert [y + up for y, up in zip(p50.y, p50.error_y.array, strict=True)] == [900] * 3
     assert [y - down for y, down in zip(p50.y, p50.error_y.arrayminus, strict=True)] == [100] * 3
+
+
+def test_a_latency_below_the_bound_of_the_clocks_is_shown_as_that(tmp_path: Path) -> None:
+    run = loaded(tmp_path)
+    first, second, *others = run.rows
+    early = {"latency_p50_us": -40, "latency_bound_us": 75.3, "negative_latencies": 20_000}
+    run = replace(run, rows=[{**first, **early}, {**second, "latency_bound_us": 75.3}, *others])
+    assert "<td>&lt; 76</td>" in markup.table(run).text
+    assert "<td>20,000</td>" in markup.table(run).text
+    figure = plots.latency(run)
+    assert figure is not None
+    p50 = figure.data[0]
+    assert p50.y[0] == 75.3
+    assert p50.y[1] == second["latency_p50_us"]
+    assert list(p50.marker.symbol[:2]) == ["circle-open", "circle"]
+    assert p50.customdata[0][0] == "30 clients: &lt; 76"
+
+
+def test_a_latency_below_zero_that_no_bound_covers_is_left_out_of_the_plot(tmp_path: Path) -> None:
+    run = loaded(tmp_path)
+    figure = plots.latency(replace(run, rows=[{**run.rows[0], "latency_p50_us": -40}, *run.rows[1:]]))
+    assert figure is not None
+    assert min(figure.layout.yaxis.tickvals) > 0
+
+
+def test_the_clocks_of_other_hosts_stand_below_the_table(tmp_path: Path) -> None:
+    directory = make(tmp_path / "r", FIXED, steps=2, ended=None)
+    run = recorded.load(directory)
+    assert "Clocks" not in markup.table(run).text
+    clocks = {
+        "agent-1": AgentClock(0, 0, 0, 0, same_host=True, jumps=0),
+        "agent-2": AgentClock(-86_400_123_456_789, 12_345, 75_300, 110_000, same_host=False, jumps=1),
+        "<b>3": AgentClock(7_000_000_000, -500, 1_000, 1_500, same_host=False, jumps=0),
+    }
+    with RunStore.open(directory, writable=True) as store:
+        assert run.coming is not None
+        store.add_step(StepResult(3, run.coming, "ok"), replace(observe(FIXED, run.coming), clocks=clocks))
+    text = markup.table(recorded.load(directory)).text
+    shown = text[text.index("<summary>Clocks") :]
+    assert (
+        "<td>agent-2</td><td>-86,400.123457</td><td>+12.345</td><td>75.3</td><td>110.0</td><td>1</td></tr>"
+    ) in shown
+    assert "<td>&lt;b&gt;3</td><td>7.000000</td><td>-0.500</td>" in shown
+    assert "agent-1" not in shown
+    assert shown.count("<tr><td>") == 2
 
 
 def test_a_point_with_a_warning_is_hollow(tmp_path: Path) -> None:

@@ -147,6 +147,18 @@ def test_latency_is_beside_the_note_of_the_published_row() -> None:
     assert [row[f"{name}_ratio"] for name in ("p50_ms", "p99_ms", "p99_9_ms")] == [0.5, 2.0, None]
 
 
+def test_a_latency_below_the_bound_of_the_clocks_is_told_below_the_table() -> None:
+    figures: dict[str, Figure] = {"latency_p50_us": 140, "latency_p99_us": 6000, "latency_bound_us": 152.3}
+    (view,) = BY_NAME["end-to-end-latency"].views(Order(0.01), done("x", {"end-to-end-latency": figures}))
+    said = "end-to-end-latency: a latency below 0.152 ms is shorter than the clocks of its hosts can tell"
+    assert view.notes[-1] == said
+    paced = done("throughput", {"paced": {**figures, "ack_p50_us": 3}})
+    assert said.replace("end-to-end-latency", "paced") in BY_NAME["design-goals"].views(Order(0.01), paced)[0].notes
+    above: dict[str, Figure] = {**figures, "latency_p50_us": 153}
+    (view,) = BY_NAME["end-to-end-latency"].views(Order(0.01), done("x", {"end-to-end-latency": above}))
+    assert not any("clocks" in note for note in view.notes)
+
+
 def test_rows_that_failed_are_told_below_the_table() -> None:
     rows: dict[str, dict[str, Figure]] = {"single-consumer": {"status": "failed", "reason": "the broker is gone"}}
     (view,) = BY_NAME["single-consumer"].views(Order(0.01), done("x", rows))

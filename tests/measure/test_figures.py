@@ -13,7 +13,7 @@ import pytest
 from hydra.columns.column import Column, ReportColumn
 from hydra.columns.step import SystemColumns
 from hydra.measure.figures import Observation, figures
-from hydra.model import Cohort, Figure, Rate, Settings, StepPlan, SubscriberReport
+from hydra.model import AgentClock, Cohort, Figure, Histogram, Rate, Settings, StepPlan, SubscriberReport
 from hydra.wire.checks import MAX_ABSENT
 from tests.measure.reports import START, STOP, published, received
 
@@ -131,6 +131,33 @@ def test_no_subscriber_entered() -> None:
     o = replace(observed(), subscriber_reports={1: received(5, batches=1), 2: received(0, batches=0, seconds=0)})
     f = figures(o)
     assert (f["avg_rx_rate_pps"], f["rx_clients"], f["client_loss_pct"]) == (None, 0, 99.75)
+
+
+CLOCKS = {
+    "a": AgentClock(0, 0, 0, 0, same_host=True, jumps=0),
+    "b": AgentClock(5, 0, 1_500, 2_000, same_host=False, jumps=0),
+    "c": AgentClock(7, 0, 9_000, 9_000, same_host=False, jumps=0),
+}
+
+
+def test_latencies_between_hosts_have_the_bound_of_both_clocks_and_those_below_zero_are_counted() -> None:
+    early = replace(received(1000), latency=Histogram([-31, 4, -2, 1, 50, 995], -30, 50))
+    o = replace(observed(), subscriber_reports={1: early, 2: received(1000)}, clocks=CLOCKS)
+    f = figures(replace(o, agents={0: "b", 1: "a", 2: "c"}))
+    assert (f["latency_bound_us"], f["negative_latencies"]) == (10.5, 5)
+    f = figures(replace(o, agents={0: "b", 1: "a", 2: "c"}, cohort={2}))
+    assert (f["latency_bound_us"], f["negative_latencies"]) == (1.5, 5)
+    f = figures(replace(o, agents={0: "c", 1: "c", 2: "c"}, clocks={}))
+    assert (f["latency_bound_us"], f["negative_latencies"]) == (0, 5)
+
+
+def test_without_a_clock_or_a_latency_there_is_no_bound() -> None:
+    o = replace(observed(), agents={0: "a", 1: "b", 2: "elsewhere"}, clocks=CLOCKS)
+    assert (figures(o)["latency_bound_us"], figures(o)["negative_latencies"]) == (None, 0)
+    # Of who told no latency no clock is needed.
+    assert figures(replace(o, subscriber_reports={1: received(1000)}))["latency_bound_us"] == 1.5
+    f = figures(replace(o, subscriber_reports={1: received(0), 2: received(0)}))
+    assert (f["latency_bound_us"], f["negative_latencies"]) == (None, None)
 
 
 def test_at_rate_max_latency_counts_from_the_send_and_no_rate_is_held() -> None:

@@ -9,11 +9,14 @@ import pytest
 
 from hydra.errors import RunDirectoryError
 from hydra.jupyter import markup, recorded
+from hydra.measure.figures import merged
+from hydra.model import StepResult
 from hydra.results import tables
 from hydra.results.catalog import catalog
 from hydra.results.registered import sweep_of
 from hydra.results.store import DATABASE, RunStore
 from hydra.run.resume import scenario_of
+from tests.results.test_store import PLAN, with_clocks
 
 FORMAT2 = Path(__file__).with_name("format2")
 RUNS = sorted(path.stem for path in FORMAT2.glob("*.db"))
@@ -50,6 +53,21 @@ def test_going_on_with_it_asks_for_no_other_steps(run: Path) -> None:
     assert sweep.next(results) is None
     assert sweep.next(results[:-1]) == results[-1].plan
     assert tables.csv_text(scenario, sweep.rows(results)) == golden(run)
+
+
+@pytest.mark.parametrize("run", RUNS, indirect=True)
+def test_it_knows_no_clocks_and_takes_steps_that_do(run: Path) -> None:
+    with RunStore.open(run) as store:
+        epochs = range(1, store.last_epoch() + 1)
+        before = [store.histogram(epoch) for epoch in epochs]
+        assert any(h.counts for h in before) == (run.name == "zmqfixed")
+        assert all(store.clocks(epoch) == {} for epoch in epochs)
+    with RunStore.open(run, writable=True) as store:
+        store.add_step(StepResult(1000, PLAN, "ok"), with_clocks())
+    with RunStore.open(run, writable=True) as store:
+        assert [store.histogram(epoch) for epoch in epochs] == before
+        assert store.histogram(1000) == merged(with_clocks()).latency
+        assert store.clocks(1000) == with_clocks().clocks
 
 
 @pytest.mark.parametrize("run", RUNS, indirect=True)

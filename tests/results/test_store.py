@@ -20,7 +20,7 @@ from hydra.events.clients import ClientError
 from hydra.events.runs import SystemFact
 from hydra.measure.figures import Observation, figures, merged
 from hydra.measure.resources import HostSample
-from hydra.model import Cohort, LedgerCounts, Settings, StepPlan, StepResult
+from hydra.model import AgentClock, Cohort, Histogram, LedgerCounts, Settings, StepPlan, StepResult
 from hydra.results.clients import publisher_figures, subscriber_figures
 from hydra.results.store import DATABASE, RunStore
 from tests.measure.reports import START, STOP, published, received
@@ -146,6 +146,29 @@ def test_histograms_and_samples_come_back(store: RunStore) -> None:
     assert store.histogram(1, "cohort_latency") == expected.cohort_latency
     assert store.histogram(9).counts == []
     assert store.host_samples(1) == observed().hosts
+
+
+def with_clocks() -> Observation:
+    early = replace(received(1000), latency=Histogram([-3001, 2, -2, 1, 0, 5, 50, 992], -3500, 50))
+    clocks = {
+        "a": AgentClock(0, 0, 0, 0, same_host=True, jumps=0),
+        "b": AgentClock(-(10**15), 40_000, 75_000, 110_000, same_host=False, jumps=2),
+    }
+    return replace(observed(), subscriber_reports={1: early}, clocks=clocks)
+
+
+def test_clocks_and_latencies_below_zero_come_back(store: RunStore) -> None:
+    store.add_step(StepResult(1, PLAN, "ok"), with_clocks())
+    assert store.clocks(1) == with_clocks().clocks
+    assert store.clocks(2) == {}
+    assert store.histogram(1) == merged(with_clocks()).latency
+    assert (store.clients(1)[1]["p50_us"], store.clients(1)[1]["max_us"]) == (50, 50)
+
+
+def test_latencies_that_are_all_below_zero_come_back(store: RunStore) -> None:
+    report = replace(received(1000), latency=Histogram([-3001, 2], -3500, -3000))
+    store.add_step(StepResult(1, PLAN, "ok"), replace(observed(), subscriber_reports={1: report}))
+    assert store.histogram(1) == report.latency
 
 
 @pytest.mark.parametrize("repeat", [1, 3])

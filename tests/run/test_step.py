@@ -13,7 +13,7 @@ from hydra.model import DrainEnd, Histogram, LedgerCounts, ProcessUsage, Setting
 from hydra.run.collecting import caught_up, quiet_s
 from hydra.run.moment import Moment
 from hydra.run.step import RawStep
-from hydra.wire.clock import wall_offset_ns
+from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import (
     Ack,
     Configure,
@@ -121,7 +121,7 @@ def leads_s(channel: Channel) -> dict[int, float]:
     leads: dict[int, float] = {}
     for at_ns, client, message in channel.told_at:
         if client == 1 and isinstance(message, Start):
-            lead_ns = message.start_at_ns - message.wall_offset_ns - at_ns
+            lead_ns = StepClock(message.clock).monotonic_ns_of(message.start_at_ns) - at_ns
             leads.setdefault(message.epoch, round(lead_ns / 1e9, 1))
     return leads
 

@@ -280,6 +280,12 @@ def test_percentiles_are_of_the_merged_histograms() -> None:
         assert "latency_p99_us_ci95" not in row
 
 
+def test_the_bound_of_the_clocks_has_the_range_of_its_repeats() -> None:
+    row = merged([of(latency_bound_us=30.0), of(latency_bound_us=31.0), of(latency_bound_us=500.0)])
+    ends = (row["latency_bound_us_low"], row["latency_bound_us_high"])
+    assert (row["latency_bound_us"], *ends) == (31.0, 30.0, 500.0)
+
+
 def test_every_column_that_is_of_the_merged_histograms_is_made_of_them() -> None:
     columns = [column.name for column in step_columns() if column.repeats == "merged"]
     assert len(columns) == 15

@@ -29,15 +29,22 @@ def test_the_index_is_hdrhistograms(value: int) -> None:
     assert highest_of(index) == HDR.get_highest_equivalent_value(value)
 
 
+@given(values.filter(bool))
+def test_buckets_below_zero_are_mirrored(value: int) -> None:
+    index, below = index_of(value), index_of(-value)
+    assert -BUCKETS <= below == -1 - index
+    assert lowest_of(below) == -highest_of(index) <= -value <= highest_of(below) == -lowest_of(index)
+
+
 @settings(max_examples=100)
-@given(st.lists(st.lists(values, min_size=1, max_size=60), max_size=5))
+@given(st.lists(st.lists(st.one_of(values, values.map(lambda v: -v)), min_size=1, max_size=60), max_size=5))
 def test_batches_of_every_size_count_like_hdrhistogram(batches: list[list[int]]) -> None:
     recorder = LatencyRecorder()
     expected: dict[int, int] = {}
     for batch in batches:
-        recorder.record(NOW - np.array(batch, np.uint64) * 1000, NOW)
+        recorder.record(np.array([NOW - v * 1000 for v in batch], np.uint64), NOW)
         for v in batch:
-            i = HDR._counts_index_for(v)
+            i = HDR._counts_index_for(v) if v >= 0 else -1 - HDR._counts_index_for(-v)
             expected[i] = expected.get(i, 0) + 1
     histogram = recorder.histogram()
     assert dict(zip(histogram.counts[0::2], histogram.counts[1::2], strict=True)) == expected
@@ -49,9 +56,20 @@ def test_batches_of_every_size_count_like_hdrhistogram(batches: list[list[int]])
 @pytest.mark.parametrize("size", [1, 100])
 @pytest.mark.parametrize(
     ("latency_ns", "counted_us"),
-    [(999, 0), (0, 0), (-5_000_000, 0), (1000, 1), (1999, 1), (2 * 3600 * 10**9, LATENCY_HIGHEST_US)],
+    [
+        (999, 0),
+        (0, 0),
+        (-1, -1),
+        (-5_000_000, -5000),
+        (1000, 1),
+        (1999, 1),
+        (2 * 3600 * 10**9, LATENCY_HIGHEST_US),
+        (-2 * 3600 * 10**9, -LATENCY_HIGHEST_US),
+    ],
 )
-def test_values_outside_the_range_count_at_its_ends(size: int, latency_ns: int, counted_us: int) -> None:
+def test_a_value_is_rounded_down_and_one_beyond_an_hour_counts_as_an_hour(
+    size: int, latency_ns: int, counted_us: int
+) -> None:
     recorder = LatencyRecorder()
     recorder.record(np.full(size, NOW - latency_ns, np.uint64), NOW)
     assert recorder.histogram() == Histogram([index_of(counted_us), size], counted_us, counted_us)

@@ -180,7 +180,9 @@ def subscriber(**changes: object) -> bytes:
         ({"latency": Histogram([LATENCY_BUCKETS, 1], 0, 0)}, "latency"),
         ({"latency": Histogram([5, 1, 5, 1], 0, 0)}, "latency"),
         ({"latency": Histogram([5, -1], 0, 0)}, "latency"),
-        ({"latency": Histogram([], -1, 0)}, "min_us"),
+        ({"latency": Histogram([-LATENCY_BUCKETS - 1, 1], 0, 0)}, "latency"),
+        ({"latency": Histogram([], -3_600_000_001, 0)}, "min_us"),
+        ({"latency": Histogram([], 0, -3_600_000_001)}, "max_us"),
         ({"ledgers": [LedgerCounts(-1, 0, 0, 0)]}, "publisher"),
         ({"ledgers": [LedgerCounts(1, 0, 0, 0, [(1, 0)])]}, "missing_ranges"),
         ({"ledgers": [LedgerCounts(1, 0, 0, 0, [(1, 3), (3, 4)])]}, "missing_ranges"),
@@ -190,6 +192,20 @@ def subscriber(**changes: object) -> bytes:
 def test_a_report_that_no_client_can_mean_is_refused(changes: dict[str, object], text: str) -> None:
     with pytest.raises(ProtocolError, match=text):
         decode_from_client(subscriber(**changes))
+
+
+def test_latencies_below_zero_are_good() -> None:
+    counts = [-LATENCY_BUCKETS, 1, -23_221, 5, -2, 1, 0, 3]
+    assert decode_from_client(subscriber(latency=Histogram(counts, -3_600_000_000, 0)))
+
+
+def test_a_publisher_is_never_early() -> None:
+    golden = FROM_CLIENT["report-publisher-zmq"]
+    assert isinstance(golden, Report)
+    assert golden.publisher is not None
+    early = replace(golden.publisher, lag=Histogram([-2, 1], -1, -1))
+    with pytest.raises(ProtocolError, match="lag"):
+        decode_from_client(encode(msgspec.structs.replace(golden, publisher=early)))
 
 
 def test_touching_missing_ranges_are_good() -> None:

@@ -10,6 +10,7 @@ from hydra.columns.column import TEXT, Column
 from hydra.columns.names import POINT, PUBLISHERS, REASON, STATUS
 from hydra.kafkatest.familiar import CONSUMER_HEADER, consumer_line, producer_line
 from hydra.model import HEADER_BYTES, Figure, number
+from hydra.results.bounded import bound_above
 from hydra.results.reference import parsed, text_of
 from hydra.system import Done
 
@@ -125,6 +126,18 @@ def thousandth(value: Figure) -> float | None:
     """Milliseconds of microseconds; None where it is not known."""
     found = number(value)
     return None if found is None else found / 1000
+
+
+def below_bound(done: Sequence[Done], columns: Iterable[str]) -> list[str]:
+    """A note for every row in which one of these latencies is shorter than the clocks of its hosts can tell."""
+    names = tuple(columns)
+    notes = []
+    for point, row, _, _ in rows_of(done):
+        bounds = [bound_us for name in names if (bound_us := bound_above(row, name)) is not None]
+        if bounds:
+            bound_ms = bounds[0] / 1000
+            notes.append(f"{point}: a latency below {bound_ms:.3g} ms is shorter than the clocks of its hosts can tell")
+    return notes
 
 
 def together(clients: Sequence[Row]) -> dict[str, Figure]:

@@ -12,6 +12,7 @@ from hydra.kafkatest.experiments.common import (
     MB_PER_SEC,
     RECORDS_PER_SEC,
     Point,
+    below_bound,
     familiar_lines,
     not_measured,
     rows_of,
@@ -81,6 +82,7 @@ _US: Final = {
     "p50_ms": "latency_p50_us",
     "p99_ms": "latency_p99_us",
 }
+_KILLED_LATENCY: Final = "latency_p999_us"
 _LATENCIES: Final = (
     Column("ack_p50_ms", "ms", "median time from send to acknowledgement at the paced rate", "ack p50"),
     Column("ack_p99_ms", "ms", "99th percentile of it", "ack p99"),
@@ -104,6 +106,7 @@ def _views(_: Order, done: Sequence[Done]) -> list[View]:
         f"{100 * _KILLED_AT:.0f} % of the window, at {_RATE:g} records/s",
         "SIGKILL tests replication, not fsync: what a killed process has written stays in the host's page cache, where "
         "a power cut would take it",
+        *below_bound(done, (*_US.values(), _KILLED_LATENCY)),
         *not_measured(done),
     ]
     columns = [_PRESET, RECORDS_PER_SEC, MB_PER_SEC, *_LATENCIES, *_FAULT, EXACT]
@@ -125,7 +128,7 @@ def _of_preset(done: Done) -> dict[str, Figure]:
                 "killed_refused": None if sent is None or acknowledged is None else sent - acknowledged,
                 "killed_lost": row.get("lost"),
                 "killed_duplicates": row.get("duplicates"),
-                "killed_p999_ms": thousandth(row.get("latency_p999_us")),
+                "killed_p999_ms": thousandth(row.get(_KILLED_LATENCY)),
                 ACCOUNT: row.get(ACCOUNT),
             }
     return found

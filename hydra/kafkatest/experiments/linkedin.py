@@ -16,6 +16,7 @@ from hydra.kafkatest.experiments.common import (
     RECORDS_PER_SEC,
     Point,
     Row,
+    below_bound,
     familiar_lines,
     header_note,
     message_size,
@@ -222,7 +223,8 @@ def _latency(_: Order, done: Sequence[Done]) -> View:
     notes = [
         f"the document sends one message, waits for it, and sends the next; here {_LATENCY_RECORDS:,} are sent at "
         f"{_LATENCY_RATE:g} a second, the pace that its median of 2 ms makes of that. The count is the document's at "
-        "every scale"
+        "every scale",
+        *below_bound(done, _LATENCIES.values()),
     ]
     return View("End-to-end latency", [_SCENARIO, _RECORDS_HERE, *beside(columns), EXACT], rows, notes)
 

@@ -1,0 +1,351 @@
+"""What is known of the clocks of other hosts, from pings that are sent and answered. No sockets, no clock.
+
+A host's clock is its CLOCK_MONOTONIC; its offset is that clock minus the controller's. Nothing is assumed of the
+network: a ping's answer says only that the host's clock was read between the sending and the answer's arrival. Of a
+clock it is assumed that its rate stays within `_WANDER` of some rate, which is at most `_MOST_RATE` away from the
+controller's. One that contradicts this (it was set, the host was suspended) is counted, and what was known of it is
+forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from math import ceil
+from typing import Final
+
+HostKey = tuple[str, str]
+"""Boot id and time namespace: processes with the same two share one CLOCK_MONOTONIC."""
+
+_KEPT: Final = 64
+_MOST_RATE: Final = 1e-3
+"""Each of the two clocks may be slewed by as much as NTP does, 500 ppm."""
+_WANDER: Final = 1e-6
+_RATE_FROM_NS: Final = 500_000_000
+"""Bursts that are closer together tell nothing of the rate."""
+_NOISE_NS: Final = 10_000
+"""Round trips that differ by less say nothing of which of them was delayed."""
+
+_PINGS: Final = 8
+_BURST_EVERY_NS: Final = 1_000_000_000
+_LOST_AFTER_NS: Final = 250_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A ping and its answer, ns: sent and received by the controller's clock, and what the host's clock showed."""
+
+    sent_ns: int
+    remote_ns: int
+    received_ns: int
+
+    @property
+    def rtt_ns(self) -> int:
+        """The round trip."""
+        return self.received_ns - self.sent_ns
+
+    @property
+    def middle_ns(self) -> int:
+        """The controller's clock half-way."""
+        return (self.sent_ns + self.received_ns) // 2
+
+
+@dataclass(frozen=True, slots=True)
+class ClockLine:
+    """A host's clock as a straight line.
+
+    Attributes:
+        offset_ns: the host's clock minus the controller's, at `at_ns`.
+        at_ns: by the controller's clock.
+        rate_ppb: how much the offset grows in a second of the controller's, ns.
+        error_ns: the offset at `at_ns` is wrong by at most this.
+    """
+
+    offset_ns: int
+    at_ns: int
+    rate_ppb: int
+    error_ns: int
+
+    def offset_at(self, controller_ns: int) -> int:
+        """The offset at this time of the controller's clock."""
+        return self.offset_ns + (controller_ns - self.at_ns) * self.rate_ppb // 10**9
+
+    @property
+    def inverse_rate_ppb(self) -> int:
+        """How much faster the controller's clock runs than the host's, in 1e-9: -rate / (1 + rate)."""
+        return round(-self.rate_ppb * 10**9 / (10**9 + self.rate_ppb))
+
+
+class HostClockEstimate:
+    """The clock of one host, from bursts of pings to it.
+
+    The offset was at most what the host showed minus the time of sending, at that time, and at least what it showed
+    minus the time of arrival, at that time. Between such points the offset lies between the lower convex hull of the
+    first and the upper convex hull of the second (Moon, Skelly and Towsley, INFOCOM 1999), whatever the rate is and
+    however the delays are distributed over the two directions; beyond them, within the rates that the points allow.
+
+    Attributes:
+        jumps: how often the clock contradicted what was known of it.
+    """
+
+    def __init__(self) -> None:
+        self.jumps = 0
+        self._kept: list[Exchange] = []
+
+    @property
+    def rtt_min_ns(self) -> int:
+        """The shortest round trip of those that are kept; 0 before the first."""
+        return min((e.rtt_ns for e in self._kept), default=0)
+
+    def add(self, burst: Sequence[Exchange]) -> None:
+        """Takes the tightest exchange of a burst, which is later than those before; an empty burst is ignored."""
+        if not burst:
+            return
+        self._kept.append(min(burst, key=lambda e: e.rtt_ns))
+        if len(self._kept) > _KEPT:
+            self._thin_out()
+        if _Allowed(self._kept).contradictory:
+            del self._kept[:-1]
+            self.jumps += 1
+
+    def line(self, now_ns: int) -> ClockLine | None:
+        """The clock now and its rate as well as they are known; None before the first burst.
+
+        The rate and the offset come from the exchanges that are least delayed for their age, as if what a round trip
+        takes at least were shared alike by both directions. The error does not rely on that.
+        """
+        if not self._kept:
+            return None
+        allowed, shortest = _Allowed(self._kept), self.rtt_min_ns
+        rate, doubt = self._rate(shortest)
+        rate = min(max(rate, allowed.slowest), allowed.fastest)
+        best = min(self._kept, key=lambda e: (e.rtt_ns - shortest) / 2 + doubt * (now_ns - e.middle_ns))
+        offset = best.remote_ns - best.middle_ns + round(rate * (now_ns - best.middle_ns))
+        least, most = allowed.least(now_ns), allowed.most(now_ns)
+        offset = min(max(offset, least), most)
+        return ClockLine(offset, now_ns, round(rate * 1e9), max(most - offset, offset - least))
+
+    def bound(self, line: ClockLine, first_ns: int, last_ns: int) -> int:
+        """How far this line may have been from the truth at any time from `first_ns` to `last_ns`, ns.
+
+        Args:
+            line: what was told before.
+            first_ns: by the controller's clock.
+            last_ns: by the controller's clock. The bound is tightest when a burst after it has been heard.
+
+        Raises:
+            ValueError: there was no burst yet.
+        """
+        if not self._kept:
+            raise ValueError("nothing was heard of this clock")
+        allowed = _Allowed(self._kept)
+        heard = (at for e in self._kept for at in (e.sent_ns, e.received_ns) if first_ns < at < last_ns)
+        moments = [first_ns, *heard, last_ns]
+        worst = max(
+            max(allowed.most(at) - line.offset_at(at), line.offset_at(at) - allowed.least(at)) for at in moments
+        )
+        # Between two moments it may have swung out and back.
+        between_ns = _WANDER / 2 * max(later - at for at, later in pairwise(moments))
+        # The rate is told to the host in whole ppb, once more rounded.
+        return worst + ceil(between_ns + max(0, last_ns - line.at_ns) / 1e9)
+
+    def _rate(self, shortest_ns: int) -> tuple[float, float]:
+        """The rate between the two exchanges that tell it best, and by how much it is wrong if the paths are alike."""
+        best, doubt = 0.0, _MOST_RATE
+        for a, b in combinations(self._kept, 2):
+            apart = b.middle_ns - a.middle_ns
+            if apart < _RATE_FROM_NS:
+                continue
+            wrong = (a.rtt_ns + b.rtt_ns - 2 * shortest_ns + _NOISE_NS) / 2 / apart
+            if wrong < doubt:
+                best, doubt = (b.remote_ns - a.remote_ns - apart) / apart, wrong
+        return best, doubt + _WANDER
+
+    def _thin_out(self) -> None:
+        """Drops the looser of the two that are closest together, never the first or last: the past stays covered."""
+        kept = self._kept
+        near = min(range(1, len(kept) - 2), key=lambda i: kept[i + 1].sent_ns - kept[i].sent_ns)
+        del kept[near + (kept[near + 1].rtt_ns >= kept[near].rtt_ns)]
+
+
+class _Allowed:
+    """The offsets and rates that exchanges allow.
+
+    Attributes:
+        slowest, fastest: the rates that a straight line through all of them can have.
+        contradictory: there is no such line, even if it bends by the wander.
+    """
+
+    def __init__(self, exchanges: Sequence[Exchange]) -> None:
+        self._high = [(e.sent_ns, e.remote_ns - e.sent_ns) for e in exchanges]
+        self._low_negated = [(e.received_ns, e.received_ns - e.remote_ns) for e in exchanges]
+        self.slowest, self.fastest = -_MOST_RATE, _MOST_RATE
+        for high_at, high in _lower_hull(self._high):
+            for low_at, low_negated in _lower_hull(self._low_negated):
+                if low_at < high_at:
+                    self.fastest = min(self.fastest, (high + low_negated) / (high_at - low_at))
+                elif low_at > high_at:
+                    self.slowest = max(self.slowest, (-low_negated - high) / (low_at - high_at))
+        # Each of the two may be off by the wander, and what the clock does beyond the points as well.
+        self.contradictory = self.slowest - _WANDER > self.fastest + _WANDER
+        self._reach = self.slowest - 2 * _WANDER, self.fastest + 2 * _WANDER
+
+    def most(self, at_ns: int) -> int:
+        """The largest offset at this time."""
+        slowest, fastest = self._reach
+        return _ceiling(self._high, at_ns, slowest, fastest)
+
+    def least(self, at_ns: int) -> int:
+        """The smallest offset at this time."""
+        slowest, fastest = self._reach
+        return -_ceiling(self._low_negated, at_ns, -fastest, -slowest)
+
+
+_Point = tuple[int, int]
+"""A time and an offset, ns."""
+
+
+def _ceiling(points: Sequence[_Point], at_ns: int, slowest: float, fastest: float) -> int:
+    """The largest value at this time of what stays below all points, with a rate between these two beyond them.
+
+    What has one rate stays below the chord of any two points. What wanders does, if each point is raised by as much as
+    can be made up for on the way from there.
+    """
+    hull = _lower_hull((at, value + ceil(_WANDER * abs(at_ns - at))) for at, value in points)
+    for left, right in pairwise(hull):
+        if left[0] <= at_ns <= right[0]:
+            return left[1] + ceil((right[1] - left[1]) * (at_ns - left[0]) / (right[0] - left[0]))
+    return min(value + ceil((fastest if at_ns > at else slowest) * (at_ns - at)) for at, value in points)
+
+
+def _lower_hull(points: Iterable[_Point]) -> list[_Point]:
+    """The lower convex hull of points in the order of their times (Andrew's monotone chain)."""
+    hull: list[_Point] = []
+    for point in points:
+        while len(hull) > 1 and _above(hull[-2], hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    return hull
+
+
+def _above(left: _Point, middle: _Point, right: _Point) -> bool:
+    """Whether the middle point is on or above the line through the others."""
+    return (middle[1] - left[1]) * (right[0] - left[0]) >= (right[1] - left[1]) * (middle[0] - left[0])
+
+
+@dataclass(slots=True)
+class _Host:
+    """One host's wardens, the first of which is asked, and the burst that is under way.
+
+    Attributes:
+        asked: the times of the burst's pings that were not answered yet.
+        last_ns: that of the last of them.
+        due_ns: when the next ping is sent, unless the last is answered before.
+    """
+
+    due_ns: int
+    estimate: HostClockEstimate = field(default_factory=HostClockEstimate)
+    wardens: list[bytes] = field(default_factory=list)
+    bursts: int = 0
+    begun_ns: int = 0
+    sent: int = 0
+    last_ns: int = 0
+    asked: set[int] = field(default_factory=set)
+    answers: list[Exchange] = field(default_factory=list)
+
+    def ping(self, now_ns: int) -> None:
+        if not self.sent:
+            self.begun_ns = now_ns
+        self.sent += 1
+        self.last_ns = now_ns
+        self.asked.add(now_ns)
+        self.due_ns = now_ns + _LOST_AFTER_NS
+
+    def end_burst(self) -> None:
+        """Takes what was answered; who answered nothing is asked last from now on."""
+        if self.answers:
+            self.estimate.add(self.answers)
+            self.bursts += 1
+        else:
+            self.wardens = self.wardens[1:] + self.wardens[:1]
+        self.due_ns = self.begun_ns + _BURST_EVERY_NS
+        self.sent = 0
+        self.asked = set()
+        self.answers = []
+
+
+class Timekeeper:
+    """Whom to ask for the time and when: one warden of each host, eight times in a row, every second.
+
+    Each of the eight is sent when the one before is answered, or after 0.25 s. Times are the controller's, ns.
+
+    Args:
+        own: the controller's host, which is never asked.
+    """
+
+    def __init__(self, own: HostKey) -> None:
+        self._own = own
+        self._hosts: dict[HostKey, _Host] = {}
+        self._host_of: dict[bytes, _Host] = {}
+
+    def joined(self, identity: bytes, host_key: HostKey, now_ns: int) -> None:
+        """A warden said hello; the first of its host is asked at once. Saying it again changes nothing."""
+        if host_key == self._own or identity in self._host_of:
+            return
+        host = self._hosts.setdefault(host_key, _Host(now_ns))
+        host.wardens.append(identity)
+        self._host_of[identity] = host
+
+    def left(self, identity: bytes) -> None:
+        """A connection is gone: another warden of its host takes its place, if it was one that was asked."""
+        host = self._host_of.pop(identity, None)
+        if host is None:
+            return
+        asked = host.wardens[0] == identity
+        if asked and host.sent:
+            host.end_burst()
+            host.due_ns = host.last_ns
+        host.wardens.remove(identity)
+
+    def due(self, now_ns: int) -> list[tuple[bytes, int]]:
+        """The pings to send right now: to whom, and with which time."""
+        pings: list[tuple[bytes, int]] = []
+        for host in self._hosts.values():
+            if host.wardens and now_ns >= host.due_ns and host.sent == _PINGS:
+                host.end_burst()
+            if host.wardens and now_ns >= host.due_ns:
+                host.ping(now_ns)
+                pings.append((host.wardens[0], now_ns))
+        return pings
+
+    def next_due_ns(self, now_ns: int) -> int:
+        """When :meth:`due` has something to do next; a second from now where nobody is asked."""
+        return min((h.due_ns for h in self._hosts.values() if h.wardens), default=now_ns + _BURST_EVERY_NS)
+
+    def heard(self, identity: bytes, echo: int, remote_ns: int, received_ns: int) -> None:
+        """Takes an answer: the time in the ping, what the host's clock showed, and when the answer came.
+
+        What was not asked in the burst under way is ignored.
+        """
+        host = self._host_of.get(identity)
+        if host is None or host.wardens[0] != identity or echo not in host.asked:
+            return
+        host.asked.remove(echo)
+        host.answers.append(Exchange(echo, remote_ns, received_ns))
+        if echo != host.last_ns:
+            return
+        if host.sent == _PINGS:
+            host.end_burst()
+        else:
+            host.due_ns = received_ns
+
+    def estimate(self, host_key: HostKey) -> HostClockEstimate | None:
+        """What is known of this host's clock; None for one of which no warden was ever here, and for our own."""
+        host = self._hosts.get(host_key)
+        return None if host is None else host.estimate
+
+    def bursts(self, host_key: HostKey) -> int:
+        """How many bursts were answered by this host."""
+        host = self._hosts.get(host_key)
+        return 0 if host is None else host.bursts

@@ -1,0 +1,113 @@
+"""The clocks of the hosts that a step's clients are on: what each is told of the step's time, how wrong that was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from hydra.control.clocks import ClockLine, HostKey
+from hydra.control.roster import Roster
+from hydra.model import AgentClock
+from hydra.wire.messages import HostClock, Start
+
+BURSTS: Final = 3
+"""How many bursts of pings a host has answered before a step begins on it."""
+_ONE_MORE_S: Final = 2.0
+"""How long one more burst is waited for: they come every second."""
+_OWN: Final = AgentClock(offset_ns=0, rate_ppb=0, error_ns=0, rtt_min_ns=0, same_host=True, jumps=0)
+
+
+def unknown(roster: Roster, clients: Iterable[int]) -> dict[HostKey, str]:
+    """The hosts of these clients, as far as they are there, whose clocks are not known well enough; and their names."""
+    hosts = {roster.host(client): roster.hello(client).host for client in roster.present() & set(clients)}
+    return {host: name for host, name in hosts.items() if not known(roster, host)}
+
+
+def known(roster: Roster, host: HostKey) -> bool:
+    """Whether a step can begin on this host, as far as its clock is concerned."""
+    return host == roster.own or roster.timekeeper.bursts(host) >= BURSTS
+
+
+class StepClocks:
+    """What every host of a step takes for the step's clock.
+
+    Attributes:
+        own: what the controller's host does.
+
+    Arguments:
+        roster: knows where the clients are, and what has been heard of the clocks there.
+        clients: those of the step. (Who came since the clocks of their hosts were waited for is not configured for it.)
+        now_ns: CLOCK_MONOTONIC.
+        wall_offset_ns: what the step's clock is ahead of it.
+    """
+
+    def __init__(self, roster: Roster, clients: Iterable[int], now_ns: int, wall_offset_ns: int) -> None:
+        self._roster = roster
+        self._wall_offset_ns = wall_offset_ns
+        there = {client: roster.host(client) for client in roster.present() & set(clients)}
+        self._lines: dict[HostKey, ClockLine] = {}
+        self._jumps: dict[HostKey, int] = {}
+        for host in set(there.values()) - {roster.own}:
+            line, estimate = roster.clock(host, now_ns), roster.timekeeper.estimate(host)
+            if line is not None and estimate is not None:
+                self._lines[host], self._jumps[host] = line, estimate.jumps
+        self._hosts = {client: host for client, host in there.items() if host == roster.own or host in self._lines}
+        self.own = HostClock(at_ns=now_ns, step_ns=self.step_ns(now_ns))
+
+    def step_ns(self, monotonic_ns: int) -> int:
+        """The step's time at a reading of the controller's CLOCK_MONOTONIC."""
+        return monotonic_ns + self._wall_offset_ns
+
+    def shares(self, ids: Iterable[int], command: Start) -> list[tuple[Sequence[int], Start]]:
+        """The command for each host's share of these clients, with the clock of that host."""
+        by_host: dict[HostKey, list[int]] = {}
+        for client in ids:
+            # (Who was not there is not configured for the step either, and ignores its start.)
+            by_host.setdefault(self._hosts.get(client, self._roster.own), []).append(client)
+        return [(share, msgspec.structs.replace(command, clock=self._told(host))) for host, share in by_host.items()]
+
+    def _told(self, host: HostKey) -> HostClock:
+        line = self._lines.get(host)
+        if line is None:
+            return self.own
+        return HostClock(
+            at_ns=line.at_ns + line.offset_ns,
+            step_ns=self.step_ns(line.at_ns),
+            rate_ppb=line.inverse_rate_ppb,
+        )
+
+    def hear_once_more(self, wait_until: Callable[[Callable[[], bool], float], bool]) -> None:
+        """Waits until every other host has answered one more burst: then all that was before lies between two."""
+        bursts = self._roster.timekeeper.bursts
+        before = {host: bursts(host) for host in self._lines}
+        wait_until(lambda: all(bursts(host) > count for host, count in before.items()), _ONE_MORE_S)
+
+    def used(self, agents: Mapping[int, str], first_ns: int, last_ns: int) -> dict[str, AgentClock]:
+        """The clock of each agent, by its id.
+
+        Args:
+            agents: where each client is.
+            first_ns: from when on latencies were taken, on the step's clock.
+            last_ns: until when, likewise.
+        """
+        found: dict[str, AgentClock] = {}
+        for client, host in self._hosts.items():
+            agent = agents.get(client)
+            if agent is not None and agent not in found:
+                found[agent] = self._used(host, first_ns - self._wall_offset_ns, last_ns - self._wall_offset_ns)
+        return found
+
+    def _used(self, host: HostKey, first_ns: int, last_ns: int) -> AgentClock:
+        line, estimate = self._lines.get(host), self._roster.timekeeper.estimate(host)
+        if line is None or estimate is None:
+            return _OWN
+        return AgentClock(
+            offset_ns=line.offset_ns,
+            rate_ppb=line.rate_ppb,
+            error_ns=estimate.bound(line, first_ns, last_ns),
+            rtt_min_ns=estimate.rtt_min_ns,
+            same_host=False,
+            jumps=estimate.jumps - self._jumps[host],
+        )

@@ -1,0 +1,46 @@
+"""By how much a latency may be wrong: the sum of what both clocks may be wrong by, and of no pair on one host."""
+
+from __future__ import annotations
+
+import pytest
+
+from hydra.measure.clocks import latency_bound_ns
+from hydra.model import AgentClock
+
+CONTROLLERS = AgentClock(0, 0, 0, 0, same_host=True, jumps=0)
+NEAR = AgentClock(-5_000_000_000, 20_000, 30_000, 50_000, same_host=False, jumps=0)
+FAR = AgentClock(7_000_000_000, -3_000, 120_000, 200_000, same_host=False, jumps=1)
+CLOCKS = {"here": CONTROLLERS, "beside": CONTROLLERS, "near": NEAR, "at near's": NEAR, "far": FAR}
+
+
+@pytest.mark.parametrize(
+    ("senders", "receivers", "bound_ns"),
+    [
+        (["here"], ["here"], 0),
+        (["here"], ["beside"], 0),
+        (["far"], ["far"], 0),
+        (["near"], ["at near's"], 0),  # two agents of one host have one clock
+        (["here"], ["near"], 30_000),
+        (["near"], ["here"], 30_000),
+        (["near"], ["far"], 150_000),
+        (["here"], ["here", "near", "far"], 120_000),
+        (["near", "far"], ["near", "far"], 150_000),
+        ([], ["far"], 0),
+    ],
+)
+def test_it_is_the_largest_sum_of_a_pair_on_different_hosts(
+    senders: list[str], receivers: list[str], bound_ns: int
+) -> None:
+    assert latency_bound_ns(senders, receivers, CLOCKS) == bound_ns
+
+
+@pytest.mark.parametrize(
+    ("senders", "receivers"),
+    [(["here"], ["unheard of"]), ([None], ["here"]), ([None], [None]), (["here"], ["near", "unheard of"])],
+)
+def test_a_clock_that_is_not_known_leaves_it_unknown(senders: list[str | None], receivers: list[str | None]) -> None:
+    assert latency_bound_ns(senders, receivers, CLOCKS) is None
+
+
+def test_clients_of_one_agent_need_no_clock() -> None:
+    assert latency_bound_ns(["a"], ["a"], {}) == 0

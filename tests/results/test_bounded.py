@@ -1,0 +1,76 @@
+"""A latency that is below the bound of the clocks is shown as that, and kept as it was measured."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from hydra.model import Figure
+from hydra.results import tables
+from hydra.results.bounded import bound_above, shown
+from hydra.sweep import Row
+from tests.jupyter.runs import FIXED
+
+ROW: Row = {
+    "clients": 30,
+    "latency_p50_us": -12,
+    "latency_p99_us": 152,
+    "latency_p999_us": 153,
+    "latency_bound_us": 152.01,
+    "negative_latencies": 7,
+    "ack_p50_us": 3,
+    "tx_lag_p99_us": 5,
+    "rx_p50": 9,
+    "status": "ok",
+    "reason": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("latency_p50_us", "< 153"),
+        ("latency_p99_us", "< 153"),
+        ("latency_p999_us", 153),
+        # Nobody needs two clocks for these.
+        *(("ack_p50_us", 3), ("tx_lag_p99_us", 5), ("rx_p50", 9), ("latency_bound_us", 152.01)),
+        ("latency_max_us", None),
+    ],
+)
+def test_only_latencies_below_the_bound_are_shown_as_that(name: str, text: Figure) -> None:
+    assert shown(ROW, name) == text
+
+
+def test_since_the_send_it_is_the_same() -> None:
+    assert shown({"latency_from_send_p90_us": 10, "latency_bound_us": 10.5}, "latency_from_send_p90_us") == "< 11"
+
+
+@pytest.mark.parametrize("bound", [0.0, None])
+@pytest.mark.parametrize("latency", [-3, 0, 50])
+def test_on_one_host_and_where_no_bound_is_known_a_latency_is_what_was_measured(bound: Figure, latency: int) -> None:
+    assert shown({"latency_p50_us": latency, "latency_bound_us": bound}, "latency_p50_us") == latency
+    assert shown({"latency_p50_us": latency}, "latency_p50_us") == latency
+
+
+def test_the_bound_of_a_repeated_row_is_the_largest_of_its_repeats() -> None:
+    row: Row = {
+        "latency_p50_us": 40,
+        "latency_p50_us_low": 30,
+        "latency_p50_us_high": 90,
+        "latency_bound_us": 20.0,
+        "latency_bound_us_low": 10.0,
+        "latency_bound_us_high": 50.0,
+    }
+    found = [shown(row, f"latency_p50_us{end}") for end in ("", "_low", "_high")]
+    assert found == ["< 50", "< 50", 90]
+    assert bound_above(row, "latency_p50_us") == 50.0
+
+
+def test_the_table_for_spreadsheets_shows_it_and_the_one_for_programs_has_the_number() -> None:
+    (line,) = csv.DictReader(tables.csv_text(FIXED, [ROW]).splitlines())
+    assert (line["latency_p50_us"], line["latency_p99_us"], line["latency_p999_us"]) == ("< 153", "< 153", "153")
+    assert (line["latency_bound_us"], line["negative_latencies"]) == ("152.01", "7")
+    (row,) = json.loads(tables.json_text(FIXED, [ROW]))["rows"]
+    assert (row["latency_p50_us"], row["latency_p99_us"]) == (-12, 152)

@@ -1,0 +1,132 @@
+"""What the hosts of a step are told of its clock, and how wrong it says that was, on clocks of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hydra.errors import StepError
+from hydra.model import AgentClock
+from hydra.run.moment import Moment
+from hydra.run.step import RawStep
+from hydra.wire.clock import StepClock
+from hydra.wire.messages import FromClient, FromController, Ping, Start
+from tests.channel import Channel
+from tests.run.test_step import PLAN
+
+Clock = Callable[[int], int]
+HERE = AgentClock(offset_ns=0, rate_ppb=0, error_ns=0, rtt_min_ns=0, same_host=True, jumps=0)
+HALF_RTT_NS = 5_000_000
+
+
+def clock(ahead_ns: int, rate_ppm: int = 0) -> Clock:
+    """One that was so far ahead at the beginning of all time of a channel."""
+    return lambda at_ns: at_ns + ahead_ns + (at_ns - 10**12) * rate_ppm // 10**6
+
+
+def measured(channel: Channel, tick: Callable[[Moment], None] = lambda _: None) -> RawStep:
+    return channel.stepper().measure(PLAN, tick)
+
+
+def starts(channel: Channel) -> dict[int, Start]:
+    """What each client was told last."""
+    return {client: message for _, client, message in channel.told_at if isinstance(message, Start)}
+
+
+def worst_ns(channel: Channel, raw: RawStep, client: int, there: Clock) -> int:
+    """How far the step's clock of a client was from the controller's, at any hundredth of the window."""
+    told = starts(channel)
+    here, other = StepClock(told[1].clock), StepClock(told[client].clock)
+    begin, end = (here.monotonic_ns_of(edge) for edge in raw.window_ns)
+    moments = range(begin, end + 1, (end - begin) // 100)
+    return max(abs(other.at_ns(there(at_ns)) - here.at_ns(at_ns)) for at_ns in moments)
+
+
+def test_on_one_host_everybody_has_the_controllers_clock() -> None:
+    channel = Channel(range(1, 4))
+    raw = measured(channel)
+    assert raw.clocks == {"here": HERE}
+    assert len({message.clock for message in starts(channel).values()}) == 1
+    (told,) = {message.clock for message in starts(channel).values()}
+    assert told.rate_ppb == 0
+
+
+@pytest.mark.parametrize("ahead_ns", [0, 77_000_000_000_000, -999_000_000_000])
+@pytest.mark.parametrize("rate_ppm", [0, 100, -400])
+def test_every_host_is_told_the_time_by_its_own_clock(ahead_ns: int, rate_ppm: int) -> None:
+    there = clock(ahead_ns, rate_ppm)
+    channel = Channel(range(1, 4), elsewhere={2: there})
+    raw = measured(channel)
+    assert raw.clocks.keys() == {"here", "agent-2"}
+    assert raw.clocks["here"] == HERE
+    found = raw.clocks["agent-2"]
+    assert (found.same_host, found.jumps, found.rtt_min_ns) == (False, 0, 2 * HALF_RTT_NS)
+    told = starts(channel)
+    assert told[1].clock == told[3].clock
+    assert (told[1].start_at_ns, told[1].stop_at_ns) == (told[2].start_at_ns, told[2].stop_at_ns) == raw.window_ns
+    assert worst_ns(channel, raw, 2, there) <= found.error_ns <= HALF_RTT_NS + 100_000
+    # The answers take as long as the pings.
+    assert worst_ns(channel, raw, 2, there) <= 100_000
+
+
+def test_each_host_has_a_clock_of_its_own() -> None:
+    clocks = {0: clock(10**9, 50), 2: clock(-(10**9), -50), 3: clock(5 * 10**9)}
+    channel = Channel(range(1, 5), elsewhere=clocks)
+    raw = measured(channel)
+    assert raw.clocks.keys() == {"here", "agent-0", "agent-2", "agent-3"}
+    for client, there in clocks.items():
+        assert worst_ns(channel, raw, client, there) <= raw.clocks[f"agent-{client}"].error_ns
+
+
+def test_subscribers_elsewhere_read_what_was_stored_by_their_own_clock() -> None:
+    there = clock(77_000_000_000_000)
+    channel = Channel(range(1, 4), elsewhere={2: there}, reads_stored=True, log=[10, *[60] * 11])
+    raw = measured(channel)
+    told = starts(channel)
+    assert raw.reading_ns == told[1].start_at_ns == told[2].start_at_ns
+    assert worst_ns(channel, raw, 2, there) <= raw.clocks["agent-2"].error_ns
+
+
+def test_a_clock_that_is_set_in_the_window_is_told_of() -> None:
+    moved_at_ns: list[int] = []
+
+    def there(at_ns: int) -> int:
+        return at_ns + 10**9 + (50_000_000 if moved_at_ns and at_ns > moved_at_ns[0] else 0)
+
+    def tick(moment: Moment) -> None:
+        if moment.elapsed_s > 0.4 and not moved_at_ns:
+            moved_at_ns.append(channel.now_ns)
+
+    channel = Channel(range(1, 4), elsewhere={2: there})
+    raw = measured(channel, tick)
+    found = raw.clocks["agent-2"]
+    assert found.jumps == 1
+    assert worst_ns(channel, raw, 2, there) == pytest.approx(50_000_000, abs=HALF_RTT_NS)
+    assert worst_ns(channel, raw, 2, there) <= found.error_ns
+    # The next step takes it as it is then.
+    stepper = channel.stepper()
+    stepper.epoch = 2
+    raw = stepper.measure(PLAN, lambda _: None)
+    assert raw.clocks["agent-2"].jumps == 0
+    assert worst_ns(channel, raw, 2, there) <= raw.clocks["agent-2"].error_ns <= HALF_RTT_NS + 100_000
+
+
+def test_a_step_does_not_begin_before_the_clocks_are_known() -> None:
+    """A second without answers: the bursts in it are none."""
+    channel = Channel(
+        range(1, 4), lambda _, message, nth: isinstance(message, Ping) and nth <= 8, elsewhere={2: clock(5)}
+    )
+    measured(channel)
+    begun = next(at_ns for at_ns, _, message in channel.told_at if isinstance(message, Start))
+    assert 3.0 <= (begun - 10**12) / 1e9 < 5.5
+
+
+def test_a_host_that_does_not_answer_is_named() -> None:
+    def loses(client: int, message: FromController | FromClient, _: int) -> bool:
+        return client == 2 and isinstance(message, Ping)
+
+    channel = Channel(range(1, 4), loses, elsewhere={2: clock(5), 3: clock(6)})
+    with pytest.raises(StepError, match="the clock of node-a could not be compared with the controller's within 30 s"):
+        measured(channel)
+    assert not any(isinstance(message, Start) for _, message in channel.told)

@@ -1,0 +1,55 @@
+"""The step's clock as a host reads it; tests/golden/clock has the numbers."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hydra.wire import clock
+from hydra.wire.clock import StepClock, time_namespace, wall_offset_ns
+from hydra.wire.messages import HostClock
+
+SECOND_NS = 10**9
+DAY_NS = 86_400 * SECOND_NS
+
+
+@given(st.integers(-10_000_000, 10_000_000), st.integers(0, 2**50), st.integers(-DAY_NS, 1000 * DAY_NS))
+def test_times_and_readings_follow_from_each_other(rate_ppb: int, at_ns: int, distance_ns: int) -> None:
+    it = StepClock(HostClock(at_ns=at_ns, step_ns=2**60, rate_ppb=rate_ppb))
+    reading_ns = at_ns + distance_ns
+    assert abs(it.monotonic_ns_of(it.at_ns(reading_ns)) - reading_ns) <= 1
+    step_ns = 2**60 + distance_ns
+    assert abs(it.at_ns(it.monotonic_ns_of(step_ns)) - step_ns) <= 1
+    # A time that is waited for has come by then, or is 1 ns away.
+    assert it.at_ns(it.monotonic_ns_of(step_ns) + 1) >= step_ns
+
+
+def test_it_runs_at_its_rate() -> None:
+    before_ns = time.monotonic_ns()
+    it = StepClock(HostClock(at_ns=before_ns - 100 * SECOND_NS, step_ns=2**60, rate_ppb=10_000_000))
+    now_ns = it.now_ns()
+    took_ns = time.monotonic_ns() - before_ns
+    assert 0 <= now_ns - 2**60 - 101 * SECOND_NS <= took_ns * 1.01 + 1
+    assert 99 < it.until_s(now_ns + 101 * SECOND_NS) <= 100
+    assert it.until_s(now_ns) == 0
+
+
+def test_the_offset_to_the_wall_clock() -> None:
+    before_ns = time.time_ns()
+    told_ns = time.monotonic_ns() + wall_offset_ns()
+    assert before_ns - 1_000_000 <= told_ns <= time.time_ns() + 1_000_000
+
+
+@pytest.mark.skipif(not Path("/proc/self/ns/time").exists(), reason="the kernel has no time namespaces")
+def test_the_time_namespace_is_the_kernels_word_for_it() -> None:
+    assert time_namespace() == str(Path("/proc/self/ns/time").readlink())
+    assert time_namespace().startswith("time:[")
+
+
+def test_a_kernel_without_time_namespaces_has_no_word_for_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(clock, "_TIME_NAMESPACE", tmp_path / "time")
+    assert time_namespace() == ""
