@@ -68,6 +68,14 @@ BARE_PRODUCER = (
     f"delivery.timeout.ms={KafkaSettings().delivery_timeout_ms}",
     *(f"{name}={value}" for name, value in alike("publisher").items() if name not in SINCE),
 )
+BARE_CONSUMER = (
+    f"check.crcs={KafkaSettings().check_crcs}".lower(),
+    f"fetch.min.bytes={KafkaSettings().fetch_min_bytes}",
+    f"fetch.wait.max.ms={KafkaSettings().fetch_wait_max_ms}",
+    f"fetch.max.bytes={KafkaSettings().fetch_max_bytes}",
+    f"max.partition.fetch.bytes={KafkaSettings().max_partition_fetch_bytes}",
+    *(f"{name}={value}" for name, value in alike("subscriber").items() if name not in SINCE),
+)
 JAVA_OPTIONS = ("-Xmx512m", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 """What Kafka's own scripts give their tools."""
 
@@ -216,7 +224,8 @@ class Bench:
     def bare_consumer(self) -> float:
         assert self._log is not None
         kafka, _, sent = self._log
-        return _last_number([str(self._bare / "bare-consumer"), self.bootstrap, kafka["topic"], str(sent)])
+        program = str(self._bare / "bare-consumer")
+        return _last_number([program, self.bootstrap, kafka["topic"], str(sent), *BARE_CONSUMER])
 
     def java_consumer(self) -> float:
         assert self._log is not None

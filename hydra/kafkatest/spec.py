@@ -166,7 +166,8 @@ SPEC: Final = SystemSpec(
         ReportColumn(
             "compression_ratio",
             "",
-            "bytes of the messages over `wire_bytes`; below 1 where nothing is compressed. Mean of the publishers",
+            "bytes of the messages over `wire_bytes`; below 1 where nothing is compressed, empty where not everything "
+            "was sent. Mean of the publishers",
             role="publisher",
             key="compression_ratio",
             fold="mean",

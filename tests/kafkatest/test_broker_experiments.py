@@ -10,6 +10,7 @@ import pytest
 
 from hydra.config import scenario_from
 from hydra.kafkatest.experiments import compression, goals, network, plan
+from hydra.kafkatest.experiments.common import WARM_UP
 from hydra.kafkatest.presets import PRESETS
 from hydra.model import Figure
 from hydra.system import Done, Experiment, Order, Part
@@ -71,8 +72,10 @@ def test_brokers_stand_beside_what_was_published_for_snappy_only() -> None:
     broker = {"cpu_seconds_per_s": 0.5, "in_bytes_per_s": 3e6, "replication_in_bytes_per_s": 1e6, "messages_per_s": 9.0}
     told = {"publishers": [{"records_per_sec": 20.0}] * 4, "servers": {"1": broker, "2": broker, "3": broker}}
     part = part_of(experiment, order)
-    assert {point["publishers"] for point in part.scenario["sweep"]["points"]} == {4}
-    both = {name: {"compression_ratio": 2.0} for name in ("snappy/6", "zstd/6")}
+    warm_up, *points = part.scenario["sweep"]["points"]
+    assert (warm_up["name"], warm_up["publishers"]) == (WARM_UP, 1)
+    assert {point["publishers"] for point in points} == {4}
+    both = {name: {"compression_ratio": 2.0} for name in (WARM_UP, "snappy/6", "zstd/6")}
     table, each = experiment.views(order, [done(part, both, dict.fromkeys(both, told))])
     snappy, zstd = table.rows
     assert (snappy["avg_cpu_pct"], snappy["network_kbytes_per_sec"], snappy["records_per_sec"]) == (50, 4000, 80)

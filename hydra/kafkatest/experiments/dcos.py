@@ -366,10 +366,10 @@ def _experiment(
 
 
 EXPERIMENTS: Final = (
-    _experiment("dcos-record-size", "250, 500 and 1000 bytes, five runs", 0.02, 100.0, _size_parts, _size_views),
-    _experiment("dcos-tuning", "batch, linger and lz4 against the baseline", 0.05, 120.0, _tuning_parts, _tuning_views),
-    _experiment("dcos-consumer", "fetch.min.bytes 1 and 1,000,000", 0.05, 60.0, _consumer_parts, _consumer_views),
+    _experiment("dcos-record-size", "250, 500 and 1000 bytes, five runs", 0.02, 120.0, _size_parts, _size_views),
+    _experiment("dcos-tuning", "batch, linger and lz4 against the baseline", 0.05, 95.0, _tuning_parts, _tuning_views),
+    _experiment("dcos-consumer", "fetch.min.bytes 1 and 1,000,000", 0.05, 55.0, _consumer_parts, _consumer_views),
     _experiment(
-        "dcos-producers", "1 to 25 producers on 3 to 9 brokers", 0.002, 175.0, _parallel_parts, _parallel_views
+        "dcos-producers", "1 to 25 producers on 3 to 9 brokers", 0.002, 110.0, _parallel_parts, _parallel_views
     ),
 )

@@ -272,6 +272,6 @@ def _experiment(name: str, title: str, names: Sequence[str], takes_s: float) -> 
 
 
 EXPERIMENTS: Final = (
-    _experiment(ALL, "all scenarios of the benchmark", tuple(_TITLES), 170.0),
-    *(_experiment(name, title, (name,), 45.0) for name, title in _TITLES.items()),
+    _experiment(ALL, "all scenarios of the benchmark", tuple(_TITLES), 110.0),
+    *(_experiment(name, title, (name,), 25.0) for name, title in _TITLES.items()),
 )

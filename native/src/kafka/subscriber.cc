@@ -160,13 +160,11 @@ bool KafkaSubscriber::receive(Batch& batch) {
         const std::size_t wanted = std::min(messages.size(), batch.room());
         const ssize_t got = rd_kafka_consume_batch_queue(messages_.get(), 0, messages.data(), wanted);
         const auto count = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
-        for (std::size_t i = 0; i < count; ++i) {
-            take(batch, *messages[i]);
-        }
         if (member_ != nullptr) {
             member_->read({messages.data(), count});
         }
         for (std::size_t i = 0; i < count; ++i) {
+            take(batch, *messages[i]);
             rd_kafka_message_destroy(messages[i]);
         }
         more = count == wanted;
