@@ -25,7 +25,7 @@ std::vector<Stream> streams() {
     std::vector<hydra::Header> paced(kMessages);
     std::vector<hydra::Header> lossy;
     std::vector<hydra::Header> flood(kMessages);
-    const auto now = static_cast<std::uint64_t>(hydra::wall_ns());
+    const auto now = static_cast<std::uint64_t>(hydra::monotonic_ns());
     for (std::size_t n = 0; n < kMessages; ++n) {
         paced[n] = {1, 0, n, now - 5'000'000 - n * 997 % 3'000'000};
         flood[n] = {1, 0, n, now - 5'000'000 - n / 100 * 1000};
@@ -61,7 +61,7 @@ double nanoseconds(const std::vector<hydra::Header>& messages, std::size_t lengt
             while (!batch.full() && i < messages.size()) {
                 batch.add(&messages[i++], hydra::kHeaderBytes);
             }
-            ledger.record(batch, hydra::wall_ns(), hydra::kNeverNs, latency);
+            ledger.record(batch, hydra::monotonic_ns(), hydra::kNeverNs, &latency);
         }
         rounds.push_back(static_cast<double>(hydra::monotonic_ns() - begin) /
                          static_cast<double>(messages.size()));

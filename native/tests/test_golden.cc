@@ -15,6 +15,7 @@ using namespace hydra;
 
 namespace {
 
+constexpr const char* kTime = "time:[4026531834]";
 constexpr const char* kBoot = "b25a1fd9-3bd7-4d0b-9b1d-2c5a9f5a3f60";
 constexpr std::int64_t kStart = 1'767'225'600'000'000'000;
 constexpr std::int64_t kStop = kStart + 10'000'000'000;
@@ -50,7 +51,6 @@ PublisherReport kafka_publisher_report() {
     it.stopped_early = "the process passed its memory limit of 2 GB";
     it.unacknowledged_joined = true;
     it.system = SystemObject(nlohmann::json{{"batch_bytes", 16'384}});
-    it.clock = {1'767'225'500'000'000'000, 750};
     it.ack_latency = {{2048, 990, 3072, 4}, 2048, 4095};
     return it;
 }
@@ -98,11 +98,10 @@ SubscriberReport marked_report() {
     it.first_batch = 7;
     it.first_ns = it.last_ns = kStart;
     it.bytes = 168;
-    it.latency = {{9, 7}, 9, 9};
+    it.latency = {{-2049, 1, -4, 2, 9, 4}, -2049, 9};
     it.drain = DrainEnd::marked;
     it.lag_bins_us.resize(20);
     it.lag_bins_us[0] = 0;
-    it.clock = {-5, 0};
     return it;
 }
 
@@ -122,6 +121,7 @@ Hello hello(Ids ids, Role role, const char* group, const char* host, std::uint32
     it.versions = {{"libzmq", "4.3.5"}};
     it.host = host;
     it.boot_id = kBoot;
+    it.time_namespace = kTime;
     it.pid = pid;
     return it;
 }
@@ -140,6 +140,7 @@ std::map<std::string, Written> from_client() {
     warden.versions = {};
     Hello packed = hello({4294967294, 4294967295}, Role::subscriber, "sub-1", "node-b", 9);
     packed.agent = "agent-sub-2";
+    packed.time_namespace = "";
     return {
         {"hello-subscriber", {subscriber, 1}},
         {"hello-publisher-replacement", {replacement, 1}},
@@ -173,7 +174,7 @@ const std::set<std::string> kFromController = {"welcome",
                                                "configure-subscribers",
                                                "configure-kafka",
                                                "start",
-                                               "start-clock-before-1970",
+                                               "start-elsewhere",
                                                "stop",
                                                "finish-zmq",
                                                "finish-kafka",
@@ -298,9 +299,13 @@ TEST_CASE("the other commands") {
     const auto start = read<Start>("start");
     CHECK(start.start_at_ns == kStart);
     CHECK(start.stop_at_ns == kStop);
-    CHECK(start.wall_offset_ns == 1'767'225'500'000'000'000);
-    CHECK(start.boot_id == kBoot);
-    CHECK(read<Start>("start-clock-before-1970").wall_offset_ns == -5);
+    CHECK(start.clock.at_ns == 100'000'000'000);
+    CHECK(start.clock.step_ns == kStart - 300'000'000);
+    CHECK(start.clock.rate_ppb == 0);
+    const HostClock elsewhere = read<Start>("start-elsewhere").clock;
+    CHECK(elsewhere.at_ns == INT64_MAX);
+    CHECK(elsewhere.step_ns == INT64_MAX);
+    CHECK(elsewhere.rate_ppb == -kMaxRatePpb);
     CHECK(read<Stop>("stop").stop_at_ns == kStop);
     const auto finish = read<Finish>("finish-kafka");
     CHECK(finish.publishers.at(0).sent == 1000);

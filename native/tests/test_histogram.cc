@@ -12,24 +12,35 @@ using namespace hydra;
 namespace {
 
 // The page's formula, word for word.
-std::size_t index_of(std::uint64_t value) {
-    const int length = value == 0 ? 0 : 64 - __builtin_clzll(value);
+std::int64_t index_of(std::int64_t value) {
+    if (value < 0) {
+        return -1 - index_of(-value);
+    }
+    const int length = value == 0 ? 0 : 64 - __builtin_clzll(static_cast<std::uint64_t>(value));
     const int bucket = std::max(length - 11, 0);
-    return static_cast<std::size_t>(bucket) * 1024 + (value >> bucket);
+    return std::int64_t{bucket} * 1024 + (value >> bucket);
+}
+
+// Of all sizes alike, up to 1 h on either side of 0.
+std::int64_t value_of(std::mt19937_64& random) {
+    const auto size = static_cast<std::int64_t>((random() >> (random() % 64)) % 3'600'000'001);
+    return random() % 2 == 0 ? size : -size;
 }
 
 }  // namespace
 
 TEST_CASE("the index of a value") {
-    for (const std::uint64_t value :
-         {0ULL, 1ULL, 2047ULL, 2048ULL, 2049ULL, 4095ULL, 4096ULL, 1'000'000ULL, 3'600'000'000ULL}) {
-        CAPTURE(value);
-        CHECK(bucket_index(value) == index_of(value));
+    for (const std::int64_t size : {0L, 1L, 2047L, 2048L, 2049L, 4095L, 4096L, 1'000'000L, 3'600'000'000L}) {
+        CAPTURE(size);
+        CHECK(bucket_index(size) == index_of(size));
+        CHECK(bucket_index(-size) == index_of(-size));
     }
     CHECK(bucket_index(3'600'000'000) == 23'220);
+    CHECK(bucket_index(-1) == -2);
+    CHECK(bucket_index(-3'600'000'000) == -23'221);
     std::mt19937_64 random(1);
     for (int i = 0; i < 100'000; ++i) {
-        const std::uint64_t value = (random() >> (random() % 64)) % 3'600'000'001;
+        const std::int64_t value = value_of(random);
         REQUIRE(bucket_index(value) == index_of(value));
     }
 }
@@ -43,13 +54,29 @@ TEST_CASE("nothing counted is nothing told") {
 
 TEST_CASE("values are clamped and rounded down") {
     LatencyRecorder recorder;
-    const std::vector<Header> headers = {
-        {1, 0, 0, 10'000}, {1, 0, 1, 8'001}, {1, 0, 2, 20'000}, {1, 0, 3, INT64_MAX}};
+    const std::vector<Header> headers = {{1, 0, 0, 10'000}, {1, 0, 1, 8'001},  {1, 0, 2, 10'001},
+                                         {1, 0, 3, 11'000}, {1, 0, 4, 11'001}, {1, 0, 5, 1}};
     recorder.record(headers, 10'000);
-    CHECK(recorder.histogram().counts == std::vector<std::uint64_t>{0, 3, 1, 1});
+    CHECK(recorder.histogram().counts == std::vector<std::int64_t>{-3, 1, -2, 2, 0, 1, 1, 1, 9, 1});
+    CHECK(recorder.histogram().min_us == -2);
+    CHECK(recorder.histogram().max_us == 9);
+    const std::vector<Header> far = {{1, 0, 6, INT64_MAX}, {1, 0, 7, UINT64_MAX}, {1, 0, 8, 1ULL << 63}};
+    recorder.record(far, 10'000);
     recorder.record_us(INT64_MAX);
+    CHECK(recorder.histogram().min_us == -3'600'000'000);
     CHECK(recorder.histogram().max_us == 3'600'000'000);
-    CHECK(recorder.histogram().min_us == 0);
+}
+
+TEST_CASE("only negative values are told as they are, and forgotten") {
+    LatencyRecorder recorder;
+    recorder.record_us(-5, 3);
+    recorder.record_us(-2048);
+    CHECK(recorder.histogram().counts == std::vector<std::int64_t>{-2049, 1, -6, 3});
+    CHECK(recorder.histogram().max_us == -5);
+    recorder.reset();
+    CHECK(recorder.histogram().counts.empty());
+    recorder.record_us(0);
+    CHECK(recorder.histogram().counts == std::vector<std::int64_t>{0, 1});
 }
 
 TEST_CASE("counts agree with a plain map, before and after a reset") {
@@ -57,17 +84,17 @@ TEST_CASE("counts agree with a plain map, before and after a reset") {
     LatencyRecorder recorder;
     for (int round = 0; round < 3; ++round) {
         recorder.reset();
-        std::map<std::uint64_t, std::uint64_t> plain;
-        std::uint64_t low = UINT64_MAX;
-        std::uint64_t high = 0;
+        std::map<std::int64_t, std::int64_t> plain;
+        std::int64_t low = INT64_MAX;
+        std::int64_t high = INT64_MIN;
         for (int i = 0; i < 20'000; ++i) {
-            const std::uint64_t value = (random() >> (random() % 64)) % 3'600'000'001;
-            recorder.record_us(static_cast<std::int64_t>(value));
+            const std::int64_t value = value_of(random);
+            recorder.record_us(value);
             ++plain[index_of(value)];
             low = std::min(low, value);
             high = std::max(high, value);
         }
-        std::vector<std::uint64_t> expected;
+        std::vector<std::int64_t> expected;
         for (const auto& [index, count] : plain) {
             expected.push_back(index);
             expected.push_back(count);

@@ -24,7 +24,7 @@ Batch batch_of(const std::vector<Header>& headers, std::size_t size = 24) {
 
 std::size_t record(Ledger& ledger, const std::vector<Header>& headers, std::int64_t now_ns = 0) {
     LatencyRecorder latency;
-    return ledger.record(batch_of(headers), now_ns, kEnd, latency);
+    return ledger.record(batch_of(headers), now_ns, kEnd, &latency);
 }
 
 std::vector<Header> run(std::uint32_t epoch, Id publisher, std::uint64_t first, std::uint64_t last) {
@@ -149,9 +149,9 @@ TEST_CASE("bytes and latency are of the epoch's messages only") {
     Ledger ledger(1, {{0, ""}});
     LatencyRecorder latency;
     const Batch batch = batch_of({{1, 0, 0, 1000}, {2, 0, 1, 2000}, {1, 0, 0, 3000}}, 100);
-    CHECK(ledger.record(batch, 5000, kEnd, latency) == 2);
+    CHECK(ledger.record(batch, 5000, kEnd, &latency) == 2);
     CHECK(ledger.bytes() == 200);
-    CHECK(latency.histogram().counts == std::vector<std::uint64_t>{2, 1, 4, 1});
+    CHECK(latency.histogram().counts == std::vector<std::int64_t>{2, 1, 4, 1});
 }
 
 TEST_CASE("mixed batches agree with sets of numbers") {

@@ -1,6 +1,8 @@
 #include <optional>
 #include <vector>
 
+#include "common/clock.h"
+#include "common/histogram.h"
 #include "common/lag_bins.h"
 #include "common/ledger.h"
 #include "common/pacer.h"
@@ -11,6 +13,18 @@ using namespace hydra;
 using nlohmann::json;
 
 namespace {
+
+void step_clock(const json& it) {
+    const StepClock clock({.at_ns = it["at_ns"], .step_ns = it["step_ns"], .rate_ppb = it["rate_ppb"]});
+    for (const json& row : it["times"]) {
+        CAPTURE(row.dump());
+        CHECK(clock.at_ns(row[0]) == row[1].get<std::int64_t>());
+    }
+    for (const json& row : it["readings"]) {
+        CAPTURE(row.dump());
+        CHECK(clock.monotonic_of(row[0]) == row[1].get<std::int64_t>());
+    }
+}
 
 void pacer(const json& it) {
     const bool paced = it["rate"] != "max";
@@ -63,9 +77,8 @@ void ledger(const json& it) {
         sent.push_back(std::move(told));
     }
     Ledger ledger(it["epoch"], publishers);
-    LatencyRecorder latency;
     for (const json& batch : it["batches"]) {
-        ledger.record(batch_of(batch["runs"]), batch["now_ns"], it["window_end_ns"], latency);
+        ledger.record(batch_of(batch["runs"]), batch["now_ns"], it["window_end_ns"], nullptr);
     }
     CHECK(ledger.messages() == it["messages"].get<std::uint64_t>());
     CHECK(ledger.stale() == it["stale"].get<std::uint64_t>());
@@ -94,7 +107,30 @@ void lag(const json& it) {
     CHECK(found == it["means_us"]);
 }
 
+void histogram(const json& it) {
+    LatencyRecorder recorder;
+    for (const json& batch : it["batches"]) {
+        std::vector<Header> headers;
+        for (const json& time_ns : batch["times_ns"]) {
+            headers.push_back({1, 0, headers.size(), time_ns});
+        }
+        recorder.record(headers, batch["now_ns"]);
+    }
+    const HistogramCounts found = recorder.histogram();
+    CHECK(json(found.counts) == it["counts"]);
+    CHECK(found.min_us == it["min_us"].get<std::int64_t>());
+    CHECK(found.max_us == it["max_us"].get<std::int64_t>());
+}
+
 }  // namespace
+
+TEST_CASE("the clock's vectors") {
+    for_each_vector("clock", step_clock);
+}
+
+TEST_CASE("the histogram's vectors") {
+    for_each_vector("histogram", histogram);
+}
 
 TEST_CASE("the pacer's vectors") {
     for_each_vector("pacer", pacer);

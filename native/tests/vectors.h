@@ -1,4 +1,5 @@
-// The vectors that every implementation shares: tests/golden/{pacer,ledger,lag,acks,payload}.
+// The vectors that every implementation shares: tests/golden/{clock,histogram,pacer,ledger,lag,acks,
+// payload}.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -49,6 +49,7 @@ Channel::Channel(zmq::context_t& context, const Credentials& credentials, const 
              .agent = variable("HYDRA_AGENT"),
              .host = host_name(),
              .boot_id = boot_id(),
+             .time_namespace = time_namespace(),
              .pid = static_cast<std::uint32_t>(getpid())},
       heard_ns_(monotonic_ns()) {
     socket_.set(zmq::sockopt::routing_id, random_name());

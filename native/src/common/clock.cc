@@ -1,16 +1,12 @@
 #include "common/clock.h"
 
 #include <ctime>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 namespace hydra {
 namespace {
-
-std::int64_t read_clock(clockid_t clock) {
-    timespec now{};
-    clock_gettime(clock, &now);
-    return now.tv_sec * kSecondNs + now.tv_nsec;
-}
 
 std::string read_boot_id() {
     std::string id;
@@ -18,33 +14,21 @@ std::string read_boot_id() {
     return id;
 }
 
+std::string read_time_namespace() {
+    std::error_code missing;
+    return std::filesystem::read_symlink("/proc/self/ns/time", missing).string();
+}
+
 }  // namespace
 
 std::int64_t monotonic_ns() {
-    return read_clock(CLOCK_MONOTONIC);
-}
-
-std::int64_t wall_ns() {
-    return read_clock(CLOCK_REALTIME);
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * kSecondNs + now.tv_nsec;
 }
 
 std::int64_t to_ns(double seconds) {
     return static_cast<std::int64_t>(seconds * 1e9);
-}
-
-ClientClock wall_offset() {
-    std::int64_t best_gap = kNeverNs;
-    std::int64_t best = 0;
-    for (int i = 0; i < 5; ++i) {
-        const std::int64_t before = monotonic_ns();
-        const std::int64_t wall = wall_ns();
-        const std::int64_t after = monotonic_ns();
-        if (after - before < best_gap) {
-            best_gap = after - before;
-            best = wall - (before + after) / 2;
-        }
-    }
-    return {.offset_ns = best, .error_ns = best_gap / 2};
 }
 
 const std::string& boot_id() {
@@ -52,9 +36,10 @@ const std::string& boot_id() {
     return id;
 }
 
-StepClock::StepClock(const Start& start)
-    : own_(start.boot_id == boot_id() ? std::nullopt : std::optional(wall_offset())),
-      offset_ns_(own_ ? own_->offset_ns : start.wall_offset_ns) {}
+const std::string& time_namespace() {
+    static const std::string name = read_time_namespace();
+    return name;
+}
 
 void sleep_until_ns(std::int64_t monotonic) {
     const timespec until{monotonic / kSecondNs, monotonic % kSecondNs};

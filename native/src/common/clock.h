@@ -1,13 +1,10 @@
-// The step's clock: CLOCK_MONOTONIC plus a wall-clock offset captured once, so that a stepped clock ruins
-// nothing.
+// This host's clocks, and the step's clock as this host reads it. (As hydra/wire/clock.py.)
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "common/messages/from_controller.h"
-#include "common/messages/reports.h"
 
 namespace hydra {
 
@@ -16,31 +13,48 @@ inline constexpr std::int64_t kMillisecondNs = 1'000'000;
 inline constexpr std::int64_t kNeverNs = INT64_MAX;
 
 std::int64_t monotonic_ns();
-std::int64_t wall_ns();
 
 // Seconds as the protocol has them (at most 1e9).
 std::int64_t to_ns(double seconds);
 
-// Unix time − CLOCK_MONOTONIC now; the tightest of a few readings, and half the time that it took.
-ClientClock wall_offset();
-
-// What identifies this boot of this host: processes with the same one share CLOCK_MONOTONIC.
+// What identifies this boot of this host.
 const std::string& boot_id();
 
-// The step's clock of one client. On the controller's own host it is the controller's, so that all processes
-// there agree exactly.
+// What identifies this process's time namespace, "time:[4026531834]"; "" where the kernel has none. Processes
+// of one boot and one time namespace share CLOCK_MONOTONIC.
+const std::string& time_namespace();
+
+// Unix time that never steps during a step: a line that the controller has drawn through what it knows of
+// this host's CLOCK_MONOTONIC.
 class StepClock {
   public:
-    explicit StepClock(const Start& start);
+    explicit StepClock(const HostClock& line) : line_(line) {}
 
-    // What is added to CLOCK_MONOTONIC.
-    [[nodiscard]] std::int64_t offset_ns() const { return offset_ns_; }
-    // For the report: none where the clock is the controller's.
-    [[nodiscard]] const std::optional<ClientClock>& own() const { return own_; }
+    // The step's time at a reading of CLOCK_MONOTONIC.
+    [[nodiscard]] std::int64_t at_ns(std::int64_t monotonic) const {
+        const std::int64_t passed_ns = monotonic - line_.at_ns;
+        return line_.step_ns + passed_ns + share(passed_ns, kSecondNs);
+    }
+
+    // The earliest reading of CLOCK_MONOTONIC at which the step's time is this, or has passed it.
+    [[nodiscard]] std::int64_t monotonic_of(std::int64_t step_ns) const {
+        const std::int64_t passed_ns = step_ns - line_.step_ns;
+        return line_.at_ns + passed_ns - share(passed_ns, kSecondNs + line_.rate_ppb);
+    }
 
   private:
-    std::optional<ClientClock> own_;
-    std::int64_t offset_ns_;
+    // ⌊passed · rate / whole⌋, in two parts: the product of the two need not fit into 64 bits.
+    [[nodiscard]] std::int64_t share(std::int64_t passed_ns, std::int64_t whole) const {
+        const std::int64_t times = floored(passed_ns, whole);
+        return times * line_.rate_ppb + floored((passed_ns - times * whole) * line_.rate_ppb, whole);
+    }
+
+    // Division that rounds down, by what is above 0.
+    static std::int64_t floored(std::int64_t number, std::int64_t by) {
+        return number / by - (number % by < 0 ? 1 : 0);
+    }
+
+    HostClock line_;
 };
 
 // Sleeps on CLOCK_MONOTONIC; for times far below the millisecond that polls count in.

@@ -3,6 +3,9 @@
 // The index of a value is HdrHistogram's counts index, so that reports merge with any HDR implementation:
 //     bucket = max(bit_length(v) − 11, 0)
 //     index  = bucket · 1024 + (v >> bucket)
+//
+// A value below 0, which a latency from one host to another may seem to have, mirrors them: −1 − index(−v).
+// (As hydra/wire/histogram.py.)
 #pragma once
 
 #include <algorithm>
@@ -18,22 +21,29 @@
 namespace hydra {
 
 inline constexpr std::int64_t kHighestUs = 3'600'000'000;
-inline constexpr std::size_t kBuckets = 23'552;
+inline constexpr std::int64_t kBuckets = 23'552;
 
-// Of a value from 0 to kHighestUs.
-inline std::size_t bucket_index(std::uint64_t value_us) {
-    const int bits = std::bit_width(value_us | 0x7FF) - 11;  // at least 0
-    return (static_cast<std::size_t>(bits) << 10) + (value_us >> bits);
+// Of a value from −kHighestUs to kHighestUs: −kBuckets … kBuckets − 1.
+inline std::int64_t bucket_index(std::int64_t value_us) {
+    const std::int64_t sign = value_us >> 63;  // −1 below 0, or 0
+    const auto size = static_cast<std::uint64_t>((value_us ^ sign) - sign);
+    const int bits = std::bit_width(size | 0x7FF) - 11;  // at least 0
+    return ((static_cast<std::int64_t>(bits) << 10) + static_cast<std::int64_t>(size >> bits)) ^ sign;
+}
+
+// Rounded down, so that what is too early by less than 1 µs is below 0 as well.
+inline std::int64_t floored_us(std::int64_t ns) {
+    return ns / 1000 - (ns % 1000 < 0 ? 1 : 0);
 }
 
 class LatencyRecorder {
   public:
     LatencyRecorder();
 
-    // Counts one value, so many times; below 0 counts as 0, above 1 h as 1 h.
+    // Counts one value, so many times; beyond 1 h on either side it counts as 1 h.
     void record_us(std::int64_t value_us, std::uint64_t times = 1) {
         const std::int64_t us = clamped(value_us);
-        counts_[bucket_index(static_cast<std::uint64_t>(us))] += times;
+        zero()[bucket_index(us)] += times;
         min_us_ = std::min(min_us_, us);
         max_us_ = std::max(max_us_, us);
     }
@@ -45,7 +55,11 @@ class LatencyRecorder {
     [[nodiscard]] HistogramCounts histogram() const;
 
   private:
-    static std::int64_t clamped(std::int64_t us) { return std::clamp<std::int64_t>(us, 0, kHighestUs); }
+    static std::int64_t clamped(std::int64_t us) { return std::clamp(us, -kHighestUs, kHighestUs); }
+
+    // The count of the values from 0 on; those of values below 0 lie before it.
+    [[nodiscard]] std::uint64_t* zero() const { return counts_.get() + kBuckets; }
+    [[nodiscard]] bool empty() const { return max_us_ < min_us_; }
 
     struct Free {
         void operator()(void* memory) const { std::free(memory); }
@@ -53,7 +67,7 @@ class LatencyRecorder {
     // From calloc: pages that are never counted in are never touched, so an idle client stays small.
     std::unique_ptr<std::uint64_t[], Free> counts_;
     std::int64_t min_us_ = kHighestUs + 1;
-    std::int64_t max_us_ = -1;
+    std::int64_t max_us_ = -kHighestUs - 1;
 };
 
 }  // namespace hydra

@@ -19,7 +19,7 @@ class LagBins {
     LagBins(std::int64_t start_ns, std::int64_t stop_ns);
 
     // A batch was read at `now_ns`; its newest message was due `age_ns` before. Ignored outside the window.
-    // An age is clamped as a latency is: below 0 it counts as 0, above 1 h as 1 h.
+    // An age below 0 counts as 0, one above 1 h as 1 h.
     void add(std::int64_t now_ns, std::int64_t age_ns);
 
     // The means (µs, rounded down), one of each part; none where no batch was read.

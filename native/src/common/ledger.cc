@@ -91,7 +91,7 @@ auto Ledger::find(Accounts& accounts, Id publisher) -> decltype(accounts.data())
 }
 
 std::size_t Ledger::record(const Batch& batch, std::int64_t now_ns, std::int64_t window_end_ns,
-                           LatencyRecorder& latency) {
+                           LatencyRecorder* latency) {
     if (now_ns > window_end_ns && !frozen_) {
         at_end_ = accounts_;
         frozen_ = true;
@@ -123,7 +123,9 @@ std::size_t Ledger::record(const Batch& batch, std::int64_t now_ns, std::int64_t
             continue;
         }
         account->received.add(first.sequence, run.back().sequence);
-        latency.record(run, now_ns);
+        if (latency != nullptr) {
+            latency->record(run, now_ns);
+        }
         newest_ns_ = run.back().time_ns;
         bytes_ += bytes;
         ours += length;

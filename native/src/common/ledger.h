@@ -22,10 +22,10 @@ class Ledger {
     Ledger(std::uint32_t epoch, const std::vector<PublisherEndpoint>& publishers);
 
     // Takes a batch that was read at now_ns: enters it, and counts the latency of every message that belongs
-    // to the account. The first batch after window_end_ns freezes what came inside the window. How many
-    // belong to it.
+    // to the account (nowhere where there is no `latency`). The first batch after window_end_ns freezes what
+    // came inside the window. How many belong to it.
     std::size_t record(const Batch& batch, std::int64_t now_ns, std::int64_t window_end_ns,
-                       LatencyRecorder& latency);
+                       LatencyRecorder* latency);
 
     // Whether a probe that names this epoch or a later one has come of every publisher.
     [[nodiscard]] bool proven() const { return unproven_ == 0; }

@@ -102,9 +102,10 @@ std::int64_t Publisher::work(std::int64_t now_ns) {
         {errors_.next_ns(), done_.next_ns(), probes_.next_ns(), end_markers_.next_ns(), now_ns + kIdleNs});
 }
 
-// A probe or an end marker, by its sequence.
+// A probe or an end marker, by its sequence. A probe comes before the step's clock is known, and has no time.
 void Publisher::signal(std::uint64_t sequence) {
-    transport_.probe({kProbeEpoch, channel_.ids().front(), sequence, static_cast<std::uint64_t>(wall_ns())});
+    const std::int64_t now_ns = step_ != nullptr ? step_->step_ns(monotonic_ns()) : 0;
+    transport_.probe({kProbeEpoch, channel_.ids().front(), sequence, static_cast<std::uint64_t>(now_ns)});
     transport_.poll();
 }
 

@@ -169,13 +169,13 @@ class Reader {
     }
 
     template <typename T>
-    static void read(const json& value, std::vector<T>& into) {
+    static void read(const json& value, std::vector<T>& into, const auto&... limit) {
         if (!value.is_array()) {
             refuse("not an array");
         }
         into.reserve(value.size());
         for (const json& item : value) {
-            read(item, into.emplace_back());
+            read(item, into.emplace_back(), limit...);
         }
     }
 

@@ -35,9 +35,10 @@ bool Receiving::take(Batch& batch) {
         return more;
     }
     const std::int64_t monotonic = monotonic_ns();
-    // Data before the start command can only come when the command was late; the plain clock serves for that.
-    const std::int64_t now_ns = clock_ ? step_ns(monotonic) : wall_ns();
-    const std::size_t count = ledger_.record(batch, now_ns, stop_ns_, latency_);
+    // Where the publishers have gone first, data comes before the start command, and the step's clock with
+    // it.
+    const std::int64_t now_ns = clock_ ? step_ns(monotonic) : 0;
+    const std::size_t count = ledger_.record(batch, now_ns, stop_ns_, clock_ ? &latency_ : nullptr);
     if (count == 0) {
         return more;
     }
@@ -53,9 +54,8 @@ bool Receiving::take(Batch& batch) {
     }
     if (batches_++ == 0) {
         first_batch_ = count;
-        first_ns_ = now_ns;
+        first_ns_ = monotonic;
     }
-    last_ns_ = now_ns;
     return more;
 }
 
@@ -128,7 +128,7 @@ std::int64_t Receiving::next_ns(std::int64_t now_ns) const {
         next =
             std::min(next, after_ns < 9e18 ? start_ns_ + static_cast<std::int64_t>(after_ns) + 1 : kNeverNs);
     }
-    return next == kNeverNs ? kNeverNs : next - clock_->offset_ns();
+    return next == kNeverNs ? kNeverNs : clock_->monotonic_of(next);
 }
 
 bool Receiving::newly_ready() {
@@ -154,7 +154,7 @@ void Receiving::start(const Start& command) {
     if (clock_) {
         return;
     }
-    clock_.emplace(command);
+    clock_.emplace(command.clock);
     start_ns_ = command.start_at_ns;
     stop_ns_ = command.stop_at_ns;
     next_progress_ns_ = command.start_at_ns + progress_ns_;
@@ -213,8 +213,10 @@ SubscriberReport Receiving::report() {
     it.ledgers = ledger_.close(finish_->publishers, member_);
     it.batches = batches_;
     it.first_batch = first_batch_;
-    it.first_ns = first_ns_;
-    it.last_ns = last_ns_;
+    if (clock_ && batches_ > 0) {
+        it.first_ns = step_ns(first_ns_);
+        it.last_ns = step_ns(batch_ns_);
+    }
     it.bytes = ledger_.bytes();
     it.stale = ledger_.stale();
     it.latency = latency_.histogram();
@@ -230,9 +232,6 @@ SubscriberReport Receiving::report() {
         it.lag_bins_us = lag_->means_us();
     }
     it.system = transport_.report_system();
-    if (clock_) {
-        it.clock = clock_->own();
-    }
     return it;
 }
 

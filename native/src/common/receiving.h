@@ -62,9 +62,7 @@ class Receiving {
     [[nodiscard]] std::uint64_t messages() const { return ledger_.messages(); }
 
   private:
-    [[nodiscard]] std::int64_t step_ns(std::int64_t monotonic) const {
-        return monotonic + clock_->offset_ns();
-    }
+    [[nodiscard]] std::int64_t step_ns(std::int64_t monotonic) const { return clock_->at_ns(monotonic); }
     [[nodiscard]] std::int64_t reconnect_at_ns() const;  // the step's clock
     [[nodiscard]] bool in_progress() const { return clock_.has_value() && !finish_.has_value(); }
     void end_absence(std::int64_t at_ns);
@@ -86,12 +84,11 @@ class Receiving {
     std::optional<StepClock> clock_;    // none before the start
     std::int64_t start_ns_ = kNeverNs;  // these on the step's clock
     std::int64_t stop_ns_ = kNeverNs;
-    std::int64_t first_ns_ = 0;
-    std::int64_t last_ns_ = 0;
     std::int64_t absent_since_ns_ = 0;
     std::int64_t next_progress_ns_ = 0;
     std::int64_t progress_ns_;
     std::int64_t heard_ns_ = 0;  // the last batch, or finish
+    std::int64_t first_ns_ = 0;  // the first batch
     std::int64_t batch_ns_ = 0;  // the last batch
     std::int64_t longest_gap_ns_ = 0;
     std::int64_t deadline_ns_ = 0;

@@ -33,7 +33,7 @@ Sending::Sending(Id publisher, const Configure& command, const Start& start, Pub
       transport_(transport),
       payload_(payload),
       memory_(memory),
-      clock_(start),
+      clock_(start.clock),
       pacer_(command.settings.rate, start.start_at_ns, start.stop_at_ns, chunk_limit(command.settings),
              pacing, command.settings.messages),
       stop_at_ns_(start.stop_at_ns),
@@ -57,7 +57,7 @@ std::int64_t Sending::work(std::int64_t monotonic) {
     if (progress_ns_ > 0) {
         until_ns = std::min(until_ns, next_progress_ns_);
     }
-    return std::min(until_ns - clock_.offset_ns(), monotonic + kPollEveryNs);
+    return std::min(clock_.monotonic_of(until_ns), monotonic + kPollEveryNs);
 }
 
 // Whether all messages of a step that has a number of them are sent, and some may still be answered. The step
@@ -168,7 +168,6 @@ PublisherReport Sending::report() {
     it.blocked_ns = blocked_ns_;
     it.stopped_early = stopped_early_;
     it.system = report_system();
-    it.clock = clock_.own();
     return it;
 }
 

@@ -26,6 +26,9 @@ class Sending {
     // Sends at most one chunk; until when nothing is due (CLOCK_MONOTONIC), 0 if there is more at once.
     std::int64_t work(std::int64_t now_ns);
 
+    // The step's clock at a reading of CLOCK_MONOTONIC.
+    [[nodiscard]] std::int64_t step_ns(std::int64_t monotonic) const { return clock_.at_ns(monotonic); }
+
     // The step's clock, when it is time to tell how far the step is.
     std::optional<std::int64_t> progress_due(std::int64_t now_ns);
 
@@ -44,9 +47,6 @@ class Sending {
     [[nodiscard]] std::int64_t completed_ns() const { return completed_ns_; }
 
   private:
-    [[nodiscard]] std::int64_t step_ns(std::int64_t monotonic) const {
-        return monotonic + clock_.offset_ns();
-    }
     bool exhausted(std::int64_t now_ns);
     [[nodiscard]] SystemObject report_system() const;
     void send_chunk(std::uint64_t count, std::int64_t now_ns);

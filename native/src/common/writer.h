@@ -60,7 +60,7 @@ class Writer {
     static json written(double value) { return value; }
     static json written(const std::string& value) { return value; }
     static json written(const std::map<std::string, std::string>& value) { return value; }
-    static json written(const std::vector<std::uint64_t>& values) { return values; }
+    static json written(const std::vector<std::int64_t>& values) { return values; }
     static json written(const Range& range) { return json::array({range.first, range.last}); }
     static json written(const Interval& it) { return json::array({it.begin_ns, it.end_ns}); }
 

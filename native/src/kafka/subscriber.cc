@@ -42,7 +42,7 @@ void KafkaSubscriber::configure(const Configure& command) {
         probes_.clear();
         for (const PublisherEndpoint& it : command.publishers) {
             if (command.probe) {
-                probes_.push_back({0, it.publisher, command.epoch, static_cast<std::uint64_t>(wall_ns())});
+                probes_.push_back({kProbeEpoch, it.publisher, command.epoch, 0});
             }
         }
         topic_name_ = kafka.topic;

@@ -22,6 +22,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                 std::abort();
             }
         }
+        if (const auto* start = std::get_if<hydra::Start>(&message)) {
+            const hydra::HostClock& it = start->clock;
+            if (it.at_ns < 0 || it.step_ns < 0 || std::abs(it.rate_ppb) > hydra::kMaxRatePpb) {
+                std::abort();
+            }
+        }
         if (const auto* finish = std::get_if<hydra::Finish>(&message)) {
             for (const hydra::Sent& sent : finish->publishers) {
                 for (const hydra::Range& range : sent.unacknowledged) {

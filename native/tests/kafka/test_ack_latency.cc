@@ -3,13 +3,13 @@
 #include "kafka/ack_latency.h"
 
 using namespace hydra;
-using Counts = std::vector<std::uint64_t>;
+using Counts = std::vector<std::int64_t>;
 
 namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
 
-std::uint64_t at(std::uint64_t ms) {
+std::int64_t at(std::int64_t ms) {
     return bucket_index(ms * 1000);
 }
 

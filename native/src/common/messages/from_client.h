@@ -22,6 +22,7 @@ struct Hello {
     std::string agent;
     std::string host;
     std::string boot_id;
+    std::string time_namespace;
     std::uint32_t pid = 0;
 
     static constexpr const char* kType = "hello";
@@ -35,6 +36,7 @@ struct Hello {
         fields.required("agent", it.agent);
         fields.required("host", it.host);
         fields.required("boot_id", it.boot_id);
+        fields.required("time_namespace", it.time_namespace);
         fields.required("pid", it.pid);
     }
 };

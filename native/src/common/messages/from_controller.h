@@ -97,13 +97,25 @@ struct Configure {
     }
 };
 
+// The step's clock in terms of the receiver's CLOCK_MONOTONIC: a line through one point.
+struct HostClock {
+    std::int64_t at_ns = 0;     // a reading of CLOCK_MONOTONIC
+    std::int64_t step_ns = 0;   // the step's clock at that moment
+    std::int64_t rate_ppb = 0;  // how much faster it runs, in 1e-9
+
+    static void describe(auto& it, auto& fields) {
+        fields.required("at_ns", it.at_ns);
+        fields.required("step_ns", it.step_ns);
+        fields.optional("rate_ppb", it.rate_ppb, Whole{-kMaxRatePpb, kMaxRatePpb});
+    }
+};
+
 struct Start {
     Ids ids;
     std::uint32_t epoch = 0;
     std::int64_t start_at_ns = 0;
     std::int64_t stop_at_ns = 0;
-    std::int64_t wall_offset_ns = 0;
-    std::string boot_id;
+    HostClock clock;
     SystemObject system;
 
     static constexpr const char* kType = "start";
@@ -111,8 +123,7 @@ struct Start {
         fields.required("epoch", it.epoch);
         fields.required("start_at_ns", it.start_at_ns);
         fields.required("stop_at_ns", it.stop_at_ns);
-        fields.required("wall_offset_ns", it.wall_offset_ns, kSigned);
-        fields.required("boot_id", it.boot_id);
+        fields.required("clock", it.clock);
         fields.optional("system", it.system);
     }
 };

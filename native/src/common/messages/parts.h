@@ -30,6 +30,7 @@ inline constexpr std::size_t kMaxUnacknowledgedRanges = 4096;
 inline constexpr std::size_t kMaxAbsent = 1024;
 inline constexpr std::size_t kLagBins = 20;
 inline constexpr std::int64_t kMaxDataMessageBytes = 64 * 1024 * 1024;
+inline constexpr std::int64_t kMaxRatePpb = 10'000'000;
 inline constexpr std::uint32_t kProbeEpoch = 0;
 
 // --- limits -------------------------------------------------------------------------------------------

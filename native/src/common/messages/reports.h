@@ -11,16 +11,17 @@
 
 namespace hydra {
 
-// Sparse HDR counts: index, count, index, count, …; see histogram.h for the index of a value.
+// Sparse HDR counts: index, count, index, count, …; see histogram.h for the index of a value. Below zero are
+// latencies from one host to another that their clocks cannot tell from none.
 struct HistogramCounts {
-    std::vector<std::uint64_t> counts;
-    std::uint64_t min_us = 0;
-    std::uint64_t max_us = 0;
+    std::vector<std::int64_t> counts;
+    std::int64_t min_us = 0;
+    std::int64_t max_us = 0;
 
     static void describe(auto& it, auto& fields) {
-        fields.required("counts", it.counts);
-        fields.required("min_us", it.min_us);
-        fields.required("max_us", it.max_us);
+        fields.required("counts", it.counts, kSigned);
+        fields.required("min_us", it.min_us, kSigned);
+        fields.required("max_us", it.max_us, kSigned);
     }
 };
 
@@ -63,19 +64,6 @@ struct LedgerCounts {
     }
 };
 
-// What a client on another host than the controller's added to its CLOCK_MONOTONIC for the step's clock, and
-// by how much that may be wrong as far as it can tell.
-struct ClientClock {
-    std::int64_t offset_ns = 0;
-    std::int64_t error_ns = 0;
-    bool operator==(const ClientClock&) const = default;
-
-    static void describe(auto& it, auto& fields) {
-        fields.required("offset_ns", it.offset_ns, kSigned);
-        fields.required("error_ns", it.error_ns);
-    }
-};
-
 struct PublisherReport {
     std::uint64_t sent = 0;
     std::uint64_t acknowledged = 0;
@@ -90,7 +78,6 @@ struct PublisherReport {
     std::string stopped_early;
     bool unacknowledged_joined = false;
     SystemObject system;
-    std::optional<ClientClock> clock;
     HistogramCounts ack_latency;
 
     static void describe(auto& it, auto& fields) {
@@ -107,7 +94,6 @@ struct PublisherReport {
         fields.optional("stopped_early", it.stopped_early);
         fields.optional("unacknowledged_joined", it.unacknowledged_joined);
         fields.optional("system", it.system);
-        fields.optional("clock", it.clock);
         fields.optional("ack_latency", it.ack_latency);
     }
 };
@@ -141,7 +127,6 @@ struct SubscriberReport {
     DrainEnd drain = DrainEnd::complete;
     std::vector<std::optional<std::uint64_t>> lag_bins_us;
     SystemObject system;
-    std::optional<ClientClock> clock;
 
     static void describe(auto& it, auto& fields) {
         fields.required("ledgers", it.ledgers);
@@ -160,7 +145,6 @@ struct SubscriberReport {
         fields.optional("drain", it.drain);
         fields.optional("lag_bins_us", it.lag_bins_us);
         fields.optional("system", it.system);
-        fields.optional("clock", it.clock);
     }
 };
 
