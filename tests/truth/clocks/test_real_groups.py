@@ -18,7 +18,8 @@ import pytest
 
 from hydra.config import load_cluster, load_scenario
 from hydra.errors import EXIT_GOOD
-from hydra.model import Agent, AgentClock
+from hydra.measure.latency import count_below_zero
+from hydra.model import Agent, AgentClock, StepResult
 from hydra.results.store import RunStore
 from hydra.run.progress import Observer
 from hydra.run.runner import run
@@ -33,17 +34,18 @@ pytestmark = pytest.mark.processes
 
 MS = 1_000_000
 US = 1000
-LATE = Delay(4 * MS)
+LATE = Delay(30 * MS)
 AT_ONCE = Delay()
 ELSEWHERE = {
     "agent-pub": Elsewhere(1000, AT_ONCE, AT_ONCE),
     "agent-sub-1": Elsewhere(3, LATE, AT_ONCE),
     "agent-sub-2": Elsewhere(5_000_000, AT_ONCE, LATE),
 }
-REPEATS = 3
-"""On a machine that is busy a bound may be wide; of a few it is narrow once."""
+REPEATS = 2
+ATTEMPTS = 3
+"""Of runs, until bounds that may be wide on a busy machine were narrow."""
 WIDER_NS = 100 * US
-HELD_UP_US = 3000
+HELD_UP_US = 12_000
 """What half of the messages take at most from publisher to subscriber on this machine, busy or not."""
 
 
@@ -65,7 +67,8 @@ def ran(folder: Path, agents: Sequence[Agent], implementation: str) -> RunStore:
         "zmqfixed",
         {
             "settings.rate": 500.0,
-            "sweep.duration_s": 1.0,
+            "sweep.duration_s": 0.5,
+            "warmup_s": 0.0,
             "sweep.clients": [2],
             "sweep.repeat": REPEATS,
             "client": implementation,
@@ -94,27 +97,28 @@ def test_clocks_and_latencies_are_as_wrong_as_is_said_at_most(
                 pytest.skip("network namespaces need root")
             network = stack.enter_context(hosts(len(agents)))
             agents = [replace(agent, netns=name) for agent, name in zip(agents, network.names, strict=True)]
-        store = stack.enter_context(ran(tmp_path, agents, implementation))
-        results = store.results()
-        assert len(results) == REPEATS
-        clocks = [store.clocks(result.epoch) for result in results]
-        for each in clocks:
-            offsets_are_true(each)
-        for agent in ELSEWHERE:
-            assert min(each[agent].error_ns - each[agent].rtt_min_ns // 2 for each in clocks) <= WIDER_NS
-        for result, each in zip(results, clocks, strict=True):
-            publisher, early, late = (each[agent] for agent in ELSEWHERE)
-            worst_ns = publisher.error_ns + max(early.error_ns, late.error_ns)
-            bound_us, negative = (result.figures[name] for name in ("latency_bound_us", "negative_latencies"))
-            assert isinstance(bound_us, int | float)
-            assert isinstance(negative, int)
-            assert worst_ns / US <= bound_us <= worst_ns / US + 1
-            medians_us = {row["agent"]: row["p50_us"] for row in store.clients(result.epoch)}
-            # What is late on its way there makes the host's clock look as if it were ahead, by half of that.
-            assert -bound_us - 1 <= medians_us["agent-sub-1"] < -1000
-            assert 1000 < medians_us["agent-sub-2"] <= bound_us + HELD_UP_US
-            assert negative > 0.4 * received(store, result.epoch)
-            assert store.histogram(result.epoch).min_us < -1000
+        found: list[dict[str, AgentClock]] = []
+        # A busy machine makes one bound wide and then another.
+        while not found or not narrow(found):
+            assert len(found) < ATTEMPTS * REPEATS, f"some bounds are always wide: {found}"
+            folder = tmp_path / str(len(found))
+            folder.mkdir()
+            with ran(folder, agents, implementation) as store:
+                results = store.results()
+                assert len(results) == REPEATS
+                for result in results:
+                    clocks = store.clocks(result.epoch)
+                    offsets_are_true(clocks)
+                    latencies_are_true(store, result, clocks)
+                    found.append(clocks)
+
+
+def narrow(found: Sequence[dict[str, AgentClock]]) -> bool:
+    """Whether each agent's bound was half of the shortest round trip and little more, in one of these steps."""
+    return all(
+        min(clocks[agent].error_ns - clocks[agent].rtt_min_ns // 2 for clocks in found) <= WIDER_NS
+        for agent in ELSEWHERE
+    )
 
 
 def offsets_are_true(clocks: dict[str, AgentClock]) -> None:
@@ -128,6 +132,18 @@ def offsets_are_true(clocks: dict[str, AgentClock]) -> None:
         assert clock.rtt_min_ns >= way.there.least_ns + way.back.least_ns
 
 
-def received(store: RunStore, epoch: int) -> int:
-    """Messages that the subscribers of a step received."""
-    return sum(row["messages"] for row in store.clients(epoch) if row["role"] == "subscriber")
+def latencies_are_true(store: RunStore, result: StepResult, clocks: dict[str, AgentClock]) -> None:
+    """They are off by half of what one direction is late by, and no more than is said; those below zero are counted."""
+    publisher, early, late = (clocks[agent] for agent in ELSEWHERE)
+    worst_us = (publisher.error_ns + max(early.error_ns, late.error_ns)) / US
+    bound_us, negative = (result.figures[name] for name in ("latency_bound_us", "negative_latencies"))
+    assert isinstance(bound_us, int | float)
+    assert worst_us <= bound_us <= worst_us + 1
+    rows = [row for row in store.clients(result.epoch) if row["role"] == "subscriber"]
+    medians_us = {row["agent"]: row["p50_us"] for row in rows}
+    # What is late on its way there makes the host's clock look as if it were ahead.
+    assert -bound_us - 1 <= medians_us["agent-sub-1"] < -1000
+    assert 14_000 < medians_us["agent-sub-2"] <= bound_us + HELD_UP_US
+    latency = store.histogram(result.epoch)
+    assert latency.min_us < -1000
+    assert negative == count_below_zero(latency) > sum(row["messages"] for row in rows) / 5
