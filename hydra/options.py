@@ -224,6 +224,19 @@ def experiment_command(
     return decorate
 
 
+class _Several(click.Choice[str]):
+    """One or more of the names, with commas in between."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return ",".join(super(_Several, self).convert(name, param, ctx) for name in str(value).split(","))
+
+
+def implementations_flag(names: Sequence[str]) -> Callable[[_F], _F]:
+    """``--implementation`` of an experiment: one of the names or several."""
+    about = "Client implementation; several, with commas, one after the other in one table."
+    return keyed("--implementation", "--client", "client", key="client", type=_Several(list(names)), help=about)
+
+
 def implementation_flag(names: Sequence[str] | None = None) -> Callable[[_F], _F]:
     """``--implementation``: one of the names, or any where the system is not known before."""
     kind = click.Choice(list(names)) if names else WORD

@@ -19,6 +19,7 @@ from hydra import plugins
 from hydra.config import experiments, load_cluster
 from hydra.errors import EXIT_INCOMPLETE, RunDirectoryError, UsageError
 from hydra.events.words import duration
+from hydra.experiments.alternatives import with_alternatives
 from hydra.experiments.running import Asked, run
 from hydra.results import experiments as folders
 from hydra.results.alone import alone_in
@@ -48,10 +49,11 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
     engine = choose(flags["master"], flags["config"], flags)
     # The embedded engine's agents are one machine, whatever they are called.
     hosts = 1 if engine.spec.is_local else len({agent.hostname for agent in engine.agents(cluster.agents)})
-    order = _order(experiment, flags, before, hosts)
     if before:
         replaced = {**before.overrides, **replaced}
         refuse_hidden(replaced)
+    experiment, overrides = with_alternatives(experiment, replaced)
+    order = _order(experiment, flags, before, hosts)
     asked = Asked(
         experiment=experiment,
         order=order,
@@ -59,12 +61,12 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
         cluster=cluster,
         folder=resumed or flags["out"] or fresh_folder(experiment.name),
         command_line=["hydra", *sys.argv[1:]],
-        overrides=replaced,
+        overrides=overrides,
         quiet=flags["quiet"],
         say=lambda text: None if flags["quiet"] else click.echo(text, err=True),
     )
     # Whatever is wrong with the flags is told before anything starts.
-    scenarios = [asked.scenario(part, replaced) for part in _known(experiment, order)]
+    scenarios = [asked.scenario(part, overrides) for part in _known(experiment, order)]
     known = [*folders.figures_of(experiment.views(order, ())), *(columns(scenarios[0]) if scenarios else ())]
     conditions = [parse(text, list(dict.fromkeys(known))) for text in flags["fail_if"]]
     if not before:

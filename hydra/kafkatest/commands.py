@@ -23,6 +23,7 @@ from hydra.options import (
     experiment_command,
     flags,
     implementation_flag,
+    implementations_flag,
     keyed,
     native_flags,
     preset_flag,
@@ -41,16 +42,17 @@ bootstrap_flag = keyed(
     help="Your own cluster (default: brokers come along).",
 )
 
-_kafka_flags = flags(
+_cluster_flags = flags(
     bootstrap_flag,
     click.option("--kafka-prop", "kafka_props", multiple=True, metavar=KEY_VALUE, help="Any client property."),
     click.option("--kafka-prop-file", type=PATH, help="A file of them, KEY=VALUE a line: for passwords."),
     keyed("--partitions", key="kafka.partitions", type=int, help="Partitions of the run's topic."),
     keyed("--replication-factor", key="kafka.replication_factor", type=int, help="Replicas of the run's topic."),
-    implementation_flag(list(IMPLEMENTATIONS)),
     preset_flag,
 )
 
+_kafka_flags = flags(_cluster_flags, implementation_flag(list(IMPLEMENTATIONS)))
+_experiment_flags = flags(_cluster_flags, implementations_flag(list(IMPLEMENTATIONS)))
 _sweep_flags = flags(_kafka_flags, duration_flag, native_flags)
 
 
@@ -91,7 +93,7 @@ def kafka_rate(**values: Any) -> dict[str, object]:
     return _properties(**values)
 
 
-@experiment_command("kafka-perf", "kafka", EXPERIMENTS, _kafka_flags)
+@experiment_command("kafka-perf", "kafka", EXPERIMENTS, _experiment_flags)
 def kafka_perf(**values: Any) -> dict[str, object]:
     """Repeat a published experiment: its figures beside the published ones.
 
@@ -101,7 +103,7 @@ def kafka_perf(**values: Any) -> dict[str, object]:
     return _properties(**values)
 
 
-@experiment_command("kafka-plan", "kafka", plan.EXPERIMENTS, _kafka_flags, one=plan.NAME)
+@experiment_command("kafka-plan", "kafka", plan.EXPERIMENTS, _experiment_flags, one=plan.NAME)
 def kafka_plan(**values: Any) -> dict[str, object]:
     """How many partitions a target rate needs, measured; then a run of as many.
 
