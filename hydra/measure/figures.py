@@ -35,7 +35,16 @@ from hydra.measure.payload import payload
 from hydra.measure.resources import HostSample, HostSummary, summarise
 from hydra.measure.servers import ServerFigures
 from hydra.measure.verdict import Evidence, verdict
-from hydra.model import AgentClock, Figure, Histogram, LedgerCounts, PublisherReport, StepPlan, SubscriberReport
+from hydra.model import (
+    AgentClock,
+    Figure,
+    Histogram,
+    LedgerCounts,
+    PublisherReport,
+    StepPlan,
+    SubscriberReport,
+    ThreadSample,
+)
 from hydra.wire.checks import MAX_ABSENT
 
 HELD_SHARE: Final = 0.99
@@ -65,8 +74,10 @@ class Observation:
         steady: whether passing also asks that no backlog grows.
         last_words: messages that subscribers reported in their progress; it is all that is known of those
             without a report.
-        hosts: samples by host name.
-        subscriber_hosts: hosts with subscribers; empty means all.
+        hosts: samples by the name of the host: the controller's own, or the first agent there. Agents that share
+            clocks and network namespace share samples.
+        host_of: the name in ``hosts`` of each agent's host.
+        threads: the busiest threads of publishers' and servers' groups, by agent.
         reading_ns: when subscribers were told to read what had been stored (the step's clock); None: they read while
             it was sent.
         log_growth: messages by which the servers' log grew; None: they keep none.
@@ -95,7 +106,8 @@ class Observation:
     loss_target: float = 0.0
     steady: bool = False
     hosts: Mapping[str, Sequence[HostSample]] = field(default_factory=dict)
-    subscriber_hosts: Set[str] = frozenset()
+    host_of: Mapping[str, str] = field(default_factory=dict)
+    threads: Mapping[str, Sequence[ThreadSample]] = field(default_factory=dict)
     link_bytes_s: float | None = None
     last_words: Mapping[int, int] = field(default_factory=dict)
     reading_ns: int | None = None
@@ -417,7 +429,8 @@ def _hosts_and_verdict(o: Observation, columns: Mapping[str, Figure], passed: bo
     A subscriber that died or fell silent says nothing about a queue.
     """
     summaries = {host: s for host, samples in o.hosts.items() if (s := summarise(samples, o.window_ns)) is not None}
-    with_subscribers = [s for host, s in summaries.items() if not o.subscriber_hosts or host in o.subscriber_hosts]
+    subscriber_hosts = {o.host_of.get(agent) for client, agent in o.agents.items() if client in o.subscribers}
+    with_subscribers = [s for host, s in summaries.items() if host in subscriber_hosts]
     busiest = max((s.cpu_mean_pct for s in with_subscribers), default=None)
     cores = columns["publisher_cores"]
     held = columns["rate_held"]

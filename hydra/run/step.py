@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from hydra.control.controller import Controller
@@ -13,7 +13,7 @@ from hydra.events.journal import Journal
 from hydra.events.steps import PhasesTimed, WindowOpened
 from hydra.measure.group import whole
 from hydra.measure.servers import ServerFigures
-from hydra.model import AgentClock, PublisherReport, StepPlan, SubscriberReport
+from hydra.model import AgentClock, HostSample, PublisherReport, StepPlan, SubscriberReport, ThreadSample
 from hydra.run.asking import Asker
 from hydra.run.beginning import Beginner
 from hydra.run.collecting import Collector, caught_up, stored_only
@@ -35,7 +35,9 @@ class RawStep:
     subscriber had counted when it last reported progress in the window. ``reading_ns`` is when subscribers were told
     to read what had been stored, None where they read while it was sent. ``log_growth`` is by how many messages the
     servers' log grew, None where they keep none; ``servers`` what they counted in the window. ``clocks`` tells of each
-    agent how wrong the step's clock can have been there.
+    agent how wrong the step's clock can have been there. ``hosts`` has the samples of each host, by its name: the
+    controller's own, or the id of the first agent there; ``host_of`` tells that name of each agent, for those that
+    share clocks and network namespace share samples. ``threads`` are the busiest ones, by agent.
     """
 
     publishers: Mapping[int, PublisherReport]
@@ -51,6 +53,9 @@ class RawStep:
     log_growth: int | None = None
     servers: ServerFigures = field(default_factory=dict)
     clocks: Mapping[str, AgentClock] = field(default_factory=dict)
+    hosts: Mapping[str, Sequence[HostSample]] = field(default_factory=dict)
+    host_of: Mapping[str, str] = field(default_factory=dict)
+    threads: Mapping[str, Sequence[ThreadSample]] = field(default_factory=dict)
 
 
 class Stepper:
