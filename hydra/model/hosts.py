@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class CoreTimes(NamedTuple):
-    """Seconds that a core has spent since boot: at work, taken by the hypervisor (part of neither), and all in all."""
+    """Seconds of a core since boot: neither idle nor waiting for I/O; of these, taken by the hypervisor; all of them."""
 
     busy_s: float
     steal_s: float
