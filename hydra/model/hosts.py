@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class CoreTimes(NamedTuple):
-    """Seconds of a core since boot: neither idle nor waiting for I/O; of these, taken by the hypervisor; all of them."""
+    """Seconds of a core since boot: neither idle nor waiting for I/O; of these, stolen by the hypervisor; in all."""
 
     busy_s: float
     steal_s: float

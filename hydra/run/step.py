@@ -19,7 +19,8 @@ from hydra.run.beginning import Beginner
 from hydra.run.collecting import Collector, caught_up, stored_only
 from hydra.run.counters import ServerCounters
 from hydra.run.deployment import Deployment
-from hydra.run.moment import Tick
+from hydra.run.hosts import StepHosts
+from hydra.run.moment import Moment, Tick
 from hydra.run.phases import Phases
 from hydra.run.window import run_window
 from hydra.sweep.cohort import cohort_ids
@@ -143,10 +144,19 @@ class Stepper:
         def now_ns() -> int:
             return begun.clocks.step_ns(self._clock_ns())
 
-        window = run_window(
-            *(self._controller, deployment, self._system, self._asker, counters),
-            *(plan, begun.start, tick, now_ns),
-        )
+        hosts = StepHosts(self._controller, epoch, begun.clocks.step_ns)
+
+        def sampled(moment: Moment) -> None:
+            hosts.sample(moment.time_ns)
+            tick(moment)
+
+        try:
+            window = run_window(
+                *(self._controller, deployment, self._system, self._asker, counters),
+                *(plan, begun.start, sampled, now_ns),
+            )
+        finally:
+            hosts.end()
         phases.end("lead and window")
         collect = Collector(
             *(self._controller, deployment, self._system, self._spec, self._asker, self._drain_max_s),
@@ -165,6 +175,7 @@ class Stepper:
         reports = answers.subscriber_reports
         read_until_ns = min(max([window[1], *(r.last_ns for r in reports.values())]), now_ns())
         begun.clocks.hear_once_more(self._controller.wait_until)
+        load = hosts.load(self._clock_ns())
         phases.end("reports")
         self._journal.note(PhasesTimed(epoch, tuple(phases.took_s)))
         if not any(report.stopped_early for report in publishers.values()):
@@ -191,4 +202,7 @@ class Stepper:
             log_growth=grown,
             servers=servers,
             clocks=begun.clocks.used(agents, window[0], read_until_ns),
+            hosts=load.hosts,
+            host_of=load.host_of,
+            threads=load.threads,
         )
