@@ -113,7 +113,6 @@ IMPURE_ON_PURPOSE = {
     ("hydra.wire.clock", "time"),  # the one place that reads the clock that both ends share
     ("hydra.wire.clock", "pathlib"),
     ("hydra.events.clients", "signal"),  # the names of signals
-    ("hydra.measure.resources", "psutil"),  # the sampler reads the host's totals when asked; the rest is pure
 }
 
 Sources = Mapping[str, str]
