@@ -80,5 +80,5 @@ def _cores() -> list[CoreTimes]:
     for t in psutil.cpu_times(percpu=True):
         # Guests' time is part of the users' already.
         total = sum(t) - t.guest - t.guest_nice
-        cores.append(CoreTimes(*(round(s, 3) for s in (total - t.idle - t.iowait, t.steal, total))))
+        cores.append(CoreTimes(*(round(s, 3) for s in (total - t.idle - t.iowait - t.steal, t.steal, total))))
     return cores

@@ -47,12 +47,19 @@ class ThreadSampler:
         self._before: dict[int, _Thread] = {}
         self._before_ns: int | None = None
         self._due_ns = 0
+        self._busiest: list[BusyThread] = []
 
     def read(self) -> list[BusyThread]:
-        """The busiest since the last time, busiest first; none the first time, and while it would cost too much."""
+        """The busiest since the last time, busiest first; none the first time.
+
+        While it would cost too much to read them anew, they are said to be as busy as before.
+        """
         begin_ns = self._clock_ns()
-        if begin_ns < self._due_ns:
-            return []
+        if begin_ns >= self._due_ns:
+            self._busiest = self._read(begin_ns)
+        return self._busiest
+
+    def _read(self, begin_ns: int) -> list[BusyThread]:
         now = dict(self._threads())
         self._due_ns = begin_ns + round((self._clock_ns() - begin_ns) / _SHARE)
         before, before_ns = self._before, self._before_ns

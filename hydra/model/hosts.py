@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class CoreTimes(NamedTuple):
-    """Seconds of a core since boot: neither idle nor waiting for I/O; of these, stolen by the hypervisor; in all."""
+    """Seconds that a core has spent since boot: at work, given to others by the hypervisor, and in all."""
 
     busy_s: float
     steal_s: float

@@ -77,7 +77,8 @@ def gathered(roster: Roster, now_ns: int, step_ns: Callable[[int], int]) -> Load
         time_ns = step_ns(line.controller_ns(sample.time_ns))
         if sample.host is not None:
             load.hosts.setdefault(names[post.place], []).append(HostSample(time_ns, sample.host))
-        if sample.threads:
+        if post.threads:
+            # No thread may have been busy, which is a fact as well.
             load.threads.setdefault(post.agent, []).append(ThreadSample(time_ns, post.group, sample.threads))
     for samples in (*load.hosts.values(), *load.threads.values()):
         # Two may have read a host, one after the other.
