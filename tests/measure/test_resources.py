@@ -44,7 +44,7 @@ def test_the_summary_is_of_the_samples_inside_the_window() -> None:
     ]
     summary = summarise(samples, WINDOW)
     assert summary is not None
-    assert summary.cores_pct == (0, 50)
+    assert list(summary.cores_pct) == [0, 50]
     assert (summary.cpu_mean_pct, summary.cpu_busiest_core_pct) == (25, 50)
     assert (summary.steal_pct, summary.taken_pct) == (pytest.approx(5), pytest.approx(30))
     assert summary.pressure == {"cpu": 0.5, "io": 0}
