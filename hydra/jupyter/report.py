@@ -10,7 +10,8 @@ from typing import Any, Final
 import plotly.graph_objects as go
 
 from hydra.jupyter import markup, plots
-from hydra.jupyter.markup import Html, comparison, facts, table, title, warnings
+from hydra.jupyter.cells import Html
+from hydra.jupyter.markup import comparison, facts, table, title, warnings
 from hydra.jupyter.recorded import Run, load
 from hydra.results.registered import added_by
 

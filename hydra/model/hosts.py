@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class CoreTimes(NamedTuple):
-    """Seconds that a core has spent since boot: at work, taken by the hypervisor (part of neither), and all in all."""
+    """Seconds that a core has spent since boot: at work, given to others by the hypervisor, and in all."""
 
     busy_s: float
     steal_s: float
