@@ -343,8 +343,8 @@ _LAST: Final = (
     Column(
         "tcp_retransmitted_pct",
         "%",
-        "TCP segments that a host with clients or servers sent once more, of all that it sent in the window; the host "
-        "with the largest share",
+        "TCP segments that a host with clients or servers held for lost and sent once more, of all that it sent in the "
+        "window; the host with the largest share",
     ),
     Column("host_drops", "packets", "dropped by the interfaces of all hosts in the window, in and out"),
     Column(VERDICT, TEXT, "what limited the point, see *Verdict*", repeats="common"),

@@ -40,7 +40,8 @@ class HostSummary:
             the kernel does not tell.
         memory_used_max_bytes, memory_available_min_bytes: of all samples.
         interfaces: by name, without loopback.
-        segments_retransmitted: TCP segments that were sent once more, as a part of all that were sent; None: none were.
+        segments_retransmitted: TCP segments that were sent once more as lost, as a part of all that were sent; None:
+            none were.
         context_switches_s: of all cores, a second.
     """
 

@@ -245,6 +245,13 @@ def test_the_verdict_looks_at_the_hosts_of_the_clients(hosts: dict[str, list[Hos
     assert figures(on_hosts(**hosts))["verdict"] == verdict
 
 
+@pytest.mark.parametrize(("direct", "verdict"), [(True, "high-water mark"), (False, "network")])
+def test_messages_that_stay_on_their_host_are_not_limited_by_a_network(direct: bool, verdict: str) -> None:
+    o = on_hosts(here=sampled(again=500, sent_mbit_s=1000, speed_mbit=1000))
+    f = figures(replace(o, direct=direct, host_of=dict.fromkeys("abc", "here")))
+    assert (f["verdict"], f["tcp_retransmitted_pct"], f["network_share_pct"]) == (verdict, 50, 100)
+
+
 def test_a_controllers_host_without_clients_is_no_evidence() -> None:
     hosts = {"elsewhere": sampled(99, again=500), "b": sampled(10)}
     o = replace(on_hosts(**hosts), host_of={"a": "b", "b": "b", "c": "b"})
