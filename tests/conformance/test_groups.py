@@ -166,8 +166,8 @@ def test_a_publisher_that_is_busy_is_named_with_its_cpu(bench: Bench, zmq_client
     bench.launch(zmq_client, "zmq-pub")
     pid = bench.peer.hello(1).pid
     bench.peer.tell_warden("g", Watch(epoch=1, every_s=0.25, host=False))
-    bench.configure([1], 1, step_settings(rate="max"))
-    bench.start([1], 1, seconds=4.0)
+    bench.configure_publisher(1, 1, step_settings(rate="max"))
+    bench.start([1], 1, 4.0)
 
     def busiest() -> list[BusyThread]:
         samples = [sample for message in bench.peer.said(Host, epoch=1) for sample in message.samples]
