@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from hydra.client import host
 from hydra.client.host import HostSampler
 from hydra.model import HostCounters, TcpCounts
 from hydra.wire.checks import check_counters
@@ -95,8 +94,8 @@ def test_drivers_are_asked_for_speeds_only_when_an_interface_comes_or_goes(monke
         return {"lo": unknown, "veth1": known, "eth0": unknown}
 
     names = ["lo", "veth1", "eth0"]
-    monkeypatch.setattr(host.psutil, "net_io_counters", lambda **_: counts(*names))
-    monkeypatch.setattr(host.psutil, "net_if_stats", stats)
+    monkeypatch.setattr(psutil, "net_io_counters", lambda **_: counts(*names))
+    monkeypatch.setattr(psutil, "net_if_stats", stats)
     sampler = HostSampler()
     for _ in range(3):
         assert sampler.read().interfaces == {"eth0": (5, 7, 3, 4, None), "veth1": (5, 7, 3, 4, 10_000)}
