@@ -128,7 +128,7 @@ class Controller:
         for identity in self.roster.everyone():
             self._send(identity, frame)
 
-    def watch(self, epoch: int, every_s: float) -> None:
+    def watch_hosts(self, epoch: int, every_s: float) -> None:
         """Has every host but this one watched until :meth:`end_watch`, and the threads of publishers and servers."""
         self.roster.watch.begin(epoch, every_s)
         self._have_hosts_watched()

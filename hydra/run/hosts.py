@@ -41,7 +41,7 @@ class StepHosts:
         self._step_ns = step_ns
         self._sampler = HostSampler()
         self._own: list[HostSample] = []
-        controller.watch(epoch, TICK_NS / 1e9)
+        controller.watch_hosts(epoch, TICK_NS / 1e9)
 
     def sample(self, time_ns: int) -> None:
         """Reads this host; ``time_ns`` is on the step's clock."""
@@ -80,9 +80,6 @@ def gathered(roster: Roster, now_ns: int, step_ns: Callable[[int], int]) -> Load
         if post.threads:
             # No thread may have been busy, which is a fact as well.
             load.threads.setdefault(post.agent, []).append(ThreadSample(time_ns, post.group, sample.threads))
-    for samples in (*load.hosts.values(), *load.threads.values()):
-        # Two may have read a host, one after the other.
-        samples.sort(key=lambda s: s.time_ns)
     return load
 
 

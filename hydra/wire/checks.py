@@ -81,17 +81,17 @@ def check_counters(counters: HostCounters) -> None:
     """
     _check_numbers(counters)
     for core in counters.cores:
-        for number in core:
-            _check_number("cores", number)
+        for seconds in core:
+            _check_number("cores", seconds)
     for name, waited_us in counters.pressure_us.items():
         _check_name(name)
         _check_number(f"pressure_us.{name}", waited_us)
     for name, counts in counters.interfaces.items():
         _check_name(name)
-        for number in counts:
-            _check_number(f"interfaces.{name}", number)
-    for number in counters.tcp:
-        _check_number("tcp", number)
+        for count in counts:
+            _check_number(f"interfaces.{name}", count)
+    for count in counters.tcp:
+        _check_number("tcp", count)
 
 
 def check_thread(thread: BusyThread) -> None:

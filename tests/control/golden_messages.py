@@ -139,7 +139,7 @@ _MEMBER: Final = replace(
     ledgers=[LedgerCounts(publisher=0, received=13, in_window=13, missing=0, received_bits="/3M=")],
     system={"reconnected": "twice", "slow": [1, 2]},
 )
-_COUNTERS: Final = HostCounters(
+COUNTERS: Final = HostCounters(
     cores=[CoreTimes(12345.5, 0.25, 100000.75), CoreTimes(0.5, 0.0, 100000.5)],
     pressure_us={"cpu": 1234567, "io": 0, "memory": _LARGEST},
     memory_total=16777216000,
@@ -240,8 +240,8 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
         seq=9,
         epoch=3,
         samples=[
-            Sample(123456789000, _COUNTERS),
-            Sample(123706789000, replace(_COUNTERS, cores=[], pressure_us={}, interfaces={}), []),
+            Sample(123456789000, COUNTERS),
+            Sample(123706789000, replace(COUNTERS, cores=[], pressure_us={}, interfaces={}), []),
         ],
     ),
     "host-threads": Host(
