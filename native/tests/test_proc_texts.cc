@@ -23,7 +23,7 @@ TEST_CASE("cores and context switches") {
         kTicks);
     REQUIRE(it.cores.size() == 3);
     // A guest's time is part of its user's already.
-    CHECK(it.cores[0] == CoreTimes{2, 0.4, 6.5});
+    CHECK(it.cores[0] == CoreTimes{1.6, 0.4, 6.5});
     CHECK(it.cores[1] == CoreTimes{0, 0, 184'467'440.73});
     CHECK(it.cores[2] == CoreTimes{});
     CHECK(it.context_switches == INT64_MAX);

@@ -104,11 +104,15 @@ HostCounters HostReader::read() {
 
 std::vector<BusyThread> ThreadReader::busiest() {
     const std::int64_t now_ns = monotonic_ns();
-    if (now_ns < due_ns_) {
-        return {};
+    if (now_ns >= due_ns_) {
+        busiest_ = since_before(now_ns);
+        due_ns_ = now_ns + (monotonic_ns() - now_ns) * kReadOneIn;
     }
+    return busiest_;
+}
+
+std::vector<BusyThread> ThreadReader::since_before(std::int64_t now_ns) {
     Threads threads = read();
-    due_ns_ = now_ns + (monotonic_ns() - now_ns) * kReadOneIn;
     std::vector<BusyThread> busy;
     for (const auto& [id, thread] : threads) {
         // One that was not there has done all of its work since then.

@@ -32,8 +32,8 @@ class ThreadReader {
   public:
     explicit ThreadReader(pid_t parent) : parent_(parent) {}
 
-    // Since it was asked before, busiest first. None the first time, and while reading them again would take
-    // more than its share of a core.
+    // Since they were read before, busiest first; none the first time. While reading them again would take
+    // more than its share of a core, they are said to be as busy as before.
     [[nodiscard]] std::vector<BusyThread> busiest();
 
   private:
@@ -44,9 +44,11 @@ class ThreadReader {
     };
     using Threads = std::map<pid_t, Thread>;
 
+    [[nodiscard]] std::vector<BusyThread> since_before(std::int64_t now_ns);
     [[nodiscard]] Threads read() const;
 
     pid_t parent_;
+    std::vector<BusyThread> busiest_;
     Threads before_;
     std::int64_t before_ns_ = kNeverNs;
     std::int64_t due_ns_ = 0;

@@ -68,9 +68,10 @@ CoreTimes core_times(const std::vector<std::string_view>& words, double ticks_pe
     for (std::size_t i = 1; i <= kSteal; ++i) {
         total += number(words, i);
     }
-    const std::uint64_t busy = total - number(words, kIdle) - number(words, kIowait);
+    const std::uint64_t steal = number(words, kSteal);
+    const std::uint64_t busy = total - number(words, kIdle) - number(words, kIowait) - steal;
     return {.busy_s = static_cast<double>(busy) / ticks_per_s,
-            .steal_s = static_cast<double>(number(words, kSteal)) / ticks_per_s,
+            .steal_s = static_cast<double>(steal) / ticks_per_s,
             .total_s = static_cast<double>(total) / ticks_per_s};
 }
 

@@ -16,8 +16,8 @@ inline constexpr std::size_t kMaxThreads = 10;
 
 // A core's time since boot.
 struct CoreTimes {
-    double busy_s = 0;   // neither idle nor waiting for I/O
-    double steal_s = 0;  // of that, what the hypervisor took
+    double busy_s = 0;
+    double steal_s = 0;  // given to others by the hypervisor: no part of the time at work
     double total_s = 0;
     bool operator==(const CoreTimes&) const = default;
 
