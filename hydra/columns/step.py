@@ -316,7 +316,7 @@ _LAST: Final = (
         "server_out_mb_s", "MiB/s", "payload that a server gave to clients and other servers; mean over the servers"
     ),
     Column("server_messages_s", PER_SECOND, "messages that a server took from publishers; mean over the servers"),
-    Column("host_cpu_mean_pct", "%", "CPU of all cores over the window; the busiest host"),
+    Column("host_cpu_mean_pct", "%", "CPU of all cores over the window, steal included; the busiest host"),
     Column(
         "host_cpu_busiest_core_pct",
         "%",

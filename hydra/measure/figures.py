@@ -448,7 +448,7 @@ def _hosts_and_verdict(o: Observation, columns: Mapping[str, Figure], passed: bo
         behind=passed is False,
         blocked_share=float(blocked_s or 0.0) / o.window_s,
         publisher_cores=float(cores or 0.0),
-        subscriber_host_pct=max((s.taken_pct for s in with_subscribers), default=None),
+        subscriber_host_pct=max((s.cpu_mean_pct for s in with_subscribers), default=None),
         network_share=network_share if crossing else None,
         segments_retransmitted=retransmitted if crossing else None,
     )

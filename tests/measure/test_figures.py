@@ -209,8 +209,8 @@ def test_the_hosts_columns_are_of_the_host_that_fared_worst() -> None:
     hosts = {"here": sampled(20, 7, 5, 90, 100), "b": sampled(60, 2, 4, 900, 10_000)}
     f = figures(on_hosts(**hosts))
     expected = {
-        "host_cpu_mean_pct": 60,
-        "host_cpu_busiest_core_pct": 60,
+        "host_cpu_mean_pct": pytest.approx(62),
+        "host_cpu_busiest_core_pct": pytest.approx(62),
         "host_steal_pct": pytest.approx(7),
         "host_memory_available_min_bytes": 80,
         "network_share_pct": 90,
