@@ -11,8 +11,17 @@ from store import step  # type: ignore[import-not-found]  # beside this file, wh
 
 from hydra.jupyter.command import write_report
 from hydra.measure.figures import figures, merged
-from hydra.measure.resources import HostSample
-from hydra.model import Scenario, Settings, StepResult, SweepSpec
+from hydra.model import (
+    CoreTimes,
+    HostCounters,
+    HostSample,
+    InterfaceCounts,
+    Scenario,
+    Settings,
+    StepResult,
+    SweepSpec,
+    TcpCounts,
+)
 from hydra.results.store import DATABASE, RunStore
 from hydra.sweep import for_scenario
 
@@ -24,7 +33,9 @@ def main() -> None:
     scenario = Scenario("kafka-batch", "kafka", "kafka-python", "batch", spec, Settings(rate=10_000.0))
     o = step(CLIENTS, ranges=3)
     start_ns, stop_ns = o.window_ns
-    sample = HostSample(0, (50.0,) * 16, 1, 1, 1, 1, 1)
+    interfaces = {"eth0": InterfaceCounts(10**12, 10**12, 1, 1, 1000)}
+    counters = HostCounters([CoreTimes(123.45, 0.0, 678.9)] * 16, {"cpu": 10**6}, 1, 1, interfaces, TcpCounts(1, 1), 1)
+    sample = HostSample(0, counters)
     samples = [replace(sample, time_ns=t) for t in range(start_ns, stop_ns, 250_000_000)]
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"

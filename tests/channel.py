@@ -10,10 +10,20 @@ from typing import cast
 
 import msgspec
 
+from hydra.client.watcher import Watcher
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
 from hydra.events.journal import Journal
-from hydra.model import Figure, Histogram, LedgerCounts, ProcessUsage, PublisherReport, Settings, SubscriberReport
+from hydra.model import (
+    BusyThread,
+    Figure,
+    Histogram,
+    LedgerCounts,
+    ProcessUsage,
+    PublisherReport,
+    Settings,
+    SubscriberReport,
+)
 from hydra.run.deployment import Deployment
 from hydra.run.step import Stepper
 from hydra.system import System, SystemSpec
@@ -33,11 +43,13 @@ from hydra.wire.messages import (
     Stop,
     encode,
 )
-from tests.control.golden_messages import FROM_CLIENT
-from tests.control.test_roster import HERE, hello
+from tests.control.golden_messages import COUNTERS, FROM_CLIENT
+from tests.control.test_roster import HERE, NETWORK, hello
 
 _TICK_NS = 10_000_000
 PUBLISHER = 0
+THREAD = BusyThread(4711, "sends", 12.5)
+"""The busiest one of the publisher's group."""
 Loss = Callable[[int, FromController | FromClient, int], bool]
 """Whether the n-th message of its type and epoch (from 1) to or from a client is lost."""
 
@@ -51,8 +63,8 @@ class Channel:
     processes, ``log`` how much is in the servers' log, one time that it is asked for after the other,
     ``reads_stored`` whether subscribers read when all is sent, ``all_sent_after_s`` when the publisher has sent 500,
     ``elsewhere`` which clients are on another host, each on one of its own with a warden, and what that host's clock
-    shows at a time of ours (ns); ``told_at`` is what has been sent, with the time (ns) and the client, ``told`` without
-    the time.
+    shows at a time of ours (ns), where it has COUNTERS; ``told_at`` is what has been sent, with the time (ns) and the
+    client, ``told`` without the time.
     """
 
     subscribers: range
@@ -69,14 +81,16 @@ class Channel:
     told_at: list[tuple[int, int, FromController]] = field(default_factory=list)
     evicted: list[int] = field(default_factory=list)
     died: set[int] = field(default_factory=set)
-    roster: Roster = field(default_factory=lambda: Roster(HERE))
+    roster: Roster = field(default_factory=lambda: Roster(HERE, NETWORK))
 
     def __post_init__(self) -> None:
         self.publishers = range(PUBLISHER, PUBLISHER + 1)
         everyone = [*self.publishers, *self.subscribers]
         for client in everyone:
             there = {"boot_id": f"boot-{client}"} if client in self.elsewhere else {}
-            said = hello([client], group=f"g-{client}", **there)
+            role = "publisher" if client in self.publishers else "subscriber"
+            agent = self.agents()[client]
+            said = hello([client], group=f"g-{client}", role=role, agent=agent, **there)
             self.roster.expect(said.group, [client])
             self.roster.receive(b"%d" % client, encode(said), self.now_ns)
             self.roster.receive(b"w%d" % client, encode(msgspec.structs.replace(said, warden=True)), self.now_ns)
@@ -84,6 +98,16 @@ class Channel:
         self._counts: defaultdict[tuple[object, ...], int] = defaultdict(int)
         self._coming: list[tuple[int, int, bytes, bytes]] = []
         self._started: dict[int, int] = {}
+        self._watchers = {client: self._watcher(client) for client in everyone}
+
+    def _watcher(self, client: int) -> Watcher:
+        return Watcher(
+            [client],
+            lambda message: self._say(client, message, _TICK_NS / 1e9, warden=True),
+            lambda: COUNTERS,
+            (lambda: [THREAD]) if client in self.publishers else None,
+            lambda: self.elsewhere[client](self.now_ns) if client in self.elsewhere else self.now_ns,
+        )
 
     def stepper(self, *, drain_max_s: float = 5.0) -> Stepper:
         """One that measures on this channel, its first step as epoch 1."""
@@ -123,6 +147,7 @@ class Channel:
                 self.roster.receive(identity, frame, self.now_ns)
             for identity, time_ns in self.roster.timekeeper.due(self.now_ns):
                 self._pinged(int(identity[1:]), Ping(time_ns=time_ns, reply=True))
+            self._watched()
         return True
 
     def _pinged(self, client: int, ping: Ping) -> None:
@@ -131,6 +156,21 @@ class Channel:
             shown_ns = self.elsewhere[client](self.now_ns + _TICK_NS // 2)
             answer = Ack(ids=[client], seq=1, epoch=0, command="ping", time_ns=shown_ns, echo=ping.time_ns)
             self._say(client, answer, _TICK_NS / 1e9, warden=True)
+
+    def watch_hosts(self, epoch: int, every_s: float) -> None:
+        self.roster.watch.begin(epoch, every_s)
+
+    def end_watch(self) -> None:
+        self.roster.watch.end()
+
+    def _watched(self) -> None:
+        """Every warden hears at once what it is told, and does what is due."""
+        for identity, watch in self.roster.watch.due(self.now_ns):
+            client = int(identity[1:])
+            if not self._lost(client, watch):
+                self._watchers[client].take(watch)
+        for watcher in self._watchers.values():
+            watcher.work()
 
     def complain(self, text: str) -> None:
         """The publisher says that it cannot go on."""

@@ -38,6 +38,7 @@ TIERS = {
         "hydra.cluster.mesos.settings",
         "hydra.control.bounded",
         "hydra.control.clocks",
+        "hydra.control.hosts",
         "hydra.control.outstanding",
         "hydra.control.timekeeper",
         "hydra.client.pacing",
@@ -113,7 +114,6 @@ IMPURE_ON_PURPOSE = {
     ("hydra.wire.clock", "time"),  # the one place that reads the clock that both ends share
     ("hydra.wire.clock", "pathlib"),
     ("hydra.events.clients", "signal"),  # the names of signals
-    ("hydra.measure.resources", "psutil"),  # the sampler reads the host's totals when asked; the rest is pure
 }
 
 Sources = Mapping[str, str]

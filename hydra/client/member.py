@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import struct
 import sys
@@ -15,9 +16,10 @@ import zmq
 from hydra.client.publisher import Publisher
 from hydra.client.subscriber import Subscriber
 from hydra.client.transport import Driver, Kind, PublisherTransport, SubscriberTransport
+from hydra.client.watcher import watcher_of
 from hydra.control.client import ControlClient, Identity
 from hydra.control.curve import Credentials
-from hydra.wire.messages import ChildExit, Error, Quit, Welcome
+from hydra.wire.messages import ChildExit, Error, Quit, Watch, Welcome
 from hydra.wire.program import EXIT_DISMISSED, EXIT_STRANDED
 
 KILL: Final = struct.Struct("=II")
@@ -94,22 +96,25 @@ def warden_main(kind: Kind, credentials: Credentials, group: str, ids: Sequence[
 
     A ``quit`` that names clients is handed to the parent through the pipe ``kills``, each as :data:`KILL`: it is how
     the controller gets rid of a client that no longer answers. One that is gone for good was not heard of: it is
-    reported again.
+    reported again. A ``watch`` is obeyed.
     """
     control = ControlClient(credentials, _identity(kind, group, ids, 0, warden=True))
     poller = zmq.Poller()
     poller.register(control.socket, zmq.POLLIN)
     poller.register(deaths, zmq.POLLIN)
+    watcher = watcher_of(ids, control.send, os.getppid() if kind.role == "publisher" else None)
     buffer = b""
     gone: dict[int, ChildExit] = {}
     while True:
-        ready = dict(poller.poll(1000))
+        ready = dict(poller.poll(math.ceil(1000 * min(1.0, watcher.work()))))
         while (message := control.receive(0)) is not None:
             if isinstance(message, Quit) and message.ids:
                 for client in gone.keys() & set(message.ids):
                     control.send(gone[client])
                 most = ANY_INCARNATION if message.incarnation is None else message.incarnation
                 os.write(kills, b"".join(KILL.pack(client, most) for client in message.ids))
+            elif isinstance(message, Watch):
+                watcher.take(message)
         if deaths in ready:
             data = os.read(deaths, 65536)
             if not data:

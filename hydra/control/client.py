@@ -17,7 +17,7 @@ from hydra.control.curve import Credentials
 from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.control.waiting import wait
 from hydra.model import GroupRole
-from hydra.wire.clock import boot_id, time_namespace
+from hydra.wire.clock import boot_id, network_namespace, time_namespace
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
     Ack,
@@ -89,6 +89,7 @@ class ControlClient:
             host=socket.gethostname(),
             boot_id=boot_id(),
             time_namespace=time_namespace(),
+            network_namespace=network_namespace(),
             pid=os.getpid(),
         )
         self._introduce()

@@ -67,6 +67,10 @@ class ClockLine:
         """The offset at this time of the controller's clock."""
         return self.offset_ns + (controller_ns - self.at_ns) * self.rate_ppb // 10**9
 
+    def controller_ns(self, host_ns: int) -> int:
+        """What the controller's clock showed when the host's showed this, within a few ns."""
+        return host_ns - self.offset_at(host_ns - self.offset_ns)
+
     @property
     def inverse_rate_ppb(self) -> int:
         """How much faster the controller's clock runs than the host's, in 1e-9: -rate / (1 + rate)."""

@@ -16,7 +16,7 @@ from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.control.roster import Roster
 from hydra.control.zap import Gatekeeper
 from hydra.errors import StepError
-from hydra.wire.clock import boot_id, time_namespace
+from hydra.wire.clock import boot_id, network_namespace, time_namespace
 from hydra.wire.messages import MAX_MESSAGE_BYTES, FromController, Ping, Quit, Welcome, encode
 
 _PING_EVERY_NS: Final = 10_000_000_000
@@ -44,7 +44,7 @@ class Controller:
     """
 
     def __init__(self, run: str, *, host: str = "127.0.0.1", silence_s: float = 30.0) -> None:
-        self.roster = Roster((boot_id(), time_namespace()))
+        self.roster = Roster((boot_id(), time_namespace()), network_namespace())
         self.undeliverable = 0
         self._run = run
         self._silence_s = silence_s
@@ -100,6 +100,7 @@ class Controller:
         if self._socket in ready:
             self._receive()
         self._ask_the_time()
+        self._have_hosts_watched()
         if time.monotonic_ns() >= self._next_ping_ns:
             self._next_ping_ns = time.monotonic_ns() + _PING_EVERY_NS
             self.broadcast(Ping(time_ns=time.monotonic_ns()))
@@ -126,6 +127,16 @@ class Controller:
         frame = encode(message)
         for identity in self.roster.everyone():
             self._send(identity, frame)
+
+    def watch_hosts(self, epoch: int, every_s: float) -> None:
+        """Has every host but this one watched until :meth:`end_watch`, and the threads of publishers and servers."""
+        self.roster.watch.begin(epoch, every_s)
+        self._have_hosts_watched()
+
+    def end_watch(self) -> None:
+        """Ends the watch; the last that was read comes soon."""
+        self.roster.watch.end()
+        self._have_hosts_watched()
 
     def quit(self, ids: Sequence[int] | None = None) -> None:
         """Tells these clients, or everyone, to exit.
@@ -176,6 +187,11 @@ class Controller:
         for identity, time_ns in self.roster.timekeeper.due(time.monotonic_ns()):
             # One that cannot be sent is as good as lost: another follows.
             self._reaches(identity, encode(Ping(time_ns=time_ns, reply=True)))
+
+    def _have_hosts_watched(self) -> None:
+        for identity, watch in self.roster.watch.due(time.monotonic_ns()):
+            # Like the pings: it is said again.
+            self._reaches(identity, encode(watch))
 
     def _quit_again(self) -> None:
         # A client that has exited cannot be reached, which is as it should be.

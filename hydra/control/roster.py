@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from hydra.control.clocks import ClockLine, HostKey
+from hydra.control.hosts import HostWatch, post_of
 from hydra.control.timekeeper import Timekeeper
 from hydra.model import PublisherReport, SubscriberReport
 from hydra.wire.messages import (
@@ -22,6 +23,7 @@ from hydra.wire.messages import (
     Error,
     FromClient,
     Hello,
+    Host,
     Progress,
     ProtocolError,
     Ready,
@@ -91,15 +93,21 @@ class Roster:
         refused: frames that changed nothing, by reason.
         pongs: a client's last answer to a ping: what it echoed and its clock (ns).
         own: the host of the controller.
-        timekeeper: asks the wardens of other hosts for their time.
+        timekeeper: asks the wardens and servers of other hosts for their time.
+        watch: has them watch what these hosts do.
+
+    Arguments:
+        own: as above.
+        network: the network namespace of the controller.
     """
 
-    def __init__(self, own: HostKey = ("", "")) -> None:
+    def __init__(self, own: HostKey = ("", ""), network: str = "") -> None:
         self.answers = EpochAnswers(0)
         self.refused: Counter[str] = Counter()
         self.pongs: dict[int, tuple[int, int]] = {}
         self.own = own
         self.timekeeper = Timekeeper(own)
+        self.watch = HostWatch((*own, network))
         self._expected: dict[int, str] = {}
         # A few bytes can name a million ids. Nobody carries more than were ever expected at once.
         self._most_ids = _IDS_AT_LEAST
@@ -125,7 +133,7 @@ class Roster:
         for client in ids:
             connection = self._clients.pop(client, None)
             if connection is not None and not any(self._clients.get(c) is connection for c in connection.ids):
-                self._connections.pop(connection.identity, None)
+                self._drop(connection)
 
     def forget(self, ids: Collection[int]) -> None:
         """These clients will not come back; nothing is sent to their connections any more."""
@@ -137,8 +145,7 @@ class Roster:
         for group in touched - set(self._expected.values()):
             warden = self._wardens.pop(group, None)
             if warden is not None:
-                self._connections.pop(warden.identity, None)
-                self.timekeeper.left(warden.identity)
+                self._drop(warden)
 
     def begin(self, epoch: int) -> None:
         """Starts a new epoch; answers about older ones are ignored from now on."""
@@ -243,7 +250,6 @@ class Roster:
                 self.refused["duplicate_hello"] += 1
                 return None
             self._wardens[hello.group] = connection
-            self.timekeeper.joined(identity, _host(hello), received_ns)
         else:
             holders = [self._clients[c] for c in hello.ids if c in self._clients]
             if any(h.hello.incarnation >= hello.incarnation for h in holders):
@@ -251,7 +257,7 @@ class Roster:
                 return None
             for holder in holders:
                 # The old process is gone with all its clients; the warden's message about that may have been lost.
-                self._connections.pop(holder.identity, None)
+                self._drop(holder)
                 carried = sorted(client for client in holder.ids if self._clients.get(client) is holder)
                 for client in carried:
                     del self._clients[client]
@@ -259,6 +265,9 @@ class Roster:
             for client in hello.ids:
                 self._clients[client] = connection
         self._connections[identity] = connection
+        if _is_post(hello):
+            self.timekeeper.joined(identity, _host(hello), received_ns)
+            self.watch.joined(identity, post_of(hello))
         return hello
 
     def _hello_again(self, known: Connection, hello: Hello) -> Hello | None:
@@ -272,14 +281,23 @@ class Roster:
             return hello
         return None
 
+    def _drop(self, connection: Connection) -> None:
+        """Forgets a connection: nothing is sent to it or taken from it any more."""
+        self._connections.pop(connection.identity, None)
+        self.timekeeper.left(connection.identity)
+        self.watch.left(connection.identity)
+
     def _take(self, connection: Connection, message: FromClient, received_ns: int) -> None:
         if isinstance(message, ChildExit):
             self._child_exit(connection, message)
         elif isinstance(message, Ack) and message.command == "ping":
-            if connection.hello.warden:
+            if _is_post(connection.hello):
                 self.timekeeper.heard(connection.identity, message.echo, message.time_ns, received_ns)
             else:
                 self.pongs.update(dict.fromkeys(message.ids, (message.echo, message.time_ns)))
+        elif isinstance(message, Host):
+            if not self.watch.heard(connection.identity, message, received_ns):
+                self.refused["not_a_warden"] += 1
         elif connection.hello.warden and not isinstance(message, Error):
             self.refused["not_for_a_warden"] += 1
         elif isinstance(message, Error) and message.epoch == 0:
@@ -334,7 +352,7 @@ class Roster:
             if holder is not None and holder.hello.pid == message.pid:
                 present = True
                 del self._clients[client]
-                self._connections.pop(holder.identity, None)
+                self._drop(holder)
         self._ended(Exit(ids, message.pid, message.status, message.replaced, present))
 
     def _ended(self, exit_: Exit) -> None:
@@ -346,6 +364,11 @@ class Roster:
         if any(self._last_exits.get(client) not in known for client in exit_.ids):
             self._last_exits.update(dict.fromkeys(exit_.ids, known[1]))
             self._exits.append(exit_)
+
+
+def _is_post(hello: Hello) -> bool:
+    """Whether it is asked what goes on at its host; a client has a step to attend to."""
+    return hello.warden or hello.role == "server"
 
 
 def _host(hello: Hello) -> HostKey:

@@ -11,8 +11,8 @@ from typing import Any, Final
 import plotly.graph_objects as go
 
 from hydra.columns import Column
+from hydra.jupyter.cells import Html, block, figure, scrolling, style
 from hydra.jupyter.drawing import finish, panels
-from hydra.jupyter.markup import Html, block, figure, scrolling, style
 from hydra.jupyter.report import Plot
 from hydra.model import Figure, number
 from hydra.results import experiments

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 from typing import Any, Final
 
 from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
 from hydra.events.runs import SystemFact
 from hydra.events.warnings import HydraWarning
-from hydra.events.words import describe
 from hydra.jupyter.cautions import Caution, cautions
+from hydra.jupyter.cells import UNKNOWN, Html, block, figure, scrolling, style
+from hydra.jupyter.details import details
 from hydra.jupyter.recorded import Run
-from hydra.model import SHARED, Figure, Settings, value_of
+from hydra.model import SHARED, Settings, value_of
 from hydra.results.bounded import shown
 from hydra.results.compare import Cell, Line, asked, compare, differences
 from hydra.results.notes import MARK
@@ -24,24 +23,6 @@ from hydra.results.searched import efforts, interval_of, legend, whole
 from hydra.results.store import CLIENTS_KEY
 from hydra.results.tables import said_by, table_columns
 from hydra.sweep import Row
-
-UNKNOWN: Final = "—"
-
-
-@dataclass(frozen=True, slots=True)
-class Html:
-    """What a cell shows."""
-
-    text: str
-
-    def _repr_html_(self) -> str:
-        return self.text
-
-
-def style() -> str:
-    """The look of the parts below, as an element."""
-    css = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
-    return f"<style>{css}</style>"
 
 
 def title(run: Run) -> Html:
@@ -158,73 +139,8 @@ def table(run: Run) -> Html:
         scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows")
         + "".join(f'<p class="below">{escape(text)}</p>' for text in below if text)
         + f"<details><summary>All {len(every)} columns</summary>{_everything(run.rows, every)}</details>"
-        + _servers(run)
-        + _clocks(run)
+        + "".join(details(run))
     )
-
-
-def _servers(run: Run) -> str:
-    """What each server told of each step, folded away; nothing where none did."""
-    if not run.servers:
-        return ""
-    names = list(dict.fromkeys(n for told in run.servers.values() for its in told.values() for n in its))
-    lines = (
-        (epoch, server, *(_server_figure(name, its.get(name)) for name in names))
-        for epoch, told in run.servers.items()
-        for server, its in told.items()
-    )
-    return _by_step(run, "Each server in each step", ("Server", *map(_unit_named, names)), lines)
-
-
-def _clocks(run: Run) -> str:
-    """The clock of each agent on another host than the controller's, folded away; nothing where there is none."""
-    if not run.clocks:
-        return ""
-    heads = ("Agent", "offset, s", "rate, ppm", "bound, µs", "shortest round trip, µs", "jumps")
-    lines = (
-        (
-            *(epoch, agent, f"{clock.offset_ns / 1e9:,.6f}", f"{clock.rate_ppb / 1e3:+,.3f}"),
-            *(f"{clock.error_ns / 1e3:,.1f}", f"{clock.rtt_min_ns / 1e3:,.1f}", f"{clock.jumps:,}"),
-        )
-        for epoch, of_agents in run.clocks.items()
-        for agent, clock in of_agents.items()
-        if not clock.same_host
-    )
-    return _by_step(run, "Clocks: each agent's in each step, against the controller's", heads, lines)
-
-
-def _by_step(run: Run, title: str, heads: Iterable[str], lines: Iterable[Sequence[Any]]) -> str:
-    """A table, folded away, whose lines begin with the epoch of a step and go on with texts."""
-    plans = {result.epoch: escape(describe(result.plan)) for result in run.results}
-    head = "".join(f"<th>{escape(text)}</th>" for text in ("Step", *heads))
-    body = "".join(
-        f"<tr><td>{plans[epoch]}</td>{''.join(f'<td>{escape(text)}</td>' for text in texts)}</tr>"
-        for epoch, *texts in lines
-    )
-    text = scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows every")
-    return f"<details><summary>{escape(title)}</summary>{text}</details>"
-
-
-_OF_BYTES: Final = "_bytes"
-
-
-def _unit_named(name: str) -> str:
-    """``in, MiB/s`` of ``in_bytes_per_s``, ``cpu, % of the time`` of ``cpu_seconds_per_s``, and so on."""
-    what, rate, _ = name.partition("_per_s")
-    per = "/s" if rate else ""
-    if what.endswith("_seconds") and rate:
-        return f"{what.removesuffix('_seconds')}, % of the time"
-    if what.endswith(_OF_BYTES):
-        return f"{what.removesuffix(_OF_BYTES).replace('_', ' ')}, MiB{per}"
-    return f"{what.replace('_', ' ')}{per}"
-
-
-def _server_figure(name: str, value: float | None) -> str:
-    if value is None:
-        return UNKNOWN
-    what = name.removesuffix("_per_s")
-    unit = 2**20 if what.endswith(_OF_BYTES) else 0.01 if what.endswith("_seconds") else 1
-    return figure(Column(name), value / unit)
 
 
 def _row(run: Run, row: Row, notes: Sequence[HydraWarning], columns: Sequence[Column]) -> str:
@@ -308,26 +224,3 @@ def _cell(column: Column, cell: Cell) -> str:
         f'<td class="first">{figure(column, cell.measured)}</td>'
         f'<td class="published">{figure(column, cell.published)}</td><td class="ratio">{ratio}</td>'
     )
-
-
-def figure(column: Column, value: Figure) -> str:
-    """A figure as text, thousands grouped; large ones have no digits behind the point."""
-    if value is None or value == "":
-        return UNKNOWN
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        if column.digits == "six":
-            return f"{value:.6g}"
-        return f"{value:,.0f}" if value.is_integer() or abs(value) >= 10_000 else f"{value:,.2f}"
-    return f"{value:,}" if isinstance(value, int) else escape(value)
-
-
-def scrolling(inner: str, classes: str) -> str:
-    """A table that is wider than the page can be moved."""
-    return f'<div class="scroll"><table class="{classes}">{inner}</table></div>'
-
-
-def block(inner: str) -> Html:
-    """Part of a page, in the look of :func:`style`."""
-    return Html(f'<div class="hydra">{inner}</div>')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ import msgspec
 
 from hydra.events.event import StoredEvent
 from hydra.events.warnings import BisectedRates, ForeignRates, HydraWarning
-from hydra.model import AgentClock, Scenario, StepPlan, StepResult
+from hydra.measure.resources import HostSummary, busiest, summarise
+from hydra.model import AgentClock, BusyThread, Scenario, StepPlan, StepResult
 from hydra.results.compare import Published, published_for
 from hydra.results.earlier import bisected, stored_rows, upgraded
 from hydra.results.notes import notes_of
@@ -37,6 +38,9 @@ class Run:
         servers: what each server told of a step, by the step's epoch and the server's name; steps of which one did.
         clocks: of a step's agents, by the step's epoch and the agent; steps with agents on other hosts than the
             controller's.
+        hosts: what each host did in a step, by the step's epoch and the host; steps in which some host was sampled.
+        host_of: of such a step, the host of each agent.
+        threads: the busiest threads of publishers and servers, by the step's epoch and the agent; likewise.
         earlier: what has to be known of the rows of an earlier version, None if there is nothing.
     """
 
@@ -51,6 +55,9 @@ class Run:
     published: Published | None
     servers: Mapping[int, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
     clocks: Mapping[int, Mapping[str, AgentClock]] = field(default_factory=dict)
+    hosts: Mapping[int, Mapping[str, HostSummary]] = field(default_factory=dict)
+    host_of: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    threads: Mapping[int, Mapping[str, Sequence[BusyThread]]] = field(default_factory=dict)
     earlier: HydraWarning | None = None
 
     @property
@@ -75,6 +82,9 @@ def load(directory: Path | str) -> Run:
         metadata, results, events = store.metadata(), store.results(), store.events()
         servers = {r.epoch: told for r in results if (told := store.servers(r.epoch))}
         clocks = {r.epoch: store.clocks(r.epoch) for r in results}
+        hosts = {r.epoch: its for r in results if (its := _hosts(store, r.epoch))}
+        host_of = {epoch: store.host_of(epoch) for epoch in hosts}
+        threads = {r.epoch: found for r in results if (found := _threads(store, r.epoch))}
         with store.reading():
             scenario = msgspec.convert(upgraded(metadata["scenario"]), Scenario)
             earlier: HydraWarning | None = BisectedRates() if bisected(metadata["scenario"]) else None
@@ -101,8 +111,23 @@ def load(directory: Path | str) -> Run:
         published=published_for(scenario),
         servers=servers,
         clocks={epoch: of for epoch, of in clocks.items() if not all(clock.same_host for clock in of.values())},
+        hosts=hosts,
+        host_of=host_of,
+        threads=threads,
         earlier=earlier,
     )
+
+
+def _hosts(store: RunStore, epoch: int) -> dict[str, HostSummary]:
+    window_ns = store.window_ns(epoch)
+    summaries = {host: summarise(samples, window_ns) for host, samples in store.host_samples(epoch).items()}
+    return {host: summary for host, summary in summaries.items() if summary is not None}
+
+
+def _threads(store: RunStore, epoch: int) -> dict[str, list[BusyThread]]:
+    window_ns = store.window_ns(epoch)
+    found = {agent: busiest(samples, window_ns) for agent, samples in store.threads(epoch).items()}
+    return {agent: threads for agent, threads in found.items() if threads}
 
 
 def _played(scenario: Scenario, results: list[StepResult]) -> tuple[list[Row], StepPlan | None]:

@@ -7,7 +7,7 @@ everyone, and the cohort's own loss stands apart. A figure that cannot be known 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Final
@@ -32,10 +32,20 @@ from hydra.measure.counted import only_counts
 from hydra.measure.lag import Growth, growth
 from hydra.measure.log import account as log_account
 from hydra.measure.payload import payload
-from hydra.measure.resources import HostSample, HostSummary, summarise
+from hydra.measure.resources import summarise
 from hydra.measure.servers import ServerFigures
 from hydra.measure.verdict import Evidence, verdict
-from hydra.model import AgentClock, Figure, Histogram, LedgerCounts, PublisherReport, StepPlan, SubscriberReport
+from hydra.model import (
+    AgentClock,
+    Figure,
+    Histogram,
+    HostSample,
+    LedgerCounts,
+    PublisherReport,
+    StepPlan,
+    SubscriberReport,
+    ThreadSample,
+)
 from hydra.wire.checks import MAX_ABSENT
 
 HELD_SHARE: Final = 0.99
@@ -65,15 +75,16 @@ class Observation:
         steady: whether passing also asks that no backlog grows.
         last_words: messages that subscribers reported in their progress; it is all that is known of those
             without a report.
-        hosts: samples by host name.
-        subscriber_hosts: hosts with subscribers; empty means all.
+        hosts: samples by the name of the host: the controller's own, or the first agent there. Agents that share
+            clocks and network namespace share samples.
+        host_of: the name in ``hosts`` of each agent's host.
+        threads: the busiest threads of publishers' and servers' groups, by agent.
         reading_ns: when subscribers were told to read what had been stored (the step's clock); None: they read while
             it was sent.
         log_growth: messages by which the servers' log grew; None: they keep none.
         log_acknowledges: whether nothing but that growth tells what the servers took.
         counted: whether the messages have no header, so that they can only be counted.
         servers: what servers counted in the window, see :func:`hydra.measure.servers.between`.
-        link_bytes_s: speed of the slowest link between the hosts, if known (bytes/s).
     """
 
     plan: StepPlan
@@ -95,8 +106,8 @@ class Observation:
     loss_target: float = 0.0
     steady: bool = False
     hosts: Mapping[str, Sequence[HostSample]] = field(default_factory=dict)
-    subscriber_hosts: Set[str] = frozenset()
-    link_bytes_s: float | None = None
+    host_of: Mapping[str, str] = field(default_factory=dict)
+    threads: Mapping[str, Sequence[ThreadSample]] = field(default_factory=dict)
     last_words: Mapping[int, int] = field(default_factory=dict)
     reading_ns: int | None = None
     log_growth: int | None = None
@@ -417,8 +428,16 @@ def _hosts_and_verdict(o: Observation, columns: Mapping[str, Figure], passed: bo
     A subscriber that died or fell silent says nothing about a queue.
     """
     summaries = {host: s for host, samples in o.hosts.items() if (s := summarise(samples, o.window_ns)) is not None}
-    with_subscribers = [s for host, s in summaries.items() if not o.subscriber_hosts or host in o.subscriber_hosts]
-    busiest = max((s.cpu_mean_pct for s in with_subscribers), default=None)
+    subscriber_hosts = {o.host_of.get(o.agents.get(client, "")) for client in o.subscribers}
+    with_subscribers = [s for host, s in summaries.items() if host in subscriber_hosts]
+    # All but a controller's host that nothing runs on: what it sends once more says nothing of the messages' way.
+    with_agents = [s for host, s in summaries.items() if host in o.host_of.values()]
+    network_share = max((s.network_share for s in summaries.values() if s.network_share is not None), default=None)
+    retransmitted = max(
+        (s.segments_retransmitted for s in with_agents if s.segments_retransmitted is not None), default=None
+    )
+    # Without a server in between, messages of one host never are on the network.
+    crossing = not o.direct or len(set(o.host_of.values())) > 1
     cores = columns["publisher_cores"]
     held = columns["rate_held"]
     blocked_s = columns[BLOCKED]
@@ -429,20 +448,19 @@ def _hosts_and_verdict(o: Observation, columns: Mapping[str, Figure], passed: bo
         behind=passed is False,
         blocked_share=float(blocked_s or 0.0) / o.window_s,
         publisher_cores=float(cores or 0.0),
-        subscriber_host_pct=busiest,
-        network_share=_network_share(summaries.values(), o.link_bytes_s),
+        subscriber_host_pct=max((s.cpu_mean_pct for s in with_subscribers), default=None),
+        network_share=network_share if crossing else None,
+        segments_retransmitted=retransmitted if crossing else None,
     )
     return {
         "host_cpu_mean_pct": max((s.cpu_mean_pct for s in summaries.values()), default=None),
         "host_cpu_busiest_core_pct": max((s.cpu_busiest_core_pct for s in summaries.values()), default=None),
+        "host_steal_pct": max((s.steal_pct for s in summaries.values()), default=None),
         "host_memory_available_min_bytes": min(
             (s.memory_available_min_bytes for s in summaries.values()), default=None
         ),
+        "network_share_pct": None if network_share is None else 100 * network_share,
+        "tcp_retransmitted_pct": None if retransmitted is None else 100 * retransmitted,
+        "host_drops": sum(s.drops for s in summaries.values()) if summaries else None,
         "verdict": verdict(evidence) if passed is not None or not o.subscribers else None,
     }
-
-
-def _network_share(summaries: Iterable[HostSummary], link_bytes_s: float | None) -> float | None:
-    if link_bytes_s is None:
-        return None
-    return max((max(s.net_sent_bytes_s, s.net_received_bytes_s) for s in summaries), default=0.0) / link_bytes_s

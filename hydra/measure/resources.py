@@ -1,100 +1,160 @@
-"""What the host did during a step: totals a few times a second, never a scan over thousands of processes."""
+"""What hosts and their busiest threads did in a window, from the counters that were read there. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
-
-import psutil
+from itertools import pairwise
+from typing import Final
 
 from hydra.measure.rates import SECOND_NS
+from hydra.model import BusyThread, HostCounters, HostSample, InterfaceCounts, ThreadSample
+
+BUSIEST: Final = 10
+"""Threads that are named of an agent."""
+_MEGABIT_BYTES: Final = 1_000_000 / 8
 
 
 @dataclass(frozen=True, slots=True)
-class HostSample:
-    """One reading of a host: CPU since the last reading, the rest as it stands or counts up since boot.
+class InterfaceUse:
+    """What a network interface carried (bytes/s) and dropped (packets, both ways).
 
-    ``time_ns`` is on the step's clock; ``cpu_pct`` is per core.
+    ``share`` is the part of its speed that was used in the direction that used more; None: its speed is not known.
     """
 
-    time_ns: int
-    cpu_pct: tuple[float, ...]
-    memory_used_bytes: int
-    memory_available_bytes: int
-    net_sent_bytes: int
-    net_received_bytes: int
-    context_switches: int
+    received_bytes_s: float
+    sent_bytes_s: float
+    drops: int
+    share: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class HostSummary:
-    """A host over a step; rates are per second."""
+    """A host over a step.
 
+    Attributes:
+        cores_pct: the time that each core was at work or stolen, in %: what is left is what it had left.
+        cpu_mean_pct: the same of all cores together.
+        steal_pct: the part of it that the hypervisor gave to others.
+        pressure: the part of the time in which some task waited for ``cpu``, ``memory`` or ``io``; without those that
+            the kernel does not tell.
+        memory_used_max_bytes, memory_available_min_bytes: of all samples.
+        interfaces: by name, without loopback.
+        segments_retransmitted: TCP segments that were sent once more as lost, as a part of all that were sent; None:
+            none were.
+        context_switches_s: of all cores, a second.
+    """
+
+    cores_pct: tuple[float, ...]
     cpu_mean_pct: float
-    cpu_busiest_core_pct: float
+    steal_pct: float
+    pressure: Mapping[str, float]
     memory_used_max_bytes: int
     memory_available_min_bytes: int
-    net_sent_bytes_s: float
-    net_received_bytes_s: float
+    interfaces: Mapping[str, InterfaceUse]
+    segments_retransmitted: float | None
     context_switches_s: float
 
+    @property
+    def cpu_busiest_core_pct(self) -> float:
+        """The same of the busiest core."""
+        return max(self.cores_pct, default=0.0)
 
-class HostSampler:
-    """Reads this host's totals whenever the runner asks."""
+    @property
+    def network_share(self) -> float | None:
+        """The part of its speed that the busiest interface used; None: no interface's speed is known."""
+        return max((use.share for use in self.interfaces.values() if use.share is not None), default=None)
 
-    def __init__(self) -> None:
-        self._cpu = _cpu_times()
-
-    def sample(self, now_ns: int) -> HostSample:
-        """The totals now, and the CPU use since the last call."""
-        before, self._cpu = self._cpu, _cpu_times()
-        memory = psutil.virtual_memory()
-        net = psutil.net_io_counters()
-        return HostSample(
-            time_ns=now_ns,
-            cpu_pct=tuple(_busy_pct(b, a) for b, a in zip(before, self._cpu, strict=False)),
-            memory_used_bytes=memory.total - memory.available,
-            memory_available_bytes=memory.available,
-            # A host without any interface has no counters at all.
-            net_sent_bytes=net.bytes_sent if net else 0,
-            net_received_bytes=net.bytes_recv if net else 0,
-            context_switches=psutil.cpu_stats().ctx_switches,
-        )
+    @property
+    def drops(self) -> int:
+        """Packets that all interfaces dropped."""
+        return sum(use.drops for use in self.interfaces.values())
 
 
-def _cpu_times() -> list[tuple[float, float]]:
-    """(busy, total) seconds of every core; guest time is part of user time already."""
-    result = []
-    for t in psutil.cpu_times(percpu=True):
-        total = sum(t) - getattr(t, "guest", 0.0) - getattr(t, "guest_nice", 0.0)
-        result.append((total - t.idle - getattr(t, "iowait", 0.0), total))
-    return result
-
-
-def _busy_pct(before: tuple[float, float], after: tuple[float, float]) -> float:
-    elapsed = after[1] - before[1]
-    return min(max(100 * (after[0] - before[0]) / elapsed, 0.0), 100.0) if elapsed > 0 else 0.0
-
-
-def summarise(samples: Sequence[HostSample], window_ns: tuple[int, int]) -> HostSummary | None:
-    """What the samples inside the window say; None with fewer than two of them.
-
-    The first sample's CPU belongs to the time before the window and is left out.
-    """
-    inside = [s for s in samples if window_ns[0] <= s.time_ns <= window_ns[1]]
+def summarise(samples: Iterable[HostSample], window_ns: tuple[int, int]) -> HostSummary | None:
+    """What the samples inside the window say, from the first of them to the last; None with fewer than two."""
+    inside = sorted((s for s in samples if _within(s, window_ns)), key=lambda s: s.time_ns)
     if len(inside) < 2 or inside[-1].time_ns <= inside[0].time_ns:
         return None
-    first, last = inside[0], inside[-1]
-    seconds = (last.time_ns - first.time_ns) / SECOND_NS
-    cores = list(zip(*(s.cpu_pct for s in inside[1:]), strict=False))
-    means = [fmean(core) for core in cores]
+    first, last = inside[0].counters, inside[-1].counters
+    elapsed_ns = inside[-1].time_ns - inside[0].time_ns
+    seconds = elapsed_ns / SECOND_NS
+    # A core that went or came has no difference.
+    cores = list(zip(first.cores, last.cores, strict=False))
+    steal = [_grown(a.steal_s, b.steal_s) for a, b in cores]
+    busy = [_grown(a.busy_s, b.busy_s) + stolen for (a, b), stolen in zip(cores, steal, strict=True)]
+    total = [_grown(a.total_s, b.total_s) for a, b in cores]
     return HostSummary(
-        cpu_mean_pct=fmean(means) if means else 0.0,
-        cpu_busiest_core_pct=max(means, default=0.0),
-        memory_used_max_bytes=max(s.memory_used_bytes for s in inside),
-        memory_available_min_bytes=min(s.memory_available_bytes for s in inside),
-        net_sent_bytes_s=(last.net_sent_bytes - first.net_sent_bytes) / seconds,
-        net_received_bytes_s=(last.net_received_bytes - first.net_received_bytes) / seconds,
-        context_switches_s=(last.context_switches - first.context_switches) / seconds,
+        cores_pct=tuple(_pct(part, whole) for part, whole in zip(busy, total, strict=True)),
+        cpu_mean_pct=_pct(sum(busy), sum(total)),
+        steal_pct=_pct(sum(steal), sum(total)),
+        pressure={
+            of: min(_grown(first.pressure_us[of], us) * 1000 / elapsed_ns, 1.0)
+            for of, us in last.pressure_us.items()
+            if of in first.pressure_us
+        },
+        memory_used_max_bytes=max(s.counters.memory_total - s.counters.memory_available for s in inside),
+        memory_available_min_bytes=min(s.counters.memory_available for s in inside),
+        interfaces={
+            name: _used(first.interfaces[name], counts, seconds)
+            for name, counts in last.interfaces.items()
+            if name in first.interfaces
+        },
+        segments_retransmitted=_retransmitted(first, last),
+        context_switches_s=_grown(first.context_switches, last.context_switches) / seconds,
     )
+
+
+def busiest(samples: Iterable[ThreadSample], window_ns: tuple[int, int]) -> list[BusyThread]:
+    """The busiest threads of an agent in the window, most CPU first, each with its mean from first sample to last.
+
+    Threads of one name in one process are one line. Where a sample does not name a thread, it counts as idle.
+    """
+    groups: dict[str, list[ThreadSample]] = {}
+    for sample in samples:
+        if _within(sample, window_ns):
+            groups.setdefault(sample.group, []).append(sample)
+    found: list[BusyThread] = []
+    for of_group in groups.values():
+        found += _means(sorted(of_group, key=lambda s: s.time_ns))
+    return sorted(found, key=lambda thread: -thread.cpu_pct)[:BUSIEST]
+
+
+def _means(samples: Sequence[ThreadSample]) -> list[BusyThread]:
+    """Of one group's samples. What the first one says belongs to the time before the window, and is left out."""
+    elapsed_ns = samples[-1].time_ns - samples[0].time_ns
+    used: dict[tuple[int, str], float] = {}
+    for before, sample in pairwise(samples):
+        for thread in sample.threads:
+            key = thread.pid, thread.name
+            used[key] = used.get(key, 0.0) + thread.cpu_pct * (sample.time_ns - before.time_ns)
+    return [BusyThread(pid, name, pct_ns / elapsed_ns) for (pid, name), pct_ns in used.items() if pct_ns > 0]
+
+
+def _within(sample: HostSample | ThreadSample, window_ns: tuple[int, int]) -> bool:
+    return window_ns[0] <= sample.time_ns <= window_ns[1]
+
+
+def _used(first: InterfaceCounts, last: InterfaceCounts, seconds: float) -> InterfaceUse:
+    received, sent = (
+        _grown(a, b) / seconds for a, b in ((first.rx_bytes, last.rx_bytes), (first.tx_bytes, last.tx_bytes))
+    )
+    drops = _grown(first.rx_drops, last.rx_drops) + _grown(first.tx_drops, last.tx_drops)
+    share = max(received, sent) / (last.speed_mbit * _MEGABIT_BYTES) if last.speed_mbit else None
+    return InterfaceUse(received, sent, int(drops), share)
+
+
+def _retransmitted(first: HostCounters, last: HostCounters) -> float | None:
+    """The kernel does not count segments that it sends once more among those that it sent (RFC 1213, tcpOutSegs)."""
+    again = _grown(first.tcp.segments_retransmitted, last.tcp.segments_retransmitted)
+    total = _grown(first.tcp.segments_out, last.tcp.segments_out) + again
+    return again / total if total else None
+
+
+def _grown(before: float, after: float) -> float:
+    """By how much a counter grew; nothing where it began anew."""
+    return max(after - before, 0)
+
+
+def _pct(part: float, whole: float) -> float:
+    return min(100 * part / whole, 100.0) if whole > 0 else 0.0

@@ -10,6 +10,8 @@ BUSY_PUBLISHER_CORES: Final = 0.9
 BUSY_HOST_PCT: Final = 92.0
 """Mean use of all cores above which a host has no CPU left: the rest is what sampling and the kernel hide."""
 BUSY_NETWORK: Final = 0.9
+LOSSY_NETWORK: Final = 0.01
+"""Part of the segments that TCP sends once more from which on the way is full, or lossy: a loss slows TCP down."""
 BLOCKED_SHARE: Final = 0.05
 
 
@@ -24,8 +26,10 @@ class Evidence:
         behind: subscribers lost messages, or got them later than the rule of a passing rate allows.
         blocked_share: part of the window in which a publisher waited for a full queue.
         publisher_cores: CPU that the busiest publisher used, in cores.
-        subscriber_host_pct: mean CPU use of the busiest host with subscribers; None when not sampled.
-        network_share: part of the slowest known link that was used; None when no link's speed is known.
+        subscriber_host_pct: mean CPU use of the busiest host with subscribers, steal included; None when not sampled.
+        network_share: part of its speed that the busiest interface of any host used; None when no speed is known.
+        segments_retransmitted: part of its TCP segments that a host with clients or servers sent once more, the
+            highest; None when nothing was sent or not sampled.
     """
 
     queue: str
@@ -36,6 +40,7 @@ class Evidence:
     publisher_cores: float = 0.0
     subscriber_host_pct: float | None = None
     network_share: float | None = None
+    segments_retransmitted: float | None = None
 
 
 def verdict(evidence: Evidence) -> str:
@@ -45,7 +50,7 @@ def verdict(evidence: Evidence) -> str:
     """
     if evidence.held and not evidence.behind:
         return "requested rate"
-    if evidence.network_share is not None and evidence.network_share >= BUSY_NETWORK:
+    if (evidence.network_share or 0.0) >= BUSY_NETWORK or (evidence.segments_retransmitted or 0.0) >= LOSSY_NETWORK:
         return "network"
     host_is_busy = evidence.subscriber_host_pct is not None and evidence.subscriber_host_pct >= BUSY_HOST_PCT
     if evidence.blocked_share >= BLOCKED_SHARE:

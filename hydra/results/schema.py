@@ -25,6 +25,27 @@ CREATE TABLE IF NOT EXISTS clocks (  -- CLOCK_MONOTONIC of each agent's host; ru
     jumps INTEGER NOT NULL,          -- how often what was known had to be given up
     PRIMARY KEY (epoch, agent)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS agent_hosts ( -- runs of earlier versions lack it and the two that follow
+    epoch INTEGER NOT NULL REFERENCES steps (epoch),
+    agent TEXT NOT NULL,
+    host TEXT NOT NULL,              -- name of the controller's own host, or the first agent of the same host
+    PRIMARY KEY (epoch, agent)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS host_counters (
+    epoch INTEGER NOT NULL REFERENCES steps (epoch),
+    host TEXT NOT NULL,
+    time_ns INTEGER NOT NULL,        -- on the step's clock
+    counters TEXT NOT NULL           -- JSON of model.HostCounters: since boot
+);
+CREATE INDEX IF NOT EXISTS host_counters_of_step ON host_counters (epoch, host, time_ns);
+CREATE TABLE IF NOT EXISTS threads (
+    epoch INTEGER NOT NULL REFERENCES steps (epoch),
+    agent TEXT NOT NULL,
+    time_ns INTEGER NOT NULL,        -- on the step's clock
+    group_id TEXT NOT NULL,
+    busiest TEXT NOT NULL            -- JSON [{pid, name, cpu_pct}, ...]: % of a core since the sample before
+);
+CREATE INDEX IF NOT EXISTS threads_of_step ON threads (epoch, agent, time_ns);
 """
 """Tables that are made whenever a run is opened to be written: one that an earlier version began gets them as well."""
 
@@ -90,18 +111,6 @@ CREATE TABLE histograms (
     below_zero TEXT,                 -- JSON [index, count, ...] of the others; NULL: none. Earlier versions lack it
     PRIMARY KEY (epoch, name)
 ) WITHOUT ROWID;
-CREATE TABLE host_samples (
-    epoch INTEGER NOT NULL,
-    host TEXT NOT NULL,
-    time_ns INTEGER NOT NULL,
-    cpu_pct TEXT NOT NULL,           -- JSON array, one number per core
-    memory_used_bytes INTEGER NOT NULL,
-    memory_available_bytes INTEGER NOT NULL,
-    net_sent_bytes INTEGER NOT NULL,
-    net_received_bytes INTEGER NOT NULL,
-    context_switches INTEGER NOT NULL
-);
-CREATE INDEX host_samples_of_step ON host_samples (epoch, host, time_ns);
 CREATE TABLE events (
     id INTEGER PRIMARY KEY,
     time_ns INTEGER NOT NULL,        -- wall time

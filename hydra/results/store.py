@@ -13,7 +13,7 @@ import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple
 from pathlib import Path
 from types import TracebackType
@@ -26,8 +26,8 @@ from hydra.errors import HydraError, RunDirectoryError, UnreadableRunError
 from hydra.events.event import Event, StoredEvent
 from hydra.measure import latency
 from hydra.measure.figures import Merged, Observation, merged
-from hydra.measure.resources import HostSample
-from hydra.model import AgentClock, Figure, Histogram, StepPlan, StepResult, StepStatus
+from hydra.model import AgentClock, Figure, Histogram, HostSample, StepPlan, StepResult, StepStatus, ThreadSample
+from hydra.results import samples
 from hydra.results.clients import COLUMNS, client_rows
 from hydra.results.earlier import upgraded_plan
 from hydra.results.schema import BELOW_ZERO, FORMAT, SCHEMA, SINCE
@@ -181,9 +181,7 @@ class RunStore:
             self._db.executemany("INSERT INTO servers VALUES (?, ?, ?)", told)
             clocks = [(result.epoch, agent, *astuple(clock)) for agent, clock in o.clocks.items()]
             self._db.executemany("INSERT INTO clocks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", clocks)
-            for host, samples in o.hosts.items():
-                rows = [_sample_row(result.epoch, host, s) for s in samples]
-                self._db.executemany("INSERT INTO host_samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            samples.add(self._db, result.epoch, o)
 
     def offer_again(self, epochs: Iterable[int]) -> None:
         """Leaves failed steps out of :meth:`results` from now on; they stay stored."""
@@ -331,13 +329,19 @@ class RunStore:
             }
 
     def host_samples(self, epoch: int) -> dict[str, list[HostSample]]:
-        """A step's samples by host, oldest first."""
-        samples: dict[str, list[HostSample]] = {}
+        """A step's samples by host, oldest first; empty for runs of earlier versions."""
         with self.reading():
-            rows = self._db.execute("SELECT * FROM host_samples WHERE epoch = ? ORDER BY host, time_ns", (epoch,))
-            for _, host, time_ns, cpu_pct, *rest in rows:
-                samples.setdefault(host, []).append(HostSample(time_ns, tuple(json.loads(cpu_pct)), *rest))
-        return samples
+            return samples.of_hosts(self._db, epoch) if self._has("host_counters") else {}
+
+    def host_of(self, epoch: int) -> dict[str, str]:
+        """The host of each agent, as :meth:`host_samples` names it; empty for runs of earlier versions."""
+        with self.reading():
+            return samples.host_of(self._db, epoch) if self._has("agent_hosts") else {}
+
+    def threads(self, epoch: int) -> dict[str, list[ThreadSample]]:
+        """What groups told of their busiest threads, oldest first, by agent; empty for runs of earlier versions."""
+        with self.reading():
+            return samples.of_threads(self._db, epoch) if self._has("threads") else {}
 
     def _has(self, table: str) -> bool:
         """Whether the run has a table that runs of earlier versions lack."""
@@ -393,10 +397,3 @@ def _unreadable(before: str, path: Path, after: str, remedy: str) -> UnreadableR
 
 def _to_json(value: object) -> str:
     return msgspec.json.encode(value).decode()
-
-
-def _sample_row(epoch: int, host: str, s: HostSample) -> Sequence[object]:
-    return (
-        epoch, host, s.time_ns, _to_json([round(c, 1) for c in s.cpu_pct]), s.memory_used_bytes,
-        s.memory_available_bytes, s.net_sent_bytes, s.net_received_bytes, s.context_switches,
-    )  # fmt: skip

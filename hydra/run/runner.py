@@ -7,7 +7,6 @@ tear down. Whatever happens, everything that was measured is kept, and no proces
 from __future__ import annotations
 
 import contextlib
-import platform
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -33,7 +32,6 @@ from hydra.events.warnings import SubscribersFailed
 from hydra.limits import machine
 from hydra.limits.report import check_row
 from hydra.measure.figures import Merged, Observation, figures, merged
-from hydra.measure.resources import HostSample, HostSampler
 from hydra.model import ClusterSpec, Cohort, Histogram, Role, Scenario, StepPlan, StepResult
 from hydra.results.notes import gone_of
 from hydra.results.registered import added_by, sweep_of
@@ -41,10 +39,9 @@ from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
 from hydra.results.tables import write
 from hydra.run.deployment import Deployment
 from hydra.run.interrupts import leave_at_once_on_the_next
-from hydra.run.moment import Moment
 from hydra.run.progress import Observer
 from hydra.run.servers import DeployedServers, required
-from hydra.run.step import RawStep, Stepper
+from hydra.run.step import Stepper
 from hydra.sweep import Row
 from hydra.sweep.repeated import MERGED_IN_REPEATS
 from hydra.sweep.sweep import QUICK_DRAIN_S, usual_s
@@ -247,7 +244,7 @@ class _Steps:
             self._warm_up(plan)
             # Clients that were lost meanwhile are launched again before the step begins.
             changed = self._deployment.scale(plan.clients, plan.publishers)
-        raw, samples = self._window(plan)
+        raw = self._stepper.measure(plan, self._observer.tick)
         self._deployment.evict(raw.silent)
         search = self._scenario.sweep.search
         return Observation(
@@ -269,7 +266,9 @@ class _Steps:
             clocks=raw.clocks,
             loss_target=search.loss_target if search else 0.0,
             steady=search is not None,
-            hosts={platform.node(): samples},
+            hosts=raw.hosts,
+            host_of=raw.host_of,
+            threads=raw.threads,
             last_words=raw.last_words,
             reading_ns=raw.reading_ns,
             log_growth=raw.log_growth,
@@ -322,18 +321,6 @@ class _Steps:
         self._deployment.evict(raw.silent)
         self._stepper.epoch += 1
         self._journal.epoch = None
-
-    def _window(self, plan: StepPlan) -> tuple[RawStep, list[HostSample]]:
-        """Measures the step and samples this host while it runs."""
-        sampler = HostSampler()
-        samples: list[HostSample] = []
-
-        def tick(moment: Moment) -> None:
-            if not moment.reading:
-                samples.append(sampler.sample(moment.time_ns))
-            self._observer.tick(moment)
-
-        return self._stepper.measure(plan, tick), samples
 
     def close(self) -> None:
         """Stores what the controller refused and what is known of the system only now."""

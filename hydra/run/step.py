@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from hydra.control.controller import Controller
@@ -13,13 +13,14 @@ from hydra.events.journal import Journal
 from hydra.events.steps import PhasesTimed, WindowOpened
 from hydra.measure.group import whole
 from hydra.measure.servers import ServerFigures
-from hydra.model import AgentClock, PublisherReport, StepPlan, SubscriberReport
+from hydra.model import AgentClock, HostSample, PublisherReport, StepPlan, SubscriberReport, ThreadSample
 from hydra.run.asking import Asker
 from hydra.run.beginning import Beginner
 from hydra.run.collecting import Collector, caught_up, stored_only
 from hydra.run.counters import ServerCounters
 from hydra.run.deployment import Deployment
-from hydra.run.moment import Tick
+from hydra.run.hosts import StepHosts
+from hydra.run.moment import Moment, Tick
 from hydra.run.phases import Phases
 from hydra.run.window import run_window
 from hydra.sweep.cohort import cohort_ids
@@ -35,7 +36,9 @@ class RawStep:
     subscriber had counted when it last reported progress in the window. ``reading_ns`` is when subscribers were told
     to read what had been stored, None where they read while it was sent. ``log_growth`` is by how many messages the
     servers' log grew, None where they keep none; ``servers`` what they counted in the window. ``clocks`` tells of each
-    agent how wrong the step's clock can have been there.
+    agent how wrong the step's clock can have been there. ``hosts`` has the samples of each host, by its name: the
+    controller's own, or the id of the first agent there; ``host_of`` tells that name of each agent, for those that
+    share clocks and network namespace share samples. ``threads`` are the busiest ones, by agent.
     """
 
     publishers: Mapping[int, PublisherReport]
@@ -51,6 +54,9 @@ class RawStep:
     log_growth: int | None = None
     servers: ServerFigures = field(default_factory=dict)
     clocks: Mapping[str, AgentClock] = field(default_factory=dict)
+    hosts: Mapping[str, Sequence[HostSample]] = field(default_factory=dict)
+    host_of: Mapping[str, str] = field(default_factory=dict)
+    threads: Mapping[str, Sequence[ThreadSample]] = field(default_factory=dict)
 
 
 class Stepper:
@@ -138,10 +144,19 @@ class Stepper:
         def now_ns() -> int:
             return begun.clocks.step_ns(self._clock_ns())
 
-        window = run_window(
-            *(self._controller, deployment, self._system, self._asker, counters),
-            *(plan, begun.start, tick, now_ns),
-        )
+        hosts = StepHosts(self._controller, epoch, begun.clocks.step_ns)
+
+        def sampled(moment: Moment) -> None:
+            hosts.sample(moment.time_ns)
+            tick(moment)
+
+        try:
+            window = run_window(
+                *(self._controller, deployment, self._system, self._asker, counters),
+                *(plan, begun.start, sampled, now_ns),
+            )
+        finally:
+            hosts.end()
         phases.end("lead and window")
         collect = Collector(
             *(self._controller, deployment, self._system, self._spec, self._asker, self._drain_max_s),
@@ -160,6 +175,7 @@ class Stepper:
         reports = answers.subscriber_reports
         read_until_ns = min(max([window[1], *(r.last_ns for r in reports.values())]), now_ns())
         begun.clocks.hear_once_more(self._controller.wait_until)
+        load = hosts.load(self._clock_ns())
         phases.end("reports")
         self._journal.note(PhasesTimed(epoch, tuple(phases.took_s)))
         if not any(report.stopped_early for report in publishers.values()):
@@ -186,4 +202,7 @@ class Stepper:
             log_growth=grown,
             servers=servers,
             clocks=begun.clocks.used(agents, window[0], read_until_ns),
+            hosts=load.hosts,
+            host_of=load.host_of,
+            threads=load.threads,
         )

@@ -22,6 +22,7 @@ from typing import Final, NoReturn
 from hydra.client.group import from_environment, parse
 from hydra.client.member import await_welcome
 from hydra.client.processes import die_with_parent
+from hydra.client.watcher import watcher_of
 from hydra.control import curve
 from hydra.control.client import ControlClient, Identity
 from hydra.control.outstanding import RESEND_EVERY_S
@@ -29,7 +30,7 @@ from hydra.errors import EXIT_FAILED, HydraError, ServerError
 from hydra.servers.ports import endpoint_of, kept_ports
 from hydra.servers.program import ServerProgram
 from hydra.servers.supervised import Supervised, tail
-from hydra.wire.messages import Error, Join, Quit, Ready
+from hydra.wire.messages import Error, Join, Quit, Ready, Watch
 from hydra.wire.program import EXIT_DISMISSED, EXIT_STRANDED, EXIT_USAGE, WELCOME_WITHIN_S
 
 LOG: Final = "server.log"
@@ -116,14 +117,17 @@ class _Node:
             ServerError: the server could not be started, or ended; the controller has been told.
         """
         server: Supervised | None = None
+        watcher = watcher_of([self._id], control.send, os.getpid())
         ready_s = 0.0
         while not control.silent():
             if server is None and time.monotonic() >= ready_s:
                 ready_s = time.monotonic() + RESEND_EVERY_S
                 control.send(Ready(ids=[self._id], seq=1, epoch=0, endpoint=self._endpoint))
-            message = control.receive(_POLL_S)
+            message = control.receive(min(_POLL_S, watcher.work()))
             if isinstance(message, Quit) or (lifeline is not None and _closed(lifeline)):
                 return EXIT_DISMISSED
+            if isinstance(message, Watch):
+                watcher.take(message)
             if isinstance(message, Join) and server is None:
                 try:
                     server = self._start(message)

@@ -1,6 +1,6 @@
-"""What a report must satisfy beyond the types of its fields. Pure.
+"""What reports and samples must satisfy beyond the types of their fields. Pure.
 
-A report that breaks these rules is refused when it is decoded, so that nothing behind the channel has to expect
+One that breaks these rules is refused when it is decoded, so that nothing behind the channel has to expect
 numbers that cannot be: negative counts, ranges that run backwards, buckets that do not exist.
 """
 
@@ -15,7 +15,9 @@ from typing import Final
 from hydra.model import (
     LAG_BINS,
     LATENCY_HIGHEST_US,
+    BusyThread,
     Histogram,
+    HostCounters,
     LedgerCounts,
     ProcessUsage,
     PublisherReport,
@@ -34,7 +36,10 @@ LATENCY_BUCKETS: Final = 23_552
 """Length of HdrHistogram's counts for 1 µs to 1 h at 3 digits: indexes are below it, and not below its negative."""
 LARGEST: Final = 2**63 - 1
 
-_Body = PublisherReport | SubscriberReport | LedgerCounts | ProcessUsage
+MAX_NAME: Final = 256
+"""Characters of the name of an interface or thread."""
+
+_Body = PublisherReport | SubscriberReport | LedgerCounts | ProcessUsage | HostCounters | BusyThread
 
 
 def check_report(report: PublisherReport | SubscriberReport) -> None:
@@ -68,13 +73,49 @@ def check_report(report: PublisherReport | SubscriberReport) -> None:
         raise ValueError(f"received_bits are longer than {bits.MAX_CHARACTERS} characters")
 
 
+def check_counters(counters: HostCounters) -> None:
+    """Refuses counters that no host can have.
+
+    Raises:
+        ValueError: the text names the first that is wrong.
+    """
+    _check_numbers(counters)
+    for core in counters.cores:
+        for seconds in core:
+            _check_number("cores", seconds)
+    for name, waited_us in counters.pressure_us.items():
+        _check_name(name)
+        _check_number(f"pressure_us.{name}", waited_us)
+    for name, counts in counters.interfaces.items():
+        _check_name(name)
+        for count in counts:
+            _check_number(f"interfaces.{name}", count)
+    for count in counters.tcp:
+        _check_number("tcp", count)
+
+
+def check_thread(thread: BusyThread) -> None:
+    """Refuses a thread that cannot be; errors as in :func:`check_counters`."""
+    _check_numbers(thread)
+    _check_name(thread.name)
+
+
+def _check_name(name: str) -> None:
+    if len(name) > MAX_NAME:
+        raise ValueError(f"a name of {len(name)} characters, above the limit of {MAX_NAME}")
+
+
 def _check_numbers(body: _Body) -> None:
     for field in fields(body):
-        value = getattr(body, field.name)
-        if isinstance(value, int) and not 0 <= value <= LARGEST:
-            raise ValueError(f"{field.name} is {value}, not 0 to {LARGEST}")
-        if isinstance(value, float) and not (math.isfinite(value) and value >= 0):
-            raise ValueError(f"{field.name} is {value}")
+        _check_number(field.name, getattr(body, field.name))
+
+
+def _check_number(name: str, value: object) -> None:
+    """Refuses what is a number and below 0, or too large to be stored."""
+    if isinstance(value, int) and not 0 <= value <= LARGEST:
+        raise ValueError(f"{name} is {value}, not 0 to {LARGEST}")
+    if isinstance(value, float) and not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} is {value}")
 
 
 def _check_ranges(name: str, ranges: Sequence[SequenceRange], most: int) -> None:

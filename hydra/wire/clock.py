@@ -9,7 +9,7 @@ from typing import Final
 from hydra.wire.messages import HostClock
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
-_TIME_NAMESPACE: Final = Path("/proc/self/ns/time")
+_NAMESPACES: Final = Path("/proc/self/ns")
 _BILLION: Final = 10**9
 
 
@@ -23,8 +23,17 @@ def time_namespace() -> str:
 
     Processes of one boot and one time namespace share CLOCK_MONOTONIC.
     """
+    return _namespace("time")
+
+
+def network_namespace() -> str:
+    """What identifies the network namespace of this process, likewise: whose interfaces it sees."""
+    return _namespace("net")
+
+
+def _namespace(kind: str) -> str:
     try:
-        return str(_TIME_NAMESPACE.readlink())
+        return str((_NAMESPACES / kind).readlink())
     except OSError:
         return ""
 

@@ -10,15 +10,27 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import msgspec
 
-from hydra.model import GroupRole, PublisherReport, SequenceRange, SharedSettings, SubscriberReport
+from hydra.model import (
+    BusyThread,
+    GroupRole,
+    HostCounters,
+    PublisherReport,
+    SequenceRange,
+    SharedSettings,
+    SubscriberReport,
+)
 from hydra.wire import columns
 from hydra.wire import ids as id_runs
-from hydra.wire.checks import check_report
+from hydra.wire.checks import check_counters, check_report, check_thread
 
 VERSION: Final = 2
 MAX_MESSAGE_BYTES: Final = 512 * 1024
 """Longest message that either side accepts; a longer one is refused and counted."""
 PROBE_EPOCH: Final = 0
+MAX_SAMPLES: Final = 64
+"""Samples in one message."""
+MAX_THREADS: Final = 10
+"""Busy threads in one sample."""
 
 Id = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 Epoch = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
@@ -75,6 +87,7 @@ class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
     host: ShortText
     boot_id: ShortText
     time_namespace: ShortText
+    network_namespace: ShortText
     pid: Id
 
 
@@ -150,6 +163,27 @@ class ChildExit(_FromClient, frozen=True, tag="child_exit", kw_only=True):
     pid: Id
     status: Annotated[int, msgspec.Meta(ge=-255, le=255)]
     replaced: bool
+
+
+class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One reading, at ``time_ns`` of the sender's CLOCK_MONOTONIC: its host's counters, and its group's busy threads.
+
+    The threads' CPU is that since the reading before.
+    """
+
+    time_ns: Nanoseconds
+    host: HostCounters | None = None
+    threads: Annotated[list[BusyThread], msgspec.Meta(max_length=MAX_THREADS)] = []
+
+
+class Host(_FromClient, frozen=True, tag="host", kw_only=True):
+    """From a warden or server that was told to ``watch``: what it has read since its last message.
+
+    The end of a watch is answered by one as well, if need be without samples.
+    """
+
+    epoch: Epoch
+    samples: Annotated[list[Sample], msgspec.Meta(max_length=MAX_SAMPLES)]
 
 
 # --- controller → client -------------------------------------------------------------------------------------------
@@ -256,6 +290,17 @@ class Ping(_FromController, frozen=True, tag="ping", kw_only=True):
     reply: bool = False
 
 
+class Watch(_FromController, frozen=True, tag="watch", kw_only=True):
+    """To a warden or server: read the host's counters (``host``), or only the group's threads, every ``every_s``.
+
+    0 ends it; it ends by itself when it has not been said for a while. Nobody else heeds it.
+    """
+
+    epoch: Epoch
+    every_s: Seconds
+    host: bool
+
+
 class Join(_FromController, frozen=True, tag="join", kw_only=True):
     """To a server: what it needs to know of the others before it starts, in the words of its system."""
 
@@ -268,8 +313,8 @@ class Quit(_FromController, frozen=True, tag="quit", kw_only=True):
     incarnation: Id | None = None
 
 
-FromClient = Hello | Ready | Ack | Progress | Report | Reports | Error | ChildExit
-FromController = Welcome | Configure | Start | Stop | Finish | Ping | Join | Quit
+FromClient = Hello | Ready | Ack | Progress | Report | Reports | Error | ChildExit | Host
+FromController = Welcome | Configure | Start | Stop | Finish | Ping | Watch | Join | Quit
 
 
 _T = TypeVar("_T")
@@ -302,13 +347,10 @@ def decode_from_client(frame: bytes, most_ids: int = id_runs.MOST_IDS) -> FromCl
         ProtocolError: not JSON, not of this version, an unknown type or field, a value out of range, or too long.
     """
     message = _decode(_from_client, frame, most_ids)
-    if isinstance(message, Report | Reports):
-        if (message.publisher is None) == (message.subscriber is None):
-            raise ProtocolError("a report has exactly one of publisher and subscriber")
-        try:
-            _check(message)
-        except ValueError as e:
-            raise ProtocolError(str(e)) from None
+    try:
+        _check(message)
+    except ValueError as e:
+        raise ProtocolError(str(e)) from None
     return message
 
 
@@ -317,12 +359,24 @@ def decode_from_controller(frame: bytes) -> FromController:
     return _decode(_from_controller, frame)
 
 
-def _check(message: Report | Reports) -> None:
-    """Refuses reports that cannot be with ValueError; those of many clients become bodies."""
-    if isinstance(message, Report):
+def _check(message: FromClient) -> None:
+    """Refuses reports and samples that cannot be with ValueError; reports of many clients become bodies."""
+    if isinstance(message, Report | Reports) and (message.publisher is None) == (message.subscriber is None):
+        raise ValueError("a report has exactly one of publisher and subscriber")
+    if isinstance(message, Host):
+        for sample in message.samples:
+            if sample.host is not None:
+                check_counters(sample.host)
+            for thread in sample.threads:
+                check_thread(thread)
+    elif isinstance(message, Report):
         if body := message.publisher or message.subscriber:
             check_report(body)
-        return
+    elif isinstance(message, Reports):
+        _check_columns(message)
+
+
+def _check_columns(message: Reports) -> None:
     found: Any = message.publisher if message.subscriber is None else message.subscriber
     kind: Any = PublisherReport if message.subscriber is None else SubscriberReport
     bodies = columns.rows(kind, found, len(message.ids))

@@ -7,13 +7,16 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import psutil
 import pytest
 import zmq
 
-from hydra.wire.messages import Ack, ChildExit, Error, Hello, Ping, Progress, Quit, Ready, Report
+from hydra.client.host import HostSampler
+from hydra.model import BusyThread, HostCounters
+from hydra.wire.messages import Ack, ChildExit, Error, Hello, Host, Ping, Progress, Quit, Ready, Report, Watch
 from tests.conformance.bench import Bench, step_settings
 from tests.conformance.group import GroupProgram
 from tests.conformance.peer import without_seq
@@ -106,6 +109,92 @@ def test_a_warden_answers_pings_with_its_clock(bench: Bench, zmq_client: str) ->
     bench.peer.tell_warden("g", Ping(time_ns=7))
     bench.peer.sync([1])
     assert not bench.peer.said(Ack, command="ping", echo=7)
+
+
+@pytest.mark.parametrize("kind", ["zmq-pub", "zmq-sub"])
+def test_a_warden_that_is_told_to_watch_reads_its_host_and_a_publishers_threads(
+    bench: Bench, zmq_client: str, kind: str
+) -> None:
+    program = bench.launch(zmq_client, kind, count=2)
+    (warden,) = bench.peer.said(Hello, warden=True)
+    assert warden.network_namespace == str(Path("/proc/self/ns/net").readlink())
+    begin_ns = time.monotonic_ns()
+    bench.peer.tell_warden("g", Watch(epoch=3, every_s=0.05, host=True))
+    bench.peer.heard(Host, [1, 2], epoch=3, times=2)
+    bench.peer.tell_warden("g", Watch(epoch=3, every_s=0.0, host=False))
+    told_ns = time.monotonic_ns()
+    before = len(bench.peer.said(Host))
+    bench.peer.wait(lambda: len(bench.peer.said(Host)) > before, "an answer to the end")
+    messages = bench.peer.said(Host)
+    assert all((m.epoch, m.ids) == (3, [1, 2]) for m in messages)
+    samples = [sample for message in messages for sample in message.samples]
+    times = [sample.time_ns for sample in samples]
+    assert begin_ns <= times[0] < times[-1] <= told_ns + 1_000_000_000
+    assert times == sorted(set(times))
+    # As often as was asked for, if the machine has time for it.
+    assert 5 < len(times) <= (times[-1] - times[0]) / 50_000_000 + 2
+    check_counters_of_this_host([sample.host for sample in samples if sample.host is not None])
+    assert all(sample.host is not None for sample in samples)
+    pids = {process.pid for process in program.members()}
+    assert {thread.pid for sample in samples for thread in sample.threads} <= pids
+    assert kind == "zmq-pub" or not any(sample.threads for sample in samples)
+
+
+def check_counters_of_this_host(samples: list[HostCounters]) -> None:
+    """They grow, and are what others read of this host."""
+    for before, after in pairwise(samples):
+        assert all(b.total_s <= a.total_s + 0.02 for b, a in zip(before.cores, after.cores, strict=True))
+        assert before.tcp.segments_out <= after.tcp.segments_out
+        assert before.context_switches <= after.context_switches
+    last = samples[-1]
+    assert sum(core.total_s for core in last.cores) > sum(core.total_s for core in samples[0].cores)
+    sampler = HostSampler()
+    now = sampler.read()
+    assert last.memory_total == now.memory_total
+    assert last.pressure_us.keys() == now.pressure_us.keys()
+    assert last.interfaces.keys() == now.interfaces.keys()
+    for name, counts in last.interfaces.items():
+        assert counts.rx_bytes <= now.interfaces[name].rx_bytes
+        assert counts.speed_mbit == now.interfaces[name].speed_mbit
+    for core, by_now in zip(last.cores, now.cores, strict=True):
+        # The kernel counts in ticks; idle time may step back by one or two.
+        assert core.total_s <= by_now.total_s + 0.05
+        assert core.busy_s <= by_now.busy_s + 0.05 < core.busy_s + 30
+
+
+def test_a_publisher_that_is_busy_is_named_with_its_cpu(bench: Bench, zmq_client: str) -> None:
+    bench.launch(zmq_client, "zmq-pub")
+    pid = bench.peer.hello(1).pid
+    bench.peer.tell_warden("g", Watch(epoch=1, every_s=0.25, host=False))
+    bench.configure_publisher(1, 1, step_settings(rate="max"))
+    bench.start([1], 1, 4.0)
+
+    def busiest() -> list[BusyThread]:
+        samples = [sample for message in bench.peer.said(Host, epoch=1) for sample in message.samples]
+        assert all(sample.host is None for sample in samples)
+        return [sample.threads[0] for sample in samples if sample.threads]
+
+    # In a sample of a quarter of a second a tick is 4 %.
+    bench.peer.wait(lambda: any(t.pid == pid and t.cpu_pct > 20 for t in busiest()), "a busy publisher")
+    assert all(t.cpu_pct < 130 for t in busiest())
+
+
+def test_a_watch_that_is_said_again_and_its_end_change_nothing(bench: Bench, zmq_client: str) -> None:
+    bench.launch(zmq_client, "zmq-sub", count=2)
+    for epoch, every_s in ((5, 0.0), (4, 0.1), (5, 0.1), (5, 0.0)):
+        bench.peer.tell_warden("g", Watch(epoch=epoch, every_s=every_s, host=True))
+    # The end of a watch is always answered; what has ended, or is of a lower epoch, is not begun.
+    bench.peer.heard(Host, [1, 2], epoch=5, times=2)
+    bench.peer.stays(lambda: len(bench.peer.said(Host)) == 2, "a sample of a watch that has ended", 1.5)
+    assert not any(message.samples for message in bench.peer.said(Host))
+
+
+def test_a_client_does_not_heed_a_watch(bench: Bench, zmq_client: str) -> None:
+    bench.launch(zmq_client, "zmq-sub")
+    bench.peer.tell([1], Watch(epoch=1, every_s=0.01, host=True))
+    bench.peer.sync([1])
+    bench.peer.stays(lambda: not bench.peer.said(Host), "a client that watches", 1.2)
+    bench.quit()
 
 
 # --- dismissal -------------------------------------------------------------------------------------------------------

@@ -6,12 +6,17 @@ from dataclasses import replace
 from typing import Final
 
 from hydra.model import (
+    BusyThread,
+    CoreTimes,
     Histogram,
+    HostCounters,
+    InterfaceCounts,
     LedgerCounts,
     ProcessUsage,
     PublisherReport,
     SharedSettings,
     SubscriberReport,
+    TcpCounts,
 )
 from hydra.wire.messages import (
     Ack,
@@ -22,6 +27,7 @@ from hydra.wire.messages import (
     FromClient,
     FromController,
     Hello,
+    Host,
     HostClock,
     Join,
     Ping,
@@ -31,13 +37,16 @@ from hydra.wire.messages import (
     Ready,
     Report,
     Reports,
+    Sample,
     Sent,
     Start,
     Stop,
+    Watch,
     Welcome,
 )
 
 _TIME: Final = "time:[4026531834]"
+_NETWORK: Final = "net:[4026531840]"
 _BOOT: Final = "b25a1fd9-3bd7-4d0b-9b1d-2c5a9f5a3f60"
 _START_NS: Final = 1_767_225_600_000_000_000
 _STOP_NS: Final = _START_NS + 10_000_000_000
@@ -130,6 +139,18 @@ _MEMBER: Final = replace(
     ledgers=[LedgerCounts(publisher=0, received=13, in_window=13, missing=0, received_bits="/3M=")],
     system={"reconnected": "twice", "slow": [1, 2]},
 )
+COUNTERS: Final = HostCounters(
+    cores=[CoreTimes(12345.5, 0.25, 100000.75), CoreTimes(0.5, 0.0, 100000.5)],
+    pressure_us={"cpu": 1234567, "io": 0, "memory": _LARGEST},
+    memory_total=16777216000,
+    memory_available=8388608000,
+    interfaces={
+        "eth0": InterfaceCounts(123456789012, 9876543210, 0, 17, 10000),
+        "wlan0": InterfaceCounts(0, 1, 2, 3, None),
+    },
+    tcp=TcpCounts(1000000, 12),
+    context_switches=987654321,
+)
 
 FROM_CLIENT: Final[dict[str, FromClient]] = {
     "hello-subscriber": Hello(
@@ -145,6 +166,7 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
         host="node-a",
         boot_id=_BOOT,
         time_namespace=_TIME,
+        network_namespace=_NETWORK,
         pid=4711,
     ),
     "hello-publisher-replacement": Hello(
@@ -160,6 +182,7 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
         host="größer",
         boot_id=_BOOT,
         time_namespace=_TIME,
+        network_namespace=_NETWORK,
         pid=4712,
     ),
     "hello-warden": Hello(
@@ -175,6 +198,7 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
         host="node-a",
         boot_id=_BOOT,
         time_namespace=_TIME,
+        network_namespace=_NETWORK,
         pid=4700,
     ),
     "hello-packed": Hello(
@@ -190,6 +214,7 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
         host="node-b",
         boot_id=_BOOT,
         time_namespace="",
+        network_namespace="",
         pid=9,
     ),
     "ready-publisher": Ready(ids=[0], seq=3, epoch=1, endpoint="tcp://10.0.0.5:31000"),
@@ -210,6 +235,25 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
     "error-fatal": Error(ids=[0], seq=7, epoch=0, message="out of memory", fatal=True),
     "child-exit-killed": ChildExit(ids=[17], seq=2, incarnation=0, pid=4711, status=-9, replaced=True),
     "child-exit-code": ChildExit(ids=[16, 17, 18, 20], seq=3, incarnation=3, pid=4712, status=1, replaced=False),
+    "host": Host(
+        ids=[16, 17, 18],
+        seq=9,
+        epoch=3,
+        samples=[
+            Sample(123456789000, COUNTERS),
+            Sample(123706789000, replace(COUNTERS, cores=[], pressure_us={}, interfaces={}), []),
+        ],
+    ),
+    "host-threads": Host(
+        ids=[0],
+        seq=10,
+        epoch=3,
+        samples=[
+            Sample(0),
+            Sample(_LARGEST, None, [BusyThread(4711, "ZMQbg/IO/0", 99.5), BusyThread(4712, 'größer "x"', 0.25)]),
+        ],
+    ),
+    "host-end": Host(ids=[16, 17, 18], seq=11, epoch=3, samples=[]),
 }
 
 FROM_CONTROLLER: Final[dict[str, FromController]] = {
@@ -282,6 +326,8 @@ FROM_CONTROLLER: Final[dict[str, FromController]] = {
     ),
     "ping": Ping(time_ns=98765432100),
     "ping-reply": Ping(time_ns=98765432100, reply=True),
+    "watch": Watch(epoch=3, every_s=0.25, host=True),
+    "watch-end": Watch(epoch=3, every_s=0.0, host=False),
     "quit": Quit(),
     "quit-evict": Quit(ids=[17, 18]),
     "quit-incarnation": Quit(ids=[3, 17, 18, 19], incarnation=2),
@@ -301,6 +347,7 @@ FROM_SERVER: Final[dict[str, FromClient]] = {
         host="node-c",
         boot_id=_BOOT,
         time_namespace=_TIME,
+        network_namespace=_NETWORK,
         pid=4713,
     ),
     "ready": Ready(ids=[2147483649], seq=2, epoch=0, endpoint="10.0.0.7:31000,10.0.0.7:31001"),

@@ -22,13 +22,17 @@ from hydra.wire.messages import (
     Configure,
     Finish,
     FromController,
+    Host,
     Ping,
     Quit,
     Ready,
+    Sample,
+    Watch,
     Welcome,
     decode_from_controller,
     encode,
 )
+from tests.control.golden_messages import COUNTERS
 from tests.control.test_roster import hello
 
 WITHIN_S = 10.0
@@ -298,6 +302,29 @@ def test_the_clock_of_this_host_is_our_own(controller: Controller, peers: Peers)
         assert isinstance(peer.next(controller), Welcome)
     now_ns = time.monotonic_ns()
     assert controller.roster.clock(controller.roster.host(1), now_ns) == ClockLine(0, now_ns, 0, 0)
+
+
+def next_watch(warden: Peer, controller: Controller) -> FromController:
+    """What it is told beside the pings that ask for its time."""
+    while isinstance(message := warden.next(controller), Ping):
+        pass
+    return message
+
+
+def test_the_wardens_of_other_hosts_are_told_to_watch_and_when_to_end(controller: Controller, peers: Peers) -> None:
+    warden = peers()
+    warden.send(encode(hello([1], warden=True, boot_id="another")))
+    assert isinstance(warden.next(controller), Welcome)
+    controller.watch_hosts(7, 0.25)
+    assert next_watch(warden, controller) == Watch(epoch=7, every_s=0.25, host=True)
+    warden.send(encode(Host(ids=[1], seq=50, epoch=7, samples=[Sample(5, COUNTERS)])))
+    assert controller.wait_until(lambda: bool(controller.roster.watch.samples()), WITHIN_S)
+    controller.end_watch()
+    assert next_watch(warden, controller) == Watch(epoch=7, every_s=0.0, host=False)
+    assert not controller.roster.watch.answered()
+    warden.send(encode(Host(ids=[1], seq=60, epoch=7, samples=[])))
+    assert controller.wait_until(controller.roster.watch.answered, WITHIN_S)
+    assert not controller.refused()
 
 
 def test_the_python_client_and_the_controller_understand_each_other(controller: Controller) -> None:

@@ -20,12 +20,14 @@ from hydra.wire.messages import (
     Error,
     FromClient,
     Hello,
+    Host,
     Progress,
     Ready,
     Report,
+    Sample,
     encode,
 )
-from tests.control.golden_messages import FROM_CLIENT
+from tests.control.golden_messages import COUNTERS, FROM_CLIENT
 
 EPOCH = 5
 _PUBLISHER = FROM_CLIENT["report-publisher-zmq"]
@@ -40,6 +42,8 @@ def hello(ids: list[int], **changes: object) -> Hello:
 
 HERE = hello([1]).boot_id, hello([1]).time_namespace
 """The host of all who say so."""
+NETWORK = hello([1]).network_namespace
+"""The network namespace they are in."""
 
 
 def report(ids: list[int], seq: int, epoch: int = EPOCH, golden: FromClient = _SUBSCRIBER) -> Report:
@@ -71,6 +75,7 @@ def state(roster: Roster) -> object:
             sorted(roster.everyone()),
             dict(roster.pongs),
             roster._exits,
+            roster.watch.samples(),
         )
     )
 
@@ -174,6 +179,28 @@ def test_who_is_forgotten_is_not_asked_for_the_time(roster: Roster) -> None:
     assert roster.timekeeper.due(10**18) == []
 
 
+def test_what_wardens_and_servers_have_read_of_their_hosts_is_kept(roster: Roster) -> None:
+    roster.expect("brokers", [2**31])
+    server = hello([2**31], group="brokers", role="server", boot_id="another")
+    roster.receive(b"server", encode(server))
+    roster.watch.begin(EPOCH, 0.25)
+    said = roster.watch.due(0)
+    assert [identity for identity, _ in said] == [b"warden", b"server"]
+    assert all(watch.host for _, watch in said)
+    roster.receive(b"warden", encode(Host(ids=[1, 2, 3], seq=2, epoch=EPOCH, samples=[Sample(7, COUNTERS)])))
+    roster.receive(b"server", encode(Host(ids=[2**31], seq=2, epoch=EPOCH, samples=[Sample(8)])))
+    # That of another watch comes late.
+    roster.receive(b"server", encode(Host(ids=[2**31], seq=3, epoch=EPOCH - 1, samples=[Sample(9)])))
+    assert [(post.group, sample.time_ns) for post, sample in roster.watch.samples()] == [("g", 7), ("brokers", 8)]
+    assert not roster.refused
+    # A server's host has a clock as well, and who is gone is not asked any more.
+    assert (b"server", 5) in roster.timekeeper.due(5)
+    roster.forget([1, 2, 3, 2**31])
+    roster.watch.begin(EPOCH + 1, 0.25)
+    assert roster.watch.due(0) == []
+    assert roster.timekeeper.due(10**12) == []
+
+
 def test_the_controllers_own_clock_is_exact() -> None:
     roster = Roster(HERE)
     roster.expect("g", [1])
@@ -211,6 +238,7 @@ STRANGE: list[tuple[str, bytes, bytes]] = [
     ("not_for_a_warden", b"warden", encode(report([1], 2))),
     ("not_for_a_warden", b"warden", encode(Progress(ids=[1], seq=2, epoch=EPOCH, messages=1, time_ns=1))),
     ("not_for_a_warden", b"warden", encode(Ack(ids=[1, 2, 3], seq=2, epoch=EPOCH, command="configure"))),
+    ("not_a_warden", b"one", encode(Host(ids=[1], seq=2, epoch=EPOCH, samples=[]))),
     ("not_a_warden", b"one", encode(ChildExit(incarnation=0, ids=[1], seq=2, pid=101, status=-9, replaced=False))),
     ("unexpected_hello", b"new", encode(hello([4]))),
     ("unexpected_hello", b"new", encode(hello([9]))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +13,22 @@ from hydra.events.clients import ClientError, ClientExit
 from hydra.events.runs import Refused, SystemFact
 from hydra.jupyter import markup, plots, recorded
 from hydra.jupyter.cautions import cautions
-from hydra.model import AgentClock, SearchSpec, StepPlan, StepResult
+from hydra.model import (
+    AgentClock,
+    BusyThread,
+    CoreTimes,
+    HostCounters,
+    HostSample,
+    InterfaceCounts,
+    SearchSpec,
+    StepPlan,
+    StepResult,
+    TcpCounts,
+    ThreadSample,
+)
 from hydra.results.store import RunStore
 from tests.jupyter.runs import BATCH, FIXED, KINDS, RATE, REPEATED, SEARCH, bisected, make, observe
+from tests.measure.reports import SECOND, START
 
 
 def loaded(tmp_path: Path, kind: str = "fixed") -> recorded.Run:
@@ -223,6 +237,69 @@ def test_the_clocks_of_other_hosts_stand_below_the_table(tmp_path: Path) -> None
     assert "<td>&lt;b&gt;3</td><td>7.000000</td><td>-0.500</td>" in shown
     assert "agent-1" not in shown
     assert shown.count("<tr><td>") == 2
+
+
+def test_hosts_and_busiest_threads_stand_below_the_table(tmp_path: Path) -> None:
+    directory = make(tmp_path / "r", FIXED, steps=2, ended=None)
+    run = recorded.load(directory)
+    assert "Each host" not in markup.table(run).text
+    assert "Busiest threads" not in markup.table(run).text
+    busy, idle = counted(), replace(counted(), interfaces={}, pressure_us={}, tcp=TcpCounts(0, 0))
+    assert run.coming is not None
+    o = replace(
+        observe(FIXED, run.coming),
+        hosts={
+            "here": [HostSample(START, busy), HostSample(START + 2 * SECOND, counted(1))],
+            "<b>2": [HostSample(START, idle), HostSample(START + SECOND, idle)],
+            "died": [HostSample(START, busy)],
+        },
+        host_of={"a-1": "here", "a-2": "here", "a-3": "here", "a-4": "here", "<b>2": "<b>2"},
+        threads={
+            "a-1": [
+                ThreadSample(START, "g"),
+                ThreadSample(START + SECOND, "g", [BusyThread(17, "<i>o", 99.5), BusyThread(17, "main", 12.25)]),
+            ],
+            "a-2": [ThreadSample(START, "h")],
+        },
+    )
+    with RunStore.open(directory, writable=True) as store:
+        store.add_step(StepResult(3, run.coming, "ok"), o)
+    text = markup.table(recorded.load(directory)).text
+    hosts = text[text.index("<summary>Each host") : text.index("<summary>Busiest threads")]
+    shown = [cells(line) for line in hosts.split("<tr>")[2:]]
+    assert shown == [
+        ["&lt;b&gt;2", "&lt;b&gt;2", *["0.0"] * 3, *["—"] * 3, "2.00", "6.00", *["—"] * 4, "0", "—"],
+        [
+            *("here", "a-1, a-2, a-3 and 1 more", "35.0", "70.0", "10.0", "5.0", "—", "0.0", "2.00", "6.00"),
+            *("eth1", "512.00", "0.00", "83.9", "7", "0.100"),
+        ],
+    ]
+    threads = text[text.index("<summary>Busiest threads") :]
+    assert [cells(line) for line in threads.split("<tr>")[2:]] == [
+        ["a-1", "&lt;i&gt;o", "17", "99.5"],
+        ["a-1", "main", "17", "12.2"],
+    ]
+
+
+def counted(by: int = 0) -> HostCounters:
+    """A host's counters, and by how much they grow in two seconds."""
+    return HostCounters(
+        cores=[CoreTimes(by, 0.4 * by, 2 * by), CoreTimes(0, 0, 2 * by)],
+        pressure_us={"cpu": by * 100_000, "io": 5},
+        memory_total=8 << 30,
+        memory_available=6 << 30,
+        interfaces={
+            "eth1": InterfaceCounts(by << 30, 0, 0, 0, None),
+            "eth0": InterfaceCounts(by << 22, by * (200 << 20), 3 * by, 4 * by, 1000),
+        },
+        tcp=TcpCounts(999 * by, by),
+        context_switches=0,
+    )
+
+
+def cells(line: str) -> list[str]:
+    """What a line of a table says behind its step."""
+    return re.findall("<td>(.*?)</td>", line)[1:]
 
 
 def test_a_point_with_a_warning_is_hollow(tmp_path: Path) -> None:

@@ -13,9 +13,23 @@ import pytest
 from hydra.columns.column import Column, ReportColumn
 from hydra.columns.step import SystemColumns
 from hydra.measure.figures import Observation, figures
-from hydra.model import AgentClock, Cohort, Figure, Histogram, Rate, Settings, StepPlan, SubscriberReport
+from hydra.model import (
+    AgentClock,
+    Cohort,
+    CoreTimes,
+    Figure,
+    Histogram,
+    HostCounters,
+    HostSample,
+    InterfaceCounts,
+    Rate,
+    Settings,
+    StepPlan,
+    SubscriberReport,
+    TcpCounts,
+)
 from hydra.wire.checks import MAX_ABSENT
-from tests.measure.reports import START, STOP, published, received
+from tests.measure.reports import SECOND, START, STOP, published, received
 
 REFERENCE = Path(__file__).parents[2] / "conf" / "reference"
 
@@ -158,6 +172,91 @@ def test_without_a_clock_or_a_latency_there_is_no_bound() -> None:
     assert figures(replace(o, subscriber_reports={1: received(1000)}))["latency_bound_us"] == 1.5
     f = figures(replace(o, subscriber_reports={1: received(0), 2: received(0)}))
     assert (f["latency_bound_us"], f["negative_latencies"]) == (None, None)
+
+
+def sampled(
+    busy_pct: float = 10, steal_pct: float = 0, again: int = 0, sent_mbit_s: int = 0, speed_mbit: int | None = None
+) -> list[HostSample]:
+    """A host over the window: its only core, the segments in 1000 that it sent once more, what its interface sent."""
+    return [
+        HostSample(
+            START + k * SECOND,
+            HostCounters(
+                [CoreTimes(k * busy_pct / 100, k * steal_pct / 100, k)],
+                {},
+                100,
+                90 - k,
+                {"eth0": InterfaceCounts(0, k * sent_mbit_s * 125_000, 0, k, speed_mbit)},
+                TcpCounts((1000 - again) * k, again * k),
+                0,
+            ),
+        )
+        for k in (0, 5, 10)
+    ]
+
+
+HOST_OF = {"a": "here", "b": "b", "c": "b"}
+HELD_UP = {1: received(500, lost=500), 2: received(500, lost=500)}
+
+
+def on_hosts(**hosts: list[HostSample]) -> Observation:
+    """The publisher is on the controller's host, its subscribers are behind, on two agents of another one."""
+    o = replace(observed(), agents={0: "a", 1: "b", 2: "c"}, subscriber_reports=HELD_UP)
+    return replace(o, hosts=hosts, host_of=HOST_OF)
+
+
+def test_the_hosts_columns_are_of_the_host_that_fared_worst() -> None:
+    hosts = {"here": sampled(20, 7, 5, 90, 100), "b": sampled(60, 2, 4, 900, 10_000)}
+    f = figures(on_hosts(**hosts))
+    expected = {
+        "host_cpu_mean_pct": pytest.approx(62),
+        "host_cpu_busiest_core_pct": pytest.approx(62),
+        "host_steal_pct": pytest.approx(7),
+        "host_memory_available_min_bytes": 80,
+        "network_share_pct": 90,
+        "tcp_retransmitted_pct": 0.5,
+        "host_drops": 20,
+    }
+    assert {k: f[k] for k in expected} == expected
+
+
+def test_what_was_not_sampled_is_no_figure() -> None:
+    f = figures(on_hosts(here=sampled()[:1]))
+    names = ("host_cpu_mean_pct", "host_steal_pct", "network_share_pct", "tcp_retransmitted_pct", "host_drops")
+    assert [f[name] for name in names] == [None] * 5
+    assert f["verdict"] == "high-water mark"
+    assert figures(on_hosts(here=sampled(sent_mbit_s=900)))["network_share_pct"] is None
+
+
+@pytest.mark.parametrize(
+    ("hosts", "verdict"),
+    [
+        ({"here": sampled(99), "b": sampled(50)}, "high-water mark"),
+        ({"here": sampled(50), "b": sampled(99)}, "subscriber hosts"),
+        ({"here": sampled(50), "b": sampled(50, 45)}, "subscriber hosts"),
+        ({"b": sampled(99)[:2]}, "subscriber hosts"),  # its warden died half-way
+        ({"here": sampled(sent_mbit_s=950, speed_mbit=1000), "b": sampled(99)}, "network"),
+        ({"here": sampled(sent_mbit_s=850, speed_mbit=1000)}, "high-water mark"),
+        ({"here": sampled(again=10)}, "network"),
+        ({"here": sampled(again=9), "b": sampled(again=9)}, "high-water mark"),
+    ],
+)
+def test_the_verdict_looks_at_the_hosts_of_the_clients(hosts: dict[str, list[HostSample]], verdict: str) -> None:
+    assert figures(on_hosts(**hosts))["verdict"] == verdict
+
+
+@pytest.mark.parametrize(("direct", "verdict"), [(True, "high-water mark"), (False, "network")])
+def test_messages_that_stay_on_their_host_are_not_limited_by_a_network(direct: bool, verdict: str) -> None:
+    o = on_hosts(here=sampled(again=500, sent_mbit_s=1000, speed_mbit=1000))
+    f = figures(replace(o, direct=direct, host_of=dict.fromkeys("abc", "here")))
+    assert (f["verdict"], f["tcp_retransmitted_pct"], f["network_share_pct"]) == (verdict, 50, 100)
+
+
+def test_a_controllers_host_without_clients_is_no_evidence() -> None:
+    hosts = {"elsewhere": sampled(99, again=500), "b": sampled(10)}
+    o = replace(on_hosts(**hosts), host_of={"a": "b", "b": "b", "c": "b"})
+    f = figures(o)
+    assert (f["verdict"], f["host_cpu_mean_pct"], f["tcp_retransmitted_pct"]) == ("high-water mark", 99, 0)
 
 
 def test_at_rate_max_latency_counts_from_the_send_and_no_rate_is_held() -> None:

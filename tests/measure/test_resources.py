@@ -1,39 +1,110 @@
-"""Host totals of a step."""
+"""What hosts and threads did in a window, from counters."""
 
 from __future__ import annotations
 
-from hydra.measure.resources import HostSample, HostSampler, summarise
+from dataclasses import replace
+
+import pytest
+
+from hydra.measure.resources import BUSIEST, InterfaceUse, busiest, summarise
+from hydra.model import BusyThread, CoreTimes, HostCounters, HostSample, InterfaceCounts, TcpCounts, ThreadSample
 
 SECOND = 1_000_000_000
+MB = 10**6
+WINDOW = (SECOND, 3 * SECOND)
 
 
-def sample(second: int, cpu: tuple[float, ...], used: int = 10) -> HostSample:
-    return HostSample(second * SECOND, cpu, used, 100 - used, second * 1000, second * 500, second * 10)
+def counters(second: int, busy_s: float = 0.0, available: int = 90, counted: int = 0) -> HostCounters:
+    """Of two cores, the first of which did nothing; ``counted`` is what all else has counted."""
+    return HostCounters(
+        cores=[CoreTimes(5, 0, 100 + second), CoreTimes(7 + busy_s, second / 10, 100 + second)],
+        pressure_us={"cpu": 500_000 * second, "io": 7},
+        memory_total=100,
+        memory_available=available,
+        interfaces={
+            "eth0": InterfaceCounts(1000 + counted, 2 * counted, counted, 1, 1000),
+            "eth1": InterfaceCounts(0, 0, 0, 0, None),
+        },
+        tcp=TcpCounts(900 + 99 * counted, 3 + counted),
+        context_switches=10 * second,
+    )
+
+
+def sample(second: int, *figures: float) -> HostSample:
+    return HostSample(second * SECOND, counters(second, *figures))  # type: ignore[arg-type]  # whole numbers
 
 
 def test_the_summary_is_of_the_samples_inside_the_window() -> None:
     samples = [
-        sample(0, (99, 99), 90),
-        sample(1, (99, 99)),
-        sample(2, (10, 50), 30),
-        sample(3, (30, 90)),
-        sample(9, ()),
+        sample(0, 0, 1, 99 * MB),
+        sample(3, 1.5, 90, 100 * MB),  # another warden's came first
+        sample(1, 0.5, 80, 50 * MB),
+        sample(2, 0.5, 70, 60 * MB),
+        sample(9, 90, 0, 1000 * MB),
     ]
-    summary = summarise(samples, (SECOND, 3 * SECOND))
+    summary = summarise(samples, WINDOW)
     assert summary is not None
-    assert (summary.cpu_mean_pct, summary.cpu_busiest_core_pct) == (45, 70)
+    assert summary.cores_pct == pytest.approx((0, 60))
+    assert summary.cpu_mean_pct == pytest.approx(30)
+    assert summary.cpu_busiest_core_pct == pytest.approx(60)
+    assert summary.steal_pct == pytest.approx(5)
+    assert summary.pressure == {"cpu": 0.5, "io": 0}
     assert (summary.memory_used_max_bytes, summary.memory_available_min_bytes) == (30, 70)
-    assert (summary.net_sent_bytes_s, summary.net_received_bytes_s, summary.context_switches_s) == (1000, 500, 10)
+    assert summary.interfaces == {
+        "eth0": InterfaceUse(25 * MB, 50 * MB, 50 * MB, 0.4),
+        "eth1": InterfaceUse(0, 0, 0, None),
+    }
+    assert (summary.network_share, summary.drops) == (0.4, 50 * MB)
+    assert summary.segments_retransmitted == 0.01
+    assert summary.context_switches_s == 10
 
 
-def test_one_sample_says_nothing() -> None:
-    assert summarise([sample(1, (1.0,))], (0, 9 * SECOND)) is None
+def test_one_sample_in_the_window_says_nothing() -> None:
+    assert summarise([sample(0), sample(1)], WINDOW) is None
+    assert summarise([sample(2), sample(2)], WINDOW) is None
 
 
-def test_the_sampler_reads_this_host() -> None:
-    sampler = HostSampler()
-    s = sampler.sample(5)
-    assert s.time_ns == 5
-    assert s.cpu_pct
-    assert all(0 <= c <= 100 for c in s.cpu_pct)
-    assert s.memory_available_bytes > 0
+def test_what_only_one_end_knows_and_what_began_anew_is_no_figure() -> None:
+    first, last = counters(1, 0.5, 80, 50), counters(2)
+    others = {"eth1": first.interfaces["eth1"], "new": InterfaceCounts(9, 9, 9, 9, 10)}
+    last = replace(last, cores=last.cores[:1], pressure_us={"memory": 3}, interfaces={**last.interfaces, **others})
+    summary = summarise([HostSample(SECOND, first), HostSample(2 * SECOND, last)], WINDOW)
+    assert summary is not None
+    assert (summary.cores_pct, summary.pressure, summary.segments_retransmitted) == ((0,), {}, None)
+    assert summary.interfaces == {"eth0": InterfaceUse(0, 0, 0, 0), "eth1": InterfaceUse(0, 0, 0, None)}
+
+
+def test_a_host_without_cores_or_interfaces_has_no_load() -> None:
+    bare = replace(counters(1), cores=[], interfaces={}, pressure_us={})
+    summary = summarise([HostSample(SECOND, bare), HostSample(2 * SECOND, bare)], WINDOW)
+    assert summary is not None
+    assert (summary.cpu_mean_pct, summary.cpu_busiest_core_pct, summary.network_share, summary.drops) == (0, 0, None, 0)
+
+
+def told(second: float, *threads: BusyThread, group: str = "g") -> ThreadSample:
+    return ThreadSample(int(second * SECOND), group, list(threads))
+
+
+def test_the_busiest_threads_have_their_mean_over_the_window() -> None:
+    io, main, rare = BusyThread(1, "io", 80), BusyThread(1, "main", 40), BusyThread(2, "main", 10)
+    samples = [
+        told(0.5, rare),
+        told(1, BusyThread(9, "before", 100)),
+        told(2, main, io),
+        told(3, replace(main, cpu_pct=60)),
+        told(1, group="h"),
+        told(1.5, replace(rare, cpu_pct=90), group="h"),  # its warden died then
+        told(2, BusyThread(3, "alone", 100), group="i"),
+        told(4, rare),
+    ]
+    assert busiest(samples, WINDOW) == [BusyThread(2, "main", 90), BusyThread(1, "main", 50), BusyThread(1, "io", 40)]
+
+
+def test_threads_of_one_name_are_one_line_and_idle_ones_none() -> None:
+    samples = [told(1), told(2, BusyThread(1, "io", 80), BusyThread(1, "io", 70), BusyThread(1, "idle", 0))]
+    assert busiest(samples, WINDOW) == [BusyThread(1, "io", 150)]
+
+
+def test_only_so_many_threads_are_named() -> None:
+    samples = [told(1), told(2, *(BusyThread(n, "t", n) for n in range(1, 20)))]
+    assert [thread.pid for thread in busiest(samples, WINDOW)] == list(range(19, 19 - BUSIEST, -1))

@@ -31,6 +31,17 @@ QUEUE = "high-water mark"
         ),
         (Evidence("broker", False, held=False, behind=False, blocked_share=0.5), "broker"),
         (Evidence("broker", False, held=False, behind=True, network_share=0.95), "network"),
+        (Evidence("broker", False, held=False, behind=True, network_share=0.85), "broker"),
+        (Evidence(QUEUE, True, held=True, behind=True, segments_retransmitted=0.01), "network"),
+        (Evidence(QUEUE, True, held=True, behind=True, segments_retransmitted=0.009, network_share=0.1), QUEUE),
+        (
+            Evidence(QUEUE, True, held=None, behind=True, segments_retransmitted=0.02, subscriber_host_pct=99),
+            "network",
+        ),
+        (
+            Evidence(QUEUE, True, held=True, behind=False, segments_retransmitted=0.5, network_share=1.0),
+            "requested rate",
+        ),
         (Evidence(QUEUE, True, held=None, behind=True), QUEUE),
     ],
 )

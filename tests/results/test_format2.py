@@ -56,18 +56,22 @@ def test_going_on_with_it_asks_for_no_other_steps(run: Path) -> None:
 
 
 @pytest.mark.parametrize("run", RUNS, indirect=True)
-def test_it_knows_no_clocks_and_takes_steps_that_do(run: Path) -> None:
+def test_it_knows_no_clocks_nor_counters_of_hosts_and_takes_steps_that_do(run: Path) -> None:
     with RunStore.open(run) as store:
         epochs = range(1, store.last_epoch() + 1)
         before = [store.histogram(epoch) for epoch in epochs]
         assert any(h.counts for h in before) == (run.name == "zmqfixed")
-        assert all(store.clocks(epoch) == {} for epoch in epochs)
+        for known in (store.clocks, store.host_samples, store.host_of, store.threads):
+            assert all(known(epoch) == {} for epoch in epochs)
     with RunStore.open(run, writable=True) as store:
         store.add_step(StepResult(1000, PLAN, "ok"), with_clocks())
     with RunStore.open(run, writable=True) as store:
         assert [store.histogram(epoch) for epoch in epochs] == before
         assert store.histogram(1000) == merged(with_clocks()).latency
         assert store.clocks(1000) == with_clocks().clocks
+        assert store.host_samples(1000)["h"] == with_clocks().hosts["h"]
+        assert store.threads(1000) == with_clocks().threads
+        assert all(store.host_samples(epoch) == {} for epoch in epochs)
 
 
 @pytest.mark.parametrize("run", RUNS, indirect=True)

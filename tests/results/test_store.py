@@ -19,12 +19,35 @@ from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
 from hydra.events.clients import ClientError
 from hydra.events.runs import SystemFact
 from hydra.measure.figures import Observation, figures, merged
-from hydra.measure.resources import HostSample
-from hydra.model import AgentClock, Cohort, Histogram, LedgerCounts, Settings, StepPlan, StepResult
+from hydra.model import (
+    AgentClock,
+    BusyThread,
+    Cohort,
+    CoreTimes,
+    Histogram,
+    HostCounters,
+    HostSample,
+    InterfaceCounts,
+    LedgerCounts,
+    Settings,
+    StepPlan,
+    StepResult,
+    TcpCounts,
+    ThreadSample,
+)
 from hydra.results.clients import publisher_figures, subscriber_figures
 from hydra.results.store import DATABASE, RunStore
 from tests.measure.reports import START, STOP, published, received
 
+COUNTERS = HostCounters(
+    cores=[CoreTimes(1.25, 0.5, 10.0), CoreTimes(2.0, 0.0, 10.0)],
+    pressure_us={"cpu": 5},
+    memory_total=8 << 30,
+    memory_available=1 << 62,
+    interfaces={"eth0": InterfaceCounts(1, 2, 3, 4, 1000), "eth1": InterfaceCounts(0, 0, 0, 0, None)},
+    tcp=TcpCounts(7, 8),
+    context_switches=9,
+)
 PLAN = StepPlan(3, Settings(rate="max"), 10.0, "slow", Cohort("slow", 0.1, 50.0, 7))
 
 
@@ -45,7 +68,11 @@ def observed() -> Observation:
         cohort={2},
         agents={0: "a", 1: "b", 2: "b"},
         window_ns=(START, STOP),
-        hosts={"h": [HostSample(START + 1, (1.0, 2.5), 3, 4, 5, 6, 7)]},
+        hosts={"h": [HostSample(START + 1, COUNTERS), HostSample(START + 2, COUNTERS)], "b": []},
+        host_of={"a": "h", "b": "h", "c": "b"},
+        threads={
+            "a": [ThreadSample(START + 1, "g-1", [BusyThread(17, "ZMQbg/IO/0", 99.5)]), ThreadSample(STOP, "g-1")]
+        },
     )
 
 
@@ -145,7 +172,10 @@ def test_histograms_and_samples_come_back(store: RunStore) -> None:
     assert store.histogram(1, "lag") == expected.lag
     assert store.histogram(1, "cohort_latency") == expected.cohort_latency
     assert store.histogram(9).counts == []
-    assert store.host_samples(1) == observed().hosts
+    assert store.host_samples(1) == {"h": observed().hosts["h"]}
+    assert store.host_of(1) == observed().host_of
+    assert store.threads(1) == observed().threads
+    assert (store.host_samples(9), store.host_of(9), store.threads(9)) == ({}, {}, {})
 
 
 def with_clocks() -> Observation:

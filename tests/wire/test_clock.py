@@ -51,5 +51,5 @@ def test_the_time_namespace_is_the_kernels_word_for_it() -> None:
 
 
 def test_a_kernel_without_time_namespaces_has_no_word_for_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(clock, "_TIME_NAMESPACE", tmp_path / "time")
+    monkeypatch.setattr(clock, "_NAMESPACES", tmp_path)
     assert time_namespace() == ""

@@ -1,0 +1,180 @@
+"""Who watches which host during a step, and when that is said. No sockets, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from hydra.control.clocks import HostKey
+from hydra.control.outstanding import RESEND_EVERY_S
+from hydra.wire.messages import Hello, Host, Sample, Watch
+
+Place = tuple[str, str, str]
+"""Boot id, time namespace and network namespace: processes with the same three see the same counters."""
+
+_AGAIN_NS: Final = round(RESEND_EVERY_S * 1e9)
+_REPEAT_NS: Final = 10_000_000_000
+"""A third of the time after which a watch ends by itself."""
+_MUTE_NS: Final = 2 * _AGAIN_NS
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A warden or server, from which a host can be watched."""
+
+    place: Place
+    agent: str
+    group: str
+    threads: bool
+
+    @property
+    def host(self) -> HostKey:
+        """Whose clock it reads."""
+        return self.place[:2]
+
+
+def post_of(hello: Hello) -> Post:
+    """The post of whoever says this; an agent without a name is known by its group."""
+    place = (hello.boot_id, hello.time_namespace, hello.network_namespace)
+    return Post(place, hello.agent or hello.group, hello.group, threads=hello.role != "subscriber")
+
+
+@dataclass(slots=True)
+class _Watcher:
+    """One post in the watch that is on, or was last.
+
+    Attributes:
+        told: the last that was said to it, None if nothing was.
+        told_ns: when that was said last.
+        asked_ns: since when it has been told to read the host, None if it was not.
+        heard_ns: when it told something last in this watch, None if it has not.
+        ended: whether it has told something since the end. (That may have been on its way then. What it has read since
+            is right behind it, and the reports that are waited for come later still.)
+    """
+
+    post: Post
+    told: Watch | None = None
+    told_ns: int = 0
+    asked_ns: int | None = None
+    heard_ns: int | None = None
+    ended: bool = False
+
+
+@dataclass(slots=True)
+class _Watching:
+    """A watch; ``on`` until its end is told."""
+
+    epoch: int
+    every_s: float
+    on: bool = True
+    samples: list[tuple[Post, Sample]] = field(default_factory=list)
+
+
+class HostWatch:
+    """Has every host but the controller's own watched by one of its posts, and every publisher and server by its own.
+
+    Times are the controller's, ns.
+
+    Args:
+        own: the controller's place, which it reads itself.
+    """
+
+    def __init__(self, own: Place) -> None:
+        self.own = own
+        self._watchers: dict[bytes, _Watcher] = {}
+        self._by_place: dict[Place, list[bytes]] = {}
+        self._now: _Watching | None = None
+
+    # --- who is there ------------------------------------------------------------------------------------------------
+
+    def joined(self, identity: bytes, post: Post) -> None:
+        """A warden or server said hello."""
+        self._watchers[identity] = _Watcher(post)
+        self._by_place.setdefault(post.place, []).append(identity)
+
+    def left(self, identity: bytes) -> None:
+        """A connection is gone; another of its place reads the host from now on, if it was the one that did."""
+        watcher = self._watchers.pop(identity, None)
+        if watcher is not None:
+            self._by_place[watcher.post.place].remove(identity)
+
+    def posts(self) -> list[Post]:
+        """Those that are there, and those that have told something in this watch."""
+        told = [post for post, _ in self.samples()]
+        return list(dict.fromkeys([*(w.post for w in self._watchers.values()), *told]))
+
+    # --- a watch -----------------------------------------------------------------------------------------------------
+
+    def begin(self, epoch: int, every_s: float) -> None:
+        """From now on, until :meth:`end`, everything is watched; what was read before is forgotten."""
+        self._now = _Watching(epoch, every_s)
+        for identity, watcher in self._watchers.items():
+            self._watchers[identity] = _Watcher(watcher.post)
+
+    def end(self) -> None:
+        """Nothing has to be read any more; what has been read is still taken."""
+        if self._now is not None:
+            self._now.on = False
+
+    def due(self, now_ns: int) -> list[tuple[bytes, Watch]]:
+        """What to say right now, and to whom."""
+        if self._now is None:
+            return []
+        wanted = self._wanted(self._now, now_ns) if self._now.on else self._ends(self._now.epoch)
+        messages = []
+        for identity, watch in wanted:
+            watcher = self._watchers[identity]
+            patience_ns = _REPEAT_NS if self._now.on and watcher.heard_ns is not None else _AGAIN_NS
+            if watcher.told == watch and now_ns < watcher.told_ns + patience_ns:
+                continue
+            if watch.host and (watcher.told is None or not watcher.told.host):
+                watcher.asked_ns = now_ns
+            watcher.told, watcher.told_ns = watch, now_ns
+            messages.append((identity, watch))
+        return messages
+
+    def heard(self, identity: bytes, message: Host, now_ns: int) -> bool:
+        """Takes what was read; of another watch than this it is ignored. False: who sends it is no post."""
+        watcher = self._watchers.get(identity)
+        if watcher is None:
+            return False
+        watching = self._now
+        if watching is not None and message.epoch == watching.epoch:
+            watcher.heard_ns = now_ns
+            watcher.ended = not watching.on
+            watching.samples += [(watcher.post, sample) for sample in message.samples]
+        return True
+
+    def answered(self) -> bool:
+        """Whether everybody who was told to watch, and is still there, has answered the end."""
+        return all(w.ended for w in self._watchers.values() if w.told is not None)
+
+    def samples(self) -> list[tuple[Post, Sample]]:
+        """What was read in the watch that is on, or was last, in the order in which it came."""
+        return [] if self._now is None else self._now.samples
+
+    def _wanted(self, watching: _Watching, now_ns: int) -> Iterator[tuple[bytes, Watch]]:
+        readers = {self._reader(place, now_ns) for place in self._by_place if place != self.own}
+        for identity, watcher in self._watchers.items():
+            # A reader that was mute and has no threads to tell of ends by itself.
+            if identity in readers or watcher.post.threads:
+                yield identity, Watch(epoch=watching.epoch, every_s=watching.every_s, host=identity in readers)
+
+    def _ends(self, epoch: int) -> Iterator[tuple[bytes, Watch]]:
+        for identity, watcher in self._watchers.items():
+            if watcher.told is not None and not watcher.ended:
+                yield identity, Watch(epoch=epoch, every_s=0.0, host=False)
+
+    def _reader(self, place: Place, now_ns: int) -> bytes | None:
+        """Who reads the host there: who is mute is asked last from then on."""
+        posts = self._by_place[place]
+        for _ in range(len(posts) - 1):
+            if not self._mute(posts[0], now_ns):
+                break
+            posts.append(posts.pop(0))
+        return posts[0] if posts else None
+
+    def _mute(self, identity: bytes, now_ns: int) -> bool:
+        watcher = self._watchers[identity]
+        return watcher.asked_ns is not None and now_ns >= max(watcher.asked_ns, watcher.heard_ns or 0) + _MUTE_NS

@@ -1,0 +1,55 @@
+"""What was sampled on the hosts of a step, in the run's database."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+import msgspec
+
+from hydra.measure.figures import Observation
+from hydra.model import BusyThread, HostCounters, HostSample, ThreadSample
+
+_json: Final = msgspec.json.Encoder()
+_counters: Final = msgspec.json.Decoder(HostCounters)
+_busiest: Final = msgspec.json.Decoder(list[BusyThread])
+
+
+def add(db: sqlite3.Connection, epoch: int, o: Observation) -> None:
+    """Writes the samples of a step, in the transaction that has begun."""
+    db.executemany("INSERT INTO agent_hosts VALUES (?, ?, ?)", [(epoch, *pair) for pair in o.host_of.items()])
+    counters = ((epoch, host, s.time_ns, _text(s.counters)) for host, samples in o.hosts.items() for s in samples)
+    db.executemany("INSERT INTO host_counters VALUES (?, ?, ?, ?)", counters)
+    told = ((epoch, agent, s.time_ns, s.group, _text(s.threads)) for agent, its in o.threads.items() for s in its)
+    db.executemany("INSERT INTO threads VALUES (?, ?, ?, ?, ?)", told)
+
+
+def host_of(db: sqlite3.Connection, epoch: int) -> dict[str, str]:
+    """The host of each agent in a step."""
+    return dict(db.execute("SELECT agent, host FROM agent_hosts WHERE epoch = ? ORDER BY agent", (epoch,)).fetchall())
+
+
+def of_hosts(db: sqlite3.Connection, epoch: int) -> dict[str, list[HostSample]]:
+    """The counters of each host in a step, oldest first."""
+    found: dict[str, list[HostSample]] = {}
+    rows = db.execute(
+        "SELECT host, time_ns, counters FROM host_counters WHERE epoch = ? ORDER BY host, time_ns", (epoch,)
+    )
+    for host, time_ns, counters in rows:
+        found.setdefault(host, []).append(HostSample(time_ns, _counters.decode(counters)))
+    return found
+
+
+def of_threads(db: sqlite3.Connection, epoch: int) -> dict[str, list[ThreadSample]]:
+    """The busiest threads on each agent in a step, oldest first."""
+    found: dict[str, list[ThreadSample]] = {}
+    rows = db.execute(
+        "SELECT agent, time_ns, group_id, busiest FROM threads WHERE epoch = ? ORDER BY agent, time_ns", (epoch,)
+    )
+    for agent, time_ns, group, busiest in rows:
+        found.setdefault(agent, []).append(ThreadSample(time_ns, group, _busiest.decode(busiest)))
+    return found
+
+
+def _text(value: object) -> str:
+    return _json.encode(value).decode()

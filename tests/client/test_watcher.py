@@ -1,0 +1,191 @@
+"""What a warden does about ``watch``, on a clock of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+import pytest
+
+from hydra.client.watcher import Watcher
+from hydra.model import BusyThread, HostCounters
+from hydra.wire.messages import MAX_SAMPLES, Host, Sample, Watch
+from tests.control.golden_messages import COUNTERS
+
+MS = 1_000_000
+SECOND = 1000 * MS
+THREAD = BusyThread(4711, "sends", 12.5)
+END = Watch(epoch=3, every_s=0.0, host=False)
+
+
+class Warden:
+    """A watcher on a clock that only :meth:`runs` moves, and what it has sent, with the time."""
+
+    def __init__(
+        self,
+        host: Callable[[], HostCounters] = lambda: COUNTERS,
+        threads: Callable[[], list[BusyThread]] | None = lambda: [THREAD],
+    ) -> None:
+        self.now_ns = 5 * SECOND
+        self.sent: list[tuple[int, Host]] = []
+        self._watcher = Watcher(
+            [4, 5], lambda m: self.sent.append((self.now_ns, m)), host, threads, lambda: self.now_ns
+        )
+
+    def told(self, epoch: int = 3, every_s: float = 0.25, *, host: bool = True) -> None:
+        self._watcher.take(Watch(epoch=epoch, every_s=every_s, host=host))
+
+    def runs(self, for_ns: int) -> None:
+        """Works when it says that it has to, as a warden's loop does."""
+        end_ns = self.now_ns + for_ns
+        while (wait_s := self._watcher.work()) < inf:
+            assert wait_s >= 0
+            due_ns = self.now_ns + round(wait_s * 1e9)
+            if due_ns > end_ns:
+                break
+            self.now_ns = due_ns
+        self.now_ns = end_ns
+
+    def sleeps(self, for_ns: int) -> None:
+        """Is suspended."""
+        self.now_ns += for_ns
+
+    @property
+    def samples(self) -> list[Sample]:
+        return [sample for _, message in self.sent for sample in message.samples]
+
+    @property
+    def times_ms(self) -> list[int]:
+        return [(s.time_ns - 5 * SECOND) // MS for s in self.samples]
+
+
+def test_nobody_watches_unless_told() -> None:
+    warden = Warden()
+    assert warden._watcher.work() == inf
+    warden.runs(100 * SECOND)
+    assert warden.sent == []
+
+
+def test_it_reads_at_once_and_every_so_often_and_tells_of_it_every_second() -> None:
+    warden = Warden()
+    warden.told()
+    warden.runs(2600 * MS)
+    assert [(at_ns - 5 * SECOND) // MS for at_ns, _ in warden.sent] == [1000, 2250]
+    assert warden.times_ms == [*range(0, 2251, 250)]
+    assert {(m.epoch, *m.ids) for _, m in warden.sent} == {(3, 4, 5)}
+    assert warden.samples == [Sample(s.time_ns, COUNTERS, [THREAD]) for s in warden.samples]
+
+
+def test_the_end_is_answered_at_once_each_time_and_ends_it() -> None:
+    warden = Warden()
+    warden.told()
+    warden.runs(600 * MS)
+    warden.told(every_s=0.0)
+    assert warden.times_ms == [0, 250, 500]
+    warden.told(every_s=0.0)
+    assert [len(m.samples) for _, m in warden.sent] == [3, 0]
+    assert warden._watcher.work() == inf
+    # A repetition that was on its way does not begin it anew; another epoch does.
+    warden.told()
+    assert warden._watcher.work() == inf
+    warden.told(epoch=4)
+    warden.runs(0)
+    warden.told(epoch=4, every_s=0.0)
+    assert warden.times_ms == [0, 250, 500, 600]
+
+
+def test_the_end_of_a_watch_that_never_came_is_answered_too() -> None:
+    warden = Warden()
+    warden.told(every_s=0.0)
+    assert [m for _, m in warden.sent] == [Host(ids=[4, 5], seq=1, epoch=3, samples=[])]
+
+
+def test_a_repetition_changes_nothing() -> None:
+    once, often = Warden(), Warden()
+    once.told()
+    for _ in range(30):
+        often.told()
+        for warden in (once, often):
+            warden.runs(100 * MS)
+    assert often.sent == once.sent
+
+
+def test_only_the_threads_are_read_unless_the_host_is_asked_for_and_the_last_word_counts() -> None:
+    warden = Warden()
+    warden.told(host=False)
+    warden.runs(100 * MS)
+    warden.told(host=True)
+    warden.runs(200 * MS)
+    warden.told(host=False)
+    warden.runs(300 * MS)
+    warden.told(every_s=0.0)
+    assert [s.host for s in warden.samples] == [None, COUNTERS, None]
+
+
+def test_a_group_of_subscribers_has_no_threads_to_tell_of() -> None:
+    warden = Warden(threads=None)
+    warden.told()
+    warden.runs(0)
+    warden.told(every_s=0.0)
+    assert warden.samples == [Sample(5 * SECOND, COUNTERS)]
+
+
+def test_a_lower_epoch_is_ignored_and_a_higher_one_begins_anew() -> None:
+    warden = Warden()
+    warden.told(epoch=3)
+    warden.runs(300 * MS)
+    warden.told(epoch=2)
+    warden.told(epoch=2, every_s=0.0)
+    warden.told(epoch=4)
+    warden.runs(100 * MS)
+    warden.told(epoch=3, every_s=0.0)
+    assert warden.sent == []
+    warden.told(epoch=4, every_s=0.0)
+    assert [(m.epoch, len(m.samples)) for _, m in warden.sent] == [(4, 1)]
+    assert warden.times_ms == [300]
+
+
+def test_it_ends_by_itself_30_s_after_the_last_word() -> None:
+    warden = Warden()
+    warden.told()
+    warden.runs(20 * SECOND)
+    warden.told()
+    warden.runs(60 * SECOND)
+    assert 49_000 < warden.times_ms[-1] < 50_000
+    assert warden._watcher.work() == inf
+    # A controller that was only slow goes on.
+    warden.told()
+    warden.runs(2 * SECOND)
+    assert warden.times_ms[-1] > 80_000
+
+
+def test_readings_that_were_missed_are_not_made_up_for() -> None:
+    warden = Warden()
+    warden.told()
+    warden.runs(300 * MS)
+    warden.sleeps(10_000 * MS)
+    warden.runs(400 * MS)
+    warden.told(every_s=0.0)
+    assert warden.times_ms == [0, 250, 10_300, 10_500]
+
+
+def test_no_message_has_more_samples_than_one_may_have() -> None:
+    warden = Warden()
+    warden.told(every_s=0.001)
+    warden.runs(200 * MS)
+    assert {len(m.samples) for _, m in warden.sent} == {MAX_SAMPLES}
+    assert len(warden.sent) == 201 // MAX_SAMPLES
+
+
+@pytest.mark.parametrize("error", [PermissionError("no"), ValueError("what"), KeyError("Tcp"), NotImplementedError()])
+def test_what_cannot_be_read_is_left_out(error: Exception) -> None:
+    """A group has better things to do than to end because of a kernel that tells nothing."""
+
+    def fails() -> HostCounters:
+        raise error
+
+    for warden in (Warden(host=fails), Warden(host=fails, threads=fails)):  # type: ignore[arg-type]
+        warden.told()
+        warden.runs(0)
+        warden.told(every_s=0.0)
+        assert [s.host for s in warden.samples] == [None]

@@ -1,0 +1,142 @@
+"""What a step knows of its hosts, on clocks of the test's own; this machine is read for real."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import replace
+
+import pytest
+
+from hydra.control.roster import Roster
+from hydra.errors import StepError
+from hydra.model import HostSample, ThreadSample
+from hydra.run.hosts import gathered
+from hydra.run.moment import Moment
+from hydra.run.step import RawStep
+from hydra.wire.messages import FromClient, FromController, Host, Sample, Watch, encode
+from tests.channel import THREAD, Channel
+from tests.control.golden_messages import COUNTERS
+from tests.control.test_roster import HERE, NETWORK, hello
+from tests.run.test_clocks import clock
+from tests.run.test_step import PLAN
+
+OURS = platform.node()
+TICK_NS = 250_000_000
+AHEAD = 77_000_000_000_000
+
+
+def measured(channel: Channel) -> RawStep:
+    return channel.stepper().measure(PLAN, lambda _: None)
+
+
+def in_window(raw: RawStep, samples: list[HostSample] | list[ThreadSample]) -> int:
+    begin, end = raw.window_ns
+    return sum(begin <= s.time_ns <= end for s in samples)
+
+
+def test_on_one_host_it_is_read_here_and_its_publishers_tell_of_their_threads() -> None:
+    channel = Channel(range(1, 4))
+    raw = measured(channel)
+    assert raw.hosts.keys() == {OURS}
+    assert raw.host_of == {"here": OURS}
+    assert in_window(raw, list(raw.hosts[OURS])) == 4
+    assert all(s.counters.cores for s in raw.hosts[OURS])
+    assert raw.threads.keys() == {"here"}
+    assert {(s.group, *s.threads) for s in raw.threads["here"]} == {("g-0", THREAD)}
+    assert in_window(raw, list(raw.threads["here"])) == 4
+
+
+def test_other_hosts_are_read_there_at_times_of_the_steps_clock() -> None:
+    channel = Channel(range(1, 5), elsewhere={0: clock(-(10**9), 50), 3: clock(AHEAD, -400)})
+    raw = measured(channel)
+    assert raw.hosts.keys() == {OURS, "agent-0", "agent-3"}
+    assert raw.host_of == {"here": OURS, "agent-0": "agent-0", "agent-3": "agent-3"}
+    for agent in ("agent-0", "agent-3"):
+        assert all(s.counters == COUNTERS for s in raw.hosts[agent])
+        assert in_window(raw, list(raw.hosts[agent])) == 4
+        # The first is read before the window begins, and no more than the lead before.
+        assert 0 < raw.window_ns[0] - raw.hosts[agent][0].time_ns < TICK_NS
+    assert raw.threads.keys() == {"agent-0"}
+
+
+def test_the_next_step_has_samples_of_its_own() -> None:
+    channel = Channel(range(1, 4), elsewhere={2: clock(AHEAD)})
+    stepper = channel.stepper()
+    first = stepper.measure(PLAN, lambda _: None)
+    stepper.epoch += 1
+    second = stepper.measure(PLAN, lambda _: None)
+    for raw in (first, second):
+        assert in_window(raw, list(raw.hosts["agent-2"])) == len(raw.hosts["agent-2"]) - 1 == 4
+
+
+def test_a_host_that_is_cut_off_in_the_window_has_samples_up_to_then_and_fails_nothing() -> None:
+    def loses(client: int, message: FromController | FromClient, n: int) -> bool:
+        return client == 2 and isinstance(message, Host) and n > 1
+
+    channel = Channel(range(1, 4), elsewhere={2: clock(AHEAD)}, loses=loses)
+    raw = channel.stepper().measure(replace(PLAN, duration_s=4.0), lambda _: None)
+    first, last = raw.hosts["agent-2"][0], raw.hosts["agent-2"][-1]
+    assert first.time_ns <= raw.window_ns[0] < last.time_ns < raw.window_ns[0] + 2 * 10**9
+    assert raw.subscribers.keys() == {1, 2, 3}
+
+
+def test_a_watch_that_was_lost_is_said_again() -> None:
+    plan_s = 5.0
+
+    def loses(client: int, message: FromController | FromClient, n: int) -> bool:
+        return client == 2 and isinstance(message, Watch) and n == 1
+
+    channel = Channel(range(1, 4), elsewhere={2: clock(AHEAD)}, loses=loses)
+    raw = channel.stepper().measure(replace(PLAN, duration_s=plan_s), lambda _: None)
+    assert in_window(raw, list(raw.hosts["agent-2"])) == pytest.approx((plan_s - 2) * 4, abs=2)
+
+
+def test_a_window_that_fails_ends_the_watch() -> None:
+    channel = Channel(range(1, 4), elsewhere={2: clock(AHEAD)})
+
+    def tick(_: Moment) -> None:
+        channel.died.add(0)
+
+    with pytest.raises(StepError):
+        channel.stepper().measure(PLAN, tick)
+    channel.wait_until(channel.roster.watch.answered, 1.0)
+    assert channel.roster.watch.answered()
+
+
+# --- what is made of what was read -----------------------------------------------------------------------------------
+
+
+def roster_with(*hellos: tuple[bytes, dict[str, object]]) -> Roster:
+    """Wardens of groups of their own, who have all told one sample, in the watch of epoch 3."""
+    roster = Roster(HERE, NETWORK)
+    for n, (identity, said) in enumerate(hellos):
+        roster.expect(f"g-{n}", [n])
+        roster.receive(identity, encode(hello([n], group=f"g-{n}", warden=True, **said)))
+    roster.watch.begin(3, 0.25)
+    for n, (identity, _) in enumerate(hellos):
+        samples = [Sample(1000, COUNTERS, [THREAD])]
+        roster.receive(identity, encode(Host(ids=[n], seq=2, epoch=3, samples=samples)))
+    return roster
+
+
+def test_agents_that_share_clocks_and_network_share_samples() -> None:
+    there: dict[str, object] = {"network_namespace": "net:[7]", "role": "publisher"}
+    roster = roster_with((b"b", {**there, "agent": "agent-b"}), (b"a", {**there, "agent": "agent-a"}))
+    load = gathered(roster, 0, lambda ns: ns + 5)
+    assert load.host_of == {"agent-a": "agent-a", "agent-b": "agent-a"}
+    assert load.hosts == {"agent-a": [HostSample(1005, COUNTERS)] * 2}
+    assert load.threads == {
+        "agent-a": [ThreadSample(1005, "g-1", [THREAD])],
+        "agent-b": [ThreadSample(1005, "g-0", [THREAD])],
+    }
+
+
+def test_without_a_clock_there_are_no_samples_and_of_subscribers_no_threads() -> None:
+    roster = roster_with(
+        (b"a", {"agent": "agent-a", "boot_id": "another", "role": "publisher"}),
+        (b"b", {"agent": "agent-b", "role": "subscriber", "network_namespace": "net:[7]"}),
+    )
+    load = gathered(roster, 0, lambda ns: ns)
+    assert load.host_of == {"agent-a": "agent-a", "agent-b": "agent-b"}
+    assert load.hosts == {"agent-b": [HostSample(1000, COUNTERS)]}
+    assert load.threads == {}
