@@ -16,6 +16,7 @@ using namespace hydra;
 namespace {
 
 constexpr const char* kTime = "time:[4026531834]";
+constexpr const char* kNetwork = "net:[4026531840]";
 constexpr const char* kBoot = "b25a1fd9-3bd7-4d0b-9b1d-2c5a9f5a3f60";
 constexpr std::int64_t kStart = 1'767'225'600'000'000'000;
 constexpr std::int64_t kStop = kStart + 10'000'000'000;
@@ -122,8 +123,29 @@ Hello hello(Ids ids, Role role, const char* group, const char* host, std::uint32
     it.host = host;
     it.boot_id = kBoot;
     it.time_namespace = kTime;
+    it.network_namespace = kNetwork;
     it.pid = pid;
     return it;
+}
+
+std::vector<Sample> host_samples() {
+    HostCounters it;
+    it.cores = {{12345.5, 0.25, 100000.75}, {0.5, 0.0, 100000.5}};
+    it.pressure_us = {{"cpu", 1'234'567}, {"memory", INT64_MAX}, {"io", 0}};
+    it.memory_total = 16'777'216'000;
+    it.memory_available = 8'388'608'000;
+    it.interfaces = {{"eth0", {123'456'789'012, 9'876'543'210, 0, 17, 10'000}}, {"wlan0", {0, 1, 2, 3}}};
+    it.tcp = {1'000'000, 12};
+    it.context_switches = 987'654'321;
+    HostCounters sparse = it;
+    sparse.cores.clear();
+    sparse.pressure_us.clear();
+    sparse.interfaces.clear();
+    return {{123'456'789'000, it, {}}, {123'706'789'000, sparse, {}}};
+}
+
+std::vector<Sample> thread_samples() {
+    return {{0, {}, {}}, {INT64_MAX, {}, {{4711, "ZMQbg/IO/0", 99.5}, {4712, "größer \"x\"", 0.25}}}};
 }
 
 std::map<std::string, Written> from_client() {
@@ -141,6 +163,7 @@ std::map<std::string, Written> from_client() {
     Hello packed = hello({4294967294, 4294967295}, Role::subscriber, "sub-1", "node-b", 9);
     packed.agent = "agent-sub-2";
     packed.time_namespace = "";
+    packed.network_namespace = "";
     return {
         {"hello-subscriber", {subscriber, 1}},
         {"hello-publisher-replacement", {replacement, 1}},
@@ -164,6 +187,9 @@ std::map<std::string, Written> from_client() {
          {Reports{{0, 4}, 2, std::vector{zmq_publisher_report(), kafka_publisher_report()}}, 9}},
         {"error", {Error{{0}, 1, "cannot bind \"tcp://10.0.0.5:31000\": in use\n", false}, 6}},
         {"error-fatal", {Error{{0}, 0, "out of memory", true}, 7}},
+        {"host", {Host{{16, 17, 18}, 3, host_samples()}, 9}},
+        {"host-threads", {Host{{0}, 3, thread_samples()}, 10}},
+        {"host-end", {Host{{16, 17, 18}, 3, {}}, 11}},
         {"child-exit-killed", {ChildExit{{17}, 0, 4711, -9, true}, 2}},
         {"child-exit-code", {ChildExit{{16, 17, 18, 20}, 3, 4712, 1, false}, 3}},
     };
@@ -180,6 +206,8 @@ const std::set<std::string> kFromController = {"welcome",
                                                "finish-kafka",
                                                "ping",
                                                "ping-reply",
+                                               "watch",
+                                               "watch-end",
                                                "quit",
                                                "quit-evict",
                                                "quit-incarnation"};
@@ -317,6 +345,11 @@ TEST_CASE("the other commands") {
     CHECK_FALSE(read<Ping>("ping").reply);
     CHECK(read<Ping>("ping-reply").reply);
     CHECK(read<Ping>("ping-reply").time_ns == 98'765'432'100);
+    CHECK(read<Watch>("watch").epoch == 3);
+    CHECK(read<Watch>("watch").every_s == 0.25);
+    CHECK(read<Watch>("watch").host);
+    CHECK(read<Watch>("watch-end").every_s == 0);
+    CHECK_FALSE(read<Watch>("watch-end").host);
     CHECK(read<Quit>("quit").ids.empty());
     CHECK(read<Quit>("quit-evict").ids == Ids{17, 18});
     CHECK_FALSE(read<Quit>("quit-evict").incarnation);

@@ -50,6 +50,7 @@ Channel::Channel(zmq::context_t& context, const Credentials& credentials, const 
              .host = host_name(),
              .boot_id = boot_id(),
              .time_namespace = time_namespace(),
+             .network_namespace = network_namespace(),
              .pid = static_cast<std::uint32_t>(getpid())},
       heard_ns_(monotonic_ns()) {
     socket_.set(zmq::sockopt::routing_id, random_name());

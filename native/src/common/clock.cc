@@ -14,9 +14,9 @@ std::string read_boot_id() {
     return id;
 }
 
-std::string read_time_namespace() {
+std::string read_namespace(const char* kind) {
     std::error_code missing;
-    return std::filesystem::read_symlink("/proc/self/ns/time", missing).string();
+    return std::filesystem::read_symlink(std::filesystem::path("/proc/self/ns") / kind, missing).string();
 }
 
 }  // namespace
@@ -37,7 +37,12 @@ const std::string& boot_id() {
 }
 
 const std::string& time_namespace() {
-    static const std::string name = read_time_namespace();
+    static const std::string name = read_namespace("time");
+    return name;
+}
+
+const std::string& network_namespace() {
+    static const std::string name = read_namespace("net");
     return name;
 }
 

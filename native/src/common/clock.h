@@ -24,6 +24,9 @@ const std::string& boot_id();
 // of one boot and one time namespace share CLOCK_MONOTONIC.
 const std::string& time_namespace();
 
+// What identifies this process's network namespace, likewise: whose interfaces it sees.
+const std::string& network_namespace();
+
 // Unix time that never steps during a step: a line that the controller has drawn through what it knows of
 // this host's CLOCK_MONOTONIC.
 class StepClock {

@@ -21,6 +21,7 @@
 
 #include "common/member.h"
 #include "common/processes.h"
+#include "common/warden.h"
 
 namespace hydra {
 namespace {

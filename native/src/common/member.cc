@@ -1,21 +1,16 @@
 #include "common/member.h"
 
-#include <poll.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <numeric>
 #include <string>
-#include <vector>
 
 #include "common/channel.h"
 #include "common/clock.h"
-#include "common/protocol.h"
 #include "common/publisher.h"
 #include "common/subscriber.h"
 #include "common/waiter.h"
+#include "common/warden.h"
 
 namespace hydra {
 namespace {
@@ -63,21 +58,6 @@ bool serve(const Options& options, const Environment& environment, zmq::context_
     return Subscriber(channel, [&] { return system.open_subscriber(context); }).run();
 }
 
-// The parent kills what runs of them. Whoever asks for the end of those that are gone for good has not heard
-// of it.
-void end_clients(Channel& channel, const Quit& quit, const std::vector<ChildExit>& gone, int kills) {
-    const Ids ids = channel.ours(quit.ids);
-    for (const ChildExit& exit : gone) {
-        if (std::ranges::find_first_of(exit.ids, ids) != exit.ids.end()) {
-            channel.send(exit);
-        }
-    }
-    for (const Id id : ids) {
-        const Kill one{id, quit.incarnation.value_or(UINT32_MAX)};
-        static_cast<void>(!write(kills, &one, sizeof one));
-    }
-}
-
 }  // namespace
 
 int run_clients(const Options& options, const Environment& environment, const Ids& ids,
@@ -121,39 +101,7 @@ int run_warden(const Options& options, const Environment& environment, int death
                      .warden = true,
                      .incarnation = 0,
                      .versions = {}});
-    std::vector<ChildExit> gone;  // those that are not replaced
-    while (true) {
-        const std::int64_t now_ns = monotonic_ns();
-        const std::int64_t hello_due_ns = channel.introduce(now_ns);
-        while (const auto message = channel.receive()) {
-            const auto* quit = std::get_if<Quit>(&*message);
-            if (quit != nullptr && !quit->ids.empty()) {
-                end_clients(channel, *quit, gone, kills);
-            }
-        }
-        const bool welcomed = hello_due_ns == kNeverNs;
-        pollfd waits[] = {{channel.fd(), POLLIN, 0}, {deaths, POLLIN, 0}};
-        poll(waits, 2, welcomed ? -1 : static_cast<int>((hello_due_ns - now_ns) / kMillisecondNs) + 1);
-        channel.stir();
-        if (waits[1].revents == 0) {
-            continue;
-        }
-        Death death{};
-        if (read(deaths, &death, sizeof death) != static_cast<ssize_t>(sizeof death)) {
-            return kExitDismissed;
-        }
-        Ids dead(death.count);
-        std::iota(dead.begin(), dead.end(), death.first_id);
-        const ChildExit exit{.ids = dead,
-                             .incarnation = death.incarnation,
-                             .pid = death.pid,
-                             .status = death.status,
-                             .replaced = death.replaced};
-        channel.send(exit);
-        if (!exit.replaced) {
-            gone.push_back(exit);
-        }
-    }
+    return Warden(channel, options.kind.role, deaths, kills).run();
 }
 
 }  // namespace hydra

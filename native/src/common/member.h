@@ -14,22 +14,6 @@ inline constexpr int kExitFailed = 1;
 inline constexpr int kExitStranded =
     4;  // the controller could not be reached, or has been silent for too long
 
-// What the parent tells the warden of a process that ended; shorter than PIPE_BUF, so it is never torn.
-struct Death {
-    Id first_id;
-    std::uint32_t count;
-    std::uint32_t incarnation;
-    std::uint32_t pid;
-    int status;
-    bool replaced;
-};
-
-// Whom the warden was told to end: whoever has this id, and no higher incarnation.
-struct Kill {
-    Id id;
-    std::uint32_t incarnation;
-};
-
 // The life of a process with these clients; returns its exit code. Calls `welcomed` when the controller has
 // answered.
 int run_clients(const Options& options, const Environment& environment, const Ids& ids,

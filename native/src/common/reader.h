@@ -90,6 +90,17 @@ class Reader {
         std::vector<T> rows;
     };
 
+    struct IdRun {
+        Id first = 0;
+        Id last = 0;
+
+        static constexpr std::size_t kItems = 2;
+        static void items(auto& it, const auto& each) {
+            each(it.first);
+            each(it.last);
+        }
+    };
+
     static const json& object(const json& value) {
         if (!value.is_object()) {
             refuse("not an object");
@@ -188,20 +199,19 @@ class Reader {
         }
     }
 
-    static void read(const json& value, Range& into) { read_pair(value, into.first, into.last); }
-    static void read(const json& value, Interval& into) { read_pair(value, into.begin_ns, into.end_ns); }
-
-    static void read_pair(const json& value, auto& first, auto& second) {
-        if (!value.is_array() || value.size() != 2) {
-            refuse("not an array of two");
+    template <Items T>
+    static void read(const json& value, T& into) {
+        if (!value.is_array() || value.size() != T::kItems) {
+            refuse("not an array of " + std::to_string(T::kItems));
         }
-        read(value[0], first);
-        read(value[1], second);
+        std::size_t i = 0;
+        T::items(into, [&](auto& item, const auto&... limit) { read(value[i++], item, limit...); });
     }
 
-    static void read(const json& value, std::map<std::string, std::string>& into) {
-        for (const auto& [key, text] : object(value).items()) {
-            read(text, into[key]);
+    template <typename T>
+    static void read(const json& value, std::map<std::string, T>& into) {
+        for (const auto& [key, item] : object(value).items()) {
+            read(item, into[key]);
         }
     }
 
@@ -225,14 +235,14 @@ class Reader {
             refuse("not an array");
         }
         for (const json& item : value) {
-            Id first = 0;
-            Id last = 0;
+            IdRun run;
             if (item.is_array()) {
-                read_pair(item, first, last);
+                read(item, run);
             } else {
-                read(item, first);
-                last = first;
+                read(item, run.first);
+                run.last = run.first;
             }
+            const auto [first, last] = run;
             if (first > last || (!into.empty() && first <= into.back())) {
                 refuse("ids must rise");
             }
@@ -269,7 +279,7 @@ class Reader {
 
     // An object that describes itself.
     template <typename T>
-        requires std::is_class_v<T>
+        requires(std::is_class_v<T> && !Items<T>)
     static void read(const json& value, T& into) {
         Reader fields(value);
         T::describe(into, fields);

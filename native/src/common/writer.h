@@ -59,10 +59,23 @@ class Writer {
     static json written(std::integral auto value) { return value; }
     static json written(double value) { return value; }
     static json written(const std::string& value) { return value; }
-    static json written(const std::map<std::string, std::string>& value) { return value; }
     static json written(const std::vector<std::int64_t>& values) { return values; }
-    static json written(const Range& range) { return json::array({range.first, range.last}); }
-    static json written(const Interval& it) { return json::array({it.begin_ns, it.end_ns}); }
+
+    template <typename T>
+    static json written(const std::map<std::string, T>& values) {
+        json object = json::object();
+        for (const auto& [key, value] : values) {
+            object[key] = written(value);
+        }
+        return object;
+    }
+
+    template <Items T>
+    static json written(const T& value) {
+        json all = json::array();
+        T::items(value, [&](const auto& item, const auto&...) { all.push_back(written(item)); });
+        return all;
+    }
 
     template <typename T>
     static json written(const std::optional<T>& value) {
@@ -102,7 +115,7 @@ class Writer {
 
     // An object that describes itself.
     template <typename T>
-        requires std::is_class_v<T>
+        requires(std::is_class_v<T> && !Items<T>)
     static json written(const T& value) {
         json object = json::object();
         Writer fields(object);

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/messages/hosts.h"
 #include "common/messages/reports.h"
 
 namespace hydra {
@@ -23,6 +24,7 @@ struct Hello {
     std::string host;
     std::string boot_id;
     std::string time_namespace;
+    std::string network_namespace;
     std::uint32_t pid = 0;
 
     static constexpr const char* kType = "hello";
@@ -37,6 +39,7 @@ struct Hello {
         fields.required("host", it.host);
         fields.required("boot_id", it.boot_id);
         fields.required("time_namespace", it.time_namespace);
+        fields.required("network_namespace", it.network_namespace);
         fields.required("pid", it.pid);
     }
 };
@@ -138,6 +141,19 @@ struct ChildExit {
     }
 };
 
-using FromClient = std::variant<Hello, Ready, Ack, Progress, Report, Reports, Error, ChildExit>;
+// What was read for a `watch` since the last message; its end is answered by one, if need be without samples.
+struct Host {
+    Ids ids;
+    std::uint32_t epoch = 0;
+    std::vector<Sample> samples;
+
+    static constexpr const char* kType = "host";
+    static void describe(auto& it, auto& fields) {
+        fields.required("epoch", it.epoch);
+        fields.required("samples", it.samples);
+    }
+};
+
+using FromClient = std::variant<Hello, Ready, Ack, Progress, Report, Reports, Error, ChildExit, Host>;
 
 }  // namespace hydra

@@ -182,6 +182,21 @@ struct Ping {
     }
 };
 
+// To a warden.
+struct Watch {
+    Ids ids;
+    std::uint32_t epoch = 0;
+    double every_s = 0;  // 0: no more
+    bool host = false;   // sample the host as well, not only the group's threads
+
+    static constexpr const char* kType = "watch";
+    static void describe(auto& it, auto& fields) {
+        fields.required("epoch", it.epoch);
+        fields.required("every_s", it.every_s, kSeconds);
+        fields.required("host", it.host);
+    }
+};
+
 struct Quit {
     Ids ids;
     std::optional<std::uint32_t> incarnation;  // those above it are not meant
@@ -190,6 +205,6 @@ struct Quit {
     static void describe(auto& it, auto& fields) { fields.optional("incarnation", it.incarnation); }
 };
 
-using FromController = std::variant<Welcome, Configure, Start, Stop, Finish, Ping, Quit>;
+using FromController = std::variant<Welcome, Configure, Start, Stop, Finish, Ping, Watch, Quit>;
 
 }  // namespace hydra

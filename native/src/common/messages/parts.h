@@ -6,6 +6,9 @@
 // std::optional may be null. Whole numbers lie between 0 and the most that their type and 63 bits hold unless
 // a limit is given; numbers with a fraction always have one. `type`, `v`, `ids` and `seq`, which all messages
 // have alike, are the business of encode.cc and decode.cc.
+//
+// What is written as an array of a few unlike values says how many with `kItems`, and names them in their
+// order with `items(it, each)`.
 #pragma once
 
 #include <array>
@@ -65,11 +68,20 @@ constexpr std::array<const char*, 2> words(Role) {
     return {"publisher", "subscriber"};
 }
 
-// First and last sequence, both included; written as an array of the two. Lists of them rise.
+template <typename T>
+concept Items = requires { T::kItems; };
+
+// First and last sequence, both included. Lists of them rise.
 struct Range {
     std::uint64_t first = 0;
     std::uint64_t last = 0;
     bool operator==(const Range&) const = default;
+
+    static constexpr std::size_t kItems = 2;
+    static void items(auto& it, const auto& each) {
+        each(it.first);
+        each(it.last);
+    }
 };
 
 // What only the system under test understands: a JSON object, or nothing (null). system_object.h reads it

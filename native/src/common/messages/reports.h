@@ -104,10 +104,15 @@ constexpr std::array<const char*, 4> words(DrainEnd) {
     return {"complete", "marked", "quiet", "deadline"};
 }
 
-// Written as an array of the two.
 struct Interval {
     std::int64_t begin_ns = 0;
     std::int64_t end_ns = 0;
+
+    static constexpr std::size_t kItems = 2;
+    static void items(auto& it, const auto& each) {
+        each(it.begin_ns);
+        each(it.end_ns);
+    }
 };
 
 struct SubscriberReport {

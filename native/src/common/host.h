@@ -1,0 +1,57 @@
+// What this host does, and the processes of a group on it: read from /proc, a few files for each sample.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/messages/hosts.h"
+
+namespace hydra {
+
+// A file of the kernel's; "" where it cannot be read, because there are no such counters or the process has
+// ended.
+std::string text_of(const std::string& path);
+
+class HostReader {
+  public:
+    [[nodiscard]] HostCounters read();
+
+  private:
+    // Asked once for each interface: a driver may take its time to answer.
+    std::map<std::string, std::optional<std::uint64_t>> speeds_mbit_;
+};
+
+// The busiest threads of a process and of all that descend from it.
+class ThreadReader {
+  public:
+    explicit ThreadReader(pid_t parent) : parent_(parent) {}
+
+    // Since they were read before, busiest first; none the first time. While reading them again would take
+    // more than its share of a core, they are said to be as busy as before.
+    [[nodiscard]] std::vector<BusyThread> busiest();
+
+  private:
+    struct Thread {
+        pid_t process;
+        std::string name;
+        double cpu_s;
+    };
+    using Threads = std::map<pid_t, Thread>;
+
+    [[nodiscard]] std::vector<BusyThread> since_before(std::int64_t now_ns);
+    [[nodiscard]] Threads read() const;
+
+    pid_t parent_;
+    std::vector<BusyThread> busiest_;
+    Threads before_;
+    std::int64_t before_ns_ = kNeverNs;
+    std::int64_t due_ns_ = 0;
+};
+
+}  // namespace hydra

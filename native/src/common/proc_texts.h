@@ -1,0 +1,47 @@
+// What the kernel's texts in /proc say. Pure; a text that is missing or says something else has no figures:
+// they stay 0, or are left out.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/messages/hosts.h"
+
+namespace hydra {
+
+// /proc/stat, whose times count in ticks.
+struct CpuFigures {
+    std::vector<CoreTimes> cores;
+    std::uint64_t context_switches = 0;
+};
+CpuFigures cpu_figures(std::string_view stat, double ticks_per_s);
+
+// /proc/pressure/…: µs in which something waited.
+std::optional<std::uint64_t> pressure_us(std::string_view pressure);
+
+// /proc/meminfo, in bytes.
+struct MemoryFigures {
+    std::uint64_t total = 0;
+    std::uint64_t available = 0;
+};
+MemoryFigures memory_figures(std::string_view meminfo);
+
+// /proc/net/dev, without the loopback; it knows no speeds.
+std::map<std::string, InterfaceCounts> interface_counts(std::string_view net_dev);
+
+// /proc/net/snmp and /proc/net/netstat. Tail loss probes are not counted: processes that have to wait for a
+// core send hundreds a second, and nothing is lost.
+TcpCounts tcp_counts(std::string_view snmp, std::string_view netstat);
+
+// /proc/PID/stat, or that of a thread.
+struct TaskFigures {
+    std::string name;
+    double cpu_s = 0;
+};
+std::optional<TaskFigures> task_figures(std::string_view stat, double ticks_per_s);
+
+}  // namespace hydra

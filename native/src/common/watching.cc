@@ -1,0 +1,76 @@
+#include "common/watching.h"
+
+#include <algorithm>
+
+namespace hydra {
+namespace {
+
+constexpr std::int64_t kTellWithinNs = kSecondNs;
+// A controller that goes on watching says so more often; one that does not may be gone.
+constexpr std::int64_t kPatienceNs = 30 * kSecondNs;
+constexpr std::int64_t kLeastNs = 10 * kMillisecondNs;  // CPU is counted in ticks of this length
+
+}  // namespace
+
+void Watching::obey(const Watch& watch, std::int64_t now_ns) {
+    if (watch.epoch < epoch_) {
+        return;
+    }
+    if (watch.epoch > epoch_) {
+        epoch_ = watch.epoch;
+        ended_ = false;
+        forget();
+    }
+    if (watch.every_s == 0) {
+        // Answered in any case: it is repeated until an answer has come.
+        tell();
+        ended_ = true;
+        forget();
+    } else if (!ended_) {
+        if (every_ns_ == 0) {
+            read_ = open_();
+            sample_due_ns_ = now_ns;
+        }
+        every_ns_ = std::max(to_ns(watch.every_s), kLeastNs);
+        host_ = watch.host;
+        forget_due_ns_ = now_ns + kPatienceNs;
+    }
+}
+
+void Watching::go_on(std::int64_t now_ns) {
+    if (every_ns_ == 0) {
+        return;
+    }
+    if (now_ns >= forget_due_ns_) {
+        forget();
+        return;
+    }
+    if (now_ns >= sample_due_ns_) {
+        samples_.push_back(read_(now_ns, host_));
+        // Whoever was kept from running does not catch up.
+        sample_due_ns_ += (1 + (now_ns - sample_due_ns_) / every_ns_) * every_ns_;
+    }
+    if (samples_.size() == kMaxSamples || now_ns >= tell_due_ns()) {
+        tell();
+    }
+}
+
+std::int64_t Watching::due_ns() const {
+    return every_ns_ == 0 ? kNeverNs : std::min({sample_due_ns_, tell_due_ns(), forget_due_ns_});
+}
+
+std::int64_t Watching::tell_due_ns() const {
+    return samples_.empty() ? kNeverNs : samples_.front().time_ns + kTellWithinNs;
+}
+
+void Watching::tell() {
+    tell_({.ids = ids_, .epoch = epoch_, .samples = samples_});
+    samples_.clear();
+}
+
+void Watching::forget() {
+    every_ns_ = 0;
+    samples_.clear();
+}
+
+}  // namespace hydra
