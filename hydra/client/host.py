@@ -12,6 +12,8 @@ from hydra.model import CoreTimes, HostCounters, InterfaceCounts, TcpCounts
 
 _PROC: Final = Path("/proc")
 _LOOPBACK: Final = "lo"
+_HELD_FOR_LOST: Final = ("TCPFastRetrans", "TCPSlowStartRetrans")
+"""Of RetransSegs, without tail loss probes: of these, processes that have to wait for a core send hundreds a second."""
 _SOME: Final = re.compile(r"^some .*\btotal=(\d+)$", re.MULTILINE)
 
 
@@ -65,14 +67,18 @@ class HostSampler:
         }
 
     def _tcp(self) -> TcpCounts:
-        """Two lines of the file begin with ``Tcp:``: the names of its columns, and their values."""
+        sent = self._counts("snmp", "Tcp:")
+        again = self._counts("netstat", "TcpExt:")
+        return TcpCounts(sent.get("OutSegs", 0), sum(again.get(name, 0) for name in _HELD_FOR_LOST))
+
+    def _counts(self, file: str, of: str) -> dict[str, int]:
+        """Two lines of the file begin with ``of``: the names of its columns, and their values."""
         try:
-            lines = (self._proc / "self" / "net" / "snmp").read_text().splitlines()
+            lines = (self._proc / "self" / "net" / file).read_text().splitlines()
         except OSError:
-            return TcpCounts(0, 0)
-        rows = [line.split()[1:] for line in lines if line.startswith("Tcp:")]
-        columns = dict(zip(*rows, strict=False)) if len(rows) == 2 else {}
-        return TcpCounts(int(columns.get("OutSegs", 0)), int(columns.get("RetransSegs", 0)))
+            return {}
+        rows = [line.split()[1:] for line in lines if line.startswith(of)]
+        return {name: int(value) for name, value in zip(*rows, strict=False)} if len(rows) == 2 else {}
 
 
 def _cores() -> list[CoreTimes]:

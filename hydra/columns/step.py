@@ -316,7 +316,7 @@ _LAST: Final = (
         "server_out_mb_s", "MiB/s", "payload that a server gave to clients and other servers; mean over the servers"
     ),
     Column("server_messages_s", PER_SECOND, "messages that a server took from publishers; mean over the servers"),
-    Column("host_cpu_mean_pct", "%", "CPU of all cores over the window; the busiest host"),
+    Column("host_cpu_mean_pct", "%", "CPU of all cores over the window, steal included; the busiest host"),
     Column(
         "host_cpu_busiest_core_pct",
         "%",
@@ -343,8 +343,8 @@ _LAST: Final = (
     Column(
         "tcp_retransmitted_pct",
         "%",
-        "TCP segments that a host with clients or servers sent once more, of all that it sent in the window; the host "
-        "with the largest share",
+        "TCP segments that a host with clients or servers held for lost and sent once more, of all that it sent in the "
+        "window; the host with the largest share",
     ),
     Column("host_drops", "packets", "dropped by the interfaces of all hosts in the window, in and out"),
     Column(VERDICT, TEXT, "what limited the point, see *Verdict*", repeats="common"),

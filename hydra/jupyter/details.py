@@ -51,7 +51,7 @@ def _hosts(run: Run) -> str:
 
 
 _OF_HOST: Final = (
-    *("CPU, %", "busiest core, %", "steal, %", "waiting for CPU, %", "for memory, %", "for I/O, %"),
+    *("CPU, %", "busiest core, %", "of CPU steal, %", "waiting for CPU, %", "for memory, %", "for I/O, %"),
     *("memory used at most, GiB", "left at least, GiB", "busiest interface", "in, MiB/s", "out, MiB/s"),
     *("busiest link, % of its speed", "dropped packets", "TCP segments sent once more, %"),
 )

@@ -84,7 +84,7 @@ def load(directory: Path | str) -> Run:
         clocks = {r.epoch: store.clocks(r.epoch) for r in results}
         hosts = {r.epoch: its for r in results if (its := _hosts(store, r.epoch))}
         host_of = {epoch: store.host_of(epoch) for epoch in hosts}
-        threads = {r.epoch: its for r in results if (its := _threads(store, r.epoch))}
+        threads = {r.epoch: found for r in results if (found := _threads(store, r.epoch))}
         with store.reading():
             scenario = msgspec.convert(upgraded(metadata["scenario"]), Scenario)
             earlier: HydraWarning | None = BisectedRates() if bisected(metadata["scenario"]) else None

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
-from hydra.jupyter import markup, plots
-from hydra.jupyter.cells import Html
+from hydra.jupyter import plots
+from hydra.jupyter.cells import Html, block
 from hydra.jupyter.markup import comparison, facts, table, title, warnings
 from hydra.jupyter.recorded import Run, load
 from hydra.results.registered import added_by
@@ -56,5 +56,5 @@ def batches(run: Run) -> Plot | Html:
 
 def _shown(figure: go.Figure | None, otherwise: str) -> Plot | Html:
     if figure is None:
-        return markup.block(f'<p class="empty">Nothing to plot: {otherwise}.</p>')
+        return block(f'<p class="empty">Nothing to plot: {otherwise}.</p>')
     return Plot(figure)

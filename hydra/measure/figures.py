@@ -436,6 +436,8 @@ def _hosts_and_verdict(o: Observation, columns: Mapping[str, Figure], passed: bo
     retransmitted = max(
         (s.segments_retransmitted for s in with_agents if s.segments_retransmitted is not None), default=None
     )
+    # Without a server in between, messages of one host never are on the network.
+    crossing = not o.direct or len(set(o.host_of.values())) > 1
     cores = columns["publisher_cores"]
     held = columns["rate_held"]
     blocked_s = columns[BLOCKED]
@@ -446,9 +448,9 @@ def _hosts_and_verdict(o: Observation, columns: Mapping[str, Figure], passed: bo
         behind=passed is False,
         blocked_share=float(blocked_s or 0.0) / o.window_s,
         publisher_cores=float(cores or 0.0),
-        subscriber_host_pct=max((s.taken_pct for s in with_subscribers), default=None),
-        network_share=network_share,
-        segments_retransmitted=retransmitted,
+        subscriber_host_pct=max((s.cpu_mean_pct for s in with_subscribers), default=None),
+        network_share=network_share if crossing else None,
+        segments_retransmitted=retransmitted if crossing else None,
     )
     return {
         "host_cpu_mean_pct": max((s.cpu_mean_pct for s in summaries.values()), default=None),

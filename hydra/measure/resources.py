@@ -33,14 +33,15 @@ class HostSummary:
     """A host over a step.
 
     Attributes:
-        cores_pct: the time that each core was at work, in %.
+        cores_pct: the time that each core was at work or stolen, in %: what is left is what it had left.
         cpu_mean_pct: the same of all cores together.
-        steal_pct: the time of all cores together that the hypervisor gave to others, in %; none of it is work.
+        steal_pct: the part of it that the hypervisor gave to others.
         pressure: the part of the time in which some task waited for ``cpu``, ``memory`` or ``io``; without those that
             the kernel does not tell.
         memory_used_max_bytes, memory_available_min_bytes: of all samples.
         interfaces: by name, without loopback.
-        segments_retransmitted: TCP segments that were sent once more, as a part of all that were sent; None: none were.
+        segments_retransmitted: TCP segments that were sent once more as lost, as a part of all that were sent; None:
+            none were.
         context_switches_s: of all cores, a second.
     """
 
@@ -56,13 +57,8 @@ class HostSummary:
 
     @property
     def cpu_busiest_core_pct(self) -> float:
-        """The time that the busiest core was at work, in %."""
+        """The same of the busiest core."""
         return max(self.cores_pct, default=0.0)
-
-    @property
-    def taken_pct(self) -> float:
-        """The time of all cores together that was work or the hypervisor's: what is left is what the host had left."""
-        return self.cpu_mean_pct + self.steal_pct
 
     @property
     def network_share(self) -> float | None:
@@ -85,13 +81,13 @@ def summarise(samples: Iterable[HostSample], window_ns: tuple[int, int]) -> Host
     seconds = elapsed_ns / SECOND_NS
     # A core that went or came has no difference.
     cores = list(zip(first.cores, last.cores, strict=False))
-    busy = [_grown(a.busy_s, b.busy_s) for a, b in cores]
-    steal_s = sum(_grown(a.steal_s, b.steal_s) for a, b in cores)
+    steal = [_grown(a.steal_s, b.steal_s) for a, b in cores]
+    busy = [_grown(a.busy_s, b.busy_s) + stolen for (a, b), stolen in zip(cores, steal, strict=True)]
     total = [_grown(a.total_s, b.total_s) for a, b in cores]
     return HostSummary(
         cores_pct=tuple(_pct(part, whole) for part, whole in zip(busy, total, strict=True)),
         cpu_mean_pct=_pct(sum(busy), sum(total)),
-        steal_pct=_pct(steal_s, sum(total)),
+        steal_pct=_pct(sum(steal), sum(total)),
         pressure={
             of: min(_grown(first.pressure_us[of], us) * 1000 / elapsed_ns, 1.0)
             for of, us in last.pressure_us.items()

@@ -26,8 +26,7 @@ class Evidence:
         behind: subscribers lost messages, or got them later than the rule of a passing rate allows.
         blocked_share: part of the window in which a publisher waited for a full queue.
         publisher_cores: CPU that the busiest publisher used, in cores.
-        subscriber_host_pct: the mean of all cores of the busiest host with subscribers, what its hypervisor gave to
-            others included; None when not sampled.
+        subscriber_host_pct: mean CPU use of the busiest host with subscribers, steal included; None when not sampled.
         network_share: part of its speed that the busiest interface of any host used; None when no speed is known.
         segments_retransmitted: part of its TCP segments that a host with clients or servers sent once more, the
             highest; None when nothing was sent or not sampled.

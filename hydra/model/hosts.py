@@ -25,7 +25,7 @@ class InterfaceCounts(NamedTuple):
 
 
 class TcpCounts(NamedTuple):
-    """TCP segments that a network namespace has sent since boot, and those that it has sent once more."""
+    """TCP segments that a network namespace has sent since boot, and those that it has sent once more as lost."""
 
     segments_out: int
     segments_retransmitted: int

@@ -66,11 +66,14 @@ TEST_CASE("interfaces without the loopback") {
 }
 
 TEST_CASE("TCP's counters are found by their names") {
-    CHECK(tcp_counts("Ip: Forwarding RetransSegs\nIp: 1 999\n"
-                     "Tcp: RtoAlgorithm MaxConn InSegs OutSegs RetransSegs InErrs\nTcp: 1 -1 5 1000000 12 0\n"
-                     "Udp: InDatagrams OutSegs\nUdp: 5 6\n") == TcpCounts{1'000'000, 12});
-    CHECK(tcp_counts("Tcp: OutSegs\nTcp: 7\n") == TcpCounts{7, 0});
-    CHECK(tcp_counts("") == TcpCounts{});
+    CHECK(tcp_counts(
+              "Ip: Forwarding OutSegs\nIp: 1 999\n"
+              "Tcp: RtoAlgorithm MaxConn InSegs OutSegs RetransSegs InErrs\nTcp: 1 -1 5 1000000 19 0\n"
+              "Udp: InDatagrams OutSegs\nUdp: 5 6\n",
+              "TcpExt: SyncookiesSent TCPFastRetrans TCPSlowStartRetrans TCPLossProbes\nTcpExt: 3 10 2 7\n"
+              "IpExt: InNoRoutes\nIpExt: 4\n") == TcpCounts{1'000'000, 12});
+    CHECK(tcp_counts("Tcp: OutSegs\nTcp: 7\n", "TcpExt: TCPFastRetrans\n") == TcpCounts{7, 0});
+    CHECK(tcp_counts("", "") == TcpCounts{});
 }
 
 TEST_CASE("a thread may have any name") {

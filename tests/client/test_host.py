@@ -16,9 +16,14 @@ from hydra.wire.checks import check_counters
 SNMP = """Ip: Forwarding DefaultTTL
 Ip: 1 64
 Tcp: RtoAlgorithm RtoMin MaxConn OutSegs RetransSegs InErrs
-Tcp: 1 200 -1 197742154 158439 0
+Tcp: 1 200 -1 197742154 163439 0
 Udp: InDatagrams
 Udp: 5
+"""
+NETSTAT = """TcpExt: SyncookiesSent TCPFastRetrans TCPSlowStartRetrans TCPLossProbes
+TcpExt: 3 158400 39 5000
+IpExt: InNoRoutes
+IpExt: 4
 """
 PRESSURE = """some avg10=1.53 avg60=0.87 avg300=0.26 total=29840277715
 full avg10=0.00 avg60=0.00 avg300=0.00 total=17
@@ -64,6 +69,7 @@ def test_what_the_kernel_says_of_pressure_and_tcp(tmp_path: Path) -> None:
     (tmp_path / "pressure" / "memory").write_text(PRESSURE.replace("29840277715", "0"))
     (tmp_path / "self" / "net").mkdir(parents=True)
     (tmp_path / "self" / "net" / "snmp").write_text(SNMP)
+    (tmp_path / "self" / "net" / "netstat").write_text(NETSTAT)
     counters = HostSampler(tmp_path).read()
     assert counters.pressure_us == {"cpu": 29840277715, "memory": 0}
     assert counters.tcp == TcpCounts(197742154, 158439)

@@ -209,8 +209,8 @@ def test_the_hosts_columns_are_of_the_host_that_fared_worst() -> None:
     hosts = {"here": sampled(20, 7, 5, 90, 100), "b": sampled(60, 2, 4, 900, 10_000)}
     f = figures(on_hosts(**hosts))
     expected = {
-        "host_cpu_mean_pct": 60,
-        "host_cpu_busiest_core_pct": 60,
+        "host_cpu_mean_pct": pytest.approx(62),
+        "host_cpu_busiest_core_pct": pytest.approx(62),
         "host_steal_pct": pytest.approx(7),
         "host_memory_available_min_bytes": 80,
         "network_share_pct": 90,
@@ -243,6 +243,13 @@ def test_what_was_not_sampled_is_no_figure() -> None:
 )
 def test_the_verdict_looks_at_the_hosts_of_the_clients(hosts: dict[str, list[HostSample]], verdict: str) -> None:
     assert figures(on_hosts(**hosts))["verdict"] == verdict
+
+
+@pytest.mark.parametrize(("direct", "verdict"), [(True, "high-water mark"), (False, "network")])
+def test_messages_that_stay_on_their_host_are_not_limited_by_a_network(direct: bool, verdict: str) -> None:
+    o = on_hosts(here=sampled(again=500, sent_mbit_s=1000, speed_mbit=1000))
+    f = figures(replace(o, direct=direct, host_of=dict.fromkeys("abc", "here")))
+    assert (f["verdict"], f["tcp_retransmitted_pct"], f["network_share_pct"]) == (verdict, 50, 100)
 
 
 def test_a_controllers_host_without_clients_is_no_evidence() -> None:

@@ -85,7 +85,7 @@ HostCounters HostReader::read() {
                     .memory_total = memory.total,
                     .memory_available = memory.available,
                     .interfaces = interface_counts(text_of("/proc/self/net/dev")),
-                    .tcp = tcp_counts(text_of("/proc/self/net/snmp")),
+                    .tcp = tcp_counts(text_of("/proc/self/net/snmp"), text_of("/proc/self/net/netstat")),
                     .context_switches = cpu.context_switches};
     for (const std::string resource : {"cpu", "memory", "io"}) {
         if (const auto waited_us = pressure_us(text_of("/proc/pressure/" + resource))) {

@@ -41,6 +41,23 @@ std::uint64_t number(const std::vector<std::string_view>& words, std::size_t ind
     return it;
 }
 
+// The number of this name, from a line of names that begins with `of` and one of their numbers; 0 without
+// one.
+std::uint64_t named(std::string_view text, std::string_view of, std::string_view name) {
+    std::vector<std::string_view> names;
+    for (const std::string_view line : lines_of(text)) {
+        const auto words = words_of(line);
+        if (words.empty() || words[0] != of) {
+            continue;
+        }
+        if (!names.empty()) {
+            return number(words, static_cast<std::size_t>(std::ranges::find(names, name) - names.begin()));
+        }
+        names = words;
+    }
+    return 0;
+}
+
 // user, nice, system, idle, iowait, irq, softirq, steal; the guests' times that follow are part of user and
 // nice.
 CoreTimes core_times(const std::vector<std::string_view>& words, double ticks_per_s) {
@@ -125,25 +142,10 @@ std::map<std::string, InterfaceCounts> interface_counts(std::string_view net_dev
     return all;
 }
 
-TcpCounts tcp_counts(std::string_view snmp) {
-    // A line of names, and one of their numbers.
-    std::vector<std::string_view> names;
-    TcpCounts it;
-    for (const std::string_view line : lines_of(snmp)) {
-        const auto words = words_of(line);
-        if (words.empty() || words[0] != "Tcp:") {
-            continue;
-        }
-        if (names.empty()) {
-            names = words;
-            continue;
-        }
-        const auto named = [&](std::string_view name) {
-            return number(words, static_cast<std::size_t>(std::ranges::find(names, name) - names.begin()));
-        };
-        it = {.segments_out = named("OutSegs"), .segments_retransmitted = named("RetransSegs")};
-    }
-    return it;
+TcpCounts tcp_counts(std::string_view snmp, std::string_view netstat) {
+    return {.segments_out = named(snmp, "Tcp:", "OutSegs"),
+            .segments_retransmitted = named(netstat, "TcpExt:", "TCPFastRetrans") +
+                                      named(netstat, "TcpExt:", "TCPSlowStartRetrans")};
 }
 
 std::optional<TaskFigures> task_figures(std::string_view stat, double ticks_per_s) {

@@ -33,8 +33,9 @@ MemoryFigures memory_figures(std::string_view meminfo);
 // /proc/net/dev, without the loopback; it knows no speeds.
 std::map<std::string, InterfaceCounts> interface_counts(std::string_view net_dev);
 
-// /proc/net/snmp.
-TcpCounts tcp_counts(std::string_view snmp);
+// /proc/net/snmp and /proc/net/netstat. Tail loss probes are not counted: processes that have to wait for a
+// core send hundreds a second, and nothing is lost.
+TcpCounts tcp_counts(std::string_view snmp, std::string_view netstat);
 
 // /proc/PID/stat, or that of a thread.
 struct TaskFigures {
