@@ -14,6 +14,7 @@ constexpr std::int64_t kBegin = 1000 * kSecondNs;
 struct Warden {
     std::vector<Host> told;
     int opened = 0;
+    std::size_t most_samples = kMaxSamples;  // that fit into a message
     Watching watching{{3, 4},
                       [this] {
                           ++opened;
@@ -25,7 +26,13 @@ struct Warden {
                               return it;
                           };
                       },
-                      [this](const Host& it) { told.push_back(it); }};
+                      [this](const Host& it) {
+                          if (it.samples.size() > most_samples) {
+                              return false;
+                          }
+                          told.push_back(it);
+                          return true;
+                      }};
 
     // Obeys at this time, in ms; before, it does what is due, and wakes only then.
     void at(std::int64_t ms, const Watch& watch) {
@@ -153,4 +160,18 @@ TEST_CASE("a message holds so many samples, however often they are asked for") {
     CHECK(it.told.size() == 2);
     CHECK(it.told[0].samples.size() == kMaxSamples);
     CHECK(it.sampled_ms().size() == 101);
+}
+
+TEST_CASE("what does not fit into one message goes out in several, in order") {
+    Warden it;
+    it.most_samples = 2;
+    it.at(0, watch(1, 0.25));
+    it.live_until(1000);
+    CHECK(it.told.size() == 3);
+    CHECK(it.sampled_ms() == Times{0, 250, 500, 750, 1000});
+    // A sample that is too long by itself is left out, and the end is answered all the same.
+    it.most_samples = 0;
+    it.at(1300, end(1));
+    CHECK(it.told.size() == 4);
+    CHECK(it.told.back().samples.empty());
 }

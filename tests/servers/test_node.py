@@ -15,6 +15,7 @@ import pytest
 from hydra.control import curve
 from hydra.control.controller import Controller
 from hydra.system import wait_alone
+from hydra.wire.clock import boot_id, network_namespace, time_namespace
 from hydra.wire.messages import Join
 
 from .toy import ToyCluster
@@ -81,6 +82,30 @@ def test_it_listens_where_it_said_and_goes_with_its_program(controller: Controll
         process.kill()
         assert wait_alone(lambda: not cluster.up(endpoint), 5)
         assert wait_alone(lambda: not (tmp_path / "server").exists(), 5)
+
+
+def test_it_watches_its_host_and_the_threads_of_its_server(controller: Controller, tmp_path: Path) -> None:
+    """No warden may be where a server is."""
+    cluster = ToyCluster()
+    controller.roster.watch.own = ("another", "", "")
+    with started(controller, tmp_path, HYDRA_AGENT="agent-7") as (process, endpoint):
+        (join,) = cluster.join([endpoint])
+        controller.tell([SERVER], Join(system=join))
+        assert controller.wait_until(lambda: cluster.up(endpoint), 10)
+        controller.watch_hosts(1, 0.1)
+        watch = controller.roster.watch
+
+        def busy() -> set[int]:
+            return {thread.pid for _, sample in watch.samples() for thread in sample.threads}
+
+        # It has been busy starting at least.
+        assert controller.wait_until(lambda: bool(busy()), 20)
+        assert busy() <= {process.pid, *(child.pid for child in process.children(recursive=True))}
+        controller.end_watch()
+        assert controller.wait_until(watch.answered, 5)
+        ((place, agent, group),) = {(post.place, post.agent, post.group) for post, _ in watch.samples()}
+        assert (place, agent, group) == ((boot_id(), time_namespace(), network_namespace()), "agent-7", "servers-1")
+        assert all(sample.host is not None for _, sample in watch.samples())
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,8 @@ Warden::Warden(Channel& channel, Role role, int deaths, int kills)
       deaths_(deaths),
       kills_(kills),
       watching_(
-          channel.ids(), [role] { return reader(role); }, [this](const Host& samples) { tell(samples); }) {}
+          channel.ids(), [role] { return reader(role); },
+          [&channel](const Host& samples) { return channel.send_if_fits(samples); }) {}
 
 int Warden::run() {
     while (true) {
@@ -106,16 +107,6 @@ bool Warden::take_death() {
         gone_.push_back(exit);
     }
     return true;
-}
-
-// In halves where a host has so many cores and interfaces that they do not fit into one message.
-void Warden::tell(const Host& samples) {
-    if (channel_.send_if_fits(samples) || samples.samples.size() < 2) {
-        return;
-    }
-    const auto middle = samples.samples.begin() + static_cast<std::ptrdiff_t>(samples.samples.size() / 2);
-    tell({.ids = samples.ids, .epoch = samples.epoch, .samples = {samples.samples.begin(), middle}});
-    tell({.ids = samples.ids, .epoch = samples.epoch, .samples = {middle, samples.samples.end()}});
 }
 
 }  // namespace hydra

@@ -39,7 +39,6 @@ class Warden {
     void obey(const FromController& message);
     void end_clients(const Quit& quit);
     bool take_death();
-    void tell(const Host& samples);
 
     Channel& channel_;
     int deaths_;

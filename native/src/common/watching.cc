@@ -1,6 +1,7 @@
 #include "common/watching.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace hydra {
 namespace {
@@ -64,8 +65,23 @@ std::int64_t Watching::tell_due_ns() const {
 }
 
 void Watching::tell() {
-    tell_({.ids = ids_, .epoch = epoch_, .samples = samples_});
+    tell({.ids = ids_, .epoch = epoch_, .samples = samples_});
     samples_.clear();
+}
+
+// In halves where there are so many cores and interfaces that it does not fit; a sample that does not fit by
+// itself is left out.
+void Watching::tell(const Host& host) {
+    if (tell_(host)) {
+        return;
+    }
+    if (host.samples.size() < 2) {
+        tell_({.ids = host.ids, .epoch = host.epoch});
+        return;
+    }
+    const auto middle = host.samples.begin() + static_cast<std::ptrdiff_t>(host.samples.size() / 2);
+    tell({.ids = host.ids, .epoch = host.epoch, .samples = {host.samples.begin(), middle}});
+    tell({.ids = host.ids, .epoch = host.epoch, .samples = {middle, host.samples.end()}});
 }
 
 void Watching::forget() {

@@ -16,8 +16,8 @@ namespace hydra {
 class Watching {
   public:
     using Reader = std::function<Sample(std::int64_t now_ns, bool host)>;
-    using Open = std::function<Reader()>;  // for each watch anew
-    using Tell = std::function<void(const Host&)>;
+    using Open = std::function<Reader()>;           // for each watch anew
+    using Tell = std::function<bool(const Host&)>;  // false: it does not fit into a message
 
     Watching(Ids ids, Open open, Tell tell)
         : ids_(std::move(ids)), open_(std::move(open)), tell_(std::move(tell)) {}
@@ -32,6 +32,7 @@ class Watching {
 
   private:
     void tell();
+    void tell(const Host& host);
     void forget();
     [[nodiscard]] std::int64_t tell_due_ns() const;
 
