@@ -101,10 +101,10 @@ def test_a_link_that_is_too_slow_is_the_verdict(implementation: str, network: Ho
     sent, received = summaries[PUBLISHER], summaries[SUBSCRIBER]
     assert sent is not None
     assert received is not None
-    assert sent.segments_retransmitted == again / 100
+    assert sent.segments_retransmitted == pytest.approx(again / 100)
     most_bytes_s = SLOW_BITS_S / 8 + BURST / SECONDS
     assert 0.3 * most_bytes_s <= received.interfaces["eth0"].received_bytes_s <= 1.1 * most_bytes_s
-    assert sent.interfaces["eth0"].sent_bytes_s >= received.interfaces["eth0"].received_bytes_s
+    assert sent.interfaces["eth0"].sent_bytes_s >= 0.9 * received.interfaces["eth0"].received_bytes_s
     assert list(sent.interfaces) == ["eth0"]
     # The threads are the publisher's.
     assert list(threads) == [PUBLISHER]
