@@ -34,7 +34,7 @@ pytestmark = pytest.mark.processes
 
 MS = 1_000_000
 US = 1000
-LATE = Delay(30 * MS)
+LATE = Delay(100 * MS)
 AT_ONCE = Delay()
 ELSEWHERE = {
     "agent-pub": Elsewhere(1000, AT_ONCE, AT_ONCE),
@@ -44,8 +44,10 @@ ELSEWHERE = {
 REPEATS = 2
 ATTEMPTS = 3
 """Of runs, until bounds that may be wide on a busy machine were narrow."""
-WIDER_NS = 100 * US
-HELD_UP_US = 12_000
+WIDER_NS = 2 * MS
+"""What a bound may be above half of the shortest round trip; how narrow it is on a machine that has time for it is
+tested with simulated hosts, which need none for clients."""
+HELD_UP_US = 45_000
 """What half of the messages take at most from publisher to subscriber on this machine, busy or not."""
 
 
@@ -143,7 +145,7 @@ def latencies_are_true(store: RunStore, result: StepResult, clocks: dict[str, Ag
     medians_us = {row["agent"]: row["p50_us"] for row in rows}
     # What is late on its way there makes the host's clock look as if it were ahead.
     assert -bound_us - 1 <= medians_us["agent-sub-1"] < -1000
-    assert 14_000 < medians_us["agent-sub-2"] <= bound_us + HELD_UP_US
+    assert 49_000 < medians_us["agent-sub-2"] <= bound_us + HELD_UP_US
     latency = store.histogram(result.epoch)
     assert latency.min_us < -1000
     assert negative == count_below_zero(latency) > sum(row["messages"] for row in rows) / 5

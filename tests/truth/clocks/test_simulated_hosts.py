@@ -29,7 +29,7 @@ US = 1000
 WITHIN_S = 30.0
 WINDOW_S = 1.0
 WIDER_NS = 100 * US
-ATTEMPTS = 12
+ATTEMPTS = 30
 """How often a bound may be wide, on a machine that is busy, before it is too wide."""
 
 
