@@ -351,8 +351,7 @@ class Roster:
             # The replacement may have said hello before the message about its predecessor's death came.
             if holder is not None and holder.hello.pid == message.pid:
                 present = True
-                del self._clients[client]
-                self._drop(holder)
+                self.disconnect([client])
         self._ended(Exit(ids, message.pid, message.status, message.replaced, present))
 
     def _ended(self, exit_: Exit) -> None:

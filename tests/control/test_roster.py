@@ -384,6 +384,13 @@ def test_a_group_does_not_speak_for_a_client_that_another_group_has_by_now(roste
     assert roster.take_exits() == [Exit([2, 3], 102, 4, replaced=False, present=True)]
 
 
+def test_an_exit_that_names_one_client_of_a_packed_process_leaves_the_others_reachable(roster: Roster) -> None:
+    roster.receive(b"warden", encode(ChildExit(ids=[2], seq=2, incarnation=0, pid=102, status=-9, replaced=True)))
+    assert roster.present() == {1, 3}
+    assert dict(roster.identities([3])) == {b"two": [3]}
+    assert b"two" in roster.everyone()
+
+
 def test_a_packed_process_that_is_gone_takes_no_client_with_it_that_has_moved(roster: Roster) -> None:
     roster.forget([3])
     roster.expect("next", [3])
