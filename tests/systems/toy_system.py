@@ -59,6 +59,7 @@ class Publisher:
 
     def __init__(self) -> None:
         self._file: BinaryIO | None = None
+        self._signals = 0
 
     def configure(self, command: Configure) -> str:
         self.close()
@@ -67,7 +68,8 @@ class Publisher:
         return path
 
     def probe(self, message: bytes) -> None:
-        self.send([message], 0)
+        self._signals += 1
+        self.send([message + self._signals.to_bytes(LENGTH_BYTES, "little")], 0)
 
     def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
         if self._file is None:
@@ -150,9 +152,9 @@ class Subscriber:
 
 
 def _turn(message: bytes) -> int:
-    """Which member's turn a message is: by its sequence; by the time of a probe or an end marker, which have none."""
-    epoch, _, sequence, time_ns = HEADER.unpack_from(message)
-    return int(sequence if epoch else time_ns // 1000)
+    """Which member's turn a message is: by its sequence; by the number behind a probe or an end marker."""
+    epoch, _, sequence, _ = HEADER.unpack_from(message)
+    return int(sequence if epoch else int.from_bytes(message[HEADER.size :], "little"))
 
 
 class ToySystem:
