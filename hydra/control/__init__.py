@@ -2,5 +2,5 @@
 
 from typing import Final
 
-LIBRARIES: Final = ("msgspec", "numpy", "pyzmq")
-"""The distributions that every Python client imports: for the channel, and for what it counts."""
+LIBRARIES: Final = ("msgspec", "numpy", "psutil", "pyzmq")
+"""The distributions that every Python client imports: for the channel, for what it counts, and for what its host does."""
