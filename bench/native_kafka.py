@@ -27,6 +27,7 @@ from hydra.control.controller import Controller
 from hydra.control.roster import EpochAnswers
 from hydra.kafkatest.alike import SINCE, alike
 from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.confluent_subscriber import fetch_config
 from hydra.kafkatest.jars import fetch, find_java
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.kafkatest.topics import Topics
@@ -69,11 +70,7 @@ BARE_PRODUCER = (
     *(f"{name}={value}" for name, value in alike("publisher").items() if name not in SINCE),
 )
 BARE_CONSUMER = (
-    f"check.crcs={KafkaSettings().check_crcs}".lower(),
-    f"fetch.min.bytes={KafkaSettings().fetch_min_bytes}",
-    f"fetch.wait.max.ms={KafkaSettings().fetch_wait_max_ms}",
-    f"fetch.max.bytes={KafkaSettings().fetch_max_bytes}",
-    f"max.partition.fetch.bytes={KafkaSettings().max_partition_fetch_bytes}",
+    *(f"{name}={value}" for name, value in fetch_config(KafkaSettings()).items()),
     *(f"{name}={value}" for name, value in alike("subscriber").items() if name not in SINCE),
 )
 JAVA_OPTIONS = ("-Xmx512m", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")

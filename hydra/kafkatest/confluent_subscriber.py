@@ -17,6 +17,7 @@ from hydra.kafkatest.complaint import text
 from hydra.kafkatest.confluent_common import common_config, made
 from hydra.kafkatest.membership import ASK_FOR_S as ASK_GROUP_FOR_S
 from hydra.kafkatest.membership import JOIN_WITHIN_S, Membership, heartbeat_ms, longest_poll_ms
+from hydra.kafkatest.settings import KafkaSettings
 from hydra.kafkatest.wire import KafkaConfigure, KafkaFinish
 from hydra.wire.messages import Configure, SystemObject
 
@@ -285,18 +286,11 @@ def _advance(positions: dict[int, int], messages: Sequence[Message]) -> None:
 
 def consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, str | int | float]:
     """The library's configuration for these settings; ValueError where a property cannot be used."""
-    fetches: dict[str, str | int | float] = {
-        "fetch.min.bytes": kafka.fetch_min_bytes,
-        "fetch.wait.max.ms": kafka.fetch_wait_max_ms,
-        "fetch.max.bytes": kafka.fetch_max_bytes,
-        "max.partition.fetch.bytes": kafka.max_partition_fetch_bytes,
-        "check.crcs": str(kafka.check_crcs).lower(),
-    }
     group: dict[str, str | int | float] = {}
     if kafka.group and kafka.session_timeout_ms is not None:
         group = _session_config(kafka.session_timeout_ms)
     return {
-        **fetches,
+        **fetch_config(kafka),
         **group,
         **common_config(client, kafka, "subscriber"),
         # It is what producers send at most; for a consumer only a lower bound of fetch.max.bytes.
@@ -307,6 +301,17 @@ def consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, str | int |
         "auto.offset.reset": "error",
         "enable.auto.commit": "false",
         "enable.auto.offset.store": "false",
+    }
+
+
+def fetch_config(kafka: KafkaConfigure | KafkaSettings) -> dict[str, str | int | float]:
+    """How a consumer fetches, in librdkafka's names."""
+    return {
+        "fetch.min.bytes": kafka.fetch_min_bytes,
+        "fetch.wait.max.ms": kafka.fetch_wait_max_ms,
+        "fetch.max.bytes": kafka.fetch_max_bytes,
+        "max.partition.fetch.bytes": kafka.max_partition_fetch_bytes,
+        "check.crcs": str(kafka.check_crcs).lower(),
     }
 
 
