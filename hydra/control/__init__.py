@@ -3,4 +3,4 @@
 from typing import Final
 
 LIBRARIES: Final = ("msgspec", "numpy", "psutil", "pyzmq")
-"""The distributions that every Python client imports: for the channel, for what it counts, and for what its host does."""
+"""The distributions that every Python client imports: for the channel, what it counts, and what its host does."""
