@@ -64,7 +64,7 @@ class Fanout:
         everybody = [PUBLISHER, *self._ids]
         controller.tell([PUBLISHER], self._configure(settings, []))
         self._await(lambda: PUBLISHER in answers.ready, "the publisher")
-        endpoint = PublisherEndpoint(PUBLISHER, answers.ready[PUBLISHER])
+        endpoint = PublisherEndpoint(PUBLISHER, answers.endpoints[PUBLISHER])
         controller.tell(self._ids, self._configure(settings, [endpoint]))
         self._await(lambda: len(answers.ready) == len(everybody), "the subscribers")
         offset = wall_offset_ns()
@@ -79,9 +79,8 @@ class Fanout:
         sent = answers.publisher_reports[PUBLISHER].sent
         told = Sent(publisher=PUBLISHER, sent=sent)
         controller.tell(self._ids, Finish(epoch=self._epoch, publishers=[told], drain_max_s=10.0))
-        self._await(lambda: len(answers.subscriber_reports) == len(self._ids), "the reports")
-        received = sum(report.ledgers[0].in_window for report in answers.subscriber_reports.values())
-        return received / SECONDS
+        self._await(lambda: len(answers.subscriber_reports.ids) == len(self._ids), "the reports")
+        return int(answers.subscriber_reports.table().in_window.sum()) / SECONDS
 
     def _begin(self) -> EpochAnswers:
         self._epoch += 1

@@ -109,8 +109,8 @@ class Client:
             drain_max_s=60.0,
             system={"end_offsets": {0: kafka["offsets"][0] + sent}},
         )
-        self._await(lambda: answers.subscriber_reports, "the subscriber's report", finish)
-        return answers.subscriber_reports[CLIENT]
+        self._await(lambda: answers.subscriber_reports.ids, "the subscriber's report", finish)
+        return answers.subscriber_reports.table().report(CLIENT)
 
     def _configure(self, kafka: Mapping[str, Any], epoch: int, publishers: list[PublisherEndpoint]) -> EpochAnswers:
         self._controller.roster.begin(epoch)

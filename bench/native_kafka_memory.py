@@ -73,11 +73,11 @@ def measure(program: Path, clients: int, bootstrap: str) -> None:
         everybody = [PUBLISHER, *ids]
         controller.tell(everybody, Configure(epoch=2, settings=SHARED, publishers=[], probe=False, system=quiet))
         if not controller.wait_until(lambda: len(roster.answers.acked("configure")) == clients + 1, 60):
-            silent = set(everybody) - roster.answers.acked("configure")
+            silent = set(everybody).difference(roster.answers.acked("configure"))
             raise TimeoutError(f"the second configuration of {sorted(silent)[:5]}: {roster.answers.errors}")
         settled = time.monotonic() + SETTLE_S
         controller.wait_until(lambda: time.monotonic() > settled, SETTLE_S + 1)
-        # The last child of a parent is its warden or a client; only clients have librdkafka's threads.
+        # The last child of a parent is its relay or a client; only clients have librdkafka's threads.
         children = [int(p) for p in Path(f"/proc/{groups[1].pid}/task/{groups[1].pid}/children").read_text().split()]
         subscribers = [pid for pid in children if _named(pid, "rdk:")]
         if len(subscribers) != clients:

@@ -20,6 +20,7 @@ from hydra.model import (
     SubscriberReport,
 )
 from hydra.results.store import DATABASE, RunStore
+from hydra.wire.table import table_of
 
 SECOND = 1_000_000_000
 
@@ -51,7 +52,7 @@ def step(clients: int, ranges: int) -> Observation:
         publishers={0},
         subscribers=set(range(1, clients + 1)),
         publisher_reports={0: publisher},
-        subscriber_reports={c: subscriber(rng, ranges) for c in range(1, clients + 1)},
+        subscriber_reports=table_of({c: subscriber(rng, ranges) for c in range(1, clients + 1)}),
         window_ns=(10**18, 10**18 + 10 * SECOND),
     )
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import cast
 
 import msgspec
+from pyroaring import BitMap
 
 from hydra.client.watcher import Watcher
 from hydra.control.controller import Controller
@@ -27,14 +28,17 @@ from hydra.model import (
 from hydra.run.deployment import Deployment
 from hydra.run.step import Stepper
 from hydra.system import System, SystemSpec
+from hydra.wire import batch
 from hydra.wire.clock import StepClock
 from hydra.wire.messages import (
     Ack,
+    Batch,
     Configure,
     Error,
     Finish,
     FromClient,
     FromController,
+    Joined,
     Ping,
     Progress,
     Ready,
@@ -54,17 +58,31 @@ Loss = Callable[[int, FromController | FromClient, int], bool]
 """Whether the n-th message of its type and epoch (from 1) to or from a client is lost."""
 
 
+def joined(clients: list[int], incarnation: int = 0, pid: int | None = None) -> Joined:
+    """These clients are there, in one process."""
+    of_each = [incarnation] * len(clients), [1000 + clients[0] if pid is None else pid] * len(clients)
+    return Joined(ids=clients, seq=2, incarnations=of_each[0], pids=of_each[1])
+
+
+def framed(answer: FromClient) -> tuple[bytes, bytes | None]:
+    """What a relay says, in frames: the reports of subscribers are a batch."""
+    if not isinstance(answer, Report) or answer.subscriber is None:
+        return encode(answer), None
+    columns, payload = batch.encode([(answer.ids[0], answer.subscriber)], ())
+    return encode(Batch(ids=answer.ids, seq=answer.seq, epoch=answer.epoch, columns=columns)), payload
+
+
 @dataclass
 class Channel:
-    """A publisher and subscribers that answer at once, over a channel that loses what it is told to.
+    """A publisher and subscribers that answer at once, each by a relay, over a channel that loses what it is told to.
 
     ``report_after_s`` says how long a subscriber drains, ``start_ack_after_s`` how long a client takes to acknowledge a
     start, ``unacknowledged`` what the publisher reports as that, ``proof_of`` what readiness depends on beside the
     processes, ``log`` how much is in the servers' log, one time that it is asked for after the other,
     ``reads_stored`` whether subscribers read when all is sent, ``all_sent_after_s`` when the publisher has sent 500,
-    ``elsewhere`` which clients are on another host, each on one of its own with a warden, and what that host's clock
-    shows at a time of ours (ns), where it has COUNTERS; ``told_at`` is what has been sent, with the time (ns) and the
-    client, ``told`` without the time.
+    ``elsewhere`` which clients are on another host, each on one of its own, and what that host's clock shows at a time
+    of ours (ns), where it has COUNTERS; ``told_at`` is what has been sent, with the time (ns) and the client, ``told``
+    without the time.
     """
 
     subscribers: range
@@ -80,30 +98,32 @@ class Channel:
     now_ns: int = 10**12
     told_at: list[tuple[int, int, FromController]] = field(default_factory=list)
     evicted: list[int] = field(default_factory=list)
-    died: set[int] = field(default_factory=set)
+    died: BitMap = field(default_factory=BitMap)
+    renewed: BitMap = field(default_factory=BitMap)
     roster: Roster = field(default_factory=lambda: Roster(HERE, NETWORK))
 
     def __post_init__(self) -> None:
         self.publishers = range(PUBLISHER, PUBLISHER + 1)
         everyone = [*self.publishers, *self.subscribers]
+        self._seq = 0
+        self._counts: defaultdict[tuple[object, ...], int] = defaultdict(int)
+        self._coming: list[tuple[int, int, int, FromClient]] = []
+        self._said = 0
+        self._started: dict[int, int] = {}
         for client in everyone:
             there = {"boot_id": f"boot-{client}"} if client in self.elsewhere else {}
             role = "publisher" if client in self.publishers else "subscriber"
             agent = self.agents()[client]
             said = hello([client], group=f"g-{client}", role=role, agent=agent, **there)
             self.roster.expect(said.group, [client])
-            self.roster.receive(b"%d" % client, encode(said), self.now_ns)
-            self.roster.receive(b"w%d" % client, encode(msgspec.structs.replace(said, warden=True)), self.now_ns)
-        self._seq = 1
-        self._counts: defaultdict[tuple[object, ...], int] = defaultdict(int)
-        self._coming: list[tuple[int, int, bytes, bytes]] = []
-        self._started: dict[int, int] = {}
+            self._hear(client, said)
+            self._hear(client, joined([client]))
         self._watchers = {client: self._watcher(client) for client in everyone}
 
     def _watcher(self, client: int) -> Watcher:
         return Watcher(
             [client],
-            lambda message: self._say(client, message, _TICK_NS / 1e9, warden=True),
+            lambda message: self._say(client, message, _TICK_NS / 1e9),
             lambda: COUNTERS,
             (lambda: [THREAD]) if client in self.publishers else None,
             lambda: self.elsewhere[client](self.now_ns) if client in self.elsewhere else self.now_ns,
@@ -129,7 +149,7 @@ class Channel:
 
     # --- a controller ----------------------------------------------------------------------------------------------
 
-    def tell(self, ids: Iterable[int], message: FromController) -> None:
+    def tell(self, ids: BitMap, message: FromController) -> None:
         for client in ids:
             self.told_at.append((self.now_ns, client, message))
             if not self._lost(client, message):
@@ -143,19 +163,19 @@ class Channel:
                 return False
             self.now_ns += _TICK_NS
             while self._coming and self._coming[0][0] <= self.now_ns:
-                _, _, identity, frame = heapq.heappop(self._coming)
-                self.roster.receive(identity, frame, self.now_ns)
+                _, _, client, message = heapq.heappop(self._coming)
+                self._hear(client, message)
             for identity, time_ns in self.roster.timekeeper.due(self.now_ns):
-                self._pinged(int(identity[1:]), Ping(time_ns=time_ns, reply=True))
+                self._pinged(int(identity), Ping(time_ns=time_ns, reply=True))
             self._watched()
         return True
 
     def _pinged(self, client: int, ping: Ping) -> None:
-        """The warden of a client elsewhere answers half a tick later, and is heard after another half."""
+        """The relay of a client elsewhere answers half a tick later, and is heard after another half."""
         if not self._lost(client, ping):
             shown_ns = self.elsewhere[client](self.now_ns + _TICK_NS // 2)
             answer = Ack(ids=[client], seq=1, epoch=0, command="ping", time_ns=shown_ns, echo=ping.time_ns)
-            self._say(client, answer, _TICK_NS / 1e9, warden=True)
+            self._say(client, answer, _TICK_NS / 1e9)
 
     def watch_hosts(self, epoch: int, every_s: float) -> None:
         self.roster.watch.begin(epoch, every_s)
@@ -164,9 +184,9 @@ class Channel:
         self.roster.watch.end()
 
     def _watched(self) -> None:
-        """Every warden hears at once what it is told, and does what is due."""
+        """Every relay hears at once what it is told, and does what is due."""
         for identity, watch in self.roster.watch.due(self.now_ns):
-            client = int(identity[1:])
+            client = int(identity)
             if not self._lost(client, watch):
                 self._watchers[client].take(watch)
         for watcher in self._watchers.values():
@@ -183,14 +203,18 @@ class Channel:
 
     def watch(self) -> None: ...
 
+    def take_renewed(self) -> BitMap:
+        renewed, self.renewed = self.renewed, BitMap()
+        return renewed
+
     def agents(self) -> dict[int, str]:
         return {c: f"agent-{c}" if c in self.elsewhere else "here" for c in (*self.publishers, *self.subscribers)}
 
-    def alive(self, ids: Iterable[int]) -> Set[int]:
-        return set(ids) - self.died
+    def alive(self, ids: BitMap) -> BitMap:
+        return ids - self.died
 
-    def evict(self, clients: Iterable[int]) -> None:
-        self.evicted += sorted(clients)
+    def evict(self, clients: BitMap) -> None:
+        self.evicted += clients
 
     # --- a system and its specification ----------------------------------------------------------------------------
 
@@ -235,12 +259,16 @@ class Channel:
         self._counts[kind] += 1
         return self.loses(client, message, self._counts[kind])
 
-    def _say(self, client: int, answer: FromClient, after_s: float, *, warden: bool = False) -> None:
-        self._seq += 1
+    def _say(self, client: int, answer: FromClient, after_s: float) -> None:
+        """The client's relay says it so much later, unless it is lost."""
         if not self._lost(client, answer):
-            identity = b"%s%d" % (b"w" if warden else b"", client)
-            frame = encode(msgspec.structs.replace(answer, seq=self._seq))
-            heapq.heappush(self._coming, (self.now_ns + round(after_s * 1e9), self._seq, identity, frame))
+            self._said += 1
+            heapq.heappush(self._coming, (self.now_ns + round(after_s * 1e9), self._said, client, answer))
+
+    def _hear(self, client: int, answer: FromClient) -> None:
+        self._seq += 1
+        frame, payload = framed(msgspec.structs.replace(answer, seq=self._seq))
+        self.roster.receive(b"%d" % client, frame, self.now_ns, payload)
 
     def _answers(self, client: int, message: FromController) -> Iterable[tuple[FromClient, float]]:
         publishes = client in self.publishers

@@ -46,6 +46,11 @@ TIERS = {
         "hydra.client.acks",
         "hydra.client.lag",
         "hydra.client.repeats",
+        "hydra.client.gathering",
+        "hydra.client.joining",
+        "hydra.client.commands",
+        "hydra.client.batching",
+        "hydra.client.relaying",
     ],
     "parts": [
         "hydra.config",
@@ -78,7 +83,7 @@ SYSTEMS = re.compile("|".join([*_SYSTEMS, "topic", "bootstrap"]), re.IGNORECASE)
 
 CHANNEL = {
     # The control channel is made of ZeroMQ sockets, whatever is measured.
-    **dict.fromkeys(["hydra.control", "hydra.client.member", "hydra.client.transport", "hydra.native.build"], "zmq"),
+    **dict.fromkeys(["hydra.control", "hydra.client.relay", "hydra.client.transport", "hydra.native.build"], "zmq"),
     "hydra.cli": "zmqrate",  # the scenario that `hydra check` takes unless another is named
 }
 """The words that a room may say nevertheless."""
@@ -96,7 +101,7 @@ LIBRARIES = {
     "zmq": [
         "hydra.control",
         "hydra.zmqtest",
-        "hydra.client.member",  # the warden waits for the channel's socket and its pipe together
+        "hydra.client.relay",  # it waits for both of its sockets and its pipes together
     ],
     "pymesos": ["hydra.cluster.mesos.driver"],
     "kafka": ["hydra.kafkatest"],
@@ -251,7 +256,7 @@ def test_every_room_in_the_tables_is_spelt_as_it_is_in_the_house() -> None:
         ("hydra.cluster.local.engine", "import hydra.cluster.mesos.state", "never use each other"),
         ("hydra.zmqtest.system", "from hydra.kafkatest.topics import Topics", "never use each other"),
         ("hydra.kafkatest.system", "import hydra.zmqtest", "never use each other"),
-        ("hydra.results.store", "import zmq.utils", "only hydra.control, hydra.zmqtest, hydra.client.member"),
+        ("hydra.results.store", "import zmq.utils", "only hydra.control, hydra.zmqtest, hydra.client.relay"),
         ("hydra.zmqtest.pyzmq", "from kafka import KafkaProducer", "only hydra.kafkatest may import kafka"),
         ("hydra.cluster.local.engine", "import pymesos", "only hydra.cluster.mesos.driver may import pymesos"),
         ("hydra.jupyter.report", "import hydra.run.step", "hydra.jupyter uses only"),
@@ -268,7 +273,7 @@ def test_the_check_notices(module: str, text: str, rule: str) -> None:
     ("module", "text"),
     [
         ("hydra.results.store", "import sqlite3\nfrom hydra.measure.rates import jain"),
-        ("hydra.client.member", "import zmq"),
+        ("hydra.client.relay", "import zmq"),
         ("hydra.run.runner", "import hydra.zmqtest.system\nimport hydra.kafkatest.system"),
     ],
 )

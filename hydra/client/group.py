@@ -1,4 +1,4 @@
-"""The program of a group: a parent that forks clients, and a warden that tells the controller of their deaths.
+"""The program of a group: a parent that forks a relay and the clients that speak to it.
 
 The parent stays single-threaded and without sockets, so that it can fork at any time. It forks the next client when an
 earlier one has been welcomed, a window at a time, because thousands dialling in at once overflow the listen queue. When
@@ -19,13 +19,15 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import NoReturn, TypeVar
 
-from hydra.client.member import KILL, client_main, warden_main
+from hydra.client.member import client_main, identity_of
 from hydra.client.processes import die_with_parent, thread_count
+from hydra.client.relay import KILL, Pipes, relay_main
 from hydra.client.transport import Kind
 from hydra.control import curve
-from hydra.wire.program import EXIT_DISMISSED, EXIT_STRANDED, EXIT_USAGE, EXIT_WARDEN_DIED, WELCOME_WITHIN_S
+from hydra.wire.program import EXIT_DISMISSED, EXIT_RELAY_DIED, EXIT_STRANDED, EXIT_USAGE, WELCOME_WITHIN_S
 
 _N = TypeVar("_N", int, float)
 
@@ -118,14 +120,16 @@ class _Parent:
         self._incarnations: dict[int, int] = {}
         self._unwelcomed: set[int] = set()
         self._waiting = list(reversed(range(options.first_id, options.first_id + options.count)))
-        self._warden = 0
+        self._relay = 0
+        self._ipc = ""
         self._ending = False
         self._stranded = False
 
     def run(self) -> int:
         self._welcomes, self._welcome_pipe = os.pipe()
-        self._warden_pipe_read, self._warden_pipe = os.pipe()
+        self._deaths, self._death_pipe = os.pipe()
         self._kills, self._kill_pipe = os.pipe()
+        self._place, self._place_pipe = os.pipe()
         self._wakeups, wakeup_pipe = os.pipe()
         for fd in (self._wakeups, wakeup_pipe, self._welcomes):
             os.set_blocking(fd, False)
@@ -133,14 +137,16 @@ class _Parent:
         signal.signal(signal.SIGCHLD, _ignore)
         signal.signal(signal.SIGTERM, self._terminate)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        self._warden = self._fork(self._run_warden)
-        os.close(self._warden_pipe_read)
-        os.close(self._kill_pipe)
+        self._relay = self._fork(self._run_relay)
+        for fd in (self._deaths, self._kill_pipe, self._place_pipe):
+            os.close(fd)
+        self._ipc = self._open_socket()
         poller = select.poll()
         for fd in (self._welcomes, self._wakeups, self._kills, *(() if self._lifeline is None else (self._lifeline,))):
             poller.register(fd, select.POLLIN)
         while True:
-            self._fork_waiting()
+            if self._ipc:
+                self._fork_waiting()
             if not self._clients and not self._waiting:
                 return self._end()
             for fd, _ in poller.poll():
@@ -156,9 +162,25 @@ class _Parent:
             if self._ending:
                 self._kill_all()
                 return 0
-            if not self._reap():
+            if (code := self._reap()) is not None:
                 self._kill_all()
-                return EXIT_WARDEN_DIED
+                return code
+
+    def _open_socket(self) -> str:
+        """The relay's endpoint as clients reach it; "" if there is none, because the relay has ended.
+
+        The parent keeps its socket's file open and removes it with its folder: whoever has not inherited it from here
+        cannot connect, and nothing is left behind, however everything ends.
+        """
+        with os.fdopen(self._place, "rb") as place:
+            told = place.read().rstrip(b"\n")
+        if not told:
+            return ""
+        path = Path(os.fsdecode(told))
+        file = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        path.unlink()
+        path.parent.rmdir()
+        return f"ipc:///proc/self/fd/{file}"
 
     # --- forking ---------------------------------------------------------------------------------------------------
 
@@ -196,11 +218,11 @@ class _Parent:
             os._exit(code)
 
     def _run_client(self, client: int, incarnation: int) -> int:
-        os.close(self._warden_pipe)
+        os.close(self._death_pipe)
         os.close(self._kills)
         return client_main(
             self._kind,
-            self._credentials,
+            self._ipc,
             self._options.group,
             client,
             incarnation,
@@ -208,13 +230,15 @@ class _Parent:
             lambda: os.write(self._welcome_pipe, f"{client}\n".encode()),
         )
 
-    def _run_warden(self) -> int:
-        os.close(self._warden_pipe)
-        os.close(self._welcome_pipe)
-        os.close(self._kills)
-        ids = range(self._options.first_id, self._options.first_id + self._options.count)
-        pipes = (self._warden_pipe_read, self._kill_pipe)
-        return warden_main(self._kind, self._credentials, self._options.group, ids, *pipes)
+    def _run_relay(self) -> int:
+        for fd in (self._death_pipe, self._welcome_pipe, self._kills, self._place):
+            os.close(fd)
+        options = self._options
+        ids = range(options.first_id, options.first_id + options.count)
+        identity = identity_of(self._kind, options.group, ids, 0, self._kind.versions())
+        pipes = Pipes(self._place_pipe, self._deaths, self._kill_pipe)
+        watched = os.getppid() if self._kind.role == "publisher" else None
+        return relay_main(self._credentials, identity, pipes, self._welcome_within_s, watched)
 
     # --- what happened ---------------------------------------------------------------------------------------------
 
@@ -226,36 +250,36 @@ class _Parent:
             data += os.read(self._welcomes, 64)
         self._unwelcomed.difference_update(int(line) for line in data.split())
 
-    def _reap(self) -> bool:
-        """Takes note of every child that ended; False when it was the warden."""
+    def _reap(self) -> int | None:
+        """Takes note of every child that ended; with what the group ends if it was the relay."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return True
+                return None
             if pid == 0:
-                return True
-            if pid == self._warden:
-                return False
-            self._client_ended(pid, os.waitstatus_to_exitcode(status))
+                return None
+            code = os.waitstatus_to_exitcode(status)
+            if pid == self._relay:
+                return code if code in (EXIT_STRANDED, EXIT_USAGE) else EXIT_RELAY_DIED
+            self._client_ended(pid, code)
 
     def _client_ended(self, pid: int, code: int) -> None:
         client = self._clients.pop(pid)
         self._unwelcomed.discard(client)
         self._stranded = self._stranded or code == EXIT_STRANDED
-        if code == EXIT_DISMISSED:
-            return
-        # Who is stranded may be so because the controller is gone; then nobody is to come back.
-        replaced = code != EXIT_STRANDED and self._incarnations[client] < self._options.respawns
+        # Who is stranded may be so because the relay hears nobody; then nobody is to come back.
+        ended = code in (EXIT_DISMISSED, EXIT_STRANDED)
+        replaced = not ended and self._incarnations[client] < self._options.respawns
         incarnation = self._incarnations[client]
         death = {"id": client, "incarnation": incarnation, "pid": pid, "status": code, "replaced": replaced}
         line = json.dumps(death)
-        os.write(self._warden_pipe, line.encode() + b"\n")
+        os.write(self._death_pipe, line.encode() + b"\n")
         if replaced:
             self._waiting.append(client)
 
     def _kill_clients(self) -> None:
-        """The warden was told to end these clients; they count as dead and are replaced."""
+        """The relay was told to end these clients; they count as dead and are replaced."""
         named = dict(KILL.iter_unpack(os.read(self._kills, 1 << 16)))
         for pid, client in self._clients.items():
             if self._incarnations[client] <= named.get(client, -1):
@@ -266,14 +290,14 @@ class _Parent:
         self._ending = True
 
     def _kill_all(self) -> None:
-        for pid in (*self._clients, self._warden):
+        for pid in (*self._clients, self._relay):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
     def _end(self) -> int:
-        """All clients are gone: closing its pipe tells the warden, which delivers what it has and exits."""
-        os.close(self._warden_pipe)
-        os.waitpid(self._warden, 0)
+        """All clients are gone: closing its pipe tells the relay, which delivers what it has and exits."""
+        os.close(self._death_pipe)
+        os.waitpid(self._relay, 0)
         return EXIT_STRANDED if self._stranded else EXIT_DISMISSED
 
 

@@ -9,7 +9,7 @@ from hydra.wire.messages import FromController, Quit
 
 
 def serve(control: ControlClient, work: Callable[[], float], obey: Callable[[FromController], None]) -> bool:
-    """Works and obeys until told to quit (True), or until the controller has been silent for too long (False).
+    """Works and obeys until told to quit (True), or until the controller is gone (False).
 
     A command that takes long may be given again meanwhile. Its answer is younger than those repetitions, so they are
     not obeyed: a configuration that fails after ten seconds would fail once more for each of them.
@@ -27,5 +27,5 @@ def serve(control: ControlClient, work: Callable[[], float], obey: Callable[[Fro
             if message != obeyed:
                 obey(message)
             message, obeyed = control.receive(0), message
-        if control.silent():
+        if control.gone():
             return False

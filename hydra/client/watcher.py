@@ -1,4 +1,4 @@
-"""A warden's or server's answer to ``watch``: reads its host and its group's threads, and tells of it in time."""
+"""A relay's or server's answer to ``watch``: reads its host and its group's threads, and tells of it in time."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def watcher_of(ids: Sequence[int], send: Callable[[Host], None], parent: int | N
 
 @cache
 def _sampler() -> HostSampler:
-    # Hundreds of wardens dial in at once, and of every host only one reads it: the others need no psutil.
+    # Hundreds of relays dial in at once, and of every host only one reads it: the others need no psutil.
     from hydra.client.host import HostSampler
 
     return HostSampler()

@@ -1,8 +1,9 @@
-"""A client's end of the channel: one DEALER socket for all clients that the process carries."""
+"""The far end of a channel: a client's to its group's relay, and a relay's or server's to the controller."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import socket
 import time
@@ -12,9 +13,10 @@ from typing import Final
 
 import msgspec
 import zmq
+from zmq.utils.monitor import recv_monitor_message
 
 from hydra.control.curve import Credentials
-from hydra.control.outstanding import RESEND_EVERY_S
+from hydra.control.refusal import Refusal
 from hydra.control.waiting import wait
 from hydra.model import GroupRole
 from hydra.wire.clock import boot_id, network_namespace, time_namespace
@@ -26,12 +28,14 @@ from hydra.wire.messages import (
     Hello,
     Ping,
     ProtocolError,
-    Quit,
     Welcome,
     decode_from_controller,
     encode,
 )
+from hydra.wire.program import RESEND_EVERY_S
 
+_CONNECTION: Final = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED
+_KNOCK_S: Final = 0.5
 _HELLO_EVERY_NS: Final = round(RESEND_EVERY_S * 1e9)
 """How often a client says hello until it is welcomed."""
 
@@ -43,7 +47,6 @@ class Identity:
     ids: Sequence[int]
     role: GroupRole
     group: str
-    warden: bool
     incarnation: int
     implementation: str
     versions: dict[str, str]
@@ -51,37 +54,51 @@ class Identity:
 
 
 class ControlClient:
-    """Connects to the controller and exchanges messages with it.
+    """Connects to a relay or to the controller and exchanges messages with it.
+
+    Args:
+        to: the endpoint of a relay; or the controller's, with keys: that connection is encrypted.
+        identity: what it says about itself.
+        context: a relay's ZeroMQ context, which has its clients' end as well; it ends with this connection.
 
     Attributes:
         socket: for polling beside a data socket; ``POLLIN`` means that :meth:`receive` may have something.
         context: the process's only ZeroMQ context.
     """
 
-    def __init__(self, credentials: Credentials, identity: Identity) -> None:
+    def __init__(
+        self, to: Credentials | str, identity: Identity, context: zmq.Context[zmq.Socket[bytes]] | None = None
+    ) -> None:
         self.identity = identity
         self._ids = frozenset(identity.ids)
-        self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
+        self._relays = context is not None
+        self.context: zmq.Context[zmq.Socket[bytes]] = context or zmq.Context(io_threads=1)
         self.socket = self.context.socket(zmq.DEALER)
         self.socket.routing_id = os.urandom(8).hex().encode()
-        self.socket.curve_serverkey = credentials.server_public.encode()
-        self.socket.curve_publickey = credentials.client_public.encode()
-        self.socket.curve_secretkey = credentials.client_secret.encode()
         self.socket.maxmsgsize = 2 * MAX_MESSAGE_BYTES
         self.socket.linger = 1000
         self.socket.sndhwm = 0  # see send
-        self.socket.connect(credentials.endpoint)
+        self._to = to
+        self._monitor: zmq.Socket[bytes] | None = None
+        self._refusal = Refusal()
+        if isinstance(to, str):
+            self.socket.connect(to)
+        else:
+            self.socket.curve_serverkey = to.server_public.encode()
+            self.socket.curve_publickey = to.client_public.encode()
+            self.socket.curve_secretkey = to.client_secret.encode()
+            self._monitor = self.socket.get_monitor_socket(_CONNECTION)
+            self.socket.connect(to.endpoint)
         self._seq = 0
         self._silence_ns = 0
         self._heard_ns = time.monotonic_ns()
-        self._welcomed = False
+        self.welcomed = False
         self._hello_due_ns = 0
         self._hello = Hello(
             ids=list(identity.ids),
             seq=1,
             role=identity.role,
             group=identity.group,
-            warden=identity.warden,
             incarnation=identity.incarnation,
             implementation=identity.implementation,
             versions=identity.versions,
@@ -92,27 +109,27 @@ class ControlClient:
             network_namespace=network_namespace(),
             pid=os.getpid(),
         )
-        self._introduce()
+        self.introduce()
 
-    def send(self, message: FromClient) -> None:
-        """Sends a message; its ``seq`` is set here. Never waits.
+    def send(self, message: FromClient, payload: bytes | None = None) -> None:
+        """Sends a message, and the second frame of one that has two; its ``seq`` is set here. Never waits.
 
         To wait for a controller that is gone would never end. So the queue has no high-water mark: it grows until the
-        controller has been silent for too long and the client exits. A message is lost if libzmq has closed the
+        controller has been silent for too long and the relay exits. A message is lost if libzmq has closed the
         connection; the controller is silent then as well.
         """
         self._seq += 1
+        frame = encode(msgspec.structs.replace(message, seq=self._seq))
         with contextlib.suppress(zmq.Again):
-            self.socket.send(encode(msgspec.structs.replace(message, seq=self._seq)), zmq.NOBLOCK)
+            self.socket.send_multipart([frame] if payload is None else [frame, payload], zmq.NOBLOCK)
 
     def receive(self, timeout_s: float) -> FromController | None:
         """The next message, waiting at most ``timeout_s`` for it; None if there is none.
 
-        Pings are answered, and a welcome is recorded, before they are returned. Before the welcome, hello is sent again
-        when that is due, and the wait is no longer than until then.
+        Pings are answered (a relay does that by itself), and a welcome is recorded, before they are returned. Before
+        the welcome, hello is sent again when that is due, and the wait is no longer than until then.
         """
-        if not self._welcomed:
-            timeout_s = min(timeout_s, self._introduce())
+        timeout_s = min(timeout_s, self.introduce())
         if timeout_s > 0:
             wait(self.socket.poll, timeout_s)
         try:
@@ -126,21 +143,17 @@ class ControlClient:
             return None
         if message.ids and not self._ids.intersection(message.ids):
             return None
-        if isinstance(message, Quit) and self._meant_for_an_earlier_one(message):
-            return None
         if isinstance(message, Welcome):
-            self._welcomed = True
+            self.welcomed = True
             self._silence_ns = int(message.silence_s * 1e9)
-        elif isinstance(message, Ping) and message.reply:
+        elif isinstance(message, Ping) and message.reply and not self._relays:
             self.acknowledge(0, "ping", echo=message.time_ns)
         return message
 
-    def _meant_for_an_earlier_one(self, message: Quit) -> bool:
-        named = message.incarnation
-        return not self.identity.warden and named is not None and self.identity.incarnation > named
-
-    def _introduce(self) -> float:
-        """Sends hello if that is due; returns the seconds until it is due again."""
+    def introduce(self) -> float:
+        """Sends hello if that is due; returns the seconds until it is due again, infinity once it has been answered."""
+        if self.welcomed:
+            return math.inf
         now_ns = time.monotonic_ns()
         if now_ns >= self._hello_due_ns:
             self._hello_due_ns = now_ns + _HELLO_EVERY_NS
@@ -152,14 +165,47 @@ class ControlClient:
         named = list(ids or self.identity.ids)
         self.send(Ack(ids=named, seq=1, epoch=epoch, command=command, time_ns=time.monotonic_ns(), echo=echo))
 
-    def silent(self) -> bool:
-        """Whether the controller has been silent for longer than its welcome allowed."""
-        if not self._silence_ns or time.monotonic_ns() - self._heard_ns <= self._silence_ns:
+    def gone(self) -> str:
+        """Why the controller is taken to have gone, as a part of a sentence; "" while it is not.
+
+        It has been silent for longer than its welcome allowed, or its process has ended: the connection is lost, and
+        its host refuses another. May wait for a moment, but not while there is a connection.
+        """
+        if self._silence_ns and time.monotonic_ns() - self._heard_ns > self._silence_ns and not self.socket.poll(0):
+            # (If this process was stopped or had no CPU, pings may have arrived that it has not read yet.)
+            return "has been silent for too long"
+        return "has ended" if self._refused() else ""
+
+    def _refused(self) -> bool:
+        if self._monitor is None or isinstance(self._to, str):
             return False
-        # If this process was stopped or had no CPU, pings may have arrived that it has not read yet.
-        return not self.socket.poll(0)
+        while self._monitor.poll(0):
+            if recv_monitor_message(self._monitor)["event"] == zmq.EVENT_DISCONNECTED:
+                self._refusal.lost(time.monotonic_ns())
+            else:
+                self._refusal.found()
+        due_ns = self._refusal.due_ns
+        if due_ns is not None and time.monotonic_ns() >= due_ns:
+            refused = _refuses(self._to.endpoint)
+            self._refusal.knocked(time.monotonic_ns(), refused=refused)
+        return self._refusal.gone
 
     def close(self) -> None:
         """Closes the channel; messages that were sent get a second to leave the socket."""
+        if self._monitor is not None:
+            self.socket.disable_monitor()
+            self._monitor.close(0)
         self.socket.close()
         self.context.term()
+
+
+def _refuses(endpoint: str) -> bool:
+    """Whether the host of this endpoint says that nobody listens there."""
+    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), _KNOCK_S).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False  # the network is silent, which proves nothing
+    return False

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final
 
-import msgspec
 import zmq
 import zmq.utils.monitor
+from pyroaring import BitMap
 
 from hydra.control import curve
-from hydra.control.outstanding import RESEND_EVERY_S
-from hydra.control.roster import Roster
+from hydra.control.ids import bitmap, written
+from hydra.control.roster import Roster, Welcomed
 from hydra.control.zap import Gatekeeper
 from hydra.errors import StepError
+from hydra.wire.batch import MAX_BATCH_BYTES
 from hydra.wire.clock import boot_id, network_namespace, time_namespace
-from hydra.wire.messages import MAX_MESSAGE_BYTES, FromController, Ping, Quit, Welcome, encode
+from hydra.wire.messages import MAX_MESSAGE_BYTES, Evict, FromController, Ping, Quit, Welcome, encode
+from hydra.wire.program import RESEND_EVERY_S
 
 _PING_EVERY_NS: Final = 10_000_000_000
-"""A third of the silence after which a client exits by default; not more often, as each ping wakes every client."""
+"""A third of the silence after which a relay exits by default."""
 _QUIT_AGAIN_NS: Final = round(RESEND_EVERY_S * 1e9)
 _QUITS: Final = 5
-"""How often a client that stays connected is told to quit."""
+"""How often a relay is told which of its clients have to quit: it may have lost that."""
 _DRAIN_AT_MOST: Final = 2000
+_DRAIN_FOR_AT_MOST_NS: Final = 200_000_000
 _BACKLOG: Final = 4096
 _REFUSED_HANDSHAKES: Final = (
     zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
@@ -32,7 +35,7 @@ _REFUSED_HANDSHAKES: Final = (
 
 
 class Controller:
-    """Talks to every client of a run.
+    """Talks to every client of a run, through the relay of its group, and to servers.
 
     It has no thread: the sockets are served inside :meth:`poll` and :meth:`wait_until`, which the runner calls
     all the time.
@@ -61,7 +64,7 @@ class Controller:
         self._socket.sndhwm = 1000
         # Twice the protocol's limit: a message that is a little too long is refused with its reason, not by a closed
         # connection.
-        self._socket.maxmsgsize = 2 * MAX_MESSAGE_BYTES
+        self._socket.maxmsgsize = 2 * MAX_BATCH_BYTES
         self._socket.linger = 1000
         self._monitor = self._socket.get_monitor_socket(_REFUSED_HANDSHAKES)
         self._handshakes_refused = 0
@@ -119,11 +122,11 @@ class Controller:
 
     def tell(self, ids: Iterable[int], message: FromController) -> None:
         """Sends a command to these clients."""
-        for identity, frame in self._addressed(ids, message):
+        for identity, frame in self._addressed(self.roster.identities(ids), message):
             self._send(identity, frame)
 
     def broadcast(self, message: FromController) -> None:
-        """Sends a command to every connection, wardens included."""
+        """Sends a command to every relay and server."""
         frame = encode(message)
         for identity in self.roster.everyone():
             self._send(identity, frame)
@@ -138,26 +141,26 @@ class Controller:
         self.roster.watch.end()
         self._have_hosts_watched()
 
-    def quit(self, ids: Sequence[int] | None = None) -> None:
-        """Tells these clients, or everyone, to exit.
+    def quit(self, ids: Iterable[int] | None = None) -> None:
+        """Tells these clients, or everyone, to exit; their relays say it to those that have not joined yet as well.
 
-        There is no answer to that: the command is sent again every 2 s to those still connected, a few times at most.
+        There is no answer to that: the command is sent again every 2 s to relays that are there, a few times at most.
         """
         if ids is None:
             self.broadcast(Quit())
             return
-        told = self._addressed(ids, Quit())
+        told = self._addressed(self.roster.responsible(ids), Quit())
         for identity, frame in told:
             self._send(identity, frame)
         self._leaving += told
         self._quits_left = _QUITS - 1
         self._next_quit_ns = time.monotonic_ns() + _QUIT_AGAIN_NS
 
-    def evict(self, group: str, ids: Sequence[int], incarnation: int) -> None:
-        """Tells the group's warden to have these clients killed, up to this incarnation; the group replaces them."""
-        identity = self.roster.warden(group)
+    def evict(self, group: str, ids: Iterable[int], incarnation: int) -> None:
+        """Tells the group's relay to have these clients killed, up to this incarnation; the group replaces them."""
+        identity = self.roster.relay(group)
         if identity is not None:
-            self._send(identity, encode(Quit(ids=list(ids), incarnation=incarnation)))
+            self._send(identity, encode(Evict(incarnation=incarnation), written(bitmap(ids))))
 
     def close(self) -> None:
         """Closes the channel; messages that were sent get a second to leave the socket."""
@@ -169,17 +172,15 @@ class Controller:
         self._gatekeeper.close()
         self._context.term()
 
-    def _addressed(self, ids: Iterable[int], message: FromController) -> list[tuple[bytes, bytes]]:
-        """Each connection that carries some of these clients, with the frame for it: one for all with nobody else."""
+    def _addressed(self, shares: Iterable[tuple[bytes, BitMap]], message: FromController) -> list[tuple[bytes, bytes]]:
+        """Each of these connections with the frame for its clients: the same one for all that are meant as a whole."""
         everyone = encode(message)
         return [
             (
                 identity,
-                everyone
-                if self.roster.carries_only(identity, carried)
-                else encode(msgspec.structs.replace(message, ids=carried)),
+                everyone if self.roster.carries_only(identity, ids) else encode(message, written(ids)),
             )
-            for identity, carried in self.roster.identities(ids)
+            for identity, ids in shares
         ]
 
     def _ask_the_time(self) -> None:
@@ -194,7 +195,7 @@ class Controller:
             self._reaches(identity, encode(watch))
 
     def _quit_again(self) -> None:
-        # A client that has exited cannot be reached, which is as it should be.
+        # A relay whose group has ended cannot be reached, which is as it should be.
         self._leaving = [(identity, frame) for identity, frame in self._leaving if self._reaches(identity, frame)]
         self._next_quit_ns = time.monotonic_ns() + _QUIT_AGAIN_NS
         self._quits_left -= 1
@@ -224,19 +225,30 @@ class Controller:
         return True
 
     def _receive(self) -> None:
-        # Limited, so that very many messages cannot delay handshakes and pings.
+        # Limited, so that very many messages, or batches that take long to read, cannot delay handshakes and pings.
+        enough_ns = time.monotonic_ns() + _DRAIN_FOR_AT_MOST_NS
         for _ in range(_DRAIN_AT_MOST):
             try:
                 frames = self._socket.recv_multipart(zmq.NOBLOCK)
             except zmq.Again:
                 return
             received_ns = time.monotonic_ns()
-            if len(frames) != 2:
+            if not 2 <= len(frames) <= 3:
                 self.roster.refused["malformed"] += 1
                 continue
-            hello = self.roster.receive(frames[0], frames[1], received_ns)
-            if hello is not None:
-                self._send(frames[0], encode(Welcome(ids=hello.ids, run=self._run, silence_s=self._silence_s)))
+            identity, frame, *rest = frames
+            welcomed = self.roster.receive(identity, frame, received_ns, rest[0] if rest else None)
+            if welcomed is not None:
+                self._welcome(identity, welcomed)
+            if received_ns >= enough_ns:
+                return
+
+    def _welcome(self, identity: bytes, welcomed: Welcomed) -> None:
+        if welcomed.welcome is not None:
+            welcome = Welcome(run=self._run, silence_s=self._silence_s)
+            self._send(identity, encode(welcome, written(welcomed.welcome)))
+        if welcomed.dismissed:
+            self._send(identity, encode(Quit(), written(welcomed.dismissed)))
 
     def _count_refused_handshakes(self) -> None:
         while self._monitor.poll(0):

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hydra.control.clocks import HostKey
-from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.wire.messages import Hello, Host, Sample, Watch
+from hydra.wire.program import RESEND_EVERY_S
 
 Place = tuple[str, str, str]
 """Boot id, time namespace and network namespace: processes with the same three see the same counters."""
@@ -21,7 +21,7 @@ _MUTE_NS: Final = 2 * _AGAIN_NS
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """A warden or server, from which a host can be watched."""
+    """A relay or server, from which a host can be watched."""
 
     place: Place
     agent: str
@@ -89,7 +89,7 @@ class HostWatch:
     # --- who is there ------------------------------------------------------------------------------------------------
 
     def joined(self, identity: bytes, post: Post) -> None:
-        """A warden or server said hello."""
+        """A relay or server said hello."""
         self._watchers[identity] = _Watcher(post)
         self._by_place.setdefault(post.place, []).append(identity)
 
@@ -134,17 +134,13 @@ class HostWatch:
             messages.append((identity, watch))
         return messages
 
-    def heard(self, identity: bytes, message: Host, now_ns: int) -> bool:
-        """Takes what was read; of another watch than this it is ignored. False: who sends it is no post."""
-        watcher = self._watchers.get(identity)
-        if watcher is None:
-            return False
-        watching = self._now
-        if watching is not None and message.epoch == watching.epoch:
+    def heard(self, identity: bytes, message: Host, now_ns: int) -> None:
+        """Takes what was read; of another watch than this, or from nobody who is there, it is ignored."""
+        watcher, watching = self._watchers.get(identity), self._now
+        if watcher is not None and watching is not None and message.epoch == watching.epoch:
             watcher.heard_ns = now_ns
             watcher.ended = not watching.on
             watching.samples += [(watcher.post, sample) for sample in message.samples]
-        return True
 
     def answered(self) -> bool:
         """Whether everybody who was told to watch, and is still there, has answered the end."""

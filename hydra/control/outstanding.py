@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from typing import Final
 
-RESEND_EVERY_S: Final = 2.0
-"""How often a message that may have been lost on the channel is sent again, by both of its ends."""
+from pyroaring import BitMap
+
+from hydra.wire.program import RESEND_EVERY_S
+
 _AT_A_TIME: Final = 100
 _AT_A_TIME_IN_SILENCE: Final = 1_000
 _BYTES_AT_A_TIME: Final = 16_000_000
@@ -16,13 +18,14 @@ _BYTES_AT_A_TIME: Final = 16_000_000
 class Outstanding:
     """Clients that were given a command and have not answered it.
 
-    A command or its answer may be lost, so the command is sent again. Ten thousand clients may need longer than that to
-    answer, and must not be slowed down: while answers arrive, only a hundred clients at a time get it again, in turn;
-    when no answer has come for 2 s, a thousand, or fewer if the command is long. During a drain no answers come either,
-    though nothing was lost.
+    A command or its answer may be lost between the controller and a relay, so the command is sent again, once for all
+    clients of a connection that are still to answer. Many relays may need longer than that to answer, and must not be
+    slowed down: while answers arrive, only a hundred of them at a time get it again, in turn; when no answer has come
+    for 2 s, a thousand, or fewer if the command is long. During a drain no answers come either, though nothing was
+    lost.
 
     Arguments:
-        clients: those that the command was sent to.
+        connections: the clients that the command was sent to, those of each connection.
         now_s: when, on the clock of all later calls, in seconds.
         timeout_s: how long to wait for all answers.
         margin_s: the wait goes on at least until no answer has come for this long.
@@ -32,7 +35,7 @@ class Outstanding:
 
     def __init__(
         self,
-        clients: Iterable[int],
+        connections: Iterable[BitMap],
         now_s: float,
         timeout_s: float,
         *,
@@ -40,7 +43,7 @@ class Outstanding:
         every_s: float = RESEND_EVERY_S,
         command_bytes: int = 1,
     ) -> None:
-        self._waiting = list(clients)  # in the order in which they get it again
+        self._waiting = list(connections)  # in the order in which they get it again
         self._margin_s = margin_s
         self._every_s = every_s
         self._affordable = max(1, _BYTES_AT_A_TIME // command_bytes)
@@ -60,7 +63,7 @@ class Outstanding:
         """Whether to stop waiting for those that have not answered."""
         return now_s >= self._deadline_s
 
-    def again(self, answered: Set[int], gone: Set[int], now_s: float) -> list[int]:
+    def again(self, answered: BitMap, gone: BitMap, now_s: float) -> BitMap:
         """The clients to send the command to again now; none while that is not due.
 
         Args:
@@ -69,11 +72,12 @@ class Outstanding:
             now_s: the time.
         """
         if now_s < self._due_s:
-            return []
+            return BitMap()
         self._due_s = now_s + self._every_s
-        waiting = [client for client in self._waiting if client not in answered and client not in gone]
+        done = answered | gone
+        waiting = [left for ids in self._waiting if (left := ids - done)]
         most = _AT_A_TIME if now_s < self._heard_s + RESEND_EVERY_S else _AT_A_TIME_IN_SILENCE
         most = min(most, self._affordable)
         chosen = waiting[:most]
         self._waiting = waiting[most:] + chosen
-        return chosen
+        return BitMap().union(*chosen)

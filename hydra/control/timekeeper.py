@@ -1,4 +1,4 @@
-"""Which warden is asked for its host's time, and when. No sockets, no clock."""
+"""Which relay is asked for its host's time, and when. No sockets, no clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOST_AFTER_NS: Final = 250_000_000
 
 @dataclass(slots=True)
 class _Host:
-    """One host's wardens, the first of which is asked, and the burst that is under way.
+    """One host's relays and servers, the first of which is asked, and the burst that is under way.
 
     Attributes:
         asked: the times of the burst's pings that were not answered yet.
@@ -24,7 +24,7 @@ class _Host:
 
     due_ns: int
     estimate: HostClockEstimate = field(default_factory=HostClockEstimate)
-    wardens: list[bytes] = field(default_factory=list)
+    posts: list[bytes] = field(default_factory=list)
     bursts: int = 0
     begun_ns: int = 0
     sent: int = 0
@@ -46,7 +46,7 @@ class _Host:
             self.estimate.add(self.answers)
             self.bursts += 1
         else:
-            self.wardens = self.wardens[1:] + self.wardens[:1]
+            self.posts = self.posts[1:] + self.posts[:1]
         self.due_ns = self.begun_ns + _BURST_EVERY_NS
         self.sent = 0
         self.asked = set()
@@ -54,7 +54,7 @@ class _Host:
 
 
 class Timekeeper:
-    """Whom to ask for the time and when: one warden of each host, eight times in a row, every second.
+    """Whom to ask for the time and when: one relay or server of each host, eight times in a row, every second.
 
     Each of the eight is sent when the one before is answered, or after 0.25 s. Times are the controller's, ns.
 
@@ -68,38 +68,38 @@ class Timekeeper:
         self._host_of: dict[bytes, _Host] = {}
 
     def joined(self, identity: bytes, host_key: HostKey, now_ns: int) -> None:
-        """A warden said hello; the first of its host is asked at once. Saying it again changes nothing."""
+        """A relay or server said hello; the first of its host is asked at once. Saying it again changes nothing."""
         if host_key == self._own or identity in self._host_of:
             return
         host = self._hosts.setdefault(host_key, _Host(now_ns))
-        host.wardens.append(identity)
+        host.posts.append(identity)
         self._host_of[identity] = host
 
     def left(self, identity: bytes) -> None:
-        """A connection is gone: another warden of its host takes its place, if it was one that was asked."""
+        """A connection is gone: another of its host takes its place, if it was one that was asked."""
         host = self._host_of.pop(identity, None)
         if host is None:
             return
-        asked = host.wardens[0] == identity
+        asked = host.posts[0] == identity
         if asked and host.sent:
             host.end_burst()
             host.due_ns = host.last_ns
-        host.wardens.remove(identity)
+        host.posts.remove(identity)
 
     def due(self, now_ns: int) -> list[tuple[bytes, int]]:
         """The pings to send right now: to whom, and with which time."""
         pings: list[tuple[bytes, int]] = []
         for host in self._hosts.values():
-            if host.wardens and now_ns >= host.due_ns and host.sent == _PINGS:
+            if host.posts and now_ns >= host.due_ns and host.sent == _PINGS:
                 host.end_burst()
-            if host.wardens and now_ns >= host.due_ns:
+            if host.posts and now_ns >= host.due_ns:
                 host.ping(now_ns)
-                pings.append((host.wardens[0], now_ns))
+                pings.append((host.posts[0], now_ns))
         return pings
 
     def next_due_ns(self, now_ns: int) -> int:
         """When :meth:`due` has something to do next; a second from now where nobody is asked."""
-        return min((h.due_ns for h in self._hosts.values() if h.wardens), default=now_ns + _BURST_EVERY_NS)
+        return min((h.due_ns for h in self._hosts.values() if h.posts), default=now_ns + _BURST_EVERY_NS)
 
     def heard(self, identity: bytes, echo: int, remote_ns: int, received_ns: int) -> None:
         """Takes an answer: the time in the ping, what the host's clock showed, and when the answer came.
@@ -107,7 +107,7 @@ class Timekeeper:
         What was not asked in the burst under way is ignored.
         """
         host = self._host_of.get(identity)
-        if host is None or host.wardens[0] != identity or echo not in host.asked:
+        if host is None or host.posts[0] != identity or echo not in host.asked:
             return
         host.asked.remove(echo)
         host.answers.append(Exchange(echo, remote_ns, received_ns))
@@ -119,7 +119,7 @@ class Timekeeper:
             host.due_ns = received_ns
 
     def estimate(self, host_key: HostKey) -> HostClockEstimate | None:
-        """What is known of this host's clock; None for one of which no warden was ever here, and for our own."""
+        """What is known of this host's clock; None for one of which nobody was ever here, and for our own."""
         host = self._hosts.get(host_key)
         return None if host is None else host.estimate
 

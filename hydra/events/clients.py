@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Set
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import get_args
 
@@ -54,7 +54,7 @@ class Evicted(Event):
     level = Level.NOTE
     summary = "clients that did not answer"
     group: str
-    clients: Set[int]
+    clients: Iterable[int]
     why: str
 
     @property
@@ -69,7 +69,7 @@ class LaunchedElsewhere(Event):
     kind = Evicted.kind
     level = Evicted.level
     summary = Evicted.summary
-    clients: Set[int]
+    clients: Iterable[int]
 
     @property
     def text(self) -> str:

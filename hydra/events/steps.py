@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hydra.events.event import Event, Level
@@ -18,7 +18,7 @@ class StartUnacknowledged(Event):
     level = Level.NOTE
     summary = "steps that were begun anew, because clients had not acknowledged the start in time"
     epoch: int
-    missing: Set[int]
+    missing: Iterable[int]
 
     @property
     def text(self) -> str:

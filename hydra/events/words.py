@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from hydra.model import Figure, StepPlan, value_of
 
@@ -40,7 +40,7 @@ def describe(plan: StepPlan) -> str:
     return f"{point}{clients}{series}{rate}{messages}{batch}{cohort}"
 
 
-def ranges(ids: Sequence[int]) -> list[range]:
+def ranges(ids: Iterable[int]) -> list[range]:
     """Rising ids as ranges without gaps."""
     found: list[range] = []
     for client in ids:

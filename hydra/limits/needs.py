@@ -17,11 +17,14 @@ from hydra.system import ServerFootprint, SystemSpec
 MEGABYTE: Final = 1_000_000
 
 GROUP_PROCESSES: Final = 2
-"""A group's parent and its warden."""
-_PARENT_MEMORY_BYTES: Final = 30 * MEGABYTE
+"""A group's parent and its relay."""
+_GROUP_MEMORY_BYTES: Final = 30 * MEGABYTE
+_RELAY_FILES: Final = 32
+_RELAY_BYTES_PER_PROCESS: Final = 60_000
+"""Its connection, and what the relay keeps of its answers."""
 _CONTROLLER_FILES: Final = 64
 _CONTROLLER_MEMORY_BYTES: Final = 60 * MEGABYTE
-_CONTROLLER_BYTES_PER_CLIENT: Final = 50_000
+_CONTROLLER_BYTES_PER_CLIENT: Final = 4_000
 _NO_SERVER: Final = ServerFootprint(processes=0, threads=0, files=0, connections=0, memory_bytes=0)
 
 
@@ -30,7 +33,7 @@ class Needs:
     """What a step takes in all.
 
     ``threads`` counts the processes' first ones too; ``files`` is the most that a single process opens; ``ports`` the
-    most connections from this host to one address; ``backlog`` how many clients may dial in at the same moment;
+    most connections from this host to one address; ``backlog`` how many may dial in at the same place and moment;
     ``disk_bytes`` what servers of our own keep of the messages, ``disk_guessed`` if nobody knows their rate before.
     """
 
@@ -66,10 +69,13 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int, publi
     servers, server = system.servers_of(scenario), system.servers or _NO_SERVER
     # Several have a group each, whose program runs beside them.
     server_processes = server.processes + (servers > 1)
+    # A relay holds a connection of every process of its group, the controller one of every relay.
+    relayed = -(-subscriber_processes // max(groups - publishers, 1))
     # A publisher without servers holds a connection of every subscriber; a server of ours holds theirs instead.
     widest = max(
         one.files,
-        _CONTROLLER_FILES + client_processes + 4 * groups,
+        _CONTROLLER_FILES + 4 * groups,
+        _RELAY_FILES + relayed,
         alone.files + clients if system.servers is None else 0,
     )
     server_files = server.files + server.connections * everyone if servers else 0
@@ -79,11 +85,13 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int, publi
         processes=processes,
         threads=client_processes * one.threads + GROUP_PROCESSES * groups * 3 + servers * server.threads,
         files=max(widest, server_files),
-        all_files=client_processes * one.files + widest + servers * server_files,
-        ports=max(everyone, client_processes + groups),
-        backlog=min(everyone, groups * fork_window),
+        all_files=client_processes * (one.files + 1) + groups * _RELAY_FILES + widest + servers * server_files,
+        ports=everyone,
+        # Relays dial in at the controller, the clients of each at their own.
+        backlog=max(groups, min(fork_window, everyone)),
         memory_bytes=client_processes * one.memory_bytes
-        + groups * _PARENT_MEMORY_BYTES
+        + groups * _GROUP_MEMORY_BYTES
+        + client_processes * _RELAY_BYTES_PER_PROCESS
         + _CONTROLLER_MEMORY_BYTES
         + everyone * _CONTROLLER_BYTES_PER_CLIENT
         + servers * server.memory(max(servers, 1)),

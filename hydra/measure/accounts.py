@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from hydra.measure import loss
+from hydra.measure.asked import Asked
 from hydra.measure.group import group_fate, united
-from hydra.model import LedgerCounts, PublisherReport, SubscriberReport
+from hydra.model import PublisherReport
+from hydra.wire.arrays import Flags, Ints, total
+from hydra.wire.table import SubscriberTable
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Accounts:
-    """What became of every subscriber's messages, by client: at most and at least received.
+    """What became of every subscriber's messages, as it was asked: at most and at least received.
 
     They differ only where a publisher's unacknowledged ranges were joined, or where members of a group could not list
     what they received.
 
     Attributes:
-        most, least: by client. A member of a group loses nothing: its account is what it received.
+        most, least: of each. A member of a group loses nothing: its account is what it received.
         group: the group's own account, at most and at least; None where everybody gets everything.
-        together: the group's report.
+        together: the group as one subscriber.
         gone: whether members of the group have no report.
     """
 
-    most: Mapping[int, loss.Fate]
-    least: Mapping[int, loss.Fate]
+    most: loss.Fates
+    least: loss.Fates
     group: Mapping[loss.Doubt, loss.Fate] | None = None
-    together: SubscriberReport | None = None
+    together: SubscriberTable | None = None
     gone: bool = False
 
     @property
@@ -38,50 +43,48 @@ class Accounts:
     @property
     def truncated(self) -> bool:
         """Whether members of a group could not list what they received."""
-        return self.together is not None and any(ledger.truncated for ledger in self.together.ledgers)
+        return self.together is not None and bool(self.together.truncated.any())
 
-    def of(self, clients: Iterable[int], doubt: loss.Doubt = "most") -> loss.Fate:
-        """The account of several; of any members of a group, the group's."""
+    def of(self, clients: Flags | None = None, doubt: loss.Doubt = "most") -> loss.Fate:
+        """The account of several, or of everybody; of any members of a group, the group's."""
         if self.group is not None:
             return self.group[doubt]
-        fates = self.most if doubt == "most" else self.least
-        return loss.total(fates[c] for c in clients)
+        return (self.most if doubt == "most" else self.least).total(clients)
 
-    def of_reporting(self, clients: Iterable[int], doubt: loss.Doubt = "most") -> loss.Fate:
+    def of_reporting(self, clients: Flags, doubt: loss.Doubt = "most") -> loss.Fate:
         """The same of subscribers that reported: what a group misses may be what those of it had that did not."""
         found = self.of(clients, doubt)
         if self.group is None or not self.gone:
             return found
         return replace(found, expected=found.expected - found.lost - found.unknown, lost=0, unknown=0)
 
-    def received(self, clients: Iterable[int]) -> list[int]:
+    def received(self, clients: Flags) -> Ints:
         """What each of them received; one without a report, by its last word."""
-        return [self.most[c].received for c in clients]
+        return self.most.received[clients]
 
-    def ledgers(self, reports: Collection[SubscriberReport]) -> list[LedgerCounts]:
-        """Of these subscribers, or of the group, in which what several members received counts as duplicates."""
-        told = reports if self.together is None else [self.together]
-        return [ledger for report in told for ledger in report.ledgers]
+    def ledgers(self, reports: SubscriberTable) -> SubscriberTable:
+        """The ledgers of these subscribers, or of the group, in which what several members received is a duplicate."""
+        return reports if self.together is None else self.together
 
-    def evidence(self, reports: Collection[SubscriberReport]) -> Collection[SubscriberReport]:
+    def evidence(self, reports: SubscriberTable) -> SubscriberTable:
         """The reports that tell when messages were lost: those of these subscribers, or the group's."""
         if self.group is None or self.together is None:
             return reports
         lost = self.group["most"].lost
-        if lost == sum(ledger.missing for ledger in self.together.ledgers):
-            return [self.together]
+        if lost == total(self.together.missing):
+            return self.together
         # Which of the missing messages were lost is not known, only how many.
-        ledgers = []
-        for ledger in self.together.ledgers:
-            share = min(lost, ledger.missing)
-            lost -= share
-            ledgers.append(replace(ledger, missing=share, missing_ranges=[]))
-        return [replace(self.together, ledgers=ledgers)]
+        shares = []
+        for missing in self.together.missing.tolist():
+            shares.append(min(lost, missing))
+            lost -= shares[-1]
+        nothing = np.zeros(0, np.int64)
+        unlisted = np.zeros_like(self.together.range_counts)
+        return replace(self.together, missing=np.array(shares, np.int64), range_counts=unlisted, ranges=nothing)
 
 
 def accounts_of(
-    subscribers: Set[int],
-    reports: Mapping[int, SubscriberReport],
+    asked: Asked,
     publishers: Mapping[int, PublisherReport],
     window_s: float,
     last_words: Mapping[int, int],
@@ -91,39 +94,36 @@ def accounts_of(
     """The accounts of all these subscribers.
 
     Args:
-        subscribers: those that were asked.
-        reports: theirs, by client; one without a report is dead or silent.
-        publishers: of every publisher.
+        asked: those that were asked; one without a report is dead or silent.
+        publishers: reports of every publisher.
         window_s: length of the window.
         last_words: messages that subscribers reported in their progress.
         group: whether they share the messages.
     """
     due = loss.expected(publishers)
     if not group:
-
-        def fates(doubt: loss.Doubt) -> dict[int, loss.Fate]:
-            return {c: loss.fate(reports.get(c), due, window_s, last_words.get(c, 0), doubt) for c in subscribers}
-
-        most = fates("most")
-        return Accounts(most, fates("least") if due.joined else most)
-    members = [reports[c] for c in sorted(subscribers) if c in reports]
-    gone = subscribers - reports.keys()
-    words = sum(last_words.get(c, 0) for c in gone)
-    together = united(members, publishers)
-    doubtful = bool(due.joined) or any(ledger.truncated for ledger in together.ledgers)
-    least = united(members, publishers, "least") if doubtful else together
+        most = loss.fates_of(asked, due, window_s, last_words)
+        return Accounts(most, loss.fates_of(asked, due, window_s, last_words, "least") if due.joined else most)
+    words = asked.last_words(last_words)
+    together = united(asked.reports, publishers)
+    doubtful = bool(due.joined) or bool(together.truncated.any())
+    least = united(asked.reports, publishers, "least") if doubtful else together
     of_group: dict[loss.Doubt, loss.Fate] = {
-        "most": group_fate(together, due, window_s, words),
-        "least": group_fate(least, due, window_s, words, "least"),
+        "most": group_fate(together, due, window_s, total(words)),
+        "least": group_fate(least, due, window_s, total(words), "least"),
     }
-    each = {c: _share(reports.get(c), last_words.get(c, 0)) for c in subscribers}
-    return Accounts(each, dict(each) if doubtful else each, of_group, together, bool(gone))
+    each = loss.placed(asked.reported, _shares(asked.reports), _last(words))
+    return Accounts(each, replace(each) if doubtful else each, of_group, together, gone=len(words) > 0)
 
 
-def _share(report: SubscriberReport | None, last_word: int) -> loss.Fate:
-    """The account of one member."""
-    if report is None:
-        return loss.Fate(expected=last_word, in_window=last_word, in_time=last_word)
-    received = sum(ledger.received for ledger in report.ledgers)
-    in_window = sum(ledger.in_window for ledger in report.ledgers)
-    return loss.Fate(expected=received, in_window=in_window, late=received - in_window, in_time=received)
+def _shares(reports: SubscriberTable) -> loss.Fates:
+    """The accounts of members with a report."""
+    received, in_window = reports.of_clients(reports.received), reports.of_clients(reports.in_window)
+    nothing = np.zeros_like(received)
+    return loss.Fates(received, in_window, received - in_window, nothing, nothing, nothing, received)
+
+
+def _last(words: Ints) -> loss.Fates:
+    """The accounts of members without one."""
+    nothing = np.zeros_like(words)
+    return loss.Fates(words, words, nothing, nothing, nothing, nothing, words)

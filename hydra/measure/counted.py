@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
+import numpy as np
+
 from hydra.columns.names import ACCOUNT, PAYLOAD
-from hydra.model import Figure, PublisherReport, Settings, SubscriberReport
+from hydra.model import Figure, PublisherReport, Settings
+from hydra.wire.arrays import total
+from hydra.wire.table import SubscriberTable
 
 ONLY_BY_HEADER: Final = (
     *("client_loss_pct", "client_loss_low_pct", "client_loss_high_pct", "loss_at_stop_pct", "late_pct"),
@@ -22,7 +26,7 @@ def only_counts(
     columns: Mapping[str, Figure],
     settings: Settings,
     publishers: Collection[PublisherReport],
-    subscribers: Collection[SubscriberReport],
+    subscribers: SubscriberTable,
     log_growth: int | None,
     *,
     shared: bool,
@@ -43,7 +47,7 @@ def only_counts(
 
 def account(
     publishers: Collection[PublisherReport],
-    subscribers: Collection[SubscriberReport],
+    subscribers: SubscriberTable,
     log_growth: int | None,
     *,
     shared: bool,
@@ -57,12 +61,12 @@ def account(
         shared: whether the subscribers share the messages.
     """
     acknowledged = sum(p.acknowledged for p in publishers)
-    read = [sum(x.received + x.extra for x in r.ledgers) for r in subscribers]
+    read = subscribers.of_clients(subscribers.received + subscribers.extra)
     amounts = {"acknowledged": {acknowledged}}
     if log_growth is not None:
         amounts["in the log"] = {log_growth}
-    if read:
-        amounts["read"] = {sum(read)} if shared else set(read)
+    if len(read):
+        amounts["read"] = {total(read)} if shared else set(np.unique(read).tolist())
     if all(counts == {acknowledged} for counts in amounts.values()):
         return f"counted only: {acknowledged} each"
     return "counted only: " + ", ".join(f"{_span(counts)} {what}" for what, counts in amounts.items())

@@ -7,10 +7,12 @@ everyone, and the cohort's own loss stands apart. A figure that cannot be known 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Final
+
+import numpy as np
 
 from hydra.columns.column import ReportColumn
 from hydra.columns.names import (
@@ -27,6 +29,7 @@ from hydra.columns.names import (
 from hydra.columns.step import SystemColumns
 from hydra.measure import latency, loss, rates, servers, shortfall
 from hydra.measure.accounts import Accounts, accounts_of
+from hydra.measure.asked import Asked, asked_of
 from hydra.measure.clocks import latency_bound_ns
 from hydra.measure.counted import only_counts
 from hydra.measure.lag import Growth, growth
@@ -40,13 +43,15 @@ from hydra.model import (
     Figure,
     Histogram,
     HostSample,
-    LedgerCounts,
     PublisherReport,
     StepPlan,
-    SubscriberReport,
     ThreadSample,
 )
+from hydra.wire.arrays import Flags, Ints, total
+from hydra.wire.buckets import percentiles_us
 from hydra.wire.checks import MAX_ABSENT
+from hydra.wire.histogram import merge
+from hydra.wire.table import SubscriberTable
 
 HELD_SHARE: Final = 0.99
 """A publisher held its rate if it sent at least this part of what was due."""
@@ -63,7 +68,8 @@ class Observation:
         columns: what the system adds.
         publishers: ids of the publishers that were asked.
         subscribers: ids of the subscribers that were asked.
-        publisher_reports, subscriber_reports: by id; an id without one is dead or silent.
+        publisher_reports: by id.
+        subscriber_reports: a table; a subscriber without a row is dead or silent.
         dead: subscribers whose process ended in the step.
         silent: subscribers that did not answer.
         cohort: subscribers of the step's cohort.
@@ -90,16 +96,16 @@ class Observation:
     plan: StepPlan
     queue: str
     batch: Figure
-    publishers: Set[int]
-    subscribers: Set[int]
+    publishers: Collection[int]
+    subscribers: Collection[int]
     publisher_reports: Mapping[int, PublisherReport]
-    subscriber_reports: Mapping[int, SubscriberReport]
+    subscriber_reports: SubscriberTable
     window_ns: tuple[int, int]
     direct: bool = False
     columns: SystemColumns = field(default_factory=SystemColumns)
-    dead: Set[int] = frozenset()
-    silent: Set[int] = frozenset()
-    cohort: Set[int] = frozenset()
+    dead: Collection[int] = frozenset()
+    silent: Collection[int] = frozenset()
+    cohort: Collection[int] = frozenset()
     group: str = ""
     agents: Mapping[int, str] = field(default_factory=dict)
     clocks: Mapping[str, AgentClock] = field(default_factory=dict)
@@ -142,12 +148,11 @@ class Merged:
 
 def merged(o: Observation) -> Merged:
     """The step's histograms."""
-    reports = o.subscriber_reports.items()
     return Merged(
-        latency=latency.merge(r.latency for c, r in reports if c in o.subscribers and c not in o.cohort),
-        cohort_latency=latency.merge(r.latency for c, r in reports if c in o.cohort),
-        lag=latency.merge(p.lag for p in o.publisher_reports.values()),
-        ack=latency.merge(p.ack_latency for p in o.publisher_reports.values()),
+        latency=o.subscriber_reports.latency,
+        cohort_latency=o.subscriber_reports.cohort_latency,
+        lag=merge(p.lag for p in o.publisher_reports.values()),
+        ack=merge(p.ack_latency for p in o.publisher_reports.values()),
     )
 
 
@@ -159,20 +164,20 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
         histograms: what :func:`merged` gave for it, if it was asked already.
     """
     histograms = histograms or merged(o)
-    accounts = _accounts(o)
-    others = sorted(o.subscribers - o.cohort)
-    mine = [o.subscriber_reports[c] for c in others if c in o.subscriber_reports]
+    asked = asked_of(o.subscribers, o.subscriber_reports, o.cohort, o.dead, o.silent)
+    accounts = _accounts(o, asked)
+    others = asked.others
+    mine = asked.reports_of(others)
     publishers = list(o.publisher_reports.values())
     known = accounts is not None
     account = accounts.of(others) if accounts else loss.Fate()
     # Where it is not known to the message what was received, figures that are made of it are empty.
     exact = account if accounts and accounts.exact else None
     counted = exact if account.expected else None
-    failed = loss.failed_clients(
-        others, accounts.most if accounts else {}, o.subscriber_reports.keys(), o.dead, o.silent
-    )
-    rx = rates.rx_rates_pps(mine) if counted else []
-    growing = growth([r.lag_bins_us for r in mine], o.plan.duration_s)
+    failed = loss.failed_clients(asked, others, accounts.most if accounts else None)
+    rx = rates.rx_rates_pps(mine).tolist() if counted else []
+    growing = growth(mine.lag_bins_us, o.plan.duration_s)
+    received = accounts.received(others) if accounts and counted else np.zeros(0, np.int64)
     columns: dict[str, Figure] = {
         "clients": o.plan.clients,
         o.columns.batch.name: o.batch,
@@ -181,10 +186,10 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
         "client_loss_pct": exact.loss_pct if exact else None,
         "failed_clients": failed.total,
         "total_tx": sum(p.acknowledged for p in publishers) if known else None,
-        "total_rx": fmean(accounts.received(others)) if accounts and counted else None,
-        "aggregate_pps": _aggregate(o, accounts) if accounts and counted else None,
+        "total_rx": total(received) / len(received) if len(received) else None,
+        "aggregate_pps": _aggregate(o, asked, accounts) if accounts and counted else None,
         "tx_mb_s": rates.tx_mb_s(publishers) if known else None,
-        "rx_mb_s": rates.rx_mb_s(o.subscriber_reports.values()) if counted else None,
+        "rx_mb_s": rates.rx_mb_s(asked.reports) if counted else None,
         "loss_at_stop_pct": exact.loss_at_stop_pct if exact and not o.stored else None,
         "late_pct": exact.pct(exact.late) if exact and not o.stored else None,
         "undrained_pct": account.pct(account.undrained),
@@ -197,13 +202,13 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     if accounts and not accounts.exact:
         columns[LOSS_LOW] = account.loss_pct
         columns[LOSS_HIGH] = accounts.of(others, "least").loss_pct
-    columns |= _log(o, accounts)
+    columns |= _log(o, asked, accounts)
     columns |= latency.figures(histograms.latency, latency.prefix_for(o.plan.settings.rate))
-    columns |= _clocks(o, histograms.latency)
-    columns |= _fairness(accounts.received(others) if accounts and counted else [])
+    columns |= _clocks(o, asked, histograms.latency)
+    columns |= _fairness(received)
     columns |= _publishing(o, publishers, known, histograms)
-    columns |= _counts(o, accounts)
-    columns |= _cohort(o, accounts)
+    columns |= _counts(o, asked, accounts)
+    columns |= _cohort(o, asked, accounts)
     if o.group:
         columns[GROUP] = o.group
     if words := payload(o.plan.settings):
@@ -214,30 +219,28 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
         "passed": _passed(o, accounts, others, growing),
         "loss_target_pct": 100 * o.loss_target,
     }
-    columns |= _shortfall(o, accounts, others, growing, columns["rate_held"] is True)
+    columns |= _shortfall(o, accounts, others, mine, growing, columns["rate_held"] is True)
     columns |= servers.columns(o.servers)
-    alive = [c for c in others if c in o.subscriber_reports]
-    columns |= _hosts_and_verdict(o, columns, _passed(o, accounts, alive, growing, reporting=True))
+    columns |= _hosts_and_verdict(o, columns, _passed(o, accounts, others & asked.reported, growing, reporting=True))
     if not o.counted:
         return columns
-    of_all = o.publisher_reports.values(), o.subscriber_reports.values()
+    of_all = o.publisher_reports.values(), asked.reports
     return only_counts(columns, o.plan.settings, *of_all, o.log_growth, shared=bool(o.group))
 
 
-def _accounts(o: Observation) -> Accounts | None:
+def _accounts(o: Observation, asked: Asked) -> Accounts | None:
     """None without every publisher's account: nobody knows then what was to be expected."""
-    if not o.publisher_reports or not o.publishers <= o.publisher_reports.keys():
+    if not o.publisher_reports or not all(p in o.publisher_reports for p in o.publishers):
         return None
-    reports, publishers = o.subscriber_reports, o.publisher_reports
     # Of messages that are only counted nobody knows which of them a member had.
     group = bool(o.group) and not o.counted
-    return accounts_of(o.subscribers, reports, publishers, o.window_s, o.last_words, group=group)
+    return accounts_of(asked, o.publisher_reports, o.window_s, o.last_words, group=group)
 
 
 def _passed(
     o: Observation,
     accounts: Accounts | None,
-    clients: Collection[int],
+    clients: Flags,
     growing: Growth,
     *,
     reporting: bool = False,
@@ -255,13 +258,12 @@ def _passed(
 
 
 def _shortfall(
-    o: Observation, accounts: Accounts | None, others: Sequence[int], growing: Growth, held: bool
+    o: Observation, accounts: Accounts | None, others: Flags, mine: SubscriberTable, growing: Growth, held: bool
 ) -> dict[str, Figure]:
     """What of the rate did not arrive, and in which bursts; not known at rate ``max`` and without an account."""
     rate = o.plan.settings.rate
-    mine = [o.subscriber_reports[c] for c in others if c in o.subscriber_reports]
     account = accounts.of(others) if accounts else loss.Fate()
-    if rate == "max" or o.stored or accounts is None or not account.expected or not mine or accounts.truncated:
+    if rate == "max" or o.stored or accounts is None or not account.expected or not len(mine) or accounts.truncated:
         return {"shortfall_pct": None, "bursts_s": None}
     # What of the rate cannot go on: a backlog that grows, or could not be drained; what a publisher never sent, what a
     # server never took. Where no lag is known, what was not received in time is all there is to go by.
@@ -285,23 +287,26 @@ def asked_s(plan: StepPlan) -> float:
     return plan.duration_s if rate == "max" or messages is None else min(plan.duration_s, messages / rate)
 
 
-def _aggregate(o: Observation, accounts: Accounts) -> float | None:
+def _aggregate(o: Observation, asked: Asked, accounts: Accounts) -> float | None:
     """Messages/s that all subscribers received together: in the window, or while they read what was stored."""
     if o.reading_ns is None:
-        return accounts.of(o.subscribers).in_window / o.window_s
-    read_ns = max((r.last_ns for r in o.subscriber_reports.values()), default=0) - o.reading_ns
-    return accounts.of(o.subscribers).received * rates.SECOND_NS / read_ns if read_ns > 0 else None
+        return accounts.of().in_window / o.window_s
+    read_ns = _largest(asked.reports.last_ns) - o.reading_ns
+    return accounts.of().received * rates.SECOND_NS / read_ns if read_ns > 0 else None
 
 
-def _log(o: Observation, accounts: Accounts | None) -> dict[str, Figure]:
+def _largest(values: Ints) -> int:
+    """0 where there are none."""
+    return int(values.max()) if len(values) else 0
+
+
+def _log(o: Observation, asked: Asked, accounts: Accounts | None) -> dict[str, Figure]:
     """The growth of the servers' log, and how it agrees with what clients count; no columns where there is no log."""
     if o.log_growth is None:
         return {}
     publishers = o.publisher_reports.values()
-    everyone = accounts.of(o.subscribers) if accounts else loss.Fate()
-    ledgers: list[Sequence[LedgerCounts]] = [r.ledgers for r in o.subscriber_reports.values()]
-    if accounts and accounts.together:
-        ledgers = [accounts.together.ledgers]
+    everyone = accounts.of() if accounts else loss.Fate()
+    told = accounts.ledgers(asked.reports) if accounts else asked.reports
     return {
         LOG_GROWTH: o.log_growth,
         # Of a publisher without a report nobody knows what was acknowledged.
@@ -310,8 +315,8 @@ def _log(o: Observation, accounts: Accounts | None) -> dict[str, Figure]:
             sum(p.acknowledged for p in publishers),
             sum(p.sent for p in publishers) if o.log_acknowledges else None,
             missing=everyone.expected - everyone.received,
-            duplicates=max((sum(x.duplicates for x in of_one) for of_one in ledgers), default=0),
-            extra=max((sum(x.extra for x in of_one) for of_one in ledgers), default=0),
+            duplicates=_largest(told.of_clients(told.duplicates)),
+            extra=_largest(told.of_clients(told.extra)),
             shared=bool(o.group),
         )
         if accounts
@@ -319,11 +324,11 @@ def _log(o: Observation, accounts: Accounts | None) -> dict[str, Figure]:
     }
 
 
-def _clocks(o: Observation, latencies: Histogram) -> dict[str, Figure]:
+def _clocks(o: Observation, asked: Asked, latencies: Histogram) -> dict[str, Figure]:
     """How far these latencies may be wrong, and how many are below zero; not known where there are none."""
     if not latencies.counts:
         return {LATENCY_BOUND: None, NEGATIVE: None}
-    receivers = (o.subscribers - o.cohort) & o.subscriber_reports.keys()
+    receivers = asked.ids[asked.others & asked.reported].tolist()
     bound_ns = latency_bound_ns({o.agents.get(c) for c in o.publishers}, {o.agents.get(c) for c in receivers}, o.clocks)
     return {
         LATENCY_BOUND: None if bound_ns is None else bound_ns / 1000,
@@ -331,12 +336,13 @@ def _clocks(o: Observation, latencies: Histogram) -> dict[str, Figure]:
     }
 
 
-def _fairness(received: Sequence[int]) -> dict[str, Figure]:
+def _fairness(received: Ints) -> dict[str, Figure]:
+    some = len(received) > 0
     return {
-        "fairness_jain": rates.jain(received) if received else None,
-        "rx_p1": rates.nearest_rank(received, 1) if received else None,
-        "rx_p50": rates.nearest_rank(received, 50) if received else None,
-        "rx_p99": rates.nearest_rank(received, 99) if received else None,
+        "fairness_jain": rates.jain(received) if some else None,
+        "rx_p1": rates.nearest_rank(received, 1) if some else None,
+        "rx_p50": rates.nearest_rank(received, 50) if some else None,
+        "rx_p99": rates.nearest_rank(received, 99) if some else None,
     }
 
 
@@ -355,7 +361,7 @@ def _publishing(
     return {
         "requested_rate": rate,
         "rate_held": held,
-        "tx_lag_p99_us": latency.percentiles_us(histograms.lag, [99.0])[0],
+        "tx_lag_p99_us": percentiles_us(histograms.lag, [99.0])[0],
         **(latency.ack_figures(histograms.ack) if histograms.ack.counts else {}),
         BLOCKED: max((p.blocked_ns for p in publishers), default=0) / rates.SECOND_NS,
         **{column.name: _reported(o, column) for column in o.columns.reported},
@@ -368,8 +374,9 @@ def _publishing(
 
 def _reported(o: Observation, column: ReportColumn) -> Figure:
     """What becomes of the figures that clients reported for a column of the system's."""
-    reports = o.publisher_reports if column.role == "publisher" else o.subscriber_reports
-    said: list[Any] = [value for r in reports.values() if (value := (r.system or {}).get(column.key)) is not None]
+    reports = (p.system for p in o.publisher_reports.values())
+    systems = reports if column.role == "publisher" else o.subscriber_reports.systems()
+    said: list[Any] = [value for told in systems if (value := (told or {}).get(column.key)) is not None]
     if not said:
         return None
     if column.fold == "mean":
@@ -378,11 +385,11 @@ def _reported(o: Observation, column: ReportColumn) -> Figure:
     return None if column.fold == "common" and min(said) != folded else folded
 
 
-def _counts(o: Observation, accounts: Accounts | None) -> dict[str, Figure]:
+def _counts(o: Observation, asked: Asked, accounts: Accounts | None) -> dict[str, Figure]:
     """Counts over all subscribers, the cohort included."""
-    reports = [r for c, r in o.subscriber_reports.items() if c in o.subscribers]
-    ledgers = accounts.ledgers(reports) if accounts else [ledger for r in reports for ledger in r.ledgers]
-    everyone = accounts.of(o.subscribers) if accounts and o.subscribers else None
+    reports = asked.reports
+    ledgers = accounts.ledgers(reports) if accounts else reports
+    everyone = accounts.of() if accounts and len(asked.ids) else None
     exact = everyone if accounts and accounts.exact else None
     return {
         "in_window": exact.in_window if exact and not o.stored else None,
@@ -390,25 +397,25 @@ def _counts(o: Observation, accounts: Accounts | None) -> dict[str, Figure]:
         "undrained": everyone.undrained if everyone else None,
         "lost": exact.lost if exact else None,
         "unknown": everyone.unknown if everyone else None,
-        "duplicates": sum(ledger.duplicates for ledger in ledgers),
-        "reordered": sum(ledger.reordered for ledger in ledgers),
-        "stale": sum(r.stale for r in reports),
-        "extra": sum(ledger.extra for ledger in ledgers),
-        "subscriber_cpu_s": sum(r.usage.cpu_user_s + r.usage.cpu_system_s for r in reports),
-        "subscriber_rss_max_bytes": max((r.usage.max_rss_bytes for r in reports), default=None),
+        "duplicates": total(ledgers.duplicates),
+        "reordered": total(ledgers.reordered),
+        "stale": total(reports.stale),
+        "extra": total(ledgers.extra),
+        "subscriber_cpu_s": float((reports.cpu_user_s + reports.cpu_system_s).sum()),
+        "subscriber_rss_max_bytes": _largest(reports.max_rss_bytes) if len(reports) else None,
     }
 
 
-def _cohort(o: Observation, accounts: Accounts | None) -> dict[str, Figure]:
+def _cohort(o: Observation, asked: Asked, accounts: Accounts | None) -> dict[str, Figure]:
     """The cohort's own account; no columns where there is none."""
     if o.plan.cohort.kind == "none":
         return {}
-    reports = [o.subscriber_reports[c] for c in sorted(o.cohort) if c in o.subscriber_reports]
+    reports = asked.reports_of(asked.cohort)
     # What a group misses is nobody's own.
-    account = accounts.of(o.cohort) if accounts and accounts.exact and not o.group else loss.Fate()
+    account = accounts.of(asked.cohort) if accounts and accounts.exact and not o.group else loss.Fate()
     # A list that is full may have been joined at its end, over times in which its subscriber was there.
-    full = any(len(r.absent) >= MAX_ABSENT for r in reports)
-    absent_ns = sum(end - start for r in reports for start, end in r.absent)
+    full = bool((reports.absent_counts >= MAX_ABSENT).any())
+    absent_ns = total(reports.absent[1::2] - reports.absent[0::2])
     return {
         "cohort": o.plan.cohort.kind,
         "cohort_clients": len(o.cohort),
@@ -416,9 +423,9 @@ def _cohort(o: Observation, accounts: Accounts | None) -> dict[str, Figure]:
         "cohort_loss_pct": account.loss_pct,
         "cohort_undrained_pct": account.pct(account.undrained),
         "cohort_unknown_pct": account.pct(account.unknown),
-        "reconnects": sum(r.reconnects for r in reports),
+        "reconnects": total(reports.reconnects),
         "absent_s": None if full else absent_ns / rates.SECOND_NS,
-        "cohort_felt": any(r.felt for r in reports) if reports and o.plan.cohort.kind == "slow" else None,
+        "cohort_felt": bool(reports.felt.any()) if len(reports) and o.plan.cohort.kind == "slow" else None,
     }
 
 

@@ -6,64 +6,57 @@ of a group in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from hydra.measure.loss import Doubt, Expected, Fate, fate
-from hydra.model import (
-    DrainEnd,
-    Histogram,
-    LedgerCounts,
-    ProcessUsage,
-    PublisherReport,
-    SequenceRange,
-    SubscriberReport,
-)
-from hydra.wire import bits
+from hydra.measure.loss import DEADLINE, Doubt, Expected, Fate, fates
+from hydra.model import Histogram, ProcessUsage, PublisherReport, SequenceRange, SubscriberReport
+from hydra.wire.arrays import Flags, Ints, total
+from hydra.wire.batch import DRAIN_ENDS
+from hydra.wire.table import SubscriberTable, table_of
+
+_BLANK: Final = table_of({0: SubscriberReport([], 0, 0, 0, 0, 0, 0, Histogram(), ProcessUsage())})
 
 
 def united(
-    members: Collection[SubscriberReport], publishers: Mapping[int, PublisherReport], doubt: Doubt = "most"
-) -> SubscriberReport:
+    members: SubscriberTable, publishers: Mapping[int, PublisherReport], doubt: Doubt = "most"
+) -> SubscriberTable:
     """The group as one subscriber: its ledgers, what is undrained, and how the drain ended; the rest is empty.
 
     ``deadline`` if any member's drain ended so, for it may have had any message yet to come. A ledger is ``truncated``
     where some member could not list what it received: then only the members' counts are known, and ``doubt`` says
-    whether as much or as little as can be was received of it.
+    whether as much or as little as can be was received of it. It lists as many missing ranges as there are.
     """
-    by_publisher: dict[int, list[LedgerCounts]] = {p: [] for p in publishers}
-    for member in members:
-        for ledger in member.ledgers:
-            if ledger.publisher in by_publisher:
-                by_publisher[ledger.publisher].append(ledger)
-    ledgers = [_ledger(p, of_all, publishers[p], doubt) for p, of_all in by_publisher.items()]
-    drain: DrainEnd = "quiet" if any(x.missing for x in ledgers) else "complete"
-    if any(member.drain == "deadline" for member in members):
-        drain = "deadline"
-    return SubscriberReport(
-        ledgers=ledgers,
-        batches=sum(m.batches for m in members),
-        first_batch=0,
-        first_ns=0,
-        last_ns=0,
-        bytes=sum(m.bytes for m in members),
-        stale=sum(m.stale for m in members),
-        latency=Histogram(),
-        usage=ProcessUsage(),
-        undrained=sum(m.undrained for m in members),
-        drain=drain,
+    ledgers = [_ledger(members, p, report, doubt) for p, report in publishers.items()]
+    drain = DRAIN_ENDS.index("quiet" if any(x.missing for x in ledgers) else "complete")
+    if bool((members.drain == DEADLINE).any()):
+        drain = DEADLINE
+
+    def column(name: str) -> Any:
+        return np.array([getattr(ledger, name) for ledger in ledgers], np.int64)
+
+    return replace(
+        _BLANK,
+        undrained=np.array([total(members.undrained)]),
+        drain=np.array([drain]),
+        ledger_counts=np.array([len(ledgers)]),
+        **{name: column(name) for name in _Ledger.__slots__ if name != "missing_ranges"},
+        range_counts=np.array([len(ledger.missing_ranges) for ledger in ledgers], np.int64),
+        ranges=np.concatenate([np.zeros(0, np.int64), *(ledger.missing_ranges.ravel() for ledger in ledgers)]),
+        bits_bytes=np.zeros(len(ledgers), np.int64),
     )
 
 
-def whole(members: Collection[SubscriberReport], publishers: Mapping[int, PublisherReport]) -> bool:
+def whole(members: SubscriberTable, publishers: Mapping[int, PublisherReport]) -> bool:
     """Whether it is known that the group has received all that it should get."""
-    return not any(ledger.missing or ledger.truncated for ledger in united(members, publishers).ledgers)
+    group = united(members, publishers)
+    return not (group.missing.any() or group.truncated.any())
 
 
-def group_fate(group: SubscriberReport, due: Expected, window_s: float, last_words: int, doubt: Doubt = "most") -> Fate:
+def group_fate(group: SubscriberTable, due: Expected, window_s: float, last_words: int, doubt: Doubt = "most") -> Fate:
     """What became of the messages that a group should get.
 
     Args:
@@ -74,25 +67,41 @@ def group_fate(group: SubscriberReport, due: Expected, window_s: float, last_wor
             what nobody else has may have been received by them.
         doubt: what is assumed of messages that may have been received.
     """
-    found = fate(group, due, window_s, doubt=doubt)
+    found = fates(group, due, window_s, doubt).total()
     unknown = min(found.lost, last_words)
     return replace(found, unknown=found.unknown + unknown, lost=found.lost - unknown)
 
 
-def _ledger(publisher: int, of_members: Sequence[LedgerCounts], report: PublisherReport, doubt: Doubt) -> LedgerCounts:
+@dataclass(frozen=True, slots=True)
+class _Ledger:
+    """The group's account of one publisher: columns of a table; ``missing_ranges`` has two columns of its own."""
+
+    publisher: int
+    received: int
+    in_window: int
+    missing: int
+    truncated: bool
+    duplicates: int
+    reordered: int
+    extra: int
+    missing_ranges: Ints
+
+
+def _ledger(members: SubscriberTable, publisher: int, report: PublisherReport, doubt: Doubt) -> _Ledger:
+    at = np.flatnonzero(members.publisher == publisher)
+    received_by, extra_by = members.received[at], members.extra[at]
     holes = [(low, min(high, report.sent - 1)) for low, high in sorted(report.unacknowledged) if low < report.sent]
     expected = report.sent - sum(high - low + 1 for low, high in holes)
-    taken = sum(x.received + x.extra for x in of_members)
-    duplicates = sum(x.duplicates for x in of_members)
+    duplicates = total(members.duplicates[at])
     # Counts without a bitmap are of somebody who could not, or did not, list what was received.
-    truncated = any(x.truncated or (x.received + x.extra and not x.received_bits) for x in of_members)
-    missing_ranges: list[SequenceRange] = []
+    unlisted = (received_by + extra_by > 0) & (members.bits_bytes[at] == 0)
+    truncated = bool((unlisted | (members.truncated[at] > 0)).any())
+    missing_ranges = np.zeros((0, 2), np.int64)
     if truncated:
-        counts = [x.received for x in of_members]
-        received = min(sum(counts), expected) if doubt == "most" else max(counts)
-        extra = max(x.extra for x in of_members)
+        received = min(total(received_by), expected) if doubt == "most" else int(received_by.max())
+        extra = int(extra_by.max())
     else:
-        seen = _union(of_members)
+        seen = _union(members, at)
         distinct = int(np.count_nonzero(seen))
         wanted = np.ones(len(seen), bool)
         wanted[report.sent :] = False
@@ -101,44 +110,45 @@ def _ledger(publisher: int, of_members: Sequence[LedgerCounts], report: Publishe
         received = int(np.count_nonzero(seen & wanted))
         extra = distinct - received
         # What several members received are duplicates of the group.
-        duplicates += taken - distinct
-        missing_ranges = [*_runs(wanted & ~seen), *_tail(len(seen), report.sent, holes)]
-    return LedgerCounts(
+        duplicates += total(received_by) + total(extra_by) - distinct
+        tail = np.array(list(_tail(len(seen), report.sent, holes)), np.int64).reshape(-1, 2)
+        missing_ranges = np.concatenate((_runs(wanted & ~seen), tail))
+    return _Ledger(
         publisher=publisher,
         received=received,
         # Of a message that several members received, the copies that came late are taken for the repetitions.
-        in_window=min(sum(x.in_window for x in of_members), received),
+        in_window=min(total(members.in_window[at]), received),
         missing=expected - received,
-        missing_ranges=missing_ranges,
         truncated=truncated,
         duplicates=duplicates,
-        reordered=sum(x.reordered for x in of_members),
+        reordered=total(members.reordered[at]),
         extra=extra,
+        missing_ranges=missing_ranges,
     )
 
 
-def _union(of_members: Sequence[LedgerCounts]) -> npt.NDArray[np.bool_]:
-    """Which sequences any of them received."""
-    maps = [bits.read(x.received_bits) for x in of_members]
+def _union(members: SubscriberTable, at: Ints) -> Flags:
+    """Which sequences any of these ledgers received."""
+    begins = members.bits_offsets
+    maps = [members.bits[begins[k] : begins[k + 1]] for k in at.tolist()]
     together = np.zeros(max(map(len, maps), default=0), np.uint8)
     for one in maps:
         together[: len(one)] |= one
     return np.unpackbits(together, bitorder="little").astype(bool)
 
 
-def _runs(flags: npt.NDArray[np.bool_]) -> list[SequenceRange]:
+def _runs(flags: Flags) -> Ints:
     """Where the flags are set, as ranges."""
-    edges = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=0, append=0))
-    return [(first, end - 1) for first, end in edges.reshape(-1, 2).tolist()]
+    edges = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)
+    edges[:, 1] -= 1
+    return edges
 
 
-def _tail(first: int, sent: int, holes: Sequence[SequenceRange]) -> list[SequenceRange]:
+def _tail(first: int, sent: int, holes: Sequence[SequenceRange]) -> Iterator[SequenceRange]:
     """``first`` … ``sent`` − 1 without the holes, which rise."""
-    ranges: list[SequenceRange] = []
     for low, high in holes:
         if low > first:
-            ranges.append((first, low - 1))
+            yield first, low - 1
         first = max(first, high + 1)
     if first < sent:
-        ranges.append((first, sent - 1))
-    return ranges
+        yield first, sent - 1

@@ -21,12 +21,14 @@ rejective multiple test procedure, Scand. J. Statistics 6 (1979).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hydra.model import LAG_BINS
+from hydra.wire.batch import NULL
 
 LEAST_SHARE: Final = 0.005
 """Growth of the backlog, as a share of the rate, below which it does not matter."""
@@ -36,6 +38,9 @@ LEAST_BINS: Final = 8
 """Parts of the window in which something must have been read, by a subscriber or by any: a trend of fewer is none."""
 _MOST_AUTOCORRELATION: Final = 0.9
 """What one window can at most tell of it: beyond, noise and trend look alike."""
+
+_AT_ONCE: Final = 16_384
+"""Rows that are compared at once, so that what is computed of them stays in the caches."""
 
 Lags = NDArray[np.float64]
 """Seconds, one row a subscriber, one column a part of the window; NaN where nothing was read."""
@@ -57,15 +62,19 @@ class Growth:
     pooled: bool = False
 
 
-def growth(bins_us: Sequence[Sequence[int | None]], window_s: float) -> Growth:
+def growth(bins_us: NDArray[np.int64], window_s: float) -> Growth:
     """The growth of the backlog in a step.
 
     Args:
-        bins_us: each subscriber's mean lag (µs) in equal parts of the window; None where it read nothing.
+        bins_us: the column ``lag_bins_us`` of a table: each subscriber's mean lag in equal parts of the window.
         window_s: length of the window.
     """
-    known = [bins for bins in bins_us if len(bins) > bins.count(None)]
-    return growth_of(np.array(known, np.float64) / 1e6, window_s) if known else Growth(None)
+    bins = bins_us.reshape(-1, LAG_BINS)
+    known = bins != NULL
+    some = known.any(axis=1)
+    if not bool(some.any()):
+        return Growth(None)
+    return growth_of(np.where(known[some], bins[some] / 1e6, np.nan), window_s)
 
 
 def growth_of(lags: Lags, window_s: float) -> Growth:
@@ -74,12 +83,14 @@ def growth_of(lags: Lags, window_s: float) -> Growth:
     heard = ~np.isnan(lags).all(axis=0)
     if heard.sum() < LEAST_BINS:
         return Growth(None)
-    lags, times = lags[:, heard], times[heard]
+    if not heard.all():
+        lags, times = lags[:, heard], times[heard]
     points = (~np.isnan(lags)).sum(axis=1)
     pooled = _median(lags, axis=0)
     together = bool(_growing(pooled[np.newaxis], times)[0])
     alone = np.zeros(len(lags), np.bool_)
-    alone[points >= LEAST_BINS] = _growing(lags[points >= LEAST_BINS] - pooled, times)
+    enough = points >= LEAST_BINS
+    alone[enough] = _growing((lags if enough.all() else lags[enough]) - pooled, times)
     if together:
         slopes = sen_slopes(lags[points >= 2], times)
         behind = alone[points >= 2] | (slopes > LEAST_SHARE)
@@ -99,7 +110,10 @@ def _median(values: Lags, axis: int) -> Lags:
 def _growing(lags: Lags, times: Lags) -> NDArray[np.bool_]:
     """Whether each row grows, certainly and by enough; all rows are one family of tests."""
     # The median of the pairs' slopes is above the least share where most pairs' are: no need to sort 190 of each row.
-    large = _rises(lags - LEAST_SHARE * times) > 0
+    large = np.zeros(len(lags), np.bool_)
+    for first in range(0, len(lags), _AT_ONCE):
+        part = slice(first, first + _AT_ONCE)
+        large[part] = _rises(lags[part] - LEAST_SHARE * times) > 0
     p_values = np.ones(len(lags))
     if large.any():
         p_values[large] = trend_p_values(lags[large], times)

@@ -1,4 +1,4 @@
-"""Latency: sparse histograms merged over clients, and their percentiles. Pure.
+"""Latency: the columns of merged histograms, and how they are stored. Pure.
 
 Percentiles are never averaged: counts are added, then asked once.
 """
@@ -6,36 +6,13 @@ Percentiles are never averaged: counts are added, then asked once.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-import numpy as np
 from hdrh.histogram import HdrHistogram
 
 from hydra.columns.step import ACK, ACK_PERCENTILES, DUE, PERCENTILES, SENT
 from hydra.model import LATENCY_DIGITS, LATENCY_HIGHEST_US, LATENCY_LOWEST_US, Figure, Histogram, Rate
-from hydra.wire.histogram import BUCKETS, highest_of, lowest_of
-
-
-def merge(histograms: Iterable[Histogram]) -> Histogram:
-    """The sum of the counts; indexes outside the range of the buckets are a ``ValueError``."""
-    counts = np.zeros(2 * BUCKETS, np.int64)  # from index -BUCKETS on
-    low, high = LATENCY_HIGHEST_US, -LATENCY_HIGHEST_US
-    for h in histograms:
-        if not h.counts:
-            continue
-        pairs = np.array(h.counts, np.int64)
-        at = pairs[0::2] + BUCKETS
-        if len(pairs) % 2 or int(at.min()) < 0 or int(at.max()) >= len(counts):
-            raise ValueError(
-                f"a latency histogram has pairs of an index, from {-BUCKETS} to {BUCKETS - 1}, and a count"
-            )
-        # An index stands once in a histogram, so a plain indexed addition is exact.
-        counts[at] += pairs[1::2]
-        low, high = min(low, h.min_us), max(high, h.max_us)
-    there = np.flatnonzero(counts)
-    if not len(there):
-        return Histogram()
-    return Histogram(np.column_stack((there - BUCKETS, counts[there])).ravel().tolist(), low, high)
+from hydra.wire.buckets import highest_of, lowest_of, percentiles_us
 
 
 def count(histogram: Histogram) -> int:
@@ -51,22 +28,6 @@ def below_zero(histogram: Histogram) -> list[int]:
 def count_below_zero(histogram: Histogram) -> int:
     """How many of the values are below 0 µs."""
     return sum(below_zero(histogram)[1::2])
-
-
-def percentiles_us(histogram: Histogram, percents: Iterable[float]) -> list[int | None]:
-    """Values (µs) at these percentiles by HdrHistogram's definition, at most the maximum; None when empty.
-
-    It is the highest value that is equivalent to that of the smallest bucket up to which at least ``percent`` of all
-    values are counted (``HdrHistogram.get_value_at_percentile``).
-    """
-    total = count(histogram)
-    if not total:
-        return [None for _ in percents]
-    sums = np.cumsum(np.array(histogram.counts[1::2], np.int64))
-    # HdrHistogram rounds the rank to the nearest, with at least one.
-    ranks = [max(int(p * total / 100 + 0.5), 1) for p in percents]
-    at = np.searchsorted(sums, ranks)
-    return [min(highest_of(histogram.counts[2 * int(i)]), histogram.max_us) for i in at]
 
 
 def prefix_for(rate: Rate) -> str:

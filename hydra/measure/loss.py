@@ -6,16 +6,22 @@ A message that a subscriber should get came in the window, came late (while it d
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Set
-from dataclasses import dataclass
-from operator import attrgetter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from typing import Final, Literal
 
-from hydra.measure.rates import received, received_in_window
-from hydra.model import LedgerCounts, PublisherReport, SequenceRange, SubscriberReport
+import numpy as np
+
+from hydra.measure.asked import Asked
+from hydra.model import PublisherReport, SequenceRange
+from hydra.wire.arrays import Flags, Ints, total
+from hydra.wire.batch import DRAIN_ENDS
+from hydra.wire.table import SubscriberTable
 
 BACKLOG_S: Final = 0.1
 """Backlog at the end of the window that does not speak against a rate."""
+DEADLINE: Final = DRAIN_ENDS.index("deadline")
+"""How a drain ended that had to end."""
 
 Doubt = Literal["least", "most"]
 """How many of the messages that may have been received are taken to be: as few or as many as can be."""
@@ -34,14 +40,14 @@ class Expected:
     each: int
     joined: Mapping[int, tuple[int, int]]
 
-    def doubtful(self, ledger: LedgerCounts, doubt: Doubt) -> int:
-        """How many of a ledger's extra messages were acknowledged ones, at least or at most."""
-        acknowledged, unacknowledged = self.joined.get(ledger.publisher, (0, 0))
-        return (
-            min(acknowledged, ledger.extra)
-            if doubt == "most"
-            else min(max(ledger.extra - unacknowledged, 0), acknowledged)
-        )
+    def doubtful(self, reports: SubscriberTable, doubt: Doubt) -> Ints:
+        """How many of each subscriber's extra messages were acknowledged ones, at least or at most."""
+        found = np.zeros(len(reports.extra), np.int64)
+        for publisher, (acknowledged, unacknowledged) in self.joined.items():
+            of_it = reports.publisher == publisher
+            extra = reports.extra[of_it]
+            found[of_it] = np.minimum(extra if doubt == "most" else np.maximum(extra - unacknowledged, 0), acknowledged)
+        return reports.of_clients(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,29 @@ class Fate:
         return self.received >= enough and self.in_time >= enough
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Fates:
+    """What became of the expected messages of each of many subscribers: arrays with the counts of a :class:`Fate`."""
+
+    expected: Ints
+    in_window: Ints
+    late: Ints
+    undrained: Ints
+    unknown: Ints
+    lost: Ints
+    in_time: Ints
+
+    @property
+    def received(self) -> Ints:
+        """Drain included."""
+        return self.in_window + self.late
+
+    def total(self, clients: Flags | None = None) -> Fate:
+        """The sum over these, or over all."""
+        columns = (getattr(self, field.name) for field in fields(self))
+        return Fate(*(total(column if clients is None else column[clients]) for column in columns))
+
+
 @dataclass(frozen=True, slots=True)
 class FailedClients:
     """Subscribers with loss, those that died, those that never answered; nobody is counted twice."""
@@ -112,14 +141,14 @@ class FailedClients:
 
 def _size_below(ranges: Iterable[SequenceRange], limit: int) -> int:
     """How many sequences below ``limit`` are in any of the ranges."""
-    total = 0
+    size = 0
     behind = 0
     for low, high in sorted(ranges):
         first, last = max(low, behind), min(high, limit - 1)
         if first <= last:
-            total += last - first + 1
+            size += last - first + 1
             behind = last + 1
-    return total
+    return size
 
 
 def expected(publishers: Mapping[int, PublisherReport]) -> Expected:
@@ -133,59 +162,66 @@ def expected(publishers: Mapping[int, PublisherReport]) -> Expected:
     return Expected(sum(p.acknowledged for p in publishers.values()), joined)
 
 
-def fate(
-    report: SubscriberReport | None, due: Expected, window_s: float, last_word: int = 0, doubt: Doubt = "most"
-) -> Fate:
-    """What became of the messages that one subscriber should get.
+def fates(reports: SubscriberTable, due: Expected, window_s: float, doubt: Doubt = "most") -> Fates:
+    """What became of the messages that each subscriber with a report should get.
 
     Args:
-        report: its own; without one it has lost all after its last word.
-        due: what it should get.
+        reports: theirs.
+        due: what each should get.
         window_s: length of the step's window.
-        last_word: messages that it reported before it fell silent.
         doubt: what is assumed of messages that may have been received.
     """
-    if report is None:
-        got = min(last_word, due.each)
-        return Fate(due.each, in_window=got, lost=due.each - got, in_time=got)
-    more = sum(due.doubtful(ledger, doubt) for ledger in report.ledgers)
-    in_window = received_in_window(report) + (more if doubt == "most" else 0)
-    late = received(report) + more - in_window
-    missing = max(due.each - in_window - late, 0)
-    undrained = min(report.undrained, missing)
+    more = due.doubtful(reports, doubt)
+    in_window = reports.of_clients(reports.in_window) + (more if doubt == "most" else 0)
+    late = reports.of_clients(reports.received) + more - in_window
+    missing = np.maximum(due.each - in_window - late, 0)
+    undrained = np.minimum(reports.undrained, missing)
     rest = missing - undrained
     allowed = int(due.each * min(BACKLOG_S / window_s, 1.0))
-    cut_off = report.drain == "deadline"
-    return Fate(
-        expected=due.each,
+    cut_off = reports.drain == DEADLINE
+    return Fates(
+        expected=np.full(len(reports), due.each, np.int64),
         in_window=in_window,
         late=late,
         undrained=undrained,
-        unknown=rest if cut_off else 0,
-        lost=0 if cut_off else rest,
-        in_time=in_window + min(late, allowed),
+        unknown=np.where(cut_off, rest, 0),
+        lost=np.where(cut_off, 0, rest),
+        in_time=in_window + np.minimum(late, allowed),
     )
 
 
-def total(fates: Iterable[Fate]) -> Fate:
-    """The sum over several subscribers."""
-    counts = map(attrgetter(*Fate.__slots__), fates)
-    return Fate(*map(sum, zip(*counts, strict=True)))
+def fates_of(
+    asked: Asked, due: Expected, window_s: float, last_words: Mapping[int, int], doubt: Doubt = "most"
+) -> Fates:
+    """The same of all who were asked; one without a report has lost all after its last word."""
+    words = np.minimum(asked.last_words(last_words), due.each)
+    nothing = np.zeros_like(words)
+    each = np.full(len(words), due.each, np.int64)
+    gone = Fates(each, words, nothing, nothing, nothing, due.each - words, words)
+    return placed(asked.reported, fates(asked.reports, due, window_s, doubt), gone)
 
 
-def failed_clients(
-    asked: Collection[int], fates: Mapping[int, Fate], reports: Collection[int], dead: Set[int], silent: Set[int]
-) -> FailedClients:
-    """Who failed, each under the gravest of the three; one that has no report and did not die is silent.
+def placed(reported: Flags, theirs: Fates, gone: Fates) -> Fates:
+    """The fates of those who reported and of those who did not, in the order in which they were asked."""
+    if bool(reported.all()):
+        return theirs
+    columns: list[Ints] = []
+    for field in fields(Fates):
+        column = np.empty(len(reported), np.int64)
+        column[reported], column[~reported] = getattr(theirs, field.name), getattr(gone, field.name)
+        columns.append(column)
+    return Fates(*columns)
+
+
+def failed_clients(asked: Asked, clients: Flags, found: Fates | None) -> FailedClients:
+    """Who of these failed, each under the gravest of the three; one without a report that did not die is silent.
 
     Args:
-        asked: the subscribers that count.
-        fates: theirs; none where nobody knows what was to be expected.
-        reports: those that reported.
-        dead: those whose process ended.
-        silent: those that did not answer.
+        asked: everybody who was asked.
+        clients: those of them that count.
+        found: everybody's fate; None where nobody knows what was to be expected.
     """
-    gone = {c for c in asked if c in dead}
-    mute = {c for c in asked if c not in gone and (c in silent or c not in reports)}
-    lossy = sum(1 for c in asked if c not in gone and c not in mute and c in fates and fates[c].lost)
-    return FailedClients(lossy, len(gone), len(mute))
+    gone = clients & asked.dead
+    mute = clients & ~gone & (asked.silent | ~asked.reported)
+    lossy = 0 if found is None else np.count_nonzero(clients & ~gone & ~mute & (found.lost > 0))
+    return FailedClients(int(lossy), int(np.count_nonzero(gone)), int(np.count_nonzero(mute)))

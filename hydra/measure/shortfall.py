@@ -10,15 +10,16 @@ What piles up, or is never sent, goes on for the whole step: that part of the ra
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from math import ceil
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from hydra.model import LedgerCounts, SubscriberReport
+from hydra.measure.loss import DEADLINE
+from hydra.wire.arrays import Flags, sums
+from hydra.wire.table import SubscriberTable
 
 SLICE_S: Final = 0.02
 """Length of the slices in which losses are counted."""
@@ -29,7 +30,7 @@ _LONGEST_S: Final = 1.0
 Course = npt.NDArray[np.float64]
 
 
-def course(reports: Collection[SubscriberReport], rate_pps: float, window_s: float) -> Course:
+def course(reports: SubscriberTable, rate_pps: float, window_s: float) -> Course:
     """The share of what was due in each slice of the window that was lost, as a mean over the subscribers.
 
     What is missing at a subscriber whose drain ran into its deadline may be on its way and is no loss.
@@ -41,41 +42,42 @@ def course(reports: Collection[SubscriberReport], rate_pps: float, window_s: flo
     """
     slices = max(ceil(window_s / SLICE_S), 1)
     width = rate_pps * window_s / slices
-    ledgers = [ledger for report in reports for ledger in report.ledgers]
-    lossy = [x for r in reports if r.drain != "deadline" for x in r.ledgers if x.missing]
-    if not lossy:
+    lossy = np.repeat(reports.drain != DEADLINE, reports.ledger_counts) & (reports.missing > 0)
+    if not bool(lossy.any()):
         return np.zeros(slices)
-    # Millions of numbers at worst: taken one by one they cost a quarter of what an array of pairs would.
-    listed = chain.from_iterable(chain.from_iterable(x.missing_ranges for x in lossy))
-    known = np.fromiter(listed, np.float64).reshape(-1, 2)
-    cut = [rest for x in lossy if (rest := _unlisted(x, rate_pps * window_s))]
-    first = np.concatenate((known[:, 0], [begin for begin, _, _ in cut]))
-    end = np.concatenate((known[:, 1] + 1, [end for _, end, _ in cut]))
-    density = np.concatenate((np.ones(len(known)), [count / (end - begin) for begin, end, count in cut]))
+    listed = reports.ranges.reshape(-1, 2)[np.repeat(lossy, reports.range_counts)]
+    begin, behind, count = _unlisted(reports, lossy, rate_pps * window_s)
+    first = np.concatenate((listed[:, 0].astype(np.float64), begin))
+    end = np.concatenate((listed[:, 1] + 1.0, behind))
+    density = np.concatenate((np.ones(len(listed)), count / (behind - begin)))
     # How much was lost before an edge of a slice is the sum over ranges of how much of each lies before it: a broken
     # line, which bends at the beginning of a range and at its end.
     edges: Course = np.arange(slices + 1, dtype=np.float64) * width
     before = _before(first, density, edges) - _before(end, density, edges)
-    return np.clip(np.diff(before) / (width * len(ledgers)), 0.0, 1.0)
+    return np.clip(np.diff(before) / (width * len(reports.missing)), 0.0, 1.0)
 
 
 def _before(points: Course, weights: Course, edges: Course) -> Course:
     """Σ weight · max(0, edge − point) over the points, for every edge; the edges rise."""
-    order = np.argsort(points)
-    weight = np.concatenate(([0.0], np.cumsum(weights[order])))
-    moment = np.concatenate(([0.0], np.cumsum((weights * points)[order])))
-    at = np.searchsorted(points[order], edges)
-    return np.asarray(weight[at] * edges - moment[at])
+    # A point counts from the first edge behind it on.
+    at = np.searchsorted(edges, points, side="right")
+    weight = np.cumsum(np.bincount(at, weights, len(edges) + 1))
+    moment = np.cumsum(np.bincount(at, weights * points, len(edges) + 1))
+    return np.asarray((weight * np.append(edges, 0.0) - moment)[:-1])
 
 
-def _unlisted(ledger: LedgerCounts, due: float) -> tuple[float, float, int] | None:
-    """Where the missing sequences are that a list of ranges had no room for, and how many: (from, to, count).
+def _unlisted(reports: SubscriberTable, lossy: Flags, due: float) -> tuple[Course, Course, Course]:
+    """Where the missing sequences are that lists of ranges had no room for, and how many: from, to and count of each.
 
     They are somewhere behind the last that is listed; that they are spread evenly there is the least that is claimed.
     """
-    count = ledger.missing - sum(last - first + 1 for first, last in ledger.missing_ranges)
-    begin = ledger.missing_ranges[-1][1] + 1 if ledger.missing_ranges else 0
-    return (begin, max(due, begin + count), count) if count > 0 else None
+    low, high = reports.ranges[0::2], reports.ranges[1::2]
+    count = reports.missing - sums(high - low + 1, reports.range_counts)
+    cut = lossy & (count > 0)
+    begin = np.zeros(int(np.count_nonzero(cut)))
+    some = reports.range_counts[cut] > 0
+    begin[some] = high[reports.range_offsets[1:][cut][some] - 1] + 1
+    return begin, np.maximum(due, begin + count[cut]), count[cut].astype(np.float64)
 
 
 def bursts(lost: Course, window_s: float, unsustained: float) -> list[float]:

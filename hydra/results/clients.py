@@ -1,16 +1,20 @@
-"""One client's row of one step, compact: values that few clients have go into one JSON column."""
+"""One client's row of one step, compact: values that few clients have go into one JSON column.
+
+Subscribers' rows come from :mod:`hydra.results.subscriber_rows`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-import msgspec
-
+from hydra.measure.asked import asked_of
 from hydra.measure.figures import Observation
-from hydra.measure.latency import mean_us, percentiles_us
+from hydra.measure.latency import mean_us
 from hydra.measure.rates import MEGABYTE, SECOND_NS
-from hydra.model import PublisherReport, SubscriberReport
+from hydra.model import PublisherReport
+from hydra.results.subscriber_rows import AT_ONCE, MOST_RANGES, compact, subscriber_rows
+from hydra.wire.buckets import percentiles_us
 
 COLUMNS: Final = (
     "epoch", "client", "role", "state", "agent", "cohort", "messages", "in_window", "missing", "duplicates",
@@ -18,11 +22,8 @@ COLUMNS: Final = (
     "p99_us", "max_us", "cpu_user_s", "cpu_system_s", "max_rss_bytes", "missing_ranges", "truncated", "more",
 )  # fmt: skip
 
-_json = msgspec.json.Encoder()
 _MIDDLE: Final = (50.0, 99.0)
 _TOLD: Final = {"p50_ms": 50.0, "p95_ms": 95.0, "p99_ms": 99.0, "p99_9_ms": 99.9}
-_MOST_RANGES: Final = 32
-"""Ranges that are stored of a client: with all that a report may carry, a long lossy run would pass 100 MB."""
 
 
 def client_rows(epoch: int, o: Observation) -> Iterator[tuple[Any, ...]]:
@@ -32,21 +33,24 @@ def client_rows(epoch: int, o: Observation) -> Iterator[tuple[Any, ...]]:
         publisher = o.publisher_reports.get(client)
         head = (epoch, client, "publisher", "ok" if publisher else "silent", o.agents.get(client, ""), 0)
         yield head + (_publisher(publisher, start_ns) if publisher else _nothing())
-    for client in sorted(o.subscribers):
-        report = o.subscriber_reports.get(client)
-        state = "dead" if client in o.dead else "silent" if client in o.silent or report is None else "ok"
-        head = (epoch, client, "subscriber", state, o.agents.get(client, ""), int(client in o.cohort))
-        yield head + (_subscriber(report, start_ns, o.reading_ns) if report else _nothing(o.last_words.get(client)))
+    yield from _subscribers(epoch, o)
+
+
+def _subscribers(epoch: int, o: Observation) -> Iterator[tuple[Any, ...]]:
+    asked = asked_of(o.subscribers, o.subscriber_reports, o.cohort, o.dead, o.silent)
+    bodies = subscriber_rows(asked.reports, o.window_ns[0], o.reading_ns)
+    for first in range(0, len(asked.ids), AT_ONCE):
+        part = slice(first, first + AT_ONCE)
+        flags = (each[part].tolist() for each in (asked.cohort, asked.dead, asked.silent, asked.reported))
+        for client, cohort, dead, silent, reported in zip(asked.ids[part].tolist(), *flags, strict=True):
+            state = "dead" if dead else "ok" if reported and not silent else "silent"
+            head = (epoch, client, "subscriber", state, o.agents.get(client, ""), int(cohort))
+            yield head + (next(bodies) if reported else _nothing(o.last_words.get(client)))
 
 
 def _nothing(last_word: int | None = None) -> tuple[Any, ...]:
     """Of a client without a report; only ``truncated`` is never NULL."""
-    return (None,) * 20 + (0, _text({"last_word": last_word} if last_word else None))
-
-
-def _text(value: object) -> str | None:
-    """Compact JSON, NULL for nothing."""
-    return _json.encode(value).decode() if value else None
+    return (None,) * 20 + (0, compact({"last_word": last_word} if last_word else None))
 
 
 def publisher_figures(rows: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, float]]:
@@ -96,25 +100,6 @@ def _of_publisher(r: PublisherReport) -> dict[str, float]:
     return figures
 
 
-def _of_subscriber(r: SubscriberReport, start_ns: int, reading_ns: int | None) -> dict[str, float]:
-    messages = sum(x.received for x in r.ledgers)
-    read = sum(x.received + x.extra + x.duplicates for x in r.ledgers)
-    megabytes = r.bytes / MEGABYTE * messages / read if read else 0.0
-    total_ms = max(r.last_ns - (start_ns if reading_ns is None else reading_ns), 0) / 1e6
-    rebalance_ms = float((r.system or {}).get("rebalance_ms") or 0.0)
-    fetch_ms = max(total_ms - rebalance_ms, 0.0) if reading_ns is not None else total_ms
-    return {
-        "messages": messages,
-        "mb_consumed": megabytes,
-        "mb_per_sec": megabytes * 1000 / total_ms if total_ms else 0.0,
-        "records_per_sec": messages * 1000 / total_ms if total_ms else 0.0,
-        "rebalance_ms": rebalance_ms,
-        "fetch_ms": fetch_ms,
-        "fetch_mb_per_sec": megabytes * 1000 / fetch_ms if fetch_ms else 0.0,
-        "fetch_records_per_sec": messages * 1000 / fetch_ms if fetch_ms else 0.0,
-    }
-
-
 def _publisher(r: PublisherReport, start_ns: int) -> tuple[Any, ...]:
     p50, p99 = percentiles_us(r.lag, _MIDDLE)
     more = {k: v for k in ("blocked_ns", "stopped_early", "unacknowledged_joined") if (v := getattr(r, k))}
@@ -125,31 +110,6 @@ def _publisher(r: PublisherReport, start_ns: int) -> tuple[Any, ...]:
         r.first_ns - start_ns if r.first_ns else None, r.last_ns - start_ns if r.last_ns else None, r.bytes,
         p50, p99, r.lag.max_us,
         r.usage.cpu_user_s, r.usage.cpu_system_s, r.usage.max_rss_bytes,
-        _text({"unacknowledged": r.unacknowledged[:_MOST_RANGES]} if r.unacknowledged else None),
-        int(len(r.unacknowledged) > _MOST_RANGES), _text(more),
-    )  # fmt: skip
-
-
-def _subscriber(r: SubscriberReport, start_ns: int, reading_ns: int | None) -> tuple[Any, ...]:
-    p50, p99 = percentiles_us(r.latency, _MIDDLE)
-    ledgers = r.ledgers
-    more: dict[str, object] = {k: v for k in ("absent", "reconnects", "lag_bins_us") if (v := getattr(r, k))}
-    more |= r.system or {}
-    more["figures"] = _of_subscriber(r, start_ns, reading_ns) | (r.system or {}).get("figures", {})
-    if r.drain != "complete":
-        more["drain"] = r.drain
-    if not r.felt:
-        more["felt"] = False
-    if len(ledgers) > 1:
-        # The columns are sums over publishers; with one publisher that says it all.
-        more["received"] = {x.publisher: x.received for x in ledgers}
-    return (
-        sum(x.received for x in ledgers), sum(x.in_window for x in ledgers), sum(x.missing for x in ledgers),
-        sum(x.duplicates for x in ledgers), sum(x.reordered for x in ledgers), r.stale,
-        sum(x.extra for x in ledgers), r.undrained, r.batches, r.first_batch,
-        r.first_ns - start_ns if r.first_ns else None, r.last_ns - start_ns if r.last_ns else None, r.bytes,
-        p50, p99, r.latency.max_us,
-        r.usage.cpu_user_s, r.usage.cpu_system_s, r.usage.max_rss_bytes,
-        _text({x.publisher: x.missing_ranges[:_MOST_RANGES] for x in ledgers if x.missing_ranges}),
-        int(any(x.truncated or len(x.missing_ranges) > _MOST_RANGES for x in ledgers)), _text(more),
+        compact({"unacknowledged": r.unacknowledged[:MOST_RANGES]} if r.unacknowledged else None),
+        int(len(r.unacknowledged) > MOST_RANGES), compact(more),
     )  # fmt: skip

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from pyroaring import BitMap
+
 from hydra.control.controller import Controller
-from hydra.control.outstanding import RESEND_EVERY_S, Outstanding
+from hydra.control.outstanding import Outstanding
 from hydra.errors import StepError
 from hydra.events.words import named
 from hydra.run.deployment import Deployment
 from hydra.system import System
 from hydra.wire.messages import FromController, encode
+from hydra.wire.program import RESEND_EVERY_S
 
 ANSWER_WITHIN_S: Final = 30.0
 """How long clients have for what takes them no time."""
 
-Shares = Sequence[tuple[Sequence[int], FromController]]
+Shares = Sequence[tuple[BitMap, FromController]]
 """Clients, and the command that is theirs."""
 
 
@@ -42,14 +45,14 @@ class Asker:
     def ask(
         self,
         shares: Shares,
-        answered: Callable[[], Set[int]],
+        answered: Callable[[], BitMap],
         timeout_s: float,
         look: Callable[[], None] = lambda: None,
         *,
         told: bool = False,
         margin_s: float = 0.0,
         every_s: float = RESEND_EVERY_S,
-    ) -> Set[int]:
+    ) -> BitMap:
         """Sends these clients their commands, repeatedly, until each has answered or died.
 
         Args:
@@ -64,10 +67,11 @@ class Asker:
         Returns those that have neither answered in time nor died.
         """
         deployment = self._deployment
-        required = {client for ids, _ in shares for client in ids}
+        required = _everybody(shares)
         longest = max((len(encode(command)) for _, command in shares), default=1)
+        connections = [ids for _, ids in self._controller.roster.identities(required)]
         outstanding = Outstanding(
-            required, self._now_s(), timeout_s, margin_s=margin_s, every_s=every_s, command_bytes=longest
+            connections, self._now_s(), timeout_s, margin_s=margin_s, every_s=every_s, command_bytes=longest
         )
         if not told:
             self._tell(shares, required)
@@ -80,20 +84,20 @@ class Asker:
                 return True
             outstanding.heard(len(answers), now_s)
             if again := outstanding.again(answers, deployment.died, now_s):
-                self._tell(shares, set(again))
+                self._tell(shares, again)
             return outstanding.over(now_s)
 
         self._controller.wait_until(done, math.inf)
         return required - answered() - deployment.died
 
-    def _tell(self, shares: Shares, clients: Set[int]) -> None:
+    def _tell(self, shares: Shares, clients: BitMap) -> None:
         for ids, command in shares:
-            self._controller.tell([client for client in ids if client in clients], command)
+            self._controller.tell(ids & clients, command)
 
     def require(
         self,
         shares: Shares,
-        answered: Callable[[], Set[int]],
+        answered: Callable[[], BitMap],
         who: str,
         what: str,
         timeout_s: float,
@@ -105,7 +109,7 @@ class Asker:
         Raises:
             StepError: some did not, said that they cannot, or the system under test failed.
         """
-        asked = {client for ids, _ in shares for client in ids}
+        asked = _everybody(shares)
 
         def look() -> None:
             for client, text in self._controller.roster.answers.errors.items():
@@ -115,7 +119,7 @@ class Asker:
 
         self.insist(self.ask(shares, answered, timeout_s, look, told=told), len(asked), who, what, timeout_s)
 
-    def insist(self, missing: Set[int], asked: int, who: str, what: str, timeout_s: float) -> None:
+    def insist(self, missing: BitMap, asked: int, who: str, what: str, timeout_s: float) -> None:
         """Evicts the clients that have not answered; raises StepError if there are any."""
         if missing:
             self._deployment.evict(missing)
@@ -131,10 +135,14 @@ class Asker:
 
     def require_publishers(self) -> None:
         """Raises StepError if a publisher died."""
-        if dead := self._deployment.died.intersection(self._deployment.publishers):
-            raise StepError(f"publisher {min(dead)} died")
+        if dead := self._deployment.died & BitMap(self._deployment.publishers):
+            raise StepError(f"publisher {dead.min()} died")
 
 
-def _all_in(required: Set[int], answered: Set[int], died: Set[int]) -> bool:
+def _everybody(shares: Shares) -> BitMap:
+    return BitMap().union(*(ids for ids, _ in shares))
+
+
+def _all_in(required: BitMap, answered: BitMap, died: BitMap) -> bool:
     """Whether all of these clients have answered or died; counted first, for it is asked after every few messages."""
     return len(answered) + len(died) >= len(required) and not required - answered - died

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence, Set
-from dataclasses import dataclass, replace
+import itertools
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from pyroaring import BitMap
 
 from hydra.control.controller import Controller
 from hydra.errors import StepError
@@ -31,15 +33,20 @@ _PROGRESS_A_SECOND: Final = 100
 """Progress messages that the sampled subscribers together send in a second at most, and as many the others."""
 _LEAD_NS: Final = 200_000_000
 _LEAD_PER_CLIENT_NS: Final = 250_000
-"""How far ahead of the window ``start`` is sent: ten thousand clients have acknowledged a command within 1.6 s."""
+"""How far ahead of the window ``start`` is sent: so long for each client of a host, which share its cores."""
 _STARTS: Final = 5
 """How often a step is begun at most: it begins anew when a client has not acknowledged the start in time."""
 _RESENDS_IN_LEAD: Final = 4
 _EASILY: Final = 1 / 3
 """Share of a lead: when all have acknowledged within it, half the lead would have been enough as well."""
 
-Proofs = dict[int, Hashable]
-"""What each subscriber's readiness was proven for."""
+
+@dataclass(frozen=True, slots=True)
+class Proofs:
+    """Subscribers whose readiness is proven, and what it was proven for beside the processes at both ends."""
+
+    clients: BitMap = field(default_factory=BitMap)
+    of: Hashable = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,7 @@ class Begun:
 
     Attributes:
         start: its window.
-        proven: what each subscriber was ready for when it began.
+        proven: whose readiness was proven when it began.
         log_begin: the messages in the servers' log before its first one; see :meth:`hydra.system.System.log_end`.
         command: what its publishers were configured with.
         clocks: what each host takes for its clock.
@@ -94,16 +101,16 @@ class Beginner:
         self._ready_timeout_s = ready_timeout_s
         self._journal = journal
         self._clock_ns = clock_ns
-        # What each subscriber's readiness was last proven for; a subscriber for which that has changed is probed again.
-        self._proven: Proofs = {}
+        # A subscriber of another process, or which has to be ready for something else, is probed again.
+        self._proven = Proofs()
         # How often the lead of the next start is doubled, because it was too short for some client.
         self._doublings = 0
 
-    def ready(self, proven: Proofs) -> None:
+    def ready(self, begun: Begun, subscribers: BitMap) -> None:
         """After a step: these subscribers are ready for the next one, as long as it needs no other proof."""
-        self._proven = proven
+        self._proven = replace(begun.proven, clients=begun.proven.clients & subscribers)
 
-    def begin(self, plan: StepPlan, cohort: Set[int], phases: Phases) -> Begun:
+    def begin(self, plan: StepPlan, cohort: BitMap, phases: Phases) -> Begun:
         """Configures and starts all clients; under a new epoch each time some client does not acknowledge it in time.
 
         Raises:
@@ -114,7 +121,7 @@ class Beginner:
             self._journal.epoch = self.epoch
             command, log_begin = self._configure(plan, cohort, phases)
             # No subscriber is ready for the next step until it is known that no more data of this one can arrive.
-            proven, self._proven = self._proven, {}
+            proven, self._proven = self._proven, Proofs()
             start, clocks, missing = self._start(plan)
             if not missing:
                 return Begun(start, proven, log_begin, command, clocks)
@@ -134,16 +141,16 @@ class Beginner:
             StepError: some of them cannot.
         """
         began_ns = begun.clocks.step_ns(self._clock_ns())
-        self._tell_subscribers(plan, frozenset(), frozenset(), begun.command)
+        self._tell_subscribers(plan, BitMap(), BitMap(), begun.command)
         start = msgspec.structs.replace(
             begun.start, start_at_ns=began_ns, stop_at_ns=began_ns + round(read_max_s * 1e9)
         )
-        answers, subscribers = self._controller.roster.answers, self._deployment.subscribers
-        shares = begun.clocks.shares(subscribers, start)
+        answers = self._controller.roster.answers
+        shares = begun.clocks.shares(BitMap(self._deployment.subscribers), start)
         self._asker.require(shares, lambda: answers.acked("start"), "subscribers", "begin to read", ANSWER_WITHIN_S)
         return began_ns
 
-    def _configure(self, plan: StepPlan, cohort: Set[int], phases: Phases) -> tuple[Configure, int | None]:
+    def _configure(self, plan: StepPlan, cohort: BitMap, phases: Phases) -> tuple[Configure, int | None]:
         """Tells everyone the step's settings and waits until they are ready.
 
         Subscribers that read what was stored are told when it is: nobody has to be ready for it.
@@ -152,10 +159,14 @@ class Beginner:
         """
         deployment, answers = self._deployment, self._controller.roster.answers
         told = self._system.configure(plan.settings)
-        subscribers = range(0) if self._spec.stored(plan.settings) else deployment.subscribers
-        proofs = {c: self._proof(c, plan.settings) for c in subscribers}
-        unproven = {c for c, proof in proofs.items() if self._proven.get(c) != proof}
-        publishers = deployment.publishers
+        publishers = BitMap(deployment.publishers)
+        subscribers = BitMap(range(0) if self._spec.stored(plan.settings) else deployment.subscribers)
+        needed = (deployment.publishers, self._spec.group(plan.settings), self._system.proof(plan.settings))
+        renewed = deployment.take_renewed()
+        if renewed.intersect(publishers) or (subscribers and needed != self._proven.of):
+            self._proven = Proofs()
+        self._proven = replace(self._proven, clients=self._proven.clients - renewed)
+        unproven = subscribers - self._proven.clients
         shared = self._shared(plan.settings)
         command = Configure(
             epoch=self.epoch,
@@ -176,7 +187,7 @@ class Beginner:
             phases.end("settings")
             self._await_proofs([(ids, share) for ids, share in shares if share.probe])
             phases.end("readiness")
-            self._proven.update((c, proofs[c]) for c in unproven)
+            self._proven = Proofs(self._proven.clients | unproven, needed)
         if not unproven:
             return command, self._system.log_end(plan.settings)
         # The log has grown by the probes, which are no messages of the step: end them, and wait until it stops growing.
@@ -194,33 +205,32 @@ class Beginner:
         return max(1.0, told / _PROGRESS_A_SECOND)
 
     def _tell_subscribers(
-        self, plan: StepPlan, cohort: Set[int], unproven: Set[int], command: Configure
-    ) -> list[tuple[list[int], Configure]]:
+        self, plan: StepPlan, cohort: BitMap, unproven: BitMap, command: Configure
+    ) -> list[tuple[BitMap, Configure]]:
         """Gives the subscribers their settings; returns who got which.
 
         ``command`` is what the publishers got.
         """
         deployment, answers = self._deployment, self._controller.roster.answers
-        endpoints = [PublisherEndpoint(p, answers.ready[p]) for p in deployment.publishers]
+        endpoints = [PublisherEndpoint(p, answers.endpoints[p]) for p in deployment.publishers]
         # The others report as often as that allows: of a client that dies, its last progress is all that is known.
         seldom_s = max(1.0, len(deployment.subscribers) / _PROGRESS_A_SECOND)
-        sampled = deployment.subscribers[:_SAMPLED]
-        kinds: dict[tuple[bool, bool, bool], list[int]] = {}
-        for client in deployment.subscribers:
-            kinds.setdefault((client in cohort, client in unproven, client in sampled), []).append(client)
-        shares = [
-            (
-                ids,
-                msgspec.structs.replace(
+        everyone, sampled = BitMap(deployment.subscribers), BitMap(deployment.subscribers[:_SAMPLED])
+        shares = []
+        for in_cohort, probe, sample in itertools.product((False, True), repeat=3):
+            ids = everyone
+            for has, those in ((in_cohort, cohort), (probe, unproven), (sample, sampled)):
+                ids = ids & those if has else ids - those
+            if ids:
+                told = msgspec.structs.replace(
                     command,
                     settings=self._shared(cohort_settings(plan) if in_cohort else plan.settings),
                     publishers=endpoints,
                     probe=probe,
                     progress_s=command.progress_s if sample else seldom_s,
-                ),
-            )
-            for (in_cohort, probe, sample), ids in kinds.items()
-        ]
+                    cohort=in_cohort,
+                )
+                shares.append((ids, told))
         self._asker.require(
             shares, lambda: answers.acked("configure"), "subscribers", "take their settings", ANSWER_WITHIN_S
         )
@@ -233,10 +243,10 @@ class Beginner:
         """
         answers = self._controller.roster.answers
         timeout_s = self._ready_timeout_s
-        self._asker.require(shares, answers.ready.keys, "subscribers", "get a probe", timeout_s, told=True)
+        self._asker.require(shares, lambda: answers.ready, "subscribers", "get a probe", timeout_s, told=True)
         self._asker.require_publishers()
 
-    def _end_probes(self, publishers: Sequence[int], command: Configure) -> None:
+    def _end_probes(self, publishers: BitMap, command: Configure) -> None:
         """Has the publishers end their probes by a ``configure`` of the same epoch."""
         roster = self._controller.roster
         # A late answer to the ``configure`` before must not be taken for an answer to this one: the echo of a ping
@@ -244,7 +254,7 @@ class Beginner:
         ping = Ping(time_ns=self._clock_ns(), reply=True)
         self._asker.require(
             [(publishers, ping)],
-            lambda: {c for c in publishers if roster.pongs.get(c, (0, 0))[0] == ping.time_ns},
+            lambda: roster.answered_ping(ping.time_ns),
             "publishers",
             "answer a ping",
             ANSWER_WITHIN_S,
@@ -259,7 +269,7 @@ class Beginner:
         )
         self._asker.require_publishers()
 
-    def _await_clocks(self, clients: Set[int]) -> None:
+    def _await_clocks(self, clients: BitMap) -> None:
         """Waits until the clocks of all hosts are known.
 
         Raises:
@@ -283,21 +293,22 @@ class Beginner:
             hosts = ", ".join(sorted(set(missing.values())))
             raise StepError(
                 f"the clock of {hosts} could not be compared with the controller's within {self._ready_timeout_s:g} s: "
-                "no warden there answered enough pings",
+                "no relay there answered enough pings",
                 "look at the stderr of the groups there in the run's sandbox, or raise ready_timeout_s",
             )
 
-    def _start(self, plan: StepPlan) -> tuple[Start, StepClocks, Set[int]]:
+    def _start(self, plan: StepPlan) -> tuple[Start, StepClocks, BitMap]:
         """Tells all clients when the window begins; returns it, and the clients that had not acknowledged it by then.
 
         The publishers learn of it only when all subscribers have: if the start fails, nothing has been sent.
         """
         deployment, answers = self._deployment, self._controller.roster.answers
-        everyone = {*deployment.publishers, *deployment.subscribers}
+        publishers = BitMap(deployment.publishers)
+        everyone = publishers | BitMap(deployment.subscribers)
         self._await_clocks(everyone)
         clocks = StepClocks(self._controller.roster, everyone, self._clock_ns(), wall_offset_ns())
-        subscribers = range(0) if self._spec.stored(plan.settings) else deployment.subscribers
-        lead_ns = (_LEAD_NS + len(subscribers) * _LEAD_PER_CLIENT_NS) << self._doublings
+        subscribers = BitMap() if self._spec.stored(plan.settings) else everyone - publishers
+        lead_ns = (_LEAD_NS + clocks.most_on_a_host(subscribers) * _LEAD_PER_CLIENT_NS) << self._doublings
         start_ns = clocks.step_ns(self._clock_ns()) + lead_ns
         command = Start(
             epoch=self.epoch,
@@ -305,7 +316,7 @@ class Beginner:
             stop_at_ns=start_ns + round(plan.duration_s * 1e9),
             clock=clocks.own,
         )
-        for ids, share in ((subscribers, 0.75), (deployment.publishers, 1.0)):
+        for ids, share in ((subscribers, 0.75), (publishers, 1.0)):
             left_ns = start_ns - round((1 - share) * lead_ns) - clocks.step_ns(self._clock_ns())
             missing = self._asker.ask(
                 clocks.shares(ids, command),
@@ -322,14 +333,7 @@ class Beginner:
             # The delay that made the lead longer is over.
             self._doublings = max(0, self._doublings - 1)
         # What arrived after the window began may have been acknowledged too late.
-        return command, clocks, set(deployment.publishers) if left_ns < 0 else set()
-
-    def _proof(self, client: int, settings: Settings) -> Hashable:
-        """What a subscriber's readiness depends on: the processes at both ends, and what its system says."""
-        roster = self._controller.roster
-        present = roster.present()
-        ends = [roster.hello(c).pid for c in (client, *self._deployment.publishers) if c in present]
-        return (*ends, self._spec.group(settings), self._system.proof(settings))
+        return command, clocks, publishers if left_ns < 0 else BitMap()
 
     def _shared(self, settings: Settings) -> SharedSettings:
         """What clients of every system are told."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
+from pyroaring import BitMap
 
 from hydra.control.clocks import ClockLine, HostKey
 from hydra.control.roster import Roster
@@ -19,9 +21,11 @@ _ONE_MORE_S: Final = 2.0
 _OWN: Final = AgentClock(offset_ns=0, rate_ppb=0, error_ns=0, rtt_min_ns=0, same_host=True, jumps=0)
 
 
-def unknown(roster: Roster, clients: Iterable[int]) -> dict[HostKey, str]:
+def unknown(roster: Roster, clients: BitMap) -> dict[HostKey, str]:
     """The hosts of these clients, as far as they are there, whose clocks are not known well enough; and their names."""
-    hosts = {roster.host(client): roster.hello(client).host for client in roster.present() & set(clients)}
+    # All clients of a relay are on its host.
+    firsts = [ids.min() for _, ids in roster.identities(clients)]
+    hosts = {roster.host(client): roster.hello(client).host for client in firsts}
     return {host: name for host, name in hosts.items() if not known(roster, host)}
 
 
@@ -43,29 +47,40 @@ class StepClocks:
         wall_offset_ns: what the step's clock is ahead of it.
     """
 
-    def __init__(self, roster: Roster, clients: Iterable[int], now_ns: int, wall_offset_ns: int) -> None:
+    def __init__(self, roster: Roster, clients: BitMap, now_ns: int, wall_offset_ns: int) -> None:
         self._roster = roster
         self._wall_offset_ns = wall_offset_ns
-        there = {client: roster.host(client) for client in roster.present() & set(clients)}
+        # Those of each relay are on one host, as one group on one agent.
+        self._parts = [(roster.host(ids.min()), ids) for _, ids in roster.identities(clients)]
         self._lines: dict[HostKey, ClockLine] = {}
         self._jumps: dict[HostKey, int] = {}
-        for host in set(there.values()) - {roster.own}:
+        for host in {host for host, _ in self._parts} - {roster.own}:
             line, estimate = roster.clock(host, now_ns), roster.timekeeper.estimate(host)
             if line is not None and estimate is not None:
                 self._lines[host], self._jumps[host] = line, estimate.jumps
-        self._hosts = {client: host for client, host in there.items() if host == roster.own or host in self._lines}
+        self._parts = [(host, ids) for host, ids in self._parts if host == roster.own or host in self._lines]
         self.own = HostClock(at_ns=now_ns, step_ns=self.step_ns(now_ns))
 
     def step_ns(self, monotonic_ns: int) -> int:
         """The step's time at a reading of the controller's CLOCK_MONOTONIC."""
         return monotonic_ns + self._wall_offset_ns
 
-    def shares(self, ids: Iterable[int], command: Start) -> list[tuple[Sequence[int], Start]]:
+    def most_on_a_host(self, ids: BitMap) -> int:
+        """How many of these clients share a host, where these are the most."""
+        on: Counter[HostKey] = Counter()
+        for host, there in self._parts:
+            on[host] += there.intersection_cardinality(ids)
+        return max(on.values(), default=0)
+
+    def shares(self, ids: BitMap, command: Start) -> list[tuple[BitMap, Start]]:
         """The command for each host's share of these clients, with the clock of that host."""
-        by_host: dict[HostKey, list[int]] = {}
-        for client in ids:
-            # (Who was not there is not configured for the step either, and ignores its start.)
-            by_host.setdefault(self._hosts.get(client, self._roster.own), []).append(client)
+        by_host: dict[HostKey, BitMap] = {}
+        for host, there in self._parts:
+            if share := there & ids:
+                by_host[host] = by_host.get(host, BitMap()) | share
+        # (Who was not there is not configured for the step either, and ignores its start.)
+        if absent := ids - BitMap().union(*by_host.values()):
+            by_host[self._roster.own] = by_host.get(self._roster.own, BitMap()) | absent
         return [(share, msgspec.structs.replace(command, clock=self._told(host))) for host, share in by_host.items()]
 
     def _told(self, host: HostKey) -> HostClock:
@@ -93,8 +108,8 @@ class StepClocks:
             last_ns: until when, likewise.
         """
         found: dict[str, AgentClock] = {}
-        for client, host in self._hosts.items():
-            agent = agents.get(client)
+        for host, ids in self._parts:
+            agent = agents.get(ids.min())
             if agent is not None and agent not in found:
                 found[agent] = self._used(host, first_ns - self._wall_offset_ns, last_ns - self._wall_offset_ns)
         return found

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from array import array
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
+from pyroaring import BitMap
 
 from hydra.control.bounded import fit_unacknowledged
 from hydra.control.controller import Controller
-from hydra.model import DrainEnd, Histogram, PublisherReport, StepPlan, SubscriberReport
+from hydra.model import PublisherReport, StepPlan
 from hydra.run.asking import ANSWER_WITHIN_S, Asker
 from hydra.run.deployment import Deployment
 from hydra.run.moment import Tick, reading
 from hydra.run.settling import settled
 from hydra.run.window import TICK_NS
 from hydra.system import System, SystemSpec
+from hydra.wire.batch import DRAIN_ENDS
 from hydra.wire.messages import Finish, Sent, Stop
 from hydra.wire.program import FLUSH_AT_MOST_S
+from hydra.wire.table import EMPTY, SubscriberTable
 
 _REPORT_MARGIN_S: Final = 15.0
 """Reports are waited for until none has come for this long, however many there are."""
 _QUIET_S: Final = 0.5
 _QUIET_PER_CLIENT_S: Final = 0.00025
-_NOTHING_FOLLOWS: Final[frozenset[DrainEnd]] = frozenset({"complete", "marked"})
+_NOTHING_FOLLOWS: Final = [DRAIN_ENDS.index("complete"), DRAIN_ENDS.index("marked")]
 """Ends of a drain after which no data of the step can follow; after any other end, some may still be on its way."""
+
+_AGES: Final = ("latency_count", "latency_min_us", "latency_p50_us", "latency_p99_us", "latency_max_us")
+_AGES_OF_ALL: Final = (
+    "lag_bins_us", "latency_bounds", "latency_counts", "cohort_latency_bounds", "cohort_latency_counts",
+)  # fmt: skip
 
 Publishers = Mapping[int, PublisherReport]
 """Their reports by id."""
@@ -84,18 +95,19 @@ class Collector:
         """
         deployment, answers = self._deployment, self._controller.roster.answers
         stop = Stop(epoch=self._epoch, stop_at_ns=self._window[1])
-        live = range(0) if self._stored else deployment.subscribers
+        publishers = BitMap(deployment.publishers)
+        live = BitMap(range(0) if self._stored else deployment.subscribers)
         self._controller.tell(live, stop)
         # A publisher that stopped early has reported an error, and still reports what it sent.
         timeout_s = FLUSH_AT_MOST_S + _REPORT_MARGIN_S
         missing = self._asker.ask(
-            [(deployment.publishers, stop)],
-            answers.publisher_reports.keys,
+            [(publishers, stop)],
+            lambda: BitMap(answers.publisher_reports),
             timeout_s,
             self._asker.look_for_failure,
             margin_s=_REPORT_MARGIN_S,
         )
-        self._asker.insist(missing, len(deployment.publishers), "publishers", "report", timeout_s)
+        self._asker.insist(missing, len(publishers), "publishers", "report", timeout_s)
         self._asker.require_publishers()
         if round(self._plan.duration_s * 1e9) > self._window[1] - self._window[0]:
             # Only this message tells a subscriber that the window has ended earlier than planned.
@@ -135,7 +147,7 @@ class Collector:
         self._finish(publishers, look)
 
     def _finish(self, publishers: Publishers, look: Callable[[], None]) -> None:
-        subscribers, answers = self._deployment.subscribers, self._controller.roster.answers
+        subscribers, answers = BitMap(self._deployment.subscribers), self._controller.roster.answers
         if not subscribers:
             return
         finish = Finish(
@@ -147,19 +159,20 @@ class Collector:
         )
         self._asker.ask(
             [(subscribers, finish)],
-            answers.subscriber_reports.keys,
+            lambda: answers.subscriber_reports.ids,
             self.drain_max_s + _REPORT_MARGIN_S,
             look,
             margin_s=_REPORT_MARGIN_S,
         )
 
 
-def caught_up(reports: Mapping[int, SubscriberReport], cohort: Set[int], *, nothing_left: bool = False) -> Set[int]:
+def caught_up(reports: SubscriberTable, cohort: BitMap, *, nothing_left: bool = False) -> BitMap:
     """The subscribers that no more data of the step can reach; all others prove their readiness again.
 
     ``nothing_left``: they are a group that has received everything.
     """
-    return {c for c, r in reports.items() if c not in cohort and (nothing_left or r.drain in _NOTHING_FOLLOWS)}
+    done = np.isin(reports.drain, _NOTHING_FOLLOWS) | nothing_left
+    return BitMap(array("I", reports.ids[done].astype(np.uint32).tobytes())) - cohort
 
 
 def quiet_s(clients: int) -> float:
@@ -171,6 +184,8 @@ def quiet_s(clients: int) -> float:
     return _QUIET_S + clients * _QUIET_PER_CLIENT_S
 
 
-def stored_only(report: SubscriberReport) -> SubscriberReport:
-    """A report without the ages of the messages: those that were stored were not in flight."""
-    return replace(report, latency=Histogram(), lag_bins_us=[])
+def stored_only(reports: SubscriberTable) -> SubscriberTable:
+    """Reports without the ages of the messages: those that were stored were not in flight."""
+    none: dict[str, Any] = dict.fromkeys(_AGES, np.zeros_like(reports.latency_count))
+    none |= dict.fromkeys(_AGES_OF_ALL, EMPTY.latency_counts)
+    return replace(reports, **none)

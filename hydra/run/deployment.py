@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from collections.abc import Callable
 from typing import Final
+
+from pyroaring import BitMap
 
 from hydra.cluster.engine import GONE, Engine, GroupEvents
 from hydra.cluster.splitting import split
 from hydra.control.controller import Controller
-from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.control.roster import Exit
 from hydra.errors import ClusterError, ReadinessError
 from hydra.events.clients import ClientExit, Evicted, GroupExit, Launched, LaunchedElsewhere, Present, cause
 from hydra.events.event import Note
 from hydra.events.words import named, ranges
 from hydra.model import ClusterSpec, Group, GroupEvent, Launch, Role, RoleSpec, Scenario
+from hydra.run.homes import Agents, Homes
 from hydra.system import System
+from hydra.wire.program import EXIT_DISMISSED, RESEND_EVERY_S
 
 _RELAUNCHES: Final = 3
 """How often a client that was lost, or did not dial in, is replaced before the run gives up."""
@@ -49,7 +52,7 @@ class Deployment:
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.launches: dict[str, Launch] = {}
-        self.died: set[int] = set()
+        self.died = BitMap()
         self._engine = engine
         self._events = events
         self._controller = controller
@@ -63,7 +66,8 @@ class Deployment:
         self._subscribers = 0
         self._last_end = ""
         self._relaunches: Counter[int] = Counter()
-        self._home: dict[int, str] = {}
+        self._homes = Homes()
+        self._renewed = BitMap()
         self._started: set[str] = set()
         # Clients whose processes we have asked to end, with their incarnations: neither their end nor a replacement is
         # known yet.
@@ -90,9 +94,13 @@ class Deployment:
         """Whether the clients run on this machine."""
         return self._engine.is_local
 
-    def agents(self) -> dict[int, str]:
+    def everyone(self) -> BitMap:
+        """The clients that have been launched and are not known to be gone for good."""
+        return self._homes.everyone
+
+    def agents(self) -> Agents:
         """The id of the agent that each client is on now."""
-        return {client: self.launches[group].agent.id for client, group in self._home.items()}
+        return Agents((ids, self.launches[group].agent.id) for group, ids in self._homes.groups())
 
     def watch(self) -> None:
         """Records every death that has become known; cheap, called while waiting."""
@@ -109,9 +117,16 @@ class Deployment:
         """From now on ``died`` counts for the next step; clients that are absent now count as dead in it."""
         self.watch()
         self._await_causes_no_longer()
-        present = self._controller.roster.present()
-        self.died = {*self.publishers, *self.subscribers} - present
-        self._forget_evicted(present)
+        self.died = self._required() - self._controller.roster.present()
+        self._forget_evicted()
+
+    def take_renewed(self) -> BitMap:
+        """The clients of which another process than before is there, or will be, since this was asked last."""
+        renewed, self._renewed = self._renewed, BitMap()
+        return renewed
+
+    def _required(self) -> BitMap:
+        return BitMap(self.publishers) | BitMap(self.subscribers)
 
     # --- growing, shrinking, replacing -------------------------------------------------------------------------------
 
@@ -131,10 +146,10 @@ class Deployment:
         """
         self.watch()
         publishers = self._scenario.publishers if publishers is None else publishers
-        before_these = (*self.publishers, *self.subscribers)
+        required_before = self._required()
         self._publishers, self._subscribers = publishers, subscribers
-        if superfluous := set(before_these) - {*self.publishers, *self.subscribers}:
-            self._dismiss(sorted(superfluous))
+        if superfluous := required_before - self._required():
+            self._dismiss(superfluous)
         before = self._groups_made
         began = self._clock_s()
         deadline = began + self._scenario.ready_timeout_s
@@ -145,22 +160,18 @@ class Deployment:
             self._launch_missing("subscriber", self.subscribers, self._scenario.subscriber)
             complete = self._await_present(deadline)
         if self._groups_made > before:
-            self._note(Present(len(self._home), self._clock_s() - began))
+            self._note(Present(len(self._homes.everyone), self._clock_s() - began))
         return self._groups_made > before
 
-    def evict(self, clients: Iterable[int], why: str = "did not answer") -> None:
+    def evict(self, clients: BitMap, why: str = "did not answer") -> None:
         """Has the processes of these clients killed; their groups replace them."""
         roster = self._controller.roster
-        by_group: dict[str, set[int]] = {}
-        for client in clients:
-            if client in self._home:
-                group = self._home[client]
-                # When a process ends, all clients in it end.
-                carried = roster.hello(client).ids if client in roster.present() else [client]
-                by_group.setdefault(group, set()).update(c for c in carried if self._home.get(c) == group)
-        for group, ids in by_group.items():
+        for group, asked in self._homes.parts(clients):
+            # When a process ends, all clients in it end.
+            ids = self._homes.of(group) & asked.union(*map(roster.process, asked & roster.present()))
             self._note(Evicted(group, ids, why))
             self._evicted |= {client: roster.incarnation(client) for client in ids}
+            self._renewed |= ids
             roster.disconnect(ids)
             self._ask_for_the_end(group, ids)
         self._evict_again_s = self._clock_s() + RESEND_EVERY_S
@@ -169,7 +180,7 @@ class Deployment:
         """Tells every client to exit, waits for that, and has the engine end those that did not."""
         self._closing = True
         # Servers are not told yet: clients may still have something to send to them.
-        self._controller.quit([*self.publishers, *self.subscribers])
+        self._controller.quit(self._required())
         self._controller.wait_until(self._all_ended, 2.0)
         self._await_causes_no_longer()
         self._engine.kill(list(self.launches))
@@ -179,11 +190,12 @@ class Deployment:
         return not self.launches
 
     def _launch_missing(self, role: Role, ids: range, spec: RoleSpec) -> None:
-        missing = [client for client in ids if client not in self._home]
+        missing = BitMap(ids) - self._homes.everyone
         if not missing:
             return
         self._refuse_hopeless(missing)
         self._controller.roster.forget(missing)
+        self._renewed |= missing
         program = self._system.program(role)
         groups = []
         for run in ranges(missing):
@@ -224,33 +236,34 @@ class Deployment:
                 first += count
         for launch in self._engine.launch(groups):
             self.launches[launch.group.id] = launch
-            self._home.update((c, launch.group.id) for c in _ids(launch))
+            self._homes.settle(launch.group.id, _ids(launch))
             self._note(Launched(launch))
 
     def _new_group(self, role: Role) -> str:
         self._groups_made += 1
         return f"{role}s-{self._groups_made}"
 
-    def _refuse_hopeless(self, clients: Iterable[int]) -> None:
-        for client in clients:
-            if self._relaunches[client] > _RELAUNCHES:
+    def _refuse_hopeless(self, clients: BitMap) -> None:
+        for client, count in self._relaunches.items():
+            if count > _RELAUNCHES and client in clients:
                 role = "publisher" if client < self.subscribers.start else "subscriber"
                 raise ClusterError(
-                    f"{role} {client} was lost {self._relaunches[client]} times, last: {self._last_end}",
+                    f"{role} {client} was lost {count} times, last: {self._last_end}",
                     "see the events of the run and the stderr in its sandbox",
                 )
 
-    def _dismiss(self, ids: Sequence[int]) -> None:
+    def _dismiss(self, ids: BitMap) -> None:
         """Tells these clients to exit; a group that loses only some of its clients goes on with the rest."""
         self._controller.quit(ids)
         self._let_go(ids)
 
-    def _let_go(self, ids: Collection[int]) -> None:
+    def _let_go(self, ids: BitMap) -> None:
         """Takes these clients out of their groups; a group without clients is ended."""
-        for client in ids:
-            self._home.pop(client, None)
-            self._evicted.pop(client, None)
-        for group in self.launches.keys() - set(self._home.values()):
+        self._homes.leave(ids)
+        for client in ids & BitMap(self._evicted):
+            del self._evicted[client]
+        for group, _ in [(group, left) for group, left in self._homes.groups() if not left]:
+            self._homes.end(group)
             del self.launches[group]
             self._events.ignore(group)
             self._engine.kill([group])
@@ -258,18 +271,18 @@ class Deployment:
         self._controller.roster.forget(ids)
 
     def _await_present(self, deadline: float) -> bool:
-        """Waits until every client and every warden has said hello; False when some must be launched again first."""
-        required = {*self.publishers, *self.subscribers}
+        """Waits until every client and every relay is there; False when some must be launched again first."""
+        required = self._required()
         roster = self._controller.roster
         patience_s = self._scenario.ready_timeout_s * _PATIENCE
         heard: tuple[int, ...] = ()
 
         def hellos() -> tuple[int, ...]:
-            return len(roster.present()), len(roster.wardens()), len(self._started)
+            return len(roster.present()), len(roster.relays()), len(self._started)
 
         # These conditions are checked after every few messages, for thousands of clients, so counts are compared first.
         def all_launched() -> bool:
-            return len(self._home) == len(required)  # it holds no other clients
+            return len(self._homes.everyone) == len(required)  # it holds no other clients
 
         def all_there() -> bool:
             return len(roster.present()) >= len(required) and not self._missing(required)
@@ -293,21 +306,19 @@ class Deployment:
                 self._replace(self._missing(required))
         return all_launched()
 
-    def _missing(self, required: Set[int]) -> set[int]:
-        """Clients that have not dialled in, or whose warden has not: without it their deaths would go unnoticed."""
+    def _missing(self, required: BitMap) -> BitMap:
+        """Clients that are not there, or whose relay is not: without it nothing reaches them."""
         roster = self._controller.roster
-        missing = set(required - roster.present())
-        if mute := self.launches.keys() - roster.wardens():
-            missing.update(client for client in required if self._home[client] in mute)
-        return missing
+        mute = self.launches.keys() - roster.relays()
+        return required - roster.present() | required & BitMap().union(*map(self._homes.of, mute))
 
-    def _replace(self, missing: Set[int]) -> None:
+    def _replace(self, missing: BitMap) -> None:
         """Replaces clients that should have dialled in: by their group first, by another group if that fails.
 
         A group that has not started yet may still be fetching its program; its clients are waited for.
         """
-        late = {client for client in missing if self._home[client] in self._started}
-        given_up = late & self._evicted.keys()
+        late = missing & BitMap().union(*map(self._homes.of, self._started))
+        given_up = late & BitMap(self._evicted)
         self._last_end = "it did not dial in"
         self._relaunches.update(late)
         self._refuse_hopeless(late)
@@ -321,29 +332,30 @@ class Deployment:
         if self._clock_s() < self._evict_again_s:
             return
         self._evict_again_s = self._clock_s() + RESEND_EVERY_S
-        self._forget_evicted(self._controller.roster.present())
-        by_group: dict[str, list[int]] = {}
-        for client in self._evicted:
-            by_group.setdefault(self._home[client], []).append(client)
-        for group, ids in by_group.items():
+        self._forget_evicted()
+        for group, ids in self._homes.parts(BitMap(self._evicted)):
             self._ask_for_the_end(group, ids)
 
-    def _ask_for_the_end(self, group: str, ids: Iterable[int]) -> None:
+    def _ask_for_the_end(self, group: str, ids: BitMap) -> None:
         """Has the evicted clients of a group ended, and not their replacements."""
-        by_incarnation: dict[int, list[int]] = {}
-        for client in sorted(ids):
-            by_incarnation.setdefault(self._evicted[client], []).append(client)
+        by_incarnation: dict[int, BitMap] = {}
+        for client in ids:
+            by_incarnation.setdefault(self._evicted[client], BitMap()).add(client)
         for incarnation, clients in by_incarnation.items():
             self._controller.evict(group, clients, incarnation)
 
-    def _forget_evicted(self, ids: Iterable[int]) -> None:
-        for client in ids:
-            self._evicted.pop(client, None)
+    def _forget_evicted(self) -> None:
+        """Those of the evicted that are there again are other processes."""
+        for client in BitMap(self._evicted) & self._controller.roster.present():
+            del self._evicted[client]
 
     # --- deaths ----------------------------------------------------------------------------------------------------
 
     def _ended(self, client: int, exit_: Exit) -> None:
         """A client's process ended, of itself or because it was evicted."""
+        if self._closing and exit_.status == EXIT_DISMISSED:
+            return  # as it was told
+        self._renewed.add(client)
         if exit_.status is None:
             self._causes_awaited[client] = exit_.pid
         else:
@@ -360,7 +372,7 @@ class Deployment:
             self._relaunches[client] += not exit_.replaced
             self._last_end = cause(exit_.pid, exit_.status)
         if not exit_.replaced:
-            self._home.pop(client, None)
+            self._homes.leave(BitMap([client]))
 
     def _await_causes_no_longer(self) -> None:
         """Notes deaths that are known only from the replacement's hello: the message with their cause was lost."""
@@ -370,21 +382,21 @@ class Deployment:
 
     def _group_ended(self, event: GroupEvent) -> None:
         del self.launches[event.group]
-        ids = [client for client, group in self._home.items() if group == event.group]
+        ids = self._homes.end(event.group)
         if self._closing:
             return
         self._note(GroupExit(event))
         self._last_end = f"group {event.group} {event.state}: {event.detail}"
-        self.died.update(ids)
+        self.died |= ids
+        self._renewed |= ids
         self._relaunches.update(ids)
         self._controller.roster.forget(ids)
-        for client in ids:
-            del self._home[client]
-            self._evicted.pop(client, None)
+        for client in ids & BitMap(self._evicted):
+            del self._evicted[client]
 
-    def alive(self, ids: Iterable[int]) -> Set[int]:
+    def alive(self, ids: BitMap) -> BitMap:
         """Those of the clients that have not died in this step."""
-        return set(ids) - self.died
+        return ids - self.died
 
 
 def _ids(launch: Launch) -> range:

@@ -61,7 +61,7 @@ class StepHosts:
 
 
 def gathered(roster: Roster, now_ns: int, step_ns: Callable[[int], int]) -> Load:
-    """What wardens and servers have read, on the step's clock.
+    """What relays and servers have read, on the step's clock.
 
     Of a host whose clock is not known (nothing runs there but servers, and none has answered a ping yet) there are no
     samples: nobody could say when they were taken.

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from pyroaring import BitMap
+
 from hydra import plugins
 from hydra.cluster.engine import Engine, GroupEvents
 from hydra.columns.names import CLIENTS, STATUS
@@ -254,13 +256,13 @@ class _Steps:
             direct=self._spec.servers is None,
             columns=added_by(self._spec.name),
             publishers=set(self._deployment.publishers),
-            subscribers=raw.asked,
+            subscribers=raw.asked.to_array(),
             publisher_reports=raw.publishers,
             subscriber_reports=raw.subscribers,
             window_ns=raw.window_ns,
-            dead=raw.dead,
-            silent=raw.silent,
-            cohort=raw.cohort,
+            dead=raw.dead.to_array(),
+            silent=raw.silent.to_array(),
+            cohort=raw.cohort.to_array(),
             group=self._spec.group(plan.settings),
             agents=raw.agents,
             clocks=raw.clocks,
@@ -280,8 +282,8 @@ class _Steps:
     def _require_room(self, plan: StepPlan) -> None:
         """Refuses a step for which this machine, where everything runs on it, has not enough left."""
         deployment = self._deployment
-        there = deployment.agents().keys()
-        running = (len(there & set(deployment.publishers)), len(there & set(deployment.subscribers)))
+        there = deployment.everyone()
+        running = (len(there & BitMap(deployment.publishers)), len(there & BitMap(deployment.subscribers)))
         size = (plan.publishers or self._scenario.publishers, plan.clients)
         if not deployment.is_local or (size[0] <= running[0] and size[1] <= running[1]):
             return
@@ -298,7 +300,8 @@ class _Steps:
             "subscriber": self._deployment.subscribers,
         }
         for role, clients in roles.items():
-            for hello in (roster.hello(c) for c in clients if c in roster.present()):
+            for _, ids in roster.identities(BitMap(clients)):
+                hello = roster.hello(ids.min())
                 said: dict[str, object] = {
                     "role": role,
                     "implementation": hello.implementation,

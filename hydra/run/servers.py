@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from pyroaring import BitMap
+
 from hydra import plugins
 from hydra.cluster.engine import GONE, Engine, GroupEvents
 from hydra.control.controller import Controller
-from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.errors import ServerError
 from hydra.events.clients import Launched
 from hydra.events.event import Note
@@ -20,6 +21,7 @@ from hydra.model import Constraint, Group, GroupEvent, Launch, Scenario, ServerS
 from hydra.servers.background import Background
 from hydra.system import Program, ServerCluster
 from hydra.wire.messages import Join
+from hydra.wire.program import RESEND_EVERY_S
 
 FIRST_ID: Final = 2**31
 """The first server's id on the control channel. Clients count from 0, and no run has so many."""
@@ -142,12 +144,12 @@ class DeployedServers:
                 if launch.group.first_client == client and endpoint.split(",")[0] == address:
                     self._killed.add(launch.group.id)
                     self._starts -= 1
-                    self._controller.quit([client])
+                    self._controller.quit(BitMap([client]))
                     self._note(ServerKilled(launch.group.id, launch.agent.hostname, address, when))
 
     def stop(self) -> None:
         """Ends them and waits for that, so that their agents are free for others."""
-        self._controller.quit(self._ids)
+        self._controller.quit(BitMap(self._ids))
         self._engine.kill(list(self._launches))
 
         def gone() -> bool:
@@ -158,7 +160,7 @@ class DeployedServers:
         for group in self._launches:
             self._events.ignore(group)
         self._launches.clear()
-        self._controller.roster.forget(self._ids)
+        self._controller.roster.forget(BitMap(self._ids))
 
     def _bring_up(self, deadline: float) -> str:
         began = time.monotonic()
@@ -166,9 +168,9 @@ class DeployedServers:
         # Between steps nobody else has anything to answer.
         roster.begin(0)
         self._launch()
-        self._await(lambda: len(roster.answers.ready.keys() & set(self._ids)) == len(self._ids), deadline, "dial in")
+        self._await(lambda: BitMap(self._ids).issubset(roster.answers.ready), deadline, "dial in")
         self.versions = roster.hello(FIRST_ID).versions
-        endpoints = self._endpoints = [roster.answers.ready[client] for client in self._ids]
+        endpoints = self._endpoints = [roster.answers.endpoints[client] for client in self._ids]
         commands = {c: Join(system=told) for c, told in zip(self._ids, cluster.join(endpoints), strict=True)}
         address = cluster.address(endpoints)
         due_s = 0.0
@@ -181,7 +183,7 @@ class DeployedServers:
                 if time.monotonic() >= due_s:
                     due_s = time.monotonic() + RESEND_EVERY_S
                     for client, command in commands.items():
-                        self._controller.tell([client], command)
+                        self._controller.tell(BitMap([client]), command)
                 return answers()
 
             self._await(up, deadline, f"answer as one cluster at {address}")

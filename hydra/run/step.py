@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from pyroaring import BitMap
 
 from hydra.control.controller import Controller
 from hydra.events.clients import ClientError
@@ -13,7 +15,7 @@ from hydra.events.journal import Journal
 from hydra.events.steps import PhasesTimed, WindowOpened
 from hydra.measure.group import whole
 from hydra.measure.servers import ServerFigures
-from hydra.model import AgentClock, HostSample, PublisherReport, StepPlan, SubscriberReport, ThreadSample
+from hydra.model import AgentClock, HostSample, PublisherReport, StepPlan, ThreadSample
 from hydra.run.asking import Asker
 from hydra.run.beginning import Beginner
 from hydra.run.collecting import Collector, caught_up, stored_only
@@ -25,6 +27,7 @@ from hydra.run.phases import Phases
 from hydra.run.window import run_window
 from hydra.sweep.cohort import cohort_ids
 from hydra.system import System, SystemSpec
+from hydra.wire.table import SubscriberTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +45,11 @@ class RawStep:
     """
 
     publishers: Mapping[int, PublisherReport]
-    subscribers: Mapping[int, SubscriberReport]
-    asked: Set[int]
-    dead: Set[int]
-    silent: Set[int]
-    cohort: Set[int]
+    subscribers: SubscriberTable
+    asked: BitMap
+    dead: BitMap
+    silent: BitMap
+    cohort: BitMap
     agents: Mapping[int, str]
     window_ns: tuple[int, int]
     last_words: Mapping[int, int]
@@ -135,7 +138,7 @@ class Stepper:
         phases = Phases()
         deployment = self._deployment
         deployment.begin_step()
-        asked, agents = set(deployment.subscribers), deployment.agents()
+        asked, agents = BitMap(deployment.subscribers), deployment.agents()
         cohort = cohort_ids(plan.cohort, deployment.subscribers)
         begun = self._beginner.begin(plan, cohort, phases)
         epoch, answers = self.epoch, self._controller.roster.answers
@@ -172,28 +175,28 @@ class Stepper:
             collect.stored(publishers, reading_ns or window[1], tick)
         else:
             collect.subscribers(publishers)
-        reports = answers.subscriber_reports
-        read_until_ns = min(max([window[1], *(r.last_ns for r in reports.values())]), now_ns())
+        read_until_ns = min(int(answers.subscriber_reports.table().last_ns.max(initial=window[1])), now_ns())
         begun.clocks.hear_once_more(self._controller.wait_until)
         load = hosts.load(self._clock_ns())
+        # Only now, for reports that came late came while those two were waited for.
+        reports, reported = answers.subscriber_reports.table(), BitMap(answers.subscriber_reports.ids)
         phases.end("reports")
         self._journal.note(PhasesTimed(epoch, tuple(phases.took_s)))
         if not any(report.stopped_early for report in publishers.values()):
             # (A publisher that stopped early begins the next step with a new socket.)
             # A member of a group cannot know that nothing follows; that nothing is missing, all of them together tell.
             members = self._spec.group(plan.settings) != ""
-            nothing_left = members and whole(reports.values(), publishers)
-            caught = caught_up(reports, cohort, nothing_left=nothing_left)
-            self._beginner.ready({c: begun.proven[c] for c in caught if c in begun.proven})
+            nothing_left = members and whole(reports, publishers)
+            self._beginner.ready(begun, caught_up(reports, cohort, nothing_left=nothing_left))
         for client, text in answers.errors.items():
             self._journal.note(ClientError(client, text))
         told = {c: p for c, p in answers.progress.items() if c in asked}
         return RawStep(
             publishers=publishers,
-            subscribers={c: stored_only(r) for c, r in reports.items()} if reading_ns is not None else dict(reports),
+            subscribers=reports if reading_ns is None else stored_only(reports),
             asked=asked,
-            dead=(deployment.died & asked) - reports.keys(),
-            silent=deployment.alive(asked) - reports.keys(),
+            dead=(deployment.died & asked) - reported,
+            silent=deployment.alive(asked) - reported,
             cohort=cohort,
             agents=agents,
             window_ns=window,

@@ -25,13 +25,12 @@ from hydra.client.processes import die_with_parent
 from hydra.client.watcher import watcher_of
 from hydra.control import curve
 from hydra.control.client import ControlClient, Identity
-from hydra.control.outstanding import RESEND_EVERY_S
 from hydra.errors import EXIT_FAILED, HydraError, ServerError
 from hydra.servers.ports import endpoint_of, kept_ports
 from hydra.servers.program import ServerProgram
 from hydra.servers.supervised import Supervised, tail
 from hydra.wire.messages import Error, Join, Quit, Ready, Watch
-from hydra.wire.program import EXIT_DISMISSED, EXIT_STRANDED, EXIT_USAGE, WELCOME_WITHIN_S
+from hydra.wire.program import EXIT_DISMISSED, EXIT_STRANDED, EXIT_USAGE, RESEND_EVERY_S, WELCOME_WITHIN_S
 
 LOG: Final = "server.log"
 FOLDER: Final = "server"
@@ -100,7 +99,6 @@ class _Node:
             ids=[self._id],
             role="server",
             group=self._group,
-            warden=False,
             incarnation=0,
             implementation=self._program.kind,
             versions=dict(self._versions),
@@ -119,7 +117,7 @@ class _Node:
         server: Supervised | None = None
         watcher = watcher_of([self._id], control.send, os.getpid())
         ready_s = 0.0
-        while not control.silent():
+        while not (why := control.gone()):
             if server is None and time.monotonic() >= ready_s:
                 ready_s = time.monotonic() + RESEND_EVERY_S
                 control.send(Ready(ids=[self._id], seq=1, epoch=0, endpoint=self._endpoint))
@@ -135,7 +133,7 @@ class _Node:
                     raise self._told(control, f"the {self._program.title} could not be started: {e}") from e
             if server is not None and server.wait_for_end(0.0):
                 raise self._told(control, f"the {self._program.title} ended with {server.status}: {tail(Path(LOG))}")
-        sys.stderr.write(f"hydra group {self._group}: the controller has been silent for too long\n")
+        sys.stderr.write(f"hydra group {self._group}: the controller {why}\n")
         return EXIT_STRANDED
 
     def _told(self, control: ControlClient, what: str) -> ServerError:

@@ -23,6 +23,8 @@ from hydra.columns.step import DUE, SENT, step_columns
 from hydra.measure import latency
 from hydra.model import Figure, Histogram, Point, Scenario, StepPlan, StepResult, SweepSpec, value_of
 from hydra.sweep.sweep import Row, Sweep, apart
+from hydra.wire.buckets import percentiles_us
+from hydra.wire.histogram import merge
 
 _WORST_FIRST: Final = ("partial", "failed", "skipped", "ok")
 _OF_STEPS: Final = {column.name: column for column in step_columns()}
@@ -228,14 +230,12 @@ def _percentiles(rows: Sequence[Row], histograms: Sequence[Histograms]) -> dict[
     """The percentiles of the repeats' merged histograms, by the columns that the rows have."""
     found: dict[str, Figure] = {}
     columns = {c for row in rows for c in row}
-    all_latencies = latency.merge(h["latency"] for h in histograms if "latency" in h)
+    all_latencies = merge(h["latency"] for h in histograms if "latency" in h)
     for prefix in (DUE, SENT):
         if f"{prefix}_p50_us" in columns:
             found |= latency.figures(all_latencies, prefix)
-    (found["tx_lag_p99_us"],) = latency.percentiles_us(
-        latency.merge(h["lag"] for h in histograms if "lag" in h), [99.0]
-    )
-    found |= latency.ack_figures(latency.merge(h["ack"] for h in histograms if "ack" in h))
+    (found["tx_lag_p99_us"],) = percentiles_us(merge(h["lag"] for h in histograms if "lag" in h), [99.0])
+    found |= latency.ack_figures(merge(h["ack"] for h in histograms if "ack" in h))
     return {column: value for column, value in found.items() if value is not None}
 
 

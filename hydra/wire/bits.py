@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Bytes = npt.NDArray[np.uint8]
 
 MAX_CHARACTERS: Final = 262_144
 """Base64 in all bitmaps of one report together: half of a message."""
 MAX_SEQUENCES: Final = MAX_CHARACTERS // 4 * 3 * 8
 """Sequences of one publisher that fit into that: 1,572,864."""
-
-Bytes = npt.NDArray[np.uint8]
 
 
 def written(size: int, low: Sequence[int], high: Sequence[int]) -> str:
@@ -26,6 +27,9 @@ def written(size: int, low: Sequence[int], high: Sequence[int]) -> str:
 
     The last sequence is in no gap; ``size`` is at most ``MAX_SEQUENCES``.
     """
+    # Whoever only checks what others have written, as a relay does, starts without numpy.
+    import numpy as np
+
     change = np.zeros(size + 1, np.int8)
     change[np.asarray(low, np.int64)] = 1
     change[np.asarray(high, np.int64) + 1] = -1
@@ -33,13 +37,20 @@ def written(size: int, low: Sequence[int], high: Sequence[int]) -> str:
     return b64encode(np.packbits(present, bitorder="little").tobytes()).decode()
 
 
-def read(text: str) -> Bytes:
-    """The bitmap that a text holds.
+def raw(text: str) -> bytes:
+    """The bytes of the bitmap that a text holds.
 
     Raises:
         ValueError: it is not written as it has to be.
     """
-    raw = b64decode(text, validate=True)
-    if b64encode(raw).decode() != text or raw[-1:] == b"\0":
+    found = b64decode(text, validate=True)
+    if b64encode(found).decode() != text or found[-1:] == b"\0":
         raise ValueError("a bitmap that ends in zeros")
-    return np.frombuffer(raw, np.uint8)
+    return found
+
+
+def read(text: str) -> Bytes:
+    """The bitmap that a text holds, a number a byte; errors as in :func:`raw`."""
+    import numpy as np
+
+    return np.frombuffer(raw(text), np.uint8)

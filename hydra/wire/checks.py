@@ -25,6 +25,7 @@ from hydra.model import (
     SubscriberReport,
 )
 from hydra.wire import bits
+from hydra.wire.buckets import BUCKETS
 
 MAX_MISSING_RANGES: Final = 256
 """Missing ranges that one ledger lists before it says that there are more."""
@@ -32,8 +33,6 @@ MAX_UNACKNOWLEDGED_RANGES: Final = 4096
 """Unacknowledged ranges of one publisher; a publisher with more joins the last ones into one."""
 MAX_ABSENT: Final = 1024
 """Absent intervals that one report lists."""
-LATENCY_BUCKETS: Final = 23_552
-"""Length of HdrHistogram's counts for 1 µs to 1 h at 3 digits: indexes are below it, and not below its negative."""
 LARGEST: Final = 2**63 - 1
 
 MAX_NAME: Final = 256
@@ -133,7 +132,7 @@ def _check_bits(ledger: LedgerCounts) -> None:
     if not ledger.received_bits:
         return
     try:
-        ones = int.from_bytes(bits.read(ledger.received_bits)).bit_count()
+        ones = int.from_bytes(bits.raw(ledger.received_bits)).bit_count()
     except ValueError as e:
         raise ValueError(f"received_bits: {e}") from None
     if ones != ledger.received + ledger.extra:
@@ -145,7 +144,7 @@ def _check_histogram(name: str, histogram: Histogram, lowest_us: int = 0) -> Non
     for edge, value_us in (("min_us", histogram.min_us), ("max_us", histogram.max_us)):
         if not lowest_us <= value_us <= LARGEST:
             raise ValueError(f"{name}.{edge} is {value_us}, not {lowest_us} to {LARGEST}")
-    lowest = -LATENCY_BUCKETS if lowest_us else 0
+    lowest = -BUCKETS if lowest_us else 0
     indexes, counts = histogram.counts[::2], histogram.counts[1::2]
     if len(indexes) != len(counts):
         raise ValueError(f"{name} has an index without a count")
@@ -153,5 +152,5 @@ def _check_histogram(name: str, histogram: Histogram, lowest_us: int = 0) -> Non
         return
     if min(counts) < 1 or max(counts) > LARGEST:
         raise ValueError(f"{name} has a count that is not 1 to {LARGEST}")
-    if indexes[0] < lowest or indexes[-1] >= LATENCY_BUCKETS or any(a >= b for a, b in pairwise(indexes)):
-        raise ValueError(f"{name} has indexes that do not rise from {lowest} to {LATENCY_BUCKETS - 1}")
+    if indexes[0] < lowest or indexes[-1] >= BUCKETS or any(a >= b for a, b in pairwise(indexes)):
+        raise ValueError(f"{name} has indexes that do not rise from {lowest} to {BUCKETS - 1}")

@@ -1,59 +1,40 @@
-"""Latency counts of one client and one step: HDR buckets, 1 µs to 1 h, 3 significant digits. Pure.
-
-The index of a value is HdrHistogram's counts index (``HdrHistogram._counts_index_for`` of the hdrhistogram
-package), so that reports merge with any HDR implementation. With 2,048 sub-buckets it is, for a value v in µs::
-
-    bucket = max(bit_length(v) - 11, 0)
-    index  = bucket * 1024 + (v >> bucket)
-
-Between two hosts, whose clocks agree within a bound only, a latency may be below zero. HdrHistogram has no such values;
-the buckets are mirrored for them, so that they sort below zero: -1 - (index of -v).
-"""
+"""Latency counts of one client and one step, and their sums; :mod:`hydra.wire.buckets` has the indexes. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from hydra.model import LATENCY_HIGHEST_US, Histogram
+from hydra.wire.buckets import BUCKETS, HALF_BITS, SUB_BUCKET_BITS, index_of, mirrored
 
-SUB_BUCKET_BITS: Final = 11
-HALF_BITS: Final = SUB_BUCKET_BITS - 1
-BUCKETS: Final = 23_552
-"""Length of HdrHistogram's counts for 1 µs to 1 h at 3 digits."""
 SCALAR_LIMIT: Final = 32
 """Batches up to this size are counted one by one: below it numpy's cost per call dominates (bench/ledger.py)."""
 
 
-def index_of(value_us: int) -> int:
-    """The bucket index of a value in µs, from -BUCKETS on and below BUCKETS; beyond 1 h counts as 1 h."""
-    if value_us < 0:
-        return _mirrored(index_of(-value_us))
-    value = min(value_us, LATENCY_HIGHEST_US)
-    bucket = value.bit_length() - SUB_BUCKET_BITS
-    return value if bucket <= 0 else (bucket << HALF_BITS) + (value >> bucket)
-
-
-def _mirrored(index: int) -> int:
-    """The index of -v, where ``index`` is that of a value v that is not 0."""
-    return -1 - index
-
-
-def lowest_of(index: int) -> int:
-    """The lowest value (µs) that is counted at ``index``: the inverse of :func:`index_of`."""
-    if index < 0:
-        return -highest_of(_mirrored(index))
-    bucket = max((index >> HALF_BITS) - 1, 0)
-    return (index - (bucket << HALF_BITS)) << bucket
-
-
-def highest_of(index: int) -> int:
-    """The highest value (µs) that is counted at ``index``."""
-    if index < 0:
-        return -lowest_of(_mirrored(index))
-    return lowest_of(index) + (1 << max((index >> HALF_BITS) - 1, 0)) - 1
+def merge(histograms: Iterable[Histogram]) -> Histogram:
+    """The sum of the counts; indexes outside the range of the buckets are a ``ValueError``."""
+    counts = np.zeros(2 * BUCKETS, np.int64)  # from index -BUCKETS on
+    low, high = LATENCY_HIGHEST_US, -LATENCY_HIGHEST_US
+    for h in histograms:
+        if not h.counts:
+            continue
+        pairs = np.array(h.counts, np.int64)
+        at = pairs[0::2] + BUCKETS
+        if len(pairs) % 2 or int(at.min()) < 0 or int(at.max()) >= len(counts):
+            raise ValueError(
+                f"a latency histogram has pairs of an index, from {-BUCKETS} to {BUCKETS - 1}, and a count"
+            )
+        # An index stands once in a histogram, so a plain indexed addition is exact.
+        counts[at] += pairs[1::2]
+        low, high = min(low, h.min_us), max(high, h.max_us)
+    there = np.flatnonzero(counts)
+    if not len(there):
+        return Histogram()
+    return Histogram(np.column_stack((there - BUCKETS, counts[there])).ravel().tolist(), low, high)
 
 
 class LatencyRecorder:
@@ -176,5 +157,5 @@ def _opposite(histogram: Histogram) -> Histogram:
     """The histogram of -v for every counted value v; none of them is 0."""
     counts = histogram.counts
     pairs = zip(reversed(counts[0::2]), reversed(counts[1::2]), strict=True)
-    turned = [number for index, count in pairs for number in (_mirrored(index), count)]
+    turned = [number for index, count in pairs for number in (mirrored(index), count)]
     return Histogram(turned, -histogram.max_us, -histogram.min_us)

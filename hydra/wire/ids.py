@@ -9,6 +9,8 @@ MOST_IDS: Final = 1_000_000
 """Ids that one message names at most: a pair is short, whatever it stands for."""
 
 Written = list[int | tuple[int, int]]
+Items = Sequence[int | Sequence[int]]
+"""As they come out of a message, unchecked."""
 
 
 def written(ids: Sequence[int]) -> Written:
@@ -28,18 +30,26 @@ def written(ids: Sequence[int]) -> Written:
     return runs
 
 
-def read(items: Sequence[int | Sequence[int]], most: int = MOST_IDS) -> list[int]:
-    """The ids that are written so.
+def runs(items: Items, most: int = MOST_IDS) -> list[tuple[int, int]]:
+    """The ids that are written so, as first and last of each run.
 
     Raises:
         ValueError: they do not rise, or are more than ``most``.
     """
-    ids: list[int] = []
+    found: list[tuple[int, int]] = []
+    count, highest = 0, -1
     for item in items:
         first, last = (item, item) if isinstance(item, int) else item
-        if first > last or (ids and first <= ids[-1]):
+        if not highest < first <= last:
             raise ValueError(f"ids do not rise at {first}")
-        if len(ids) + last - first >= most:
+        count += last - first + 1
+        if count > most:
             raise ValueError(f"more than {most} ids")
-        ids.extend(range(first, last + 1))
-    return ids
+        found.append((first, last))
+        highest = last
+    return found
+
+
+def read(items: Items, most: int = MOST_IDS) -> list[int]:
+    """The ids that are written so; errors as in :func:`runs`."""
+    return [client for first, last in runs(items, most) for client in range(first, last + 1)]

@@ -1,11 +1,13 @@
 """The messages of the control channel: encode and decode, nothing else.
 
-One message is one ZeroMQ frame with one JSON object. ``docs/control-protocol.md`` is the specification for clients
-in any language; ``tests/golden/`` pins the bytes.
+One message is one ZeroMQ frame with one JSON object; a ``batch`` has a second frame, which :mod:`hydra.wire.batch`
+writes and :mod:`hydra.wire.table` reads. ``docs/control-protocol.md`` is the specification for clients in any language;
+``tests/golden/`` pins the bytes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import msgspec
@@ -27,6 +29,8 @@ VERSION: Final = 2
 MAX_MESSAGE_BYTES: Final = 512 * 1024
 """Longest message that either side accepts; a longer one is refused and counted."""
 PROBE_EPOCH: Final = 0
+MAX_COLUMNS: Final = 64
+"""Columns that the head of a batch may name."""
 MAX_SAMPLES: Final = 64
 """Samples in one message."""
 MAX_THREADS: Final = 10
@@ -75,11 +79,14 @@ class _FromController(_Message, frozen=True, kw_only=True):
 
 
 class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
-    """First message of a connection. ``warden`` true: the group's own connection, ``ids`` are the group's clients."""
+    """First message of a connection.
+
+    From a relay to the controller, about all clients of its group; from a server to the controller; from a client to
+    its relay.
+    """
 
     role: GroupRole
     group: ShortText
-    warden: bool
     incarnation: Id
     implementation: ShortText
     versions: dict[str, str]
@@ -89,6 +96,13 @@ class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
     time_namespace: ShortText
     network_namespace: ShortText
     pid: Id
+
+
+class Joined(_FromClient, frozen=True, tag="joined", kw_only=True):
+    """From a relay: these clients are there now, each with the incarnation and the pid of its process."""
+
+    incarnations: list[Id]
+    pids: list[Id]
 
 
 class Ready(_FromClient, frozen=True, tag="ready", kw_only=True):
@@ -148,6 +162,16 @@ class Reports(_FromClient, frozen=True, tag="reports", kw_only=True):
         return Report(ids=[client], seq=self.seq, epoch=self.epoch, **body)
 
 
+class Batch(_FromClient, frozen=True, tag="batch", kw_only=True):
+    """From a relay: its subscribers' reports of an epoch, or some of them.
+
+    ``columns`` says what the second frame holds: names, and how many values each has.
+    """
+
+    epoch: Epoch
+    columns: Annotated[list[tuple[ShortText, Count]], msgspec.Meta(max_length=MAX_COLUMNS)]
+
+
 class Error(_FromClient, frozen=True, tag="error", kw_only=True):
     """The clients cannot do what they were told; ``fatal`` ones exit after this."""
 
@@ -157,7 +181,7 @@ class Error(_FromClient, frozen=True, tag="error", kw_only=True):
 
 
 class ChildExit(_FromClient, frozen=True, tag="child_exit", kw_only=True):
-    """From the warden: a client process ended. ``status`` is its exit code, or minus the signal that killed it."""
+    """From the relay: a client process ended. ``status`` is its exit code, or minus the signal that killed it."""
 
     incarnation: Id
     pid: Id
@@ -177,7 +201,7 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Host(_FromClient, frozen=True, tag="host", kw_only=True):
-    """From a warden or server that was told to ``watch``: what it has read since its last message.
+    """From a relay or server that was told to ``watch``: what it has read since its last message.
 
     The end of a watch is answered by one as well, if need be without samples.
     """
@@ -190,7 +214,10 @@ class Host(_FromClient, frozen=True, tag="host", kw_only=True):
 
 
 class Welcome(_FromController, frozen=True, tag="welcome", kw_only=True):
-    """Answer to ``hello``. A client that hears nothing for ``silence_s`` exits (0: it never does)."""
+    """Answer to ``hello``. Who hears nothing for ``silence_s`` exits (0: it never does).
+
+    With ids, to a relay: the answer to a ``joined``; these of its clients are known now.
+    """
 
     run: str
     silence_s: Seconds
@@ -208,8 +235,8 @@ class Configure(_FromController, frozen=True, tag="configure", kw_only=True):
 
     ``publishers`` lists those to listen to (empty for a publisher). ``progress_s`` 0 asks for no progress. ``group``
     names the consumer group that a subscriber is a member of, "" for none. ``payload_share`` says how many of 10,000
-    characters of a JSON payload are random. ``system`` holds the settings of the system under test and where its data
-    goes.
+    characters of a JSON payload are random. ``cohort``: whether the clients belong to the step's cohort, whose
+    latencies the relay sums apart. ``system`` holds the settings of the system under test and where its data goes.
     """
 
     epoch: Epoch
@@ -219,6 +246,7 @@ class Configure(_FromController, frozen=True, tag="configure", kw_only=True):
     progress_s: Seconds = 0.0
     group: ShortText = ""
     payload_share: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 0
+    cohort: bool = False
     system: SystemObject = None
 
     def __post_init__(self) -> None:
@@ -291,7 +319,7 @@ class Ping(_FromController, frozen=True, tag="ping", kw_only=True):
 
 
 class Watch(_FromController, frozen=True, tag="watch", kw_only=True):
-    """To a warden or server: read the host's counters (``host``), or only the group's threads, every ``every_s``.
+    """To a relay or server: read the host's counters (``host``), or only the group's threads, every ``every_s``.
 
     0 ends it; it ends by itself when it has not been said for a while. Nobody else heeds it.
     """
@@ -308,13 +336,17 @@ class Join(_FromController, frozen=True, tag="join", kw_only=True):
 
 
 class Quit(_FromController, frozen=True, tag="quit", kw_only=True):
-    """Exit now, with nothing left behind; a client whose incarnation is above ``incarnation`` is not meant."""
+    """Exit now, with nothing left behind."""
+
+
+class Evict(_FromController, frozen=True, tag="evict", kw_only=True):
+    """To a relay: have these clients killed, but for those whose incarnation is above ``incarnation`` (null: all)."""
 
     incarnation: Id | None = None
 
 
-FromClient = Hello | Ready | Ack | Progress | Report | Reports | Error | ChildExit | Host
-FromController = Welcome | Configure | Start | Stop | Finish | Ping | Watch | Join | Quit
+FromClient = Hello | Joined | Ready | Ack | Progress | Report | Reports | Batch | Error | ChildExit | Host
+FromController = Welcome | Configure | Start | Stop | Finish | Ping | Watch | Join | Quit | Evict
 
 
 _T = TypeVar("_T")
@@ -329,10 +361,12 @@ _from_client: msgspec.json.Decoder[FromClient] = msgspec.json.Decoder(FromClient
 _from_controller: msgspec.json.Decoder[FromController] = msgspec.json.Decoder(FromController)
 
 
-def encode(message: FromClient | FromController) -> bytes:
-    """The message's frame: UTF-8 JSON, fields in a fixed order, no white space."""
+def encode(message: FromClient | FromController, ids: id_runs.Written | None = None) -> bytes:
+    """The message's frame: UTF-8 JSON, fields in a fixed order, no white space; with these ids if they are given."""
     changes: dict[str, Any] = {}
-    if len(message.ids) > 1:
+    if ids is not None:
+        changes["ids"] = ids
+    elif len(message.ids) > 1:
         changes["ids"] = id_runs.written(message.ids)
     if isinstance(message, Reports):
         changes["publisher"] = columns.columns(message.publisher) if message.publisher else None
@@ -340,13 +374,22 @@ def encode(message: FromClient | FromController) -> bytes:
     return _encoder.encode(msgspec.structs.replace(message, **changes) if changes else message)
 
 
-def decode_from_client(frame: bytes, most_ids: int = id_runs.MOST_IDS) -> FromClient:
-    """The message in a frame from a client; ``most_ids`` are how many it may name.
+def decode_from_client(
+    frame: bytes,
+    most_ids: int = id_runs.MOST_IDS,
+    read_ids: Callable[[id_runs.Items, int], Any] = id_runs.read,
+) -> FromClient:
+    """The message in a frame from a client, relay or server; of a ``batch``, what its first frame holds.
+
+    Args:
+        frame: the first frame.
+        most_ids: how many ids it may name.
+        read_ids: what the message's ``ids`` become, given what is written and how many they may be.
 
     Raises:
         ProtocolError: not JSON, not of this version, an unknown type or field, a value out of range, or too long.
     """
-    message = _decode(_from_client, frame, most_ids)
+    message = _decode(_from_client, frame, most_ids, read_ids)
     try:
         _check(message)
     except ValueError as e:
@@ -363,7 +406,10 @@ def _check(message: FromClient) -> None:
     """Refuses reports and samples that cannot be with ValueError; reports of many clients become bodies."""
     if isinstance(message, Report | Reports) and (message.publisher is None) == (message.subscriber is None):
         raise ValueError("a report has exactly one of publisher and subscriber")
-    if isinstance(message, Host):
+    if isinstance(message, Joined):
+        if not len(message.ids) == len(message.incarnations) == len(message.pids):
+            raise ValueError("an incarnation and a pid for each client, no more and no less")
+    elif isinstance(message, Host):
         for sample in message.samples:
             if sample.host is not None:
                 check_counters(sample.host)
@@ -385,13 +431,18 @@ def _check_columns(message: Reports) -> None:
     msgspec.structs.force_setattr(message, "publisher" if message.subscriber is None else "subscriber", bodies)
 
 
-def _decode(decoder: msgspec.json.Decoder[_T], frame: bytes, most_ids: int = id_runs.MOST_IDS) -> _T:
+def _decode(
+    decoder: msgspec.json.Decoder[_T],
+    frame: bytes,
+    most_ids: int = id_runs.MOST_IDS,
+    read_ids: Callable[[id_runs.Items, int], Any] = id_runs.read,
+) -> _T:
     if len(frame) > MAX_MESSAGE_BYTES:
         raise ProtocolError(f"a message of {len(frame)} bytes, above the limit of {MAX_MESSAGE_BYTES}")
     try:
         message = decoder.decode(frame)
         either: Any = message
-        msgspec.structs.force_setattr(either, "ids", id_runs.read(either.ids, most_ids))
+        msgspec.structs.force_setattr(either, "ids", read_ids(either.ids, most_ids))
     except (msgspec.MsgspecError, ValueError, RecursionError) as e:
         raise ProtocolError(str(e)) from None
     return message

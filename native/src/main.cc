@@ -1,13 +1,37 @@
 // hydra-client KIND --group G --first-id N --count C: a group of Hydra clients; see docs/control-protocol.md.
+#include <unistd.h>
+
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <string>
 
 #include "common/environment.h"
 #include "common/group.h"
+#include "common/member.h"
 #include "common/options.h"
 #include "systems.h"
 
 namespace {
+
+// Every client is a fork of this process, and would look up the functions of shared libraries by itself: of
+// 10,240 clients that took a third of the time until they were ready. The loader does it once, before the
+// first fork, where it is told so when the program begins. By its own path, so that the process keeps its
+// name; where that fails, it is only slower.
+void begin_with_functions_looked_up(char** argv) {
+    if (std::getenv("LD_BIND_NOW") != nullptr) {
+        return;
+    }
+    std::string path(PATH_MAX, '\0');
+    const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
+    if (length <= 0 || static_cast<std::size_t>(length) == path.size()) {
+        return;
+    }
+    path.resize(static_cast<std::size_t>(length));
+    setenv("LD_BIND_NOW", "1", 1);
+    execv(path.c_str(), argv);
+}
 
 int run(int argc, char** argv) {
     const hydra::Systems systems = hydra::offered_systems();
@@ -25,6 +49,7 @@ int complain(const std::exception& e, int exit_code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    begin_with_functions_looked_up(argv);
     try {
         return run(argc, argv);
     } catch (const hydra::UsageError& e) {

@@ -156,10 +156,9 @@ std::map<std::string, Written> from_client() {
     Hello replacement = hello({0}, Role::publisher, "pub-0", "größer", 4712);
     replacement.incarnation = 2;
     replacement.agent = "agent-pub";
-    Hello warden = hello({16, 17, 18}, Role::subscriber, "sub-0", "node-a", 4700);
-    warden.warden = true;
-    warden.implementation = "pyzmq";
-    warden.versions = {};
+    Hello relay = hello({16, 17, 18}, Role::subscriber, "sub-0", "node-a", 4700);
+    relay.implementation = "pyzmq";
+    relay.versions = {};
     Hello packed = hello({4294967294, 4294967295}, Role::subscriber, "sub-1", "node-b", 9);
     packed.agent = "agent-sub-2";
     packed.time_namespace = "";
@@ -167,13 +166,16 @@ std::map<std::string, Written> from_client() {
     return {
         {"hello-subscriber", {subscriber, 1}},
         {"hello-publisher-replacement", {replacement, 1}},
-        {"hello-warden", {warden, 1}},
+        {"hello-relay", {relay, 1}},
         {"hello-packed", {packed, 1}},
+        {"joined", {Joined{{16, 17, 20}, {0, 3, 4294967295}, {4711, 4712, 4294967295}}, 2}},
+        {"joined-one", {Joined{{17}, {4}, {1}}, 3}},
         {"ready-publisher", {Ready{{0}, 1, "tcp://10.0.0.5:31000"}, 3}},
         {"ready-subscriber", {Ready{{17}, 4294967295, ""}, 4}},
         {"ack-configure", {Ack{{17}, 1, "configure", 123'456'789, 0}, 2}},
         {"ack-ping", {Ack{{17}, 0, "ping", 123'456'790, 98'765'432'100}, kLargest}},
         {"ack-start-packed", {Ack{{4294967294, 4294967295}, 1, "start", INT64_MAX, 0}, 9}},
+        {"ack-start-relay", {Ack{{16, 17, 18, 20}, 1, "start", 123'456'791, 0}, 10}},
         {"progress", {Progress{{17}, 1, 123'456, kStart + 1}, 12}},
         {"report-publisher-zmq", {Report{{0}, 1, zmq_publisher_report()}, 20}},
         {"report-publisher-kafka", {Report{{0}, 2, kafka_publisher_report()}, 21}},
@@ -185,17 +187,21 @@ std::map<std::string, Written> from_client() {
          {Reports{{18, 19, 20}, 1, std::vector{silent_report(), marked_report(), member_report()}}, 8}},
         {"reports-publishers",
          {Reports{{0, 4}, 2, std::vector{zmq_publisher_report(), kafka_publisher_report()}}, 9}},
+        {"batch", {BatchHead{{16, 17, 20}, 1, {{"batches", 3}, {"bits", 0}, {"latency_counts", 46}}}, 12}},
         {"error", {Error{{0}, 1, "cannot bind \"tcp://10.0.0.5:31000\": in use\n", false}, 6}},
         {"error-fatal", {Error{{0}, 0, "out of memory", true}, 7}},
+        {"error-relay", {Error{{16, 17, 18}, 1, "an unknown field: rcvhmw", false}, 13}},
         {"host", {Host{{16, 17, 18}, 3, host_samples()}, 9}},
         {"host-threads", {Host{{0}, 3, thread_samples()}, 10}},
         {"host-end", {Host{{16, 17, 18}, 3, {}}, 11}},
         {"child-exit-killed", {ChildExit{{17}, 0, 4711, -9, true}, 2}},
+        {"child-exit-dismissed", {ChildExit{{18}, 0, 4713, 0, false}, 4}},
         {"child-exit-code", {ChildExit{{16, 17, 18, 20}, 3, 4712, 1, false}, 3}},
     };
 }
 
 const std::set<std::string> kFromController = {"welcome",
+                                               "welcome-connection",
                                                "configure-publisher",
                                                "configure-subscribers",
                                                "configure-kafka",
@@ -209,8 +215,9 @@ const std::set<std::string> kFromController = {"welcome",
                                                "watch",
                                                "watch-end",
                                                "quit",
-                                               "quit-evict",
-                                               "quit-incarnation"};
+                                               "quit-clients",
+                                               "evict",
+                                               "evict-incarnation"};
 
 // The frame read and written again by the description of its type, whichever side sends it; "" where no
 // message of the set has that type.
@@ -269,6 +276,28 @@ TEST_CASE("one description reads and writes a message, whichever side sends it")
     }
 }
 
+TEST_CASE("a relay reads what clients write") {
+    for (const auto& [name, written] : from_client()) {
+        CAPTURE(name);
+        const std::string frame = content(golden("control/" + name + ".json"));
+        CHECK(encode(decode_from_client(frame), written.seq) == frame);
+    }
+    CHECK_THROWS_AS(decode_from_client(content(golden("control/start.json"))), ProtocolError);
+}
+
+TEST_CASE("a command is passed on as it came but for its ids") {
+    for (const std::string& name : kFromController) {
+        CAPTURE(name);
+        const std::string frame = content(golden("control/" + name + ".json"));
+        const std::string passed = with_ids(without_ids(frame), {3, 4, 9});
+        auto expected = nlohmann::json::parse(frame);
+        expected["ids"] = nlohmann::json::parse("[[3,4],9]");
+        CHECK(nlohmann::json::parse(passed) == expected);
+        CHECK(without_ids(passed) == without_ids(frame));
+        CHECK_NOTHROW(decode(passed));
+    }
+}
+
 TEST_CASE("there is a test for every control message") {
     std::set<std::string> known = kFromController;
     for (const auto& [name, written] : from_client()) {
@@ -301,11 +330,13 @@ TEST_CASE("configure") {
     CHECK(publisher.progress_s == 1.5);
     CHECK(publisher.publishers.empty());
     CHECK(publisher.group.empty());
+    CHECK_FALSE(publisher.cohort);
     CHECK_FALSE(publisher.system);
 
     const auto subscribers = read<Configure>("configure-subscribers");
     CHECK(subscribers.ids == Ids{4294967294});
     CHECK_FALSE(subscribers.settings.rate);
+    CHECK(subscribers.cohort);
     CHECK(subscribers.settings.receive_rate == 2500.5);
     CHECK(subscribers.settings.reconnect_rate == 2.0);
     CHECK(subscribers.publishers ==
@@ -351,10 +382,12 @@ TEST_CASE("the other commands") {
     CHECK(read<Watch>("watch-end").every_s == 0);
     CHECK_FALSE(read<Watch>("watch-end").host);
     CHECK(read<Quit>("quit").ids.empty());
-    CHECK(read<Quit>("quit-evict").ids == Ids{17, 18});
-    CHECK_FALSE(read<Quit>("quit-evict").incarnation);
-    CHECK(read<Quit>("quit-incarnation").ids == Ids{3, 17, 18, 19});
-    CHECK(read<Quit>("quit-incarnation").incarnation == 2);
+    CHECK(read<Quit>("quit-clients").ids == Ids{17, 18});
+    CHECK(read<Evict>("evict").ids == Ids{17, 18});
+    CHECK_FALSE(read<Evict>("evict").incarnation);
+    CHECK(read<Evict>("evict-incarnation").ids == Ids{3, 17, 18, 19});
+    CHECK(read<Evict>("evict-incarnation").incarnation == 2);
+    CHECK(read<Welcome>("welcome-connection").ids.empty());
 }
 
 TEST_CASE("what a client refuses") {

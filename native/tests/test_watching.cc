@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::int64_t kBegin = 1000 * kSecondNs;
 
-// A warden in a time of the test's own, and what it told.
-struct Warden {
+// A relay in a time of the test's own, and what it told.
+struct Watcher {
     std::vector<Host> told;
     int opened = 0;
     std::size_t most_samples = kMaxSamples;  // that fit into a message
@@ -70,7 +70,7 @@ using Times = std::vector<std::int64_t>;
 }  // namespace
 
 TEST_CASE("samples are told within a second, and at once when it ends") {
-    Warden it;
+    Watcher it;
     CHECK(it.watching.due_ns() == kNeverNs);
     it.at(0, watch(7, 0.25));
     it.live_until(1700);
@@ -85,7 +85,7 @@ TEST_CASE("samples are told within a second, and at once when it ends") {
 }
 
 TEST_CASE("seldom samples are told within a second as well") {
-    Warden it;
+    Watcher it;
     it.at(0, watch(7, 5));
     it.live_until(5999);
     CHECK(it.sampled_ms() == Times{0});
@@ -94,7 +94,7 @@ TEST_CASE("seldom samples are told within a second as well") {
 }
 
 TEST_CASE("an end is always answered, and nothing begins that epoch anew") {
-    Warden it;
+    Watcher it;
     it.at(0, end(7));
     it.at(2000, end(7));
     REQUIRE(it.told.size() == 2);
@@ -107,7 +107,7 @@ TEST_CASE("an end is always answered, and nothing begins that epoch anew") {
 }
 
 TEST_CASE("a watch that is repeated changes nothing; 30 s after the last it ends without a word") {
-    Warden it;
+    Watcher it;
     it.at(0, watch(1, 1));
     it.at(20'500, watch(1, 1));
     it.live_until(90'000);
@@ -120,7 +120,7 @@ TEST_CASE("a watch that is repeated changes nothing; 30 s after the last it ends
 }
 
 TEST_CASE("of an epoch the last word counts") {
-    Warden it;
+    Watcher it;
     it.at(0, watch(1, 1, false));
     it.at(500, watch(1, 0.1, true));
     it.at(1250, end(1));
@@ -131,7 +131,7 @@ TEST_CASE("of an epoch the last word counts") {
 }
 
 TEST_CASE("a higher epoch begins anew, a lower one is ignored") {
-    Warden it;
+    Watcher it;
     it.at(0, watch(5, 0.25));
     it.at(100, watch(6, 0.25));
     it.at(200, end(5));
@@ -145,7 +145,7 @@ TEST_CASE("a higher epoch begins anew, a lower one is ignored") {
 }
 
 TEST_CASE("whoever was kept from running does not catch up") {
-    Warden it;
+    Watcher it;
     it.at(0, watch(1, 0.25));
     it.live_until(0);
     it.watching.go_on(kBegin + 5600 * kMillisecondNs);
@@ -154,7 +154,7 @@ TEST_CASE("whoever was kept from running does not catch up") {
 }
 
 TEST_CASE("a message holds so many samples, however often they are asked for") {
-    Warden it;
+    Watcher it;
     it.at(0, watch(1, 1e-9));
     it.at(1000, end(1));
     CHECK(it.told.size() == 2);
@@ -163,7 +163,7 @@ TEST_CASE("a message holds so many samples, however often they are asked for") {
 }
 
 TEST_CASE("what does not fit into one message goes out in several, in order") {
-    Warden it;
+    Watcher it;
     it.most_samples = 2;
     it.at(0, watch(1, 0.25));
     it.live_until(1000);

@@ -23,8 +23,8 @@ class Waiting:
     def receive(self, _: float) -> FromController | None:
         return self._messages.pop(0)
 
-    def silent(self) -> bool:
-        return not self._messages
+    def gone(self) -> str:
+        return "" if self._messages else "has ended"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a warden does about ``watch``, on a clock of the test's own."""
+"""What a relay does about ``watch``, on a clock of the test's own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ THREAD = BusyThread(4711, "sends", 12.5)
 END = Watch(epoch=3, every_s=0.0, host=False)
 
 
-class Warden:
+class Relay:
     """A watcher on a clock that only :meth:`runs` moves, and what it has sent, with the time."""
 
     def __init__(
@@ -36,7 +36,7 @@ class Warden:
         self._watcher.take(Watch(epoch=epoch, every_s=every_s, host=host))
 
     def runs(self, for_ns: int) -> None:
-        """Works when it says that it has to, as a warden's loop does."""
+        """Works when it says that it has to, as a relay's loop does."""
         end_ns = self.now_ns + for_ns
         while (wait_s := self._watcher.work()) < inf:
             assert wait_s >= 0
@@ -60,121 +60,121 @@ class Warden:
 
 
 def test_nobody_watches_unless_told() -> None:
-    warden = Warden()
-    assert warden._watcher.work() == inf
-    warden.runs(100 * SECOND)
-    assert warden.sent == []
+    relay = Relay()
+    assert relay._watcher.work() == inf
+    relay.runs(100 * SECOND)
+    assert relay.sent == []
 
 
 def test_it_reads_at_once_and_every_so_often_and_tells_of_it_every_second() -> None:
-    warden = Warden()
-    warden.told()
-    warden.runs(2600 * MS)
-    assert [(at_ns - 5 * SECOND) // MS for at_ns, _ in warden.sent] == [1000, 2250]
-    assert warden.times_ms == [*range(0, 2251, 250)]
-    assert {(m.epoch, *m.ids) for _, m in warden.sent} == {(3, 4, 5)}
-    assert warden.samples == [Sample(s.time_ns, COUNTERS, [THREAD]) for s in warden.samples]
+    relay = Relay()
+    relay.told()
+    relay.runs(2600 * MS)
+    assert [(at_ns - 5 * SECOND) // MS for at_ns, _ in relay.sent] == [1000, 2250]
+    assert relay.times_ms == [*range(0, 2251, 250)]
+    assert {(m.epoch, *m.ids) for _, m in relay.sent} == {(3, 4, 5)}
+    assert relay.samples == [Sample(s.time_ns, COUNTERS, [THREAD]) for s in relay.samples]
 
 
 def test_the_end_is_answered_at_once_each_time_and_ends_it() -> None:
-    warden = Warden()
-    warden.told()
-    warden.runs(600 * MS)
-    warden.told(every_s=0.0)
-    assert warden.times_ms == [0, 250, 500]
-    warden.told(every_s=0.0)
-    assert [len(m.samples) for _, m in warden.sent] == [3, 0]
-    assert warden._watcher.work() == inf
+    relay = Relay()
+    relay.told()
+    relay.runs(600 * MS)
+    relay.told(every_s=0.0)
+    assert relay.times_ms == [0, 250, 500]
+    relay.told(every_s=0.0)
+    assert [len(m.samples) for _, m in relay.sent] == [3, 0]
+    assert relay._watcher.work() == inf
     # A repetition that was on its way does not begin it anew; another epoch does.
-    warden.told()
-    assert warden._watcher.work() == inf
-    warden.told(epoch=4)
-    warden.runs(0)
-    warden.told(epoch=4, every_s=0.0)
-    assert warden.times_ms == [0, 250, 500, 600]
+    relay.told()
+    assert relay._watcher.work() == inf
+    relay.told(epoch=4)
+    relay.runs(0)
+    relay.told(epoch=4, every_s=0.0)
+    assert relay.times_ms == [0, 250, 500, 600]
 
 
 def test_the_end_of_a_watch_that_never_came_is_answered_too() -> None:
-    warden = Warden()
-    warden.told(every_s=0.0)
-    assert [m for _, m in warden.sent] == [Host(ids=[4, 5], seq=1, epoch=3, samples=[])]
+    relay = Relay()
+    relay.told(every_s=0.0)
+    assert [m for _, m in relay.sent] == [Host(ids=[4, 5], seq=1, epoch=3, samples=[])]
 
 
 def test_a_repetition_changes_nothing() -> None:
-    once, often = Warden(), Warden()
+    once, often = Relay(), Relay()
     once.told()
     for _ in range(30):
         often.told()
-        for warden in (once, often):
-            warden.runs(100 * MS)
+        for relay in (once, often):
+            relay.runs(100 * MS)
     assert often.sent == once.sent
 
 
 def test_only_the_threads_are_read_unless_the_host_is_asked_for_and_the_last_word_counts() -> None:
-    warden = Warden()
-    warden.told(host=False)
-    warden.runs(100 * MS)
-    warden.told(host=True)
-    warden.runs(200 * MS)
-    warden.told(host=False)
-    warden.runs(300 * MS)
-    warden.told(every_s=0.0)
-    assert [s.host for s in warden.samples] == [None, COUNTERS, None]
+    relay = Relay()
+    relay.told(host=False)
+    relay.runs(100 * MS)
+    relay.told(host=True)
+    relay.runs(200 * MS)
+    relay.told(host=False)
+    relay.runs(300 * MS)
+    relay.told(every_s=0.0)
+    assert [s.host for s in relay.samples] == [None, COUNTERS, None]
 
 
 def test_a_group_of_subscribers_has_no_threads_to_tell_of() -> None:
-    warden = Warden(threads=None)
-    warden.told()
-    warden.runs(0)
-    warden.told(every_s=0.0)
-    assert warden.samples == [Sample(5 * SECOND, COUNTERS)]
+    relay = Relay(threads=None)
+    relay.told()
+    relay.runs(0)
+    relay.told(every_s=0.0)
+    assert relay.samples == [Sample(5 * SECOND, COUNTERS)]
 
 
 def test_a_lower_epoch_is_ignored_and_a_higher_one_begins_anew() -> None:
-    warden = Warden()
-    warden.told(epoch=3)
-    warden.runs(300 * MS)
-    warden.told(epoch=2)
-    warden.told(epoch=2, every_s=0.0)
-    warden.told(epoch=4)
-    warden.runs(100 * MS)
-    warden.told(epoch=3, every_s=0.0)
-    assert warden.sent == []
-    warden.told(epoch=4, every_s=0.0)
-    assert [(m.epoch, len(m.samples)) for _, m in warden.sent] == [(4, 1)]
-    assert warden.times_ms == [300]
+    relay = Relay()
+    relay.told(epoch=3)
+    relay.runs(300 * MS)
+    relay.told(epoch=2)
+    relay.told(epoch=2, every_s=0.0)
+    relay.told(epoch=4)
+    relay.runs(100 * MS)
+    relay.told(epoch=3, every_s=0.0)
+    assert relay.sent == []
+    relay.told(epoch=4, every_s=0.0)
+    assert [(m.epoch, len(m.samples)) for _, m in relay.sent] == [(4, 1)]
+    assert relay.times_ms == [300]
 
 
 def test_it_ends_by_itself_30_s_after_the_last_word() -> None:
-    warden = Warden()
-    warden.told()
-    warden.runs(20 * SECOND)
-    warden.told()
-    warden.runs(60 * SECOND)
-    assert 49_000 < warden.times_ms[-1] < 50_000
-    assert warden._watcher.work() == inf
+    relay = Relay()
+    relay.told()
+    relay.runs(20 * SECOND)
+    relay.told()
+    relay.runs(60 * SECOND)
+    assert 49_000 < relay.times_ms[-1] < 50_000
+    assert relay._watcher.work() == inf
     # A controller that was only slow goes on.
-    warden.told()
-    warden.runs(2 * SECOND)
-    assert warden.times_ms[-1] > 80_000
+    relay.told()
+    relay.runs(2 * SECOND)
+    assert relay.times_ms[-1] > 80_000
 
 
 def test_readings_that_were_missed_are_not_made_up_for() -> None:
-    warden = Warden()
-    warden.told()
-    warden.runs(300 * MS)
-    warden.sleeps(10_000 * MS)
-    warden.runs(400 * MS)
-    warden.told(every_s=0.0)
-    assert warden.times_ms == [0, 250, 10_300, 10_500]
+    relay = Relay()
+    relay.told()
+    relay.runs(300 * MS)
+    relay.sleeps(10_000 * MS)
+    relay.runs(400 * MS)
+    relay.told(every_s=0.0)
+    assert relay.times_ms == [0, 250, 10_300, 10_500]
 
 
 def test_no_message_has_more_samples_than_one_may_have() -> None:
-    warden = Warden()
-    warden.told(every_s=0.001)
-    warden.runs(200 * MS)
-    assert {len(m.samples) for _, m in warden.sent} == {MAX_SAMPLES}
-    assert len(warden.sent) == 201 // MAX_SAMPLES
+    relay = Relay()
+    relay.told(every_s=0.001)
+    relay.runs(200 * MS)
+    assert {len(m.samples) for _, m in relay.sent} == {MAX_SAMPLES}
+    assert len(relay.sent) == 201 // MAX_SAMPLES
 
 
 @pytest.mark.parametrize("error", [PermissionError("no"), ValueError("what"), KeyError("Tcp"), NotImplementedError()])
@@ -184,8 +184,8 @@ def test_what_cannot_be_read_is_left_out(error: Exception) -> None:
     def fails() -> HostCounters:
         raise error
 
-    for warden in (Warden(host=fails), Warden(host=fails, threads=fails)):  # type: ignore[arg-type]
-        warden.told()
-        warden.runs(0)
-        warden.told(every_s=0.0)
-        assert [s.host for s in warden.samples] == [None]
+    for relay in (Relay(host=fails), Relay(host=fails, threads=fails)):  # type: ignore[arg-type]
+        relay.told()
+        relay.runs(0)
+        relay.told(every_s=0.0)
+        assert [s.host for s in relay.samples] == [None]

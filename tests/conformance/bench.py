@@ -14,8 +14,9 @@ from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import (
     Ack,
     Configure,
+    Error,
     Finish,
-    Hello,
+    FromClient,
     HostClock,
     PublisherEndpoint,
     Quit,
@@ -26,7 +27,7 @@ from hydra.wire.messages import (
     Stop,
 )
 from tests.conformance.group import GroupProgram
-from tests.conformance.peer import ControlPeer
+from tests.conformance.peer import Arrival, ControlPeer
 
 LEAD_NS = 150_000_000
 """How far ahead of its window a start is sent here."""
@@ -100,15 +101,13 @@ class Bench:
         lifeline: bool = True,
         await_hello: bool = True,
     ) -> GroupProgram:
-        """Starts a group and waits until its clients and its warden have said hello."""
+        """Starts a group and waits until its relay has said hello and told of its clients."""
         standard = [kind, "--group", group, "--first-id", str(first_id), "--count", str(count)]
         environment = {**self.peer.environment, "HYDRA_AGENT": "agent-1", **(env or {})}
         program = GroupProgram(command, [*standard, *arguments], environment, lifeline=lifeline)
         self.groups.append(program)
         if await_hello:
-            ids = range(first_id, first_id + count)
-            self.peer.heard(Hello, ids, warden=False, timeout_s=30)
-            self.peer.heard(Hello, ids, warden=True, timeout_s=30)
+            self.peer.present(range(first_id, first_id + count))
         return program
 
     # --- the verbs of a step ---------------------------------------------------------------------------------------
@@ -136,7 +135,7 @@ class Bench:
             group=group,
             system={**told.system, **(system or {})},
         )
-        self.peer.tell(ids, command)
+        self.peer.tell_anew(ids, command)
 
     def configure_publisher(
         self, client: int, epoch: int, settings: StepSettings | None = None, *, timeout_s: float = 10.0, **more: Any
@@ -174,7 +173,7 @@ class Bench:
 
     def tell_start(self, ids: Iterable[int], epoch: int, window: Window) -> None:
         """Sends ``start`` and waits for nothing."""
-        self.peer.tell(
+        self.peer.tell_anew(
             ids,
             Start(
                 epoch=epoch,
@@ -190,7 +189,7 @@ class Bench:
 
     def stop(self, ids: Iterable[int], epoch: int, window: Window) -> None:
         """Sends ``stop``."""
-        self.peer.tell(ids, Stop(epoch=epoch, stop_at_ns=window.stop_ns))
+        self.peer.tell_anew(ids, Stop(epoch=epoch, stop_at_ns=window.stop_ns))
 
     def publisher_report(self, client: int, epoch: int, window: Window, timeout_s: float = 15.0) -> PublisherReport:
         """Stops a publisher and takes its report."""
@@ -212,7 +211,7 @@ class Bench:
     ) -> None:
         """Sends ``finish``: how much each publisher sent."""
         missing = unacknowledged or {}
-        self.peer.tell(
+        self.peer.tell_anew(
             ids,
             Finish(
                 epoch=epoch,
@@ -234,13 +233,22 @@ class Bench:
 
     def ignores_commands(self, client: int, epochs: Iterable[int], window: Window) -> None:
         """Sends this client the commands of steps that it does not have; fails if it answers, or dies of them."""
-        before = len(self.peer.log)
+        before = len(self._answers())
         for epoch in epochs:
             self.tell_start([client], epoch, window)
             self.stop([client], epoch, window)
             self.tell_finish([client], epoch, {}, drain_max_s=0.1)
         self.peer.sync([client])
-        self.peer.stays(lambda: len(self.peer.log) == before + 1, "an answer beside the ping's, or its end", 0.3)
+        self.peer.stays(lambda: len(self._answers()) == before, "an answer, or its end", 0.3)
+
+    def _answers(self) -> list[FromClient | Arrival]:
+        """What has been said beside answers to ``configure`` and pings."""
+        log = self.peer.log
+        return [
+            m
+            for m in log
+            if not isinstance(m, Error | Ready) and getattr(m, "command", "") not in ("configure", "ping")
+        ]
 
     # --- ends ------------------------------------------------------------------------------------------------------
 

@@ -1,36 +1,62 @@
 """The suite's own end of the control channel: a ROUTER that believes nothing and remembers everything.
 
 It is not :class:`hydra.control.controller.Controller`, whose idempotence would hide an answer that came twice.
+
+What relays gather is taken apart again: a ``joined`` becomes an :class:`Arrival` for each client, and a ``batch`` a
+``report`` for each, so that a test can ask what one client said.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import msgspec
 import zmq
 
 from hydra.control import curve
+from hydra.model import SubscriberReport
+from hydra.wire import table
 from hydra.wire.messages import (
     Ack,
+    Batch,
+    Configure,
+    Error,
+    Finish,
     FromClient,
     FromController,
     Hello,
+    Joined,
     Ping,
+    Report,
     Reports,
+    Start,
+    Stop,
     Welcome,
     decode_from_client,
     encode,
 )
 
-M = TypeVar("M", bound=FromClient)
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What a ``joined`` tells of one client."""
+
+    ids: Sequence[int]
+    seq: int
+    incarnation: int
+    pid: int
+
+
+Command = Configure | Start | Stop | Finish
+M = TypeVar("M", bound=FromClient | Arrival)
 
 
 class ControlPeer:
-    """Welcomes every client, checks that each connection's ``seq`` rises, and keeps every message by arrival.
+    """Welcomes every relay and client, checks that each connection's ``seq`` rises, and keeps every message by arrival.
 
     Data sockets take part in the same loop: :meth:`watch` gives a socket a callback for when it is readable.
     """
@@ -38,7 +64,11 @@ class ControlPeer:
     def __init__(self, *, silence_s: float = 0.0, host: str = "127.0.0.1") -> None:
         self.silence_s = silence_s
         self.welcoming = True
-        self.log: list[FromClient] = []
+        """Whether relays are welcomed."""
+        self.knowing = True
+        """Whether their clients are."""
+        self.log: list[FromClient | Arrival] = []
+        self.payloads: list[tuple[Batch, bytes]] = []
         self.keys = curve.generate()
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self.context.socket(zmq.ROUTER)
@@ -54,7 +84,9 @@ class ControlPeer:
         self._seq: dict[bytes, int] = {}
         self._hellos: dict[bytes, Hello] = {}
         self._welcomed: dict[bytes, float] = {}
-        self._pings = 0
+        self._named: dict[tuple[bytes, int], tuple[int, float]] = {}
+        self._configured: dict[int, Configure] = {}
+        self._told: list[Command] = []
 
     # --- the loop --------------------------------------------------------------------------------------------------
 
@@ -117,42 +149,90 @@ class ControlPeer:
         self.wait(everyone, f"{kind.__name__} {required} x{times} of clients {clients}", timeout_s)
         return self.said(kind, clients[-1], **required)[times - 1]
 
-    def hello(self, client: int) -> Hello:
-        """The latest hello of this client's own connection."""
-        return self.said(Hello, client, warden=False)[-1]
+    def process(self, client: int) -> Arrival:
+        """The latest process of this client."""
+        return self.said(Arrival, client)[-1]
+
+    def relay(self, group: str = "g") -> Hello:
+        """What the latest relay of a group says of it."""
+        return self.said(Hello, group=group)[-1]
+
+    def present(self, ids: Iterable[int], *, timeout_s: float = 30.0) -> None:
+        """Waits until these clients are there."""
+        self.heard(Arrival, ids, timeout_s=timeout_s)
 
     # --- what they are told ----------------------------------------------------------------------------------------
 
     def tell(self, ids: Iterable[int], message: FromController) -> None:
-        """Sends a command to these clients' latest connections."""
+        """Sends a command to these clients, through the latest relays of their groups."""
+        if isinstance(message, Command):
+            self._told.append(message)
         for identity, carried, everybody in self._connections(ids):
+            if isinstance(message, Configure):
+                for client in carried:
+                    if message.epoch >= (self._configured[client].epoch if client in self._configured else 0):
+                        self._configured[client] = message
             frame = encode(message if everybody else msgspec.structs.replace(message, ids=carried))
             self._socket.send_multipart((identity, frame))
 
+    def tell_anew(self, ids: Iterable[int], message: Command) -> None:
+        """Sends a command; one that was sent before becomes another one, by what a client does not heed.
+
+        A relay answers what is said again by itself, and its clients are asked here.
+        """
+        while message in self._told:
+            message = _another(message)
+        self.tell(ids, message)
+
     def tell_raw(self, ids: Iterable[int], *frames: bytes) -> None:
-        """Sends exactly these frames as one ZeroMQ message."""
+        """Sends exactly these frames as one ZeroMQ message to the relays of these clients."""
         for identity, _, _ in self._connections(ids):
             self._socket.send_multipart((identity, *frames))
 
     def tell_everyone(self, message: FromController) -> None:
-        """Sends a command to every connection, wardens included."""
+        """Sends a command to every connection."""
         for identity in self._hellos:
             self._socket.send_multipart((identity, encode(message)))
 
-    def tell_warden(self, group: str, message: FromController) -> None:
-        """Sends a command to a group's warden."""
+    def tell_relay(self, group: str, message: FromController) -> None:
+        """Sends a command to a group's relay."""
         for identity, hello in self._hellos.items():
-            if hello.warden and hello.group == group:
+            if hello.group == group:
                 self._socket.send_multipart((identity, encode(message)))
 
-    def sync(self, ids: Iterable[int], timeout_s: float = 10.0) -> float:
-        """A ping and its echo: everything told before has been obeyed; the slowest round trip in seconds."""
-        clients = list(ids)
-        self._pings += 1
+    def relays_in_sync(self, ids: Iterable[int], timeout_s: float = 10.0) -> None:
+        """A ping and its echo: the relays of these clients have read everything that was told before."""
         token = time.monotonic_ns()
-        self.tell(clients, Ping(time_ns=token, reply=True))
+        clients = list(ids)
+        for identity, _, _ in self._connections(clients):
+            self._socket.send_multipart((identity, encode(Ping(time_ns=token, reply=True))))
         self.heard(Ack, clients, command="ping", echo=token, timeout_s=timeout_s)
-        return (time.monotonic_ns() - token) / 1e9
+
+    def sync(self, ids: Iterable[int], timeout_s: float = 10.0) -> float:
+        """Everything told before has been obeyed; the slowest round trip in seconds.
+
+        Relays answer pings for themselves. So clients are given what they are configured for once more, a little
+        different: a relay passes that on, and a client that has this epoch only says so again. (Those that could not be
+        configured try again and say that. Of those that have not been told yet, only the relay is asked.)
+        """
+        clients = list(ids)
+        self.relays_in_sync(clients, timeout_s)
+        began = time.monotonic()
+        configured = [client for client in clients if client in self._configured]
+        before = {client: self._answers(client) for client in configured}
+        for client in configured:
+            self.tell_anew([client], self._configured[client])
+        self.wait(
+            lambda: all(self._answers(client) > before[client] for client in configured),
+            f"answers of {configured} to another configure of their epoch",
+            timeout_s,
+        )
+        return time.monotonic() - began
+
+    def _answers(self, client: int) -> int:
+        epoch = self._configured[client].epoch
+        acknowledged = self.said(Ack, client, epoch=epoch, command="configure")
+        return len(acknowledged) + len(self.said(Error, client, epoch=epoch))
 
     def vanish(self) -> None:
         """Is gone from one moment to the next, without a word; nothing is heard any more."""
@@ -165,10 +245,10 @@ class ControlPeer:
         self.context.destroy(linger=0)
 
     def _connections(self, ids: Iterable[int]) -> list[tuple[bytes, list[int], bool]]:
+        """The connections that carry these clients, with those that each carries, and whether these are all of them."""
         owner: dict[int, bytes] = {}
         for identity, hello in self._hellos.items():
-            if not hello.warden:
-                owner.update(dict.fromkeys(hello.ids, identity))
+            owner.update(dict.fromkeys(hello.ids, identity))
         carried: dict[bytes, list[int]] = {}
         for client in ids:
             carried.setdefault(owner[client], []).append(client)
@@ -177,30 +257,75 @@ class ControlPeer:
     def _receive(self) -> None:
         while True:
             try:
-                frames = self._socket.recv_multipart(zmq.NOBLOCK)
+                identity, head, *payload = self._socket.recv_multipart(zmq.NOBLOCK)
             except zmq.Again:
                 return
-            assert len(frames) == 2, f"one message is one frame, not {len(frames) - 1}"
-            identity, frame = frames
-            message = decode_from_client(frame)
+            message = decode_from_client(head)
+            assert len(payload) == isinstance(message, Batch), "a message is one frame, a batch two"
             assert message.ids, "every message names the clients that it is about"
             assert message.seq > self._seq.get(identity, 0), f"seq does not rise: {message}"
             self._seq[identity] = message.seq
             if isinstance(message, Hello):
-                first = self._hellos.setdefault(identity, message)
-                assert without_seq(message) == without_seq(first), "a second hello that is not the first one's like"
-                # One may have been on its way when the welcome was.
-                assert time.monotonic() < self._welcomed.get(identity, math.inf) + 1, "a hello after the welcome"
-                if self.welcoming:
-                    self._welcomed.setdefault(identity, time.monotonic())
-                    welcome = Welcome(ids=message.ids, run="conformance", silence_s=self.silence_s)
-                    self._socket.send_multipart((identity, encode(welcome)))
+                self._introduced(identity, message)
             else:
                 assert identity in self._hellos, "hello is the first message of a connection"
                 assert set(message.ids) <= set(self._hellos[identity].ids), "a message about somebody else"
             self.log.append(message)
-            if isinstance(message, Reports):
-                self.log.extend(message.each())
+            if isinstance(message, Joined):
+                self._joined(identity, message)
+            elif isinstance(message, Batch):
+                self.payloads.append((message, payload[0]))
+                self.log.extend(_reports(message, payload[0]))
+            else:
+                assert not isinstance(message, Reports), "relays send what clients report as a batch"
+                assert not (isinstance(message, Report) and message.subscriber), "relays send that as a batch"
+
+    def _introduced(self, identity: bytes, message: Hello) -> None:
+        first = self._hellos.setdefault(identity, message)
+        assert without_seq(message) == without_seq(first), "a second hello that is not the first one's like"
+        # One may have been on its way when the welcome was.
+        assert time.monotonic() < self._welcomed.get(identity, math.inf) + 1, "a hello after the welcome"
+        if self.welcoming:
+            self._welcomed.setdefault(identity, time.monotonic())
+            self._socket.send_multipart((identity, encode(Welcome(run="conformance", silence_s=self.silence_s))))
+
+    def _joined(self, identity: bytes, message: Joined) -> None:
+        assert identity in self._welcomed, "clients before the relay's welcome"
+        for client, incarnation, pid in zip(message.ids, message.incarnations, message.pids, strict=True):
+            named, at_s = self._named.get((identity, client), (-1, math.inf))
+            assert incarnation > named or time.monotonic() < at_s + 1, "a client that is told of after its welcome"
+            arrival = Arrival([client], message.seq, incarnation, pid)
+            if not [a for a in self.said(Arrival, client) if replace(a, seq=0) == replace(arrival, seq=0)]:
+                self.log.append(arrival)
+            if self.knowing and incarnation > named:
+                self._named[identity, client] = (incarnation, time.monotonic())
+        if self.knowing:
+            welcome = Welcome(ids=message.ids, run="conformance", silence_s=self.silence_s)
+            self._socket.send_multipart((identity, encode(welcome)))
+
+
+def _reports(head: Batch, payload: bytes) -> list[Report]:
+    """A report for each client of a batch, with its histogram if it is alone there: of others, the sum is known."""
+    rows = table.decode(head.ids, head.columns, payload)
+    reports: list[SubscriberReport] = [rows.report(client) for client in head.ids]
+    if len(reports) == 1:
+        reports = [replace(reports[0], latency=rows.latency if rows.latency.counts else rows.cohort_latency)]
+    return [
+        Report(ids=[client], seq=head.seq, epoch=head.epoch, subscriber=report)
+        for client, report in zip(head.ids, reports, strict=True)
+    ]
+
+
+def _another(command: Command) -> Command:
+    """The same to whoever has obeyed such a command of this epoch already, and another one to its relay."""
+    match command:
+        case Configure():
+            return msgspec.structs.replace(command, payload_share=(command.payload_share + 1) % 10_000)
+        case Finish():
+            return msgspec.structs.replace(command, drain_max_s=command.drain_max_s + 1e-6)
+        case Start() | Stop():
+            # The first start counts, and the earliest stop.
+            return msgspec.structs.replace(command, stop_at_ns=command.stop_at_ns + 1)
 
 
 def without_seq(message: FromClient) -> Mapping[str, object]:

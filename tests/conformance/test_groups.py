@@ -16,10 +16,10 @@ import zmq
 
 from hydra.client.host import HostSampler
 from hydra.model import BusyThread, HostCounters
-from hydra.wire.messages import Ack, ChildExit, Error, Hello, Host, Ping, Progress, Quit, Ready, Report, Watch
+from hydra.wire.messages import Ack, ChildExit, Error, Evict, Hello, Host, Ping, Progress, Quit, Ready, Report, Watch
 from tests.conformance.bench import Bench, step_settings
 from tests.conformance.group import GroupProgram
-from tests.conformance.peer import without_seq
+from tests.conformance.peer import Arrival, without_seq
 from tests.conformance.zmq_ends import Listener, Speaker
 
 ARGUMENTS = ["zmq-sub", "--group", "g", "--first-id", "1", "--count", "1"]
@@ -37,14 +37,15 @@ def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
 # --- starting --------------------------------------------------------------------------------------------------------
 
 
-def test_every_client_is_a_process_of_its_own_and_says_hello(bench: Bench, zmq_client: str) -> None:
+def test_every_client_is_a_process_of_its_own_and_the_relay_tells_of_it(bench: Bench, zmq_client: str) -> None:
     program = bench.launch(zmq_client, "zmq-sub", first_id=10, count=5)
-    hellos = {c: bench.peer.hello(c) for c in range(10, 15)}
-    (warden,) = bench.peer.said(Hello, warden=True)
-    assert warden.ids == list(range(10, 15))
-    assert warden.pid not in {h.pid for h in hellos.values()}
-    pids = {h.pid for h in hellos.values()} | {warden.pid}
-    assert {p.pid for p in program.children()} == pids
+    arrivals = [bench.peer.process(client) for client in range(10, 15)]
+    relay = bench.peer.relay()
+    assert (relay.ids, relay.role, relay.incarnation) == (list(range(10, 15)), "subscriber", 0)
+    assert {a.incarnation for a in arrivals} == {0}
+    pids = {a.pid for a in arrivals}
+    assert len(pids) == 5
+    assert {p.pid for p in program.children()} == pids | {relay.pid}
     assert all(p.ppid() == program.pid for p in program.children())
 
 
@@ -53,14 +54,13 @@ def test_the_parent_has_one_thread_and_no_socket(bench: Bench, zmq_client: str) 
     parent = psutil.Process(program.pid)
     assert parent.num_threads() == 1
     assert sockets_of(program.pid) == []
-    kill(bench.peer.hello(2).pid)
-    bench.peer.heard(Hello, [2], warden=False, incarnation=1)
+    kill(bench.peer.process(2).pid)
+    bench.peer.heard(Arrival, [2], incarnation=1)
     assert parent.num_threads() == 1
 
 
 def test_idle_clients_sleep(bench: Bench, zmq_client: str) -> None:
     program = bench.launch(zmq_client, "zmq-sub", count=5)
-    bench.peer.sync(range(1, 6))
 
     def seconds() -> float:
         return sum(sum(p.cpu_times()[:2]) for p in program.members())
@@ -77,51 +77,49 @@ def test_no_more_are_forked_than_the_window_allows(bench: Bench, zmq_client: str
         "zmq-sub",
         count=6,
         arguments=["--fork-window", "2"],
-        env={"HYDRA_WELCOME_S": "1.5"},
+        env={"HYDRA_WELCOME_S": "20"},
         await_hello=False,
     )
-    bench.peer.wait(lambda: len(bench.peer.said(Hello, warden=False)) == 2, "two hellos")
-    bench.peer.stays(lambda: len(bench.peer.said(Hello, warden=False)) == 2, "a third one before a welcome", 0.5)
-    assert len(program.children()) == 3
+    bench.peer.wait(lambda: len(program.children()) == 3, "a relay and two clients")
+    bench.peer.stays(lambda: len(program.children()) == 3, "a third one before a welcome", 0.5)
     bench.peer.welcoming = True
-    bench.peer.heard(Hello, [6], warden=False)
+    bench.peer.heard(Arrival, [6])
 
 
-def test_who_is_not_welcomed_says_hello_again(bench: Bench, zmq_client: str) -> None:
+def test_a_relay_that_is_not_welcomed_says_hello_again(bench: Bench, zmq_client: str) -> None:
     bench.peer.welcoming = False
-    bench.launch(zmq_client, "zmq-sub")
+    bench.launch(zmq_client, "zmq-sub", count=2, await_hello=False)
+    bench.peer.heard(Hello, [1, 2], timeout_s=30)
     bench.peer.welcoming = True
-    for warden in (False, True):
-        bench.peer.heard(Hello, [1], warden=warden, times=2, timeout_s=4)
-        first, second = bench.peer.said(Hello, warden=warden)
-        assert without_seq(first) == without_seq(second)
-    bench.peer.sync([1])
+    bench.peer.heard(Hello, [1, 2], times=2, timeout_s=4)
+    first, second = bench.peer.said(Hello)
+    assert without_seq(first) == without_seq(second)
+    bench.peer.present([1, 2])
 
 
-def test_a_warden_answers_pings_with_its_clock(bench: Bench, zmq_client: str) -> None:
+def test_a_relay_answers_pings_with_its_clock(bench: Bench, zmq_client: str) -> None:
     bench.launch(zmq_client, "zmq-sub", count=3)
     for echo in (5, 2**63 - 1):
         before_ns = time.monotonic_ns()
-        bench.peer.tell_warden("g", Ping(time_ns=echo, reply=True))
+        bench.peer.tell_relay("g", Ping(time_ns=echo, reply=True))
         ack = bench.peer.heard(Ack, [1, 2, 3], command="ping", echo=echo)
         assert before_ns <= ack.time_ns <= time.monotonic_ns()
         assert (ack.epoch, ack.ids) == (0, [1, 2, 3])
-    bench.peer.tell_warden("g", Ping(time_ns=7))
-    bench.peer.sync([1])
+    bench.peer.tell_relay("g", Ping(time_ns=7))
+    bench.peer.relays_in_sync([1])
     assert not bench.peer.said(Ack, command="ping", echo=7)
 
 
 @pytest.mark.parametrize("kind", ["zmq-pub", "zmq-sub"])
-def test_a_warden_that_is_told_to_watch_reads_its_host_and_a_publishers_threads(
+def test_a_relay_that_is_told_to_watch_reads_its_host_and_a_publishers_threads(
     bench: Bench, zmq_client: str, kind: str
 ) -> None:
     program = bench.launch(zmq_client, kind, count=2)
-    (warden,) = bench.peer.said(Hello, warden=True)
-    assert warden.network_namespace == str(Path("/proc/self/ns/net").readlink())
+    assert bench.peer.relay().network_namespace == str(Path("/proc/self/ns/net").readlink())
     begin_ns = time.monotonic_ns()
-    bench.peer.tell_warden("g", Watch(epoch=3, every_s=0.05, host=True))
+    bench.peer.tell_relay("g", Watch(epoch=3, every_s=0.05, host=True))
     bench.peer.heard(Host, [1, 2], epoch=3, times=2)
-    bench.peer.tell_warden("g", Watch(epoch=3, every_s=0.0, host=False))
+    bench.peer.tell_relay("g", Watch(epoch=3, every_s=0.0, host=False))
     told_ns = time.monotonic_ns()
     before = len(bench.peer.said(Host))
     bench.peer.wait(lambda: len(bench.peer.said(Host)) > before, "an answer to the end")
@@ -164,8 +162,8 @@ def check_counters_of_this_host(samples: list[HostCounters]) -> None:
 
 def test_a_publisher_that_is_busy_is_named_with_its_cpu(bench: Bench, zmq_client: str) -> None:
     bench.launch(zmq_client, "zmq-pub")
-    pid = bench.peer.hello(1).pid
-    bench.peer.tell_warden("g", Watch(epoch=1, every_s=0.25, host=False))
+    pid = bench.peer.process(1).pid
+    bench.peer.tell_relay("g", Watch(epoch=1, every_s=0.25, host=False))
     bench.configure_publisher(1, 1, step_settings(rate="max"))
     bench.start([1], 1, 4.0)
 
@@ -182,19 +180,11 @@ def test_a_publisher_that_is_busy_is_named_with_its_cpu(bench: Bench, zmq_client
 def test_a_watch_that_is_said_again_and_its_end_change_nothing(bench: Bench, zmq_client: str) -> None:
     bench.launch(zmq_client, "zmq-sub", count=2)
     for epoch, every_s in ((5, 0.0), (4, 0.1), (5, 0.1), (5, 0.0)):
-        bench.peer.tell_warden("g", Watch(epoch=epoch, every_s=every_s, host=True))
+        bench.peer.tell_relay("g", Watch(epoch=epoch, every_s=every_s, host=True))
     # The end of a watch is always answered; what has ended, or is of a lower epoch, is not begun.
     bench.peer.heard(Host, [1, 2], epoch=5, times=2)
     bench.peer.stays(lambda: len(bench.peer.said(Host)) == 2, "a sample of a watch that has ended", 1.5)
     assert not any(message.samples for message in bench.peer.said(Host))
-
-
-def test_a_client_does_not_heed_a_watch(bench: Bench, zmq_client: str) -> None:
-    bench.launch(zmq_client, "zmq-sub")
-    bench.peer.tell([1], Watch(epoch=1, every_s=0.01, host=True))
-    bench.peer.sync([1])
-    bench.peer.stays(lambda: not bench.peer.said(Host), "a client that watches", 1.2)
-    bench.quit()
 
 
 # --- dismissal -------------------------------------------------------------------------------------------------------
@@ -205,7 +195,11 @@ def test_quit_ends_the_group_with_exit_code_0(bench: Bench, zmq_client: str, kin
     program = bench.launch(zmq_client, kind, count=3)
     bench.quit()
     assert bench.await_gone(program, 5) == 0
-    assert not bench.peer.said(ChildExit)
+    bench.peer.heard(ChildExit, [1, 2, 3])
+    pids = {client: bench.peer.process(client).pid for client in (1, 2, 3)}
+    exits = bench.peer.said(ChildExit)
+    assert {(e.ids[0], e.pid) for e in exits} == set(pids.items())
+    assert [(e.incarnation, e.status, e.replaced) for e in exits] == [(0, 0, False)] * 3
 
 
 def test_quit_in_the_middle_of_a_step(bench: Bench, zmq_client: str) -> None:
@@ -254,9 +248,7 @@ def test_without_a_lifeline_silence_ends_the_group(zmq_client: str, short_silenc
         assert len(program.children()) == 3
         # … and then nobody speaks any more.
         assert bench.await_gone(program, 1 + 5 + 3) == 4
-        # Whoever is still there is told of each of them.
-        bench.peer.wait(lambda: len(bench.peer.said(ChildExit)) == 2, "both exits are told", 2)
-        assert [(e.status, e.replaced) for e in bench.peer.said(ChildExit)] == [(4, False)] * 2
+        assert "silent" in program.stderr()
     finally:
         bench.close()
 
@@ -275,6 +267,14 @@ def test_a_controller_that_vanished_holds_nobody_up(zmq_client: str, short_silen
         assert program.exit_code() == 4
     finally:
         bench.close()
+
+
+def test_a_controller_that_refuses_to_be_dialled_again_has_ended(bench: Bench, zmq_client: str) -> None:
+    program = bench.launch(zmq_client, "zmq-sub", count=2, lifeline=False)
+    bench.peer.vanish()
+    # It might have been silent for ever.
+    assert bench.await_gone(program, 5) == 4
+    assert "ended" in program.stderr()
 
 
 def test_nobody_at_the_endpoint(bench: Bench, zmq_client: str) -> None:
@@ -316,7 +316,7 @@ def test_what_is_no_command_is_ignored(bench: Bench, zmq_client: str) -> None:
     ]
     for frame in garbage:
         bench.peer.tell_raw([1, 2], frame)
-    bench.peer.sync([1, 2])
+    bench.peer.relays_in_sync([1, 2])
     assert not bench.peer.said(Error)
     assert not [a for a in bench.peer.said(Ack) if a.command != "ping"]
     Listener(bench.peer, bench.configure_publisher(1, 1)).await_probe(1)
@@ -325,8 +325,8 @@ def test_what_is_no_command_is_ignored(bench: Bench, zmq_client: str) -> None:
 def test_a_command_that_names_somebody_else_is_ignored(bench: Bench, zmq_client: str) -> None:
     bench.launch(zmq_client, "zmq-sub", first_id=2)
     bench.peer.tell([2], Quit(ids=[77]))
-    bench.peer.sync([2])
-    assert len(bench.groups[0].children()) == 2
+    bench.peer.relays_in_sync([2])
+    bench.peer.stays(lambda: len(bench.groups[0].children()) == 2, "the end of somebody else")
 
 
 # --- deaths ----------------------------------------------------------------------------------------------------------
@@ -334,11 +334,11 @@ def test_a_command_that_names_somebody_else_is_ignored(bench: Bench, zmq_client:
 
 def test_a_client_that_was_killed_is_reported_and_replaced(bench: Bench, zmq_client: str) -> None:
     bench.launch(zmq_client, "zmq-sub", first_id=5, count=3)
-    before = bench.peer.hello(6)
+    before = bench.peer.process(6)
     kill(before.pid)
     exit_ = bench.peer.heard(ChildExit, [6])
     assert (exit_.ids, exit_.pid, exit_.status, exit_.replaced) == ([6], before.pid, -9, True)
-    after = bench.peer.heard(Hello, [6], warden=False, incarnation=1)
+    after = bench.peer.heard(Arrival, [6], incarnation=1)
     assert after.pid != before.pid
     speaker = Speaker(bench.peer, 100)
     bench.configure_subscribers([5, 6, 7], 1, publishers={100: speaker.endpoint})
@@ -351,8 +351,8 @@ def test_the_replacement_serves_the_next_step(bench: Bench, zmq_client: str) -> 
     bench.launch(zmq_client, "zmq-pub", first_id=1)
     bench.configure_publisher(1, 1, step_settings(rate="max"))
     bench.start([1], 1, 30)
-    kill(bench.peer.hello(1).pid)
-    bench.peer.heard(Hello, [1], warden=False, incarnation=1)
+    kill(bench.peer.process(1).pid)
+    bench.peer.heard(Arrival, [1], incarnation=1)
     Listener(bench.peer, bench.configure_publisher(1, 2)).await_probe(2)
     window = bench.start([1], 2, 0.1)
     bench.await_end(window)
@@ -360,48 +360,50 @@ def test_the_replacement_serves_the_next_step(bench: Bench, zmq_client: str) -> 
     assert not bench.peer.said(Report, epoch=1)
 
 
-def test_the_warden_gets_rid_of_a_client_that_hangs(bench: Bench, zmq_client: str) -> None:
+def test_the_relay_has_a_client_killed_that_hangs(bench: Bench, zmq_client: str) -> None:
     bench.launch(zmq_client, "zmq-sub", first_id=1, count=3)
-    before = {c: bench.peer.hello(c).pid for c in (1, 2, 3)}
+    before = {c: bench.peer.process(c).pid for c in (1, 2, 3)}
     kill(before[2], signal.SIGSTOP)
     kill(before[3], signal.SIGSTOP)
-    bench.peer.tell_warden("g", Quit(ids=[2, 3]))
+    bench.peer.tell_relay("g", Evict(ids=[2, 3]))
     for client in (2, 3):
         exit_ = bench.peer.heard(ChildExit, [client])
         assert (exit_.pid, exit_.status, exit_.replaced) == (before[client], -9, True)
-        bench.peer.heard(Hello, [client], warden=False, incarnation=1)
-    bench.peer.sync([1, 2, 3])
-    assert bench.peer.hello(1).pid == before[1]
+        bench.peer.heard(Arrival, [client], incarnation=1)
+    assert bench.peer.process(1).pid == before[1]
+    assert not bench.peer.said(ChildExit, 1)
 
 
-def test_a_quit_of_an_earlier_incarnation_is_not_its_successors(bench: Bench, zmq_client: str) -> None:
+def test_an_evict_of_an_earlier_incarnation_is_not_its_successors(bench: Bench, zmq_client: str) -> None:
     """It is said again as long as nobody has told of the end, and may come after the replacement."""
     bench.launch(zmq_client, "zmq-sub", first_id=1, count=2)
-    before = bench.peer.hello(2).pid
-    again = Quit(ids=[2], incarnation=0)
-    bench.peer.tell_warden("g", again)
+    before = bench.peer.process(2).pid
+    again = Evict(ids=[2], incarnation=0)
+    bench.peer.tell_relay("g", again)
     exit_ = bench.peer.heard(ChildExit, [2])
     assert (exit_.pid, exit_.incarnation, exit_.replaced) == (before, 0, True)
-    after = bench.peer.heard(Hello, [2], warden=False, incarnation=1).pid
-    bench.peer.sync([2])
-    bench.peer.tell_warden("g", again)
-    bench.peer.tell([2], Quit(incarnation=0))
-    bench.peer.sync([1, 2])
+    after = bench.peer.heard(Arrival, [2], incarnation=1).pid
+    bench.peer.tell_relay("g", again)
     bench.peer.stays(lambda: len(bench.peer.said(ChildExit)) == 1, "the end of the replacement")
-    assert bench.peer.hello(2).pid == after
-    bench.peer.tell_warden("g", Quit(ids=[2], incarnation=1))
+    assert bench.peer.process(2).pid == after
+    bench.peer.tell_relay("g", Evict(ids=[2], incarnation=1))
     exit_ = bench.peer.heard(ChildExit, [2], times=2)
     assert (exit_.pid, exit_.incarnation) == (after, 1)
-    bench.peer.heard(Hello, [2], warden=False, incarnation=2)
-    bench.peer.sync([2])
-    bench.peer.tell([2], Quit(incarnation=2))
-    bench.peer.stays(lambda: len(bench.peer.said(ChildExit)) == 2, "a replacement of who was dismissed")
+    bench.peer.heard(Arrival, [2], incarnation=2)
+
+
+def test_who_was_dismissed_is_not_replaced(bench: Bench, zmq_client: str) -> None:
+    program = bench.launch(zmq_client, "zmq-sub", first_id=1, count=2)
+    bench.peer.tell_relay("g", Quit(ids=[2]))
+    exit_ = bench.peer.heard(ChildExit, [2])
+    assert (exit_.status, exit_.replaced) == (0, False)
+    bench.peer.stays(lambda: len(program.children()) == 2, "a replacement of who was dismissed, or another end")
 
 
 def test_replacements_run_out(bench: Bench, zmq_client: str) -> None:
     program = bench.launch(zmq_client, "zmq-sub", arguments=["--respawns", "1"])
-    kill(bench.peer.hello(1).pid)
-    kill(bench.peer.heard(Hello, [1], warden=False, incarnation=1).pid, signal.SIGTERM)
+    kill(bench.peer.process(1).pid)
+    kill(bench.peer.heard(Arrival, [1], incarnation=1).pid, signal.SIGTERM)
     bench.peer.heard(ChildExit, [1], times=2)
     first, second = bench.peer.said(ChildExit, 1)
     assert (first.status, first.incarnation, first.replaced) == (-9, 0, True)
@@ -411,13 +413,13 @@ def test_replacements_run_out(bench: Bench, zmq_client: str) -> None:
 
 def test_the_others_live_on_when_one_is_not_replaced(bench: Bench, zmq_client: str) -> None:
     program = bench.launch(zmq_client, "zmq-sub", count=2, arguments=["--respawns", "0"])
-    kill(bench.peer.hello(1).pid)
+    kill(bench.peer.process(1).pid)
     exit_ = bench.peer.heard(ChildExit, [1])
     assert not exit_.replaced
     # A controller that asks for its end has not heard of it.
-    bench.peer.tell_warden("g", Quit(ids=[1]))
+    bench.peer.tell_relay("g", Evict(ids=[1]))
     assert without_seq(bench.peer.heard(ChildExit, [1], times=2)) == without_seq(exit_)
-    bench.peer.sync([2])
+    assert not bench.peer.said(ChildExit, 2)
     bench.peer.tell([2], Quit())
     assert bench.await_gone(program, 5) == 0
 
@@ -430,18 +432,18 @@ def test_the_parent_takes_everybody_along(bench: Bench, zmq_client: str, number:
     assert code == (0 if number == signal.SIGTERM else -9)
 
 
-def test_no_group_without_its_warden(bench: Bench, zmq_client: str) -> None:
+def test_no_group_without_its_relay(bench: Bench, zmq_client: str) -> None:
     program = bench.launch(zmq_client, "zmq-sub", count=2)
-    (warden,) = bench.peer.said(Hello, warden=True)
-    kill(warden.pid)
+    kill(bench.peer.relay().pid)
     assert bench.await_gone(program, 2) == 5
 
 
 def test_ctrl_c_is_the_controllers_business(bench: Bench, zmq_client: str) -> None:
     program = bench.launch(zmq_client, "zmq-sub")
     kill(program.pid, signal.SIGINT)
-    kill(bench.peer.hello(1).pid, signal.SIGINT)
-    bench.peer.sync([1])
+    kill(bench.peer.process(1).pid, signal.SIGINT)
+    kill(bench.peer.relay().pid, signal.SIGINT)
+    bench.configure_subscribers([1], 1, probe=False)
     assert len(program.members()) == 3
 
 

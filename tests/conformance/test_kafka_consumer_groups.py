@@ -129,7 +129,7 @@ def test_the_others_take_over_from_a_member_that_is_killed(members: Bench, kafka
     members.start(everybody, 1, 60)
     wide_log.write(1, range(400), publisher=PUBLISHER)
     read(members, 1, everybody, 400)
-    os.kill(members.peer.hello(THIRD).pid, signal.SIGKILL)
+    os.kill(members.peer.process(THIRD).pid, signal.SIGKILL)
     wide_log.write(1, range(400, 800), publisher=PUBLISHER)
     told = reports(members, 1, wide_log, [FIRST, SECOND], 800, drain_max_s=15)
     # It had not committed what it had read by then: it is read again, and nothing is missing.

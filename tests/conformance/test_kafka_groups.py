@@ -8,9 +8,10 @@ import signal
 import psutil
 import pytest
 
-from hydra.wire.messages import ChildExit, Hello, Ready
+from hydra.wire.messages import ChildExit, Ready
 from tests.conformance.bench import Bench, step_settings
 from tests.conformance.kafka_ends import Log
+from tests.conformance.peer import Arrival
 
 
 def working(bench: Bench, kafka_client: str, log: Log) -> None:
@@ -43,9 +44,9 @@ def test_nothing_is_left(bench: Bench, kafka_client: str, log: Log, end: str) ->
 
 def test_a_client_that_was_killed_is_replaced(bench: Bench, kafka_client: str) -> None:
     bench.launch(kafka_client, "kafka-sub", first_id=1, count=2)
-    before = bench.peer.hello(2)
-    assert before.implementation
-    assert before.versions
+    before = bench.peer.process(2)
+    assert bench.peer.relay().implementation
+    assert bench.peer.relay().versions
     os.kill(before.pid, signal.SIGKILL)
     assert bench.peer.heard(ChildExit, [2]).pid == before.pid
-    assert bench.peer.heard(Hello, [2], warden=False, incarnation=1).pid != before.pid
+    assert bench.peer.heard(Arrival, [2], incarnation=1).pid != before.pid

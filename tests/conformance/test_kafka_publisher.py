@@ -38,17 +38,16 @@ def configured(
 @pytest.mark.parametrize("kind", ["kafka-pub", "kafka-sub"])
 def test_it_names_the_library_that_it_has_loaded(bench: Bench, kafka_client: str, kind: str) -> None:
     bench.launch(kafka_client, kind, first_id=CLIENT)
-    hello = bench.peer.hello(CLIENT)
+    hello, pid = bench.peer.relay(), bench.peer.process(CLIENT).pid
     if hello.implementation == "kafka-python":
         assert hello.versions["kafka-python"] == version("kafka-python")
     else:
-        assert hello.versions["librdkafka"] == librdkafka_version(hello.pid)
+        assert hello.versions["librdkafka"] == librdkafka_version(pid)
 
 
 def test_configure_sent_twice_changes_nothing(publisher: Bench, log: Log) -> None:
     topic = log.from_here()
     configured(publisher, 1, topic)
-    publisher.peer.sync([CLIENT])
     publisher.tell_configure([CLIENT], 1, STEADY, system=topic)
     publisher.peer.heard(Ready, [CLIENT], epoch=1, times=2)
     publisher.peer.heard(Ack, [CLIENT], epoch=1, command="configure", times=2)

@@ -14,7 +14,7 @@ import zmq
 from hydra.client.payload import PayloadBlock
 from hydra.model import Histogram
 from hydra.wire.clock import time_namespace
-from hydra.wire.messages import Ack, Error, Hello, Progress, Ready, Report, Stop
+from hydra.wire.messages import Ack, Error, Progress, Ready, Report, Stop
 from tests.conformance.bench import LEAD_NS, Bench, StepSettings, Window, same_answer, step_settings, with_values
 from tests.conformance.group import no_more_files
 from tests.conformance.libraries import libzmq_version
@@ -43,35 +43,30 @@ def total(histogram: Histogram) -> int:
 
 
 def test_it_introduces_itself(publisher: Bench) -> None:
-    hello = publisher.peer.hello(CLIENT)
+    hello = publisher.peer.relay("g")
     (program,) = publisher.groups
     assert (hello.ids, hello.role, hello.group) == ([CLIENT], "publisher", "g")
-    assert (hello.warden, hello.incarnation, hello.agent) == (False, 0, "agent-1")
-    assert hello.pid in {p.pid for p in program.children()}
+    assert (hello.incarnation, hello.agent) == (0, "agent-1")
+    assert {hello.pid, publisher.peer.process(CLIENT).pid} == {p.pid for p in program.children()}
     assert hello.implementation
     assert hello.versions
     assert hello.host
     assert len(hello.boot_id) == 36
     assert hello.time_namespace == time_namespace()
-    (warden,) = publisher.peer.said(Hello, warden=True)
-    assert (warden.ids, warden.group, warden.role) == ([CLIENT], "g", "publisher")
 
 
 @pytest.mark.parametrize("kind", ["zmq-pub", "zmq-sub"])
 def test_it_names_the_libzmq_that_it_has_loaded(bench: Bench, zmq_client: str, kind: str) -> None:
     bench.launch(zmq_client, kind, first_id=CLIENT)
-    hello = bench.peer.hello(CLIENT)
-    assert hello.versions["libzmq"] == libzmq_version(hello.pid)
+    assert bench.peer.relay().versions["libzmq"] == libzmq_version(bench.peer.process(CLIENT).pid)
 
 
 def test_configure_sent_twice_changes_nothing(publisher: Bench) -> None:
     endpoint = publisher.configure_publisher(CLIENT, 1, DEEP)
-    # One that comes while the first is obeyed may be left out.
-    publisher.peer.sync([CLIENT])
     publisher.tell_configure([CLIENT], 1, DEEP)
     again = publisher.peer.heard(Ready, [CLIENT], epoch=1, times=2)
-    publisher.peer.sync([CLIENT])
     assert again.endpoint == endpoint
+    publisher.peer.stays(lambda: len(publisher.peer.said(Ready)) == 2, "a third answer", 0.1)
     assert len(publisher.peer.said(Ack, CLIENT, epoch=1, command="configure")) == 2
     Listener(publisher.peer, endpoint).await_probe(1)
 
@@ -392,7 +387,7 @@ def test_a_configure_that_fails_in_the_middle_is_an_error_and_not_the_end(publis
     if doing == "sending":
         window = publisher.start([CLIENT], 1, 30.0)
         publisher.peer.wait(lambda: len(listener.data(1)) > 0, "a message")
-    with no_more_files(publisher.peer.hello(CLIENT).pid):
+    with no_more_files(publisher.peer.process(CLIENT).pid):
         publisher.tell_configure([CLIENT], 2, with_values(settings, sndhwm=77))
         error = publisher.peer.heard(Error, [CLIENT], epoch=2)
         assert (error.fatal, bool(error.message)) == (False, True)

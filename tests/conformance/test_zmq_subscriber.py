@@ -710,7 +710,7 @@ def test_a_finish_that_waited_with_the_next_configure(subscriber: Bench) -> None
     one.send(1, range(10))
     subscriber.subscriber_report(CLIENT, 1, {ONE: 10})
     (first,) = subscriber.peer.said(Report, CLIENT, epoch=1)
-    pid = subscriber.peer.hello(CLIENT).pid
+    pid = subscriber.peer.process(CLIENT).pid
     os.kill(pid, signal.SIGSTOP)
     for _ in range(2):
         subscriber.tell_finish([CLIENT], 1, {ONE: 10})

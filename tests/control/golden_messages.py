@@ -20,9 +20,11 @@ from hydra.model import (
 )
 from hydra.wire.messages import (
     Ack,
+    Batch,
     ChildExit,
     Configure,
     Error,
+    Evict,
     Finish,
     FromClient,
     FromController,
@@ -30,6 +32,7 @@ from hydra.wire.messages import (
     Host,
     HostClock,
     Join,
+    Joined,
     Ping,
     Progress,
     PublisherEndpoint,
@@ -158,7 +161,6 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
         seq=1,
         role="subscriber",
         group="sub-0",
-        warden=False,
         incarnation=0,
         implementation="pyzmq",
         versions={"libzmq": "4.3.5", "python": "3.11.2", "pyzmq": "27.1.0"},
@@ -174,7 +176,6 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
         seq=1,
         role="publisher",
         group="pub-0",
-        warden=False,
         incarnation=2,
         implementation="native",
         versions={"libzmq": "4.3.5"},
@@ -185,12 +186,11 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
         network_namespace=_NETWORK,
         pid=4712,
     ),
-    "hello-warden": Hello(
+    "hello-relay": Hello(
         ids=[16, 17, 18],
         seq=1,
         role="subscriber",
         group="sub-0",
-        warden=True,
         incarnation=0,
         implementation="pyzmq",
         versions={},
@@ -206,7 +206,6 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
         seq=1,
         role="subscriber",
         group="sub-1",
-        warden=False,
         incarnation=0,
         implementation="native",
         versions={"libzmq": "4.3.5"},
@@ -217,6 +216,8 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
         network_namespace="",
         pid=9,
     ),
+    "joined": Joined(ids=[16, 17, 20], seq=2, incarnations=[0, 3, 4294967295], pids=[4711, 4712, 4294967295]),
+    "joined-one": Joined(ids=[17], seq=3, incarnations=[4], pids=[1]),
     "ready-publisher": Ready(ids=[0], seq=3, epoch=1, endpoint="tcp://10.0.0.5:31000"),
     "ready-subscriber": Ready(ids=[17], seq=4, epoch=4294967295),
     "ack-configure": Ack(ids=[17], seq=2, epoch=1, command="configure", time_ns=123456789),
@@ -231,9 +232,13 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
     "report-subscriber-member": Report(ids=[20], seq=7, epoch=1, subscriber=_MEMBER),
     "reports-subscribers": Reports(ids=[18, 19, 20], seq=8, epoch=1, subscriber=[_SILENT, _MARKED, _MEMBER]),
     "reports-publishers": Reports(ids=[0, 4], seq=9, epoch=2, publisher=[_SENT_ZMQ, _SENT_KAFKA]),
+    "ack-start-relay": Ack(ids=[16, 17, 18, 20], seq=10, epoch=1, command="start", time_ns=123456791),
+    "batch": Batch(ids=[16, 17, 20], seq=12, epoch=1, columns=[("batches", 3), ("bits", 0), ("latency_counts", 46)]),
     "error": Error(ids=[0], seq=6, epoch=1, message='cannot bind "tcp://10.0.0.5:31000": in use\n', fatal=False),
+    "error-relay": Error(ids=[16, 17, 18], seq=13, epoch=1, message="an unknown field: rcvhmw"),
     "error-fatal": Error(ids=[0], seq=7, epoch=0, message="out of memory", fatal=True),
     "child-exit-killed": ChildExit(ids=[17], seq=2, incarnation=0, pid=4711, status=-9, replaced=True),
+    "child-exit-dismissed": ChildExit(ids=[18], seq=4, incarnation=0, pid=4713, status=0, replaced=False),
     "child-exit-code": ChildExit(ids=[16, 17, 18, 20], seq=3, incarnation=3, pid=4712, status=1, replaced=False),
     "host": Host(
         ids=[16, 17, 18],
@@ -258,6 +263,7 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
 
 FROM_CONTROLLER: Final[dict[str, FromController]] = {
     "welcome": Welcome(ids=[17], run="20260101-zmqrate", silence_s=30.0),
+    "welcome-connection": Welcome(run="20260101-zmqrate", silence_s=0.0),
     "configure-publisher": Configure(
         epoch=1,
         settings=SharedSettings(
@@ -282,6 +288,7 @@ FROM_CONTROLLER: Final[dict[str, FromController]] = {
             PublisherEndpoint(1, "tcp://10.0.0.5:31001"),
         ],
         probe=False,
+        cohort=True,
         system={"nodrop": True, "rcvhwm": 0, "sndhwm": 1000},
     ),
     "configure-kafka": Configure(
@@ -329,8 +336,9 @@ FROM_CONTROLLER: Final[dict[str, FromController]] = {
     "watch": Watch(epoch=3, every_s=0.25, host=True),
     "watch-end": Watch(epoch=3, every_s=0.0, host=False),
     "quit": Quit(),
-    "quit-evict": Quit(ids=[17, 18]),
-    "quit-incarnation": Quit(ids=[3, 17, 18, 19], incarnation=2),
+    "quit-clients": Quit(ids=[17, 18]),
+    "evict": Evict(ids=[17, 18]),
+    "evict-incarnation": Evict(ids=[3, 17, 18, 19], incarnation=2),
 }
 
 FROM_SERVER: Final[dict[str, FromClient]] = {
@@ -339,7 +347,6 @@ FROM_SERVER: Final[dict[str, FromClient]] = {
         seq=1,
         role="server",
         group="brokers-2",
-        warden=False,
         incarnation=0,
         implementation="kafka",
         versions={"java": "17.0.15", "kafka": "4.3.1"},

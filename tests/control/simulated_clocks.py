@@ -13,7 +13,7 @@ from hydra.control.timekeeper import Timekeeper
 
 OWN: Final[HostKey] = ("own", "time:[1]")
 HOST: Final[HostKey] = ("other", "time:[1]")
-_WARDEN: Final = b"w"
+_RELAY: Final = b"r"
 _SECOND_NS: Final = 1_000_000_000
 
 
@@ -80,13 +80,13 @@ class Outcome:
 
 
 def simulate(clock: Clock, network: Network, chance: Random, *, before_s: float, window_s: float) -> Outcome:
-    """A step whose window begins ``before_s`` after the warden's hello, or when three bursts were heard.
+    """A step whose window begins ``before_s`` after the relay's hello, or when three bursts were heard.
 
     The bound is asked for when a burst has been answered that began after the window's end.
     """
     keeper = Timekeeper(OWN)
     now_ns = round(chance.uniform(1, 1000) * _SECOND_NS)
-    keeper.joined(_WARDEN, HOST, now_ns)
+    keeper.joined(_RELAY, HOST, now_ns)
     begins_ns = now_ns + round(before_s * _SECOND_NS)
     while keeper.bursts(HOST) < 3 or now_ns < begins_ns:
         now_ns = _ask(keeper, clock, network, chance, now_ns)

@@ -40,7 +40,7 @@ def told(epoch: int = EPOCH, *samples: Sample) -> Host:
 
 @pytest.mark.parametrize("role", ["publisher", "subscriber", "server"])
 def test_a_post_is_what_hello_says(role: str) -> None:
-    golden = FROM_CLIENT["hello-warden"]
+    golden = FROM_CLIENT["hello-relay"]
     assert isinstance(golden, Hello)
     hello = msgspec.structs.replace(golden, role=role, agent="agent-7")
     place = (hello.boot_id, hello.time_namespace, hello.network_namespace)
@@ -55,7 +55,7 @@ def test_nobody_is_told_before_the_first_watch() -> None:
     assert it.due(NOW) == []
     it.end()
     assert it.due(NOW) == []
-    assert it.heard(b"a", told(EPOCH, SAMPLE), NOW)
+    it.heard(b"a", told(EPOCH, SAMPLE), NOW)
     assert it.samples() == []
     assert it.answered()
 
@@ -122,12 +122,11 @@ def test_what_one_that_has_gone_has_read_is_kept() -> None:
     assert it.samples() == [(SUBSCRIBERS, SAMPLE)]
     assert it.posts() == [SUBSCRIBERS]
     assert it.answered()
-    assert not it.heard(b"a", told(EPOCH, SAMPLE), NOW)
 
 
 @pytest.mark.parametrize("answers", [0, 3])
 def test_another_takes_over_when_the_reader_says_nothing_for_4_s(answers: int) -> None:
-    """A warden that was suspended still has its connection."""
+    """A relay that was suspended still has its connection."""
     publisher = Post(ELSEWHERE, "a", "pub-0", threads=True)
     it = watch_of({b"p": publisher, b"b": SUBSCRIBERS})
     assert it.due(NOW) == [(b"p", READ)]
@@ -159,7 +158,7 @@ def test_the_end_is_said_at_once_to_all_who_were_told_and_every_2_s_until_they_h
     it.end()
     assert it.due(NOW + 1) == [(b"a", END), (b"b", END)]
     assert not it.answered()
-    assert it.heard(b"b", told(), NOW + 2)
+    it.heard(b"b", told(), NOW + 2)
     assert not it.answered()
     assert it.due(NOW + 1 + 2 * SECOND - 1) == []
     assert it.due(NOW + 1 + 2 * SECOND) == [(b"a", END)]
@@ -181,7 +180,7 @@ def test_one_that_goes_is_not_waited_for() -> None:
 def test_what_belongs_to_another_watch_is_ignored() -> None:
     it = watch_of({b"a": SUBSCRIBERS})
     for epoch in (EPOCH - 1, EPOCH + 1):
-        assert it.heard(b"a", told(epoch, SAMPLE), NOW)
+        it.heard(b"a", told(epoch, SAMPLE), NOW)
     assert it.samples() == []
     it.heard(b"a", told(EPOCH, SAMPLE), NOW)
     it.begin(EPOCH + 1, EVERY_S)
@@ -202,5 +201,5 @@ def test_samples_come_with_who_has_read_them() -> None:
 
 def test_nothing_is_kept_of_a_stranger() -> None:
     it = watch_of({})
-    assert not it.heard(b"x", told(EPOCH, SAMPLE), NOW)
+    it.heard(b"x", told(EPOCH, SAMPLE), NOW)
     assert it.samples() == []

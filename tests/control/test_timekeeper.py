@@ -27,9 +27,9 @@ def estimate_of(keeper: Timekeeper) -> HostClockEstimate:
     return estimate
 
 
-def keeper_with(*wardens: bytes) -> Timekeeper:
+def keeper_with(*posts: bytes) -> Timekeeper:
     keeper = Timekeeper(OWN)
-    for identity in wardens:
+    for identity in posts:
         keeper.joined(identity, HOST, NOW)
     return keeper
 
@@ -50,7 +50,7 @@ def test_another_time_namespace_is_another_host() -> None:
     assert keeper.due(NOW) == [(b"a", NOW)]
 
 
-def test_one_warden_of_each_host_is_asked() -> None:
+def test_one_relay_of_each_host_is_asked() -> None:
     keeper = keeper_with(b"a", b"b", b"a")
     keeper.joined(b"c", OTHER, NOW)
     assert keeper.due(NOW) == [(b"a", NOW), (b"c", NOW)]
@@ -104,7 +104,7 @@ def test_answers_that_nobody_waits_for_change_nothing() -> None:
     assert (keeper.bursts(HOST), estimate_of(keeper).jumps) == (1, 0)
 
 
-def test_another_warden_of_the_host_takes_the_place_of_one_that_goes() -> None:
+def test_another_relay_of_the_host_takes_the_place_of_one_that_goes() -> None:
     keeper = keeper_with(b"a", b"b")
     now_ns = answered(keeper, NOW, 3)
     keeper.left(b"a")
@@ -117,14 +117,14 @@ def test_another_warden_of_the_host_takes_the_place_of_one_that_goes() -> None:
     assert keeper.bursts(HOST) == 1
 
 
-def test_a_warden_that_was_not_asked_goes_unnoticed() -> None:
+def test_a_relay_that_was_not_asked_goes_unnoticed() -> None:
     keeper = keeper_with(b"a", b"b")
     keeper.due(NOW)
     keeper.left(b"b")
     assert keeper.due(NOW + SECOND // 4) == [(b"a", NOW + SECOND // 4)]
 
 
-def test_a_warden_that_answers_nothing_is_asked_last() -> None:
+def test_a_relay_that_answers_nothing_is_asked_last() -> None:
     keeper = keeper_with(b"a", b"b")
     now_ns = NOW
     asked = []

@@ -29,6 +29,11 @@ class FaultyZmq(ZmqSystem):
         return Program(command, {"OPENBLAS_NUM_THREADS": "1", **self._environment})
 
 
+def pid(log: Path, client: int) -> int:
+    """Of the client's latest process; ``log`` is the folder with the pids of all."""
+    return int((log / str(client)).read_text().split()[-1])
+
+
 def scenario(**more: object) -> Scenario:
     """Small steps at a fixed rate."""
     return load_scenario("zmqfixed", {"settings.rate": 200.0, "sweep.duration_s": 0.5, **more})

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import psutil
 import pytest
+from pyroaring import BitMap
 
 from hydra.cluster.engine import GroupEvents
 from hydra.cluster.local.engine import LocalEngine
@@ -21,7 +22,7 @@ from hydra.events.clients import ClientExit, Evicted
 from hydra.events.event import Event
 from hydra.run.deployment import Deployment
 from hydra.wire.program import EXIT_STRANDED
-from tests.faults.faulty import FaultyZmq, cluster, scenario
+from tests.faults.faulty import FaultyZmq, cluster, pid, scenario
 
 pytestmark = pytest.mark.processes
 
@@ -35,6 +36,7 @@ class Stage:
         self, folder: Path, faults: Mapping[int, Sequence[str]], ready_timeout_s: float, respawns: int
     ) -> None:
         self.events: list[Event] = []
+        self._log = folder / "log"
         its_scenario = scenario(ready_timeout_s=ready_timeout_s)
         its_cluster = cluster(respawns=respawns)
         with ExitStack() as stack:
@@ -46,7 +48,7 @@ class Stage:
                 engine,
                 GroupEvents(engine),
                 self.controller,
-                FaultyZmq(its_scenario, folder / "log", faults),
+                FaultyZmq(its_scenario, self._log, faults),
                 its_scenario,
                 its_cluster,
                 self.events.append,
@@ -71,6 +73,9 @@ class Stage:
 
     def present(self) -> set[int]:
         return set(self.controller.roster.present())
+
+    def pid(self, client: int) -> int:
+        return pid(self._log, client)
 
 
 @pytest.fixture
@@ -103,7 +108,7 @@ def test_a_stranded_client_is_reported_and_launched_anew(stages: list[Stage], tm
     stage = staged(stages, tmp_path, {2: ["strand"]}, ready_timeout_s=20.0)
     stage.deployment.scale(2)
     assert stage.present() == {0, 1, 2}
-    os.kill(stage.controller.roster.hello(1).pid, signal.SIGUSR1)
+    os.kill(stage.pid(1), signal.SIGUSR1)
     assert stage.watched(lambda: 1 in stage.deployment.died)
     stage.deployment.scale(2)
     assert stage.present() == {0, 1, 2}
@@ -130,11 +135,11 @@ def test_a_client_that_its_group_does_not_replace_is_launched_in_another(stages:
     stage = staged(stages, tmp_path, {}, ready_timeout_s=10.0)
     roster = stage.controller.roster
     stage.deployment.scale(6)
-    old = roster.hello(1)
+    old, old_pid = roster.hello(1), stage.pid(1)
     assert any(roster.hello(c).group == old.group for c in range(2, 7)), "its group has other clients"
-    parent = psutil.Process(old.pid).ppid()
+    parent = psutil.Process(old_pid).ppid()
     os.kill(parent, signal.SIGSTOP)
-    stage.deployment.evict([1])
+    stage.deployment.evict(BitMap([1]))
     stage.deployment.scale(6)
     new = roster.hello(1)
     assert new.group != old.group
@@ -142,7 +147,7 @@ def test_a_client_that_its_group_does_not_replace_is_launched_in_another(stages:
     stage.deployment.begin_step()
     os.kill(parent, signal.SIGCONT)
     assert stage.watched(lambda: roster.refused["unexpected_hello"] > 0)
-    assert not psutil.pid_exists(old.pid)
+    assert not psutil.pid_exists(old_pid)
     assert roster.hello(1) == new
     assert not stage.deployment.died
 
@@ -150,11 +155,11 @@ def test_a_client_that_its_group_does_not_replace_is_launched_in_another(stages:
 def test_who_was_evicted_between_steps_is_not_dead_in_the_next(stages: list[Stage], tmp_path: Path) -> None:
     stage = staged(stages, tmp_path, {}, ready_timeout_s=20.0)
     stage.deployment.scale(2)
-    before = stage.controller.roster.hello(2).pid
+    before = stage.pid(2)
     os.kill(before, signal.SIGSTOP)
-    stage.deployment.evict([2])
+    stage.deployment.evict(BitMap([2]))
     stage.deployment.scale(2)
-    assert stage.controller.roster.hello(2).pid != before
+    assert stage.pid(2) != before
     stage.deployment.begin_step()
     assert stage.watched(lambda: bool(stage.told(ClientExit))), stage.events
     assert not stage.deployment.died
@@ -163,7 +168,7 @@ def test_who_was_evicted_between_steps_is_not_dead_in_the_next(stages: list[Stag
 def test_nobody_waits_for_a_client_that_is_gone_when_the_step_begins(stages: list[Stage], tmp_path: Path) -> None:
     stage = staged(stages, tmp_path, {}, ready_timeout_s=20.0, respawns=0)
     stage.deployment.scale(2)
-    os.kill(stage.controller.roster.hello(2).pid, signal.SIGKILL)
+    os.kill(stage.pid(2), signal.SIGKILL)
     assert stage.controller.wait_until(lambda: 2 not in stage.present(), 5.0)
     stage.deployment.begin_step()
-    assert stage.deployment.died == {2}
+    assert stage.deployment.died == BitMap([2])

@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import sqlite3
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -33,7 +34,7 @@ from hydra.run import collecting, runner
 from hydra.run.progress import Observer
 from hydra.run.runner import run
 from hydra.sweep import Row, for_scenario
-from tests.faults.faulty import FaultyZmq, cluster, scenario
+from tests.faults.faulty import FaultyZmq, cluster, pid, scenario
 from tests.integration.command import hydra, steps, table
 from tests.jupyter.runs import make
 
@@ -86,11 +87,6 @@ def ran(folder: Path, its_scenario: Scenario, fault: Callable[[Path], object], a
     return Ran(code, for_scenario(its_scenario).rows(results), statuses, events, stream.getvalue())
 
 
-def pid(log: Path, client: int) -> int:
-    """Of the client's latest process."""
-    return int((log / str(client)).read_text().split()[-1])
-
-
 def hit(client: int, number: signal.Signals) -> Callable[[Path], object]:
     return lambda log: os.kill(pid(log, client), number)
 
@@ -102,6 +98,33 @@ def end_group_of(client: int) -> Callable[[Path], object]:
         os.waitid(os.P_PID, parent, os.WEXITED | os.WNOWAIT)
 
     return end
+
+
+def group_of(log: Path, client: int) -> list[psutil.Process]:
+    """The processes of the client's group: the parent, the relay, the clients."""
+    parent = psutil.Process(psutil.Process(pid(log, client)).ppid())
+    return [parent, *sorted(parent.children(), key=lambda p: (p.create_time(), p.pid))]
+
+
+def end_relay_of(client: int) -> Callable[[Path], object]:
+    return lambda log: group_of(log, client)[1].kill()
+
+
+def resume(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        process.resume()
+
+
+def suspend(client: int, which: slice, seconds: float) -> Callable[[Path], object]:
+    """Suspends these processes of the client's group for so long."""
+
+    def begin(log: Path) -> None:
+        processes = group_of(log, client)[which]
+        for process in processes:
+            process.suspend()
+        threading.Timer(seconds, resume, [processes]).start()
+
+    return begin
 
 
 @pytest.fixture(autouse=True)
@@ -143,8 +166,9 @@ def test_a_failed_row_of_a_grid_is_tried_once_more(tmp_path: Path, times: int, c
         (hit(2, signal.SIGKILL), "failed_dead", 1, "1 died", ClientExit),
         (hit(2, signal.SIGSTOP), "failed_silent", 1, "1 never answered", Evicted),
         (end_group_of(2), "failed_dead", 2, "2 died", GroupExit),
+        (end_relay_of(2), "failed_dead", 2, "2 died", GroupExit),
     ],
-    ids=["killed", "stopped", "its group killed"],
+    ids=["killed", "stopped", "its group killed", "its relay killed"],
 )
 def test_who_fails_in_a_step_by_itself_counts_there_alone_and_in_the_exit_code(
     tmp_path: Path, fault: Callable[[Path], object], column: str, count: int, what: str, noted: type[Event]
@@ -160,6 +184,21 @@ def test_who_fails_in_a_step_by_itself_counts_there_alone_and_in_the_exit_code(
     (line,) = (line for line in done.said.splitlines() if "by themselves" in line)
     assert line.startswith("warning: ")
     assert line.endswith(f": row 1 (6 clients): {what}")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("which", "seconds"), [(slice(1, 2), 5.0), (slice(None), 3.0)], ids=["its relay cut off", "all of it suspended"]
+)
+def test_a_group_that_is_away_for_a_while_in_a_window_loses_nothing_and_counts_nothing_twice(
+    tmp_path: Path, which: slice, seconds: float
+) -> None:
+    its_scenario = scenario(**{**SMALL, "sweep.clients": [6], "sweep.duration_s": seconds + 1}, warmup_s=0.0)
+    done = ran(tmp_path, its_scenario, suspend(2, which, seconds), WindowOpened)
+    (row,) = done.rows
+    exact = ("failed_clients", "client_loss_pct", "lost", "unknown", "duplicates", "extra")
+    assert {name: row[name] for name in exact} == dict.fromkeys(exact, 0)
+    assert (done.code, done.statuses) == (EXIT_GOOD, ["ok"])
 
 
 @pytest.mark.parametrize(

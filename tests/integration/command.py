@@ -100,7 +100,7 @@ class Background:
         return found
 
     def clients(self, kind: str) -> list[psutil.Process]:
-        """Client processes of a kind, e.g. ``zmq-sub``: the parents of their groups, their wardens and the clients."""
+        """Client processes of a kind, e.g. ``zmq-sub``: the parents of their groups, their relays and the clients."""
         found = []
         for process in self.family():
             with contextlib.suppress(psutil.Error):

@@ -1,6 +1,6 @@
 """The ``hydra`` command with a control channel that loses whole messages in both directions.
 
-Everything else is as a user has it. The channel is encrypted: what is lost, the relay cannot choose.
+Everything else is as a user has it. The channel is encrypted: so the forwarder cannot choose what is lost.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from hydra import cli
 from hydra.control import curve
 from hydra.control.controller import Controller
 from hydra.run import runner
-from tests.relay import Frame, Relay
+from tests.forwarder import Frame, FrameForwarder
 
 
-class LossyRelay(Relay):
+class LossyForwarder(FrameForwarder):
     """Loses a message with this probability, on either way."""
 
     def __init__(self, server: str, probability: float, seed: int) -> None:
@@ -67,18 +67,18 @@ def lost(output: str) -> int:
 def main() -> None:
     """Runs the command; what became of the messages is its last line on standard error."""
     probability, seed = float(sys.argv.pop(1)), int(sys.argv.pop(1))
-    relays: list[LossyRelay] = []
+    forwarders: list[LossyForwarder] = []
 
     class LossyController(Controller):
         def __init__(self, run: str, *, host: str = "127.0.0.1", silence_s: float = 30.0) -> None:
             super().__init__(run, host=host, silence_s=silence_s)
-            relays.append(LossyRelay(self.endpoint, probability, seed))
-            self.environment[curve.ENDPOINT] = relays[0].endpoint
+            forwarders.append(LossyForwarder(self.endpoint, probability, seed))
+            self.environment[curve.ENDPOINT] = forwarders[0].endpoint
 
     try:
         with patch.object(runner, "Controller", LossyController):
             cli.main()
     finally:
-        for relay in relays:
-            relay.close()
-            sys.stderr.write(f"lost {relay.lost} of {relay.lost + relay.passed} messages\n")
+        for forwarder in forwarders:
+            forwarder.close()
+            sys.stderr.write(f"lost {forwarder.lost} of {forwarder.lost + forwarder.passed} messages\n")

@@ -25,7 +25,7 @@ def _await_window(run: Path) -> None:
 
 
 def _client(processes: list[psutil.Process]) -> psutil.Process:
-    """A client among the processes of its group: the youngest; the parent and the warden come first."""
+    """A client among the processes of its group: the youngest; the parent and the relay come first."""
     return max(processes, key=lambda p: (p.create_time(), p.pid))
 
 

@@ -26,7 +26,7 @@ AT_ONCE = 3
 CLIENTS = (2, 4, 6)
 DUE = 100
 ARGUMENTS = (
-    "zmqfixed", "--clients", ",".join(map(str, CLIENTS)), "--rate", 400, "--duration", DUE / 400,
+    "zmqfixed", "--clients", ",".join(map(str, CLIENTS)), "--rate", DUE, "--duration", 1,
     "--set", "warmup_s=0", "--set", "settings.sndhwm=0", "--set", "settings.rcvhwm=0",
 )  # fmt: skip
 

@@ -38,7 +38,7 @@ def test_a_password_is_nowhere_but_with_the_clients(tmp_path: Path) -> None:
         wait_until(ended, 60, "the end of the run")
         assert command.wait() == 0, command.output()
     hydra("report", run)
-    # A supervisor and its Java, and of each role a parent, a warden and its clients.
+    # A supervisor and its Java, and of each role a parent, a relay and its clients.
     assert len(words) >= 2 + 3 + 4
     assert {pid: leaks(text) for pid, text in words.items() if leaks(text)} == {}
     kept = [path for path in (*run.rglob("*"), log) if path.is_file()]

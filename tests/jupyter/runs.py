@@ -32,6 +32,7 @@ from hydra.model import (
 from hydra.plugins import system
 from hydra.results.registered import added_by, sweep_of
 from hydra.results.store import DATABASE, RunStore
+from hydra.wire.table import table_of
 from tests.measure.reports import SECOND, START, published, received
 
 Status = Callable[[StepPlan], tuple[str, str]]
@@ -111,7 +112,7 @@ def observe(scenario: Scenario, plan: StepPlan, nth: int = 0) -> Observation:
         publishers={0},
         subscribers=set(range(1, plan.clients + 1)),
         publisher_reports={0: published(sent, seconds=seconds)},
-        subscriber_reports=dict.fromkeys(range(1, plan.clients + 1), report),
+        subscriber_reports=table_of(dict.fromkeys(range(1, plan.clients + 1), report)),
         window_ns=(START, START + int(seconds * SECOND)),
         loss_target=scenario.sweep.search.loss_target if scenario.sweep.search else 0.0,
     )

@@ -81,12 +81,12 @@ def test_however_a_remote_broker_ends_neither_java_nor_data_are_left(tmp_path: P
             [sys.executable, *FLAGS], cwd=tmp_path, env={**os.environ, **controller.environment}, stderr=stderr
         )
     try:
-        assert controller.wait_until(lambda: BROKER in roster.answers.ready, 60)
-        endpoint, cluster = roster.answers.ready[BROKER], KafkaCluster()
+        assert controller.wait_until(lambda: BROKER in roster.answers.endpoints, 60)
+        endpoint, cluster = roster.answers.endpoints[BROKER], KafkaCluster()
         if end == "quit":
             # Until it is told of its cluster it says so again: either may have been lost.
             roster.begin(0)
-            assert controller.wait_until(lambda: roster.answers.ready == {BROKER: endpoint}, 10)
+            assert controller.wait_until(lambda: roster.answers.endpoints == {BROKER: endpoint}, 10)
         (join,) = cluster.join([endpoint])
         controller.tell([BROKER], Join(system=join))
 

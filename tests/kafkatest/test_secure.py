@@ -215,7 +215,7 @@ def epoch(epochs: Iterator[int]) -> int:
 
 def old_for_scram(native: Bench) -> bool:
     """Whether the native client's librdkafka cannot log in to Kafka 4 with SCRAM."""
-    version = native.peer.hello(1).versions["librdkafka"]
+    version = native.peer.relay("p").versions["librdkafka"]
     return tuple(int(part) for part in version.split(".")[:3]) < (2, 6, 1)
 
 

@@ -29,6 +29,20 @@ def test_packing_saves_processes_and_neither_connections_nor_ledgers(packed: int
     assert needed.files >= max(15_360, 2 * packed)
 
 
+@pytest.mark.parametrize(
+    ("groups", "files"),
+    [
+        (4, 32 + 1000),  # a relay holds a connection of every process of its group
+        (1001, 64 + 4 * 1001),  # the controller one of every relay
+    ],
+)
+def test_connections_to_the_controller_are_those_of_relays(groups: int, files: int) -> None:
+    scenario = load_scenario("kafka-fixed", {"kafka.bootstrap": "h:9092"})
+    needed = needs(scenario, clients=3000, groups=groups, fork_window=128, publishers=1)
+    assert needed.files == files
+    assert needed.ports == 3001
+
+
 def test_a_packed_process_is_the_first_client_and_what_each_further_one_adds() -> None:
     alone = Footprint(3, 14, 700, further=Footprint(0, 2, 100))
     assert alone.of(1) is alone

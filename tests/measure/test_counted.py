@@ -9,16 +9,21 @@ import pytest
 
 from hydra.measure.counted import account, acknowledged_after, only_counts, payload
 from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, Settings, SubscriberReport
+from hydra.wire.table import SubscriberTable, table_of
 
 SENT = PublisherReport(100, 100, 0, 1, 2, 0, Histogram(), ProcessUsage())
 TOLD = {"max_latency_ms": 9.0, "p50_ms": 1, "p99_ms": 3, "p99_9_ms": 4}
 
 
-def read(*messages: int) -> list[SubscriberReport]:
-    return [
-        SubscriberReport([LedgerCounts(0, n, n, 0, truncated=True)], 2, 0, 1, 2, 0, 0, Histogram(), ProcessUsage())
-        for n in messages
-    ]
+def read(*messages: int) -> SubscriberTable:
+    return table_of(
+        {
+            client: SubscriberReport(
+                [LedgerCounts(0, n, n, 0, truncated=True)], 2, 0, 1, 2, 0, 0, Histogram(), ProcessUsage()
+            )
+            for client, n in enumerate(messages)
+        }
+    )
 
 
 @pytest.mark.parametrize(

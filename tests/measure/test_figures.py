@@ -29,6 +29,7 @@ from hydra.model import (
     TcpCounts,
 )
 from hydra.wire.checks import MAX_ABSENT
+from hydra.wire.table import EMPTY, table_of
 from tests.measure.reports import SECOND, START, STOP, published, received
 
 REFERENCE = Path(__file__).parents[2] / "conf" / "reference"
@@ -42,7 +43,7 @@ def observed(rate: Rate = 100.0) -> Observation:
         publishers={0},
         subscribers={1, 2},
         publisher_reports={0: published(1000)},
-        subscriber_reports={1: received(1000), 2: received(1000)},
+        subscriber_reports=table_of({1: received(1000), 2: received(1000)}),
         window_ns=(START, STOP),
         loss_target=0.005,
     )
@@ -77,7 +78,7 @@ def test_a_column_of_the_systems_own_is_folded_over_those_who_report_it(
         for client, value in enumerate(said, 1)
     }
     column = replace(OWN, fold=fold)
-    o = replace(observed(), subscriber_reports=reports, columns=SystemColumns(reported=[column]))
+    o = replace(observed(), subscriber_reports=table_of(reports), columns=SystemColumns(reported=[column]))
     names = list(figures(o))
     assert figures(o)["disconnects"] == folded[fold]
     assert names[names.index("blocked_s") + 1] == "disconnects"
@@ -130,8 +131,8 @@ def test_a_dead_and_a_silent_subscriber_are_in_the_loss_and_never_in_the_rate() 
 @pytest.mark.parametrize(
     "o",
     [
-        replace(observed(), publisher_reports={0: published(0)}, subscriber_reports={}),
-        replace(observed(), publisher_reports={}, subscriber_reports={}),
+        replace(observed(), publisher_reports={0: published(0)}, subscriber_reports=EMPTY),
+        replace(observed(), publisher_reports={}, subscriber_reports=EMPTY),
         replace(observed(), publishers={0, 9}),
     ],
 )
@@ -142,7 +143,9 @@ def test_what_cannot_be_known_is_no_number(o: Observation) -> None:
 
 
 def test_no_subscriber_entered() -> None:
-    o = replace(observed(), subscriber_reports={1: received(5, batches=1), 2: received(0, batches=0, seconds=0)})
+    o = replace(
+        observed(), subscriber_reports=table_of({1: received(5, batches=1), 2: received(0, batches=0, seconds=0)})
+    )
     f = figures(o)
     assert (f["avg_rx_rate_pps"], f["rx_clients"], f["client_loss_pct"]) == (None, 0, 99.75)
 
@@ -156,10 +159,12 @@ CLOCKS = {
 
 def test_latencies_between_hosts_have_the_bound_of_both_clocks_and_those_below_zero_are_counted() -> None:
     early = replace(received(1000), latency=Histogram([-31, 4, -2, 1, 50, 995], -30, 50))
-    o = replace(observed(), subscriber_reports={1: early, 2: received(1000)}, clocks=CLOCKS)
+    reports = {1: early, 2: received(1000)}
+    o = replace(observed(), subscriber_reports=table_of(reports), clocks=CLOCKS)
     f = figures(replace(o, agents={0: "b", 1: "a", 2: "c"}))
     assert (f["latency_bound_us"], f["negative_latencies"]) == (10.5, 5)
-    f = figures(replace(o, agents={0: "b", 1: "a", 2: "c"}, cohort={2}))
+    apart = table_of(reports, cohort={2})
+    f = figures(replace(o, agents={0: "b", 1: "a", 2: "c"}, cohort={2}, subscriber_reports=apart))
     assert (f["latency_bound_us"], f["negative_latencies"]) == (1.5, 5)
     f = figures(replace(o, agents={0: "c", 1: "c", 2: "c"}, clocks={}))
     assert (f["latency_bound_us"], f["negative_latencies"]) == (0, 5)
@@ -169,8 +174,8 @@ def test_without_a_clock_or_a_latency_there_is_no_bound() -> None:
     o = replace(observed(), agents={0: "a", 1: "b", 2: "elsewhere"}, clocks=CLOCKS)
     assert (figures(o)["latency_bound_us"], figures(o)["negative_latencies"]) == (None, 0)
     # Of who told no latency no clock is needed.
-    assert figures(replace(o, subscriber_reports={1: received(1000)}))["latency_bound_us"] == 1.5
-    f = figures(replace(o, subscriber_reports={1: received(0), 2: received(0)}))
+    assert figures(replace(o, subscriber_reports=table_of({1: received(1000)})))["latency_bound_us"] == 1.5
+    f = figures(replace(o, subscriber_reports=table_of({1: received(0), 2: received(0)})))
     assert (f["latency_bound_us"], f["negative_latencies"]) == (None, None)
 
 
@@ -201,7 +206,7 @@ HELD_UP = {1: received(500, lost=500), 2: received(500, lost=500)}
 
 def on_hosts(**hosts: list[HostSample]) -> Observation:
     """The publisher is on the controller's host, its subscribers are behind, on two agents of another one."""
-    o = replace(observed(), agents={0: "a", 1: "b", 2: "c"}, subscriber_reports=HELD_UP)
+    o = replace(observed(), agents={0: "a", 1: "b", 2: "c"}, subscriber_reports=table_of(HELD_UP))
     return replace(o, hosts=hosts, host_of=HOST_OF)
 
 
@@ -234,7 +239,7 @@ def test_what_was_not_sampled_is_no_figure() -> None:
         ({"here": sampled(99), "b": sampled(50)}, "high-water mark"),
         ({"here": sampled(50), "b": sampled(99)}, "subscriber hosts"),
         ({"here": sampled(50), "b": sampled(50, 45)}, "subscriber hosts"),
-        ({"b": sampled(99)[:2]}, "subscriber hosts"),  # its warden died half-way
+        ({"b": sampled(99)[:2]}, "subscriber hosts"),  # its relay died half-way
         ({"here": sampled(sent_mbit_s=950, speed_mbit=1000), "b": sampled(99)}, "network"),
         ({"here": sampled(sent_mbit_s=850, speed_mbit=1000)}, "high-water mark"),
         ({"here": sampled(again=10)}, "network"),
@@ -281,15 +286,13 @@ def test_a_rate_is_held_when_99_percent_of_what_was_due_was_sent(report: object,
 
 def test_pass_and_figures_look_only_at_clients_outside_the_cohort() -> None:
     o = observed()
+    slow = received(400, lost=600, late=100, latency_us=999, felt=False, absent=[(0, 500_000_000)])
     o = replace(
         o,
         plan=replace(o.plan, cohort=Cohort("slow", 0.3, 50.0, 1)),
         subscribers={1, 2, 3},
         cohort={3},
-        subscriber_reports={
-            **o.subscriber_reports,
-            3: received(400, lost=600, late=100, latency_us=999, felt=False, absent=[(0, 500_000_000)]),
-        },
+        subscriber_reports=table_of({1: received(1000), 2: received(1000), 3: slow}, cohort={3}),
     )
     f = figures(o)
     assert (f["passed"], f["client_loss_pct"], f["failed_clients"], f["total_rx"]) == (True, 0.0, 0, 1000)
@@ -301,9 +304,10 @@ def test_absences_that_may_have_been_joined_are_no_figure() -> None:
     o = observed()
     for count, seconds in ((MAX_ABSENT - 1, 1.023), (MAX_ABSENT, None)):
         absent = [(2_000_000 * n, 2_000_000 * n + 1_000_000) for n in range(count)]
-        away = replace(o.subscriber_reports[1], absent=absent, reconnects=2000)
+        away = replace(received(1000), absent=absent, reconnects=2000)
         plan = replace(o.plan, cohort=Cohort("reconnecting", 0.3, 50.0, 1))
-        f = figures(replace(o, plan=plan, cohort={1}, subscriber_reports={**o.subscriber_reports, 1: away}))
+        reports = table_of({1: away, 2: received(1000)}, cohort={1})
+        f = figures(replace(o, plan=plan, cohort={1}, subscriber_reports=reports))
         assert (f["absent_s"], f["reconnects"]) == (seconds, 2000)
 
 
@@ -325,7 +329,7 @@ def test_a_steady_rate_asks_that_no_backlog_grows(
     lags: tuple[list[int | None], ...], behind: int | None, growth_pct: float | None
 ) -> None:
     reports = {c: received(1000, lag_bins_us=bins) for c, bins in enumerate(lags, 1)}
-    o = replace(observed(), subscribers={1, 2, 3}, subscriber_reports=reports)
+    o = replace(observed(), subscribers={1, 2, 3}, subscriber_reports=table_of(reports))
     f = figures(replace(o, steady=True))
     assert (f["falling_behind"], f["passed"]) == (behind, not behind)
     assert f["backlog_growth_pct"] == (None if growth_pct is None else pytest.approx(growth_pct, rel=0.01))
@@ -338,7 +342,9 @@ def test_in_the_window_late_undrained_lost_and_unknown_stand_apart() -> None:
         2: received(950, late=50, lost=50, drain="quiet"),
         3: received(0, batches=0, lost=1000, undrained=1000, drain="deadline"),
     }
-    o = replace(observed(), subscribers={1, 2, 3, 4}, subscriber_reports=reports, dead={4}, last_words={4: 250})
+    o = replace(
+        observed(), subscribers={1, 2, 3, 4}, subscriber_reports=table_of(reports), dead={4}, last_words={4: 250}
+    )
     f = figures(o)
     counts = {"in_window": 1750, "late": 350, "undrained": 1060, "unknown": 40, "lost": 800}
     assert {name: f[name] for name in counts} == counts
@@ -349,7 +355,8 @@ def test_in_the_window_late_undrained_lost_and_unknown_stand_apart() -> None:
 
 
 def test_what_waits_in_the_broker_fails_a_rate_and_is_no_loss() -> None:
-    o = replace(observed(), subscriber_reports={c: received(604, undrained=396, drain="deadline") for c in (1, 2)})
+    waiting = received(604, undrained=396, drain="deadline")
+    o = replace(observed(), subscriber_reports=table_of(dict.fromkeys((1, 2), waiting)))
     f = figures(o)
     assert (f["client_loss_pct"], f["undrained_pct"], f["failed_clients"], f["passed"]) == (0.0, 39.6, 0, False)
 
@@ -372,7 +379,7 @@ def test_where_ranges_were_joined_the_loss_is_an_interval(
 ) -> None:
     joined = published(1050, acknowledged=1000, unacknowledged=[(got, 1049)], joined=True)
     reports = {c: received(got, extra=extra) for c in (1, 2)}
-    f = figures(replace(observed(), publisher_reports={0: joined}, subscriber_reports=reports))
+    f = figures(replace(observed(), publisher_reports={0: joined}, subscriber_reports=table_of(reports)))
     assert (f["client_loss_pct"], f["client_loss_low_pct"], f["client_loss_high_pct"]) == (None, low, high)
     assert (f["passed"], f["total_tx"], f["total_rx"], f["lost"]) == (passed, 1000, None, None)
     assert "client_loss_low_pct" not in figures(observed())
@@ -395,6 +402,7 @@ def test_the_dead_are_no_evidence_of_a_queue(
     scarce = {c: replace(r, ledgers=[replace(r.ledgers[0], received=min(r.ledgers[0].received, held),
                                              in_window=min(r.ledgers[0].in_window, held))])
               for c, r in reports.items()}  # fmt: skip
-    o = replace(observed(), publisher_reports={0: published(held)}, subscriber_reports=scarce, dead=dead, loss_target=0)
+    sent = {0: published(held)}
+    o = replace(observed(), publisher_reports=sent, subscriber_reports=table_of(scarce), dead=dead, loss_target=0)
     f = figures(o)
     assert (f["passed"], f["verdict"]) == (False, verdict)

@@ -14,6 +14,7 @@ from hydra.measure.group import united, whole
 from hydra.model import Cohort, DrainEnd, LedgerCounts, PublisherReport, SequenceRange, SubscriberReport
 from hydra.wire.bits import MAX_CHARACTERS, MAX_SEQUENCES, read, written
 from hydra.wire.checks import check_report
+from hydra.wire.table import table_of
 from tests.measure.reports import published, received
 from tests.measure.test_figures import observed
 
@@ -66,7 +67,7 @@ def of_group(reports: Mapping[int, SubscriberReport], sent: PublisherReport | No
         plan=replace(observed().plan, clients=3),
         subscribers=GROUP,
         publisher_reports={0: published(1000) if sent is None else sent},
-        subscriber_reports=reports,
+        subscriber_reports=table_of(reports),
         group="readers",
         direct=False,
     )
@@ -99,7 +100,9 @@ def test_a_spread_at_random_is_what_a_plain_model_says(seed: int) -> None:
     members = [member(*ledgers) for ledgers in of_members]
     for report in members:
         check_report(report)
-    found = united(members, publishers)
+    table = table_of(dict(enumerate(members)))
+    found = united(table, publishers)
+    assert found.ids.tolist() == [0]
     assert {
         x.publisher: (
             x.received,
@@ -108,9 +111,9 @@ def test_a_spread_at_random_is_what_a_plain_model_says(seed: int) -> None:
             x.extra,
             [n for low, high in x.missing_ranges for n in range(low, high + 1)],
         )
-        for x in found.ledgers
+        for x in found.ledgers(0)
     } == said
-    assert whole(members, publishers) == (not any(missing for _, missing, *_ in said.values()))
+    assert whole(table, publishers) == (not any(missing for _, missing, *_ in said.values()))
 
 
 def test_a_group_that_has_everything_lost_nothing() -> None:
@@ -231,7 +234,7 @@ def test_a_member_that_did_not_list_what_it_received_leaves_bounds(truncated: bo
     assert (f["client_loss_pct"], f["lost"], f["total_rx"], f["shortfall_pct"]) == (None, None, None, None)
     assert f["client_loss_low_pct"] == 2.0
     assert f["client_loss_high_pct"] == pytest.approx(100 - 327 / 10, abs=0.2)
-    assert not whole(reports.values(), {0: published(1000)})
+    assert not whole(table_of(reports), {0: published(1000)})
 
 
 def test_joined_ranges_of_a_publisher_leave_bounds() -> None:

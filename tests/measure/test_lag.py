@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from hydra.measure.lag import Growth, Lags, growth, growth_of, holm, sen_slopes
+from hydra.wire.batch import NULL
 
 RECORDED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("lag_bins.json").read_text())
 CALM_S = 0.01
@@ -102,13 +104,19 @@ def test_a_recorded_step_that_could_not_be_carried_is_caught(lags: Lags) -> None
     assert found.share > 0.1
 
 
+def column(bins: list[list[int | None]]) -> npt.NDArray[np.int64]:
+    """Lags of subscribers as a table holds them."""
+    known = [lag for row in bins for lag in row or [None] * 20]
+    return np.array([NULL if lag is None else lag for lag in known], np.int64)
+
+
 @pytest.mark.parametrize("step", [s for s in RECORDED if s["window_s"] == 1])
 def test_windows_of_one_second_and_of_sixty_are_judged_by_the_same_share(step: dict[str, Any]) -> None:
     bins = step["lag_us"]
-    assert growth(bins, 1.0) == Growth(0.0)
+    assert growth(column(bins), 1.0) == Growth(0.0)
     for window_s in (1.0, 60.0):
         rising = [[lag + round(0.1 * window_s / 20 * i * 1e6) for i, lag in enumerate(row)] for row in bins]
-        found = growth(rising, window_s)
+        found = growth(column(rising), window_s)
         assert found.share == pytest.approx(0.1, abs=0.01)
         assert (found.pooled, found.falling_behind) == (True, len(bins))
 
@@ -138,7 +146,7 @@ LATER = [lag if i % 4 == 2 else None for i, lag in enumerate(RISING)]
     ],
 )
 def test_growth_is_the_mean_share_over_subscribers(bins: list[list[int | None]], expected: Growth) -> None:
-    found = growth(bins, 2.0)
+    found = growth(column(bins), 2.0)
     assert found.share == (None if expected.share is None else pytest.approx(expected.share, rel=0.01))
     assert (found.falling_behind, found.pooled) == (expected.falling_behind, expected.pooled)
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from hydra.measure import latency
 from hydra.model import LATENCY_DIGITS, LATENCY_HIGHEST_US, LATENCY_LOWEST_US, Histogram
-from hydra.wire.histogram import BUCKETS, LatencyRecorder, highest_of, index_of
+from hydra.wire.buckets import BUCKETS, highest_of, index_of, percentiles_us
+from hydra.wire.histogram import LatencyRecorder, merge
 
 samples = st.lists(st.one_of(st.integers(0, 3000), st.integers(0, LATENCY_HIGHEST_US)), max_size=50)
 signed = st.one_of(st.integers(-3000, 3000), st.integers(-LATENCY_HIGHEST_US, LATENCY_HIGHEST_US))
@@ -26,7 +27,7 @@ def counted(values: list[int]) -> Histogram:
 @settings(max_examples=100)
 @given(of_any_sign, of_any_sign)
 def test_merging_equals_counting_everything_in_one(one: list[int], two: list[int]) -> None:
-    assert latency.merge([counted(one), counted(two), Histogram()]) == counted(one + two)
+    assert merge([counted(one), counted(two), Histogram()]) == counted(one + two)
 
 
 @settings(max_examples=25)
@@ -37,7 +38,7 @@ def test_percentiles_are_hdrhistograms_up_to_the_maximum(values: list[int]) -> N
         hdr.record_value(v)
     percents = [50.0, 90.0, 99.9, 100.0]
     expected = [min(hdr.get_value_at_percentile(p), max(values)) for p in percents]
-    assert latency.percentiles_us(counted(values), percents) == expected
+    assert percentiles_us(counted(values), percents) == expected
 
 
 @settings(max_examples=50)
@@ -46,14 +47,14 @@ def test_a_percentile_is_in_the_bucket_of_the_value_of_that_rank_whatever_its_si
     values: list[int], percent: int
 ) -> None:
     of_rank = sorted(values)[max(int(percent * len(values) / 100 + 0.5), 1) - 1]
-    (found,) = latency.percentiles_us(counted(values), [percent])
+    (found,) = percentiles_us(counted(values), [percent])
     assert found == min(highest_of(index_of(of_rank)), max(values))
     assert of_rank <= found
 
 
 def test_what_is_below_zero_lowers_the_percentiles_and_is_counted() -> None:
     h = counted([-400, -300, -3, 0, 2])
-    assert latency.percentiles_us(h, [20, 40, 60, 80, 100]) == [-400, -300, -3, 0, 2]
+    assert percentiles_us(h, [20, 40, 60, 80, 100]) == [-400, -300, -3, 0, 2]
     assert latency.count_below_zero(h) == 3
     assert latency.mean_us(h) == -140.2
 
@@ -77,4 +78,4 @@ def test_at_rate_max_the_figure_says_that_it_counts_from_the_send() -> None:
 @pytest.mark.parametrize("counts", [[BUCKETS, 1], [-BUCKETS - 1, 1], [1, 2, 3]])
 def test_counts_that_are_no_histogram_are_refused(counts: list[int]) -> None:
     with pytest.raises(ValueError, match="pairs"):
-        latency.merge([Histogram(counts, 0, 1)])
+        merge([Histogram(counts, 0, 1)])

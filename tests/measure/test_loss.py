@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.measure.loss import Doubt, Expected, FailedClients, Fate, expected, failed_clients, fate, total
+from hydra.measure.asked import asked_of
+from hydra.measure.loss import Doubt, Expected, FailedClients, Fate, expected, failed_clients, fates_of
 from hydra.model import SubscriberReport
+from hydra.wire.table import table_of
 from tests.measure.reports import published, received
 
 THOUSAND = Expected(1000, {})
+
+
+def fate(
+    *reports: SubscriberReport | None, due: Expected = THOUSAND, last_word: int = 0, doubt: Doubt = "most"
+) -> Fate:
+    """Of subscribers with these reports, in a step of 10 s."""
+    table = table_of({c: r for c, r in enumerate(reports) if r is not None})
+    words = dict.fromkeys(range(len(reports)), last_word)
+    return fates_of(asked_of(range(len(reports)), table), due, 10, words, doubt).total()
 
 
 def test_expected_is_exactly_what_was_acknowledged() -> None:
@@ -41,13 +52,13 @@ def test_joined_ranges_leave_the_expected_messages_exact() -> None:
 def test_a_message_came_in_the_window_or_late_or_waits_or_is_lost_or_unknown(
     report: SubscriberReport, became: Fate
 ) -> None:
-    assert fate(report, THOUSAND, 10) == became
+    assert fate(report) == became
     assert became.in_window + became.late + became.undrained + became.unknown + became.lost == became.expected
 
 
 @pytest.mark.parametrize(("last_word", "lost"), [(0, 1000), (400, 600), (1000, 0), (1003, 0)])
 def test_a_subscriber_without_a_report_has_lost_all_after_its_last_word(last_word: int, lost: int) -> None:
-    assert fate(None, THOUSAND, 10, last_word) == Fate(1000, 1000 - lost, lost=lost, in_time=1000 - lost)
+    assert fate(None, last_word=last_word) == Fate(1000, 1000 - lost, lost=lost, in_time=1000 - lost)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +77,7 @@ def test_a_subscriber_without_a_report_has_lost_all_after_its_last_word(last_wor
 )
 def test_what_was_got_of_joined_ranges_is_an_interval(extra: int, doubt: Doubt, lost: int) -> None:
     due = Expected(500, {0: (50, 10)})
-    assert fate(received(450, extra=extra), due, 10, doubt=doubt).lost == lost
+    assert fate(received(450, extra=extra), due=due, doubt=doubt).lost == lost
 
 
 @pytest.mark.parametrize(
@@ -83,14 +94,14 @@ def test_what_was_got_of_joined_ranges_is_an_interval(extra: int, doubt: Doubt, 
 def test_loss_counts_those_who_never_answered_and_nothing_that_waits(
     reports: list[SubscriberReport | None], loss_pct: float, at_stop_pct: float
 ) -> None:
-    account = total(fate(r, THOUSAND, 10) for r in reports)
+    account = fate(*reports)
     assert (account.loss_pct, account.loss_at_stop_pct) == (loss_pct, at_stop_pct)
 
 
 def test_nothing_sent_is_no_loss_and_no_pass() -> None:
-    account = total([fate(None, Expected(0, {}), 10)])
+    account = fate(None, due=Expected(0, {}))
     assert (account.loss_pct, account.loss_at_stop_pct, account.passes(0.5)) == (None, None, None)
-    assert total([]) == Fate()
+    assert fate() == Fate()
 
 
 @pytest.mark.parametrize(
@@ -111,7 +122,7 @@ def test_nothing_sent_is_no_loss_and_no_pass() -> None:
 def test_a_rate_passes_by_what_was_received_and_by_what_came_in_time(
     report: SubscriberReport, target: float, passes: bool
 ) -> None:
-    assert fate(report, THOUSAND, 10).passes(target) is passes
+    assert fate(report).passes(target) is passes
 
 
 def test_failed_clients_are_counted_once_under_the_gravest_reason() -> None:
@@ -122,7 +133,10 @@ def test_failed_clients_are_counted_once_under_the_gravest_reason() -> None:
         6: received(999, undrained=1, drain="deadline"),
         7: received(999, drain="deadline"),
     }
-    fates = {c: fate(reports.get(c), THOUSAND, 10) for c in range(1, 8)}
-    failed = failed_clients(range(1, 8), fates, reports.keys(), dead={3, 9}, silent={4})
+    asked = asked_of(range(1, 8), table_of(reports), dead={3, 9}, silent={4})
+    everyone = asked.ids > 0
+    failed = failed_clients(asked, everyone, fates_of(asked, THOUSAND, 10, {}))
     assert failed == FailedClients(lossy=1, dead=1, silent=2)
     assert failed.total == 4
+    assert failed_clients(asked, everyone, None) == FailedClients(lossy=0, dead=1, silent=2)
+    assert failed_clients(asked, asked.ids > 4, None) == FailedClients(lossy=0, dead=0, silent=1)

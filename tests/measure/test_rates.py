@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from hydra.measure import rates
+from hydra.wire.table import table_of
 from tests.measure.reports import published, received
 
 
@@ -22,20 +24,21 @@ def test_tx_rate_is_unknown_without_two_sends(report: object) -> None:
 
 
 def test_rx_rate_leaves_the_first_batch_out() -> None:
-    assert rates.rx_rates_pps([received(1000, first_batch=100, seconds=9)]) == [100]
+    assert rates.rx_rates_pps(table_of({1: received(1000, first_batch=100, seconds=9)})).tolist() == [100]
 
 
 def test_rx_rate_is_only_of_subscribers_with_two_batches() -> None:
-    assert rates.rx_rates_pps([received(10, batches=1), received(0, batches=0, seconds=0)]) == []
+    few = {1: received(10, batches=1), 2: received(0, batches=0, seconds=0)}
+    assert rates.rx_rates_pps(table_of(few)).tolist() == []
 
 
 @pytest.mark.parametrize(
     ("values", "index"), [([5, 5, 5], 1.0), ([9, 0, 0], 1 / 3), ([1, 2, 3], 36 / 42), ([0, 0], None), ([], None)]
 )
-def test_jain(values: list[float], index: float | None) -> None:
-    assert rates.jain(values) == pytest.approx(index)
+def test_jain(values: list[int], index: float | None) -> None:
+    assert rates.jain(np.array(values, np.int64)) == pytest.approx(index)
 
 
 @pytest.mark.parametrize(("percent", "value"), [(0, 1), (1, 1), (50, 5), (51, 6), (99, 10), (100, 10)])
 def test_nearest_rank(percent: float, value: int) -> None:
-    assert rates.nearest_rank(list(range(10, 0, -1)), percent) == value
+    assert rates.nearest_rank(np.arange(10, 0, -1), percent) == value

@@ -37,7 +37,7 @@ def sample(second: int, *figures: float) -> HostSample:
 def test_the_summary_is_of_the_samples_inside_the_window() -> None:
     samples = [
         sample(0, 0, 1, 99 * MB),
-        sample(3, 1.5, 90, 100 * MB),  # another warden's came first
+        sample(3, 1.5, 90, 100 * MB),  # another relay's came first
         sample(1, 0.5, 80, 50 * MB),
         sample(2, 0.5, 70, 60 * MB),
         sample(9, 90, 0, 1000 * MB),
@@ -93,7 +93,7 @@ def test_the_busiest_threads_have_their_mean_over_the_window() -> None:
         told(2, main, io),
         told(3, replace(main, cpu_pct=60)),
         told(1, group="h"),
-        told(1.5, replace(rare, cpu_pct=90), group="h"),  # its warden died then
+        told(1.5, replace(rare, cpu_pct=90), group="h"),  # its relay died then
         told(2, BusyThread(3, "alone", 100), group="i"),
         told(4, rare),
     ]

@@ -11,6 +11,7 @@ import pytest
 from hydra.measure import shortfall
 from hydra.measure.figures import Observation, figures
 from hydra.model import DrainEnd, Figure, LedgerCounts, Rate, SequenceRange, Settings, StepPlan, SubscriberReport
+from hydra.wire.table import EMPTY, SubscriberTable, table_of
 from tests.measure.reports import SECOND, START, published, received
 
 RATE = 1000.0
@@ -30,8 +31,16 @@ def subscriber(
 
 def course(reports: list[SubscriberReport], rate: float = RATE, window_s: float = 1.0) -> dict[int, float]:
     """The slices with losses, and which share of what was due was lost in each."""
-    found = shortfall.course(reports, rate, window_s)
+    found = shortfall.course(table_of(dict(enumerate(reports))), rate, window_s)
     return {int(i): float(found[i]) for i in np.flatnonzero(found)}
+
+
+def listing(ranges: list[SequenceRange], times: int = 1) -> SubscriberTable:
+    """Subscribers that miss these, however many: a group lists more of them than a report may."""
+    blank = table_of(dict.fromkeys(range(times), subscriber([])))
+    pairs = np.tile(np.array(ranges, np.int64).ravel(), times)
+    missing = np.full(times, sum(b - a + 1 for a, b in ranges))
+    return replace(blank, missing=missing, range_counts=np.full(times, len(ranges)), ranges=pairs)
 
 
 ONE_MISSING: list[SequenceRange] = [(45, 45)]
@@ -73,7 +82,7 @@ def test_where_nothing_was_lost_the_course_is_nothing_at_all(rate: float) -> Non
     """Rounding of the large sums must not fill the gap between two bursts."""
     first = [(k, k) for k in range(0, int(rate / 5), 2)]
     last = [(k, k) for k in range(ceil(0.8 * rate), int(rate) - 1, 3)]
-    found = shortfall.course([subscriber(first + last)] * 7, rate, 1.0)
+    found = shortfall.course(listing(first + last, 7), rate, 1.0)
     assert set(np.flatnonzero(found)) == {*range(10), *range(40, 50)}
     assert len(shortfall.bursts(found, 1.0, 0.0)) == 2
     assert found.sum() * 0.02 * rate == pytest.approx(len(first) + len(last))
@@ -118,8 +127,8 @@ def test_a_step_of_five_seconds_says_what_five_of_one_second_say() -> None:
     of_five: list[float] = []
     for second in range(5):
         mine = [(a - 1000 * second, b - 1000 * second) for a, b in at if 1000 * second <= a < 1000 * (second + 1)]
-        of_five += shortfall.bursts(shortfall.course([subscriber(mine)], RATE, 1.0), 1.0, 0.03)
-    together = shortfall.bursts(shortfall.course([subscriber(at)], RATE, 5.0), 5.0, 0.03)
+        of_five += shortfall.bursts(shortfall.course(listing(mine), RATE, 1.0), 1.0, 0.03)
+    together = shortfall.bursts(shortfall.course(listing(at), RATE, 5.0), 5.0, 0.03)
     assert sorted(together) == pytest.approx(sorted(of_five))
     assert sum(together) == pytest.approx(sum(b - a + 1 for a, b in at) / RATE + 5 * 0.03)
 
@@ -137,7 +146,7 @@ def observed(report: SubscriberReport, rate: Rate = RATE, seconds: float = 2.0, 
         publishers={0},
         subscribers={1},
         publisher_reports={0: published(2000)},
-        subscriber_reports={1: report},
+        subscriber_reports=table_of({1: report}),
         window_ns=(START, START + int(seconds * SECOND)),
     )
     return replace(o, **more)  # type: ignore[arg-type]
@@ -189,7 +198,7 @@ def test_the_figures_hold_the_bursts_and_the_share_that_falls_short(
         observed(account([]), rate="max"),
         observed(account([]), publishers={0, 9}),
         observed(account([]), publisher_reports={0: published(0)}),
-        observed(account([]), subscriber_reports={}, dead={1}),
+        observed(account([]), subscriber_reports=EMPTY, dead={1}),
     ],
 )
 def test_where_nobody_knows_what_was_due_nothing_is_said_of_a_shortfall(o: Observation) -> None:

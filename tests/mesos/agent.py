@@ -59,6 +59,7 @@ class Agent:
         self.deliver: Callable[[Agent, Task, Json], None] = lambda *_: None
         self.address = "127.0.0.1"
         self.namespace = ""  # the network namespace that its tasks run in
+        self.ahead_s = 0  # by how much their CLOCK_MONOTONIC is ahead of this machine's, in a time namespace
         self.environment: dict[str, str] = {"PATH": PATH, "TMPDIR": str(folder.absolute() / "tmp")}
         self.fetched: list[str] = []
         self._folder = folder
@@ -164,6 +165,10 @@ class Agent:
             if self.namespace:
                 words = ["ip", "netns", "exec", self.namespace, executable, *words[1:]]
                 executable = "/usr/sbin/ip"
+            if self.ahead_s:
+                ahead = ["--time", "--monotonic", str(self.ahead_s)]
+                words = ["unshare", *ahead, "--kill-child", executable, *words[1:]]
+                executable = "/usr/bin/unshare"
             stderr.write(f"I20261120 15:58:59.997551 {os.getpid()} exec.cpp:164] Version: 1.11.0\n".encode())
             stderr.flush()
             try:

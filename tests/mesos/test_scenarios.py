@@ -89,6 +89,40 @@ def test_agents_that_are_other_hosts_reach_each_other_and_this_one(tmp_path: Pat
         assert where == {cluster.agents[0].id: 1, **{agent.id: 2 for agent in cluster.agents[1:]}}
 
 
+def test_four_hosts_with_clocks_of_their_own(tmp_path: Path) -> None:
+    """Their offsets are found within the bounds, and each host's load; the report shows both."""
+    ahead_s = (1_000, 3, 5_000_000, 77)
+    with ExitStack() as stack:
+        try:
+            subprocess.run(["unshare", "--time", "--monotonic", "1", "true"], check=True, capture_output=True)
+            network = stack.enter_context(hosts(len(FOUR_AGENTS)))
+        except (OSError, subprocess.CalledProcessError) as e:
+            pytest.skip(f"no network or time namespaces here: {e}")
+        cluster = stack.enter_context(running(tmp_path / "mesos", FOUR_AGENTS, ping_timeout_s=0.2, allocation_s=0.1))
+        for agent, address, name, s in zip(cluster.agents, network.addresses, network.names, ahead_s, strict=True):
+            agent.address, agent.namespace, agent.ahead_s = address, name, s
+        run = tmp_path / "run"
+        names = ("--clients", "6", "--duration", 2, "--advertise", network.here, "--out", run)
+        hydra(*FIXED, *names, "--master", cluster.address)
+        truth = {agent.id: 1_000_000_000 * agent.ahead_s for agent in cluster.agents}
+    with RunStore.open(run) as store:
+        (step,) = store.results()
+        clocks, samples, host_of = store.clocks(step.epoch), store.host_samples(step.epoch), store.host_of(step.epoch)
+    assert clocks.keys() == truth.keys()
+    for agent_id, clock in clocks.items():
+        assert not clock.same_host
+        assert 0 < abs(clock.offset_ns - truth[agent_id]) <= clock.error_ns
+    assert len({host_of[agent] for agent in truth}) == len(truth)
+    assert all(len(samples[host_of[agent]]) >= 4 for agent in truth)
+    bound_us = step.figures["latency_bound_us"]
+    assert isinstance(bound_us, float)
+    assert 0 < bound_us <= sum(sorted(clock.error_ns for clock in clocks.values())[-2:]) / 1000 + 1
+    hydra("report", run)
+    page = (run / "report.html").read_text()
+    assert all(agent in page for agent in truth)
+    assert "Clocks" in page
+
+
 def test_tasks_are_gone_after_the_run_and_nothing_secret_was_in_their_command(cluster: Cluster, tmp_path: Path) -> None:
     hydra(*FIXED, "--clients", "2", "--duration", 1, "--master", cluster.address, "--out", tmp_path / "run")
     assert cluster.ask(lambda: cluster.master.frameworks) == {}

@@ -51,8 +51,8 @@ def test_however_a_remote_server_ends_nothing_is_left(tmp_path: Path, end: str, 
     # No lifeline: it is on another machine.
     process = psutil.Popen([sys.executable, *FLAGS], cwd=tmp_path, env={**os.environ, **controller.environment})
     try:
-        assert controller.wait_until(lambda: SERVER in roster.answers.ready, 60)
-        endpoint = roster.answers.ready[SERVER]
+        assert controller.wait_until(lambda: SERVER in roster.answers.endpoints, 60)
+        endpoint = roster.answers.endpoints[SERVER]
         assert set(roster.hello(SERVER).versions) == {"mosquitto"}
         (join,) = cluster.join([endpoint])
         controller.tell([SERVER], Join(system=join))

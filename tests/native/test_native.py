@@ -11,9 +11,10 @@ import pytest
 
 from hydra.model import PublisherReport
 from hydra.native import build
-from hydra.wire.messages import ChildExit, Error, Hello, Ready, Report, Reports
+from hydra.wire.messages import ChildExit, Configure, Error, Ready, Report
 from tests.conformance.bench import Bench, StepSettings, step_settings, with_values
 from tests.conformance.group import GroupProgram, no_more_files
+from tests.conformance.peer import Arrival
 from tests.conformance.zmq_ends import Listener, Speaker
 
 pytestmark = pytest.mark.processes
@@ -42,7 +43,8 @@ def test_each_packed_subscriber_has_an_account_of_its_own(bench: Bench, program:
     group = packed(bench, program, 7, 3)
     assert len(group.children()) == 3 + 1
     ids = range(1, 8)
-    assert {tuple(bench.peer.hello(c).ids) for c in ids} == {(1, 2, 3), (4, 5, 6), (7,)}
+    pids = [bench.peer.process(c).pid for c in ids]
+    assert [pids.index(pid) for pid in pids] == [0, 0, 0, 3, 3, 3, 6]
     speaker = Speaker(bench.peer, 100)
     bench.configure_subscribers(ids, 1, DEEP, publishers={100: speaker.endpoint})
     speaker.await_subscriptions(7)
@@ -59,20 +61,16 @@ def test_each_packed_subscriber_has_an_account_of_its_own(bench: Bench, program:
     assert len(bench.peer.said(Report)) == 7
 
 
-def test_packed_subscribers_that_end_together_report_in_one_message(bench: Bench, program: str) -> None:
+def test_packed_subscribers_that_end_together_are_one_batch(bench: Bench, program: str) -> None:
     packed(bench, program, 50, 50)
     ids = range(1, 51)
     speaker = Speaker(bench.peer, 100)
     bench.configure_subscribers(ids, 1, DEEP, publishers={100: speaker.endpoint}, probe=False)
     speaker.await_subscriptions(50)
     bench.start(ids, 1, 30)
-    for times in (1, 2):
-        # The second time it is told again what it has reported.
-        bench.tell_finish(ids, 1, {100: 20}, drain_max_s=0.0)
-        bench.peer.heard(Report, ids, epoch=1, times=times)
-        assert len(bench.peer.said(Reports)) >= times
-    alike = {c: bench.peer.said(Report, c) for c in ids}
-    assert all(first.subscriber == second.subscriber is not None for first, second in alike.values())
+    bench.tell_finish(ids, 1, {100: 20}, drain_max_s=0.0)
+    bench.peer.heard(Report, ids, epoch=1)
+    assert [head.ids for head, _ in bench.peer.payloads] == [list(ids)]
 
 
 def test_reports_that_are_too_long_together_come_apart(bench: Bench, program: str) -> None:
@@ -82,14 +80,16 @@ def test_reports_that_are_too_long_together_come_apart(bench: Bench, program: st
     bench.configure_subscribers(ids, 1, DEEP, publishers={100: speaker.endpoint}, probe=False)
     speaker.await_subscriptions(80)
     bench.start(ids, 1, 30)
-    # Every other one: as many missing ranges as a ledger lists, some 9 kB for each subscriber.
+    # Every other one: as many missing ranges as a ledger lists, some 9 kB for each subscriber, on the way to its relay.
     speaker.send(1, range(10**15, 10**15 + 600, 2))
     speaker.mark_end(1)
     bench.tell_finish(ids, 1, {100: 10**15 + 600})
     bench.peer.heard(Report, ids, epoch=1)
-    lengths = [len(message.ids) for message in bench.peer.said(Reports)]
-    assert all(len(bench.peer.said(Report, c)) == 1 for c in ids)
-    assert max(lengths, default=0) < 80
+    for c in ids:
+        (report,) = bench.peer.said(Report, c)
+        assert report.subscriber is not None
+        (ledger,) = report.subscriber.ledgers
+        assert (len(ledger.missing_ranges), ledger.truncated, ledger.received) == (256, True, 300)
 
 
 def test_a_command_for_some_of_a_packed_process_is_obeyed_by_these(bench: Bench, program: str) -> None:
@@ -118,13 +118,14 @@ def test_a_command_for_some_of_a_packed_process_is_obeyed_by_these(bench: Bench,
 
 def test_a_packed_process_that_dies_is_replaced_as_a_whole(bench: Bench, program: str) -> None:
     packed(bench, program, 6, 3)
-    before = bench.peer.hello(5).pid
+    before = bench.peer.process(5).pid
     os.kill(before, signal.SIGKILL)
     exit_ = bench.peer.heard(ChildExit, [5])
     assert (exit_.ids, exit_.pid, exit_.replaced) == ([4, 5, 6], before, True)
-    after = bench.peer.heard(Hello, [5], warden=False, incarnation=1)
-    assert (after.ids, after.pid != before) == ([4, 5, 6], True)
-    bench.peer.sync(range(1, 7))
+    bench.peer.heard(Arrival, [4, 5, 6], incarnation=1)
+    (after,) = {bench.peer.process(c).pid for c in (4, 5, 6)}
+    assert after != before
+    bench.configure_subscribers(range(1, 7), 1, DEEP, probe=False)
 
 
 def test_publishers_are_not_packed(bench: Bench, program: str) -> None:
@@ -256,12 +257,12 @@ def test_what_is_repeated_while_it_is_obeyed_is_obeyed_once(bench: Bench, progra
     with socket.create_server(("127.0.0.1", 0)) as taken:
         bench.launch(program, "zmq-pub", first_id=1, env={"HYDRA_PORTS": str(taken.getsockname()[1])})
         # It waits for the port for 2 s.
+        command = Configure(epoch=1, settings=DEEP.shared, publishers=[], probe=True, system=dict(DEEP.system))
         for _ in range(3):
-            bench.tell_configure([1], 1, DEEP)
+            bench.peer.tell([1], command)
         bench.peer.heard(Error, [1], epoch=1)
-        bench.peer.sync([1])
-    assert len(bench.peer.said(Error, 1)) == 1
-    # Told again after the answer, it tries again.
+    bench.peer.stays(lambda: len(bench.peer.said(Error, 1)) == 1, "another try", 2.5)
+    # Told something else after the answer, it tries again.
     bench.configure_publisher(1, 1, DEEP)
 
 
@@ -299,7 +300,7 @@ def test_a_packed_client_that_fails_leaves_the_others_alone(bench: Bench, progra
     bench.peer.heard(Ready, [1, 2, 3], epoch=1)
     bench.start([1, 2, 3], 1, 30)
     speaker.send(1, range(10))
-    with no_more_files(bench.peer.hello(2).pid):
+    with no_more_files(bench.peer.process(2).pid):
         error = bench.peer.heard(Error, [2], epoch=1)
     assert (error.ids, error.fatal) == ([2], False)
     assert "open files" in error.message

@@ -37,7 +37,7 @@ def probes_in(ends: Ends) -> int:
 
 
 def test_it_names_its_library(publisher: Bench) -> None:
-    hello = publisher.peer.hello(CLIENT)
+    hello = publisher.peer.relay()
     if hello.implementation == "nats-py":
         assert hello.versions["nats-py"] == version("nats-py")
     else:
@@ -48,7 +48,6 @@ def test_it_names_its_library(publisher: Bench) -> None:
 def test_configure_sent_twice_changes_nothing(publisher: Bench, epoch: int, data: Ends) -> None:
     system = data.system()
     configured(publisher, epoch, system)
-    publisher.peer.sync([CLIENT])
     publisher.tell_configure([CLIENT], epoch, STEADY, system=system)
     publisher.peer.heard(Ready, [CLIENT], epoch=epoch, times=2)
     publisher.peer.heard(Ack, [CLIENT], epoch=epoch, command="configure", times=2)

@@ -11,6 +11,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+import numpy as np
 import pytest
 
 from hydra.columns.column import Column, ReportColumn
@@ -37,6 +39,7 @@ from hydra.model import (
 )
 from hydra.results.clients import publisher_figures, subscriber_figures
 from hydra.results.store import DATABASE, RunStore
+from hydra.wire.table import table_of
 from tests.measure.reports import START, STOP, published, received
 
 COUNTERS = HostCounters(
@@ -63,7 +66,7 @@ def observed() -> Observation:
         publishers={0},
         subscribers={1, 2, 3},
         publisher_reports={0: published(1000, blocked_ns=5)},
-        subscriber_reports={1: received(1000), 2: lossy},
+        subscriber_reports=table_of({1: received(1000), 2: lossy}, cohort={2}),
         dead={3},
         cohort={2},
         agents={0: "a", 1: "b", 2: "b"},
@@ -160,7 +163,7 @@ def test_every_asked_client_has_a_row(store: RunStore) -> None:
 def test_ranges_beyond_what_is_stored_are_flagged(store: RunStore) -> None:
     ranges = [(k * 10, k * 10) for k in range(100)]
     many = replace(received(900, lost=100), ledgers=[LedgerCounts(0, 900, 900, 100, ranges)])
-    store.add_step(StepResult(1, PLAN, "ok"), replace(observed(), subscriber_reports={1: many}))
+    store.add_step(StepResult(1, PLAN, "ok"), replace(observed(), subscriber_reports=table_of({1: many})))
     row = store.clients(1)[1]
     assert (len(row["missing_ranges"]["0"]), row["truncated"], row["missing"]) == (32, 1, 100)
 
@@ -184,7 +187,7 @@ def with_clocks() -> Observation:
         "a": AgentClock(0, 0, 0, 0, same_host=True, jumps=0),
         "b": AgentClock(-(10**15), 40_000, 75_000, 110_000, same_host=False, jumps=2),
     }
-    return replace(observed(), subscriber_reports={1: early}, clocks=clocks)
+    return replace(observed(), subscriber_reports=table_of({1: early}), clocks=clocks)
 
 
 def test_clocks_and_latencies_below_zero_come_back(store: RunStore) -> None:
@@ -197,7 +200,7 @@ def test_clocks_and_latencies_below_zero_come_back(store: RunStore) -> None:
 
 def test_latencies_that_are_all_below_zero_come_back(store: RunStore) -> None:
     report = replace(received(1000), latency=Histogram([-3001, 2], -3500, -3000))
-    store.add_step(StepResult(1, PLAN, "ok"), replace(observed(), subscriber_reports={1: report}))
+    store.add_step(StepResult(1, PLAN, "ok"), replace(observed(), subscriber_reports=table_of({1: report})))
     assert store.histogram(1) == report.latency
 
 
@@ -217,11 +220,13 @@ def test_what_became_of_every_message_of_a_client_derives_from_its_row(store: Ru
     o = replace(
         observed(),
         subscribers={1, 2, 3, 4, 5},
-        subscriber_reports={
-            1: received(700, late=100, lost=300, undrained=250, drain="deadline"),
-            2: received(900, lost=100, drain="quiet"),
-            3: received(1000),
-        },
+        subscriber_reports=table_of(
+            {
+                1: received(700, late=100, lost=300, undrained=250, drain="deadline"),
+                2: received(900, lost=100, drain="quiet"),
+                3: received(1000),
+            }
+        ),
         dead={4},
         last_words={4: 400},
     )
@@ -253,8 +258,11 @@ def test_events_are_kept_in_order(store: RunStore) -> None:
 
 def test_a_step_is_stored_whole_or_not_at_all(store: RunStore) -> None:
     o = observed()
-    broken = replace(o, subscriber_reports={1: received(5), 2: 7})  # type: ignore[dict-item]
-    with pytest.raises(AttributeError):
+    table = table_of({1: received(5), 2: received(5)})
+    broken = replace(
+        o, subscriber_reports=replace(table, system_bytes=np.array([0, 1]), system=np.array([123], np.uint8))
+    )
+    with pytest.raises(msgspec.DecodeError):
         store.add_step(StepResult(1, PLAN, "ok"), broken)
     assert store.results() == []
     assert store.clients(1) == []

@@ -130,3 +130,14 @@ def test_a_host_that_does_not_answer_is_named() -> None:
     with pytest.raises(StepError, match="the clock of node-a could not be compared with the controller's within 30 s"):
         measured(channel)
     assert not any(isinstance(message, Start) for _, message in channel.told)
+
+
+def test_a_start_is_sent_as_far_ahead_as_the_fullest_host_needs() -> None:
+    leads_s = {}
+    for elsewhere in (0, 200, 300):
+        channel = Channel(range(1, 401), elsewhere={client: clock(5) for client in range(1, 1 + elsewhere)})
+        measured(channel)
+        at_ns, told = next((at_ns, m) for at_ns, c, m in channel.told_at if c == 400 and isinstance(m, Start))
+        leads_s[elsewhere] = (StepClock(told.clock).monotonic_ns_of(told.start_at_ns) - at_ns) / 1e9
+    # Everybody elsewhere has a host of their own.
+    assert leads_s == pytest.approx({0: 0.3, 200: 0.25, 300: 0.225}, abs=0.001)

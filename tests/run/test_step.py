@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from typing import get_args
 
 import pytest
+from pyroaring import BitMap
 
 from hydra.errors import StepError
-from hydra.model import DrainEnd, Histogram, LedgerCounts, ProcessUsage, Settings, StepPlan, SubscriberReport
-from hydra.run.collecting import caught_up, quiet_s
+from hydra.model import (
+    LAG_BINS,
+    Cohort,
+    DrainEnd,
+    Histogram,
+    LedgerCounts,
+    ProcessUsage,
+    Settings,
+    StepPlan,
+    SubscriberReport,
+)
+from hydra.run.collecting import caught_up, quiet_s, stored_only
 from hydra.run.moment import Moment
 from hydra.run.step import RawStep
 from hydra.wire.clock import StepClock, wall_offset_ns
@@ -26,6 +38,7 @@ from hydra.wire.messages import (
     Stop,
     encode,
 )
+from hydra.wire.table import EMPTY, table_of
 from tests.channel import PUBLISHER, Channel
 
 
@@ -35,18 +48,32 @@ def ended(drain: DrainEnd, missing: int = 1) -> SubscriberReport:
     return SubscriberReport([ledger], 1, 9, 1, 1, 216, 0, Histogram(), ProcessUsage(), drain=drain)
 
 
+ENDS = get_args(DrainEnd)
+
+
 def test_only_a_drain_that_proves_it_spares_a_subscriber_the_proof_of_the_next_step() -> None:
-    reports = dict(enumerate(ended(drain) for drain in get_args(DrainEnd)))
-    assert {reports[c].drain for c in caught_up(reports, set())} == {"complete", "marked"}
+    reports = table_of(dict(enumerate(map(ended, ENDS))))
+    assert {ENDS[c] for c in caught_up(reports, BitMap())} == {"complete", "marked"}
+    assert caught_up(EMPTY, BitMap()) == BitMap()
 
 
 def test_a_group_that_has_everything_is_spared_it_however_its_drains_ended() -> None:
-    reports = dict(enumerate(ended(drain) for drain in get_args(DrainEnd)))
-    assert caught_up(reports, {0}, nothing_left=True) == {1, 2, 3}
+    reports = table_of(dict(enumerate(map(ended, ENDS))))
+    assert caught_up(reports, BitMap([0]), nothing_left=True) == BitMap([1, 2, 3])
 
 
 def test_a_cohort_always_proves_itself_again() -> None:
-    assert caught_up({1: ended("complete"), 2: ended("complete")}, {2}) == {1}
+    reports = table_of({1: ended("complete"), 2: ended("complete")})
+    assert caught_up(reports, BitMap([2])) == BitMap([1])
+
+
+def test_what_was_stored_has_no_ages() -> None:
+    latency = Histogram([1, 9], 1, 1)
+    report = replace(ended("complete"), latency=latency, lag_bins_us=[5] * LAG_BINS)
+    aged = table_of({1: report, 2: report}, cohort={2})
+    assert (aged.latency, aged.cohort_latency, len(aged.lag_bins_us)) == (latency, latency, 2 * LAG_BINS)
+    ageless = replace(ended("complete"), latency=Histogram())
+    assert stored_only(aged) == table_of({1: ageless, 2: ageless})
 
 
 @pytest.mark.parametrize(("clients", "seconds"), [(0, 0.5), (1, 0.50025), (100, 0.525), (7_680, 2.42), (10_000, 3.0)])
@@ -65,7 +92,7 @@ def measured(channel: Channel, *, epoch: int = 1) -> RawStep:
     raw = stepper.measure(PLAN, lambda _: None)
     assert stepper.epoch == epoch
     assert raw.publishers.keys() == {PUBLISHER}
-    assert raw.subscribers.keys() == raw.asked == set(channel.subscribers)
+    assert raw.subscribers.ids.tolist() == list(raw.asked) == list(channel.subscribers)
     assert not raw.dead
     assert not raw.silent
     return raw
@@ -192,10 +219,18 @@ def test_nobody_is_silent_while_reports_keep_coming(apart_s: float) -> None:
     measured(channel)
 
 
+def test_one_slow_relay_of_a_hundred_is_waited_for_and_nobody_else_is_told_anything_again() -> None:
+    channel = Channel(range(1, 101), report_after_s=lambda client: 9.0 if client == 7 else 0.0)
+    measured(channel)
+    finishes = Counter(client for client, m in channel.told if isinstance(m, Finish))
+    assert finishes.pop(7) > 1
+    assert finishes == Counter(client for client in channel.subscribers if client != 7)
+
+
 def test_who_says_nothing_is_waited_for_no_longer_than_the_margin() -> None:
     channel = Channel(range(1, 4), lambda client, message, _: client == 3 and isinstance(message, Report))
     raw = channel.stepper(drain_max_s=6.0).measure(PLAN, lambda _: None)
-    assert raw.silent == {3}
+    assert raw.silent == BitMap([3])
     waited_s = (channel.now_ns + wall_offset_ns() - raw.window_ns[1]) / 1e9
     assert 21 <= waited_s < 22
     # … and is asked every 2 s meanwhile.
@@ -228,6 +263,30 @@ def test_readiness_is_proven_again_when_something_that_it_depends_on_is_another(
         stepper.measure(replace(PLAN, settings=replace(PLAN.settings, message_size=size)), lambda _: None)
     probed = {m.epoch: m.probe for client, m in channel.told if client == 1 and isinstance(m, Configure)}
     assert probed == {1: True, 2: False, 3: True, 4: False}
+
+
+def test_whoever_is_in_the_cohort_is_told_so() -> None:
+    channel = Channel(range(1, 11))
+    plan = replace(PLAN, clients=10, cohort=Cohort("slow", 0.3, 50.0))
+    raw = channel.stepper().measure(plan, lambda _: None)
+    told = {c: m for c, m in channel.told if c != PUBLISHER and isinstance(m, Configure)}
+    assert BitMap(c for c, m in told.items() if m.cohort) == raw.cohort
+    assert {c: m.settings.receive_rate for c, m in told.items()} == {c: 50.0 if c in raw.cohort else None for c in told}
+    assert len(raw.cohort) == 3
+
+
+@pytest.mark.parametrize("renewed", [1, 2, PUBLISHER])
+def test_readiness_is_proven_again_to_and_by_another_process(renewed: int) -> None:
+    channel = Channel(range(1, 4))
+    stepper = channel.stepper()
+    stepper.measure(PLAN, lambda _: None)
+    channel.renewed.add(renewed)
+    for epoch in (2, 3):
+        stepper.epoch = epoch
+        stepper.measure(PLAN, lambda _: None)
+    probed = {(m.epoch, c) for c, m in channel.told if c != PUBLISHER and isinstance(m, Configure) and m.probe}
+    second = {(2, c) for c in channel.subscribers if renewed in (c, PUBLISHER)}
+    assert probed == {(1, c) for c in channel.subscribers} | second
 
 
 def test_what_a_log_has_grown_by_since_the_probes_counts_as_acknowledged() -> None:
@@ -270,5 +329,5 @@ def test_subscribers_that_read_what_is_stored_are_told_of_the_step_when_it_is() 
 def test_a_step_without_subscribers_is_one_of_its_publishers_alone() -> None:
     channel = Channel(range(1, 1), log=[10, *[60] * 11])
     raw = channel.stepper().measure(replace(PLAN, clients=0), lambda _: None)
-    assert (raw.log_growth, raw.subscribers) == (50, {})
+    assert (raw.log_growth, len(raw.subscribers)) == (50, 0)
     assert {type(m) for _, m in channel.told} == {Configure, Start, Stop}

@@ -42,7 +42,7 @@ def started(controller: Controller, folder: Path, **env: str) -> Iterator[tuple[
     with (folder / "stderr").open("w") as stderr:
         process = psutil.Popen([sys.executable, *FLAGS], cwd=folder, env=environment, stderr=stderr)
     try:
-        ready = controller.roster.answers.ready
+        ready = controller.roster.answers.endpoints
         assert controller.wait_until(lambda: SERVER in ready, 30)
         yield process, ready[SERVER]
     finally:
@@ -85,7 +85,7 @@ def test_it_listens_where_it_said_and_goes_with_its_program(controller: Controll
 
 
 def test_it_watches_its_host_and_the_threads_of_its_server(controller: Controller, tmp_path: Path) -> None:
-    """No warden may be where a server is."""
+    """No relay may be where a server is."""
     cluster = ToyCluster()
     controller.roster.watch.own = ("another", "", "")
     with started(controller, tmp_path, HYDRA_AGENT="agent-7") as (process, endpoint):
@@ -111,7 +111,7 @@ def test_it_watches_its_host_and_the_threads_of_its_server(controller: Controlle
 @pytest.mark.parametrize(
     ("env", "code", "said"),
     [
-        ({"HYDRA_PORTS": ","}, 4, "no welcome from the controller"),
+        ({"HYDRA_PORTS": ","}, 4, "no welcome at tcp://127.0.0.1:9"),
         ({"HYDRA_PORTS": "31000,x"}, 2, "'x'"),
         ({"HYDRA_PORTS": "31000", "TOY_PORTS": "2"}, 2, "HYDRA_PORTS names 1 ports, and a toy needs 2"),
         ({"HYDRA_DATA_HOST": "192.0.2.1"}, 1, "cannot bind 192.0.2.1:0"),

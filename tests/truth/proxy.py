@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from hydra.wire.header import HEADER
 from tests.conformance.bench import Window
-from tests.relay import Frame, Relay
+from tests.forwarder import Frame, FrameForwarder
 from tests.truth.priority import first_thread
 
 Fate = Callable[[int], int | None]
@@ -49,7 +49,7 @@ class Plan:
         self.offset_ns = window.offset_ns
 
 
-class Proxy(Relay):
+class Proxy(FrameForwarder):
     """Stands between a publisher's endpoint and the subscriber that connects to :attr:`endpoint`."""
 
     def __init__(self, publisher: str) -> None:

@@ -32,11 +32,11 @@ def last_word(row: Row) -> int:
 
 
 def subscriber_processes(command: Background) -> list[psutil.Process]:
-    """The clients, without the parents of their groups and the wardens, which each parent forks first."""
+    """The clients, without the parents of their groups and the relays, which each parent forks first."""
     parents = [p for p in command.clients("zmq-sub") if p.ppid() == command.process.pid]
     found: list[psutil.Process] = []
     for parent in parents:
-        _warden, *clients = sorted(parent.children(), key=lambda p: (p.create_time(), p.pid))
+        _relay, *clients = sorted(parent.children(), key=lambda p: (p.create_time(), p.pid))
         found += clients
     return found
 

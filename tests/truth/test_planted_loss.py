@@ -8,6 +8,7 @@ import pytest
 
 from hydra.measure.figures import Observation, figures
 from hydra.model import SequenceRange, Settings, StepPlan
+from hydra.wire.table import table_of
 from tests.conformance.bench import Bench, step_settings
 from tests.truth.proxy import Plan, Proxy
 from tests.truth.scale import cases
@@ -90,6 +91,6 @@ def observed(measured: Measured) -> Observation:
         publishers={PUBLISHER},
         subscribers=set(measured.subscribers),
         publisher_reports={PUBLISHER: measured.publisher},
-        subscriber_reports=measured.subscribers,
+        subscriber_reports=table_of(measured.subscribers),
         window_ns=(measured.window.start_ns, measured.window.stop_ns),
     )

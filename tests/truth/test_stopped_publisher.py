@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from hydra.model import Histogram
-from hydra.wire.histogram import lowest_of
+from hydra.wire.buckets import lowest_of
 from tests.conformance.bench import Bench, Window, step_settings
 from tests.truth.priority import first
 from tests.truth.scale import cases
@@ -83,7 +83,7 @@ def beyond(latency: Histogram, lag: Histogram, stop: Stop) -> list[str]:
 @pytest.mark.parametrize("seconds", cases([0.3], [0.26, 0.6, 0.9]))
 def test_a_stop_is_seen_in_full(bench: Bench, zmq_command: str, seconds: float) -> None:
     stage = Stage(bench, first(zmq_command))
-    pid = bench.peer.hello(PUBLISHER).pid
+    pid = bench.peer.process(PUBLISHER).pid
     found: list[list[str]] = []
     for _ in range(ATTEMPTS):
         stop = Stop(bench, pid)

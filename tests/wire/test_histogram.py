@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hydra.model import LATENCY_DIGITS, LATENCY_HIGHEST_US, LATENCY_LOWEST_US, Histogram
-from hydra.wire.histogram import BUCKETS, LatencyRecorder, highest_of, index_of, lowest_of
+from hydra.wire.buckets import BUCKETS, highest_of, index_of, lowest_of
+from hydra.wire.histogram import LatencyRecorder
 
 NOW = 10**13
 HDR = HdrHistogram(LATENCY_LOWEST_US, LATENCY_HIGHEST_US, LATENCY_DIGITS)

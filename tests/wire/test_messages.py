@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hydra.model import LAG_BINS, Histogram, LedgerCounts, SharedSettings, SubscriberReport
-from hydra.wire.checks import LATENCY_BUCKETS, MAX_ABSENT, MAX_MISSING_RANGES, MAX_UNACKNOWLEDGED_RANGES
+from hydra.wire.buckets import BUCKETS
+from hydra.wire.checks import MAX_ABSENT, MAX_MISSING_RANGES, MAX_UNACKNOWLEDGED_RANGES
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
     Configure,
@@ -129,7 +130,7 @@ def full_report() -> Report:
         missing_ranges=[(great - 2 * n, great - 2 * n) for n in reversed(range(MAX_MISSING_RANGES))],
         truncated=True,
     )
-    counts = [x for index in range(LATENCY_BUCKETS) for x in (index, 10**9)]
+    counts = [x for index in range(BUCKETS) for x in (index, 10**9)]
     return msgspec.structs.replace(
         golden,
         subscriber=replace(
@@ -149,7 +150,7 @@ def test_the_longest_report_of_a_publisher_fits_into_a_message() -> None:
     assert isinstance(golden, Report)
     assert golden.publisher is not None
     ranges = [(2**62 + 2 * n, 2**62 + 2 * n) for n in range(MAX_UNACKNOWLEDGED_RANGES)]
-    counts = [x for index in range(LATENCY_BUCKETS) for x in (index, 10**5)]
+    counts = [x for index in range(BUCKETS) for x in (index, 10**5)]
     report = msgspec.structs.replace(
         golden, publisher=replace(golden.publisher, unacknowledged=ranges, lag=Histogram(counts, 0, 1))
     )
@@ -177,10 +178,10 @@ def subscriber(**changes: object) -> bytes:
         ({"lag_bins_us": [None] * (LAG_BINS - 1) + [-1]}, "lag_bins_us"),
         ({"lag_bins_us": [2**63] * LAG_BINS}, "lag_bins_us"),
         ({"latency": Histogram([1], 0, 0)}, "latency"),
-        ({"latency": Histogram([LATENCY_BUCKETS, 1], 0, 0)}, "latency"),
+        ({"latency": Histogram([BUCKETS, 1], 0, 0)}, "latency"),
         ({"latency": Histogram([5, 1, 5, 1], 0, 0)}, "latency"),
         ({"latency": Histogram([5, -1], 0, 0)}, "latency"),
-        ({"latency": Histogram([-LATENCY_BUCKETS - 1, 1], 0, 0)}, "latency"),
+        ({"latency": Histogram([-BUCKETS - 1, 1], 0, 0)}, "latency"),
         ({"latency": Histogram([], -3_600_000_001, 0)}, "min_us"),
         ({"latency": Histogram([], 0, -3_600_000_001)}, "max_us"),
         ({"ledgers": [LedgerCounts(-1, 0, 0, 0)]}, "publisher"),
@@ -195,7 +196,7 @@ def test_a_report_that_no_client_can_mean_is_refused(changes: dict[str, object],
 
 
 def test_latencies_below_zero_are_good() -> None:
-    counts = [-LATENCY_BUCKETS, 1, -23_221, 5, -2, 1, 0, 3]
+    counts = [-BUCKETS, 1, -23_221, 5, -2, 1, 0, 3]
     assert decode_from_client(subscriber(latency=Histogram(counts, -3_600_000_000, 0)))
 
 

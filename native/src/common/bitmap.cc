@@ -3,29 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/base64.h"
+
 namespace hydra {
-namespace {
-
-constexpr const char* kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-// RFC 4648, with padding.
-std::string base64(const std::vector<std::uint8_t>& bytes) {
-    std::string text;
-    text.reserve((bytes.size() + 2) / 3 * 4);
-    for (std::size_t i = 0; i < bytes.size(); i += 3) {
-        const std::size_t there = std::min<std::size_t>(bytes.size() - i, 3);
-        std::uint32_t three = 0;
-        for (std::size_t k = 0; k < 3; ++k) {
-            three = three << 8 | (k < there ? bytes[i + k] : 0U);
-        }
-        for (std::size_t k = 0; k < 4; ++k) {
-            text += k <= there ? kAlphabet[three >> (18 - 6 * k) & 63] : '=';
-        }
-    }
-    return text;
-}
-
-}  // namespace
 
 std::optional<std::string> bitmap(const SequenceSet& received) {
     const std::uint64_t size = received.next();
@@ -44,7 +24,7 @@ std::optional<std::string> bitmap(const SequenceSet& received) {
     if (size % 8 != 0) {
         clear(size, size / 8 * 8 + 7);
     }
-    return base64(bytes);
+    return to_base64(bytes);
 }
 
 }  // namespace hydra

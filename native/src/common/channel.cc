@@ -37,12 +37,25 @@ std::string host_name() {
 }  // namespace
 
 Channel::Channel(zmq::context_t& context, const Credentials& credentials, const Introduction& introduction)
+    : Channel(context, introduction) {
+    socket_.set(zmq::sockopt::curve_serverkey, credentials.server_public);
+    socket_.set(zmq::sockopt::curve_publickey, credentials.client_public);
+    socket_.set(zmq::sockopt::curve_secretkey, credentials.client_secret);
+    connection_.emplace(context, socket_, credentials.endpoint);
+    connect(credentials.endpoint);
+}
+
+Channel::Channel(zmq::context_t& context, const std::string& endpoint, const Introduction& introduction)
+    : Channel(context, introduction) {
+    connect(endpoint);
+}
+
+Channel::Channel(zmq::context_t& context, const Introduction& introduction)
     : socket_(context, zmq::socket_type::dealer),
       ids_(introduction.ids),
       hello_{.ids = introduction.ids,
              .role = introduction.role,
              .group = introduction.group,
-             .warden = introduction.warden,
              .incarnation = introduction.incarnation,
              .implementation = "native",
              .versions = introduction.versions,
@@ -54,13 +67,13 @@ Channel::Channel(zmq::context_t& context, const Credentials& credentials, const 
              .pid = static_cast<std::uint32_t>(getpid())},
       heard_ns_(monotonic_ns()) {
     socket_.set(zmq::sockopt::routing_id, random_name());
-    socket_.set(zmq::sockopt::curve_serverkey, credentials.server_public);
-    socket_.set(zmq::sockopt::curve_publickey, credentials.client_public);
-    socket_.set(zmq::sockopt::curve_secretkey, credentials.client_secret);
     socket_.set(zmq::sockopt::maxmsgsize, std::int64_t{kMostMessageBytes});
     socket_.set(zmq::sockopt::linger, kLingerMs);
     socket_.set(zmq::sockopt::sndhwm, 0);  // see send
-    socket_.connect(credentials.endpoint);
+}
+
+void Channel::connect(const std::string& endpoint) {
+    socket_.connect(endpoint);
     fd_ = socket_.get(zmq::sockopt::fd);
 }
 
@@ -100,13 +113,8 @@ std::optional<FromController> Channel::receive() {
                 hello_due_ns_ = kNeverNs;
                 silence_ns_ = to_ns(welcome->silence_s);
             } else if (const auto* ping = std::get_if<Ping>(&message)) {
-                if (ping->reply) {
-                    acknowledge(named, 0, "ping", ping->time_ns);
-                }
-            }
-            if (const auto* quit = std::get_if<Quit>(&message)) {
-                if (!hello_.warden && quit->incarnation && hello_.incarnation > *quit->incarnation) {
-                    continue;
+                if (ping->reply && !connection_) {
+                    answer(*ping);
                 }
             }
             last_.swap(frame);
@@ -134,14 +142,23 @@ bool Channel::send_if_fits(const FromClient& message) {
     return true;
 }
 
-void Channel::send_frame(const std::string& frame) {
+void Channel::send(const BatchHead& head, const std::string& payload) {
+    send_frame(encode(head, ++seq_), zmq::send_flags::sndmore);
+    send_frame(payload);
+}
+
+void Channel::send_frame(const std::string& frame, zmq::send_flags more) {
     stirred_ = true;
-    static_cast<void>(socket_.send(zmq::buffer(frame), zmq::send_flags::dontwait));
+    static_cast<void>(socket_.send(zmq::buffer(frame), more | zmq::send_flags::dontwait));
 }
 
 void Channel::acknowledge(Ids ids, std::uint32_t epoch, const char* command, std::int64_t echo) {
     send(Ack{
         .ids = std::move(ids), .epoch = epoch, .command = command, .time_ns = monotonic_ns(), .echo = echo});
+}
+
+void Channel::answer(const Ping& ping) {
+    acknowledge(ours(ping.ids), 0, "ping", ping.time_ns);
 }
 
 void Channel::complain(Ids ids, std::uint32_t epoch, const std::string& what, bool fatal) {
@@ -160,8 +177,12 @@ Ids Channel::ours(const Ids& named) const {
     return both;
 }
 
+std::int64_t Channel::silent_at_ns() const {
+    return silence_ns_ == 0 ? kNeverNs : heard_ns_ + silence_ns_ + 1;
+}
+
 bool Channel::silent(std::int64_t now_ns) {
-    if (silence_ns_ == 0 || now_ns - heard_ns_ <= silence_ns_) {
+    if (now_ns < silent_at_ns()) {
         return false;
     }
     // A process that was kept from running has not been silent to: its pings may be waiting.

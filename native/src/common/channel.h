@@ -1,14 +1,17 @@
-// A client's end of the control channel: one DEALER socket for all clients that the process carries.
+// An end of the control channel: a relay's to the controller, or one to the relay for all clients of a
+// process.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <zmq.hpp>
 
 #include "common/environment.h"
 #include "common/messages/from_client.h"
 #include "common/messages/from_controller.h"
+#include "common/refusal.h"
 
 namespace hydra {
 
@@ -17,35 +20,41 @@ struct Introduction {
     Ids ids;  // ascending
     Role role = Role::publisher;
     std::string group;
-    bool warden = false;
     std::uint32_t incarnation = 0;
     std::map<std::string, std::string> versions;
 };
 
 class Channel {
   public:
-    // Dials the controller; what was sent when it is destroyed is given a second to leave.
+    // What was sent when it is destroyed is given a second to leave. Of a relay, which dials the controller:
     Channel(zmq::context_t& context, const Credentials& credentials, const Introduction& introduction);
+    // Of clients, which dial their relay:
+    Channel(zmq::context_t& context, const std::string& endpoint, const Introduction& introduction);
 
     // Says hello if that is due: at once, then every 2 s until there is a welcome, for the one or the other
     // may have been lost. When it is due again, kNeverNs after the welcome.
     std::int64_t introduce(std::int64_t now_ns);
 
-    // The next message that is about any of our clients; never waits. Pings are answered here, and a welcome
-    // is taken note of, and a quit that an earlier incarnation was to have is left out. A command that was
-    // given again while it was obeyed is left out, for its answer is younger: a configuration that fails
-    // after ten seconds would fail once more for each repetition. None: nothing is left, and fd() becomes
-    // readable anew when there is.
+    // The next message that is about any of our clients; never waits. Clients' pings are answered here, and a
+    // welcome is taken note of. A command that was given again while it was obeyed is left out, for its
+    // answer is younger: a configuration that fails after ten seconds would fail once more for each
+    // repetition. None: nothing is left, and fd() becomes readable anew when there is.
     std::optional<FromController> receive();
+
+    // The frame of the message that receive() has just returned.
+    [[nodiscard]] std::string_view last_frame() const { return last_.to_string_view(); }
 
     // Never waits.
     void send(const FromClient& message);
+    void send(const BatchHead& head, const std::string& payload);
 
     // The same, unless it is longer than a message may be: then nothing is sent. Whether it was.
     bool send_if_fits(const FromClient& message);
 
     // These clients obeyed the command.
     void acknowledge(Ids ids, std::uint32_t epoch, const char* command, std::int64_t echo = 0);
+
+    void answer(const Ping& ping);
 
     // These clients failed at what `epoch` asked of them (0: at all); of the text, as much as a message
     // holds.
@@ -59,19 +68,27 @@ class Channel {
     void stir() { stirred_ = true; }
     [[nodiscard]] bool stirred() const { return stirred_; }
 
-    // Whether the controller has been silent for longer than it said it ever would be.
+    // Whether the other end has been silent for longer than it said it ever would be.
     [[nodiscard]] bool silent(std::int64_t now_ns);
+    // When it will have been, if nothing comes; kNeverNs: it may be silent for ever.
+    [[nodiscard]] std::int64_t silent_at_ns() const;
+
+    // What becomes of the connection; of relays only.
+    [[nodiscard]] ConnectionWatch* connection() { return connection_ ? &*connection_ : nullptr; }
 
     [[nodiscard]] const Ids& ids() const { return ids_; }
 
   private:
-    void send_frame(const std::string& frame);
+    Channel(zmq::context_t& context, const Introduction& introduction);
+    void connect(const std::string& endpoint);
+    void send_frame(const std::string& frame, zmq::send_flags more = zmq::send_flags::none);
 
     zmq::socket_t socket_;
     Ids ids_;
     Hello hello_;
     std::int64_t hello_due_ns_ = 0;
-    int fd_;
+    int fd_ = -1;
+    std::optional<ConnectionWatch> connection_;
     zmq::message_t last_;  // that receive() returned; empty when nothing was left after it
     // Sending, too, takes note of what has arrived, without the descriptor becoming readable again.
     bool stirred_ = true;

@@ -16,6 +16,10 @@ void read_as(const std::string& type, Reader& fields, std::variant<Messages...>&
             return false;
         }
         fields.optional("ids", it.ids);
+        if constexpr (std::is_same_v<std::variant<Messages...>, FromClient>) {
+            std::uint64_t seq = 0;
+            fields.required("seq", seq, Whole{1});
+        }
         Message::describe(it, fields);
         message = std::move(it);
         return true;
@@ -50,9 +54,8 @@ void check_depth(std::string_view frame) {
     }
 }
 
-}  // namespace
-
-FromController decode(std::string_view frame) {
+template <typename Message>
+Message read_frame(std::string_view frame) {
     if (frame.size() > kMaxMessageBytes) {
         Reader::refuse("longer than any message may be");
     }
@@ -66,9 +69,19 @@ FromController decode(std::string_view frame) {
     int version = 0;
     fields.required("type", type);
     fields.required("v", version, Whole{kVersion, kVersion});
-    FromController message;
+    Message message;
     read_as(type, fields, message);
     return message;
+}
+
+}  // namespace
+
+FromController decode(std::string_view frame) {
+    return read_frame<FromController>(frame);
+}
+
+FromClient decode_from_client(std::string_view frame) {
+    return read_frame<FromClient>(frame);
 }
 
 }  // namespace hydra

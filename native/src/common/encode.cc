@@ -2,20 +2,58 @@
 #include "common/writer.h"
 
 namespace hydra {
+namespace {
+
+using json = Writer::json;
+
+// A host's name or a library's text may be no UTF-8; it must not cost the client its life.
+std::string text_of(const json& frame) {
+    return frame.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+json begun(const auto& message) {
+    json frame = {{"type", message.kType}, {"v", kVersion}};
+    Writer(frame).required("ids", message.ids);
+    return frame;
+}
+
+}  // namespace
 
 std::string encode(const FromClient& message, std::uint64_t seq) {
-    Writer::json frame;
-    std::visit(
+    return std::visit(
         [&](const auto& it) {
-            frame = {{"type", it.kType}, {"v", kVersion}};
+            json frame = begun(it);
             Writer fields(frame);
-            fields.required("ids", it.ids);
             fields.required("seq", seq);
             it.describe(it, fields);
+            return text_of(frame);
         },
         message);
-    // A host's name or a library's text may be no UTF-8; it must not cost the client its life.
-    return frame.dump(-1, ' ', false, Writer::json::error_handler_t::replace);
+}
+
+std::string encode(const FromController& message) {
+    return std::visit(
+        [&](const auto& it) {
+            json frame = begun(it);
+            Writer fields(frame);
+            it.describe(it, fields);
+            return text_of(frame);
+        },
+        message);
+}
+
+std::string without_ids(std::string_view frame) {
+    json it = json::parse(frame);
+    it.erase("ids");
+    return text_of(it);
+}
+
+std::string with_ids(std::string_view frame_without, const Ids& ids) {
+    json it = json::object();
+    Writer(it).required("ids", ids);
+    std::string frame = it.dump();
+    frame.back() = ',';
+    return frame.append(frame_without.substr(1));
 }
 
 }  // namespace hydra

@@ -15,13 +15,16 @@
 #include <exception>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "common/inner_socket.h"
 #include "common/member.h"
 #include "common/processes.h"
-#include "common/warden.h"
+#include "common/relay.h"
 
 namespace hydra {
 namespace {
@@ -56,12 +59,14 @@ class Parent {
     void fork_clients(std::size_t seat);
     pid_t fork_child(const std::function<int()>& child);
     int client_process(std::size_t seat);
-    int warden_process();
+    int relay_process();
+    bool await_door();
+    int relay_ended(int status);
 
     void take_welcomes();
     void take_signals();
     void kill_named_clients();
-    bool reap();
+    std::optional<int> reap();
     void clients_ended(std::size_t seat, int status);
     void kill_all();
     int end();
@@ -72,15 +77,17 @@ class Parent {
     const Options& options_;
     const Environment& environment_;
     Pipe welcomes_;  // seats, from the clients
-    Pipe deaths_;    // Death, to the warden
-    Pipe kills_;     // Kill, from the warden
+    Pipe doors_;     // the name of the relay's socket
+    Pipe deaths_;    // Death, to the relay
+    Pipe kills_;     // Kill, from the relay
     sigset_t signals_{};
     int signal_fd_ = -1;
     std::vector<Seat> seats_;
     std::deque<std::size_t> waiting_;
     std::unordered_map<pid_t, std::size_t> running_;
     std::uint64_t unwelcomed_ = 0;  // clients
-    pid_t warden_ = 0;
+    pid_t relay_ = 0;
+    std::string endpoint_;  // of the relay, for the clients
     bool terminated_ = false;
     bool stranded_ = false;
 };
@@ -102,11 +109,17 @@ int Parent::run() {
     sigprocmask(SIG_BLOCK, &signals_, nullptr);
     signal_fd_ = signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK);
     std::signal(SIGINT, SIG_IGN);   // Ctrl-C is the controller's business
-    std::signal(SIGPIPE, SIG_IGN);  // a warden that died is noticed by its death
+    std::signal(SIGPIPE, SIG_IGN);  // a relay that died is noticed by its death
     fcntl(welcomes_.read_end(), F_SETFL, O_NONBLOCK);
-    warden_ = fork_child([this] { return warden_process(); });
+    relay_ = fork_child([this] { return relay_process(); });
     deaths_.close_read();
     kills_.close_write();
+    doors_.close_write();
+    if (!await_door()) {
+        int status = 0;
+        waitpid(relay_, &status, 0);
+        return relay_ended(exit_status(status));
+    }
     std::array<pollfd, 4> waits{{{welcomes_.read_end(), POLLIN, 0},
                                  {signal_fd_, POLLIN, 0},
                                  {kills_.read_end(), POLLIN, 0},
@@ -130,9 +143,9 @@ int Parent::run() {
             kill_all();
             return kExitDismissed;
         }
-        if (!reap()) {
+        if (const auto code = reap()) {
             kill_all();
-            return kExitWardenDied;
+            return *code;
         }
     }
 }
@@ -191,17 +204,30 @@ int Parent::client_process(std::size_t index) {
     deaths_.close_write();
     kills_.close_read();
     const Seat& seat = seats_[index];
-    return run_clients(options_, environment_, seat.ids(), seat.forks - 1, [this, index] {
+    return run_clients(options_, environment_, endpoint_, seat.ids(), seat.forks - 1, [this, index] {
         static_cast<void>(!write(welcomes_.write_end(), &index, sizeof index));
         welcomes_.close_write();
     });
 }
 
-int Parent::warden_process() {
+int Parent::relay_process() {
     deaths_.close_write();
     kills_.close_read();
     welcomes_.close_write();
-    return run_warden(options_, environment_, deaths_.read_end(), kills_.write_end());
+    doors_.close_read();
+    return run_relay(options_, environment_, doors_.write_end(), deaths_.read_end(), kills_.write_end());
+}
+
+// The relay's socket, by a descriptor that every client inherits: its name is removed, so that nothing lies
+// on the disk however anything ends, and nobody else gets in. False: the relay has ended.
+bool Parent::await_door() {
+    std::array<char, 128> name{};
+    const ssize_t bytes = read(doors_.read_end(), name.data(), name.size());
+    if (bytes <= 0) {
+        return false;
+    }
+    endpoint_ = inner_endpoint(take_door({name.data(), static_cast<std::size_t>(bytes)}));
+    return true;
 }
 
 // --- what happened
@@ -229,7 +255,7 @@ void Parent::take_signals() {
     }
 }
 
-// The warden was told to end these clients: they count as dead and are replaced.
+// The relay was told to evict these clients: they count as dead and are replaced.
 void Parent::kill_named_clients() {
     std::array<Kill, 512> kills{};
     const ssize_t bytes = read(kills_.read_end(), kills.data(), sizeof kills);
@@ -241,20 +267,25 @@ void Parent::kill_named_clients() {
     }
 }
 
-// Takes note of every child that ended; false when it was the warden.
-bool Parent::reap() {
+// Takes note of every child that ended; what to exit with when it was the relay.
+std::optional<int> Parent::reap() {
     int status = 0;
     pid_t pid = 0;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        if (pid == warden_) {
-            return false;
+        if (pid == relay_) {
+            return relay_ended(exit_status(status));
         }
         const auto it = running_.find(pid);
         const std::size_t seat = it->second;
         running_.erase(it);
         clients_ended(seat, exit_status(status));
     }
-    return true;
+    return std::nullopt;
+}
+
+// What to exit with: what it means is the same for the group, unless it says nothing.
+int Parent::relay_ended(int status) {
+    return status == kExitStranded || status == kExitUsage ? status : kExitRelayDied;
 }
 
 void Parent::clients_ended(std::size_t index, int status) {
@@ -266,10 +297,8 @@ void Parent::clients_ended(std::size_t index, int status) {
         unwelcomed_ -= seat.count;
     }
     stranded_ = stranded_ || status == kExitStranded;
-    if (status == kExitDismissed) {
-        return;
-    }
-    const bool replaced = status != kExitStranded && seat.forks <= options_.respawns;
+    const bool replaced =
+        status != kExitDismissed && status != kExitStranded && seat.forks <= options_.respawns;
     Death death{};
     death.first_id = seat.first_id;
     death.count = seat.count;
@@ -287,13 +316,13 @@ void Parent::kill_all() {
     for (const auto& [pid, seat] : running_) {
         kill(pid, SIGKILL);
     }
-    kill(warden_, SIGKILL);
+    kill(relay_, SIGKILL);
 }
 
-// All clients are gone: closing its pipe tells the warden, which delivers what it has and ends.
+// All clients are gone: closing its pipe tells the relay, which delivers what it has and ends.
 int Parent::end() {
     deaths_.close_write();
-    waitpid(warden_, nullptr, 0);
+    waitpid(relay_, nullptr, 0);
     return stranded_ ? kExitStranded : kExitDismissed;
 }
 

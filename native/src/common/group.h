@@ -1,4 +1,4 @@
-// The parent of a group: forks the clients, a window at a time, and the warden; replaces who dies; leaves
+// The parent of a group: forks the relay and then the clients, a window at a time; replaces who dies; leaves
 // nothing behind.
 #pragma once
 
@@ -7,8 +7,7 @@
 
 namespace hydra {
 
-inline constexpr int kExitUsage = 2;
-inline constexpr int kExitWardenDied = 5;
+inline constexpr int kExitRelayDied = 5;
 
 // Runs a group until its clients have been dismissed or its lifeline closes; returns the exit code.
 int run_group(const Options& options, const Environment& environment);

@@ -1,5 +1,8 @@
 #include "common/member.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
@@ -7,10 +10,11 @@
 
 #include "common/channel.h"
 #include "common/clock.h"
+#include "common/inner_socket.h"
 #include "common/publisher.h"
+#include "common/relay.h"
 #include "common/subscriber.h"
 #include "common/waiter.h"
-#include "common/warden.h"
 
 namespace hydra {
 namespace {
@@ -58,24 +62,32 @@ bool serve(const Options& options, const Environment& environment, zmq::context_
     return Subscriber(channel, [&] { return system.open_subscriber(context); }).run();
 }
 
+// Each of its clients is a connection.
+void open_as_many_files_as_allowed() {
+    rlimit files{};
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
 }  // namespace
 
-int run_clients(const Options& options, const Environment& environment, const Ids& ids,
-                std::uint32_t incarnation, const std::function<void()>& welcomed) {
+int run_clients(const Options& options, const Environment& environment, const std::string& endpoint,
+                const Ids& ids, std::uint32_t incarnation, const std::function<void()>& welcomed) {
     zmq::context_t context = make_context(options, ids.size());
-    Channel channel(context, environment.credentials,
+    Channel channel(context, endpoint,
                     {.ids = ids,
                      .role = options.kind.role,
                      .group = options.group,
-                     .warden = false,
                      .incarnation = incarnation,
                      .versions = options.kind.system->versions()});
     switch (await_welcome(channel, environment.welcome_within_s)) {
         case Answer::quit:
             return kExitDismissed;
         case Answer::none:
-            std::fprintf(stderr, "no welcome from the controller at %s within %g s\n",
-                         environment.credentials.endpoint.c_str(), environment.welcome_within_s);
+            std::fprintf(stderr, "client %u: no welcome within %g s\n", ids.front(),
+                         environment.welcome_within_s);
             return kExitStranded;
         case Answer::welcome:
             break;
@@ -90,18 +102,41 @@ int run_clients(const Options& options, const Environment& environment, const Id
     }
 }
 
-int run_warden(const Options& options, const Environment& environment, int deaths, int kills) {
+int run_relay(const Options& options, const Environment& environment, int doors, int deaths, int kills) try {
+    const std::int64_t begin_ns = monotonic_ns();
+    open_as_many_files_as_allowed();
     Ids ids(options.count);
     std::iota(ids.begin(), ids.end(), options.first_id);
     zmq::context_t context = make_context(options, 0);
+    InnerSocket inner(context);
+    static_cast<void>(!write(doors, inner.path().data(), inner.path().size()));
+    close(doors);
     Channel channel(context, environment.credentials,
                     {.ids = ids,
                      .role = options.kind.role,
                      .group = options.group,
-                     .warden = true,
                      .incarnation = 0,
-                     .versions = {}});
-    return Warden(channel, options.kind.role, deaths, kills).run();
+                     .versions = options.kind.system->versions()});
+    Relay relay(channel, inner, options.kind.role, deaths, kills);
+    switch (relay.run(begin_ns + to_ns(environment.welcome_within_s))) {
+        case RelayEnd::dismissed:
+            return kExitDismissed;
+        case RelayEnd::unwelcome:
+            std::fprintf(stderr, "no welcome from the controller at %s within %g s\n",
+                         environment.credentials.endpoint.c_str(), environment.welcome_within_s);
+            return kExitStranded;
+        case RelayEnd::unheard_of:
+            std::fprintf(stderr, "group %s: the controller has been silent for too long\n",
+                         options.group.c_str());
+            return kExitStranded;
+        case RelayEnd::refused:
+            std::fprintf(stderr, "group %s: the controller has ended\n", options.group.c_str());
+            return kExitStranded;
+    }
+    return kExitFailed;
+} catch (const FolderError& e) {
+    std::fprintf(stderr, "hydra-client: %s\n", e.what());
+    return kExitUsage;
 }
 
 }  // namespace hydra

@@ -1,4 +1,4 @@
-// What a warden was told to watch: when it is to be sampled, and when what was sampled is to be told. No
+// What a relay was told to watch: when it is to be sampled, and when what was sampled is to be told. No
 // clock, no file and no socket: the times are given, and others read and tell.
 #pragma once
 

@@ -1,4 +1,5 @@
-// Whatever comes from the control socket: it is a message or a ProtocolError, never anything else.
+// Whatever comes from the control socket, or from a client to its relay: it is a message or a ProtocolError,
+// never anything else.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -37,6 +38,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                 }
             }
         }
+    } catch (const hydra::ProtocolError&) {
+    }
+    try {
+        static_cast<void>(hydra::decode_from_client({reinterpret_cast<const char*>(data), size}));
     } catch (const hydra::ProtocolError&) {
     }
     return 0;

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from tests.relay import Frame, Relay
+from tests.forwarder import Frame, FrameForwarder
 from tests.truth.priority import first_thread
 
 
@@ -25,7 +25,7 @@ class Delay:
         return lambda: self.least_ns + (round(chance.expovariate(1 / self.jitter_ns)) if self.jitter_ns else 0)
 
 
-class Forwarder(Relay):
+class Forwarder(FrameForwarder):
     """Holds up what passes on its way to a host (``there``) and to the controller (``back``).
 
     Frames leave it in their order; one that waits holds up those behind it.

@@ -1,4 +1,4 @@
-"""A host whose clock is made up: a warden and a client that speak the protocol over real sockets."""
+"""A host whose clock is made up: a relay with one client that speaks the protocol over a real socket."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import zmq
 
 from hydra.control import curve
 from hydra.wire.messages import Ack, Ping, decode_from_controller, encode
+from tests.channel import joined
 from tests.control.simulated_clocks import Clock
 from tests.control.test_roster import hello
 from tests.truth.priority import first_thread
@@ -48,34 +49,34 @@ class SimulatedHost:
         first_thread()
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         try:
-            client, warden = (self._introduce(context, warden=which) for which in (False, True))
-            self._answer(warden)
-            client.close(0)
+            socket = self._introduce(context)
+            self._answer(socket)
         finally:
             context.destroy(linger=0)
 
-    def _introduce(self, context: zmq.Context[zmq.Socket[bytes]], *, warden: bool) -> zmq.Socket[bytes]:
+    def _introduce(self, context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
         socket = context.socket(zmq.DEALER)
         socket.curve_serverkey = self._environment[curve.SERVER_KEY].encode()
         socket.curve_publickey = self._environment[curve.CLIENT_KEY].encode()
         socket.curve_secretkey = self._environment[curve.CLIENT_SECRET].encode()
         socket.connect(self._endpoint)
         name = self._name
-        socket.send(encode(hello([self._client], group=name, boot_id=name, host=name, warden=warden)))
+        socket.send(encode(hello([self._client], group=name, boot_id=name, host=name)))
+        socket.send(encode(joined([self._client])))
         return socket
 
-    def _answer(self, warden: zmq.Socket[bytes]) -> None:
-        """Answers pings, as wardens do."""
-        seq = 1
+    def _answer(self, socket: zmq.Socket[bytes]) -> None:
+        """Answers pings, as relays do."""
+        seq = 2
         while not self._closing.is_set():
-            if not warden.poll(_LOOK_EVERY_MS):
+            if not socket.poll(_LOOK_EVERY_MS):
                 continue
-            message = decode_from_controller(warden.recv())
+            message = decode_from_controller(socket.recv())
             if isinstance(message, Ping) and message.reply:
                 seq += 1
                 shown_ns = self._clock.shows(time.monotonic_ns())
                 ids, echo = [self._client], message.time_ns
-                warden.send(encode(Ack(ids=ids, seq=seq, epoch=0, command="ping", time_ns=shown_ns, echo=echo)))
+                socket.send(encode(Ack(ids=ids, seq=seq, epoch=0, command="ping", time_ns=shown_ns, echo=echo)))
 
     def __enter__(self) -> Self:
         return self

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pytest
+from pyroaring import BitMap
 
 from hydra.control.controller import Controller
 from hydra.model import AgentClock
@@ -92,9 +93,9 @@ class Seen:
 def measured(controller: Controller, names: dict[int, str]) -> Step:
     """A step without clients that do anything."""
     offset_ns = wall_offset_ns()
-    clocks = StepClocks(controller.roster, names, time.monotonic_ns(), offset_ns)
+    clocks = StepClocks(controller.roster, BitMap(names), time.monotonic_ns(), offset_ns)
     command = Start(epoch=1, start_at_ns=0, stop_at_ns=1, clock=clocks.own)
-    told = {names[client]: share.clock for (client,), share in clocks.shares(names, command)}
+    told = {names[client]: share.clock for (client,), share in clocks.shares(BitMap(names), command)}
     first_ns = time.monotonic_ns()
     controller.wait_until(lambda: False, WINDOW_S)
     last_ns = time.monotonic_ns()
@@ -119,8 +120,8 @@ def seen() -> Iterator[Seen]:
             stack.enter_context(
                 SimulatedHost(name, client, case.clock, controller.environment, forwarders[name].endpoint)
             )
-        everyone = set(names)
-        assert controller.wait_until(lambda: controller.roster.present() >= everyone, WITHIN_S)
+        everyone = BitMap(names)
+        assert controller.wait_until(lambda: everyone.issubset(controller.roster.present()), WITHIN_S)
         assert controller.wait_until(lambda: not unknown(controller.roster, everyone), WITHIN_S)
         steps: list[Step] = []
         while len(steps) < ATTEMPTS and any(narrowest_ns(steps, name) > WIDER_NS for name in CASES):

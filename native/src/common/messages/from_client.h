@@ -1,4 +1,4 @@
-// What clients tell the controller.
+// What clients tell their relay, and relays the controller.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,6 @@ struct Hello {
     Ids ids;
     Role role = Role::publisher;
     std::string group;
-    bool warden = false;
     std::uint32_t incarnation = 0;
     std::string implementation;
     std::map<std::string, std::string> versions;
@@ -31,7 +30,6 @@ struct Hello {
     static void describe(auto& it, auto& fields) {
         fields.required("role", it.role);
         fields.required("group", it.group);
-        fields.required("warden", it.warden);
         fields.required("incarnation", it.incarnation);
         fields.required("implementation", it.implementation);
         fields.required("versions", it.versions);
@@ -41,6 +39,19 @@ struct Hello {
         fields.required("time_namespace", it.time_namespace);
         fields.required("network_namespace", it.network_namespace);
         fields.required("pid", it.pid);
+    }
+};
+
+// These clients are there now; their incarnations and processes, in the order of `ids`.
+struct Joined {
+    Ids ids;
+    std::vector<std::int64_t> incarnations;
+    std::vector<std::int64_t> pids;
+
+    static constexpr const char* kType = "joined";
+    static void describe(auto& it, auto& fields) {
+        fields.required("incarnations", it.incarnations, Whole{0, UINT32_MAX});
+        fields.required("pids", it.pids, Whole{0, UINT32_MAX});
     }
 };
 
@@ -111,6 +122,32 @@ struct Reports {
     }
 };
 
+// A column of a batch: how many items it has.
+struct ColumnCount {
+    std::string name;
+    std::uint64_t count = 0;
+    bool operator==(const ColumnCount&) const = default;
+
+    static constexpr std::size_t kItems = 2;
+    static void items(auto& it, const auto& each) {
+        each(it.name);
+        each(it.count);
+    }
+};
+
+// The head of subscribers' reports in binary columns, which are a frame of their own behind it.
+struct BatchHead {
+    Ids ids;
+    std::uint32_t epoch = 0;
+    std::vector<ColumnCount> columns;
+
+    static constexpr const char* kType = "batch";
+    static void describe(auto& it, auto& fields) {
+        fields.required("epoch", it.epoch);
+        fields.required("columns", it.columns);
+    }
+};
+
 struct Error {
     Ids ids;
     std::uint32_t epoch = 0;
@@ -154,6 +191,9 @@ struct Host {
     }
 };
 
-using FromClient = std::variant<Hello, Ready, Ack, Progress, Report, Reports, Error, ChildExit, Host>;
+// From a client to its relay: those up to Error, but for Joined and BatchHead. From a relay to the
+// controller: all but Reports.
+using FromClient =
+    std::variant<Hello, Joined, Ready, Ack, Progress, Report, Reports, BatchHead, Error, ChildExit, Host>;
 
 }  // namespace hydra

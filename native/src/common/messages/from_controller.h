@@ -82,6 +82,7 @@ struct Configure {
     double progress_s = 0;
     std::string group;                // of the subscribers; "": none
     std::uint64_t payload_share = 0;  // how many of 10,000 characters of a JSON payload are random
+    bool cohort = false;              // of the step's cohort, whose latencies are summed apart
     SystemObject system;
 
     static constexpr const char* kType = "configure";
@@ -93,6 +94,7 @@ struct Configure {
         fields.optional("progress_s", it.progress_s, kSeconds);
         fields.optional("group", it.group);
         fields.optional("payload_share", it.payload_share, Whole{0, 10'000});
+        fields.optional("cohort", it.cohort);
         fields.optional("system", it.system);
     }
 };
@@ -182,7 +184,7 @@ struct Ping {
     }
 };
 
-// To a warden.
+// To a relay.
 struct Watch {
     Ids ids;
     std::uint32_t epoch = 0;
@@ -199,12 +201,20 @@ struct Watch {
 
 struct Quit {
     Ids ids;
-    std::optional<std::uint32_t> incarnation;  // those above it are not meant
 
     static constexpr const char* kType = "quit";
+    static void describe(auto&, auto&) {}
+};
+
+// To a relay: have these clients killed.
+struct Evict {
+    Ids ids;
+    std::optional<std::uint32_t> incarnation;  // those above it are not meant
+
+    static constexpr const char* kType = "evict";
     static void describe(auto& it, auto& fields) { fields.optional("incarnation", it.incarnation); }
 };
 
-using FromController = std::variant<Welcome, Configure, Start, Stop, Finish, Ping, Watch, Quit>;
+using FromController = std::variant<Welcome, Configure, Start, Stop, Finish, Ping, Watch, Evict, Quit>;
 
 }  // namespace hydra

@@ -1,4 +1,4 @@
-// What a warden tells of its host.
+// What a relay tells of its host.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-"""A TCP relay in front of a ZMQ socket that sees every frame and decides what becomes of it.
+"""A TCP forwarder in front of a ZMQ socket: it sees every frame and decides what becomes of it.
 
 It reads ZMTP's frames itself (ZMTP 3, https://rfc.zeromq.org/spec/23/), so that no queue of libzmq's stands between
 what it decides and either end's socket. Frames leave it in their order.
@@ -33,7 +33,7 @@ class Frame:
         return not self.flags & _COMMAND
 
 
-class Relay:
+class FrameForwarder:
     """Stands between a server's endpoint (``tcp://host:port``) and whoever connects to :attr:`endpoint`.
 
     Everything passes at once; a subclass overrides :meth:`to_client` or :meth:`to_server`.

@@ -1,0 +1,236 @@
+"""A group's relay: the process that its clients speak to, and that holds the group's connection to the controller.
+
+Its clients come in through a socket file in a folder that only this user may enter. The parent opens that file and
+removes it with its folder before it forks the first client, so nothing is left behind and nobody else comes in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import resource
+import struct
+import sys
+import tempfile
+import time
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import zmq
+
+from hydra.client.relaying import Relaying
+from hydra.client.watcher import watcher_of
+from hydra.control.client import ControlClient, Identity
+from hydra.control.curve import Credentials
+from hydra.wire.messages import (
+    MAX_MESSAGE_BYTES,
+    ChildExit,
+    FromClient,
+    Ping,
+    ProtocolError,
+    Watch,
+    decode_from_client,
+)
+from hydra.wire.program import EXIT_DISMISSED, EXIT_STRANDED, EXIT_USAGE
+
+KILL: Final = struct.Struct("=II")
+"""A client that is to be killed, by its id, unless its incarnation is above the second number."""
+SOCKET: Final = "s"
+"""The name of the socket in its folder."""
+_LONGEST_PATH: Final = 80
+"""Of a socket file: the kernel has room for 107 bytes."""
+_WAITING_CONNECTIONS: Final = 4096
+_MESSAGES_AT_A_TIME: Final = 1000
+"""Most of one side's that are read before the other side is looked at."""
+_KILLS_AGAIN_S: Final = 0.05
+"""When the parent is asked again for kills that it had no room for."""
+_LAST_WORDS_MS: Final = 20
+"""How long nothing may come from clients that have ended until that was all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipes:
+    """What connects a relay with its parent: ends of pipes.
+
+    ``place`` takes the path of the socket file, once it is there; ``deaths`` gives the ends of clients, a JSON line
+    each, until the parent closes it; ``kills`` takes clients that are to be killed, each as :data:`KILL`.
+    """
+
+    place: int
+    deaths: int
+    kills: int
+
+
+def relay_main(
+    credentials: Credentials, identity: Identity, pipes: Pipes, welcome_within_s: float, watched: int | None
+) -> int:
+    """The life of a relay; returns its exit code.
+
+    Args:
+        credentials: of the connection to the controller.
+        identity: what it says about its group.
+        pipes: to and from its parent.
+        welcome_within_s: how long the controller may take to welcome it.
+        watched: the process whose descendants' threads are read for ``watch``; None if nobody asks for them.
+    """
+    _raise_open_files()
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
+    inner = context.socket(zmq.ROUTER)
+    inner.sndhwm = inner.rcvhwm = 0
+    inner.backlog = _WAITING_CONNECTIONS
+    inner.maxmsgsize = 2 * MAX_MESSAGE_BYTES
+    inner.linger = 0
+    folder = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108  # what is made there is this user's alone
+    try:
+        path = bind(inner, folder)
+    except (OSError, zmq.ZMQError) as e:
+        sys.stderr.write(
+            f"hydra group {identity.group}: no folder for its clients' socket in {folder}: {e.strerror}; "
+            "set TMPDIR to one that may be written to\n"
+        )
+        return EXIT_USAGE
+    os.write(pipes.place, os.fsencode(path) + b"\n")
+    os.close(pipes.place)
+    control = ControlClient(credentials, identity, context)
+    try:
+        return _Relay(control, inner, identity, pipes, watched).run(credentials.endpoint, welcome_within_s)
+    finally:
+        inner.close()
+        control.close()
+
+
+def bind(inner: zmq.Socket[bytes], folder: str) -> Path:
+    """Binds a socket to a file in a new folder within this one, or within /tmp where its path would be too long.
+
+    Raises:
+        OSError, zmq.ZMQError: that cannot be; nothing is left of it.
+    """
+    made = Path(tempfile.mkdtemp(prefix="hydra-", dir=folder))
+    if len(os.fsencode(made / SOCKET)) > _LONGEST_PATH:
+        made.rmdir()
+        made = Path(tempfile.mkdtemp(prefix="hydra-", dir="/tmp"))  # as above
+    try:
+        inner.bind(f"ipc://{made / SOCKET}")
+    except zmq.ZMQError:
+        made.rmdir()
+        raise
+    return made / SOCKET
+
+
+def _raise_open_files() -> None:
+    """Every client takes one: as many as the kernel allows."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+class _Relay:
+    """The sockets and pipes of a relay, and what it reads and writes there."""
+
+    def __init__(
+        self, control: ControlClient, inner: zmq.Socket[bytes], identity: Identity, pipes: Pipes, watched: int | None
+    ) -> None:
+        self._control = control
+        self._inner = inner
+        self._pipes = pipes
+        self._group = identity.group
+        self._relaying = Relaying(identity.ids, identity.role, self)
+        self._watcher = watcher_of(identity.ids, control.send, watched)
+        self._torn = b""
+        self._kills: deque[bytes] = deque()
+        os.set_blocking(pipes.kills, False)
+        self._poller = zmq.Poller()
+        for socket in (control.socket, inner, pipes.deaths):
+            self._poller.register(socket, zmq.POLLIN)
+
+    def run(self, endpoint: str, welcome_within_s: float) -> int:
+        """Relays until the parent closes its pipe, or the controller is gone; the exit code."""
+        deadline_ns = time.monotonic_ns() + round(welcome_within_s * 1e9)
+        while True:
+            introduced_s = self._take_from_controller()
+            self._take_from_clients()
+            now_ns = time.monotonic_ns()
+            due_ns = self._relaying.work(now_ns)
+            watch_s = self._watcher.work()
+            self._write_kills()
+            if not self._control.welcomed and not self._relaying.dismissed and now_ns >= deadline_ns:
+                sys.stderr.write(f"no welcome from the controller at {endpoint} within {welcome_within_s:g} s\n")
+                return EXIT_STRANDED
+            if why := self._control.gone():
+                sys.stderr.write(f"hydra group {self._group}: the controller {why}\n")
+                return EXIT_STRANDED
+            due_s = math.inf if due_ns is None else (due_ns - now_ns) / 1e9
+            wait_s = max(0.0, min(_KILLS_AGAIN_S if self._kills else 1.0, introduced_s, watch_s, due_s))
+            if self._pipes.deaths in dict(self._poller.poll(math.ceil(1000 * wait_s))) and not self._take_deaths():
+                return EXIT_DISMISSED
+
+    # --- what its decisions lead to --------------------------------------------------------------------------------
+
+    def to_controller(self, message: FromClient, payload: bytes | None = None) -> None:
+        """Sends a message up."""
+        self._control.send(message, payload)
+
+    def to_client(self, name: bytes, frame: bytes) -> None:
+        """Sends a frame down; what is for somebody who has just gone is nobody's."""
+        with contextlib.suppress(zmq.ZMQError):
+            self._inner.send_multipart((name, frame), zmq.NOBLOCK)
+
+    def kill(self, client: int, most: int) -> None:
+        """Asks the parent, which may be waiting for the relay to read of deaths: what it has no room for waits here."""
+        self._kills.append(KILL.pack(client, most))
+        self._write_kills()
+
+    def _write_kills(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while self._kills:
+                os.write(self._pipes.kills, self._kills[0])
+                self._kills.popleft()
+
+    # --- what has arrived ------------------------------------------------------------------------------------------
+
+    def _take_from_controller(self) -> float:
+        """Obeys what has come; seconds until hello has to be said again."""
+        for _ in range(_MESSAGES_AT_A_TIME):
+            message = self._control.receive(0)
+            if message is None:
+                break
+            if isinstance(message, Watch):
+                self._watcher.take(message)
+            elif isinstance(message, Ping):
+                if message.reply:
+                    # Whatever is asked next is to be answered after what has been answered by now.
+                    self._relaying.say_gathered(time.monotonic_ns(), at_once=True)
+                    self._control.acknowledge(0, "ping", echo=message.time_ns)
+            else:
+                self._relaying.obey(message, time.monotonic_ns())
+        return self._control.introduce()
+
+    def _take_from_clients(self) -> None:
+        for _ in range(_MESSAGES_AT_A_TIME):
+            try:
+                name, *frames = self._inner.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            # What is no message is nothing, here as on every other connection.
+            with contextlib.suppress(ProtocolError, ValueError):
+                (frame,) = frames
+                self._relaying.hear(name, decode_from_client(frame), time.monotonic_ns())
+
+    def _take_deaths(self) -> bool:
+        """Takes the ends that the parent has told of; False when it has closed the pipe, and all has been said."""
+        # What they said last has come before their end is told.
+        self._take_from_clients()
+        data = os.read(self._pipes.deaths, 65536)
+        if not data:
+            while self._inner.poll(_LAST_WORDS_MS):
+                self._take_from_clients()
+            self._relaying.end(time.monotonic_ns())
+            return False
+        *lines, self._torn = (self._torn + data).split(b"\n")
+        for line in lines:
+            death = json.loads(line)
+            self._relaying.exited(ChildExit(ids=[death.pop("id")], seq=1, **death))
+        return True

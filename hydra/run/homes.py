@@ -1,0 +1,79 @@
+"""Which group each client is in, and which agent each is on: sets of ids a group, nothing a client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from pyroaring import BitMap
+
+from hydra.control.ids import runs
+
+
+class Homes:
+    """The clients of every group.
+
+    Attributes:
+        everyone: all clients that are in a group.
+    """
+
+    def __init__(self) -> None:
+        self.everyone = BitMap()
+        self._ids: dict[str, BitMap] = {}
+
+    def settle(self, group: str, ids: Iterable[int]) -> None:
+        """These clients are in this new group."""
+        self._ids[group] = BitMap(ids)
+        self.everyone |= self._ids[group]
+
+    def leave(self, ids: BitMap) -> None:
+        """These clients are in no group any more."""
+        for group, _ in self.parts(ids):
+            self._ids[group] -= ids
+        self.everyone -= ids
+
+    def end(self, group: str) -> BitMap:
+        """The group is gone; those that were in it."""
+        ids = self._ids.pop(group, BitMap())
+        self.everyone -= ids
+        return ids
+
+    def of(self, group: str) -> BitMap:
+        """The clients of a group, none of one that is not there."""
+        return self._ids.get(group, BitMap())
+
+    def parts(self, ids: BitMap) -> list[tuple[str, BitMap]]:
+        """Each group that has some of these clients, with those."""
+        return [(group, members & ids) for group, members in self._ids.items() if members.intersect(ids)]
+
+    def groups(self) -> Iterator[tuple[str, BitMap]]:
+        """Each group with its clients; one may have none left."""
+        yield from self._ids.items()
+
+
+class Agents(Mapping[int, str]):
+    """The id of the agent that each client is on, as a pointer a client.
+
+    Arguments:
+        parts: clients, and the agent that they are on.
+    """
+
+    def __init__(self, parts: Iterable[tuple[BitMap, str]]) -> None:
+        self._clients = BitMap()
+        self._agents: list[str] = []
+        for ids, agent in parts:
+            self._clients |= ids
+            for first, last in runs(ids):
+                self._agents += [""] * (last + 1 - len(self._agents))
+                self._agents[first : last + 1] = [agent] * (last + 1 - first)
+
+    def __getitem__(self, client: int) -> str:
+        agent = self._agents[client] if 0 <= client < len(self._agents) else ""
+        if not agent:
+            raise KeyError(client)
+        return agent
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._clients)
+
+    def __len__(self) -> int:
+        return len(self._clients)

@@ -1,0 +1,43 @@
+"""Arrays with the numbers of many clients, and runs of different lengths in them, one after the other. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bytes = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
+
+
+def total(values: Ints) -> int:
+    """The exact sum, also where it does not fit into 64 bits; of at most 2³¹ numbers."""
+    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
+
+
+def rising(ids: Collection[int]) -> Ints:
+    """Ids of any collection, in order."""
+    return np.sort(np.fromiter(ids, np.int64, len(ids)))
+
+
+def offsets(counts: Ints) -> Ints:
+    """Where each of several runs of so many items begins, and where the last one ends."""
+    found = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=found[1:])
+    return found
+
+
+def sums(items: Ints, counts: Ints) -> Ints:
+    """The sum of each run of so many items, which fits into 64 bits."""
+    # Even if the running sum does not: what it wraps around by is taken off again.
+    return np.diff(offsets(items)[offsets(counts)])
+
+
+def spread(begins: Ints, at: Ints) -> Ints:
+    """The numbers of all items of the runs ``at``, one run after the other; ``begins`` are offsets."""
+    counts = begins[at + 1] - begins[at]
+    moved = begins[at] - offsets(counts)[:-1]
+    return np.repeat(moved, counts) + np.arange(int(counts.sum()))

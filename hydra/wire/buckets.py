@@ -1,0 +1,70 @@
+"""The buckets of a latency histogram: HDR, 1 µs to 1 h, 3 significant digits; and percentiles of what they count. Pure.
+
+The index of a value is HdrHistogram's counts index (``HdrHistogram._counts_index_for`` of the hdrhistogram
+package), so that reports merge with any HDR implementation. With 2,048 sub-buckets it is, for a value v in µs::
+
+    bucket = max(bit_length(v) - 11, 0)
+    index  = bucket * 1024 + (v >> bucket)
+
+Between two hosts, whose clocks agree within a bound only, a latency may be below zero. HdrHistogram has no such values;
+the buckets are mirrored for them, so that they sort below zero: -1 - (index of -v).
+
+Every relay imports this module, so it does without numpy.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import Final
+
+from hydra.model import LATENCY_HIGHEST_US, Histogram
+
+SUB_BUCKET_BITS: Final = 11
+HALF_BITS: Final = SUB_BUCKET_BITS - 1
+BUCKETS: Final = 23_552
+"""Length of HdrHistogram's counts for 1 µs to 1 h at 3 digits."""
+
+
+def index_of(value_us: int) -> int:
+    """The bucket index of a value in µs, from -BUCKETS on and below BUCKETS; beyond 1 h counts as 1 h."""
+    if value_us < 0:
+        return mirrored(index_of(-value_us))
+    value = min(value_us, LATENCY_HIGHEST_US)
+    bucket = value.bit_length() - SUB_BUCKET_BITS
+    return value if bucket <= 0 else (bucket << HALF_BITS) + (value >> bucket)
+
+
+def mirrored(index: int) -> int:
+    """The index of -v, where ``index`` is that of a value v that is not 0."""
+    return -1 - index
+
+
+def lowest_of(index: int) -> int:
+    """The lowest value (µs) that is counted at ``index``: the inverse of :func:`index_of`."""
+    if index < 0:
+        return -highest_of(mirrored(index))
+    bucket = max((index >> HALF_BITS) - 1, 0)
+    return (index - (bucket << HALF_BITS)) << bucket
+
+
+def highest_of(index: int) -> int:
+    """The highest value (µs) that is counted at ``index``."""
+    if index < 0:
+        return -lowest_of(mirrored(index))
+    return lowest_of(index) + (1 << max((index >> HALF_BITS) - 1, 0)) - 1
+
+
+def percentiles_us(histogram: Histogram, percents: Iterable[float]) -> list[int | None]:
+    """Values (µs) at these percentiles by HdrHistogram's definition, at most the maximum; None when empty.
+
+    It is the highest value that is equivalent to that of the smallest bucket up to which at least ``percent`` of all
+    values are counted (``HdrHistogram.get_value_at_percentile``).
+    """
+    sums = list(accumulate(histogram.counts[1::2]))
+    if not sums or not sums[-1]:
+        return [None for _ in percents]
+    # HdrHistogram rounds the rank to the nearest, with at least one.
+    ranks = (min(max(int(p * sums[-1] / 100 + 0.5), 1), sums[-1]) for p in percents)
+    return [min(highest_of(histogram.counts[2 * bisect_left(sums, rank)]), histogram.max_us) for rank in ranks]

@@ -1,0 +1,17 @@
+// Base64 with padding: RFC 4648, section 4. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hydra {
+
+std::string to_base64(const std::vector<std::uint8_t>& bytes);
+
+// Nothing where the text is none.
+std::optional<std::string> from_base64(std::string_view text);
+
+}  // namespace hydra

@@ -1,0 +1,252 @@
+#include "common/batch_columns.h"
+
+#include <algorithm>
+#include <bit>
+#include <nlohmann/json.hpp>
+#include <ranges>
+
+#include "common/base64.h"
+#include "common/percentiles.h"
+
+namespace hydra {
+namespace {
+
+constexpr std::size_t kWord = 8;
+// Columns with words for each client, and for each ledger.
+constexpr std::size_t kWordsOfRow = 21 + kLagBins;
+constexpr std::size_t kWordsOfLedger = 10;
+
+static_assert(std::endian::native == std::endian::little, "columns are written as they lie in memory");
+
+// Adds columns one after the other.
+class ColumnWriter {
+  public:
+    explicit ColumnWriter(BatchColumns& into) : into_(into) {}
+
+    template <typename T>
+        requires(sizeof(T) == kWord)
+    void words(const char* name, const std::vector<T>& values) {
+        into_.columns.push_back({name, values.size()});
+        into_.payload.append(reinterpret_cast<const char*>(values.data()), values.size() * kWord);
+    }
+
+    void bytes(const char* name, const std::string& values) {
+        into_.columns.push_back({name, values.size()});
+        into_.payload += values;
+        into_.payload.resize((into_.payload.size() + kWord - 1) / kWord * kWord);
+    }
+
+  private:
+    BatchColumns& into_;
+};
+
+using Words = std::vector<std::int64_t>;
+
+std::int64_t word(auto value) {
+    return static_cast<std::int64_t>(value);
+}
+
+std::string system_text(const SubscriberReport& report) {
+    return report.system ? report.system.json().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+                         : "";
+}
+
+template <std::ranges::range Rows>
+void write_clients(ColumnWriter& columns, const Rows& rows) {
+    const auto each = [&](const char* name, auto value) {
+        Words values;
+        for (const SubscriberReport& report : rows) {
+            values.push_back(word(value(report)));
+        }
+        columns.words(name, values);
+    };
+    const auto each_time = [&](const char* name, double Usage::* value) {
+        std::vector<double> values;
+        for (const SubscriberReport& report : rows) {
+            values.push_back(report.usage.*value);
+        }
+        columns.words(name, values);
+    };
+    each("batches", [](const auto& it) { return it.batches; });
+    each("first_batch", [](const auto& it) { return it.first_batch; });
+    each("first_ns", [](const auto& it) { return it.first_ns; });
+    each("last_ns", [](const auto& it) { return it.last_ns; });
+    each("bytes", [](const auto& it) { return it.bytes; });
+    each("stale", [](const auto& it) { return it.stale; });
+    each("undrained", [](const auto& it) { return it.undrained; });
+    each("reconnects", [](const auto& it) { return it.reconnects; });
+    each("felt", [](const auto& it) { return it.felt; });
+    each("drain", [](const auto& it) { return it.drain; });
+    each("max_rss_bytes", [](const auto& it) { return it.usage.max_rss_bytes; });
+    each_time("cpu_user_s", &Usage::cpu_user_s);
+    each_time("cpu_system_s", &Usage::cpu_system_s);
+}
+
+template <std::ranges::range Rows>
+void write_latencies(ColumnWriter& columns, const Rows& rows) {
+    Words counts;
+    Words least;
+    Words half;
+    Words most_of_100;
+    Words most;
+    for (const SubscriberReport& report : rows) {
+        const std::int64_t count = count_of(report.latency);
+        counts.push_back(count);
+        least.push_back(count == 0 ? 0 : report.latency.min_us);
+        half.push_back(percentile_us(report.latency, count, 50));
+        most_of_100.push_back(percentile_us(report.latency, count, 99));
+        most.push_back(count == 0 ? 0 : report.latency.max_us);
+    }
+    columns.words("latency_count", counts);
+    columns.words("latency_min_us", least);
+    columns.words("latency_p50_us", half);
+    columns.words("latency_p99_us", most_of_100);
+    columns.words("latency_max_us", most);
+}
+
+template <std::ranges::range Rows>
+void write_times(ColumnWriter& columns, const Rows& rows) {
+    Words lag;
+    Words absent_counts;
+    Words absent;
+    const bool any = std::ranges::any_of(rows, [](const auto& it) { return !it.lag_bins_us.empty(); });
+    for (const SubscriberReport& report : rows) {
+        for (std::size_t i = 0; any && i < kLagBins; ++i) {
+            const bool there = i < report.lag_bins_us.size() && report.lag_bins_us[i];
+            lag.push_back(there ? word(*report.lag_bins_us[i]) : INT64_MIN);
+        }
+        absent_counts.push_back(word(report.absent.size()));
+        for (const Interval& interval : report.absent) {
+            absent.insert(absent.end(), {interval.begin_ns, interval.end_ns});
+        }
+    }
+    columns.words("lag_bins_us", lag);
+    columns.words("absent_counts", absent_counts);
+    columns.words("absent", absent);
+}
+
+template <std::ranges::range Rows>
+void write_ledgers(ColumnWriter& columns, const Rows& rows) {
+    Words counts;
+    std::vector<const LedgerCounts*> ledgers;
+    for (const SubscriberReport& report : rows) {
+        counts.push_back(word(report.ledgers.size()));
+        for (const LedgerCounts& ledger : report.ledgers) {
+            ledgers.push_back(&ledger);
+        }
+    }
+    columns.words("ledger_counts", counts);
+    const auto each = [&](const char* name, auto member) {
+        Words values;
+        for (const LedgerCounts* ledger : ledgers) {
+            values.push_back(word(ledger->*member));
+        }
+        columns.words(name, values);
+    };
+    each("publisher", &LedgerCounts::publisher);
+    each("received", &LedgerCounts::received);
+    each("in_window", &LedgerCounts::in_window);
+    each("missing", &LedgerCounts::missing);
+    each("duplicates", &LedgerCounts::duplicates);
+    each("reordered", &LedgerCounts::reordered);
+    each("extra", &LedgerCounts::extra);
+    each("truncated", &LedgerCounts::truncated);
+    Words range_counts;
+    Words ranges;
+    Words bits_bytes;
+    std::string bits;
+    for (const LedgerCounts* ledger : ledgers) {
+        range_counts.push_back(word(ledger->missing_ranges.size()));
+        for (const Range& range : ledger->missing_ranges) {
+            ranges.insert(ranges.end(), {word(range.first), word(range.last)});
+        }
+        const std::string raw = from_base64(ledger->received_bits).value_or("");
+        bits_bytes.push_back(word(raw.size()));
+        bits += raw;
+    }
+    columns.words("range_counts", range_counts);
+    columns.words("ranges", ranges);
+    columns.words("bits_bytes", bits_bytes);
+    columns.bytes("bits", bits);
+}
+
+template <std::ranges::range Rows>
+void write_systems(ColumnWriter& columns, const Rows& rows) {
+    Words lengths;
+    std::string texts;
+    for (const SubscriberReport& report : rows) {
+        const std::string text = system_text(report);
+        lengths.push_back(word(text.size()));
+        texts += text;
+    }
+    columns.words("system_bytes", lengths);
+    columns.bytes("system", texts);
+}
+
+}  // namespace
+
+std::size_t batch_bytes(const SubscriberReport& report) {
+    std::size_t words = kWordsOfRow + 2 * report.absent.size();
+    std::size_t bytes = system_text(report).size();
+    for (const LedgerCounts& ledger : report.ledgers) {
+        words += kWordsOfLedger + 2 * ledger.missing_ranges.size();
+        bytes += ledger.received_bits.size() / 4 * 3;
+    }
+    return words * kWord + bytes;
+}
+
+void BatchBuilder::Sum::add(const HistogramCounts& histogram) {
+    if (histogram.counts.empty()) {
+        return;
+    }
+    const bool first = counts.empty();
+    min_us = first ? histogram.min_us : std::min(min_us, histogram.min_us);
+    max_us = first ? histogram.max_us : std::max(max_us, histogram.max_us);
+    for (std::size_t i = 0; i + 1 < histogram.counts.size(); i += 2) {
+        counts[histogram.counts[i]] += histogram.counts[i + 1];
+    }
+}
+
+void BatchBuilder::add(Id id, SubscriberReport report, bool cohort) {
+    (cohort ? cohort_ : all_).add(report.latency);
+    bytes_ += batch_bytes(report);
+    rows_.push_back({id, std::move(report)});
+}
+
+BatchColumns BatchBuilder::take() {
+    std::ranges::sort(rows_, {}, &Row::id);
+    BatchColumns it;
+    for (const Row& row : rows_) {
+        it.ids.push_back(row.id);
+    }
+    const auto rows =
+        rows_ | std::views::transform([](const Row& row) -> const SubscriberReport& { return row.report; });
+    ColumnWriter columns(it);
+    write_clients(columns, rows);
+    write_latencies(columns, rows);
+    write_times(columns, rows);
+    write_ledgers(columns, rows);
+    write_systems(columns, rows);
+    const auto write_sum = [&columns](const char* bounds_name, const char* counts_name, const Sum& sum) {
+        Words bounds;
+        Words counts;
+        if (!sum.counts.empty()) {
+            bounds = {sum.min_us, sum.max_us};
+        }
+        for (const auto& [index, count] : sum.counts) {
+            counts.insert(counts.end(), {index, count});
+        }
+        columns.words(bounds_name, bounds);
+        columns.words(counts_name, counts);
+    };
+    write_sum("latency_bounds", "latency_counts", all_);
+    write_sum("cohort_latency_bounds", "cohort_latency_counts", cohort_);
+    clear();
+    return it;
+}
+
+void BatchBuilder::clear() {
+    *this = BatchBuilder();
+}
+
+}  // namespace hydra

@@ -1,0 +1,21 @@
+// Percentiles of sparse HDR counts. Pure. (As percentiles_us in hydra/measure/latency.py.)
+#pragma once
+
+#include <cstdint>
+
+#include "common/messages/reports.h"
+
+namespace hydra {
+
+// The highest value (µs) that is counted at an index of histogram.h.
+std::int64_t highest_of(std::int64_t index);
+
+// How many values were counted.
+std::int64_t count_of(const HistogramCounts& histogram);
+
+// The value (µs) at this percentile of `count` values by HdrHistogram's definition: the highest one that is
+// equivalent to that of rank max(⌊percent · count / 100 + 1/2⌋, 1), at most the maximum. 0 where nothing was
+// counted.
+std::int64_t percentile_us(const HistogramCounts& histogram, std::int64_t count, std::int64_t percent);
+
+}  // namespace hydra

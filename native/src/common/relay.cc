@@ -1,0 +1,196 @@
+#include "common/relay.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <numeric>
+
+#include "common/clock.h"
+#include "common/host.h"
+#include "common/protocol.h"
+
+namespace hydra {
+namespace {
+
+constexpr int kLastWordsMs = 20;
+constexpr int kMessagesAtATime = 1000;  // of one side, before the other side is looked at
+
+// The host's counters, and in groups of publishers the threads of all that the parent has forked.
+Watching::Reader reader(Role role) {
+    const auto counters = std::make_shared<HostReader>();
+    const auto threads = role == Role::publisher ? std::make_shared<ThreadReader>(getppid()) : nullptr;
+    return [counters, threads](std::int64_t now_ns, bool host) {
+        Sample it{.time_ns = now_ns};
+        if (host) {
+            it.host = counters->read();
+        }
+        if (threads) {
+            it.threads = threads->busiest();
+        }
+        return it;
+    };
+}
+
+int milliseconds_until(std::int64_t due_ns, std::int64_t now_ns) {
+    constexpr std::int64_t longest_ns = 3600 * kSecondNs;
+    const std::int64_t left_ns = std::clamp<std::int64_t>(due_ns - now_ns, 0, longest_ns);
+    return static_cast<int>((left_ns + kMillisecondNs - 1) / kMillisecondNs);
+}
+
+}  // namespace
+
+Relay::Relay(Channel& channel, InnerSocket& inner, Role role, int deaths, int kills)
+    : channel_(channel),
+      inner_(inner),
+      deaths_(deaths),
+      kills_(kills),
+      relaying_(channel.ids(), role, *this),
+      watching_(
+          channel.ids(), [role] { return reader(role); },
+          [&channel](const Host& samples) { return channel.send_if_fits(samples); }) {
+    fcntl(kills, F_SETFL, O_NONBLOCK);
+}
+
+RelayEnd Relay::run(std::int64_t welcome_by_ns) {
+    ConnectionWatch& connection = *channel_.connection();
+    std::array<pollfd, 5> waits{{{channel_.fd(), POLLIN, 0},
+                                 {inner_.fd(), POLLIN, 0},
+                                 {deaths_, POLLIN, 0},
+                                 {kills_, POLLOUT, 0},
+                                 {connection.fd(), POLLIN, 0}}};
+    while (true) {
+        const std::int64_t now_ns = monotonic_ns();
+        const std::int64_t hello_due_ns = channel_.introduce(now_ns);
+        const bool awaits_welcome = !relaying_.welcomed() && !relaying_.dismissed();
+        if (awaits_welcome && now_ns >= welcome_by_ns) {
+            return RelayEnd::unwelcome;
+        }
+        if (channel_.silent(now_ns)) {
+            return RelayEnd::unheard_of;
+        }
+        if (connection.gone()) {
+            return RelayEnd::refused;
+        }
+        watching_.go_on(now_ns);
+        obey_controller();
+        hear_clients();
+        relaying_.go_on(monotonic_ns());
+        write_kills();
+        const bool at_once = channel_.stirred() || inner_.stirred();
+        const std::int64_t due_ns =
+            std::min({hello_due_ns, awaits_welcome ? welcome_by_ns : kNeverNs, watching_.due_ns(),
+                      relaying_.due_ns(), channel_.silent_at_ns(), connection.due_ns()});
+        waits[3].fd = unwritten_.empty() ? -1 : kills_;
+        poll(waits.data(), waits.size(), at_once ? 0 : milliseconds_until(due_ns, monotonic_ns()));
+        channel_.stir();
+        inner_.stir();
+        if (waits[2].revents != 0 && !take_deaths()) {
+            hear_last_words();
+            relaying_.say_everything();
+            return RelayEnd::dismissed;
+        }
+    }
+}
+
+void Relay::obey_controller() {
+    for (int i = 0; i < kMessagesAtATime; ++i) {
+        const auto message = channel_.receive();
+        if (!message) {
+            return;
+        }
+        if (const auto* watch = std::get_if<Watch>(&*message)) {
+            watching_.obey(*watch, monotonic_ns());
+        } else if (const auto* ping = std::get_if<Ping>(&*message)) {
+            if (ping->reply) {
+                relaying_.say_answers();
+                channel_.answer(*ping);
+            }
+        } else {
+            relaying_.obey(*message, channel_.last_frame(), monotonic_ns());
+        }
+    }
+}
+
+void Relay::hear_clients() {
+    for (int i = 0; i < kMessagesAtATime; ++i) {
+        const auto frame = inner_.receive();
+        if (!frame) {
+            return;
+        }
+        try {
+            relaying_.hear(frame->connection, decode_from_client(frame->content.to_string_view()),
+                           monotonic_ns());
+        } catch (const ProtocolError&) {
+            continue;
+        }
+    }
+}
+
+// All clients have ended; what they said is on its way for a moment.
+void Relay::hear_last_words() {
+    pollfd wait{inner_.fd(), POLLIN, 0};
+    do {
+        inner_.stir();
+        while (inner_.stirred()) {
+            hear_clients();
+        }
+    } while (poll(&wait, 1, kLastWordsMs) > 0);
+}
+
+// False: the parent has closed the pipe.
+bool Relay::take_deaths() {
+    // What they said before they ended, all of it.
+    do {
+        hear_clients();
+    } while (inner_.stirred());
+    std::array<Death, 128> deaths{};
+    const ssize_t bytes = read(deaths_, deaths.data(), sizeof deaths);
+    if (bytes <= 0) {
+        return false;
+    }
+    for (std::size_t i = 0; i < static_cast<std::size_t>(bytes) / sizeof(Death); ++i) {
+        const Death& death = deaths[i];
+        Ids dead(death.count);
+        std::iota(dead.begin(), dead.end(), death.first_id);
+        relaying_.take_exit({.ids = dead,
+                             .incarnation = death.incarnation,
+                             .pid = death.pid,
+                             .status = death.status,
+                             .replaced = death.replaced},
+                            monotonic_ns());
+    }
+    return true;
+}
+
+void Relay::tell(const std::string& connection, const std::string& frame) {
+    inner_.send(connection, frame);
+}
+
+void Relay::say(const FromClient& message) {
+    channel_.send(message);
+}
+
+void Relay::say(const BatchHead& head, const std::string& payload) {
+    channel_.send(head, payload);
+}
+
+void Relay::kill(const Ids& ids, std::uint32_t incarnation) {
+    for (const Id id : ids) {
+        unwritten_.push_back({id, incarnation});
+    }
+    write_kills();
+}
+
+// Never waits: the parent may be waiting for deaths to be read.
+void Relay::write_kills() {
+    const auto written = std::ranges::find_if(unwritten_, [this](const Kill& one) {
+        return write(kills_, &one, sizeof one) != static_cast<ssize_t>(sizeof one);
+    });
+    unwritten_.erase(unwritten_.begin(), written);
+}
+
+}  // namespace hydra

@@ -1,0 +1,69 @@
+// A group's relay: the one connection to the controller, and those of the group's clients. What it makes of
+// what they say is in relaying.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/channel.h"
+#include "common/inner_socket.h"
+#include "common/messages/from_client.h"
+#include "common/messages/from_controller.h"
+#include "common/relaying.h"
+#include "common/watching.h"
+
+namespace hydra {
+
+// What the parent tells the relay of a process that ended; shorter than PIPE_BUF, so it is never torn.
+struct Death {
+    Id first_id;
+    std::uint32_t count;
+    std::uint32_t incarnation;
+    std::uint32_t pid;
+    int status;
+    bool replaced;
+};
+
+// Whom the relay was told to evict: whoever has this id, and no higher incarnation.
+struct Kill {
+    Id id;
+    std::uint32_t incarnation;
+};
+
+enum class RelayEnd {
+    dismissed,   // the parent has closed its pipe
+    unwelcome,   // not welcomed in time
+    unheard_of,  // the controller has been silent for too long
+    refused,     // the controller's process has ended
+};
+
+class Relay final : private RelayEnds {
+  public:
+    // The group's parent writes a Death to one pipe, and reads a Kill from the other.
+    Relay(Channel& channel, InnerSocket& inner, Role role, int deaths, int kills);
+
+    RelayEnd run(std::int64_t welcome_by_ns);
+
+  private:
+    void tell(const std::string& connection, const std::string& frame) override;
+    void say(const FromClient& message) override;
+    void say(const BatchHead& head, const std::string& payload) override;
+    void kill(const Ids& ids, std::uint32_t incarnation) override;
+
+    void obey_controller();
+    void hear_clients();
+    void hear_last_words();
+    bool take_deaths();
+    void write_kills();
+
+    Channel& channel_;
+    InnerSocket& inner_;
+    int deaths_;
+    int kills_;
+    std::vector<Kill> unwritten_;  // the pipe was full
+    Relaying relaying_;
+    Watching watching_;
+};
+
+}  // namespace hydra

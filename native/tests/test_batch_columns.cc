@@ -1,0 +1,116 @@
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "common/base64.h"
+#include "common/batch_columns.h"
+#include "common/percentiles.h"
+#include "common/reader.h"
+#include "vectors.h"
+
+using namespace hydra;
+
+namespace {
+
+std::string hex(const std::string& bytes) {
+    constexpr const char* digits = "0123456789abcdef";
+    std::string text;
+    for (const char c : bytes) {
+        const auto byte = static_cast<unsigned char>(c);
+        text += {digits[byte >> 4], digits[byte & 15]};
+    }
+    return text;
+}
+
+SubscriberReport report_of(const nlohmann::json& value) {
+    SubscriberReport it;
+    Reader fields(value);
+    SubscriberReport::describe(it, fields);
+    fields.nothing_else();
+    return it;
+}
+
+SubscriberReport with_ranges(std::size_t count) {
+    SubscriberReport it;
+    it.ledgers.push_back({.publisher = 1, .missing_ranges = std::vector<Range>(count)});
+    return it;
+}
+
+std::size_t column(const BatchColumns& batch, const std::string& name) {
+    for (const ColumnCount& it : batch.columns) {
+        if (it.name == name) {
+            return it.count;
+        }
+    }
+    return SIZE_MAX;
+}
+
+}  // namespace
+
+TEST_CASE("a batch's columns are what the golden files hold, whatever order the reports came in") {
+    for_each_vector("batch", [](const nlohmann::json& it) {
+        const auto ids = it["ids"].get<Ids>();
+        const auto cohort = it["cohort"].get<std::set<Id>>();
+        BatchBuilder builder;
+        for (std::size_t i = ids.size(); i-- > 0;) {
+            builder.add(ids[i], report_of(it["reports"][i]), cohort.contains(ids[i]));
+        }
+        const BatchColumns batch = builder.take();
+        CHECK(batch.ids == ids);
+        nlohmann::json columns = nlohmann::json::array();
+        for (const ColumnCount& one : batch.columns) {
+            columns.push_back(nlohmann::json::array({one.name, one.count}));
+        }
+        CHECK(columns == it["columns"]);
+        CHECK(hex(batch.payload) == it["payload"].get<std::string>());
+        CHECK(builder.empty());
+        CHECK(builder.bytes() == 0);
+    });
+}
+
+TEST_CASE("a report's share of a batch is never more than was reckoned") {
+    for (const std::size_t ranges : {0, 1, 256}) {
+        SubscriberReport report = with_ranges(ranges);
+        report.absent.resize(3);
+        report.lag_bins_us.resize(20);
+        report.ledgers[0].received_bits = "/3M=";
+        const std::size_t reckoned = batch_bytes(report);
+        BatchBuilder builder;
+        builder.add(7, report, false);
+        const std::size_t taken = builder.take().payload.size();
+        CHECK(taken <= reckoned + 14);  // the padding of bytes
+        CHECK(taken + 200 > reckoned);
+    }
+}
+
+TEST_CASE("what is no base64 is no bitmap") {
+    CHECK(from_base64("") == "");
+    CHECK(from_base64("AQ==") == std::string("\x01"));
+    CHECK(from_base64("/3M=") == std::string("\xff\x73"));
+    CHECK(from_base64("AAEC") == std::string("\0\x01\x02", 3));
+    CHECK_FALSE(from_base64("AAE"));
+    CHECK_FALSE(from_base64("A*E="));
+}
+
+TEST_CASE("percentiles are of the bucket that holds their rank, at most the maximum") {
+    const HistogramCounts one{{2048, 1}, 2048, 2048};
+    CHECK(percentile_us(one, 1, 50) == 2048);  // the bucket reaches to 2049
+    CHECK(percentile_us(one, 1, 99) == 2048);
+    CHECK(highest_of(2048) == 2049);
+    CHECK(highest_of(2047) == 2047);
+    CHECK(highest_of(-1) == 0);
+    CHECK(highest_of(-2) == -1);
+    CHECK(highest_of(-1 - 2048) == -2048);
+    const HistogramCounts hundred{{1, 50, 2, 49, 3, 1}, 1, 3};
+    CHECK(percentile_us(hundred, 100, 50) == 1);
+    CHECK(percentile_us(hundred, 100, 99) == 2);
+    CHECK(percentile_us({}, 0, 50) == 0);
+}
+
+TEST_CASE("nothing at all is a batch without clients") {
+    const BatchColumns batch = BatchBuilder().take();
+    CHECK(batch.ids.empty());
+    CHECK(batch.payload.empty());
+    CHECK(column(batch, "latency_bounds") == 0);
+    CHECK(batch.columns.size() == 40);
+}

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import msgspec
+
+from hydra.client.commands import RESEND_EVERY_NS, Commands
+from hydra.model import SharedSettings
+from hydra.wire.messages import Configure, Finish, HostClock, Start, Stop
+
+
+def configure(epoch: int = 1, *, probe: bool = True, ids: tuple[int, ...] = ()) -> Configure:
+    return Configure(ids=list(ids), epoch=epoch, settings=SharedSettings(burst=1), publishers=[], probe=probe)
+
+
+def start(epoch: int = 1) -> Start:
+    return Start(epoch=epoch, start_at_ns=1, stop_at_ns=2, clock=HostClock(0, 0))
+
+
+def test_who_was_told_the_same_and_has_answered_is_not_told_again() -> None:
+    commands = Commands("subscriber")
+    given = commands.give(configure(), [1, 2, 3], 0)
+    assert (given.tell, given.new, given.answered) == ([1, 2, 3], [1, 2, 3], [])
+    commands.answered(Configure, [2])
+    given = commands.give(configure(ids=(1, 2)), [1, 2], 5)
+    assert (given.tell, given.new, given.answered) == ([1], [], [2])
+    given = commands.give(configure(), [4], 5)
+    assert (given.tell, given.new) == ([4], [4])
+
+
+def test_another_command_of_the_same_kind_makes_the_answers_void() -> None:
+    commands = Commands("subscriber")
+    commands.give(configure(), [1, 2], 0)
+    commands.answered(Configure, [1, 2])
+    given = commands.give(configure(probe=False), [1], 0)
+    assert (given.tell, given.new, given.answered) == ([1], [1], [])
+    assert commands.waits(Configure, 1)
+    assert not commands.waits(Configure, 2)
+    # And so does the first one, said anew to the one that has been told another since.
+    given = commands.give(configure(), [1, 2], 0)
+    assert (given.new, given.answered) == ([1], [2])
+
+
+def test_what_is_not_answered_is_said_again_every_2_s() -> None:
+    commands = Commands("subscriber")
+    commands.give(configure(), [1, 2, 3], 100)
+    commands.give(start(), [3], 200)
+    commands.give(start(), [4], 200)
+    commands.answered(Configure, [1])
+    due_ns = 100 + RESEND_EVERY_NS
+    assert commands.next_ns() == due_ns
+    assert commands.again(due_ns - 1) == []
+    assert commands.again(due_ns) == [(configure(), [2, 3])]
+    assert commands.again(due_ns + 100) == [(start(), [3])]
+    commands.left([3])
+    assert commands.again(due_ns + RESEND_EVERY_NS) == [(configure(), [2])]
+    commands.answered(Configure, [2])
+    assert commands.next_ns() is None
+
+
+def test_what_the_controller_says_again_puts_the_next_repetition_off() -> None:
+    commands = Commands("subscriber")
+    commands.give(configure(), [1], 0)
+    commands.give(configure(), [1], 1000)
+    assert commands.next_ns() == 1000 + RESEND_EVERY_NS
+
+
+def test_commands_of_different_kinds_are_answered_apart() -> None:
+    commands = Commands("publisher")
+    for command in (configure(), start(), Stop(epoch=1, stop_at_ns=2), Finish(epoch=1, publishers=[], drain_max_s=1)):
+        commands.give(command, [1], 0)
+    commands.answered(Start, [1])
+    assert [commands.awaited(kind) for kind in (Configure, Start, Stop, Finish)] == [True, False, True, False]
+    # (An answer to what one has never been told is none.)
+    commands.answered(Stop, [7])
+    assert commands.awaited(Stop)
+
+
+def test_another_epoch() -> None:
+    commands = Commands("subscriber")
+    commands.give(configure(5), [1], 0)
+    for other in (start(4), configure(4), start(6)):
+        given = commands.give(other, [1], 0)
+        assert (given.tell, given.new, given.answered) == ([1], [], [])
+    assert commands.epoch == 5
+    assert commands.again(RESEND_EVERY_NS) == [(configure(5), [1])]
+    commands.give(configure(6), [1], 0)
+    assert (commands.epoch, commands.again(RESEND_EVERY_NS)) == (6, [(configure(6), [1])])
+
+
+def test_whoever_replaces_a_client_has_been_told_nothing() -> None:
+    commands = Commands("subscriber")
+    commands.give(configure(), [1, 2], 0)
+    commands.answered(Configure, [1])
+    commands.left([1, 2])
+    assert not commands.awaited(Configure)
+    assert commands.give(configure(), [1, 2], 0).new == [1, 2]
+
+
+def test_ids_do_not_make_another_command() -> None:
+    commands = Commands("subscriber")
+    commands.give(configure(ids=(1, 2)), [1, 2], 0)
+    commands.answered(Configure, [1, 2])
+    again = msgspec.structs.replace(configure(), ids=[2])
+    assert commands.give(again, [2], 0).answered == [2]
+
+
+def test_what_a_client_does_not_heed_is_told_and_not_said_again() -> None:
+    """A stop that a publisher gets again once it has started would end its window."""
+    commands = Commands("publisher")
+    stop = Stop(epoch=1, stop_at_ns=2)
+    finish = Finish(epoch=1, publishers=[], drain_max_s=1)
+    commands.give(configure(), [1], 0)
+    commands.answered(Configure, [1])
+    for command in (stop, finish):
+        assert commands.give(command, [1], 0).tell == [1]
+    assert commands.give(start(), [2], 0).tell == [2]
+    assert commands.next_ns() is None
+    commands.give(start(), [1], 0)
+    assert commands.give(stop, [1], 0).new == [1]
+    assert commands.awaited(Stop)

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from hydra.client.commands import RESEND_EVERY_NS
+from hydra.client.gathering import GATHERED_WITHIN_NS
+from hydra.client.joining import Joining
+
+SOON, AGAIN = GATHERED_WITHIN_NS, RESEND_EVERY_NS
+
+
+def test_those_that_come_together_are_told_of_together() -> None:
+    joining = Joining()
+    joining.add([2], 0)
+    joining.add([1], 5)
+    assert joining.next_ns() == SOON
+    assert joining.take(SOON - 1, complete=False) == []
+    assert joining.take(SOON, complete=False) == [1, 2]
+    joining.add([3], SOON)
+    assert joining.take(SOON, complete=True) == [3]
+
+
+def test_they_are_told_of_again_until_a_welcome_names_them() -> None:
+    joining = Joining()
+    joining.add([1, 2, 3], 0)
+    joining.take(0, complete=True)
+    assert joining.next_ns() == AGAIN
+    joining.named([2])
+    assert joining.take(AGAIN, complete=False) == [1, 3]
+    joining.left([3])
+    assert joining.take(2 * AGAIN, complete=False) == [1]
+    joining.named([1])
+    assert joining.next_ns() is None
+
+
+def test_those_that_keep_coming_do_not_put_off_the_repetition() -> None:
+    joining = Joining()
+    for client in range(300):
+        joining.add([client], client * SOON)
+        joining.take((client + 1) * SOON, complete=False)
+    told = [joining.take(now, complete=False) for now in range(300 * SOON, 300 * SOON + AGAIN, SOON)]
+    assert sorted(client for clients in told for client in clients) == list(range(300))
+
+
+def test_a_replacement_is_somebody_else() -> None:
+    joining = Joining()
+    joining.add([1], 0)
+    joining.take(0, complete=True)
+    joining.add([1], 10)
+    joining.named([1])
+    assert joining.take(10 + SOON, complete=False) == [1]
+
+
+def test_a_welcome_for_a_predecessor_is_not_the_successors() -> None:
+    joining = Joining()
+    joining.add([1], 0)
+    joining.take(0, complete=True)
+    joining.left([1])
+    joining.add([1], 1)
+    joining.take(1, complete=True)
+    joining.named([1])
+    assert not joining.is_named(1)
+    assert joining.take(1 + AGAIN, complete=False) == [1]
+    joining.named([1])
+    assert joining.is_named(1)
+    assert joining.next_ns() is None
+
+
+def test_who_left_is_not_known_any_more() -> None:
+    joining = Joining()
+    joining.add([1], 0)
+    assert not joining.is_named(1)
+    joining.take(0, complete=True)
+    joining.named([1])
+    assert joining.is_named(1)
+    joining.left([1])
+    assert not joining.is_named(1)

@@ -1,0 +1,289 @@
+"""A relay's batch: the golden files' bytes, back as the same reports; and what no relay can send is refused."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from hydra.model import LAG_BINS, Histogram, LedgerCounts, ProcessUsage, SubscriberReport
+from hydra.wire import batch
+from hydra.wire.buckets import BUCKETS
+from hydra.wire.checks import MAX_ABSENT, MAX_MISSING_RANGES
+from hydra.wire.histogram import merge
+from hydra.wire.table import EMPTY, SubscriberTable, concatenate, decode, table_of
+from tests.golden_vectors import GOLDEN
+
+FILES = [pytest.param(json.loads(f.read_text()), id=f.stem) for f in sorted((GOLDEN / "batch").glob("*.json"))]
+
+
+def reports_of(case: Any) -> dict[int, SubscriberReport]:
+    return dict(zip(case["ids"], msgspec.convert(case["reports"], list[SubscriberReport]), strict=True))
+
+
+def told(report: SubscriberReport) -> SubscriberReport:
+    """What a table tells of a report: not its histogram, and no lags where none is known."""
+    known = report.lag_bins_us if set(report.lag_bins_us) - {None} else []
+    return replace(report, latency=Histogram(), lag_bins_us=known)
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_golden_bytes(case: Any) -> None:
+    columns, payload = batch.encode(list(reports_of(case).items()), case["cohort"])
+    assert [list(c) for c in columns] == case["columns"]
+    assert payload.hex() == case["payload"]
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_table_tells_what_was_reported(case: Any) -> None:
+    reports = reports_of(case)
+    table = decode(case["ids"], case["columns"], bytes.fromhex(case["payload"]))
+    assert {client: table.report(client) for client in reports} == {c: told(r) for c, r in reports.items()}
+    assert table.latency == merge(r.latency for c, r in reports.items() if c not in case["cohort"])
+    assert table.cohort_latency == merge(r.latency for c, r in reports.items() if c in case["cohort"])
+    assert table == table_of(reports, set(case["cohort"]))
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_what_a_report_takes_is_known_before(case: Any) -> None:
+    columns = dict(case["columns"])
+    sums = sum(8 * columns[f"{name}_{what}"] for name in ("latency", "cohort_latency") for what in ("bounds", "counts"))
+    of_all = sum(batch.report_bytes(r) for r in reports_of(case).values())
+    padding = 2 * 8
+    assert len(case["payload"]) / 2 - sums - padding <= of_all
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def random_reports(seed: int, ids: Iterable[int]) -> dict[int, SubscriberReport]:
+    dice = random.Random(seed)
+    (case,) = (f.values[0] for f in FILES if f.id == f"random-{seed % 3}")
+    bodies = list(reports_of(case).values())
+    return {client: dice.choice(bodies) for client in ids}
+
+
+def split(reports: Mapping[int, SubscriberReport], of: Callable[[int], int]) -> list[SubscriberTable]:
+    return [table_of({c: r for c, r in reports.items() if of(c) == part}) for part in range(max(map(of, reports)) + 1)]
+
+
+@pytest.mark.parametrize(
+    "of", [lambda c: c // 10, lambda c: c % 3, lambda c: 9 - c // 10, lambda c: 0, lambda c: c // 10 * 2]
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_tables_become_one_in_the_order_of_the_ids(seed: int, of: Callable[[int], int]) -> None:
+    reports = random_reports(seed, range(100))
+    assert concatenate(split(reports, of)) == table_of(reports)
+
+
+def test_lags_that_one_table_has_and_the_other_lacks() -> None:
+    one = random_reports(0, [1])[1]
+    lags: list[int | None] = [5, *[None] * (LAG_BINS - 1)]
+    reports = {1: replace(one, lag_bins_us=[]), 2: replace(one, lag_bins_us=lags)}
+    assert concatenate([table_of({c: r}) for c, r in reports.items()]) == table_of(reports)
+
+
+def test_a_client_in_two_tables_is_an_error() -> None:
+    table = table_of(random_reports(0, [4, 7]))
+    with pytest.raises(ValueError, match="several tables"):
+        concatenate([table, table_of(random_reports(1, [5, 7]))])
+
+
+@pytest.mark.parametrize("chosen", [[], [0], [3, 4, 5], [1, 9, 17], list(range(20))])
+def test_rows_are_taken_by_number_and_by_mask(chosen: list[int]) -> None:
+    reports = random_reports(1, range(40, 60))
+    table = table_of(reports)
+    taken = table.take(np.array(chosen, np.int64))
+    assert taken.ids.tolist() == [40 + n for n in chosen]
+    assert [taken.report(40 + n) for n in chosen] == [told(reports[40 + n]) for n in chosen]
+    assert table.take(np.isin(np.arange(20), chosen)) == taken
+    assert taken.latency == table.latency
+
+
+def test_sums_over_the_ledgers_of_each_client() -> None:
+    reports = random_reports(2, range(30))
+    table = table_of(reports)
+    assert table.of_clients(table.received).tolist() == [sum(x.received for x in r.ledgers) for r in reports.values()]
+
+
+def test_nobody() -> None:
+    assert table_of({}) == EMPTY == concatenate([]) == concatenate([EMPTY])
+    assert (len(EMPTY), EMPTY.latency, EMPTY.take(np.zeros(0, bool))) == (0, Histogram(), EMPTY)
+    with pytest.raises(KeyError):
+        EMPTY.report(0)
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+LEDGER = LedgerCounts(0, 5, 5, 3, [(0, 1), (4, 4)])
+MEMBER = LedgerCounts(1, 2, 2, 0, received_bits="Aw==")
+REPORT = SubscriberReport(
+    [LEDGER, MEMBER], 1, 1, 1, 2, 72, 0, Histogram([5, 1, 9, 2], 5, 9), ProcessUsage(0.5, 0.5, 1), 0, [(1, 2)],
+    lag_bins_us=[1] * LAG_BINS, system={"a": 1},
+)  # fmt: skip
+TWO = {3: REPORT, 4: replace(REPORT, ledgers=[LEDGER])}
+
+
+def columns_of(reports: Mapping[int, SubscriberReport] = TWO) -> dict[str, Any]:
+    """What a batch holds, by the names of its columns."""
+    table = table_of(reports, cohort={4})
+    return {name: getattr(table, name).copy() for name, _ in batch.COLUMNS}
+
+
+def packed(columns: Mapping[str, Any]) -> tuple[list[tuple[str, int]], bytes]:
+    payload = b""
+    for values in columns.values():
+        payload += values.tobytes()
+        payload += bytes(-len(payload) % 8)
+    return [(name, len(values)) for name, values in columns.items()], payload
+
+
+def test_it_is_taken_as_it_is() -> None:
+    assert decode([3, 4], *packed(columns_of())) == table_of(TWO, cohort={4})
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "value", "reason"),
+    [
+        ("batches", 0, -1, "batches"),
+        ("first_ns", 1, -5, "first_ns"),
+        ("felt", 0, 2, "felt"),
+        ("drain", 0, 4, "drain"),
+        ("drain", 0, -1, "drain"),
+        ("cpu_user_s", 0, -0.5, "cpu_user_s"),
+        ("cpu_system_s", 1, float("nan"), "cpu_system_s"),
+        ("cpu_system_s", 1, float("inf"), "cpu_system_s"),
+        ("latency_count", 0, -1, "latency_count"),
+        ("latency_p50_us", 0, -3_600_000_001, "latency_p50_us"),
+        ("lag_bins_us", 7, -1, "lag_bins_us"),
+        ("absent_counts", 0, -1, "absent_counts"),
+        ("absent_counts", 0, 2, "absent"),
+        ("absent", 0, 3, "ends before it begins"),
+        ("absent", 0, -1, "absent"),
+        ("ledger_counts", 0, 1, "items"),
+        ("ledger_counts", 0, 2**62, "ledger_counts"),
+        ("publisher", 0, 2**32, "publisher"),
+        ("received", 1, -2, "received"),
+        ("received", 0, 2**63 - 1, "received"),  # more than 64 bits with the client's other ledger
+        ("truncated", 0, 2, "truncated"),
+        ("range_counts", 0, 3, "ranges"),
+        ("range_counts", 0, -1, "range_counts"),
+        ("ranges", 0, -1, "ranges"),
+        ("ranges", 1, 4, "do not rise"),
+        ("ranges", 2, 5, "do not rise"),
+        ("bits_bytes", 1, 2, "bits"),
+        ("bits", 0, 0, "bits end in zeros"),
+        ("bits", 0, 7, "another number"),
+        ("system_bytes", 0, 6, "system"),
+        ("system", 0, ord("["), "system"),
+        ("latency_bounds", 0, -3_600_000_001, "latency_bounds"),
+        ("latency_counts", 0, 10, "do not rise"),
+        ("latency_counts", 2, BUCKETS, "latency_counts"),
+        ("latency_counts", 0, -BUCKETS - 1, "latency_counts"),
+        ("cohort_latency_counts", 1, 0, "cohort_latency_counts"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(name: str, at: int, value: float, reason: str) -> None:
+    columns = columns_of()
+    columns[name][at] = value
+    with pytest.raises(ValueError, match=reason):
+        decode([3, 4], *packed(columns))
+
+
+@pytest.mark.parametrize(
+    ("name", "length"),
+    [
+        *((name, 3) for name in ("batches", "cpu_user_s", "absent_counts", "ledger_counts", "system_bytes")),
+        *(("batches", 1), ("lag_bins_us", 20), ("absent", 3), ("publisher", 4), ("range_counts", 2), ("ranges", 13)),
+        *(("bits", 2), ("system", 13), ("latency_bounds", 0), ("latency_counts", 3), ("cohort_latency_counts", 0)),
+    ],
+)
+def test_columns_of_another_length_are_refused(name: str, length: int) -> None:
+    columns = columns_of()
+    assert len(columns[name]) != length
+    columns[name] = np.resize(columns[name], length)
+    with pytest.raises(ValueError, match=name.removesuffix("_bounds").removesuffix("_counts")):
+        decode([3, 4], *packed(columns))
+
+
+def renamed(head: list[tuple[str, int]]) -> None:
+    head[0] = ("bundles", head[0][1])
+
+
+def swapped(head: list[tuple[str, int]]) -> None:
+    head[0], head[1] = head[1], head[0]
+
+
+def short(head: list[tuple[str, int]]) -> None:
+    del head[-1]
+
+
+@pytest.mark.parametrize("change", [renamed, swapped, short])
+def test_other_columns_are_refused(change: Callable[[list[tuple[str, int]]], None]) -> None:
+    head, payload = packed(columns_of())
+    change(head)
+    with pytest.raises(ValueError, match="columns are not those"):
+        decode([3, 4], head, payload)
+
+
+@pytest.mark.parametrize("ids", [[], [3], [4, 3], [3, 3], [3, 4, 5], [3, 2**32]])
+def test_other_ids_are_refused(ids: list[int]) -> None:
+    with pytest.raises(ValueError, match=r"ids|items"):
+        decode(ids, *packed(columns_of()))
+
+
+@pytest.mark.parametrize("length", [0, 8, -8, -1, 1, 8_000_000])
+def test_a_payload_of_another_length_is_refused(length: int) -> None:
+    head, payload = packed(columns_of())
+    changed = payload[:length] if length <= 0 else payload + bytes(length)
+    with pytest.raises(ValueError, match="payload"):
+        decode([3, 4], head, changed)
+
+
+def test_padding_is_zeros() -> None:
+    head, payload = packed(columns_of())
+    text = payload.index(b'{"a":1}{"a":1}')
+    with pytest.raises(ValueError, match="something else than zeros"):
+        decode([3, 4], head, payload[: text + 14] + b"x" + payload[text + 15 :])
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        replace(REPORT, absent=[(n, n) for n in range(MAX_ABSENT + 1)]),
+        replace(
+            REPORT, ledgers=[replace(LEDGER, missing_ranges=[(2 * n, 2 * n) for n in range(MAX_MISSING_RANGES + 1)])]
+        ),
+    ],
+    ids=["absent", "ranges"],
+)
+def test_longer_lists_than_there_may_be_are_refused(report: SubscriberReport) -> None:
+    with pytest.raises(ValueError, match="has a number that is not 0 to"):
+        table_of({1: report})
+
+
+def test_more_bits_than_a_report_may_hold_are_refused() -> None:
+    head = columns_of({3: REPORT})
+    head["bits"] = np.full(200_000, 255, np.uint8)
+    head["bits_bytes"][1], head["received"][1] = 200_000, 1_600_000
+    with pytest.raises(ValueError, match="longer than 196608 bytes"):
+        decode([3], *packed(head))
+
+
+def test_the_module_of_relays_needs_no_numpy() -> None:
+    text = Path(batch.__file__).read_text() + Path(batch.__file__).with_name("buckets.py").read_text()
+    assert "import numpy" not in text
+
+
+def test_a_table_may_hold_more_than_fits_into_one_batch() -> None:
+    reports = {c: replace(REPORT, batches=c) for c in range(12_000)}
+    table = table_of(reports)
+    assert table.batches.tolist() == list(reports)
+    assert table.latency == merge([REPORT.latency] * 12_000)
