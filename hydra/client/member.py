@@ -21,7 +21,7 @@ def identity_of(
 ) -> Identity:
     """What a client says about itself, or with versions the relay of these clients.
 
-    To look for versions takes 10 ms, ten times as long as all else that a client does until it is welcomed.
+    To look for versions takes 9 ms of CPU, three times what all else takes that a client does until it is welcomed.
     """
     return Identity(
         ids=ids,
