@@ -40,7 +40,7 @@ from click.testing import CliRunner
 from tabulate import tabulate
 
 from hydra.cli import cli as hydra
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.measure.figures import Observation
 from hydra.model import Agent, ClusterSpec, Group, GroupEvent, Launch, Resources, StepPlan, StepResult
 from hydra.results.store import RunStore

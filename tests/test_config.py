@@ -12,7 +12,11 @@ import pytest
 from hydra import plugins
 from hydra.cluster.placement import place
 from hydra.cluster.splitting import split
-from hydra.config import conf_dir, load_cluster, load_scenario, parse_set, places, scenarios
+from hydra.config import places
+from hydra.config.cluster import load_cluster
+from hydra.config.places import conf_dir, scenarios
+from hydra.config.scenario import load_scenario
+from hydra.config.toml import parse_set
 from hydra.errors import EXIT_USAGE, ConfigError
 from hydra.model import Agent, Constraint, Demand, Group, Resources, Scenario, SearchSpec, value_of, with_values
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from hydra import plugins
-from hydra.config import load_scenario, scenarios
+from hydra.config.places import scenarios
+from hydra.config.scenario import load_scenario
 from hydra.limits.machine import read
 from hydra.limits.needs import needs
 from hydra.limits.shortages import shortages

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.config import load_cluster, load_scenario
+from hydra.config.cluster import load_cluster
+from hydra.config.scenario import load_scenario
 from hydra.limits.machine import Machine, raise_soft_limits, read
 from hydra.limits.needs import Needs, needs
 from hydra.limits.report import check_all, check_row

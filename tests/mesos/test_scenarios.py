@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import hydra as hydra_package
-from hydra.config import conf_dir
+from hydra.config.places import conf_dir
 from hydra.events.clients import GroupExit, Launched
 from hydra.events.steps import WindowOpened
 from hydra.results.store import RunStore

@@ -12,7 +12,8 @@ import pytest
 from pyroaring import BitMap
 
 from hydra.cluster.engine import GroupEvents
-from hydra.config import load_cluster, load_scenario
+from hydra.config.cluster import load_cluster
+from hydra.config.scenario import load_scenario
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
 from hydra.events.clients import ClientExit

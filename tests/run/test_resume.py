@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from hydra.config import load_cluster, load_scenario
+from hydra.config.cluster import load_cluster
+from hydra.config.scenario import load_scenario
 from hydra.errors import RunDirectoryError
 from hydra.results.store import RunStore
 from hydra.run.metadata import metadata
