@@ -161,14 +161,17 @@ class Channel:
         while not condition():
             if self.now_ns >= until_ns:
                 return False
-            self.now_ns += _TICK_NS
-            while self._coming and self._coming[0][0] <= self.now_ns:
-                _, _, client, message = heapq.heappop(self._coming)
-                self._hear(client, message)
-            for identity, time_ns in self.roster.timekeeper.due(self.now_ns):
-                self._pinged(int(identity), Ping(time_ns=time_ns, reply=True))
-            self._watched()
+            self.poll(_TICK_NS / 1e9)
         return True
+
+    def poll(self, timeout_s: float) -> None:  # something comes in every tick
+        self.now_ns += _TICK_NS
+        while self._coming and self._coming[0][0] <= self.now_ns:
+            _, _, client, message = heapq.heappop(self._coming)
+            self._hear(client, message)
+        for identity, time_ns in self.roster.timekeeper.due(self.now_ns):
+            self._pinged(int(identity), Ping(time_ns=time_ns, reply=True))
+        self._watched()
 
     def _pinged(self, client: int, ping: Ping) -> None:
         """The relay of a client elsewhere answers half a tick later, and is heard after another half."""
