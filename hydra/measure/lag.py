@@ -74,7 +74,9 @@ def growth(bins_us: NDArray[np.int64], window_s: float) -> Growth:
     some = known.any(axis=1)
     if not bool(some.any()):
         return Growth(None)
-    return growth_of(np.where(known[some], bins[some] / 1e6, np.nan), window_s)
+    lags = bins[some] / 1e6
+    lags[~known[some]] = np.nan
+    return growth_of(lags, window_s)
 
 
 def growth_of(lags: Lags, window_s: float) -> Growth:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from mmap import mmap
 from typing import Any, Final
 
 import msgspec
@@ -223,7 +224,7 @@ class SubscriberTable:
         )
 
 
-def decode(ids: Iterable[int], columns: Sequence[tuple[str, int]], payload: bytes) -> SubscriberTable:
+def decode(ids: Iterable[int], columns: Sequence[tuple[str, int]], payload: bytes | mmap) -> SubscriberTable:
     """The table of one batch; its arrays are parts of the payload.
 
     Args:
