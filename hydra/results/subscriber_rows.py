@@ -59,11 +59,12 @@ def _numbers(r: SubscriberTable, start_ns: int) -> Iterator[list[Any]]:
 
 def _known(values: Ints, known: Flags) -> list[Any]:
     """These numbers, in lists of their rows where they have some; None where nothing is known."""
-    if known.all():
-        return values.tolist()
-    found = values.astype(object)
-    found[~known] = None
-    return found.tolist()
+    found: np.ndarray[Any, Any] = values
+    if not known.all():
+        found = values.astype(object)
+        found[~known] = None
+    told: list[Any] = found.tolist()
+    return told
 
 
 def _ranges(r: SubscriberTable) -> list[str | None]:

@@ -155,7 +155,7 @@ class SubscriberTable:
         absent, system = self.absent_offsets, self.system_offsets
         for first in range(0, len(self), most):
             rows = [first, min(first + most, len(self))]
-            of_them = {
+            of_them: dict[str, Any] = {
                 **dict.fromkeys(("ids", *OF_CLIENTS), rows),
                 **dict.fromkeys(OF_LEDGERS, ledgers[rows]),
                 "lag_bins_us": [LAG_BINS * row for row in rows],
