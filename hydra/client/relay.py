@@ -101,6 +101,7 @@ def relay_main(
     finally:
         inner.close()
         control.close()
+        context.term()
 
 
 def bind(inner: zmq.Socket[bytes], folder: str) -> Path:

@@ -59,11 +59,12 @@ class ControlClient:
     Args:
         to: the endpoint of a relay; or the controller's, with keys: that connection is encrypted.
         identity: what it says about itself.
-        context: a relay's ZeroMQ context, which has its clients' end as well; it ends with this connection.
+        context: a relay's ZeroMQ context, which has other sockets as well and is left as it is; None makes one, which
+            ends with this connection.
 
     Attributes:
         socket: for polling beside a data socket; ``POLLIN`` means that :meth:`receive` may have something.
-        context: the process's only ZeroMQ context.
+        context: the one it was given or made, the process's only one.
     """
 
     def __init__(
@@ -196,7 +197,8 @@ class ControlClient:
             self.socket.disable_monitor()
             self._monitor.close(0)
         self.socket.close()
-        self.context.term()
+        if not self._relays:
+            self.context.term()
 
 
 def _refuses(endpoint: str) -> bool:

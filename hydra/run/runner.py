@@ -216,9 +216,9 @@ class _Steps:
             result = StepResult(
                 self._stepper.epoch, plan, "ok", figures(observation, histograms), histograms=self._kept(histograms)
             )
-            # With ten thousand clients, computing the figures takes half a second, and so does storing them.
+            # With a million clients, computing the figures takes seconds and storing them half a minute.
             self._controller.poll(0.0)
-            self._store.add_step(result, observation, histograms)
+            self._store.add_step(result, observation, histograms, lambda: self._controller.poll(0.0))
             self._journal.note(StepStored(self._stepper.epoch, time.monotonic() - began))
         finally:
             self._journal.epoch = None

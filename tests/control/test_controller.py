@@ -422,6 +422,21 @@ def test_a_python_relays_end_and_the_controller_understand_each_other(controller
         relay.close()
 
 
+def test_a_context_that_was_given_outlives_its_connections(controller: Controller) -> None:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    credentials = curve.credentials(controller.environment)
+    with context:
+        one, other = (
+            ControlClient(credentials, Identity([n], "subscriber", group, 0, "pyzmq", {}, "agent"), context)
+            for n, group in ((1, "g"), (4, "h"))
+        )
+        one.close()
+        assert controller.wait_until(lambda: "h" in controller.roster.relays(), WITHIN_S)
+        assert other.receive(WITHIN_S) == WELCOME
+        other.close()
+        assert not context.closed
+
+
 def test_closing_twice_is_fine() -> None:
     controller = Controller("run")
     controller.close()

@@ -185,6 +185,15 @@ def test_who_never_acknowledges_a_start_is_got_rid_of() -> None:
     assert channel.evicted == [2]
 
 
+def test_in_a_window_the_controller_wakes_for_its_ticks_and_for_what_comes_only() -> None:
+    channel = Channel(range(1, 4))
+    polls: list[int] = []
+    channel.stepper().measure(replace(PLAN, duration_s=10.0), lambda _: polls.append(channel.polls))
+    assert len(polls) >= 39
+    # The publisher's relay tells of its busiest threads every second.
+    assert polls[-1] - polls[0] <= len(polls) - 1 + 10
+
+
 def test_a_window_that_ended_early_is_known_to_every_subscriber() -> None:
     """Its end is what they tell late messages by, and nothing else says so."""
 

@@ -107,6 +107,15 @@ def test_rows_are_taken_by_number_and_by_mask(chosen: list[int]) -> None:
     assert taken.latency == table.latency
 
 
+@pytest.mark.parametrize("most", [1, 7, 20, 99])
+def test_parts_are_the_rows_one_after_the_other(most: int) -> None:
+    table = table_of(random_reports(1, range(40, 60)))
+    parts = list(table.parts(most))
+    assert [len(part) for part in parts] == [min(most, 20 - first) for first in range(0, 20, most)]
+    assert parts == [table.take(np.arange(first, min(first + most, 20))) for first in range(0, 20, most)]
+    assert list(EMPTY.parts(most)) == []
+
+
 def test_sums_over_the_ledgers_of_each_client() -> None:
     reports = random_reports(2, range(30))
     table = table_of(reports)
