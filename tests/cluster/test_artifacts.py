@@ -94,6 +94,15 @@ def test_groups_start_with_nothing_but_the_archive(folder: Path, tmp_path: Path,
         assert Path(path).is_relative_to(tmp_path / "shared")
 
 
+def test_groups_compile_nothing_that_they_import(sandbox: Path) -> None:
+    """Agents keep nothing of what they compile, so that each group of theirs would do it again."""
+    done = run(sandbox, "python", "-vc", "import hydra.zmqtest.pyzmq")
+    loaded = [line for line in done.stderr.splitlines() if line.startswith("# code object from ") and "hydra-" in line]
+    assert any("hydra/client/__pycache__/group." in line for line in loaded)
+    assert any("numpy/__pycache__/__init__." in line for line in loaded)
+    assert [line for line in loaded if line.endswith(".py")] == []
+
+
 def test_kafka_python_finds_its_checksums_in_the_archive(folder: Path, tmp_path: Path) -> None:
     with tarfile.open(build([KAFKA], folder).path) as tar:
         tar.extractall(tmp_path, filter="tar")

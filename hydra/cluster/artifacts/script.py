@@ -30,7 +30,7 @@ if [ "$program" = python ]; then
     interpreter=
     for python in python@python@ python3 python; do
         if command -v "$python" >/dev/null 2>&1 &&
-            "$python" -c 'import sys; sys.exit(sys.version_info[:2] != (@major@, @minor@))' 2>/dev/null; then
+            "$python" -ISc 'import sys; sys.exit(sys.version_info[:2] != (@major@, @minor@))' 2>/dev/null; then
             interpreter=$python
             break
         fi
