@@ -14,13 +14,13 @@ from typing import Any, Final, NoReturn, TextIO
 import click
 from tabulate import tabulate
 
+from hydra.client.processes import raise_open_files
 from hydra.cluster.resources import format_resources
 from hydra.config import experiments, load_cluster, load_scenario, scenarios
 from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_USAGE, HydraError, UsageError
 from hydra.experiments.command import add_flags, list_experiments, list_presets, refuse_flags, run_experiment
 from hydra.jupyter.command import write_report
 from hydra.limits import machine
-from hydra.limits.machine import raise_soft_limits
 from hydra.limits.report import check_all, needs_line
 from hydra.options import (
     COUNTS,
@@ -140,7 +140,7 @@ def check(scenario: str, config: Path | None, **_: Any) -> None:
     """
     loaded = load_scenario(scenario, overrides())
     launcher.system_for(loaded).program("subscriber")
-    raise_soft_limits()
+    raise_open_files()
     rows = check_all(loaded, load_cluster(config), machine.read())
     click.echo(tabulate([needs_line(row) for row in rows], headers="keys", floatfmt=".1f"))
     # The largest row asks for the most: its lines mend the others too.

@@ -72,14 +72,12 @@ def client_main(
                 loop = Publisher(client, control, cast(PublisherTransport, transport))
             else:
                 loop = Subscriber(client, control, cast(SubscriberTransport, transport))
-            dismissed = loop.run()
+            loop.run()
         except Exception as e:
             control.send(Error(ids=[client], seq=1, epoch=0, message=f"{type(e).__name__}: {e}"[:4000], fatal=True))
             raise
         finally:
             transport.close()
-        if not dismissed:
-            sys.stderr.write(f"client {client}: its relay has been silent for too long\n")
-        return EXIT_DISMISSED if dismissed else EXIT_STRANDED
+        return EXIT_DISMISSED
     finally:
         control.close()

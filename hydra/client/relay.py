@@ -10,7 +10,6 @@ import contextlib
 import json
 import math
 import os
-import resource
 import struct
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from typing import Final
 
 import zmq
 
+from hydra.client.processes import raise_open_files
 from hydra.client.relaying import Relaying
 from hydra.client.watcher import watcher_of
 from hydra.control.client import ControlClient, Identity
@@ -77,7 +77,7 @@ def relay_main(
         welcome_within_s: how long the controller may take to welcome it.
         watched: the process whose descendants' threads are read for ``watch``; None if nobody asks for them.
     """
-    _raise_open_files()
+    raise_open_files()  # every client takes one
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
     inner = context.socket(zmq.ROUTER)
     inner.sndhwm = inner.rcvhwm = 0
@@ -119,12 +119,6 @@ def bind(inner: zmq.Socket[bytes], folder: str) -> Path:
         made.rmdir()
         raise
     return made / SOCKET
-
-
-def _raise_open_files() -> None:
-    """Every client takes one: as many as the kernel allows."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 class _Relay:

@@ -6,6 +6,7 @@ import contextlib
 import math
 import os
 import socket
+import struct
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ from typing import Final
 
 import msgspec
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from hydra.control.curve import Credentials
 from hydra.control.refusal import Refusal
@@ -35,6 +35,8 @@ from hydra.wire.messages import (
 from hydra.wire.program import RESEND_EVERY_S
 
 _CONNECTION: Final = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED
+_MONITORED: Final = struct.Struct("=Hi")
+"""An event of a socket's monitor and its value (zmq_socket_monitor(3)); pyzmq's own reader would import asyncio."""
 _KNOCK_S: Final = 0.5
 _HELLO_EVERY_NS: Final = round(RESEND_EVERY_S * 1e9)
 """How often a client says hello until it is welcomed."""
@@ -180,7 +182,8 @@ class ControlClient:
         if self._monitor is None or isinstance(self._to, str):
             return False
         while self._monitor.poll(0):
-            if recv_monitor_message(self._monitor)["event"] == zmq.EVENT_DISCONNECTED:
+            event, _ = _MONITORED.unpack(self._monitor.recv_multipart()[0])
+            if event == zmq.EVENT_DISCONNECTED:
                 self._refusal.lost(time.monotonic_ns())
             else:
                 self._refusal.found()
