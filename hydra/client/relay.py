@@ -12,7 +12,6 @@ import math
 import os
 import struct
 import sys
-import tempfile
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -109,16 +108,26 @@ def bind(inner: zmq.Socket[bytes], folder: str) -> Path:
     Raises:
         OSError, zmq.ZMQError: that cannot be; nothing is left of it.
     """
-    made = Path(tempfile.mkdtemp(prefix="hydra-", dir=folder))
+    made = _folder_in(folder)
     if len(os.fsencode(made / SOCKET)) > _LONGEST_PATH:
         made.rmdir()
-        made = Path(tempfile.mkdtemp(prefix="hydra-", dir="/tmp"))  # as above
+        made = _folder_in("/tmp")  # noqa: S108  # as above
     try:
         inner.bind(f"ipc://{made / SOCKET}")
     except zmq.ZMQError:
         made.rmdir()
         raise
     return made / SOCKET
+
+
+def _folder_in(folder: str) -> Path:
+    """Makes a folder that only this user may enter.
+
+    (``tempfile`` would have the parent of the group import all kinds of compression.)
+    """
+    made = Path(folder, f"hydra-{os.urandom(8).hex()}")
+    made.mkdir(0o700)
+    return made
 
 
 class _Relay:

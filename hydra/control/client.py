@@ -43,6 +43,23 @@ _HELLO_EVERY_NS: Final = round(RESEND_EVERY_S * 1e9)
 
 
 @dataclass(frozen=True, slots=True)
+class Here:
+    """Where a process runs, as ``hello`` has it: the same for all whom it forks, so that it reads that for them."""
+
+    agent: str
+    host: str
+    boot_id: str
+    time_namespace: str
+    network_namespace: str
+
+    @classmethod
+    def read(cls) -> Here:
+        """Where this process runs."""
+        agent = os.environ.get("HYDRA_AGENT", "")
+        return cls(agent, socket.gethostname(), boot_id(), time_namespace(), network_namespace())
+
+
+@dataclass(frozen=True, slots=True)
 class Identity:
     """What a connection reports about itself in ``hello``."""
 
@@ -52,7 +69,7 @@ class Identity:
     incarnation: int
     implementation: str
     versions: dict[str, str]
-    agent: str
+    here: Here
 
 
 class ControlClient:
@@ -104,11 +121,11 @@ class ControlClient:
             incarnation=identity.incarnation,
             implementation=identity.implementation,
             versions=identity.versions,
-            agent=identity.agent,
-            host=socket.gethostname(),
-            boot_id=boot_id(),
-            time_namespace=time_namespace(),
-            network_namespace=network_namespace(),
+            agent=identity.here.agent,
+            host=identity.here.host,
+            boot_id=identity.here.boot_id,
+            time_namespace=identity.here.time_namespace,
+            network_namespace=identity.here.network_namespace,
             pid=os.getpid(),
         )
         self.introduce()
