@@ -33,16 +33,14 @@ _PROGRESS_A_SECOND: Final = 100
 """Progress messages that the sampled subscribers together send in a second at most, and as many the others."""
 _LEAD_NS: Final = 200_000_000
 _LEAD_PER_CLIENT_NS: Final = 250_000
-"""How far ahead of the window ``start`` is sent: so long for each client of a host, which share its cores."""
-_LEAD_OF_SETTINGS: Final = 0.5
-"""Clients that were slow to take their settings get this part of that time, if it is longer.
+_SLOWEST_PER_CLIENT_NS: Final = 1_000_000
+"""How far ahead of the window ``start`` is sent: so long, and then as long as the settings of this step took on
+the same hosts, but so much at least, and so much at most, for each client of a host, which share its cores.
 
-A forked Python client has to copy some 230 pages of memory when it takes settings for the first time and 30 for its
-first start, which costs it 0.55 ms of CPU in all, and each later one 0.15 ms. A thousand of them on two cores took
-1.3 s for their first settings, and 0.3 to 0.5 s for their first start.
+A forked Python client copies 230 pages of memory when it takes settings for the first time and 30 at its first start,
+which costs it 0.55 ms of CPU in all; each later one costs 0.15 ms. A thousand of them on two cores took 1.4 s for their
+first settings and 0.24 to 0.45 s for later ones. Given 0.25 ms each, some missed the first start in four of six runs.
 """
-_SLOWEST: Final = 4
-"""No client is taken to be slower than so many times what a lead has for each: one that hangs makes no start late."""
 _STARTS: Final = 5
 """How often a step is begun at most: it begins anew when a client has not acknowledged the start in time."""
 _RESENDS_IN_LEAD: Final = 4
@@ -356,14 +354,13 @@ class Beginner:
 
 
 def lead(clients: int, settings_ns: int) -> int:
-    """How far ahead of its window a start is told, ns.
+    """How far ahead of its window a start is told, ns: one client that hangs does not make it late.
 
     Args:
         clients: subscribers of the host that has most of them.
         settings_ns: how long the subscribers took to take their settings.
     """
-    least_ns = clients * _LEAD_PER_CLIENT_NS
-    return _LEAD_NS + min(max(least_ns, round(_LEAD_OF_SETTINGS * settings_ns)), _SLOWEST * least_ns)
+    return _LEAD_NS + min(max(settings_ns, clients * _LEAD_PER_CLIENT_NS), clients * _SLOWEST_PER_CLIENT_NS)
 
 
 def cohort_settings(plan: StepPlan) -> Settings:

@@ -169,6 +169,20 @@ def test_another_python_is_refused_in_one_line(sandbox: Path, tmp_path: Path) ->
     assert f"this agent has no Python {required}, which the controller runs (python3 here: Python 3.8.1)" in done.stderr
 
 
+def test_a_python_is_looked_for_once_for_each_path(artifact: Artifact, tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    python = tools / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    python.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/started\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    for n, path in enumerate([f"{tools}:{PATH}", f"{tools}:{PATH}", f"{tools}:{tools}:{PATH}"]):
+        with tarfile.open(artifact.path) as tar:
+            tar.extractall(tmp_path / str(n), filter="tar")
+        done = run(tmp_path / str(n), "python", "-c", "print(7)", PATH=path, TMPDIR=str(tmp_path))
+        assert (done.returncode, done.stdout, done.stderr) == (0, "7\n", "")
+        assert (tmp_path / "started").read_text().count("-ISc") == (1, 1, 2)[n]
+
+
 def test_another_machine_and_another_archive_are_refused(sandbox: Path, tmp_path: Path) -> None:
     (tmp_path / "uname").write_text("#!/bin/sh\necho riscv64\n")
     (tmp_path / "uname").chmod(0o755)
