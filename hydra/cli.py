@@ -171,9 +171,10 @@ def check(scenario: str, config: Path | None, **_: Any) -> None:
     """
     from tabulate import tabulate
 
+    from hydra.client.processes import raise_open_files
     from hydra.config.cluster import load_cluster
     from hydra.config.scenario import load_scenario
-    from hydra.limits.machine import raise_soft_limits, read
+    from hydra.limits.machine import read
     from hydra.limits.report import check_all, needs_line
 
     loaded = load_scenario(scenario, overrides())
@@ -181,7 +182,7 @@ def check(scenario: str, config: Path | None, **_: Any) -> None:
     from hydra.run.launcher import system_for  # not before the scenario is known to be one
 
     system_for(loaded).program("subscriber")
-    raise_soft_limits()
+    raise_open_files()
     rows = check_all(loaded, load_cluster(config), read())
     click.echo(tabulate([needs_line(row) for row in rows], headers="keys", floatfmt=".1f"))
     # The largest row asks for the most: its lines mend the others too.

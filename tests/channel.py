@@ -48,7 +48,7 @@ from hydra.wire.messages import (
     encode,
 )
 from tests.control.golden_messages import COUNTERS, FROM_CLIENT
-from tests.control.test_roster import HERE, NETWORK, hello
+from tests.control.rosters import HERE, NETWORK, hello
 
 _TICK_NS = 10_000_000
 PUBLISHER = 0

@@ -48,7 +48,7 @@ def refused(words: Sequence[str], monkeypatch: pytest.MonkeyPatch, capsys: pytes
     monkeypatch.setattr(sys, "argv", ["hydra", *words])
     # This process keeps its limits and its signals.
     monkeypatch.setattr(cli, "interrupt_on_the_first", lambda: None)
-    monkeypatch.setattr(launcher, "raise_soft_limits", lambda: None)
+    monkeypatch.setattr(launcher, "raise_open_files", lambda: None)
     with pytest.raises(SystemExit) as end:
         cli.main()
     captured = capsys.readouterr()

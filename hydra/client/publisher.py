@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from typing import Any, Final
@@ -33,7 +34,7 @@ from hydra.wire.messages import (
 )
 from hydra.wire.program import FLUSH_AT_MOST_S
 
-PROBES_APART_NS: Final = 1_000_000_000
+PROBES_APART_NS: Final = 500_000_000
 """The longest distance between two probes."""
 GROUP_PROBES_APART_NS: Final = 50_000_000
 """The same where subscribers are members of a group: each probe reaches one of them only, and wakes nobody else."""
@@ -46,7 +47,6 @@ MEMORY_EVERY_NS: Final = 50_000_000
 """How often the memory of an unbounded queue is looked at: at 500 MB/s it grows by 25 MB between two looks."""
 ANSWERS_S: Final = 0.02
 """How long the control channel is not looked at while the last answers are waited for."""
-_IDLE_S: Final = 5.0
 
 
 class Publisher:
@@ -65,10 +65,10 @@ class Publisher:
         self._step: _Sending | None = None
         self._report: Report | None = None
 
-    def run(self) -> bool:
-        """Obeys until told to quit (True) or the controller is gone (False)."""
+    def run(self) -> None:
+        """Obeys until told to quit."""
         exact_timers()
-        return serve(self._control, self._work, self._obey)
+        serve(self._control, self._work, self._obey)
 
     def _work(self) -> float:
         """Does what is due now; how long the loop may wait for a command, in seconds."""
@@ -94,7 +94,7 @@ class Publisher:
             return _until(self._done)
         command = self._command
         if command is None:
-            return _IDLE_S
+            return math.inf
         if step is None:
             # The step's clock is not known yet: a probe has no time.
             return self._signal(self._probes, command.epoch, 0)
@@ -107,7 +107,7 @@ class Publisher:
     def _signal(self, repeats: Repeats | None, sequence: int, time_ns: int) -> float:
         """Sends a probe or an end marker (its sequence tells which) if that is due; seconds until the next one."""
         if repeats is None:
-            return _IDLE_S
+            return math.inf
         if repeats.due(time.monotonic_ns()):
             self._transport.probe(pack(PROBE_EPOCH, self._id, sequence, time_ns))
             self._transport.poll()
@@ -175,8 +175,8 @@ class Publisher:
 def _until(repeats: Repeats) -> float:
     """Seconds until the next repetition, and never longer than an idle publisher waits."""
     if repeats.next_ns is None:
-        return _IDLE_S
-    return min(max(repeats.next_ns - time.monotonic_ns(), 0) / 1e9, _IDLE_S)
+        return math.inf
+    return max(repeats.next_ns - time.monotonic_ns(), 0) / 1e9
 
 
 class _Sending:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from typing import Final
@@ -33,7 +34,6 @@ BATCH_LIMIT: Final = 2000
 """Most messages taken before the control channel is looked at again."""
 _WAIT_S: Final = 1.0
 _DRAIN_WAIT_S: Final = 0.1
-_IDLE_S: Final = 5.0
 _NEVER_NS: Final = 2**63 - 1
 _QUIET_GAPS: Final = 4
 """Nothing came "for a while" only if it is several times as long as ever passed between two batches: on a host with
@@ -51,15 +51,15 @@ class Subscriber:
         self._step: _Receiving | None = None  # None as well after a configure that could not be obeyed
         self._report: Report | None = None
 
-    def run(self) -> bool:
-        """Obeys until told to quit (True) or the controller is gone (False)."""
-        return serve(self._control, self._work, self._obey)
+    def run(self) -> None:
+        """Obeys until told to quit."""
+        serve(self._control, self._work, self._obey)
 
     def _work(self) -> float:
         """Takes what has arrived; how long the loop may wait for a command, in seconds."""
         step = self._step
         if step is None or self._report is not None:
-            return _IDLE_S
+            return math.inf
         wait_s = step.work()
         if step.newly_ready():
             self._control.send(Ready(ids=[self._id], seq=1, epoch=step.epoch))
@@ -70,7 +70,7 @@ class Subscriber:
         if step.drained():
             self._report = Report(ids=[self._id], seq=1, epoch=step.epoch, subscriber=step.report())
             self._control.send(self._report)
-            return _IDLE_S
+            return math.inf
         return wait_s
 
     def _obey(self, message: FromController) -> None:

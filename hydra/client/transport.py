@@ -162,8 +162,8 @@ Transport = PublisherTransport | SubscriberTransport
 class Driver(Protocol):
     """A client that hands no messages to anybody: it obeys the control channel by itself, with a program of its own."""
 
-    def run(self) -> bool:
-        """Obeys until told to quit (True) or the controller is gone (False)."""
+    def run(self) -> None:
+        """Obeys until told to quit."""
 
     def close(self) -> None:
         """Ends whatever it runs, within seconds; may be called twice."""

@@ -6,6 +6,7 @@ import contextlib
 import math
 import os
 import socket
+import struct
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ from typing import Final
 
 import msgspec
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from hydra.control.curve import Credentials
 from hydra.control.refusal import Refusal
@@ -35,9 +35,28 @@ from hydra.wire.messages import (
 from hydra.wire.program import RESEND_EVERY_S
 
 _CONNECTION: Final = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED
+_MONITORED: Final = struct.Struct("=Hi")
+"""An event of a socket's monitor and its value (zmq_socket_monitor(3)); pyzmq's own reader would import asyncio."""
 _KNOCK_S: Final = 0.5
 _HELLO_EVERY_NS: Final = round(RESEND_EVERY_S * 1e9)
 """How often a client says hello until it is welcomed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where a process runs, as ``hello`` has it: the same for all whom it forks, so that it reads that for them."""
+
+    agent: str
+    host: str
+    boot_id: str
+    time_namespace: str
+    network_namespace: str
+
+    @classmethod
+    def read(cls) -> Here:
+        """Where this process runs."""
+        agent = os.environ.get("HYDRA_AGENT", "")
+        return cls(agent, socket.gethostname(), boot_id(), time_namespace(), network_namespace())
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +69,7 @@ class Identity:
     incarnation: int
     implementation: str
     versions: dict[str, str]
-    agent: str
+    here: Here
 
 
 class ControlClient:
@@ -103,11 +122,11 @@ class ControlClient:
             incarnation=identity.incarnation,
             implementation=identity.implementation,
             versions=identity.versions,
-            agent=identity.agent,
-            host=socket.gethostname(),
-            boot_id=boot_id(),
-            time_namespace=time_namespace(),
-            network_namespace=network_namespace(),
+            agent=identity.here.agent,
+            host=identity.here.host,
+            boot_id=identity.here.boot_id,
+            time_namespace=identity.here.time_namespace,
+            network_namespace=identity.here.network_namespace,
             pid=os.getpid(),
         )
         self.introduce()
@@ -181,7 +200,8 @@ class ControlClient:
         if self._monitor is None or isinstance(self._to, str):
             return False
         while self._monitor.poll(0):
-            if recv_monitor_message(self._monitor)["event"] == zmq.EVENT_DISCONNECTED:
+            event, _ = _MONITORED.unpack(self._monitor.recv_multipart()[0])
+            if event == zmq.EVENT_DISCONNECTED:
                 self._refusal.lost(time.monotonic_ns())
             else:
                 self._refusal.found()

@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from typing import Final
 
 import zmq
@@ -216,7 +215,7 @@ class ZmqSubscriber:
 
 
 def _versions() -> dict[str, str]:
-    return {"libzmq": zmq.zmq_version(), "pyzmq": version("pyzmq"), "python": sys.version.split()[0]}
+    return {"libzmq": zmq.zmq_version(), "pyzmq": zmq.pyzmq_version(), "python": sys.version.split()[0]}
 
 
 def _publisher(client: int, control: ControlClient) -> Transport:  # noqa: ARG001  # an id means nothing to zmq

@@ -8,7 +8,9 @@ import sys
 import pytest
 
 from hydra.kafkatest.broker import EmbeddedBroker
+from tests.conformance.bench import Bench
 from tests.conformance.kafka_ends import Log
+from tests.conformance.zmq_subscribing import CLIENT
 
 PYTHON = f"env OPENBLAS_NUM_THREADS=1 {shlex.quote(sys.executable)} -m"
 DEFAULTS = {
@@ -40,3 +42,10 @@ def log(broker: EmbeddedBroker) -> Log:
 def wide_log(broker: EmbeddedBroker) -> Log:
     """A topic with four partitions."""
     return Log(broker, 4)
+
+
+@pytest.fixture
+def subscriber(bench: Bench, zmq_client: str) -> Bench:
+    """The ZMQ program with one subscriber."""
+    bench.launch(zmq_client, "zmq-sub", first_id=CLIENT)
+    return bench

@@ -22,7 +22,7 @@ from hydra.model import Agent, Group, GroupEvent, Launch, Resources, RoleSpec
 from hydra.run.deployment import Deployment
 from hydra.system import Program, System
 from hydra.wire.messages import ChildExit, FromClient, Joined, encode
-from tests.control.test_roster import hello
+from tests.control.rosters import hello
 
 TICK_S = 0.05
 GATHERED = 10

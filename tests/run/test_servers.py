@@ -23,7 +23,7 @@ from hydra.run.launcher import roles_on
 from hydra.run.servers import FIRST_ID, STARTS, DeployedServers, required
 from hydra.system import Program, wait_alone
 from hydra.wire.messages import Join, Ready, encode
-from tests.control.test_roster import hello
+from tests.control.rosters import hello
 
 KAFKA = [name for name in scenarios() if "kafka" in name]
 

@@ -22,6 +22,7 @@ from hydra.model import (
     StepPlan,
     SubscriberReport,
 )
+from hydra.run.beginning import lead
 from hydra.run.collecting import caught_up, quiet_s, stored_only
 from hydra.run.moment import Moment
 from hydra.run.step import RawStep
@@ -151,6 +152,22 @@ def leads_s(channel: Channel) -> dict[int, float]:
             lead_ns = StepClock(message.clock).monotonic_ns_of(message.start_at_ns) - at_ns
             leads.setdefault(message.epoch, round(lead_ns / 1e9, 1))
     return leads
+
+
+@pytest.mark.parametrize(
+    ("clients", "settings_s", "lead_s"),
+    [
+        (0, 30.0, 0.2),  # nobody is told
+        (1000, 0.1, 0.45),
+        (1000, 0.4, 0.6),  # they needed longer for their settings
+        (1000, 30.0, 1.2),  # one of them hung
+        (10_000, 0.3, 2.7),
+    ],
+)
+def test_clients_that_took_their_settings_slowly_are_told_of_the_start_earlier(
+    clients: int, settings_s: float, lead_s: float
+) -> None:
+    assert lead(clients, round(settings_s * 1e9)) == pytest.approx(lead_s * 1e9)
 
 
 @pytest.mark.parametrize(

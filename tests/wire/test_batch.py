@@ -19,7 +19,7 @@ from hydra.wire.buckets import BUCKETS
 from hydra.wire.checks import MAX_ABSENT, MAX_MISSING_RANGES
 from hydra.wire.histogram import merge
 from hydra.wire.table import EMPTY, SubscriberTable, concatenate, decode, table_of
-from tests.golden_vectors import GOLDEN
+from tests.golden_vectors.common import GOLDEN
 
 FILES = [pytest.param(json.loads(f.read_text()), id=f.stem) for f in sorted((GOLDEN / "batch").glob("*.json"))]
 
