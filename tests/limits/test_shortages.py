@@ -6,16 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-<<<<<<< HEAD
-from hydra.config.cluster import load_cluster
-from hydra.config.scenario import load_scenario
-from hydra.limits.machine import Machine, raise_soft_limits, read
-=======
 from hydra.client.processes import raise_open_files
 from hydra.config.cluster import load_cluster
 from hydra.config.scenario import load_scenario
 from hydra.limits.machine import Machine, read
->>>>>>> pst
 from hydra.limits.needs import Needs, needs
 from hydra.limits.report import check_all, check_row
 from hydra.limits.shortages import shortages
