@@ -38,6 +38,12 @@ std::string host_name() {
 
 Channel::Channel(zmq::context_t& context, const Credentials& credentials, const Introduction& introduction)
     : Channel(context, introduction) {
+    hello_.versions = introduction.versions;
+    hello_.agent = variable("HYDRA_AGENT");
+    hello_.host = host_name();
+    hello_.boot_id = boot_id();
+    hello_.time_namespace = time_namespace();
+    hello_.network_namespace = network_namespace();
     socket_.set(zmq::sockopt::curve_serverkey, credentials.server_public);
     socket_.set(zmq::sockopt::curve_publickey, credentials.client_public);
     socket_.set(zmq::sockopt::curve_secretkey, credentials.client_secret);
@@ -58,12 +64,6 @@ Channel::Channel(zmq::context_t& context, const Introduction& introduction)
              .group = introduction.group,
              .incarnation = introduction.incarnation,
              .implementation = "native",
-             .versions = introduction.versions,
-             .agent = variable("HYDRA_AGENT"),
-             .host = host_name(),
-             .boot_id = boot_id(),
-             .time_namespace = time_namespace(),
-             .network_namespace = network_namespace(),
              .pid = static_cast<std::uint32_t>(getpid())},
       heard_ns_(monotonic_ns()) {
     socket_.set(zmq::sockopt::routing_id, random_name());

@@ -21,14 +21,14 @@ struct Introduction {
     Role role = Role::publisher;
     std::string group;
     std::uint32_t incarnation = 0;
-    std::map<std::string, std::string> versions;
+    std::map<std::string, std::string> versions{};  // a relay's
 };
 
 class Channel {
   public:
     // What was sent when it is destroyed is given a second to leave. Of a relay, which dials the controller:
     Channel(zmq::context_t& context, const Credentials& credentials, const Introduction& introduction);
-    // Of clients, which dial their relay:
+    // Of clients, which dial their relay; it says for all of them where they are.
     Channel(zmq::context_t& context, const std::string& endpoint, const Introduction& introduction);
 
     // Says hello if that is due: at once, then every 2 s until there is a welcome, for the one or the other

@@ -20,6 +20,7 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
+#include <zmq.hpp>
 
 #include "common/inner_socket.h"
 #include "common/member.h"
@@ -76,6 +77,10 @@ class Parent {
 
     const Options& options_;
     const Environment& environment_;
+    // Without a socket it has no thread. It is never used: libzmq prepares the libraries that it uses for the
+    // first context of a process, and PGM looks for a library of the name service in a hundred places then.
+    // The children find it done.
+    zmq::context_t prepared_;
     Pipe welcomes_;  // seats, from the clients
     Pipe doors_;     // the name of the relay's socket
     Pipe deaths_;    // Death, to the relay

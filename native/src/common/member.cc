@@ -51,15 +51,16 @@ Answer await_welcome(Channel& channel, double within_s) {
     return Answer::none;
 }
 
-bool serve(const Options& options, const Environment& environment, zmq::context_t& context,
+// Until they are told to quit.
+void serve(const Options& options, const Environment& environment, zmq::context_t& context,
            Channel& channel) {
     const System& system = *options.kind.system;
     if (options.kind.role == Role::publisher) {
         const auto transport = system.open_publisher(context);
-        return Publisher(channel, *transport, options.pacing, MemoryLimit(environment.memory_limit_bytes))
-            .run();
+        Publisher(channel, *transport, options.pacing, MemoryLimit(environment.memory_limit_bytes)).run();
+        return;
     }
-    return Subscriber(channel, [&] { return system.open_subscriber(context); }).run();
+    Subscriber(channel, [&] { return system.open_subscriber(context); }).run();
 }
 
 // Each of its clients is a connection.
@@ -76,12 +77,9 @@ void open_as_many_files_as_allowed() {
 int run_clients(const Options& options, const Environment& environment, const std::string& endpoint,
                 const Ids& ids, std::uint32_t incarnation, const std::function<void()>& welcomed) {
     zmq::context_t context = make_context(options, ids.size());
-    Channel channel(context, endpoint,
-                    {.ids = ids,
-                     .role = options.kind.role,
-                     .group = options.group,
-                     .incarnation = incarnation,
-                     .versions = options.kind.system->versions()});
+    Channel channel(
+        context, endpoint,
+        {.ids = ids, .role = options.kind.role, .group = options.group, .incarnation = incarnation});
     switch (await_welcome(channel, environment.welcome_within_s)) {
         case Answer::quit:
             return kExitDismissed;
@@ -94,7 +92,8 @@ int run_clients(const Options& options, const Environment& environment, const st
     }
     welcomed();
     try {
-        return serve(options, environment, context, channel) ? kExitDismissed : kExitStranded;
+        serve(options, environment, context, channel);
+        return kExitDismissed;
     } catch (const std::exception& e) {
         channel.complain(ids, 0, e.what(), true);
         std::fprintf(stderr, "client %u: %s\n", ids.front(), e.what());
