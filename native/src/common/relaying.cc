@@ -12,7 +12,6 @@ namespace {
 
 // Far below what fits into a message, whatever their processes' numbers are.
 constexpr std::size_t kJoinedOfMessage = 10'000;
-constexpr std::array<const char*, kSteps> kStepWords = {"configure", "start", "stop", "finish"};
 
 }  // namespace
 
@@ -23,7 +22,7 @@ Relaying::Relaying(Ids ids, Role role, RelayEnds& ends)
       carriers_(ids_),
       joining_(ids_),
       commands_(ids_, role),
-      answers_(ids_),
+      answers_(ids_, [&ends](const FromClient& message) { ends.say(message); }),
       batching_(ids_) {}
 
 // --- what the controller says -----------------------------------------------------------------------------
@@ -103,46 +102,21 @@ void Relaying::obey(const Ids& named, Command&& command, std::int64_t now_ns) {
     }
     const Command it = command;
     const Given given = commands_.give(std::move(command), meant, now_ns);
-    ask(given.fresh, it);
+    for (const Id id : given.fresh) {
+        answers_.ask(id, it);
+    }
     deafen(given.changed, step);
     tell(given.tell, it.body);
     repeat(given.answered, step, now_ns);
     complete(step);
-    if (unready_ == 0) {
-        say_readies();
-    }
+    answers_.say_proofs();
 }
 
 // Everything of the epoch before is forgotten, but what went wrong in it.
 void Relaying::begin(std::uint32_t epoch) {
-    say_complaints();
+    answers_.begin(epoch);
     commands_.begin(epoch);
-    unready_ = 0;
-    for (auto& acks : acks_) {
-        acks.clear();
-    }
-    readies_.clear();
-    known_complaints_.clear();
     batching_.clear();
-    std::ranges::fill(answers_, Answers());
-}
-
-// It is another command of its kind for these: what they answered before is no answer to it.
-void Relaying::ask(const Ids& fresh, const Command& command) {
-    for (const Id id : fresh) {
-        Answers& it = answers_[id];
-        if (command.step == Step::configure) {
-            it.ready.reset();
-            it.failed = false;
-            it.cohort = command.cohort;
-            await_no_longer(it);
-            it.awaited = command.ready_follows;
-            unready_ += it.awaited ? 1 : 0;
-        }
-        if (command.step == Step::stop) {
-            it.report.reset();
-        }
-    }
 }
 
 // One ping a process: when it is answered, all that was told before has been.
@@ -165,22 +139,14 @@ void Relaying::repeat(const Ids& answered, Step step, std::int64_t now_ns) {
     const bool reports = step == (role_ == Role::publisher ? Step::stop : Step::finish);
     std::set<const MadeBatch*> batches;
     for (const Id id : answered) {
-        const Answers& it = answers_[id];
-        const bool reported = it.report || batching_.holds(id);
-        if ((step == Step::configure && it.failed) || (reports && !reported)) {
-            complaints_.add(*it.complaint, id, now_ns);
-        } else if (reports && it.report) {
-            ends_.say(*it.report);
-        } else if (reports) {
-            if (const MadeBatch* batch = batching_.of(id); batches.insert(batch).second) {
-                say_batch(batch);
-            }
-        } else {
-            acks_[at(step)].add(commands_.epoch(), id, now_ns);
-            acked_ns_[at(step)] = now_ns;
-            if (step == Step::configure && it.ready) {
-                readies_.add(*it.ready, id, now_ns);
-            }
+        if (!reports) {
+            answers_.repeat(id, step, now_ns);
+        } else if (const auto& report = answers_.report(id)) {
+            ends_.say(*report);
+        } else if (!batching_.holds(id)) {
+            answers_.repeat_complaint(id, now_ns);
+        } else if (const MadeBatch* batch = batching_.of(id); batches.insert(batch).second) {
+            say_batch(batch);
         }
     }
 }
@@ -242,21 +208,19 @@ void Relaying::hear(Carrier& carrier, const Ack& ack, std::int64_t now_ns) {
         }
         return;
     }
-    const auto word = std::ranges::find(kStepWords, ack.command);
-    if (ack.epoch != commands_.epoch() || word == kStepWords.end()) {
+    const auto step = step_of(ack.command);
+    if (ack.epoch != commands_.epoch() || !step) {
         return;
     }
-    const Step step = kAllSteps[static_cast<std::size_t>(word - kStepWords.begin())];
     bool new_to_us = false;
     for (const Id id : carriers_.carried(carrier, ack.ids)) {
-        if (commands_.answer(id, step)) {
-            acks_[at(step)].add(commands_.epoch(), id, now_ns);
-            acked_ns_[at(step)] = now_ns;
+        if (commands_.answer(id, *step)) {
+            answers_.acknowledge(id, *step, now_ns);
             new_to_us = true;
         }
     }
     if (new_to_us) {
-        complete(step);
+        complete(*step);
     }
 }
 
@@ -266,17 +230,11 @@ void Relaying::hear(Carrier& carrier, const Ready& ready, std::int64_t now_ns) {
     }
     bool new_to_us = false;
     for (const Id id : carriers_.carried(carrier, ready.ids)) {
-        Answers& it = answers_[id];
         const bool told = commands_.told(id, Step::configure) && !commands_.deaf(id, Step::configure);
-        if (told && it.ready != ready.endpoint) {
-            it.ready = ready.endpoint;
-            await_no_longer(it);
-            readies_.add(ready.endpoint, id, now_ns);
-            new_to_us = true;
-        }
+        new_to_us = (told && answers_.prove(id, ready.endpoint, now_ns)) || new_to_us;
     }
-    if (new_to_us && unready_ == 0) {
-        say_readies();
+    if (new_to_us) {
+        answers_.say_proofs();
     }
 }
 
@@ -303,7 +261,7 @@ void Relaying::hear(Carrier& carrier, Report&& report, std::int64_t now_ns) {
     if (commands_.deaf(ids.front(), Step::stop) && !carrier.ended) {
         return;
     }
-    if (auto& first = answers_[ids.front()].report; first == nullptr) {
+    if (auto& first = answers_.report(ids.front()); first == nullptr) {
         first = std::make_shared<const Report>(std::move(report));
         ends_.say(*first);
     }
@@ -332,7 +290,7 @@ void Relaying::take_report(const Carrier& carrier, Id id, SubscriberReport&& rep
         return;
     }
     if (!batching_.holds(id)) {
-        const bool cohort = answers_[id].cohort;
+        const bool cohort = answers_.cohort(id);
         for (const MadeBatch* full :
              batching_.add(commands_.epoch(), id, std::move(report), cohort, now_ns)) {
             say_batch(full);
@@ -360,41 +318,32 @@ void Relaying::hear(Carrier& carrier, const Error& error, std::int64_t now_ns) {
     if (ids.empty()) {
         return;
     }
-    const Complaint complaint{error.epoch, error.message, error.fatal};
-    if (known_complaints_.insert(complaint).second) {
-        ends_.say(Error{.ids = ids, .epoch = error.epoch, .message = error.message, .fatal = error.fatal});
-    } else {
-        for (const Id id : ids) {
-            complaints_.add(complaint, id, now_ns);
-        }
-    }
+    answers_.complain(ids, error, now_ns);
     if (error.epoch != commands_.epoch() || carrier.ended) {
         return;
     }
-    std::set<Step> answers;
+    std::set<Step> answered;
     for (const Id id : ids) {
-        Answers& it = answers_[id];
-        it.complaint = complaint;
-        if (commands_.answer(id, Step::configure)) {
-            answers.insert(Step::configure);
-            it.failed = true;
-            await_no_longer(it);
-        } else if (commands_.answer(id, Step::finish)) {
-            answers.insert(Step::finish);
+        for (const Step step : {Step::configure, Step::finish}) {
+            if (commands_.answer(id, step)) {
+                answers_.fail(id, step, error);
+                answered.insert(step);
+                break;
+            }
         }
     }
-    for (const Step step : answers) {
+    for (const Step step : answered) {
         complete(step);
     }
-    if (!answers.empty() && unready_ == 0) {
-        say_readies();
+    if (!answered.empty()) {
+        answers_.say_proofs();
     }
 }
 
 // --- who is there -----------------------------------------------------------------------------------------
 
 void Relaying::take_exit(const ChildExit& exit, std::int64_t) {
-    say_complaints();  // it may have said why
+    answers_.say_complaints();  // it may have said why
     const auto carrier = carriers_.of(exit.ids.front());
     if (carrier && carrier->incarnation <= exit.incarnation) {
         depart(*carrier);
@@ -407,28 +356,17 @@ void Relaying::take_exit(const ChildExit& exit, std::int64_t) {
     for (const Step step : kAllSteps) {
         complete(step);
     }
-    if (unready_ == 0) {
-        say_readies();
-    }
+    answers_.say_proofs();
 }
 
 // What it has reported stays.
 void Relaying::depart(Carrier& carrier) {
     for (const Id id : carrier.ids) {
-        Answers& it = answers_[id];
-        await_no_longer(it);
-        it = {.cohort = it.cohort, .report = it.report};
+        answers_.left(id);
         commands_.left(id);
         joining_.left(id);
     }
     carriers_.left(carrier);
-}
-
-// --- what was answered ------------------------------------------------------------------------------------
-
-void Relaying::await_no_longer(Answers& client) {
-    unready_ -= client.awaited ? 1 : 0;
-    client.awaited = false;
 }
 
 // Nobody who was told has yet to answer: nothing that waits has to wait for more.
@@ -436,9 +374,9 @@ void Relaying::complete(Step step) {
     if (commands_.awaited(step)) {
         return;
     }
-    say_acks(step);
+    answers_.say_acks(step);
     if (step == Step::configure || step == Step::finish) {
-        say_complaints();
+        answers_.say_complaints();
     }
     if (step == Step::finish) {
         say_batch(batching_.flush(commands_.epoch()));
@@ -448,17 +386,7 @@ void Relaying::complete(Step step) {
 // --- what is said -----------------------------------------------------------------------------------------
 
 void Relaying::go_on(std::int64_t now_ns) {
-    for (const Step step : kAllSteps) {
-        if (now_ns >= acks_[at(step)].due_ns()) {
-            say_acks(step);
-        }
-    }
-    if (now_ns >= readies_.due_ns()) {
-        say_readies();
-    }
-    if (now_ns >= complaints_.due_ns()) {
-        say_complaints();
-    }
+    answers_.go_on(now_ns);
     if (now_ns >= batching_.due_ns()) {
         say_batch(batching_.flush(commands_.epoch()));
     }
@@ -472,47 +400,18 @@ void Relaying::go_on(std::int64_t now_ns) {
 }
 
 std::int64_t Relaying::due_ns() const {
-    std::int64_t due_ns = std::min(
-        {readies_.due_ns(), complaints_.due_ns(), batching_.due_ns(), commands_.due_ns(), quit_again_ns_});
-    for (const auto& acks : acks_) {
-        due_ns = std::min(due_ns, acks.due_ns());
-    }
+    const std::int64_t due_ns =
+        std::min({answers_.due_ns(), batching_.due_ns(), commands_.due_ns(), quit_again_ns_});
     return welcome_ ? std::min(due_ns, joining_.due_ns()) : due_ns;
 }
 
 void Relaying::say_answers() {
-    for (const Step step : kAllSteps) {
-        say_acks(step);
-    }
-    say_readies();
-    say_complaints();
+    answers_.say_all();
 }
 
 void Relaying::say_everything() {
     say_answers();
     say_batch(batching_.flush(commands_.epoch()));
-}
-
-void Relaying::say_acks(Step step) {
-    acks_[at(step)].flush([&](std::uint32_t epoch, Ids ids) {
-        ends_.say(Ack{.ids = std::move(ids),
-                      .epoch = epoch,
-                      .command = kStepWords[at(step)],
-                      .time_ns = acked_ns_[at(step)]});
-    });
-}
-
-void Relaying::say_readies() {
-    readies_.flush([&](const Readiness& endpoint, Ids ids) {
-        ends_.say(Ready{.ids = std::move(ids), .epoch = commands_.epoch(), .endpoint = endpoint});
-    });
-}
-
-void Relaying::say_complaints() {
-    complaints_.flush([&](const Complaint& complaint, Ids ids) {
-        const auto& [epoch, message, fatal] = complaint;
-        ends_.say(Error{.ids = std::move(ids), .epoch = epoch, .message = message, .fatal = fatal});
-    });
 }
 
 // Null: nothing.

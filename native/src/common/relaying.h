@@ -3,7 +3,6 @@
 // carry what is said.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,15 +10,13 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "common/batching.h"
-#include "common/by_client.h"
 #include "common/carriers.h"
 #include "common/clock.h"
 #include "common/commands.h"
-#include "common/gathering.h"
+#include "common/group_answers.h"
 #include "common/joining.h"
 #include "common/messages/from_client.h"
 #include "common/messages/from_controller.h"
@@ -68,26 +65,11 @@ class Relaying {
     [[nodiscard]] bool dismissed() const { return dismissed_; }
 
   private:
-    using Complaint = std::tuple<std::uint32_t, std::string, bool>;  // epoch, text, fatal
-    using Readiness = std::string;                                   // the endpoint
-
-    // What one has answered in this epoch, for a controller that asks again.
-    struct Answers {
-        bool failed = false;   // it could not be configured
-        bool awaited = false;  // its readiness is
-        std::optional<Readiness> ready;
-        std::optional<Complaint> complaint;  // the last
-        // What stays when it leaves:
-        bool cohort = false;                   // it belongs to the step's cohort
-        std::shared_ptr<const Report> report;  // of a publisher
-    };
-
     void obey(const Welcome& welcome, std::int64_t now_ns);
     void obey(const Quit& quit, std::int64_t now_ns);
     void obey(const Evict& evict);
     void obey(const Ids& named, Command&& command, std::int64_t now_ns);
     void begin(std::uint32_t epoch);
-    void ask(const Ids& fresh, const Command& command);
     void deafen(const Ids& changed, Step step);
     void repeat(const Ids& answered, Step step, std::int64_t now_ns);
 
@@ -105,11 +87,7 @@ class Relaying {
     void dismiss(Carrier& carrier, std::int64_t now_ns);
     void depart(Carrier& carrier);
 
-    void await_no_longer(Answers& client);
     void complete(Step step);
-    void say_acks(Step step);
-    void say_readies();
-    void say_complaints();
     void say_batch(const MadeBatch* batch);
     void say_joined(const Ids& ids);
     void quit_again(std::int64_t now_ns);
@@ -128,13 +106,7 @@ class Relaying {
 
     // Of the current epoch:
     Commands commands_;
-    ByClient<Answers> answers_;
-    std::size_t unready_ = 0;                            // clients whose readiness is awaited
-    std::array<Gathering<std::uint32_t>, kSteps> acks_;  // by epoch
-    std::array<std::int64_t, kSteps> acked_ns_{};        // when the latest client did
-    Gathering<Readiness> readies_;
-    Gathering<Complaint> complaints_;
-    std::set<Complaint> known_complaints_;
+    GroupAnswers answers_;
     Batching batching_;
 };
 
