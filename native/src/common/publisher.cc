@@ -36,18 +36,15 @@ Publisher::Publisher(Channel& channel, PublisherTransport& transport, Pacing pac
 
 Publisher::~Publisher() = default;
 
-bool Publisher::run() {
+void Publisher::run() {
     while (true) {
         while (const auto message = channel_.receive()) {
             if (std::holds_alternative<Quit>(*message)) {
-                return true;
+                return;
             }
             std::visit([this](const auto& command) { obey(command); }, *message);
         }
         const std::int64_t until_ns = work(monotonic_ns());
-        if (channel_.silent(monotonic_ns())) {
-            return false;
-        }
         if (channel_.stirred()) {
             continue;
         }

@@ -8,7 +8,6 @@
 namespace hydra {
 namespace {
 
-constexpr std::int64_t kIdleNs = 5 * kSecondNs;
 constexpr std::uint64_t kChannelToken = UINT64_MAX;
 
 }  // namespace
@@ -24,10 +23,10 @@ Subscriber::Subscriber(Channel& channel, const std::function<std::unique_ptr<Sub
 
 Subscriber::~Subscriber() = default;
 
-bool Subscriber::run() {
+void Subscriber::run() {
     while (obey_all()) {
         take_all();
-        std::int64_t now_ns = monotonic_ns();
+        const std::int64_t now_ns = monotonic_ns();
         if (now_ns >= due_ns_) {
             do_what_is_due(now_ns);
         }
@@ -36,12 +35,8 @@ bool Subscriber::run() {
         }
         send_reports(reporting_);
         reporting_.clear();
-        if (channel_.silent(now_ns)) {
-            return false;
-        }
         const bool at_once = !queue_.empty() || channel_.stirred();
-        const std::int64_t until_ns = std::min({due_ns_, tend_at_ns_, now_ns + kIdleNs});
-        for (const std::uint64_t token : waiter_.wait(at_once ? 0 : until_ns)) {
+        for (const std::uint64_t token : waiter_.wait(at_once ? 0 : std::min(due_ns_, tend_at_ns_))) {
             if (token == kChannelToken) {
                 channel_.stir();
             } else {
@@ -50,7 +45,6 @@ bool Subscriber::run() {
             }
         }
     }
-    return true;
 }
 
 // --- what it is told

@@ -25,8 +25,8 @@ class Subscriber {
     Subscriber(Channel& channel, const std::function<std::unique_ptr<SubscriberTransport>()>& open);
     ~Subscriber();
 
-    // Obeys until told to quit (true) or the controller is gone (false).
-    bool run();
+    // Obeys until told to quit.
+    void run();
 
   private:
     struct Client {

@@ -34,7 +34,7 @@ class System {
     // Looks at the options and the environment before anything is forked. Throws EnvironmentError.
     virtual void check(Role role) const { static_cast<void>(role); }
 
-    // libzmq's threads in a client's context, which the control channel uses as well.
+    // libzmq's threads in the context of a client.
     [[nodiscard]] virtual int io_threads() const { return 1; }
 
     // Both run in the client's process, after the fork.
