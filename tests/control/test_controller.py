@@ -427,7 +427,7 @@ def test_a_context_that_was_given_outlives_its_connections(controller: Controlle
     credentials = curve.credentials(controller.environment)
     with context:
         one, other = (
-            ControlClient(credentials, Identity([n], "subscriber", group, 0, "pyzmq", {}, "agent"), context)
+            ControlClient(credentials, Identity([n], "subscriber", group, 0, "pyzmq", {}, Here.read()), context)
             for n, group in ((1, "g"), (4, "h"))
         )
         one.close()

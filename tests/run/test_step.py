@@ -158,10 +158,10 @@ def leads_s(channel: Channel) -> dict[int, float]:
     ("clients", "settings_s", "lead_s"),
     [
         (0, 30.0, 0.2),  # nobody is told
-        (1000, 0.1, 0.45),
+        (1000, 0.05, 0.28),
         (1000, 0.4, 0.6),  # they needed longer for their settings
         (1000, 30.0, 1.2),  # one of them hung
-        (10_000, 0.3, 2.7),
+        (10_000, 0.3, 1.0),
     ],
 )
 def test_clients_that_took_their_settings_slowly_are_told_of_the_start_earlier(
