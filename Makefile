@@ -45,7 +45,7 @@ soak: install servers ## Fifty seeds of trouble at random moments, lossy control
 	HYDRA_SEARCHES=1000 $(BIN)/tox run -e py -- -n 2 tests/sweep/test_searched_rates.py
 
 bench: install servers ## What Hydra's own clients cost, against bare loops
-	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python "$$script"; echo; done
+	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python "$$script" </dev/null; echo; done
 
 install: $(STAMP) ## Hydra and tox in .venv, from this tree
 
