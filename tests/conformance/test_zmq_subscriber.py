@@ -29,7 +29,16 @@ DEEP = step_settings(rcvhwm=0)
 
 
 @pytest.fixture
-def subscriber(bench: Bench, zmq_client: str) -> Bench:
+def subscriber(bench: Bench, zmq_subscriber: tuple[str, str]) -> Bench:
+    """Of any kind."""
+    bench.launch(*zmq_subscriber, first_id=CLIENT)
+    bench.not_told = frozenset({"rcvhwm"} if zmq_subscriber[1] == "zmtp-sub" else ())
+    return bench
+
+
+@pytest.fixture
+def queueing_subscriber(bench: Bench, zmq_client: str) -> Bench:
+    """One with a queue of its own."""
     bench.launch(zmq_client, "zmq-sub", first_id=CLIENT)
     return bench
 
@@ -223,11 +232,11 @@ def test_the_next_epoch_keeps_the_connection(subscriber: Bench, settings: StepSe
     subscriber.peer.stays(lambda: one.subscriptions == 1, "a second connection", 0.1)
 
 
-def test_another_high_water_mark_makes_a_new_connection(subscriber: Bench) -> None:
-    (one,) = speakers(subscriber, ONE)
-    connected(subscriber, 1, one)
-    connected(subscriber, 2, one, settings=with_values(DEEP, rcvhwm=50), subscriptions=2)
-    subscriber.peer.wait(lambda: one.present == 1, "the old connection closes")
+def test_another_high_water_mark_makes_a_new_connection(queueing_subscriber: Bench) -> None:
+    (one,) = speakers(queueing_subscriber, ONE)
+    connected(queueing_subscriber, 1, one)
+    connected(queueing_subscriber, 2, one, settings=with_values(DEEP, rcvhwm=50), subscriptions=2)
+    queueing_subscriber.peer.wait(lambda: one.present == 1, "the old connection closes")
 
 
 def test_another_endpoint_is_followed(subscriber: Bench) -> None:
@@ -631,17 +640,17 @@ def test_without_a_rate_no_lag_is_known(subscriber: Bench) -> None:
     assert subscriber.subscriber_report(CLIENT, 1, {ONE: 10}).lag_bins_us == []
 
 
-def test_a_receive_rate_holds_it_back_until_the_drain(subscriber: Bench) -> None:
-    (one,) = speakers(subscriber, ONE)
-    connected(subscriber, 1, one, settings=with_values(DEEP, receive_rate=200.0))
-    window = subscriber.start([CLIENT], 1, 1.0)
+def test_a_receive_rate_holds_it_back_until_the_drain(queueing_subscriber: Bench) -> None:
+    (one,) = speakers(queueing_subscriber, ONE)
+    connected(queueing_subscriber, 1, one, settings=with_values(DEEP, receive_rate=200.0))
+    window = queueing_subscriber.start([CLIENT], 1, 1.0)
     one.send(1, range(2000))
-    subscriber.await_end(window)
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 2000})
+    queueing_subscriber.await_end(window)
+    report = queueing_subscriber.subscriber_report(CLIENT, 1, {ONE: 2000})
     ledger = only_ledger(report)
     assert ledger.received == 2000
     assert 150 <= ledger.in_window <= 205
-    for progress in subscriber.peer.said(Progress, CLIENT, epoch=1):
+    for progress in queueing_subscriber.peer.said(Progress, CLIENT, epoch=1):
         if progress.time_ns < window.stop_ns:
             assert progress.messages <= 200 * (progress.time_ns - window.start_ns) / 1e9 + 20
 

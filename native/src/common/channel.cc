@@ -57,7 +57,7 @@ Channel::Channel(zmq::context_t& context, const Introduction& introduction)
              .role = introduction.role,
              .group = introduction.group,
              .incarnation = introduction.incarnation,
-             .implementation = "native",
+             .implementation = introduction.implementation,
              .versions = introduction.versions,
              .agent = variable("HYDRA_AGENT"),
              .host = host_name(),

@@ -21,6 +21,7 @@ struct Introduction {
     Role role = Role::publisher;
     std::string group;
     std::uint32_t incarnation = 0;
+    std::string implementation;
     std::map<std::string, std::string> versions;
 };
 

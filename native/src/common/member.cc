@@ -81,6 +81,7 @@ int run_clients(const Options& options, const Environment& environment, const st
                      .role = options.kind.role,
                      .group = options.group,
                      .incarnation = incarnation,
+                     .implementation = options.kind.system->implementation(),
                      .versions = options.kind.system->versions()});
     switch (await_welcome(channel, environment.welcome_within_s)) {
         case Answer::quit:
@@ -116,6 +117,7 @@ int run_relay(const Options& options, const Environment& environment, int doors,
                      .role = options.kind.role,
                      .group = options.group,
                      .incarnation = 0,
+                     .implementation = options.kind.system->implementation(),
                      .versions = options.kind.system->versions()});
     Relay relay(channel, inner, options.kind.role, deaths, kills);
     switch (relay.run(begin_ns + to_ns(environment.welcome_within_s))) {

@@ -41,12 +41,11 @@ bool Subscriber::run() {
         }
         const bool at_once = !queue_.empty() || channel_.stirred();
         const std::int64_t until_ns = std::min({due_ns_, tend_at_ns_, now_ns + kIdleNs});
-        for (const std::uint64_t token : waiter_.wait(at_once ? 0 : until_ns)) {
-            if (token == kChannelToken) {
+        for (const Waiter::Wake& wake : waiter_.wait(at_once ? 0 : until_ns)) {
+            if (wake.token == kChannelToken) {
                 channel_.stir();
             } else {
-                clients_[token].more = true;
-                queue(clients_[token]);
+                arrived(clients_[wake.token], wake.ended);
             }
         }
     }
@@ -176,9 +175,30 @@ void Subscriber::obey(const Finish& command) {
 // --- what arrives
 // -------------------------------------------------------------------------------------------
 
+void Subscriber::arrived(Client& client, bool ended) {
+    client.more = true;
+    if (ended) {
+        client.transport->ended();
+    }
+    if (!between_steps(client)) {
+        queue(client);
+        return;
+    }
+    try {
+        client.transport->arrived_between_steps();
+    } catch (const TransportError&) {
+        // The next step will show it.
+    }
+    tend_at_ns_ = std::min(tend_at_ns_, client.transport->tend_at_ns());
+}
+
+// After its report a client takes nothing until the next configure.
+bool Subscriber::between_steps(const Client& client) {
+    return client.step == nullptr || client.report;
+}
+
 void Subscriber::queue(Client& client) {
-    // After its report a client takes nothing until the next configure.
-    if (!client.queued && client.step != nullptr && !client.report) {
+    if (!client.queued && !between_steps(client)) {
         client.queued = true;
         queue_.push_back(&client);
     }
@@ -187,13 +207,18 @@ void Subscriber::queue(Client& client) {
 void Subscriber::unwatch(Client& client) {
     waiter_.remove(client.watched_fd);
     client.watched_fd = -1;
+    client.transport->unwatch();
     client.more = false;
 }
 
 // What arrived before it was watched is looked for at once.
 void Subscriber::watch_anew(Client& client) {
+    const auto token = static_cast<std::uint64_t>(&client - clients_.data());
     client.watched_fd = client.transport->wake_fd();
-    waiter_.add(client.watched_fd, static_cast<std::uint64_t>(&client - clients_.data()));
+    if (client.watched_fd >= 0) {
+        waiter_.add(client.watched_fd, token);
+    }
+    client.transport->watch(waiter_, token);
     client.more = true;
     queue(client);
 }
@@ -224,6 +249,7 @@ void Subscriber::take(Client& client, std::int64_t now_ns) {
         } catch (const TransportError& e) {
             fail(client, e);
         }
+        tend_at_ns_ = std::min(tend_at_ns_, client.transport->tend_at_ns());
         tell(client, now_ns);
     }
     if (client.more && client.step->allowance(now_ns) > 0) {
@@ -255,9 +281,14 @@ void Subscriber::do_what_is_due(std::int64_t now_ns) {
 
 void Subscriber::tend_all(std::int64_t now_ns) {
     tend_at_ns_ = kNeverNs;
-    for (const Client& client : clients_) {
-        const bool between_steps = client.step == nullptr || client.report;
-        tend_at_ns_ = std::min(tend_at_ns_, client.transport->tend(now_ns, between_steps));
+    for (Client& client : clients_) {
+        try {
+            tend_at_ns_ = std::min(tend_at_ns_, client.transport->tend(now_ns, between_steps(client)));
+        } catch (const TransportError& e) {
+            if (!between_steps(client) && !client.step->failed()) {
+                fail(client, e);
+            }
+        }
     }
 }
 

@@ -63,6 +63,8 @@ class Subscriber {
     void tend_all(std::int64_t now_ns);
     void tell(Client& client, std::int64_t now_ns);
     void send_reports(std::span<const Client* const> clients);
+    void arrived(Client& client, bool ended);
+    static bool between_steps(const Client& client);
     void queue(Client& client);
     void unwatch(Client& client);
     void watch_anew(Client& client);

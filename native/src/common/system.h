@@ -24,6 +24,15 @@ class System {
 
     [[nodiscard]] virtual std::string name() const = 0;
 
+    // What its clients call themselves.
+    [[nodiscard]] virtual std::string implementation() const { return "native"; }
+
+    // Whether it has clients of this role.
+    [[nodiscard]] virtual bool offers(Role role) const {
+        static_cast<void>(role);
+        return true;
+    }
+
     // Of the libraries, for hello.
     [[nodiscard]] virtual std::map<std::string, std::string> versions() const = 0;
 

@@ -26,8 +26,16 @@ Waiter::~Waiter() {
 }
 
 void Waiter::add(int fd, std::uint64_t token) {
+    add(fd, token, EPOLLIN | EPOLLRDHUP | EPOLLET);
+}
+
+void Waiter::add_connecting(int fd, std::uint64_t token) {
+    add(fd, token, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+}
+
+void Waiter::add(int fd, std::uint64_t token, std::uint32_t events) {
     epoll_event event{};
-    event.events = EPOLLIN | EPOLLET;
+    event.events = events;
     event.data.u64 = token;
     if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) {
         throw std::system_error(errno, std::generic_category(), "epoll_ctl");
@@ -43,7 +51,7 @@ void Waiter::remove(int fd) {
     }
 }
 
-std::span<const std::uint64_t> Waiter::wait(std::int64_t until_ns) {
+std::span<const Waiter::Wake> Waiter::wait(std::int64_t until_ns) {
     int timeout_ms = 0;
     if (until_ns > 0) {
         const std::int64_t left_ns = until_ns - monotonic_ns();
@@ -56,11 +64,13 @@ std::span<const std::uint64_t> Waiter::wait(std::int64_t until_ns) {
     if (count < 0 && errno != EINTR) {
         throw std::system_error(errno, std::generic_category(), "epoll_wait");
     }
-    tokens_.clear();
+    constexpr std::uint32_t ended = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+    wakes_.clear();
     for (int i = 0; i < count; ++i) {
-        tokens_.push_back(events_[static_cast<std::size_t>(i)].data.u64);
+        const epoll_event& event = events_[static_cast<std::size_t>(i)];
+        wakes_.push_back({event.data.u64, (event.events & ended) != 0});
     }
-    return tokens_;
+    return wakes_;
 }
 
 }  // namespace hydra

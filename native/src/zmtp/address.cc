@@ -1,0 +1,78 @@
+#include "zmtp/address.h"
+
+#include <netdb.h>
+#include <sys/un.h>
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "common/transport.h"
+
+namespace hydra {
+namespace {
+
+constexpr std::string_view kTcp = "tcp://";
+constexpr std::string_view kIpc = "ipc://";
+
+[[noreturn]] void refuse(const std::string& endpoint, const std::string& why) {
+    throw TransportError("cannot connect to '" + endpoint + "': " + why);
+}
+
+Address of_path(const std::string& endpoint, std::string_view path) {
+    sockaddr_un un{};
+    un.sun_family = AF_UNIX;
+    if (path.size() < 2 || path.size() >= sizeof un.sun_path) {
+        refuse(endpoint, "its path is empty or too long");
+    }
+    std::memcpy(un.sun_path, path.data(), path.size());
+    const bool abstract = path.front() == '@';
+    if (abstract) {
+        un.sun_path[0] = '\0';
+    }
+    Address address;
+    std::memcpy(&address.bytes, &un, sizeof un);
+    // The name of an abstract one is all of its bytes, without a zero at the end.
+    address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + (abstract ? 0 : 1));
+    return address;
+}
+
+Address of_host(const std::string& endpoint, std::string_view place) {
+    const std::size_t colon = place.rfind(':');
+    if (colon == std::string_view::npos || colon == 0 || colon + 1 == place.size()) {
+        refuse(endpoint, "it is not tcp://HOST:PORT");
+    }
+    std::string host(place.substr(0, colon));
+    const std::string port(place.substr(colon + 1));
+    if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+        host = host.substr(1, host.size() - 2);
+    }
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_NUMERICSERV;
+    addrinfo* found = nullptr;
+    if (const int failed = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); failed != 0) {
+        refuse(endpoint, gai_strerror(failed));
+    }
+    const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(found, freeaddrinfo);
+    Address address;
+    std::memcpy(&address.bytes, all->ai_addr, all->ai_addrlen);
+    address.size = all->ai_addrlen;
+    return address;
+}
+
+}  // namespace
+
+Address address_of(const std::string& endpoint) {
+    const std::string_view text = endpoint;
+    if (text.starts_with(kTcp)) {
+        return of_host(endpoint, text.substr(kTcp.size()));
+    }
+    if (text.starts_with(kIpc)) {
+        return of_path(endpoint, text.substr(kIpc.size()));
+    }
+    refuse(endpoint, "it is neither tcp:// nor ipc://");
+}
+
+}  // namespace hydra

@@ -1,0 +1,50 @@
+// A publisher as all subscribers of a process see it: its address, and who may dial it next.
+//
+// Thousands that dial at once overflow the listen queue, and what is thrown away there is tried again only a
+// second later. So only some are under way at a time: the next one dials when the publisher has answered one.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "zmtp/address.h"
+
+namespace hydra {
+
+class ZmtpConnection;
+
+class Destination {
+  public:
+    // `tend_at_ns` is when a connection of this process is to be tended next.
+    Destination(std::string endpoint, std::int64_t& tend_at_ns)
+        : endpoint_(std::move(endpoint)), address_(address_of(endpoint_)), tend_at_ns_(tend_at_ns) {}
+
+    // It dials, now or when it is its turn.
+    void enter(ZmtpConnection& connection);
+    // It waits no longer.
+    void leave(const ZmtpConnection& connection);
+    // One that dialled has been answered, or has given up.
+    void settled();
+
+    // A connection to it is to be tended by then.
+    void tend_by(std::int64_t at_ns) { tend_at_ns_ = std::min(tend_at_ns_, at_ns); }
+
+    [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
+    [[nodiscard]] const Address& address() const { return address_; }
+
+  private:
+    void dial_next();
+
+    std::string endpoint_;
+    Address address_;
+    std::int64_t& tend_at_ns_;
+    std::size_t dialling_ = 0;
+    bool busy_ = false;  // in dial_next
+    std::deque<ZmtpConnection*> waiting_;
+};
+
+}  // namespace hydra
