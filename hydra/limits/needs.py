@@ -66,7 +66,7 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int, publi
     connections = system.connections_of(scenario)
     files = one.files + packed * (connections - 1)
     # Who listens to a publisher, or talks to a server.
-    listeners = -(-clients * connections // publishers) if system.servers is None else clients + publishers
+    listeners = -(-clients * connections // max(publishers, 1)) if system.servers is None else clients + publishers
     subscriber_processes = -(-clients // packed)
     everyone = clients + publishers
     client_processes = subscriber_processes + publishers

@@ -164,7 +164,7 @@ class Collector:
         self._asker.ask(
             [
                 (listeners, msgspec.structs.replace(finish, publishers=[sent[p] for p in theirs]))
-                for theirs, listeners in audiences(subscribers, list(sent), one=one)
+                for theirs, listeners in audiences(subscribers, sorted(sent), one=one)
             ],
             lambda: answers.subscriber_reports.ids,
             self.drain_max_s + _REPORT_MARGIN_S,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hydra.columns.column import wire_bytes
+from hydra.columns.column import ReportColumn, wire_bytes
 from hydra.model import Scenario
 from hydra.system import Reference, System, SystemSpec
 from hydra.zmqtest.commands import zmqfixed, zmqrate
@@ -54,7 +54,23 @@ SPEC: Final = SystemSpec(
     aliases={"settings.msg_batch": "settings.burst"},
     table_words={"zmqrate": "rates"},
     commands=(zmqrate, zmqfixed),
-    columns=(wire_bytes("the 2 or 9 bytes of its ZMTP frame, once for all subscribers. Empty with `secure`"),),
+    columns=(
+        wire_bytes("the 2 or 9 bytes of its ZMTP frame, once for all subscribers. Empty with `secure`"),
+        ReportColumn(
+            "lost_connections",
+            "connections",
+            "connections of `zmtp` subscribers that were lost in the step and made anew. Empty where none was",
+            role="subscriber",
+            key="lost_connections",
+        ),
+        ReportColumn(
+            "refused_connections",
+            "connections",
+            "those among them that the subscriber ended, because what came was no ZMTP",
+            role="subscriber",
+            key="refused_connections",
+        ),
+    ),
     differs=("sndhwm", "rcvhwm", "nodrop", "subscriptions"),
     check=refusals,
     connections_of=_connections_of,

@@ -146,7 +146,7 @@ def test_after_rubbish_it_calls_anew_and_counts_that(subscriber: Bench, plain: P
     got(subscriber, 2)
     report = subscriber.subscriber_report(CLIENT, 1, {ONE: 3})
     assert report.ledgers[0].missing_ranges == [(1, 1)]
-    assert report.system == {"lost": 1, "refused": 1}
+    assert report.system == {"lost_connections": 1, "refused_connections": 1}
 
 
 def test_a_publisher_that_is_gone_is_called_until_it_is_back(subscriber: Bench, plain: PlainPublisher) -> None:
@@ -162,7 +162,7 @@ def test_a_publisher_that_is_gone_is_called_until_it_is_back(subscriber: Bench, 
     back.heard(caller, GREETING + READY + SUBSCRIPTION)
     caller.say(back.message(1, 1))
     report = subscriber.subscriber_report(CLIENT, 1, {ONE: 2})
-    assert (report.ledgers[0].received, report.system) == (2, {"lost": 1, "refused": 0})
+    assert (report.ledgers[0].received, report.system) == (2, {"lost_connections": 1, "refused_connections": 0})
     subscriber.configure_subscribers([CLIENT], 2, SETTINGS, publishers={ONE: back.endpoint})
     back.probe(caller, 2)
     subscriber.peer.heard(Ready, [CLIENT], epoch=2)

@@ -23,8 +23,8 @@ struct ZmtpReport {
     std::uint64_t refused = 0;
 
     static void describe(auto& it, auto& fields) {
-        fields.required("lost", it.lost);
-        fields.required("refused", it.refused);
+        fields.required("lost_connections", it.lost);
+        fields.required("refused_connections", it.refused);
     }
 };
 

@@ -1,0 +1,23 @@
+"""Who listens to whom."""
+
+from __future__ import annotations
+
+import pytest
+from pyroaring import BitMap
+
+from hydra.run.audiences import audiences
+
+
+@pytest.mark.parametrize(("publishers", "one"), [([0, 1, 2], False), ([0], True), ([0], False)])
+def test_all_publishers_have_one_audience(publishers: list[int], one: bool) -> None:
+    everybody = BitMap(range(5, 12))
+    assert audiences(everybody, publishers, one=one) == [(publishers, everybody)]
+    assert audiences(BitMap(), publishers, one=one) == []
+
+
+def test_each_subscriber_is_in_the_audience_of_one_publisher_whoever_else_is_asked() -> None:
+    everybody = BitMap(range(3, 13))
+    found = dict(audiences(everybody, range(3), one=True))
+    assert found == {(0,): BitMap([3, 6, 9, 12]), (1,): BitMap([4, 7, 10]), (2,): BitMap([5, 8, 11])}
+    assert dict(audiences(BitMap([4, 9, 10]), range(3), one=True)) == {(0,): BitMap([9]), (1,): BitMap([4, 10])}
+    assert BitMap().union(*found.values()) == everybody
