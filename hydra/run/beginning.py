@@ -18,7 +18,7 @@ from hydra.events.steps import StartUnacknowledged
 from hydra.events.words import named
 from hydra.model import Settings, SharedSettings, StepPlan, shared_of
 from hydra.run.asking import ANSWER_WITHIN_S, Asker, Shares
-from hydra.run.audiences import audiences
+from hydra.run.audiences import audiences, turns
 from hydra.run.clocks import StepClocks, known, unknown
 from hydra.run.deployment import Deployment
 from hydra.run.phases import Phases
@@ -318,10 +318,16 @@ class Beginner:
             stop_at_ns=start_ns + round(plan.duration_s * 1e9),
             clock=clocks.own,
         )
-        for ids, share in ((subscribers, 0.75), (publishers, 1.0)):
+        begins = turns(deployment.publishers, plan.settings.rate, start_ns, one=self._spec.one_publisher(plan.settings))
+        in_turn = [
+            part
+            for ids, begin_ns in begins
+            for part in clocks.shares(BitMap(ids), msgspec.structs.replace(command, start_at_ns=begin_ns))
+        ]
+        for shares, share in ((clocks.shares(subscribers, command), 0.75), (in_turn, 1.0)):
             left_ns = start_ns - round((1 - share) * lead_ns) - clocks.step_ns(self._clock_ns())
             missing = self._asker.ask(
-                clocks.shares(ids, command),
+                shares,
                 lambda: answers.acked("start"),
                 left_ns / 1e9,
                 self._asker.look_for_failure,
