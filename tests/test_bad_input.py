@@ -116,6 +116,14 @@ def checked(code: object, out: str, err: str) -> str:
         ((*ZMQ, "--client", "zmtp", "--secure"), "native.secure: client zmtp speaks ZMTP with the mechanism NULL only"),
         ((*ZMQ, "--client", "zmtp", "--set", "settings.receive_rate=5"), "settings.receive_rate: client zmtp has no"),
         (("zmqrate", "--client", "zmtp"), "sweep.search.series: client zmtp has no queue of its own"),
+        (
+            (*ZMQ, "--client", "zmtp", "--publisher", "pyzmq", "--transport", "ipc"),
+            "native.transport: publishers of pyzmq",
+        ),
+        (
+            (*ZMQ, "--client", "native", "--publisher", "pyzmq", "--pacing", "bursty"),
+            "native.pacing: publishers of pyzmq",
+        ),
         ((*ZMQ, "--subscriptions", "some"), "'some' is not one of 'all', 'one'"),
         ((*ZMQ, "--publishers", "0"), "publishers must be at least 1"),
         (("zmqrate", "--start-rate", "1e30"), "sweep.search.start_rate: must be"),

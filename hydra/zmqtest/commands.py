@@ -51,6 +51,12 @@ _zmq_flags = flags(
     ),
     native_flags,
     keyed(
+        "--publisher",
+        key="native.publisher",
+        type=click.Choice(["native", "pyzmq"]),
+        help="native, zmtp: the implementation of the publishers.",
+    ),
+    keyed(
         "--io-threads",
         key="native.io_threads",
         type=int,

@@ -8,7 +8,10 @@ from typing import Final
 from hydra.system import Footprint
 
 ZMTP: Final = "zmtp"
-"""The implementation that speaks ZMTP itself; its publishers are those of ``native``."""
+"""The implementation whose subscribers speak ZMTP themselves; it has no publishers of its own."""
+
+NATIVES: Final = ("native", ZMTP)
+"""Those of Hydra's native program."""
 
 IMPLEMENTATIONS: Final[Mapping[str, Footprint]] = {
     "pyzmq": Footprint(threads=3, files=18, memory_bytes=8_000_000, cpus=0.002),

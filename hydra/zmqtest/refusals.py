@@ -8,7 +8,7 @@ from typing import Final
 from hydra.model import Scenario
 from hydra.system import Refusal
 from hydra.zmqtest.footprints import ZMTP
-from hydra.zmqtest.settings import ZmqSettings
+from hydra.zmqtest.settings import ZmqNative, ZmqSettings
 
 _OTHER: Final = "or use client native"
 
@@ -17,6 +17,17 @@ def refusals(scenario: Scenario) -> Iterator[Refusal]:
     """Every refusal: the key's path, what is wrong, what to try."""
     if scenario.client == ZMTP:
         yield from _of_zmtp(scenario)
+    if scenario.native.system.get("publisher") == "pyzmq":
+        yield from _of_pyzmq(scenario)
+
+
+def _of_pyzmq(scenario: Scenario) -> Iterator[Refusal]:
+    """What a publisher of pyzmq has not."""
+    usual, native = ZmqNative(), scenario.native
+    given = [n for n in ("io_threads", "transport", "sndbuf", "secure") if native.system[n] != getattr(usual, n)]
+    for name in [*given, *(["pacing"] if native.pacing != "smooth" else [])]:
+        what = "publishers of pyzmq have no such option"
+        yield ("native", name), what, "leave it out, or use native.publisher = native"
 
 
 def _of_zmtp(scenario: Scenario) -> Iterator[Refusal]:

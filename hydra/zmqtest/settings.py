@@ -41,12 +41,14 @@ class ZmqSettings:
 
 @dataclass(frozen=True, slots=True)
 class ZmqNative:
-    """What only the native clients' sockets can do.
+    """What only the native clients' sockets can do, and who publishes for native subscribers.
 
     ``io_threads`` are libzmq's threads for input and output. ``sndbuf`` and ``rcvbuf`` are the kernel's buffers in
-    bytes, 0 leaves them to it. ``secure`` is CURVE on the data plane.
+    bytes, 0 leaves them to it. ``secure`` is CURVE on the data plane. ``publisher`` is the implementation of the
+    publishers.
     """
 
+    publisher: Literal["native", "pyzmq"] = "native"
     io_threads: int = 1
     transport: Literal["tcp", "ipc"] = "tcp"
     sndbuf: int = 0

@@ -8,7 +8,7 @@ from hydra.columns.column import ReportColumn, wire_bytes
 from hydra.model import Scenario
 from hydra.system import Reference, System, SystemSpec
 from hydra.zmqtest.commands import zmqfixed, zmqrate
-from hydra.zmqtest.footprints import IMPLEMENTATIONS, ZMTP
+from hydra.zmqtest.footprints import IMPLEMENTATIONS, NATIVES, ZMTP
 from hydra.zmqtest.refusals import refusals
 from hydra.zmqtest.settings import INT32, ZmqNative, ZmqSettings
 
@@ -49,7 +49,7 @@ SPEC: Final = SystemSpec(
         "native.rcvbuf": (0, INT32),
     },
     native=ZmqNative,
-    natives=("native", ZMTP),
+    natives=NATIVES,
     implementations=IMPLEMENTATIONS,
     aliases={"settings.msg_batch": "settings.burst"},
     table_words={"zmqrate": "rates"},

@@ -14,7 +14,7 @@ from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
 from hydra.system import Program, Servers, Waiting
 from hydra.wire.program import kind_of
-from hydra.zmqtest.footprints import ZMTP
+from hydra.zmqtest.footprints import NATIVES, ZMTP
 
 
 class ZmqSystem:
@@ -37,8 +37,9 @@ class ZmqSystem:
         if client == ZMTP and role == "subscriber":
             own = {"zmtp_rcvbuf": native.system["rcvbuf"]}
             return Program(command(ZMTP, role, replace(native, system=own)), {})
-        if client in ("native", ZMTP):
-            return Program(command("zmq", role, native), self._data_keys(role))
+        if client in NATIVES and (role == "subscriber" or native.system["publisher"] == "native"):
+            own = {name: value for name, value in native.system.items() if name != "publisher"}
+            return Program(command("zmq", role, replace(native, system=own)), self._data_keys(role))
         return Program.of_module("hydra.zmqtest.pyzmq", kind_of("zmq", role))
 
     def server(self) -> None:
