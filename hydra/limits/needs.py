@@ -90,7 +90,7 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int, publi
         threads=client_processes * one.threads + GROUP_PROCESSES * groups * 3 + servers * server.threads,
         files=max(widest, server_files),
         all_files=client_processes * (files + 1) + groups * _RELAY_FILES + widest + servers * server_files,
-        ports=listeners,
+        ports=listeners if alone.ports is None else min(listeners, alone.ports),
         # Relays dial in at the controller, the clients of each at their own.
         backlog=max(groups, min(fork_window, everyone)),
         memory_bytes=client_processes * one.memory_bytes

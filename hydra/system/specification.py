@@ -22,7 +22,8 @@ class Footprint:
 
     ``further`` is what each further subscriber takes that is packed into the same process; None: it cannot be packed.
     ``packed`` is how many connections a process has, and with one each, how many subscribers, unless the scenario says
-    otherwise. ``cpus`` is what one subscriber asks of its agent, unless the scenario says that.
+    otherwise. ``cpus`` is what one subscriber asks of its agent, unless the scenario says that. ``ports`` is how many
+    connections to an address share a local address, where not all of a host do.
     """
 
     threads: int
@@ -31,6 +32,7 @@ class Footprint:
     further: Footprint | None = None
     packed: int = 1
     cpus: float = 0.0
+    ports: int | None = None
 
     def of(self, packed: int) -> Footprint:
         """What a process with so many subscribers takes.

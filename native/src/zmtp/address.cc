@@ -1,6 +1,8 @@
 #include "zmtp/address.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/un.h>
 
 #include <cstddef>
@@ -63,6 +65,29 @@ Address of_host(const std::string& endpoint, std::string_view place) {
 }
 
 }  // namespace
+
+Address source_for(const Address& destination, std::uint32_t process, std::uint64_t dialled) {
+    // Linux has all of 127.0.0.0/8 on its loopback.
+    constexpr std::uint32_t network = 127U << 24;
+    constexpr std::uint64_t from_one = 4096;
+    Address source;
+    if (destination.family() != AF_INET) {
+        return source;
+    }
+    sockaddr_in in{};
+    std::memcpy(&in, &destination.bytes, sizeof in);
+    if ((ntohl(in.sin_addr.s_addr) & 0xFF000000U) != network) {
+        return source;
+    }
+    // Not 127.0.0.x, where others may listen; and neither the first nor the last number of a byte.
+    const auto turn = static_cast<std::uint32_t>(dialled / from_one % 254);
+    in.sin_addr.s_addr =
+        htonl(network | (1 + process / 254 % 254) << 16 | (1 + process % 254) << 8 | (1 + turn));
+    in.sin_port = 0;
+    std::memcpy(&source.bytes, &in, sizeof in);
+    source.size = sizeof in;
+    return source;
+}
 
 Address address_of(const std::string& endpoint) {
     const std::string_view text = endpoint;

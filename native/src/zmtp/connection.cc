@@ -67,6 +67,13 @@ void ZmtpConnection::open() {
 void ZmtpConnection::dial() {
     state_ = State::dialling;
     set_due(monotonic_ns() + kReadyWithinNs);
+    if (const Address from = to_.source(); from.size > 0) {
+        // The port is chosen when it connects, free for this destination only. Where it cannot, the kernel
+        // chooses both.
+        const int on = 1;
+        setsockopt(fd_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+        static_cast<void>(bind(fd_, from.get(), from.size));
+    }
     if (connect(fd_, to_.address().get(), to_.address().size) != 0 && errno != EINPROGRESS) {
         failed_ = ours(errno) ? errno : 0;
         lose();

@@ -1,5 +1,7 @@
 #include "zmtp/destination.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "zmtp/connection.h"
@@ -15,6 +17,10 @@ constexpr std::size_t kMostDialling = 256;
 void Destination::enter(ZmtpConnection& connection) {
     waiting_.push_back(&connection);
     dial_next();
+}
+
+Address Destination::source() {
+    return source_for(address_, static_cast<std::uint32_t>(getpid()), dialled_++);
 }
 
 void Destination::leave(const ZmtpConnection& connection) {

@@ -35,6 +35,8 @@ class Destination {
 
     [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
     [[nodiscard]] const Address& address() const { return address_; }
+    // Where the next connection is to dial from.
+    Address source();
 
   private:
     void dial_next();
@@ -43,6 +45,7 @@ class Destination {
     Address address_;
     std::int64_t& tend_at_ns_;
     std::size_t dialling_ = 0;
+    std::uint64_t dialled_ = 0;
     bool busy_ = false;  // in dial_next
     std::deque<ZmtpConnection*> waiting_;
 };

@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 #include <sys/un.h>
 
+#include <array>
 #include <cstddef>
+#include <string>
 
 #include "common/transport.h"
 #include "zmtp/address.h"
@@ -23,6 +25,25 @@ TEST_CASE("addresses of every family") {
     const Address abstract = address_of("ipc://@hydra-1");
     CHECK(abstract.size == offsetof(sockaddr_un, sun_path) + 8);
     CHECK(reinterpret_cast<const sockaddr_un*>(abstract.get())->sun_path[0] == '\0');
+}
+
+TEST_CASE("a loopback is dialled from another address every few thousand times") {
+    const auto text = [](const Address& address) -> std::string {
+        std::array<char, INET_ADDRSTRLEN> shown{};
+        inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(address.get())->sin_addr, shown.data(),
+                  shown.size());
+        return address.size == 0 ? "" : shown.data();
+    };
+    const Address loopback = address_of("tcp://127.0.0.1:5556");
+    CHECK(text(source_for(loopback, 0, 0)) == "127.1.1.1");
+    CHECK(text(source_for(loopback, 0, 4095)) == "127.1.1.1");
+    CHECK(text(source_for(loopback, 0, 4096)) == "127.1.1.2");
+    CHECK(text(source_for(loopback, 254 * 254 - 1, 4096ULL * 254 - 1)) == "127.254.254.254");
+    CHECK(text(source_for(loopback, 254 * 254 + 300, 4096ULL * 254)) == "127.2.47.1");
+    CHECK(reinterpret_cast<const sockaddr_in*>(source_for(loopback, 0, 0).get())->sin_port == 0);
+    CHECK(source_for(address_of("tcp://10.0.0.1:5556"), 0, 0).size == 0);
+    CHECK(source_for(address_of("tcp://[::1]:5556"), 0, 0).size == 0);
+    CHECK(source_for(address_of("ipc://@x"), 0, 0).size == 0);
 }
 
 TEST_CASE("what is no address is named") {
