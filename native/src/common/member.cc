@@ -59,7 +59,8 @@ bool serve(const Options& options, const Environment& environment, zmq::context_
         return Publisher(channel, *transport, options.pacing, MemoryLimit(environment.memory_limit_bytes))
             .run();
     }
-    return Subscriber(channel, [&] { return system.open_subscriber(context); }).run();
+    const std::int64_t gather_ns = system.gather_ns(channel.ids().size());
+    return Subscriber(channel, gather_ns, [&] { return system.open_subscriber(context); }).run();
 }
 
 // Each of its clients is a connection.

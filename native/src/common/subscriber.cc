@@ -13,8 +13,9 @@ constexpr std::uint64_t kChannelToken = UINT64_MAX;
 
 }  // namespace
 
-Subscriber::Subscriber(Channel& channel, const std::function<std::unique_ptr<SubscriberTransport>()>& open)
-    : channel_(channel) {
+Subscriber::Subscriber(Channel& channel, std::int64_t gather_ns,
+                       const std::function<std::unique_ptr<SubscriberTransport>()>& open)
+    : channel_(channel), gather_ns_(gather_ns) {
     waiter_.add(channel.fd(), kChannelToken);
     clients_.reserve(channel.ids().size());
     for (const Id id : channel.ids()) {
@@ -25,6 +26,7 @@ Subscriber::Subscriber(Channel& channel, const std::function<std::unique_ptr<Sub
 Subscriber::~Subscriber() = default;
 
 bool Subscriber::run() {
+    bool gathers = false;
     while (obey_all()) {
         take_all();
         std::int64_t now_ns = monotonic_ns();
@@ -41,7 +43,13 @@ bool Subscriber::run() {
         }
         const bool at_once = !queue_.empty() || channel_.stirred();
         const std::int64_t until_ns = std::min({due_ns_, tend_at_ns_, now_ns + kIdleNs});
-        for (const Waiter::Wake& wake : waiter_.wait(at_once ? 0 : until_ns)) {
+        if (gathers && !at_once) {
+            sleep_until_ns(std::min(until_ns, now_ns + gather_ns_));
+        }
+        const std::span<const Waiter::Wake> wakes = waiter_.wait(at_once ? 0 : until_ns);
+        // Where there is more to be told, nothing is waited for.
+        gathers = gather_ns_ > 0 && !wakes.empty() && wakes.size() < Waiter::kMostWakes;
+        for (const Waiter::Wake& wake : wakes) {
             if (wake.token == kChannelToken) {
                 channel_.stir();
             } else {

@@ -22,7 +22,9 @@ namespace hydra {
 
 class Subscriber {
   public:
-    Subscriber(Channel& channel, const std::function<std::unique_ptr<SubscriberTransport>()>& open);
+    // What arrives within `gather_ns` of a wake-up is taken together.
+    Subscriber(Channel& channel, std::int64_t gather_ns,
+               const std::function<std::unique_ptr<SubscriberTransport>()>& open);
     ~Subscriber();
 
     // Obeys until told to quit (true) or the controller is gone (false).
@@ -70,6 +72,7 @@ class Subscriber {
     void watch_anew(Client& client);
 
     Channel& channel_;
+    std::int64_t gather_ns_;
     Waiter waiter_;
     Batch batch_;
     std::vector<Client> clients_;  // by id

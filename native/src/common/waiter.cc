@@ -9,12 +9,6 @@
 #include "common/clock.h"
 
 namespace hydra {
-namespace {
-
-constexpr std::size_t kMostEvents = 256;
-
-}  // namespace
-
 Waiter::Waiter() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
     if (epoll_ < 0) {
         throw std::system_error(errno, std::generic_category(), "epoll_create1");
@@ -40,7 +34,7 @@ void Waiter::add(int fd, std::uint64_t token, std::uint32_t events) {
     if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) {
         throw std::system_error(errno, std::generic_category(), "epoll_ctl");
     }
-    if (events_.size() < kMostEvents) {
+    if (events_.size() < kMostWakes) {
         events_.resize(events_.size() + 1);
     }
 }

@@ -5,6 +5,7 @@
 
 #include <sys/epoll.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -13,6 +14,9 @@ namespace hydra {
 
 class Waiter {
   public:
+    // Told at a time at most.
+    static constexpr std::size_t kMostWakes = 256;
+
     // A descriptor at which something has arrived. `ended`: nothing more will, the other end has closed it.
     struct Wake {
         std::uint64_t token;

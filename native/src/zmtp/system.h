@@ -16,6 +16,7 @@ class ZmtpSystem final : public System {
     [[nodiscard]] bool offers(Role role) const override { return role == Role::subscriber; }
     [[nodiscard]] std::map<std::string, std::string> versions() const override { return {{"zmtp", "3.0"}}; }
     void add_options(CLI::App& app) override;
+    [[nodiscard]] std::int64_t gather_ns(std::size_t subscribers) const override;
     [[nodiscard]] std::unique_ptr<PublisherTransport> open_publisher(zmq::context_t& context) const override;
     [[nodiscard]] std::unique_ptr<SubscriberTransport> open_subscriber(
         zmq::context_t& context) const override;
