@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::int64_t kIdleNs = 5 * kSecondNs;
 constexpr std::uint64_t kChannelToken = UINT64_MAX;
+// In one message: to put thousands into it, and find that they do not fit, takes longer than all else.
+constexpr std::size_t kMostReports = 400;
 
 }  // namespace
 
@@ -347,6 +349,12 @@ void Subscriber::send_reports(std::span<const Client* const> clients) {
     }
     if (clients.size() == 1) {
         channel_.send(*clients.front()->report);
+        return;
+    }
+    if (clients.size() > kMostReports) {
+        for (std::size_t from = 0; from < clients.size(); from += kMostReports) {
+            send_reports(clients.subspan(from, std::min(kMostReports, clients.size() - from)));
+        }
         return;
     }
     std::map<Id, const Report*> by_id;

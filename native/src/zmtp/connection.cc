@@ -97,9 +97,10 @@ void ZmtpConnection::set_due(std::int64_t at_ns) {
 }
 
 void ZmtpConnection::close() {
-    if (state_ == State::waiting) {
+    if (state_ == State::waiting || (state_ == State::open && !subscribed_)) {
         to_.leave(*this);
     }
+    subscribed_ = false;
     const bool dialled = state_ == State::dialling;
     state_ = State::closed;
     due_ns_ = kNeverNs;
@@ -185,8 +186,13 @@ bool ZmtpConnection::read(Batch& batch, std::span<char> buffer) {
 void ZmtpConnection::opened() {
     state_ = State::open;
     due_ns_ = kNeverNs;
-    send(subscription(""));
     to_.settled();
+    to_.subscribe(*this);
+}
+
+void ZmtpConnection::subscribe() {
+    subscribed_ = true;
+    send(subscription(""));
 }
 
 void ZmtpConnection::pinged(std::string_view context) {

@@ -57,6 +57,7 @@ class ZmtpConnection final : private ZmtpEvents {
     enum class State : std::uint8_t { closed, waiting, dialling, open };
 
     void dial();
+    void subscribe();
     void lose();
     void set_due(std::int64_t at_ns);
     void send(std::string_view bytes);
@@ -77,6 +78,7 @@ class ZmtpConnection final : private ZmtpEvents {
     std::uint32_t refused_ = 0;
     State state_ = State::closed;
     bool ended_ = false;
+    bool subscribed_ = false;
 };
 
 }  // namespace hydra

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "zmtp/connection.h"
 
@@ -25,6 +26,21 @@ Address Destination::source() {
 
 void Destination::leave(const ZmtpConnection& connection) {
     std::erase(waiting_, &connection);
+    std::erase(answered_, &connection);
+    subscribe_answered();
+}
+
+void Destination::subscribe(ZmtpConnection& connection) {
+    answered_.push_back(&connection);
+    subscribe_answered();
+}
+
+void Destination::subscribe_answered() {
+    if (waiting_.empty()) {
+        for (ZmtpConnection* const each : std::exchange(answered_, {})) {
+            each->subscribe();
+        }
+    }
 }
 
 void Destination::settled() {
@@ -45,6 +61,7 @@ void Destination::dial_next() {
         next->dial();
     }
     busy_ = false;
+    subscribe_answered();
 }
 
 }  // namespace hydra

@@ -10,6 +10,7 @@
 #include <deque>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "zmtp/address.h"
 
@@ -29,6 +30,9 @@ class Destination {
     void leave(const ZmtpConnection& connection);
     // One that dialled has been answered, or has given up.
     void settled();
+    // It is answered, and subscribes: at once, or when nobody waits for dialling any more. Until then the
+    // publisher has nobody to send probes to, which would keep it from answering.
+    void subscribe(ZmtpConnection& connection);
 
     // A connection to it is to be tended by then.
     void tend_by(std::int64_t at_ns) { tend_at_ns_ = std::min(tend_at_ns_, at_ns); }
@@ -40,6 +44,7 @@ class Destination {
 
   private:
     void dial_next();
+    void subscribe_answered();
 
     std::string endpoint_;
     Address address_;
@@ -48,6 +53,7 @@ class Destination {
     std::uint64_t dialled_ = 0;
     bool busy_ = false;  // in dial_next
     std::deque<ZmtpConnection*> waiting_;
+    std::vector<ZmtpConnection*> answered_;  // and not subscribed yet
 };
 
 }  // namespace hydra
