@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "common/clock.h"
 
@@ -38,6 +39,7 @@ bool Subscriber::run() {
         if (now_ns >= tend_at_ns_) {
             tend_all(now_ns);
         }
+        send_ready();
         send_reports(reporting_);
         reporting_.clear();
         if (channel_.silent(now_ns)) {
@@ -326,7 +328,11 @@ void Subscriber::fail(Client& client, const TransportError& error) {
 void Subscriber::tell(Client& client, std::int64_t now_ns) {
     Receiving& step = *client.step;
     if (step.newly_ready()) {
-        channel_.send(Ready{.ids = {client.id}, .epoch = step.epoch(), .endpoint = ""});
+        if (ready_epoch_ != step.epoch()) {
+            send_ready();
+        }
+        ready_epoch_ = step.epoch();
+        ready_.push_back(client.id);
     }
     if (const auto told_ns = step.progress_due(now_ns)) {
         channel_.send(Progress{
@@ -339,6 +345,14 @@ void Subscriber::tell(Client& client, std::int64_t now_ns) {
         body.usage.cpu_system_s /= static_cast<double>(clients_.size());
         client.report = Report{.ids = {client.id}, .epoch = step.epoch(), .body = std::move(body)};
         reporting_.push_back(&client);
+    }
+}
+
+// All that a turn has proven, in one message.
+void Subscriber::send_ready() {
+    if (!ready_.empty()) {
+        std::ranges::sort(ready_);
+        channel_.send(Ready{.ids = std::exchange(ready_, {}), .epoch = ready_epoch_, .endpoint = ""});
     }
 }
 
