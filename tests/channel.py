@@ -232,6 +232,9 @@ class Channel:
     def group(self, settings: Settings) -> str:
         return f"group-{settings.message_size}"
 
+    def one_publisher(self, settings: Settings) -> bool:
+        return False
+
     def configure(self, settings: Settings) -> dict[str, object]:
         return {"where": "here"}
 

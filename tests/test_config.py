@@ -129,7 +129,7 @@ def test_constraints_are_written_as_marathon_writes_them(tmp_path: Path) -> None
     text += "[subscriber.demand]\nbase_cpus = 1\n"
     spec = load_scenario(scenario_file(tmp_path, text)).subscriber
     assert spec.constraints == (Constraint("group", "CLUSTER", "a"), Constraint("hostname", "UNIQUE"))
-    assert spec.demand == Demand(base_cpus=1.0, mem_per_client=8.0)
+    assert spec.demand == Demand(base_cpus=1.0, cpus_per_client=0.002, mem_per_client=8.0)
 
 
 def test_overrides_replace_add_and_remove() -> None:

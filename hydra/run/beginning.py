@@ -18,6 +18,7 @@ from hydra.events.steps import StartUnacknowledged
 from hydra.events.words import named
 from hydra.model import Settings, SharedSettings, StepPlan, shared_of
 from hydra.run.asking import ANSWER_WITHIN_S, Asker, Shares
+from hydra.run.audiences import audiences, turns
 from hydra.run.clocks import StepClocks, known, unknown
 from hydra.run.deployment import Deployment
 from hydra.run.phases import Phases
@@ -221,7 +222,8 @@ class Beginner:
         ``command`` is what the publishers got.
         """
         deployment, answers = self._deployment, self._controller.roster.answers
-        endpoints = [PublisherEndpoint(p, answers.endpoints[p]) for p in deployment.publishers]
+        endpoints = {p: PublisherEndpoint(p, answers.endpoints[p]) for p in deployment.publishers}
+        one = self._spec.one_publisher(plan.settings)
         # The others report as often as that allows: of a client that dies, its last progress is all that is known.
         seldom_s = max(1.0, len(deployment.subscribers) / _PROGRESS_A_SECOND)
         everyone, sampled = BitMap(deployment.subscribers), BitMap(deployment.subscribers[:_SAMPLED])
@@ -231,16 +233,16 @@ class Beginner:
             ids = everyone
             for has, those in ((in_cohort, cohort), (probe, unproven), (sample, sampled)):
                 ids = ids & those if has else ids - those
-            if ids:
+            for publishers, listeners in audiences(ids, deployment.publishers, one=one):
                 told = msgspec.structs.replace(
                     command,
                     settings=self._shared(cohort_settings(plan) if in_cohort else plan.settings),
-                    publishers=endpoints,
+                    publishers=[endpoints[p] for p in publishers],
                     probe=probe,
                     progress_s=command.progress_s if sample else seldom_s,
                     cohort=in_cohort,
                 )
-                shares.append((ids, told))
+                shares.append((listeners, told))
         self._asker.require(
             shares, lambda: answers.acked("configure"), "subscribers", "take their settings", ANSWER_WITHIN_S
         )
@@ -327,10 +329,16 @@ class Beginner:
             stop_at_ns=start_ns + round(plan.duration_s * 1e9),
             clock=clocks.own,
         )
-        for ids, share in ((subscribers, 0.75), (publishers, 1.0)):
+        begins = turns(deployment.publishers, plan.settings.rate, start_ns, one=self._spec.one_publisher(plan.settings))
+        in_turn = [
+            part
+            for ids, begin_ns in begins
+            for part in clocks.shares(BitMap(ids), msgspec.structs.replace(command, start_at_ns=begin_ns))
+        ]
+        for shares, share in ((clocks.shares(subscribers, command), 0.75), (in_turn, 1.0)):
             left_ns = start_ns - round((1 - share) * lead_ns) - clocks.step_ns(self._clock_ns())
             missing = self._asker.ask(
-                clocks.shares(ids, command),
+                shares,
                 lambda: answers.acked("start"),
                 left_ns / 1e9,
                 self._asker.look_for_failure,

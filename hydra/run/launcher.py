@@ -59,7 +59,8 @@ def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine
     publishers, subscribers = (min(counts) for counts in zip(*scenario.sizes, strict=True))
     split(publishers, agents, scenario.publisher, cluster.max_group, role="publisher")
     if subscribers:
-        split(subscribers, agents, scenario.subscriber, cluster.max_group, role="subscriber")
+        most = cluster.most_in_group(scenario.native.clients_per_process)
+        split(subscribers, agents, scenario.subscriber, most, role="subscriber")
 
 
 @dataclass(frozen=True, slots=True)

@@ -264,6 +264,7 @@ class _Steps:
             silent=raw.silent.to_array(),
             cohort=raw.cohort.to_array(),
             group=self._spec.group(plan.settings),
+            one_publisher=self._spec.one_publisher(plan.settings),
             agents=raw.agents,
             clocks=raw.clocks,
             loss_target=search.loss_target if search else 0.0,

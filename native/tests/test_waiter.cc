@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include <array>
 
 #include "common/clock.h"
 #include "common/processes.h"
@@ -15,10 +18,28 @@ TEST_CASE("something to read is told once for every arrival") {
     REQUIRE(write(pipe.write_end(), "x", 1) == 1);
     const auto told = waiter.wait(monotonic_ns() + kSecondNs);
     REQUIRE(told.size() == 1);
-    CHECK(told[0] == 7);
+    CHECK(told[0].token == 7);
+    CHECK_FALSE(told[0].ended);
     CHECK(waiter.wait(0).empty());  // unread, and still not told again
     REQUIRE(write(pipe.write_end(), "x", 1) == 1);
     CHECK(waiter.wait(monotonic_ns() + kSecondNs).size() == 1);
+}
+
+TEST_CASE("the end of what is there is told with it, and that a socket can be written to") {
+    Waiter waiter;
+    std::array<int, 2> ends{};
+    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0);
+    waiter.add_connecting(ends[0], 3);
+    auto told = waiter.wait(0);
+    REQUIRE(told.size() == 1);  // connected
+    CHECK_FALSE(told[0].ended);
+    REQUIRE(write(ends[1], "x", 1) == 1);
+    close(ends[1]);
+    told = waiter.wait(monotonic_ns() + kSecondNs);
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].token == 3);
+    CHECK(told[0].ended);
+    close(ends[0]);
 }
 
 TEST_CASE("it waits as long as told, below a millisecond too") {

@@ -80,7 +80,7 @@ class ControlPeer:
         self.environment = curve.environment(self.keys, self._socket.getsockopt_string(zmq.LAST_ENDPOINT))
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)
-        self._watched: dict[zmq.Socket[bytes], Callable[[], None]] = {}
+        self._watched: dict[zmq.Socket[bytes] | int, Callable[[], None]] = {}
         self._seq: dict[bytes, int] = {}
         self._hellos: dict[bytes, Hello] = {}
         self._welcomed: dict[bytes, float] = {}
@@ -112,12 +112,12 @@ class ControlPeer:
             assert condition(), what
             self.poll()
 
-    def watch(self, socket: zmq.Socket[bytes], readable: Callable[[], None]) -> None:
-        """Calls back whenever this data socket has something."""
+    def watch(self, socket: zmq.Socket[bytes] | int, readable: Callable[[], None]) -> None:
+        """Calls back whenever this data socket, or descriptor, has something."""
         self._poller.register(socket, zmq.POLLIN)
         self._watched[socket] = readable
 
-    def unwatch(self, socket: zmq.Socket[bytes]) -> None:
+    def unwatch(self, socket: zmq.Socket[bytes] | int) -> None:
         """Forgets a data socket."""
         self._poller.unregister(socket)
         del self._watched[socket]

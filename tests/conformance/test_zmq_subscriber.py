@@ -164,11 +164,11 @@ def test_the_next_epoch_keeps_the_connection(subscriber: Bench, settings: StepSe
     subscriber.peer.stays(lambda: one.subscriptions == 1, "a second connection", 0.1)
 
 
-def test_another_high_water_mark_makes_a_new_connection(subscriber: Bench) -> None:
-    (one,) = speakers(subscriber, ONE)
-    connected(subscriber, 1, one)
-    connected(subscriber, 2, one, settings=with_values(DEEP, rcvhwm=50), subscriptions=2)
-    subscriber.peer.wait(lambda: one.present == 1, "the old connection closes")
+def test_another_high_water_mark_makes_a_new_connection(queueing_subscriber: Bench) -> None:
+    (one,) = speakers(queueing_subscriber, ONE)
+    connected(queueing_subscriber, 1, one)
+    connected(queueing_subscriber, 2, one, settings=with_values(DEEP, rcvhwm=50), subscriptions=2)
+    queueing_subscriber.peer.wait(lambda: one.present == 1, "the old connection closes")
 
 
 def test_another_endpoint_is_followed(subscriber: Bench) -> None:

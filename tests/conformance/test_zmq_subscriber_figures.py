@@ -79,17 +79,17 @@ def test_without_a_rate_no_lag_is_known(subscriber: Bench) -> None:
     assert subscriber.subscriber_report(CLIENT, 1, {ONE: 10}).lag_bins_us == []
 
 
-def test_a_receive_rate_holds_it_back_until_the_drain(subscriber: Bench) -> None:
-    (one,) = speakers(subscriber, ONE)
-    connected(subscriber, 1, one, settings=with_values(DEEP, receive_rate=200.0))
-    window = subscriber.start([CLIENT], 1, 1.0)
+def test_a_receive_rate_holds_it_back_until_the_drain(queueing_subscriber: Bench) -> None:
+    (one,) = speakers(queueing_subscriber, ONE)
+    connected(queueing_subscriber, 1, one, settings=with_values(DEEP, receive_rate=200.0))
+    window = queueing_subscriber.start([CLIENT], 1, 1.0)
     one.send(1, range(2000))
-    subscriber.await_end(window)
-    report = subscriber.subscriber_report(CLIENT, 1, {ONE: 2000})
+    queueing_subscriber.await_end(window)
+    report = queueing_subscriber.subscriber_report(CLIENT, 1, {ONE: 2000})
     ledger = only_ledger(report)
     assert ledger.received == 2000
     assert 150 <= ledger.in_window <= 205
-    for progress in subscriber.peer.said(Progress, CLIENT, epoch=1):
+    for progress in queueing_subscriber.peer.said(Progress, CLIENT, epoch=1):
         if progress.time_ns < window.stop_ns:
             assert progress.messages <= 200 * (progress.time_ns - window.start_ns) / 1e9 + 20
 

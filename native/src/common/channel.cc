@@ -42,7 +42,7 @@ Channel::Channel(Line& line, const Introduction& introduction)
              .role = introduction.role,
              .group = introduction.group,
              .incarnation = introduction.incarnation,
-             .implementation = "native",
+             .implementation = introduction.implementation,
              .pid = static_cast<std::uint32_t>(getpid())},
       heard_ns_(monotonic_ns()) {}
 

@@ -19,6 +19,7 @@ struct Introduction {
     Role role = Role::publisher;
     std::string group;
     std::uint32_t incarnation = 0;
+    std::string implementation;
     std::map<std::string, std::string> versions{};  // a relay's
 };
 

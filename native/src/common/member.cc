@@ -61,7 +61,8 @@ void serve(const Options& options, const Environment& environment, zmq::context_
         Publisher(channel, *transport, options.pacing, MemoryLimit(environment.memory_limit_bytes)).run();
         return;
     }
-    Subscriber(channel, [&] { return system.open_subscriber(context); }).run();
+    const std::int64_t gather_ns = system.gather_ns(channel.ids().size());
+    Subscriber(channel, gather_ns, [&] { return system.open_subscriber(context); }).run();
 }
 
 // Each of its clients is a connection.
@@ -79,8 +80,11 @@ int run_clients(const Options& options, const Environment& environment, const st
                 const Ids& ids, std::uint32_t incarnation, const std::function<void()>& welcomed) {
     zmq::context_t context = make_context(options, ids.size());
     InnerLine line(relay);
-    Channel channel(
-        line, {.ids = ids, .role = options.kind.role, .group = options.group, .incarnation = incarnation});
+    Channel channel(line, {.ids = ids,
+                           .role = options.kind.role,
+                           .group = options.group,
+                           .incarnation = incarnation,
+                           .implementation = options.kind.system->implementation()});
     switch (await_welcome(channel, environment.welcome_within_s)) {
         case Answer::quit:
             return kExitDismissed;
@@ -116,6 +120,7 @@ int run_relay(const Options& options, const Environment& environment, int doors,
                            .role = options.kind.role,
                            .group = options.group,
                            .incarnation = 0,
+                           .implementation = options.kind.system->implementation(),
                            .versions = options.kind.system->versions()});
     Relay relay(channel, inner, options.kind.role, deaths, kills);
     switch (relay.run(begin_ns + to_ns(environment.welcome_within_s))) {

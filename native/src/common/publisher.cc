@@ -48,8 +48,8 @@ void Publisher::run() {
         if (channel_.stirred()) {
             continue;
         }
-        for (const std::uint64_t token : waiter_.wait(until_ns)) {
-            if (token == kChannelToken) {
+        for (const Waiter::Wake& wake : waiter_.wait(until_ns)) {
+            if (wake.token == kChannelToken) {
                 channel_.stir();
             } else {
                 transport_.poll();

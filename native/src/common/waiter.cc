@@ -9,12 +9,6 @@
 #include "common/clock.h"
 
 namespace hydra {
-namespace {
-
-constexpr std::size_t kMostEvents = 256;
-
-}  // namespace
-
 Waiter::Waiter() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
     if (epoll_ < 0) {
         throw std::system_error(errno, std::generic_category(), "epoll_create1");
@@ -26,13 +20,21 @@ Waiter::~Waiter() {
 }
 
 void Waiter::add(int fd, std::uint64_t token) {
+    add(fd, token, EPOLLIN | EPOLLRDHUP | EPOLLET);
+}
+
+void Waiter::add_connecting(int fd, std::uint64_t token) {
+    add(fd, token, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+}
+
+void Waiter::add(int fd, std::uint64_t token, std::uint32_t events) {
     epoll_event event{};
-    event.events = EPOLLIN | EPOLLET;
+    event.events = events;
     event.data.u64 = token;
     if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) {
         throw std::system_error(errno, std::generic_category(), "epoll_ctl");
     }
-    if (events_.size() < kMostEvents) {
+    if (events_.size() < kMostWakes) {
         events_.resize(events_.size() + 1);
     }
 }
@@ -43,7 +45,7 @@ void Waiter::remove(int fd) {
     }
 }
 
-std::span<const std::uint64_t> Waiter::wait(std::int64_t until_ns) {
+std::span<const Waiter::Wake> Waiter::wait(std::int64_t until_ns) {
     int timeout_ms = 0;
     if (until_ns > 0) {
         const std::int64_t left_ns = until_ns - monotonic_ns();
@@ -56,11 +58,13 @@ std::span<const std::uint64_t> Waiter::wait(std::int64_t until_ns) {
     if (count < 0 && errno != EINTR) {
         throw std::system_error(errno, std::generic_category(), "epoll_wait");
     }
-    tokens_.clear();
+    constexpr std::uint32_t ended = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+    wakes_.clear();
     for (int i = 0; i < count; ++i) {
-        tokens_.push_back(events_[static_cast<std::size_t>(i)].data.u64);
+        const epoll_event& event = events_[static_cast<std::size_t>(i)];
+        wakes_.push_back({event.data.u64, (event.events & ended) != 0});
     }
-    return tokens_;
+    return wakes_;
 }
 
 }  // namespace hydra
