@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections.abc import Sequence
 from typing import Any, Final
 
 from hydra.client.loop import serve
@@ -45,6 +46,12 @@ ERRORS_APART_NS: Final = 2_000_000_000
 """The longest distance between two errors of a step that has ended before its window."""
 MEMORY_EVERY_NS: Final = 50_000_000
 """How often the memory of an unbounded queue is looked at: at 500 MB/s it grows by 25 MB between two looks."""
+PREPARED: Final = 64
+PREPARED_BYTES: Final = 65_536
+"""So many messages are packed at once while none is due, or so many bytes of them."""
+AWAKE_S: Final = 120e-6
+"""A publisher wakes up this long before a message is due, and looks at the clock until it is: to be woken, and to look
+at the control channel with code that no cache has any more, takes up to so long."""
 ANSWERS_S: Final = 0.02
 """How long the control channel is not looked at while the last answers are waited for."""
 
@@ -200,7 +207,12 @@ class _Sending:
         self._paced = command.settings.rate != "max"
         self._lag = LatencyRecorder()
         self._usage = UsageMeter()
-        self._refused: list[bytes] = []
+        self._refused: Sequence[bytes] = []
+        self._prepared: list[bytes] = []
+        self._prepared_from = 0  # the sequence of the first of them
+        self._ahead = max(1, min(PREPARED, PREPARED_BYTES // settings.message_size))
+        # Awake for at most an eighth of the time.
+        self._awake_s = 0.0 if settings.rate == "max" else min(AWAKE_S, 1 / 8 / float(settings.rate))
         self._blocked_ns = 0
         self._first_ns = 0
         self._last_ns = 0
@@ -234,14 +246,19 @@ class _Sending:
             return 0
         count = pacer.due(now_ns)
         if not count:
-            next_ns = pacer.next_due_ns
-            wait_s = self.clock.until_s(pacer.start_ns if next_ns is None else next_ns)
-            return wait_s if again_s is None else min(wait_s, again_s)
-        messages = self._refused
-        if not messages:
-            times = pacer.times(count, now_ns)
-            messages = pack_batch(self.epoch, self._id, pacer.sent, times, self._payload.of(pacer.sent, count))
+            next_ns = pacer.start_ns if pacer.next_due_ns is None else pacer.next_due_ns
+            wait_s = self.clock.until_s(next_ns)
+            if wait_s > self._awake_s:
+                self._prepare(1)
+                wait_s -= self._awake_s
+                return wait_s if again_s is None else min(wait_s, again_s)
+            while now_ns < next_ns:
+                now_ns = self.clock.now_ns()
+            if not (count := pacer.due(now_ns)):
+                return 0
+        messages = self._next(count, now_ns)
         if self._paced:
+            now_ns = self.clock.now_ns()
             self._lag.record_us(pacer.lag_ns(now_ns) // 1000)
         accepted = self._transport.send(messages, pacer.sent)
         after_ns = self.clock.now_ns()
@@ -256,6 +273,27 @@ class _Sending:
             self._last_ns = after_ns
             pacer.advance(accepted)
         return 0
+
+    def _next(self, count: int, now_ns: int) -> Sequence[bytes]:
+        """The next messages, at most ``count``; those that the library has refused stay what they are."""
+        if not self._paced:
+            return self._refused or self._packed(count, now_ns)
+        self._prepare(count)
+        begin = self._pacer.sent - self._prepared_from
+        return self._prepared[begin : begin + count]
+
+    def _prepare(self, count: int) -> None:
+        """Makes sure that so many of the next messages are there, whose due times are known long before."""
+        begin = self._pacer.sent - self._prepared_from
+        if self._paced and len(self._prepared) - begin < count:
+            self._prepared_from = self._pacer.sent
+            self._prepared = self._packed(max(count, self._ahead), 0)
+
+    def _packed(self, count: int, now_ns: int) -> list[bytes]:
+        """The next messages."""
+        first = self._pacer.sent
+        times = self._pacer.times(count, now_ns)
+        return pack_batch(self.epoch, self._id, first, times, self._payload.of(first, count))
 
     def _answers_awaited(self, now_ns: int) -> bool:
         """Whether all messages of a step that has a number of them are sent, and some may still be answered.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import select
 import socket
 import struct
 import time
@@ -17,7 +18,7 @@ import zmq
 
 from hydra.control.curve import Credentials
 from hydra.control.refusal import Refusal
-from hydra.control.waiting import wait
+from hydra.control.waiting import poll_ms, wait
 from hydra.model import GroupRole
 from hydra.wire.clock import boot_id, network_namespace, time_namespace
 from hydra.wire.messages import (
@@ -72,6 +73,26 @@ class Identity:
     here: Here
 
 
+class _Beside:
+    """Waits for two sockets by their descriptors, which is a single system call: zmq_poll takes five.
+
+    A descriptor tells of what comes after a call has found nothing on its socket.
+    """
+
+    def __init__(self, socket: zmq.Socket[bytes], own: zmq.Socket[bytes]) -> None:
+        self.socket = socket
+        self._fd = int(socket.fd)
+        self._own_fd = int(own.fd)
+        self._poll = select.poll()
+        self._poll.register(self._fd, select.POLLIN)
+        self._poll.register(self._own_fd, select.POLLIN)
+
+    def wait(self, timeout_ms: int) -> tuple[bool, bool]:
+        """Waits at most so long; whether something came for the socket, and for our own."""
+        ready = [fd for fd, _ in self._poll.poll(timeout_ms)]
+        return self._fd in ready, self._own_fd in ready
+
+
 class ControlClient:
     """Connects to a relay or to the controller and exchanges messages with it.
 
@@ -113,6 +134,11 @@ class ControlClient:
         self._silence_ns = 0
         self._heard_ns = time.monotonic_ns()
         self.welcomed = False
+        self._quiet = False
+        # Whether the socket's descriptor will tell of whatever comes: of what came before, it does not once any call
+        # has taken note of it, a send as well (ZMQ_FD in zmq_getsockopt(3)).
+        self._exhausted = False
+        self._beside: _Beside | None = None
         self._hello_due_ns = 0
         self._hello = Hello(
             ids=list(identity.ids),
@@ -139,6 +165,7 @@ class ControlClient:
         connection; the controller is silent then as well.
         """
         self._seq += 1
+        self._exhausted = False
         frame = encode(msgspec.structs.replace(message, seq=self._seq))
         with contextlib.suppress(zmq.Again):
             self.socket.send_multipart([frame] if payload is None else [frame, payload], zmq.NOBLOCK)
@@ -150,12 +177,17 @@ class ControlClient:
         the welcome, hello is sent again when that is due, and the wait is no longer than until then.
         """
         timeout_s = min(timeout_s, self.introduce())
+        quiet, self._quiet = self._quiet, False
         if timeout_s > 0:
             wait(self.socket.poll, timeout_s)
+        elif quiet:
+            return None
         try:
             frame = self.socket.recv(zmq.NOBLOCK)
         except zmq.Again:
+            self._exhausted = True
             return None
+        self._exhausted = False
         self._heard_ns = time.monotonic_ns()
         try:
             message = decode_from_controller(frame)
@@ -169,6 +201,24 @@ class ControlClient:
         elif isinstance(message, Ping) and message.reply and not self._relays:
             self.acknowledge(0, "ping", echo=message.time_ns)
         return message
+
+    def wait_beside(self, socket: zmq.Socket[bytes], timeout_s: float) -> bool:
+        """Waits until that socket or this connection may have something to receive; whether that socket may.
+
+        Where this connection has nothing, the next :meth:`receive` that would not wait does not look again: to be
+        told so by an exception takes longer than ten messages of data.
+
+        Args:
+            socket: the same one every time; its last call was one that found nothing to receive.
+            timeout_s: at most how long, rounded down to whole milliseconds.
+        """
+        if self._beside is None or self._beside.socket is not socket:
+            self._beside = _Beside(socket, self.socket)
+        waiting = not self._exhausted and bool(int(self.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
+        self._exhausted = not waiting
+        readable, told = self._beside.wait(0 if waiting else poll_ms(timeout_s))
+        self._quiet = not waiting and not told
+        return readable
 
     def introduce(self) -> float:
         """Sends hello if that is due; returns the seconds until it is due again, infinity once it has been answered."""
