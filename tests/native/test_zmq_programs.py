@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.model import Role
 from hydra.native import command
 from hydra.zmqtest.system import ZmqSystem
