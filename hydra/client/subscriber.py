@@ -39,6 +39,9 @@ BATCH_LIMIT: Final = 2000
 STREAMED_NS: Final = 1_000_000_000
 """So long a subscriber reads data in the window without looking at the control channel. When a step is stopped before
 its time, no data comes either: that is found out after ``DEAF_AT_MOST_S``."""
+FLOWING_NS: Final = 50_000_000
+"""It does so where batches follow each other by less than that: otherwise it would often wait for nothing, which costs
+more than it saves."""
 _WAIT_S: Final = 1.0
 _DRAIN_WAIT_S: Final = 0.1
 _NEVER_NS: Final = 2**63 - 1
@@ -133,7 +136,8 @@ class _Receiving:
         self._publishers = {p.publisher for p in command.publishers}
         self._ledger.begin(command.epoch, self._publishers)
         self._arrivals = Arrivals()
-        self._flows = False  # whether something has come lately
+        self._flows = False  # whether batches follow each other quickly
+        self._drained_ns = 0  # the last batch that was not streamed, CLOCK_MONOTONIC
         self._streams = transport if isinstance(transport, Streams) else None
         self._latency = LatencyRecorder()
         self._usage = UsageMeter()
@@ -223,7 +227,7 @@ class _Receiving:
             until_ns = self._alone_until_ns(now_ns)
             if self._flows and self._streams is not None and now_ns < until_ns:
                 streamed, batches = self._streams.stream(self._clock.monotonic_ns_of(until_ns), MOST_MESSAGES)
-                self._flows = bool(streamed)
+                self._flows = bool(streamed) and time.monotonic_ns() - batches[-1][0] < FLOWING_NS
                 if streamed:
                     self._take(streamed, batches)
                 return 0
@@ -236,9 +240,11 @@ class _Receiving:
             if self._progress_ns:
                 wait_s = min(wait_s, self._clock.until_s(self._next_progress_ns))
         messages = self._transport.receive(wait_s, limit)
-        self._flows = bool(messages)
         if messages:
-            self._take(messages, [(time.monotonic_ns(), len(messages))])
+            read_ns = time.monotonic_ns()
+            self._flows = read_ns - self._drained_ns < FLOWING_NS
+            self._drained_ns = read_ns
+            self._take(messages, [(read_ns, len(messages))])
         return 0
 
     def _alone_until_ns(self, now_ns: int) -> int:
