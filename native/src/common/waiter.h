@@ -13,7 +13,9 @@ namespace hydra {
 
 class Waiter {
   public:
-    Waiter();
+    // Waits end with a spin of at most `spin_ns`, and of at most a tenth of what is left when the last sleep
+    // begins: for those to whom the time that the kernel takes to wake a thread is too late.
+    explicit Waiter(std::int64_t spin_ns = 0);
     ~Waiter();
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
@@ -24,12 +26,13 @@ class Waiter {
     void remove(int fd);
 
     // The tokens of what has arrived, waiting for at most `until_ns` (CLOCK_MONOTONIC), rounded down to
-    // milliseconds; the rest of a millisecond is slept, so that it never returns late by more than the kernel
-    // does.
+    // milliseconds; the rest of a millisecond (with a spin, up to ten times its length more) is slept, so
+    // that it never returns late by more than the kernel does.
     std::span<const std::uint64_t> wait(std::int64_t until_ns);
 
   private:
     int epoll_;
+    std::int64_t spin_ns_;
     std::vector<epoll_event> events_;
     std::vector<std::uint64_t> tokens_;
 };
