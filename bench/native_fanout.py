@@ -1,7 +1,7 @@
 """Fan-out of 24-byte messages as fast as possible: hydra-client against bare libzmq loops that only count.
 
 Both sides in turn, several rounds, at equal high-water marks and io_threads; what counts is the aggregate received
-inside the window. Takes the numbers of subscribers as arguments (30 480).
+inside the window. Takes the numbers of subscribers as arguments (30 120 480).
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def main() -> int:
     folder = TREE / "build" / "native-bench"
     client = build.build(TREE / "native", folder, "-DHYDRA_TESTS=OFF", "-DHYDRA_BENCH=ON")
     loops = folder / "bench" / "bare-fanout"
-    counts = [int(argument) for argument in sys.argv[1:]] or [30, 480]
+    counts = [int(argument) for argument in sys.argv[1:]] or [30, 120, 480]
     print("subscribers io_threads window   hydra/s    bare/s  ratio of medians (each round's)")
     for subscribers in counts:
         for io_threads in (1, 2):

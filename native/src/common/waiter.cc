@@ -9,7 +9,14 @@
 #include "common/clock.h"
 
 namespace hydra {
-Waiter::Waiter() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+namespace {
+
+// A wait spins for at most this part of it, so that a tenth of a core is the most that spinning takes.
+constexpr std::int64_t kSpunPart = 10;
+
+}  // namespace
+
+Waiter::Waiter(std::int64_t spin_ns) : epoll_(epoll_create1(EPOLL_CLOEXEC)), spin_ns_(spin_ns) {
     if (epoll_ < 0) {
         throw std::system_error(errno, std::generic_category(), "epoll_create1");
     }
@@ -49,9 +56,13 @@ std::span<const Waiter::Wake> Waiter::wait(std::int64_t until_ns) {
     int timeout_ms = 0;
     if (until_ns > 0) {
         const std::int64_t left_ns = until_ns - monotonic_ns();
-        timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left_ns / kMillisecondNs, 0, 3'600'000));
+        // What is left for the sleep is long enough to spin for as long as is allowed.
+        const std::int64_t polled_ns = left_ns - kSpunPart * spin_ns_;
+        timeout_ms = static_cast<int>(std::clamp<std::int64_t>(polled_ns / kMillisecondNs, 0, 3'600'000));
         if (left_ns > 0 && timeout_ms == 0) {
-            sleep_until_ns(until_ns);
+            sleep_until_ns(until_ns - std::min(spin_ns_, left_ns / kSpunPart));
+            while (spin_ns_ > 0 && monotonic_ns() < until_ns) {
+            }
         }
     }
     const int count = epoll_wait(epoll_, events_.data(), static_cast<int>(events_.size()), timeout_ms);

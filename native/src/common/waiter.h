@@ -23,7 +23,9 @@ class Waiter {
         bool ended;
     };
 
-    Waiter();
+    // Waits end with a spin of at most `spin_ns`, and of at most a tenth of what is left when the last sleep
+    // begins: for those to whom the time that the kernel takes to wake a thread is too late.
+    explicit Waiter(std::int64_t spin_ns = 0);
     ~Waiter();
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
@@ -35,15 +37,16 @@ class Waiter {
     // A descriptor that is gone already is no error; -1 neither.
     void remove(int fd);
 
-    // What has arrived, waiting for at most `until_ns` (CLOCK_MONOTONIC), rounded down to
-    // milliseconds; the rest of a millisecond is slept, so that it never returns late by more than the kernel
-    // does.
+    // What has arrived, waiting for at most `until_ns` (CLOCK_MONOTONIC), rounded down to milliseconds; the
+    // rest of a millisecond (with a spin, up to ten times its length more) is slept, so that it never returns
+    // late by more than the kernel does.
     std::span<const Wake> wait(std::int64_t until_ns);
 
   private:
     void add(int fd, std::uint64_t token, std::uint32_t events);
 
     int epoll_;
+    std::int64_t spin_ns_;
     std::vector<epoll_event> events_;
     std::vector<Wake> wakes_;
 };
