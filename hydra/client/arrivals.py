@@ -7,7 +7,7 @@ cache when a subscriber's turn comes, and they take ten times as long as by them
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -39,6 +39,13 @@ class Arrived:
     sizes: npt.NDArray[np.int64]
     read_ns: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
+
+    def batches(self) -> Iterator[Arrived]:
+        """Each batch by itself."""
+        ends = np.cumsum(self.counts).tolist()
+        for at, (end, count) in enumerate(zip(ends, self.counts.tolist(), strict=True)):
+            here = slice(end - count, end)
+            yield Arrived(self.headers[here], self.sizes[here], self.read_ns[at : at + 1], self.counts[at : at + 1])
 
     def only(self, ours: npt.NDArray[np.bool_]) -> Arrived:
         """Those messages for which that is true, in those of the batches that have such."""

@@ -247,10 +247,9 @@ class _Sending:
         count = pacer.due(now_ns)
         if not count:
             next_ns = pacer.start_ns if pacer.next_due_ns is None else pacer.next_due_ns
-            wait_s = self.clock.until_s(next_ns)
-            if wait_s > self._awake_s:
-                self._prepare(1)
-                wait_s -= self._awake_s
+            if self.clock.until_s(next_ns) > self._awake_s:
+                self._prepare(1)  # which takes its time: only then is it known how long to wait
+                wait_s = max(self.clock.until_s(next_ns) - self._awake_s, 0.0)
                 return wait_s if again_s is None else min(wait_s, again_s)
             while now_ns < next_ns:
                 now_ns = self.clock.now_ns()
@@ -278,7 +277,9 @@ class _Sending:
         """The next messages, at most ``count``; those that the library has refused stay what they are."""
         if not self._paced:
             return self._refused or self._packed(count, now_ns)
-        self._prepare(count)
+        if self._pacer.sent - self._prepared_from >= len(self._prepared):
+            self._prepare(count)
+        # What is left of the last ones goes first: a library that takes a few at a time is offered the same ones again.
         begin = self._pacer.sent - self._prepared_from
         return self._prepared[begin : begin + count]
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from hydra.client.arrivals import MOST_MESSAGES, Arrivals
+from hydra.client.arrivals import MOST_MESSAGES, Arrivals, Arrived
 from hydra.client.lag import LagBins
 from hydra.client.ledger import Ledger
 from hydra.client.loop import serve
@@ -36,9 +36,9 @@ from hydra.wire.messages import (
 
 BATCH_LIMIT: Final = 2000
 """Most messages taken before the control channel is looked at again."""
-STREAMED_NS: Final = 1_000_000_000
-"""So long a subscriber reads data in the window without looking at the control channel. When a step is stopped before
-its time, no data comes either: that is found out after ``DEAF_AT_MOST_S``."""
+STREAMED_NS: Final = 100_000_000
+"""So long a subscriber reads data in the window without looking at the control channel: so much later it learns that a
+step is stopped before its time, or that it has to go."""
 FLOWING_NS: Final = 50_000_000
 """It does so where batches follow each other by less than that: otherwise it would often wait for nothing, which costs
 more than it saves."""
@@ -202,8 +202,8 @@ class _Receiving:
 
     def stop(self, stop_at_ns: int) -> None:
         """The window ends, perhaps before its time."""
-        self._count()
         self._stop_ns = min(self._stop_ns, stop_at_ns)
+        self._count()
 
     def finish(self, command: Finish) -> None:
         """Learns what to expect; from now on the step is drained.
@@ -287,10 +287,16 @@ class _Receiving:
             self._count()
 
     def _count(self) -> None:
-        """Counts what has arrived: all of it within the window, or a single batch."""
+        """Counts what has arrived; at once, unless the window has ended meanwhile."""
         arrived = self._arrivals.take()
         if arrived is None:
             return
+        within = self._time_of(int(arrived.read_ns[-1])) <= self._stop_ns
+        for some in (arrived,) if within else arrived.batches():
+            self._record(some)
+
+    def _record(self, arrived: Arrived) -> None:
+        """Counts what has arrived: all of it within the window, or a single batch."""
         # Data can come before the start command where the publishers have gone first. Without the step's clock nobody
         # can tell how old it is.
         clock = self._clock

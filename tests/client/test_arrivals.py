@@ -62,3 +62,14 @@ def test_it_is_full_by_messages() -> None:
     assert not arrivals.full
     arrivals.add([pack(1, 0, 0, 0)], [(1, 1)])
     assert arrivals.full
+
+
+def test_each_batch_by_itself() -> None:
+    arrivals = Arrivals()
+    arrivals.add([pack(1, 0, n, n, 24 + n) for n in range(5)], [(10, 2), (20, 3)])
+    arrived = arrivals.take()
+    assert arrived is not None
+    one, other = arrived.batches()
+    assert (one.read_ns.tolist(), one.counts.tolist(), one.sizes.tolist()) == ([10], [2], [24, 25])
+    assert (other.read_ns.tolist(), other.counts.tolist(), other.sizes.tolist()) == ([20], [3], [26, 27, 28])
+    assert other.headers["sequence"].tolist() == [2, 3, 4]

@@ -96,3 +96,21 @@ def test_what_the_library_refuses_is_offered_again_as_it_was(library: Library, a
     assert headers["sequence"].tolist() == list(range(len(headers)))
     assert headers["time_ns"].tolist() == list(range(START_NS, STOP_NS, 100_000))
     assert {len(message) for message in library.sent} == {30}
+
+
+def test_what_is_left_of_a_burst_is_not_packed_again(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed: list[int] = []
+    pack_batch = publisher.pack_batch
+
+    def counted(*args: Any) -> list[bytes]:
+        messages = pack_batch(*args)
+        packed.append(len(messages))
+        return messages
+
+    monkeypatch.setattr(publisher, "pack_batch", counted)
+    library.accepts = 1
+    step = begun(library, 10_000)
+    library.now_ns += 150_000_000  # it is behind for the whole step
+    work_until_finished(step, library)
+    assert len(library.sent) == (STOP_NS - START_NS) // 100_000
+    assert sum(packed) < len(library.sent) + 100

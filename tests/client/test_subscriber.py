@@ -91,3 +91,19 @@ def test_messages_after_the_end_of_the_window_are_late_though_they_came_with_oth
     (ledger,) = report.ledgers
     assert ledger.received == steady.sent
     assert ledger.in_window == steady.in_time < steady.sent
+
+
+def test_what_came_after_an_early_stop_is_late_though_the_stop_is_heard_of_later(steady: Steady) -> None:
+    settings = SharedSettings(rate=1000, burst=100)
+    command = Configure(epoch=EPOCH, settings=settings, publishers=[PublisherEndpoint(0, "")], probe=False, system={})
+    step = subscriber._Receiving(command, steady)
+    step.start(Start(epoch=EPOCH, start_at_ns=START_NS, stop_at_ns=STOP_NS, clock=HostClock(at_ns=0, step_ns=0)))
+    while steady.streamed < 150:  # not yet counted
+        step.work()
+    cut_ns = steady.now_ns - 20 * APART_NS
+    step.stop(cut_ns)
+    step.finish(Finish(epoch=EPOCH, publishers=[Sent(publisher=0, sent=steady.sent)], drain_max_s=1.0))
+    assert step.drained()
+    (ledger,) = step.report().ledgers
+    assert (ledger.received, ledger.missing) == (steady.sent, 0)
+    assert ledger.in_window == steady.sent - 20

@@ -32,8 +32,9 @@ mine() { [ -d "$shared" ] && [ ! -L "$shared" ] && [ -O "$shared" ]; }
 found=
 if [ "$program" = python ]; then
     # To look for a Python starts some. The first group of an agent does so for all others that have its PATH.
-    mine && { read -r path && read -r interpreter; } 2>/dev/null <"$home/interpreter"
-    if [ "${path:-}" != "$PATH" ] || [ ! -x "$interpreter" ]; then
+    # What it leads to is compared as well: a name may be another Python after an upgrade.
+    mine && { read -r path && read -r interpreter && read -r real; } 2>/dev/null <"$home/interpreter"
+    if [ "${path:-}" != "$PATH" ] || [ ! -x "$interpreter" ] || [ "$(readlink -f "$interpreter")" != "${real:-}" ]; then
         for python in python@python@ python3 python; do
             command -v "$python" >/dev/null 2>&1 || continue
             interpreter=$("$python" -ISc '
@@ -81,7 +82,8 @@ rm -f "$root/program.tar.gz"
 [ "$program" = python ] || exec "$home/bin/$program" "$@"
 
 if [ -n "$found" ]; then
-    printf '%s\\n' "$PATH" "$interpreter" >"$home/.$$" && mv "$home/.$$" "$home/interpreter"
+    printf '%s\\n' "$PATH" "$interpreter" "$(readlink -f "$interpreter")" >"$home/.$$" &&
+        mv "$home/.$$" "$home/interpreter"
 fi
 export PYTHONPATH="$home/site-packages" PYTHONNOUSERSITE=1 PYTHONSAFEPATH=1 PYTHONDONTWRITEBYTECODE=1
 exec "$interpreter" "$@"
