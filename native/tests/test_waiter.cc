@@ -74,6 +74,16 @@ TEST_CASE("a wait that ends with a spin is over at its time, and nothing that ar
     CHECK(waiter.wait(monotonic_ns() + kMillisecondNs).size() == 1);
 }
 
+TEST_CASE("what arrives a millisecond before a spin or more is told at once") {
+    Waiter waiter(kSecondNs);
+    Pipe pipe;
+    waiter.add(pipe.read_end(), 3);
+    REQUIRE(write(pipe.write_end(), "x", 1) == 1);
+    const std::int64_t until = monotonic_ns() + 5 * kSecondNs;
+    CHECK(waiter.wait(until).size() == 1);
+    CHECK(monotonic_ns() < until);
+}
+
 TEST_CASE("a descriptor that was removed is not told") {
     Waiter waiter;
     Pipe pipe;

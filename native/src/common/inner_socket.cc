@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "common/environment.h"
 #include "common/unix_address.h"
@@ -117,6 +118,10 @@ std::optional<InnerSocket::Frame> InnerSocket::receive() {
                 read(connection, (event.events & EPOLLHUP) != 0);
             }
         }
+        // Who could not be let in for want of descriptors is not told of again.
+        if (std::exchange(freed_, false)) {
+            accept_all();
+        }
     }
     if (arrived_.empty()) {
         return std::nullopt;
@@ -166,6 +171,7 @@ void InnerSocket::end(Connection& connection) {
     descriptors_.erase(connection.name);
     connections_.erase(fd);
     close(fd);
+    freed_ = true;
 }
 
 void InnerSocket::send(const std::string& name, std::string_view frame) {

@@ -72,6 +72,7 @@ class InnerSocket {
     std::map<std::string, int> descriptors_;  // by name
     std::uint64_t names_ = 0;
     std::deque<Frame> arrived_;
+    bool freed_ = false;  // a descriptor, since all were let in
     bool stirred_ = true;
 };
 

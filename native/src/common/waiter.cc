@@ -1,5 +1,6 @@
 #include "common/waiter.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,12 @@ namespace {
 
 // A wait spins for at most this part of it, so that a tenth of a core is the most that spinning takes.
 constexpr std::int64_t kSpunPart = 10;
+
+bool readable_within(int fd, std::int64_t ns) {
+    const timespec left{ns / kSecondNs, ns % kSecondNs};
+    pollfd wait{fd, POLLIN, 0};
+    return ppoll(&wait, 1, &left, nullptr) > 0;
+}
 
 }  // namespace
 
@@ -59,9 +66,16 @@ std::span<const Waiter::Wake> Waiter::wait(std::int64_t until_ns) {
         // What is left for the sleep is long enough to spin for as long as is allowed.
         const std::int64_t polled_ns = left_ns - kSpunPart * spin_ns_;
         timeout_ms = static_cast<int>(std::clamp<std::int64_t>(polled_ns / kMillisecondNs, 0, 3'600'000));
+        bool spin = spin_ns_ > 0;
         if (left_ns > 0 && timeout_ms == 0) {
-            sleep_until_ns(until_ns - std::min(spin_ns_, left_ns / kSpunPart));
-            while (spin_ns_ > 0 && monotonic_ns() < until_ns) {
+            const std::int64_t spun_ns = std::min(spin_ns_, left_ns / kSpunPart);
+            // What comes more than a millisecond before has to be seen when it comes.
+            if (left_ns < kMillisecondNs) {
+                sleep_until_ns(until_ns - spun_ns);
+            } else if (readable_within(epoll_, left_ns - spun_ns)) {
+                spin = false;
+            }
+            while (spin && monotonic_ns() < until_ns) {
             }
         }
     }

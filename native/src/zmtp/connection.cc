@@ -54,8 +54,10 @@ void ZmtpConnection::open() {
     close();
     fd_ = socket(to_.address().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd_ < 0) {
-        throw TransportError(std::string("cannot make a data socket: ") + std::strerror(errno) +
-                             remedy(errno));
+        const int error = errno;
+        set_due(monotonic_ns() + kRetryNs);
+        throw TransportError(std::string("cannot make a data socket: ") + std::strerror(error) +
+                             remedy(error));
     }
     if (rcvbuf_bytes_ > 0) {
         setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &rcvbuf_bytes_, sizeof rcvbuf_bytes_);
