@@ -200,10 +200,14 @@ def test_what_needs_a_queue_is_refused_by_name(
 
 
 def test_without_a_socket_it_says_so_and_tries_again(subscriber: Bench, plain: PlainPublisher) -> None:
+    other = PlainPublisher(subscriber.peer, OTHER)
+    # Once it has obeyed, it has all else that it opens.
+    subscriber.configure_subscribers([CLIENT], 1, SETTINGS, publishers={OTHER: other.endpoint})
     with no_more_files(subscriber.peer.process(CLIENT).pid):
-        subscriber.tell_configure([CLIENT], 1, SETTINGS, publishers={ONE: plain.endpoint})
-        assert "ulimit" in subscriber.peer.heard(Error, [CLIENT], epoch=1).message
-    connected(subscriber, plain, 2)
+        subscriber.tell_configure([CLIENT], 2, SETTINGS, publishers={ONE: plain.endpoint})
+        assert "ulimit" in subscriber.peer.heard(Error, [CLIENT], epoch=2).message
+    connected(subscriber, plain, 3)
+    other.close()
 
 
 def test_a_path_is_an_address_too(subscriber: Bench) -> None:
