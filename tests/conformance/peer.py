@@ -293,7 +293,7 @@ class ControlPeer:
         assert identity in self._welcomed, "clients before the relay's welcome"
         for client, incarnation, pid in zip(message.ids, message.incarnations, message.pids, strict=True):
             named, at_s = self._named.get((identity, client), (-1, math.inf))
-            assert incarnation > named or time.monotonic() < at_s + 1, "a client that is told of after its welcome"
+            assert incarnation > named or time.monotonic() < at_s + 3, "a client that is told of after its welcome"
             arrival = Arrival([client], message.seq, incarnation, pid)
             if not [a for a in self.said(Arrival, client) if replace(a, seq=0) == replace(arrival, seq=0)]:
                 self.log.append(arrival)
