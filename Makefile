@@ -40,12 +40,13 @@ soak: install servers ## Fifty seeds of trouble at random moments, lossy control
 	HYDRA_SOAK_SEEDS=50 $(BIN)/tox run -e py -- -n 4 tests/integration/test_soak.py
 	HYDRA_SOAK_SEEDS=12 $(BIN)/tox run -e py -- tests/integration/test_lossy_channel.py
 	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e py -- tests/integration/test_experiments.py
+	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e py -- tests/mesos/test_scenarios.py
 	HYDRA_TRUTH=whole $(BIN)/tox run -e py -- tests/truth
 	HYDRA_EXPERIMENTS=whole $(BIN)/tox run -e py -- tests/integration/test_experiments.py
 	HYDRA_SEARCHES=1000 $(BIN)/tox run -e py -- -n 2 tests/sweep/test_searched_rates.py
 
 bench: install servers ## What Hydra's own clients cost, against bare loops
-	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python "$$script"; echo; done
+	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python "$$script" </dev/null; echo; done
 
 install: $(STAMP) ## Hydra and tox in .venv, from this tree
 

@@ -1,7 +1,7 @@
 """Fan-out of 24-byte messages as fast as possible: hydra-client against bare libzmq loops that only count.
 
 Both sides in turn, several rounds, at equal high-water marks and io_threads; what counts is the aggregate received
-inside the window. Takes the numbers of subscribers as arguments (30 480).
+inside the window. Takes the numbers of subscribers as arguments (30 120 480).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hydra.control.controller import Controller
@@ -20,6 +20,7 @@ from hydra.model import SharedSettings
 from hydra.native import build
 from hydra.wire.clock import wall_offset_ns
 from hydra.wire.messages import Configure, Finish, HostClock, PublisherEndpoint, Sent, Start, Stop
+from hydra.wire.table import SubscriberTable
 
 TREE = Path(__file__).resolve().parents[1]
 ROUNDS = 5
@@ -30,29 +31,27 @@ PUBLISHER = 0
 
 
 class Fanout:
-    """One publisher and its subscribers over the real control channel."""
+    """One publisher and its subscribers over the real control channel; ``program``: what offers both kinds of group."""
 
-    def __init__(self, program: Path, subscribers: int, io_threads: int) -> None:
+    def __init__(self, program: Sequence[str | Path], subscribers: int, options: Sequence[str] = ()) -> None:
         self._controller = Controller("bench")
         self._ids = list(range(1, subscribers + 1))
         self._epoch = 0
         self._lifeline = os.pipe()
         self._groups = [
-            self._launch(program, "zmq-pub", "p", [PUBLISHER], io_threads),
-            self._launch(program, "zmq-sub", "s", self._ids, io_threads),
+            self._launch([*program, "zmq-pub"], "p", [PUBLISHER], options),
+            self._launch([*program, "zmq-sub"], "s", self._ids, options),
         ]
         present = self._controller.roster.present
         self._await(lambda: len(present()) == subscribers + 1, "hello")
 
-    def _launch(self, program: Path, kind: str, group: str, ids: list[int], io_threads: int) -> subprocess.Popen[bytes]:
+    def _launch(
+        self, program: Sequence[str | Path], group: str, ids: list[int], options: Sequence[str]
+    ) -> subprocess.Popen[bytes]:
         self._controller.roster.expect(group, ids)
         names = ["--group", group, "--first-id", str(ids[0]), "--count", str(len(ids))]
         environment = {**os.environ, **self._controller.environment, "HYDRA_LIFELINE": str(self._lifeline[0])}
-        return subprocess.Popen(
-            [program, kind, *names, "--io-threads", str(io_threads)],
-            env=environment,
-            pass_fds=(self._lifeline[0],),
-        )
+        return subprocess.Popen([*program, *names, *options], env=environment, pass_fds=(self._lifeline[0],))
 
     def _await(self, condition: Callable[[], bool], what: str) -> None:
         if not self._controller.wait_until(condition, 60):
@@ -82,6 +81,10 @@ class Fanout:
         self._await(lambda: len(answers.subscriber_reports.ids) == len(self._ids), "the reports")
         return int(answers.subscriber_reports.table().in_window.sum()) / SECONDS
 
+    def reports(self) -> SubscriberTable:
+        """Those of the last window's subscribers."""
+        return self._controller.roster.answers.subscriber_reports.table()
+
     def _begin(self) -> EpochAnswers:
         self._epoch += 1
         self._controller.roster.begin(self._epoch)
@@ -108,7 +111,7 @@ def bare(program: Path, subscribers: int, io_threads: int, warm_s: float) -> flo
 def ours(program: Path, subscribers: int, io_threads: int) -> tuple[float, float]:
     """The same of hydra-client's first two windows, on connections that are made anew."""
     settings = SharedSettings(rate="max", burst=100)
-    fanout = Fanout(program, subscribers, io_threads)
+    fanout = Fanout([program], subscribers, ["--io-threads", str(io_threads)])
     try:
         return fanout.measure(settings), fanout.measure(settings)
     finally:
@@ -124,7 +127,7 @@ def main() -> int:
     folder = TREE / "build" / "native-bench"
     client = build.build(TREE / "native", folder, "-DHYDRA_TESTS=OFF", "-DHYDRA_BENCH=ON")
     loops = folder / "bench" / "bare-fanout"
-    counts = [int(argument) for argument in sys.argv[1:]] or [30, 480]
+    counts = [int(argument) for argument in sys.argv[1:]] or [30, 120, 480]
     print("subscribers io_threads window   hydra/s    bare/s  ratio of medians (each round's)")
     for subscribers in counts:
         for io_threads in (1, 2):

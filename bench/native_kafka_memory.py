@@ -1,10 +1,10 @@
 """What an idle, connected native Kafka subscriber costs in memory: the target is at most 1.2 MB PSS at 1,000 clients.
 
-One group of subscribers, each proven to read by a probe, then left alone; the figures are means over the clients'
-processes, from /proc/PID/smaps_rollup. What they share (the program, the libraries, what the parent touched before it
-forked) is divided by all that share it, so PSS falls a little with more clients.
+One group of subscribers, each proven to read by a probe, then left alone. Memory is from /proc/PID/smaps_rollup, a
+client's part of its process; threads and descriptors are a process's. What processes share (the program, the libraries,
+what the parent touched before it forked) is divided by all that share it, so PSS falls a little with more clients.
 
-Run: python bench/native_kafka_memory.py [CLIENTS …] [--programs FOLDER]
+Run: python bench/native_kafka_memory.py [CLIENTS …] [--clients-per-process K] [--programs FOLDER]
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _kib(pid: int) -> tuple[int, int]:
     return fields["Pss"], fields["Private_Clean"] + fields["Private_Dirty"]
 
 
-def measure(program: Path, clients: int, bootstrap: str) -> None:
+def measure(program: Path, clients: int, packed: int, bootstrap: str) -> None:
     """Prints one line."""
     controller = Controller("bench")
     lifeline = os.pipe()
@@ -49,6 +49,8 @@ def measure(program: Path, clients: int, bootstrap: str) -> None:
         controller.roster.expect(group, range(first, first + count))
         names = ["--group", group, "--first-id", str(first), "--count", str(count)]
         environment = {**os.environ, **controller.environment, "HYDRA_LIFELINE": str(lifeline[0])}
+        if kind == "kafka-sub":
+            names += ["--clients-per-process", str(packed)]
         return subprocess.Popen([program, kind, *names], env=environment, pass_fds=(lifeline[0],))
 
     groups = [launch("kafka-pub", "p", PUBLISHER, 1), launch("kafka-sub", "s", 1, clients)]
@@ -80,15 +82,16 @@ def measure(program: Path, clients: int, bootstrap: str) -> None:
         # The last child of a parent is its relay or a client; only clients have librdkafka's threads.
         children = [int(p) for p in Path(f"/proc/{groups[1].pid}/task/{groups[1].pid}/children").read_text().split()]
         subscribers = [pid for pid in children if _named(pid, "rdk:")]
-        if len(subscribers) != clients:
-            raise RuntimeError(f"{len(subscribers)} of {clients} processes with librdkafka's threads")
+        processes = -(-clients // packed)
+        if len(subscribers) != processes:
+            raise RuntimeError(f"{len(subscribers)} of {processes} processes with librdkafka's threads")
         pss, private = zip(*map(_kib, subscribers), strict=True)
         own = sum(private) / clients * 1024 / 1e6
         threads = len(list(Path(f"/proc/{subscribers[0]}/task").iterdir()))
         descriptors = len(list(Path(f"/proc/{subscribers[0]}/fd").iterdir()))
         mean = sum(pss) / clients * 1024
         print(
-            f"{clients:>7} {mean / 1e6:>8.3f} {max(pss) * 1024 / 1e6:>8.3f} {own:>10.3f}"
+            f"{clients:>7} {packed:>6} {mean / 1e6:>8.3f} {max(pss) * 1024 / packed / 1e6:>8.3f} {own:>10.3f}"
             f" {threads:>7} {descriptors:>11} {ready_s:>8.1f}  {'good' if mean <= AIM_BYTES else 'TOO MUCH'}",
             flush=True,
         )
@@ -108,6 +111,7 @@ def main() -> int:
     """Prints a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("clients", type=int, nargs="*", default=[100, 300])
+    parser.add_argument("--clients-per-process", type=int, default=1)
     parser.add_argument("--programs", type=Path, help="where native/ was built")
     options = parser.parse_args()
     if missing := build.missing():
@@ -119,9 +123,9 @@ def main() -> int:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         bootstrap = stack.enter_context(EmbeddedBroker(folder / "broker", warm=False)).bootstrap
-        print("clients   PSS MB  largest private MB threads descriptors  ready s")
+        print("clients packed   PSS MB  largest private MB threads descriptors  ready s")
         for clients in options.clients:
-            measure(programs / "hydra-client", clients, bootstrap)
+            measure(programs / "hydra-client", clients, options.clients_per_process, bootstrap)
     return 0
 
 

@@ -14,28 +14,28 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heapify, heapreplace
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import zmq
 
+from hydra.client.host import HostSampler
+from hydra.client.watcher import Watcher
 from hydra.control import curve
-from hydra.model import Histogram, ProcessUsage, PublisherReport
-from hydra.wire.clock import StepClock, boot_id, network_namespace, time_namespace
+from hydra.control.client import ControlClient, Identity
+from hydra.model import GroupRole, Histogram, ProcessUsage, PublisherReport
+from hydra.wire.clock import StepClock
 from hydra.wire.messages import (
-    Ack,
     Batch,
     Configure,
     Finish,
-    FromClient,
     FromController,
-    Hello,
     Joined,
     Ping,
     Progress,
@@ -44,56 +44,32 @@ from hydra.wire.messages import (
     Report,
     Start,
     Stop,
+    Watch,
     Welcome,
-    decode_from_controller,
-    encode,
 )
 
 _PID: Final = 1000
 """Process id of client 0: nobody asks the kernel for it."""
+_WORK_EVERY_S: Final = 0.1
+"""How often all relays look whether something is due, a hello or a sample."""
 
 Part = tuple[int, list[tuple[str, int]], bytes]
 """A batch without its head: for how many clients, its columns, and their bytes."""
-
-
-class Link:
-    """A relay's encrypted connection to the controller."""
-
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], credentials: curve.Credentials) -> None:
-        self.socket = context.socket(zmq.DEALER)
-        self.socket.routing_id = os.urandom(8).hex().encode()
-        self.socket.curve_serverkey = credentials.server_public.encode()
-        self.socket.curve_publickey = credentials.client_public.encode()
-        self.socket.curve_secretkey = credentials.client_secret.encode()
-        self.socket.sndhwm = 0
-        self.socket.connect(credentials.endpoint)
-        self._seq = 0
-
-    def send(self, message: FromClient, *payload: bytes) -> None:
-        """Sends a message with the next ``seq``."""
-        self._seq += 1
-        self.socket.send_multipart((encode(msgspec.structs.replace(message, seq=self._seq)), *payload))
-
-    def receive(self) -> FromController | None:
-        """The next message; None if there is none."""
-        try:
-            return decode_from_controller(self.socket.recv(zmq.NOBLOCK))
-        except zmq.Again:
-            return None
 
 
 @dataclass
 class Relay:
     """One group."""
 
-    link: Link
-    role: str
+    link: ControlClient
+    role: GroupRole
     ids: list[int]
+    watcher: Watcher
     joined: bool = False
     window: Start | None = None
     every_s: float = 0.0
-    due_s: dict[int, float] = field(default_factory=dict)
-    """When each client that reports progress does so next (monotonic)."""
+    due_s: list[tuple[float, int]] = field(default_factory=list)
+    """When each client that reports progress does so next (monotonic): a heap."""
 
 
 class Relays:
@@ -107,19 +83,25 @@ class Relays:
         self._of: dict[zmq.Socket[bytes], Relay] = {}
         self._template: list[Part] = []
         self._rate = 0.0
+        self._work_s = 0.0
 
     def serve(self) -> None:
         """Until standard input ends."""
         while True:
-            telling = any(relay.due_s for relay in self._of.values())
+            telling = any(relay.due_s for relay in self._of.values() if relay.window is not None)
             ready: dict[Any, int] = dict(self._poller.poll(20 if telling else 1000))
             if 0 in ready and not self._command(sys.stdin.readline()):
                 return
             for socket_ in ready.keys() & self._of.keys():
                 relay = self._of[socket_]
-                while socket_ in self._of and (message := relay.link.receive()) is not None:
+                while socket_ in self._of and (message := relay.link.receive(0)) is not None:
                     self._obey(relay, message)
             self._tell_progress()
+            if time.monotonic() >= self._work_s:
+                self._work_s = time.monotonic() + _WORK_EVERY_S
+                for relay in self._of.values():
+                    relay.link.introduce()
+                    relay.watcher.work()
 
     def _command(self, line: str) -> bool:
         if not line:
@@ -139,29 +121,12 @@ class Relays:
         return True
 
     def _dial(self, credentials: curve.Credentials, group: Mapping[str, Any]) -> None:
-        relay = Relay(
-            Link(self._context, credentials),
-            group["role"],
-            list(range(group["first"], group["first"] + group["count"])),
-        )
-        hello = Hello(
-            ids=relay.ids,
-            seq=1,
-            role=group["role"],
-            group=group["id"],
-            incarnation=0,
-            implementation="simulated",
-            versions={},
-            agent=group["agent"],
-            host=socket.gethostname(),
-            boot_id=boot_id(),
-            time_namespace=time_namespace(),
-            network_namespace=network_namespace(),
-            pid=os.getpid(),
-        )
-        relay.link.send(hello)
-        self._of[relay.link.socket] = relay
-        self._poller.register(relay.link.socket, zmq.POLLIN)
+        ids = list(range(group["first"], group["first"] + group["count"]))
+        identity = Identity(ids, group["role"], group["id"], 0, "simulated", {}, group["agent"])
+        link = ControlClient(credentials, identity, self._context)
+        relay = Relay(link, group["role"], ids, Watcher(ids, link.send, HostSampler().read, list))
+        self._of[link.socket] = relay
+        self._poller.register(link.socket, zmq.POLLIN)
 
     def _obey(self, relay: Relay, message: FromController) -> None:
         named = list(message.ids or relay.ids)
@@ -171,35 +136,39 @@ class Relays:
                 pids = [_PID + client for client in relay.ids]
                 relay.link.send(Joined(ids=relay.ids, seq=1, incarnations=[0] * len(pids), pids=pids))
             case Ping() if message.reply:
-                answer = Ack(ids=relay.ids, seq=1, epoch=0, command="ping", time_ns=time.monotonic_ns())
-                relay.link.send(msgspec.structs.replace(answer, echo=message.time_ns))
+                relay.link.acknowledge(0, "ping", echo=message.time_ns)
+            case Watch():
+                relay.watcher.take(message)
             case Configure():
                 self._configured(relay, message, named)
             case Start():
                 relay.window = message
-                relay.link.send(Ack(ids=named, seq=1, epoch=message.epoch, command="start"))
+                relay.link.acknowledge(message.epoch, "start", named)
             case Stop():
                 relay.due_s.clear()
                 if relay.role == "publisher":
                     self._report_sent(relay, message)
                 else:
-                    relay.link.send(Ack(ids=named, seq=1, epoch=message.epoch, command="stop"))
+                    relay.link.acknowledge(message.epoch, "stop", named)
             case Finish():
                 self._report(relay, message.epoch, named)
             case Quit():
                 self._poller.unregister(relay.link.socket)
                 del self._of[relay.link.socket]
-                relay.link.socket.close()
+                relay.link.close()
 
     def _configured(self, relay: Relay, message: Configure, named: Sequence[int]) -> None:
         relay.window = None
-        relay.link.send(Ack(ids=list(named), seq=1, epoch=message.epoch, command="configure"))
+        relay.link.acknowledge(message.epoch, "configure", named)
         if relay.role == "publisher" or message.probe:
             endpoint = "tcp://127.0.0.1:9" if relay.role == "publisher" else ""
             relay.link.send(Ready(ids=list(named), seq=1, epoch=message.epoch, endpoint=endpoint))
         if message.progress_s:
             relay.every_s = message.progress_s
-            relay.due_s.update((client, time.monotonic() + message.progress_s) for client in named)
+            again = set(named)
+            relay.due_s = [(due_s, client) for due_s, client in relay.due_s if client not in again]
+            relay.due_s += [(time.monotonic() + message.progress_s, client) for client in named]
+            heapify(relay.due_s)
         if relay.role == "publisher" and message.settings.rate != "max":
             self._rate = message.settings.rate
 
@@ -208,10 +177,13 @@ class Relays:
         for relay in self._of.values():
             if relay.window is None:
                 continue
+            if not relay.due_s or relay.due_s[0][0] > now_s:
+                continue
             at_ns = StepClock(relay.window.clock).now_ns()
             count = max(int((at_ns - relay.window.start_at_ns) / 1e9 * self._rate), 0)
-            for client in [c for c, due_s in relay.due_s.items() if now_s >= due_s]:
-                relay.due_s[client] = now_s + relay.every_s
+            while relay.due_s and relay.due_s[0][0] <= now_s:
+                client = relay.due_s[0][1]
+                heapreplace(relay.due_s, (now_s + relay.every_s, client))
                 epoch = relay.window.epoch
                 relay.link.send(Progress(ids=[client], seq=1, epoch=epoch, messages=count, time_ns=at_ns))
 

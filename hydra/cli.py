@@ -1,4 +1,7 @@
-"""The ``hydra`` command: parse, call, print."""
+"""The ``hydra`` command: parse, call, print.
+
+What a command runs is imported when it runs: ``hydra --help`` and a refusal of flags do not wait for it.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,8 @@ from textwrap import shorten
 from typing import Any, Final, NoReturn, TextIO
 
 import click
-from tabulate import tabulate
 
-from hydra.cluster.resources import format_resources
-from hydra.config import experiments, load_cluster, load_scenario, scenarios
 from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_USAGE, HydraError, UsageError
-from hydra.experiments.command import add_flags, list_experiments, list_presets, refuse_flags, run_experiment
-from hydra.jupyter.command import write_report
-from hydra.limits import machine
-from hydra.limits.machine import raise_soft_limits
-from hydra.limits.report import check_all, needs_line
 from hydra.options import (
     COUNTS,
     PATH,
@@ -37,12 +32,8 @@ from hydra.options import (
     run_flags,
     set_flag,
 )
-from hydra.results.catalog import catalog
-from hydra.run import launcher
-from hydra.run.command import run_scenario
-from hydra.run.engines import choose, complete
+from hydra.run.contributed import add_flags, complete, refuse_flags
 from hydra.run.interrupts import hung_up, interrupt_on_the_first
-from hydra.run.redaction import Redactor
 
 
 class Hydra(click.Group):
@@ -66,7 +57,31 @@ class Hydra(click.Group):
 def cli(context: click.Context) -> None:
     """Find out how a publish-subscribe system behaves as the number of its clients grows."""
     # For the commands of systems, which know nothing of runs.
-    context.obj = Runs(run_scenario, run_experiment, list_experiments, list_presets)
+    context.obj = Runs(_scenario, _experiment, _experiments, _presets)
+
+
+def _scenario(*order: Any) -> None:
+    from hydra.run.command import run_scenario
+
+    run_scenario(*order)
+
+
+def _experiment(*order: Any) -> None:
+    from hydra.experiments.command import run_experiment
+
+    run_experiment(*order)
+
+
+def _experiments(*order: Any) -> None:
+    from hydra.experiments.listing import list_experiments
+
+    list_experiments(*order)
+
+
+def _presets(*order: Any) -> None:
+    from hydra.experiments.listing import list_presets
+
+    list_presets(*order)
 
 
 @cli.command("run")
@@ -76,10 +91,12 @@ def cli(context: click.Context) -> None:
 @click.argument("scenario")
 def run_(scenario: str, **flags: Any) -> None:
     """Run any scenario: a name from conf/scenarios or a TOML file; or a published experiment by its name."""
+    from hydra.config.places import experiments, scenarios
+
     if scenario in experiments() and scenario not in scenarios():
-        run_experiment("", scenario, overrides(), flags)
+        _experiment("", scenario, overrides(), flags)
     refuse_flags(scenario, flags)
-    run_scenario(scenario, overrides(), flags)
+    _scenario(scenario, overrides(), flags)
 
 
 @cli.command()
@@ -87,6 +104,8 @@ def run_(scenario: str, **flags: Any) -> None:
 @click.option("--open", "opened", is_flag=True, help="Open the page in a browser, too.")
 def report(run: Path, opened: bool) -> None:
     """Write report.ipynb and report.html into the run directory RUN, or into the folder of an experiment."""
+    from hydra.jupyter.command import write_report
+
     paths = write_report(run)
     click.echo("\n".join(map(str, paths)))
     if opened:
@@ -98,6 +117,10 @@ def report(run: Path, opened: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def runs(folder: Path, as_json: bool) -> None:
     """List the run directories in FOLDER (default: runs), newest first, with how each ended and why."""
+    from tabulate import tabulate
+
+    from hydra.results.catalog import catalog
+
     entries = catalog(folder)
     # A line of a terminal has room for the beginning of a reason; JSON has all of it.
     short = [{**entry, "why": shorten(entry["why"], 72, placeholder=" …")} for entry in entries]
@@ -111,6 +134,14 @@ def runs(folder: Path, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def agents(config: Path | None, master: str, scenario: str | None, as_json: bool) -> None:
     """List the cluster's agents with their attributes and free resources."""
+    from tabulate import tabulate
+
+    from hydra.cluster.resources import format_resources
+    from hydra.config.cluster import load_cluster
+    from hydra.config.scenario import load_scenario
+    from hydra.run.engines import choose
+    from hydra.run.launcher import roles_on
+
     required = load_scenario(scenario) if scenario else None
     rows = [
         {
@@ -118,7 +149,7 @@ def agents(config: Path | None, master: str, scenario: str | None, as_json: bool
             "hostname": a.hostname,
             "attributes": ";".join(f"{k}:{v}" for k, v in a.attributes.items()),
             "resources": format_resources(a.resources),
-            **({"could run": ", ".join(launcher.roles_on(a, required))} if required else {}),
+            **({"could run": ", ".join(roles_on(a, required))} if required else {}),
         }
         for a in choose(master, config).agents(load_cluster(config).agents)
     ]
@@ -138,10 +169,21 @@ def check(scenario: str, config: Path | None, **_: Any) -> None:
 
     Exit code 3 if some row does not fit.
     """
+    from tabulate import tabulate
+
+    from hydra.client.processes import raise_open_files
+    from hydra.config.cluster import load_cluster
+    from hydra.config.scenario import load_scenario
+    from hydra.limits.machine import read
+    from hydra.limits.report import check_all, needs_line
+
     loaded = load_scenario(scenario, overrides())
-    launcher.system_for(loaded).program("subscriber")
-    raise_soft_limits()
-    rows = check_all(loaded, load_cluster(config), machine.read())
+
+    from hydra.run.launcher import system_for  # not before the scenario is known to be one
+
+    system_for(loaded).program("subscriber")
+    raise_open_files()
+    rows = check_all(loaded, load_cluster(config), read())
     click.echo(tabulate([needs_line(row) for row in rows], headers="keys", floatfmt=".1f"))
     # The largest row asks for the most: its lines mend the others too.
     for shortage in rows[-1].shortages:
@@ -221,6 +263,8 @@ _LINE: Final = 800
 
 def _leave(text: str, code: int) -> NoReturn:
     """Ends with one line, in which no secret of the command line is repeated."""
+    from hydra.run.redaction import Redactor
+
     with contextlib.suppress(HydraError):  # a system's package is damaged: that is what the text is about
         text = Redactor.of_command(sys.argv).text(text)
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar, get_args
 import click
 
 from hydra.columns.names import LOSS
-from hydra.config import parse_set
+from hydra.config.toml import parse_set
 from hydra.model import Payload
 from hydra.system import Experiment
 
@@ -244,7 +244,7 @@ def implementation_flag(names: Sequence[str] | None = None) -> Callable[[_F], _F
 
 
 master_flag = click.option("--master", type=WORD, default="local", show_default=True)
-"""Its help is what the engines say (``hydra.run.engines.complete``)."""
+"""Its help is what the engines say (``hydra.run.contributed.complete``)."""
 
 KEY_VALUE: Final = "KEY=VALUE"
 """The metavar of flags behind whose key a secret may stand."""
@@ -271,7 +271,7 @@ run_flags = flags(
     click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON instead of the table."),
     click.option("--quiet", is_flag=True, help="Print warnings and the table only."),
 )
-"""Flags of every command that runs a scenario; those of engines are added by ``hydra.run.engines.complete``."""
+"""Flags of every command that runs a scenario; those of engines are added by ``hydra.run.contributed.complete``."""
 
 sweep_flags = flags(
     keyed("--clients", key="sweep.clients", type=COUNTS, help="Subscriber counts."),

@@ -48,7 +48,7 @@ from hydra.wire.messages import (
     encode,
 )
 from tests.control.golden_messages import COUNTERS, FROM_CLIENT
-from tests.control.test_roster import HERE, NETWORK, hello
+from tests.control.rosters import HERE, NETWORK, hello
 
 _TICK_NS = 10_000_000
 PUBLISHER = 0
@@ -82,7 +82,7 @@ class Channel:
     ``reads_stored`` whether subscribers read when all is sent, ``all_sent_after_s`` when the publisher has sent 500,
     ``elsewhere`` which clients are on another host, each on one of its own, and what that host's clock shows at a time
     of ours (ns), where it has COUNTERS; ``told_at`` is what has been sent, with the time (ns) and the client, ``told``
-    without the time.
+    without the time; ``polls`` is how often it was looked what has come.
     """
 
     subscribers: range
@@ -96,6 +96,7 @@ class Channel:
     all_sent_after_s: float | None = None
     elsewhere: Mapping[int, Callable[[int], int]] = field(default_factory=dict)
     now_ns: int = 10**12
+    polls: int = 0
     told_at: list[tuple[int, int, FromController]] = field(default_factory=list)
     evicted: list[int] = field(default_factory=list)
     died: BitMap = field(default_factory=BitMap)
@@ -161,14 +162,21 @@ class Channel:
         while not condition():
             if self.now_ns >= until_ns:
                 return False
+            self.poll(_TICK_NS / 1e9)
+        return True
+
+    def poll(self, timeout_s: float) -> None:
+        self.polls += 1
+        until_ns, heard = self.now_ns + timeout_s * 1e9, False
+        while not heard and self.now_ns < until_ns:
             self.now_ns += _TICK_NS
             while self._coming and self._coming[0][0] <= self.now_ns:
+                heard = True
                 _, _, client, message = heapq.heappop(self._coming)
                 self._hear(client, message)
             for identity, time_ns in self.roster.timekeeper.due(self.now_ns):
                 self._pinged(int(identity), Ping(time_ns=time_ns, reply=True))
             self._watched()
-        return True
 
     def _pinged(self, client: int, ping: Ping) -> None:
         """The relay of a client elsewhere answers half a tick later, and is heard after another half."""
@@ -223,6 +231,9 @@ class Channel:
 
     def group(self, settings: Settings) -> str:
         return f"group-{settings.message_size}"
+
+    def one_publisher(self, settings: Settings) -> bool:
+        return False
 
     def configure(self, settings: Settings) -> dict[str, object]:
         return {"where": "here"}

@@ -48,7 +48,7 @@ def refused(words: Sequence[str], monkeypatch: pytest.MonkeyPatch, capsys: pytes
     monkeypatch.setattr(sys, "argv", ["hydra", *words])
     # This process keeps its limits and its signals.
     monkeypatch.setattr(cli, "interrupt_on_the_first", lambda: None)
-    monkeypatch.setattr(launcher, "raise_soft_limits", lambda: None)
+    monkeypatch.setattr(launcher, "raise_open_files", lambda: None)
     with pytest.raises(SystemExit) as end:
         cli.main()
     captured = capsys.readouterr()
@@ -110,6 +110,22 @@ def checked(code: object, out: str, err: str) -> str:
         ((*ZMQ, "--set", "subscriber.demand.mem_per_client=1e300"), "mem_per_client: must be 0 to"),
         ((*ZMQ, "--client", "native", "--sndbuf", "99999999999"), "native.sndbuf: must be 0 to 2147483647"),
         ((*ZMQ, "--client", "native", "--clients-per-process", "99999999999"), "must be 1 to 100000"),
+        # what a subscriber without a queue, or without CURVE, cannot do
+        ((*ZMQ, "--client", "zmtp", "--rcvhwm", "0"), "settings.rcvhwm: client zmtp has no queue of its own"),
+        ((*ZMQ, "--client", "zmtp", "--set", "sweep.vary.rcvhwm=[1000,5]"), "sweep.vary.rcvhwm: client zmtp has no"),
+        ((*ZMQ, "--client", "zmtp", "--secure"), "native.secure: client zmtp speaks ZMTP with the mechanism NULL only"),
+        ((*ZMQ, "--client", "zmtp", "--set", "settings.receive_rate=5"), "settings.receive_rate: client zmtp has no"),
+        (("zmqrate", "--client", "zmtp"), "sweep.search.series: client zmtp has no queue of its own"),
+        (
+            (*ZMQ, "--client", "zmtp", "--publisher", "pyzmq", "--transport", "ipc"),
+            "native.transport: publishers of pyzmq",
+        ),
+        (
+            (*ZMQ, "--client", "native", "--publisher", "pyzmq", "--pacing", "bursty"),
+            "native.pacing: publishers of pyzmq",
+        ),
+        ((*ZMQ, "--subscriptions", "some"), "'some' is not one of 'all', 'one'"),
+        ((*ZMQ, "--publishers", "0"), "publishers must be at least 1"),
         (("zmqrate", "--start-rate", "1e30"), "sweep.search.start_rate: must be"),
         (("zmqrate", "--search-width", "1e300"), "sweep.search.width: must be 1 to 1000"),
         (("zmqrate", "--set", "sweep.search.reconnect_rate=-1"), "reconnect_rate: must be 0.001 to 100"),

@@ -12,7 +12,11 @@ import pytest
 from hydra import plugins
 from hydra.cluster.placement import place
 from hydra.cluster.splitting import split
-from hydra.config import conf_dir, load_cluster, load_scenario, parse_set, places, scenarios
+from hydra.config import places
+from hydra.config.cluster import load_cluster
+from hydra.config.places import conf_dir, scenarios
+from hydra.config.scenario import load_scenario
+from hydra.config.toml import parse_set
 from hydra.errors import EXIT_USAGE, ConfigError
 from hydra.model import Agent, Constraint, Demand, Group, Resources, Scenario, SearchSpec, value_of, with_values
 
@@ -125,7 +129,7 @@ def test_constraints_are_written_as_marathon_writes_them(tmp_path: Path) -> None
     text += "[subscriber.demand]\nbase_cpus = 1\n"
     spec = load_scenario(scenario_file(tmp_path, text)).subscriber
     assert spec.constraints == (Constraint("group", "CLUSTER", "a"), Constraint("hostname", "UNIQUE"))
-    assert spec.demand == Demand(base_cpus=1.0, mem_per_client=8.0)
+    assert spec.demand == Demand(base_cpus=1.0, cpus_per_client=0.002, mem_per_client=8.0)
 
 
 def test_overrides_replace_add_and_remove() -> None:

@@ -41,6 +41,7 @@ TIERS = {
         "hydra.control.hosts",
         "hydra.control.outstanding",
         "hydra.control.timekeeper",
+        "hydra.client.arrivals",
         "hydra.client.pacing",
         "hydra.client.ledger",
         "hydra.client.acks",

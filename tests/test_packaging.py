@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 import hydra
-from hydra.config import conf_dir, load_cluster, load_scenario, scenarios
+from hydra.config.cluster import load_cluster
+from hydra.config.places import conf_dir, scenarios
+from hydra.config.scenario import load_scenario
 
 pytestmark = pytest.mark.processes
 

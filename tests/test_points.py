@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError
 from hydra.limits.machine import read
 from hydra.limits.report import check_all

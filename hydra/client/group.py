@@ -17,16 +17,17 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
-from hydra.client.member import client_main, identity_of
+from hydra.client.member import client_main
 from hydra.client.processes import die_with_parent, thread_count
 from hydra.client.relay import KILL, Pipes, relay_main
 from hydra.client.transport import Kind
 from hydra.control import curve
+from hydra.control.client import Here, Identity
 from hydra.wire.program import EXIT_DISMISSED, EXIT_RELAY_DIED, EXIT_STRANDED, EXIT_USAGE, WELCOME_WITHIN_S
 
 _N = TypeVar("_N", int, float)
@@ -60,7 +61,12 @@ def _whole(least: int) -> Callable[[str], int]:
 
 def parse(arguments: Sequence[str], kinds: Sequence[str]) -> GroupOptions:
     """The options in a command line; exits with 2 and one line where they make no sense."""
-    parser = _OneLineParser(description="A group of Hydra clients; started by hydra on an agent.", allow_abbrev=False)
+    parser = _OneLineParser(
+        description="A group of Hydra clients; started by hydra on an agent.",
+        allow_abbrev=False,
+        # To ask the terminal for its width would import all kinds of compression.
+        formatter_class=partial(argparse.HelpFormatter, width=100),
+    )
     parser.add_argument("kind", choices=kinds)
     parser.add_argument("--group", required=True, help="the group's id")
     parser.add_argument("--first-id", required=True, type=_whole(0), help="id of its first client")
@@ -120,6 +126,15 @@ class _Parent:
         self._incarnations: dict[int, int] = {}
         self._unwelcomed: set[int] = set()
         self._waiting = list(reversed(range(options.first_id, options.first_id + options.count)))
+        self._identity = Identity(
+            ids=range(options.first_id, options.first_id + options.count),
+            role=kind.role,
+            group=options.group,
+            incarnation=0,
+            implementation=kind.implementation,
+            versions={},
+            here=Here.read(),
+        )
         self._relay = 0
         self._ipc = ""
         self._ending = False
@@ -189,7 +204,8 @@ class _Parent:
             client = self._waiting.pop()
             incarnation = self._incarnations.get(client, -1) + 1
             self._incarnations[client] = incarnation
-            pid = self._fork(partial(self._run_client, client, incarnation))
+            identity = replace(self._identity, ids=[client], incarnation=incarnation)
+            pid = self._fork(partial(self._run_client, identity))
             self._clients[pid] = client
             self._unwelcomed.add(client)
 
@@ -217,25 +233,20 @@ class _Parent:
                 sys.stderr.flush()
             os._exit(code)
 
-    def _run_client(self, client: int, incarnation: int) -> int:
+    def _run_client(self, identity: Identity) -> int:
         os.close(self._death_pipe)
         os.close(self._kills)
-        return client_main(
-            self._kind,
-            self._ipc,
-            self._options.group,
-            client,
-            incarnation,
-            self._welcome_within_s,
-            lambda: os.write(self._welcome_pipe, f"{client}\n".encode()),
-        )
+
+        def welcomed() -> None:
+            os.write(self._welcome_pipe, f"{identity.ids[0]}\n".encode())
+
+        return client_main(self._kind, self._ipc, identity, self._welcome_within_s, welcomed)
 
     def _run_relay(self) -> int:
         for fd in (self._death_pipe, self._welcome_pipe, self._kills, self._place):
             os.close(fd)
-        options = self._options
-        ids = range(options.first_id, options.first_id + options.count)
-        identity = identity_of(self._kind, options.group, ids, 0, self._kind.versions())
+        # To look for versions takes longer than all else that a client does until it is welcomed: the relay says them.
+        identity = replace(self._identity, versions=self._kind.versions())
         pipes = Pipes(self._place_pipe, self._deaths, self._kill_pipe)
         watched = os.getppid() if self._kind.role == "publisher" else None
         return relay_main(self._credentials, identity, pipes, self._welcome_within_s, watched)

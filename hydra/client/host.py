@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +26,8 @@ class HostSampler:
     """
 
     def __init__(self, proc: Path = _PROC) -> None:
-        self._proc = proc
+        self._pressure = {what: proc / "pressure" / what for what in ("cpu", "io", "memory")}
+        self._snmp, self._netstat = (proc / "self" / "net" / file for file in ("snmp", "netstat"))
         # Asking a driver takes longer than all else: only when an interface has come or gone.
         self._speeds: dict[str, int | None] = {}
 
@@ -44,9 +46,9 @@ class HostSampler:
 
     def _pressure_us(self) -> dict[str, int]:
         found = {}
-        for what in ("cpu", "io", "memory"):
+        for what, path in self._pressure.items():
             try:
-                some = _SOME.search((self._proc / "pressure" / what).read_text())
+                some = _SOME.search(_read(path))
             except OSError:
                 # The kernel was built without it, or it is switched off.
                 continue
@@ -67,18 +69,24 @@ class HostSampler:
         }
 
     def _tcp(self) -> TcpCounts:
-        sent = self._counts("snmp", "Tcp:")
-        again = self._counts("netstat", "TcpExt:")
-        return TcpCounts(sent.get("OutSegs", 0), sum(again.get(name, 0) for name in _HELD_FOR_LOST))
+        return TcpCounts(_sum(self._snmp, "Tcp:", ("OutSegs",)), _sum(self._netstat, "TcpExt:", _HELD_FOR_LOST))
 
-    def _counts(self, file: str, of: str) -> dict[str, int]:
-        """Two lines of the file begin with ``of``: the names of its columns, and their values."""
-        try:
-            lines = (self._proc / "self" / "net" / file).read_text().splitlines()
-        except OSError:
-            return {}
-        rows = [line.split()[1:] for line in lines if line.startswith(of)]
-        return {name: int(value) for name, value in zip(*rows, strict=False)} if len(rows) == 2 else {}
+
+def _read(path: Path) -> str:
+    """The text of a file of the kernel's, which is read several times a second: without what other files need."""
+    with path.open("rb", buffering=0) as file:
+        return file.read().decode()
+
+
+def _sum(path: Path, of: str, names: Sequence[str]) -> int:
+    """The sum of these columns, 0 where there are none: two lines begin with ``of``, the names and the values."""
+    try:
+        rows = [line.split() for line in _read(path).splitlines() if line.startswith(of)]
+    except OSError:
+        return 0
+    if len(rows) != 2 or len(rows[0]) != len(rows[1]):
+        return 0
+    return sum(int(rows[1][rows[0].index(name)]) for name in names if name in rows[0])
 
 
 def _cores() -> list[CoreTimes]:

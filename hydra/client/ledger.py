@@ -206,22 +206,38 @@ class Ledger:
             # One conversion to Python's own numbers, then comparisons that run in C.
             numbers = words.tolist()
             key, first = numbers[0], numbers[1]
-            run = n == 1 or (numbers[3::3] == [key] * (n - 1) and numbers[1::3] == list(range(first, first + n)))
+            alike = n == 1 or numbers[3::3] == [key] * (n - 1)
+            run = n == 1 or (alike and numbers[1::3] == list(range(first, first + n)))
         else:
             columns = words.reshape(n, 3)
             key, first = columns[0, :2].tolist()
             offsets = columns[:, 1] - (_COUNTING[:n] if n <= len(_COUNTING) else np.arange(n, dtype=np.uint64))
-            run = bool(np.logical_and.reduce(offsets == first) and np.logical_and.reduce(columns[:, 0] == key))
-        received = self._by_key.get(key) if run else None
-        if received is not None and first < SEQUENCE_LIMIT:
-            # One publisher, this epoch, ascending without a gap: the whole batch is one run.
-            if first == received.next:
-                received.next = first + n
-            else:
-                received.add(first, first + n - 1)
-            self.messages += n
-            return headers
-        return self._record_mixed(headers)
+            alike = bool(np.logical_and.reduce(columns[:, 0] == key))
+            run = alike and bool(np.logical_and.reduce(offsets == first))
+        received = self._by_key.get(key) if alike else None
+        if received is None or first >= SEQUENCE_LIMIT:
+            return self._record_mixed(headers)
+        if not run:
+            # One publisher and this epoch, with gaps: of a queue that was full, so usual at a rate that is too high.
+            sequences = words[1::3]
+            if int(np.maximum.reduce(sequences)) >= SEQUENCE_LIMIT:
+                return self._record_mixed(headers)
+            _add_runs(received, sequences)
+        elif first == received.next:
+            # Ascending without a gap: the whole batch is one run.
+            received.next = first + n
+        else:
+            received.add(first, first + n - 1)
+        self.messages += n
+        return headers
+
+    def ours(self, headers: Headers) -> npt.NDArray[np.bool_]:
+        """Which of the headers belong to the account."""
+        if self.epoch == PROBE_EPOCH:
+            return np.zeros(len(headers), bool)
+        ours: npt.NDArray[np.bool_] = np.isin(headers["publisher"], list(self._received))
+        ours &= (headers["epoch"] == self.epoch) & (headers["sequence"] < SEQUENCE_LIMIT)
+        return ours
 
     def _refuse(self, epoch: int, publisher: int, sequence: int) -> None:
         if epoch != PROBE_EPOCH:
@@ -233,17 +249,12 @@ class Ledger:
 
     def _record_mixed(self, headers: Headers) -> Headers:
         """A batch with gaps, several publishers, probes or strangers, as runs per publisher."""
-        publishers = headers["publisher"]
-        ours = np.zeros(len(headers), bool)
-        if self.epoch != PROBE_EPOCH:
-            current = (headers["epoch"] == self.epoch) & (headers["sequence"] < SEQUENCE_LIMIT)
-            for publisher, received in self._received.items():
-                mask = current & (publishers == publisher)
-                # Publishers do not touch each other's account, so each one's messages are taken by themselves.
-                sequences = headers["sequence"][mask]
-                if len(sequences):
-                    _add_runs(received, sequences)
-                    ours |= mask
+        ours, publishers = self.ours(headers), headers["publisher"]
+        for publisher, received in self._received.items():
+            # Publishers do not touch each other's account, so each one's messages are taken by themselves.
+            sequences = headers["sequence"][ours & (publishers == publisher)]
+            if len(sequences):
+                _add_runs(received, sequences)
         count = int(ours.sum())
         self.messages += count
         if count == len(headers):
@@ -291,11 +302,10 @@ _NOTHING: Final = _Received()
 
 def _add_runs(received: _Received, sequences: npt.NDArray[np.uint64]) -> None:
     """Takes sequences in the order of arrival, cut into ascending runs."""
-    cuts = np.flatnonzero(np.diff(sequences) != 1)
-    firsts = sequences[np.concatenate(([0], cuts + 1))].tolist()
-    lasts = sequences[np.concatenate((cuts, [len(sequences) - 1]))].tolist()
-    for first, last in zip(firsts, lasts, strict=True):
-        received.add(first, last)
+    begin = 0
+    for cut in [*(np.flatnonzero(sequences[1:] - sequences[:-1] != 1) + 1).tolist(), len(sequences)]:
+        received.add(int(sequences[begin]), int(sequences[cut - 1]))
+        begin = cut
 
 
 def _of_a_member(account: LedgerCounts, received: _Received, room: int) -> LedgerCounts:

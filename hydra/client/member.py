@@ -1,11 +1,10 @@
-"""What runs in a forked client process, and how it and its group's relay introduce themselves."""
+"""What runs in a forked client process."""
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import cast
 
 from hydra.client.publisher import Publisher
@@ -14,24 +13,6 @@ from hydra.client.transport import Driver, Kind, PublisherTransport, SubscriberT
 from hydra.control.client import ControlClient, Identity
 from hydra.wire.messages import Error, Quit, Welcome
 from hydra.wire.program import EXIT_DISMISSED, EXIT_STRANDED
-
-
-def identity_of(
-    kind: Kind, group: str, ids: Sequence[int], incarnation: int, versions: dict[str, str] | None = None
-) -> Identity:
-    """What a client says about itself, or with versions the relay of these clients.
-
-    To look for versions takes 9 ms of CPU, three times what all else takes that a client does until it is welcomed.
-    """
-    return Identity(
-        ids=ids,
-        role=kind.role,
-        group=group,
-        incarnation=incarnation,
-        implementation=kind.implementation,
-        versions=versions or {},
-        agent=os.environ.get("HYDRA_AGENT", ""),
-    )
 
 
 def await_welcome(control: ControlClient, endpoint: str, within_s: float) -> int | None:
@@ -48,16 +29,11 @@ def await_welcome(control: ControlClient, endpoint: str, within_s: float) -> int
 
 
 def client_main(
-    kind: Kind,
-    relay: str,
-    group: str,
-    client: int,
-    incarnation: int,
-    welcome_within_s: float,
-    welcomed: Callable[[], object],
+    kind: Kind, relay: str, identity: Identity, welcome_within_s: float, welcomed: Callable[[], object]
 ) -> int:
     """The life of one client process, whose relay listens at the endpoint ``relay``; returns its exit code."""
-    control = ControlClient(relay, identity_of(kind, group, [client], incarnation))
+    (client,) = identity.ids
+    control = ControlClient(relay, identity)
     try:
         code = await_welcome(control, relay, welcome_within_s)
         if code is not None:
@@ -72,14 +48,12 @@ def client_main(
                 loop = Publisher(client, control, cast(PublisherTransport, transport))
             else:
                 loop = Subscriber(client, control, cast(SubscriberTransport, transport))
-            dismissed = loop.run()
+            loop.run()
         except Exception as e:
             control.send(Error(ids=[client], seq=1, epoch=0, message=f"{type(e).__name__}: {e}"[:4000], fatal=True))
             raise
         finally:
             transport.close()
-        if not dismissed:
-            sys.stderr.write(f"client {client}: its relay has been silent for too long\n")
-        return EXIT_DISMISSED if dismissed else EXIT_STRANDED
+        return EXIT_DISMISSED
     finally:
         control.close()

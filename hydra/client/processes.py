@@ -1,9 +1,10 @@
-"""The few facts of Linux processes that a group lives by."""
+"""The few facts of Linux processes that a group, and the command that starts it, live by."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 from pathlib import Path
 from typing import Final
@@ -26,6 +27,12 @@ def exact_timers() -> None:
     """Asks the kernel not to add its 50 µs to every wait of this thread for a time that is due."""
     if _libc.prctl(_PR_SET_TIMERSLACK, _TIMER_SLACK_NS, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_TIMERSLACK) failed")
+
+
+def raise_open_files() -> None:
+    """Raises this process's limit of open files to the hard one; children inherit it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def thread_count() -> int:

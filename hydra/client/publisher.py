@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
+from collections.abc import Sequence
 from typing import Any, Final
 
 from hydra.client.loop import serve
@@ -33,7 +35,7 @@ from hydra.wire.messages import (
 )
 from hydra.wire.program import FLUSH_AT_MOST_S
 
-PROBES_APART_NS: Final = 1_000_000_000
+PROBES_APART_NS: Final = 500_000_000
 """The longest distance between two probes."""
 GROUP_PROBES_APART_NS: Final = 50_000_000
 """The same where subscribers are members of a group: each probe reaches one of them only, and wakes nobody else."""
@@ -44,9 +46,14 @@ ERRORS_APART_NS: Final = 2_000_000_000
 """The longest distance between two errors of a step that has ended before its window."""
 MEMORY_EVERY_NS: Final = 50_000_000
 """How often the memory of an unbounded queue is looked at: at 500 MB/s it grows by 25 MB between two looks."""
+PREPARED: Final = 64
+PREPARED_BYTES: Final = 65_536
+"""So many messages are packed at once while none is due, or so many bytes of them."""
+AWAKE_S: Final = 120e-6
+"""A publisher wakes up this long before a message is due, and looks at the clock until it is: to be woken, and to look
+at the control channel with code that no cache has any more, takes up to so long."""
 ANSWERS_S: Final = 0.02
 """How long the control channel is not looked at while the last answers are waited for."""
-_IDLE_S: Final = 5.0
 
 
 class Publisher:
@@ -65,10 +72,10 @@ class Publisher:
         self._step: _Sending | None = None
         self._report: Report | None = None
 
-    def run(self) -> bool:
-        """Obeys until told to quit (True) or the controller is gone (False)."""
+    def run(self) -> None:
+        """Obeys until told to quit."""
         exact_timers()
-        return serve(self._control, self._work, self._obey)
+        serve(self._control, self._work, self._obey)
 
     def _work(self) -> float:
         """Does what is due now; how long the loop may wait for a command, in seconds."""
@@ -94,7 +101,7 @@ class Publisher:
             return _until(self._done)
         command = self._command
         if command is None:
-            return _IDLE_S
+            return math.inf
         if step is None:
             # The step's clock is not known yet: a probe has no time.
             return self._signal(self._probes, command.epoch, 0)
@@ -107,7 +114,7 @@ class Publisher:
     def _signal(self, repeats: Repeats | None, sequence: int, time_ns: int) -> float:
         """Sends a probe or an end marker (its sequence tells which) if that is due; seconds until the next one."""
         if repeats is None:
-            return _IDLE_S
+            return math.inf
         if repeats.due(time.monotonic_ns()):
             self._transport.probe(pack(PROBE_EPOCH, self._id, sequence, time_ns))
             self._transport.poll()
@@ -175,8 +182,8 @@ class Publisher:
 def _until(repeats: Repeats) -> float:
     """Seconds until the next repetition, and never longer than an idle publisher waits."""
     if repeats.next_ns is None:
-        return _IDLE_S
-    return min(max(repeats.next_ns - time.monotonic_ns(), 0) / 1e9, _IDLE_S)
+        return math.inf
+    return max(repeats.next_ns - time.monotonic_ns(), 0) / 1e9
 
 
 class _Sending:
@@ -200,7 +207,12 @@ class _Sending:
         self._paced = command.settings.rate != "max"
         self._lag = LatencyRecorder()
         self._usage = UsageMeter()
-        self._refused: list[bytes] = []
+        self._refused: Sequence[bytes] = []
+        self._prepared: list[bytes] = []
+        self._prepared_from = 0  # the sequence of the first of them
+        self._ahead = max(1, min(PREPARED, PREPARED_BYTES // settings.message_size))
+        # Awake for at most an eighth of the time.
+        self._awake_s = 0.0 if settings.rate == "max" else min(AWAKE_S, 1 / 8 / float(settings.rate))
         self._blocked_ns = 0
         self._first_ns = 0
         self._last_ns = 0
@@ -234,14 +246,18 @@ class _Sending:
             return 0
         count = pacer.due(now_ns)
         if not count:
-            next_ns = pacer.next_due_ns
-            wait_s = self.clock.until_s(pacer.start_ns if next_ns is None else next_ns)
-            return wait_s if again_s is None else min(wait_s, again_s)
-        messages = self._refused
-        if not messages:
-            times = pacer.times(count, now_ns)
-            messages = pack_batch(self.epoch, self._id, pacer.sent, times, self._payload.of(pacer.sent, count))
+            next_ns = pacer.start_ns if pacer.next_due_ns is None else pacer.next_due_ns
+            if self.clock.until_s(next_ns) > self._awake_s:
+                self._prepare(1)  # which takes its time: only then is it known how long to wait
+                wait_s = max(self.clock.until_s(next_ns) - self._awake_s, 0.0)
+                return wait_s if again_s is None else min(wait_s, again_s)
+            while now_ns < next_ns:
+                now_ns = self.clock.now_ns()
+            if not (count := pacer.due(now_ns)):
+                return 0
+        messages = self._next(count, now_ns)
         if self._paced:
+            now_ns = self.clock.now_ns()
             self._lag.record_us(pacer.lag_ns(now_ns) // 1000)
         accepted = self._transport.send(messages, pacer.sent)
         after_ns = self.clock.now_ns()
@@ -256,6 +272,29 @@ class _Sending:
             self._last_ns = after_ns
             pacer.advance(accepted)
         return 0
+
+    def _next(self, count: int, now_ns: int) -> Sequence[bytes]:
+        """The next messages, at most ``count``; those that the library has refused stay what they are."""
+        if not self._paced:
+            return self._refused or self._packed(count, now_ns)
+        if self._pacer.sent - self._prepared_from >= len(self._prepared):
+            self._prepare(count)
+        # What is left of the last ones goes first: a library that takes a few at a time is offered the same ones again.
+        begin = self._pacer.sent - self._prepared_from
+        return self._prepared[begin : begin + count]
+
+    def _prepare(self, count: int) -> None:
+        """Makes sure that so many of the next messages are there, whose due times are known long before."""
+        begin = self._pacer.sent - self._prepared_from
+        if self._paced and len(self._prepared) - begin < count:
+            self._prepared_from = self._pacer.sent
+            self._prepared = self._packed(max(count, self._ahead), 0)
+
+    def _packed(self, count: int, now_ns: int) -> list[bytes]:
+        """The next messages."""
+        first = self._pacer.sent
+        times = self._pacer.times(count, now_ns)
+        return pack_batch(self.epoch, self._id, first, times, self._payload.of(first, count))
 
     def _answers_awaited(self, now_ns: int) -> bool:
         """Whether all messages of a step that has a number of them are sent, and some may still be answered.

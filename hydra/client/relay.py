@@ -10,10 +10,8 @@ import contextlib
 import json
 import math
 import os
-import resource
 import struct
 import sys
-import tempfile
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from typing import Final
 
 import zmq
 
+from hydra.client.processes import raise_open_files
 from hydra.client.relaying import Relaying
 from hydra.client.watcher import watcher_of
 from hydra.control.client import ControlClient, Identity
@@ -77,7 +76,7 @@ def relay_main(
         welcome_within_s: how long the controller may take to welcome it.
         watched: the process whose descendants' threads are read for ``watch``; None if nobody asks for them.
     """
-    _raise_open_files()
+    raise_open_files()  # every client takes one
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
     inner = context.socket(zmq.ROUTER)
     inner.sndhwm = inner.rcvhwm = 0
@@ -101,6 +100,7 @@ def relay_main(
     finally:
         inner.close()
         control.close()
+        context.term()
 
 
 def bind(inner: zmq.Socket[bytes], folder: str) -> Path:
@@ -109,10 +109,10 @@ def bind(inner: zmq.Socket[bytes], folder: str) -> Path:
     Raises:
         OSError, zmq.ZMQError: that cannot be; nothing is left of it.
     """
-    made = Path(tempfile.mkdtemp(prefix="hydra-", dir=folder))
+    made = _folder_in(folder)
     if len(os.fsencode(made / SOCKET)) > _LONGEST_PATH:
         made.rmdir()
-        made = Path(tempfile.mkdtemp(prefix="hydra-", dir="/tmp"))  # as above
+        made = _folder_in("/tmp")  # noqa: S108  # as above
     try:
         inner.bind(f"ipc://{made / SOCKET}")
     except zmq.ZMQError:
@@ -121,10 +121,14 @@ def bind(inner: zmq.Socket[bytes], folder: str) -> Path:
     return made / SOCKET
 
 
-def _raise_open_files() -> None:
-    """Every client takes one: as many as the kernel allows."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+def _folder_in(folder: str) -> Path:
+    """Makes a folder that only this user may enter.
+
+    (``tempfile`` would have the parent of the group import all kinds of compression.)
+    """
+    made = Path(folder, f"hydra-{os.urandom(8).hex()}")
+    made.mkdir(0o700)
+    return made
 
 
 class _Relay:

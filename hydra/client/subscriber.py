@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
+from itertools import islice
+from operator import sub
 from typing import Final
 
+import numpy as np
+
+from hydra.client.arrivals import MOST_MESSAGES, Arrivals, Arrived
 from hydra.client.lag import LagBins
 from hydra.client.ledger import Ledger
 from hydra.client.loop import serve
-from hydra.client.transport import SubscriberTransport
+from hydra.client.transport import Streams, SubscriberTransport
 from hydra.client.usage import UsageMeter
 from hydra.control.bounded import add_absence
 from hydra.control.client import ControlClient
 from hydra.model import DrainEnd, SharedSettings, SubscriberReport
 from hydra.wire.clock import StepClock
-from hydra.wire.header import unpack_batch
 from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.messages import (
     Configure,
@@ -31,9 +36,14 @@ from hydra.wire.messages import (
 
 BATCH_LIMIT: Final = 2000
 """Most messages taken before the control channel is looked at again."""
+STREAMED_NS: Final = 100_000_000
+"""So long a subscriber reads data in the window without looking at the control channel: so much later it learns that a
+step is stopped before its time, or that it has to go."""
+FLOWING_NS: Final = 50_000_000
+"""It does so where batches follow each other by less than that: otherwise it would often wait for nothing, which costs
+more than it saves."""
 _WAIT_S: Final = 1.0
 _DRAIN_WAIT_S: Final = 0.1
-_IDLE_S: Final = 5.0
 _NEVER_NS: Final = 2**63 - 1
 _QUIET_GAPS: Final = 4
 """Nothing came "for a while" only if it is several times as long as ever passed between two batches: on a host with
@@ -51,15 +61,15 @@ class Subscriber:
         self._step: _Receiving | None = None  # None as well after a configure that could not be obeyed
         self._report: Report | None = None
 
-    def run(self) -> bool:
-        """Obeys until told to quit (True) or the controller is gone (False)."""
-        return serve(self._control, self._work, self._obey)
+    def run(self) -> None:
+        """Obeys until told to quit."""
+        serve(self._control, self._work, self._obey)
 
     def _work(self) -> float:
         """Takes what has arrived; how long the loop may wait for a command, in seconds."""
         step = self._step
         if step is None or self._report is not None:
-            return _IDLE_S
+            return math.inf
         wait_s = step.work()
         if step.newly_ready():
             self._control.send(Ready(ids=[self._id], seq=1, epoch=step.epoch))
@@ -70,7 +80,7 @@ class Subscriber:
         if step.drained():
             self._report = Report(ids=[self._id], seq=1, epoch=step.epoch, subscriber=step.report())
             self._control.send(self._report)
-            return _IDLE_S
+            return math.inf
         return wait_s
 
     def _obey(self, message: FromController) -> None:
@@ -125,6 +135,10 @@ class _Receiving:
         self._ledger = Ledger()
         self._publishers = {p.publisher for p in command.publishers}
         self._ledger.begin(command.epoch, self._publishers)
+        self._arrivals = Arrivals()
+        self._flows = False  # whether batches follow each other quickly
+        self._drained_ns = 0  # the last batch that was not streamed, CLOCK_MONOTONIC
+        self._streams = transport if isinstance(transport, Streams) else None
         self._latency = LatencyRecorder()
         self._usage = UsageMeter()
         self._clock: StepClock | None = None
@@ -152,6 +166,7 @@ class _Receiving:
     @property
     def messages(self) -> int:
         """Messages of this epoch so far."""
+        self._count()
         return self._ledger.messages
 
     def newly_ready(self) -> bool:
@@ -176,6 +191,7 @@ class _Receiving:
     def start(self, command: Start) -> None:
         """Takes the window of the step; a repeated start changes nothing."""
         if self._clock is None:
+            self._count()
             self._clock = StepClock(command.clock)
             self._start_ns = command.start_at_ns
             self._stop_ns = command.stop_at_ns
@@ -187,6 +203,7 @@ class _Receiving:
     def stop(self, stop_at_ns: int) -> None:
         """The window ends, perhaps before its time."""
         self._stop_ns = min(self._stop_ns, stop_at_ns)
+        self._count()
 
     def finish(self, command: Finish) -> None:
         """Learns what to expect; from now on the step is drained.
@@ -195,6 +212,7 @@ class _Receiving:
             ValueError: the system's part of the command is none; it is not obeyed.
         """
         if self._finish is None:
+            self._count()
             self._transport.undrained(command.system)
             self._finish = command
             now_ns = time.monotonic_ns()
@@ -206,6 +224,13 @@ class _Receiving:
         limit, wait_s = BATCH_LIMIT, _WAIT_S if self._finish is None else _DRAIN_WAIT_S
         if self._clock is not None and self._finish is None:
             now_ns = self._clock.now_ns()
+            until_ns = self._alone_until_ns(now_ns)
+            if self._flows and self._streams is not None and now_ns < until_ns:
+                streamed, batches = self._streams.stream(self._clock.monotonic_ns_of(until_ns), MOST_MESSAGES)
+                self._flows = bool(streamed) and time.monotonic_ns() - batches[-1][0] < FLOWING_NS
+                if streamed:
+                    self._take(streamed, batches)
+                return 0
             if self._settings.reconnect_rate is not None:
                 wait_s = self._reconnect(now_ns, self._settings.reconnect_rate)
             if self._settings.receive_rate is not None:
@@ -216,8 +241,18 @@ class _Receiving:
                 wait_s = min(wait_s, self._clock.until_s(self._next_progress_ns))
         messages = self._transport.receive(wait_s, limit)
         if messages:
-            self._take(messages)
+            read_ns = time.monotonic_ns()
+            self._flows = read_ns - self._drained_ns < FLOWING_NS
+            self._drained_ns = read_ns
+            self._take(messages, [(read_ns, len(messages))])
         return 0
+
+    def _alone_until_ns(self, now_ns: int) -> int:
+        """Until when nobody needs this client, and nothing but data is due; 0 where somebody does now."""
+        if now_ns < self._start_ns or not self._counts_later or self._settings.reconnect_rate is not None:
+            return 0
+        until_ns = min(now_ns + STREAMED_NS, self._stop_ns)
+        return min(until_ns, self._next_progress_ns) if self._progress_ns else until_ns
 
     def _allowance(self, now_ns: int, rate: float) -> tuple[int, float]:
         """How many messages a slow reader may take now, and how long it waits otherwise."""
@@ -230,35 +265,75 @@ class _Receiving:
         """Reconnects when that is due; seconds until the next time."""
         due_ns = self._start_ns + int((self._reconnects + 1) / rate * 1e9)
         if self._start_ns <= due_ns <= now_ns < self._stop_ns and self._clock is not None:
+            self._count()
             begin, _ = self._transport.reconnect()
             self._reconnects += 1
             self._absent_since_ns = self._absent_since_ns or self._clock.at_ns(begin)
             return 0
         return min(max(due_ns - now_ns, 0) / 1e9, _WAIT_S)
 
-    def _take(self, messages: Sequence[bytes]) -> None:
-        headers = unpack_batch(messages)
-        monotonic_ns = time.monotonic_ns()
+    def _take(self, messages: Sequence[bytes], batches: Sequence[tuple[int, int]]) -> None:
+        """Takes batches: when each was read, and how many of the messages it has."""
+        # Outside the window somebody waits for what a batch says: that a probe or the last message has come.
+        if self._counts_later and self._time_of(batches[-1][0]) <= self._stop_ns:
+            self._arrivals.add(messages, batches)
+            if self._arrivals.full:
+                self._count()
+            return
+        self._count()
+        left = iter(messages)
+        for batch in batches:
+            self._arrivals.add(list(islice(left, batch[1])), [batch])
+            self._count()
+
+    def _count(self) -> None:
+        """Counts what has arrived; at once, unless the window has ended meanwhile."""
+        arrived = self._arrivals.take()
+        if arrived is None:
+            return
+        within = self._time_of(int(arrived.read_ns[-1])) <= self._stop_ns
+        for some in (arrived,) if within else arrived.batches():
+            self._record(some)
+
+    def _record(self, arrived: Arrived) -> None:
+        """Counts what has arrived: all of it within the window, or a single batch."""
         # Data can come before the start command where the publishers have gone first. Without the step's clock nobody
         # can tell how old it is.
-        now_ns = self._clock.at_ns(monotonic_ns) if self._clock is not None else 0
-        ours = self._ledger.record(headers, now_ns, self._stop_ns)
-        count = len(ours)
-        if not count:
+        clock = self._clock
+        ours = self._ledger.record(arrived.headers, self._time_of(int(arrived.read_ns[-1])), self._stop_ns)
+        if not len(ours):
             return
-        if self._batches:
-            self._longest_gap_ns = max(self._longest_gap_ns, monotonic_ns - self._batch_ns)
-        else:
-            self._first_batch, self._first_ns = count, monotonic_ns
-        self._heard_ns = self._batch_ns = monotonic_ns
+        if len(ours) < len(arrived.headers):
+            arrived = arrived.only(self._ledger.ours(arrived.headers))
+        batches_ns = arrived.read_ns.tolist()
+        if not self._batches:
+            self._first_batch, self._first_ns = int(arrived.counts[0]), batches_ns[0]
+            self._batch_ns = self._first_ns
+        self._longest_gap_ns = max(self._longest_gap_ns, *map(sub, batches_ns, [self._batch_ns, *batches_ns[:-1]]))
+        self._heard_ns = self._batch_ns = batches_ns[-1]
+        self._batches += len(arrived.counts)
+        self._bytes += int(arrived.sizes.sum())
         if self._absent_since_ns:
-            self._end_absence(now_ns)
-        if self._clock is not None:
-            self._latency.record(ours["time_ns"], now_ns)
+            self._end_absence(self._time_of(self._batch_ns))
+        if clock is None:
+            return
+        times_ns, now_ns = arrived.headers["time_ns"], [clock.at_ns(batch_ns) for batch_ns in batches_ns]
+        alike = len(now_ns) == 1
+        self._latency.record(times_ns, now_ns[0] if alike else np.repeat(np.array(now_ns, np.int64), arrived.counts))
         if self._lag is not None:
-            self._lag.add(now_ns, now_ns - int(ours["time_ns"][-1]))
-        self._batches += 1
-        self._bytes += sum(map(len, messages)) if count == len(messages) else count * len(messages[0])
+            for batch_ns, newest_ns in zip(now_ns, times_ns[np.cumsum(arrived.counts) - 1].tolist(), strict=True):
+                self._lag.add(batch_ns, batch_ns - newest_ns)
+
+    @property
+    def _counts_later(self) -> bool:
+        """Whether nobody waits for what the next batch says."""
+        return (
+            self._clock is not None
+            and self.ready
+            and self._finish is None
+            and self._settings.receive_rate is None
+            and not self._absent_since_ns
+        )
 
     def _end_absence(self, now_ns: int) -> None:
         """A reconnecting client is back when data flows again: only then has its subscription taken effect."""

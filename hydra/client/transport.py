@@ -155,6 +155,23 @@ class SubscriberTransport(Protocol):
         """Drops the connection at once; may be called twice."""
 
 
+@runtime_checkable
+class Streams(Protocol):
+    """A subscriber's transport that can read batch after batch by itself."""
+
+    def stream(self, until_ns: int, limit: int) -> tuple[list[bytes], list[tuple[int, int]]]:
+        """Batches as they come, deaf to the control channel.
+
+        Args:
+            until_ns: CLOCK_MONOTONIC, after which it waits for no other batch.
+            limit: so many messages are enough.
+
+        Returns:
+            The messages; and when each batch was read (CLOCK_MONOTONIC), with how many messages it has. Fewer where
+            nothing came for ``DEAF_AT_MOST_S``.
+        """
+
+
 Transport = PublisherTransport | SubscriberTransport
 
 
@@ -162,8 +179,8 @@ Transport = PublisherTransport | SubscriberTransport
 class Driver(Protocol):
     """A client that hands no messages to anybody: it obeys the control channel by itself, with a program of its own."""
 
-    def run(self) -> bool:
-        """Obeys until told to quit (True) or the controller is gone (False)."""
+    def run(self) -> None:
+        """Obeys until told to quit."""
 
     def close(self) -> None:
         """Ends whatever it runs, within seconds; may be called twice."""

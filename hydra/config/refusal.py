@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from difflib import get_close_matches
-from typing import Any, get_type_hints
-
-from pydantic_core import ErrorDetails
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from hydra.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 Key = tuple[str | int, ...]
 Tables = Mapping[Key, type]

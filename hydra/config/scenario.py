@@ -6,7 +6,7 @@ import json
 import re
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, fields, make_dataclass
+from dataclasses import field, fields, make_dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -37,7 +37,7 @@ from hydra.model import (
 from hydra.system import SystemSpec
 
 NATIVE: Final = "native"
-"""The implementation that has the options of [native]."""
+"""The table with the options of native clients."""
 
 SEARCH_TABLES: Final = ("rates", "rate")
 """The tables whose figures are searched for."""
@@ -107,7 +107,6 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
     table = data.get("table")
     if isinstance(table, str):
         data["table"] = plugins.table_kind(table)
-    _measured_demand(spec, data)
     _server_demand(spec, data)
     for role in _ROLES:
         _constraints(data, role)
@@ -120,7 +119,7 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
         raise _of_another(spec, e) or e from e
     for key, what in out_of_bounds(written, "", {**BOUNDS, **spec.bounds}):
         raise RefusedError((key,), what)
-    scenario = with_publishers(_of_file(written, spec))
+    scenario = _as_measured(spec, with_publishers(_of_file(written, spec)), data)
     _consistent(spec, scenario, table)
     kind = tables[("settings",)]
     _vary(spec, scenario, data, kind)
@@ -199,13 +198,24 @@ def _of_another(spec: SystemSpec, refused: UnknownKeyError) -> RefusedError | No
 # --- what is written otherwise than the model has it ---------------------------------------------------------------
 
 
-def _measured_demand(spec: SystemSpec, data: Toml) -> None:
-    """A subscriber asks for the memory that its implementation is known to take, unless the scenario says more."""
-    footprint = spec.implementations.get(str(data.get("client")))
-    subscriber = data.setdefault("subscriber", {})
-    demand = subscriber.setdefault("demand", {}) if isinstance(subscriber, dict) else None
-    if footprint and isinstance(demand, dict):
-        demand.setdefault("mem_per_client", footprint.memory_bytes / 1e6)
+def _as_measured(spec: SystemSpec, scenario: Scenario, data: Toml) -> Scenario:
+    """With as many subscribers to a process as their implementation has, and what each of them is known to take.
+
+    What the scenario says by itself stays.
+    """
+    footprint = spec.implementations.get(scenario.client)
+    if footprint is None:
+        return scenario
+    native = scenario.native
+    if footprint.packed > 1 and "clients_per_process" not in data.get(NATIVE, {}):
+        native = replace(native, clients_per_process=max(footprint.packed // spec.connections_of(scenario), 1))
+    demand, written = scenario.subscriber.demand, data.get("subscriber", {}).get("demand", {})
+    if "cpus_per_client" not in written:
+        demand = replace(demand, cpus_per_client=footprint.cpus)
+    if "mem_per_client" not in written:
+        packed = native.clients_per_process if footprint.further else 1
+        demand = replace(demand, mem_per_client=footprint.of(packed).memory_bytes / packed / 1e6)
+    return replace(scenario, native=native, subscriber=replace(scenario.subscriber, demand=demand))
 
 
 def _server_demand(spec: SystemSpec, data: Toml) -> None:
@@ -280,7 +290,7 @@ def _consistent(spec: SystemSpec, scenario: Scenario, table: object) -> None:
             f"use {' or '.join(spec.implementations)}",
         )
     as_it_is = of_written(as_written(NativeSpec, spec.native)(), NativeSpec, spec.native)
-    if scenario.native != as_it_is and scenario.client != NATIVE:
+    if scenario.native != as_it_is and scenario.client not in spec.natives:
         raise RefusedError((NATIVE,), f"client {scenario.client} has none of these options", "use client native")
     if scenario.client not in spec.tools:
         _room_for_header(scenario)

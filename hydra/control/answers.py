@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from mmap import mmap
+from typing import Final
 
 from pyroaring import BitMap
 
@@ -12,6 +14,8 @@ from hydra.control.ids import bitmap, runs
 from hydra.model import PublisherReport
 from hydra.wire.messages import Progress
 from hydra.wire.table import SubscriberTable, concatenate, decode
+
+_PAGES_FROM: Final = 65_536
 
 
 class Reported:
@@ -36,7 +40,7 @@ class Reported:
         digest = _digest(ids, columns, payload)
         if self.ids.intersect(ids):
             return self._digests.get(ids.min()) == digest
-        self._tables.append(decode(ids, columns, payload))
+        self._tables.append(decode(ids, columns, _apart(payload)))
         self._digests[ids.min()] = digest
         self.ids |= ids
         return True
@@ -87,6 +91,18 @@ class EpochAnswers:
     def forget(self, command: str, clients: Iterable[int]) -> None:
         """Drops these clients' acknowledgements: they get the command once more and have to acknowledge it again."""
         self._acks[command] = self.acked(command) - bitmap(clients)
+
+
+def _apart(payload: bytes) -> bytes | mmap:
+    """The payload in pages of its own, where it has many: they go back to the system as soon as it is in a table.
+
+    What many megabytes of bytes objects took stays with the process, though the next table has no use for it.
+    """
+    if len(payload) < _PAGES_FROM:
+        return payload
+    pages = mmap(-1, len(payload))
+    pages.write(payload)
+    return pages
 
 
 def _digest(ids: BitMap, columns: Sequence[tuple[str, int]], payload: bytes) -> bytes:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import select
 import socket
+import struct
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +15,10 @@ from typing import Final
 
 import msgspec
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from hydra.control.curve import Credentials
 from hydra.control.refusal import Refusal
-from hydra.control.waiting import wait
+from hydra.control.waiting import poll_ms, wait
 from hydra.model import GroupRole
 from hydra.wire.clock import boot_id, network_namespace, time_namespace
 from hydra.wire.messages import (
@@ -35,9 +36,28 @@ from hydra.wire.messages import (
 from hydra.wire.program import RESEND_EVERY_S
 
 _CONNECTION: Final = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED
+_MONITORED: Final = struct.Struct("=Hi")
+"""An event of a socket's monitor and its value (zmq_socket_monitor(3)); pyzmq's own reader would import asyncio."""
 _KNOCK_S: Final = 0.5
 _HELLO_EVERY_NS: Final = round(RESEND_EVERY_S * 1e9)
 """How often a client says hello until it is welcomed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where a process runs, as ``hello`` has it: the same for all whom it forks, so that it reads that for them."""
+
+    agent: str
+    host: str
+    boot_id: str
+    time_namespace: str
+    network_namespace: str
+
+    @classmethod
+    def read(cls) -> Here:
+        """Where this process runs."""
+        agent = os.environ.get("HYDRA_AGENT", "")
+        return cls(agent, socket.gethostname(), boot_id(), time_namespace(), network_namespace())
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +70,27 @@ class Identity:
     incarnation: int
     implementation: str
     versions: dict[str, str]
-    agent: str
+    here: Here
+
+
+class _Beside:
+    """Waits for two sockets by their descriptors, which is a single system call: zmq_poll takes five.
+
+    A descriptor tells of what comes after a call has found nothing on its socket.
+    """
+
+    def __init__(self, socket: zmq.Socket[bytes], own: zmq.Socket[bytes]) -> None:
+        self.socket = socket
+        self._fd = int(socket.fd)
+        self._own_fd = int(own.fd)
+        self._poll = select.poll()
+        self._poll.register(self._fd, select.POLLIN)
+        self._poll.register(self._own_fd, select.POLLIN)
+
+    def wait(self, timeout_ms: int) -> tuple[bool, bool]:
+        """Waits at most so long; whether something came for the socket, and for our own."""
+        ready = [fd for fd, _ in self._poll.poll(timeout_ms)]
+        return self._fd in ready, self._own_fd in ready
 
 
 class ControlClient:
@@ -59,11 +99,12 @@ class ControlClient:
     Args:
         to: the endpoint of a relay; or the controller's, with keys: that connection is encrypted.
         identity: what it says about itself.
-        context: a relay's ZeroMQ context, which has its clients' end as well; it ends with this connection.
+        context: a relay's ZeroMQ context, which has other sockets as well and is left as it is; None makes one, which
+            ends with this connection.
 
     Attributes:
         socket: for polling beside a data socket; ``POLLIN`` means that :meth:`receive` may have something.
-        context: the process's only ZeroMQ context.
+        context: the one it was given or made, the process's only one.
     """
 
     def __init__(
@@ -93,6 +134,11 @@ class ControlClient:
         self._silence_ns = 0
         self._heard_ns = time.monotonic_ns()
         self.welcomed = False
+        self._quiet = False
+        # Whether the socket's descriptor will tell of whatever comes: of what came before, it does not once any call
+        # has taken note of it, a send as well (ZMQ_FD in zmq_getsockopt(3)).
+        self._exhausted = False
+        self._beside: _Beside | None = None
         self._hello_due_ns = 0
         self._hello = Hello(
             ids=list(identity.ids),
@@ -102,11 +148,11 @@ class ControlClient:
             incarnation=identity.incarnation,
             implementation=identity.implementation,
             versions=identity.versions,
-            agent=identity.agent,
-            host=socket.gethostname(),
-            boot_id=boot_id(),
-            time_namespace=time_namespace(),
-            network_namespace=network_namespace(),
+            agent=identity.here.agent,
+            host=identity.here.host,
+            boot_id=identity.here.boot_id,
+            time_namespace=identity.here.time_namespace,
+            network_namespace=identity.here.network_namespace,
             pid=os.getpid(),
         )
         self.introduce()
@@ -119,6 +165,7 @@ class ControlClient:
         connection; the controller is silent then as well.
         """
         self._seq += 1
+        self._exhausted = False
         frame = encode(msgspec.structs.replace(message, seq=self._seq))
         with contextlib.suppress(zmq.Again):
             self.socket.send_multipart([frame] if payload is None else [frame, payload], zmq.NOBLOCK)
@@ -130,12 +177,17 @@ class ControlClient:
         the welcome, hello is sent again when that is due, and the wait is no longer than until then.
         """
         timeout_s = min(timeout_s, self.introduce())
+        quiet, self._quiet = self._quiet, False
         if timeout_s > 0:
             wait(self.socket.poll, timeout_s)
+        elif quiet:
+            return None
         try:
             frame = self.socket.recv(zmq.NOBLOCK)
         except zmq.Again:
+            self._exhausted = True
             return None
+        self._exhausted = False
         self._heard_ns = time.monotonic_ns()
         try:
             message = decode_from_controller(frame)
@@ -149,6 +201,24 @@ class ControlClient:
         elif isinstance(message, Ping) and message.reply and not self._relays:
             self.acknowledge(0, "ping", echo=message.time_ns)
         return message
+
+    def wait_beside(self, socket: zmq.Socket[bytes], timeout_s: float) -> bool:
+        """Waits until that socket or this connection may have something to receive; whether that socket may.
+
+        Where this connection has nothing, the next :meth:`receive` that would not wait does not look again: to be
+        told so by an exception takes longer than ten messages of data.
+
+        Args:
+            socket: the same one every time; its last call was one that found nothing to receive.
+            timeout_s: at most how long, rounded down to whole milliseconds.
+        """
+        if self._beside is None or self._beside.socket is not socket:
+            self._beside = _Beside(socket, self.socket)
+        waiting = not self._exhausted and bool(int(self.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
+        self._exhausted = not waiting
+        readable, told = self._beside.wait(0 if waiting else poll_ms(timeout_s))
+        self._quiet = not waiting and not told
+        return readable
 
     def introduce(self) -> float:
         """Sends hello if that is due; returns the seconds until it is due again, infinity once it has been answered."""
@@ -180,7 +250,8 @@ class ControlClient:
         if self._monitor is None or isinstance(self._to, str):
             return False
         while self._monitor.poll(0):
-            if recv_monitor_message(self._monitor)["event"] == zmq.EVENT_DISCONNECTED:
+            event, _ = _MONITORED.unpack(self._monitor.recv_multipart()[0])
+            if event == zmq.EVENT_DISCONNECTED:
                 self._refusal.lost(time.monotonic_ns())
             else:
                 self._refusal.found()
@@ -196,7 +267,8 @@ class ControlClient:
             self.socket.disable_monitor()
             self._monitor.close(0)
         self.socket.close()
-        self.context.term()
+        if not self._relays:
+            self.context.term()
 
 
 def _refuses(endpoint: str) -> bool:

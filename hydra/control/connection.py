@@ -85,10 +85,10 @@ class Connection:
         numbers = array(ids)
         at = numbers - self._first
         incarnations, pids = np.array(message.incarnations, np.int64), np.array(message.pids, np.uint32)
-        there = self._among(numbers, self.present)
+        there = _among(ids, numbers, self.present)
         again = there & (incarnations == self._incarnations[at]) & (pids == self._pids[at])
         new = (incarnations > self._incarnations[at]) & (incarnations >= self._next_incarnations[at])
-        expected = self._among(numbers, wanted)
+        expected = _among(ids, numbers, wanted)
         new &= expected
         gone = [self._replaced(pid) for pid in np.unique(self._pids[at[new & there]]).tolist()]
         self._incarnations[at[new]] = incarnations[new]
@@ -137,5 +137,10 @@ class Connection:
         self._status_known[at] = has_status
         return True
 
-    def _among(self, numbers: Array, ids: BitMap) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        return np.isin(numbers, array(ids))
+
+def _among(ids: BitMap, numbers: Array, others: BitMap) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which of the ids, as a bitmap and as numbers, are among others; nearly always all or none are."""
+    common = ids.intersection_cardinality(others)
+    if common in (0, len(ids)):
+        return np.full(len(ids), common > 0)
+    return np.isin(numbers, array(others))

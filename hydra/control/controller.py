@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -93,9 +94,9 @@ class Controller:
     def poll(self, timeout_s: float) -> None:
         """Serves what has arrived, waiting at most ``timeout_s`` for something; pings when that is due."""
         now_ns = time.monotonic_ns()
-        # A wait for what is due is rounded up: rounded down, its last part of a millisecond would be many polls.
+        # Waits are rounded up: rounded down, the last part of a millisecond would be many polls.
         due_ms = -((now_ns - self.roster.timekeeper.next_due_ns(now_ns)) // 1_000_000)
-        ready = dict(self._poller.poll(max(0, min(round(timeout_s * 1000), due_ms))))
+        ready = dict(self._poller.poll(max(0, min(math.ceil(timeout_s * 1000), due_ms))))
         if self._gatekeeper.socket in ready:
             self._gatekeeper.serve()
         if self._monitor in ready:

@@ -84,6 +84,9 @@ class HostWatch:
         self.own = own
         self._watchers: dict[bytes, _Watcher] = {}
         self._by_place: dict[Place, list[bytes]] = {}
+        # Asked for between any two messages: among a thousand relays few have threads to tell of, or are told to watch.
+        self._with_threads: dict[bytes, None] = {}
+        self._told: dict[bytes, None] = {}
         self._now: _Watching | None = None
 
     # --- who is there ------------------------------------------------------------------------------------------------
@@ -92,12 +95,16 @@ class HostWatch:
         """A relay or server said hello."""
         self._watchers[identity] = _Watcher(post)
         self._by_place.setdefault(post.place, []).append(identity)
+        if post.threads:
+            self._with_threads[identity] = None
 
     def left(self, identity: bytes) -> None:
         """A connection is gone; another of its place reads the host from now on, if it was the one that did."""
         watcher = self._watchers.pop(identity, None)
         if watcher is not None:
             self._by_place[watcher.post.place].remove(identity)
+            self._with_threads.pop(identity, None)
+            self._told.pop(identity, None)
 
     def posts(self) -> list[Post]:
         """Those that are there, and those that have told something in this watch."""
@@ -109,6 +116,7 @@ class HostWatch:
     def begin(self, epoch: int, every_s: float) -> None:
         """From now on, until :meth:`end`, everything is watched; what was read before is forgotten."""
         self._now = _Watching(epoch, every_s)
+        self._told.clear()
         for identity, watcher in self._watchers.items():
             self._watchers[identity] = _Watcher(watcher.post)
 
@@ -131,6 +139,7 @@ class HostWatch:
             if watch.host and (watcher.told is None or not watcher.told.host):
                 watcher.asked_ns = now_ns
             watcher.told, watcher.told_ns = watch, now_ns
+            self._told[identity] = None
             messages.append((identity, watch))
         return messages
 
@@ -144,22 +153,21 @@ class HostWatch:
 
     def answered(self) -> bool:
         """Whether everybody who was told to watch, and is still there, has answered the end."""
-        return all(w.ended for w in self._watchers.values() if w.told is not None)
+        return all(self._watchers[identity].ended for identity in self._told)
 
     def samples(self) -> list[tuple[Post, Sample]]:
         """What was read in the watch that is on, or was last, in the order in which it came."""
         return [] if self._now is None else self._now.samples
 
     def _wanted(self, watching: _Watching, now_ns: int) -> Iterator[tuple[bytes, Watch]]:
-        readers = {self._reader(place, now_ns) for place in self._by_place if place != self.own}
-        for identity, watcher in self._watchers.items():
-            # A reader that was mute and has no threads to tell of ends by itself.
-            if identity in readers or watcher.post.threads:
-                yield identity, Watch(epoch=watching.epoch, every_s=watching.every_s, host=identity in readers)
+        readers = [r for p in self._by_place if p != self.own and (r := self._reader(p, now_ns)) is not None]
+        # A reader that was mute and has no threads to tell of ends by itself.
+        for identity in dict.fromkeys([*readers, *self._with_threads]):
+            yield identity, Watch(epoch=watching.epoch, every_s=watching.every_s, host=identity in readers)
 
     def _ends(self, epoch: int) -> Iterator[tuple[bytes, Watch]]:
-        for identity, watcher in self._watchers.items():
-            if watcher.told is not None and not watcher.ended:
+        for identity in self._told:
+            if not self._watchers[identity].ended:
                 yield identity, Watch(epoch=epoch, every_s=0.0, host=False)
 
     def _reader(self, place: Place, now_ns: int) -> bytes | None:

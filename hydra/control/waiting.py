@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -22,11 +23,14 @@ def wait(
     The last fraction of a millisecond is slept: what arrives in it is found after it.
 
     Args:
-        poll: waits for at most so many ms, and says whether something came.
-        timeout_s: until when, in seconds from now.
+        poll: waits for at most so many ms (below 0: without end), and says whether something came.
+        timeout_s: until when, in seconds from now; infinity: for as long as it takes.
         clock: the time in seconds.
         sleep: sleeps for so many seconds.
     """
+    if timeout_s == math.inf:
+        poll(-1)
+        return
     due = clock() + timeout_s
     # A poll that was cut short by a signal or by a coarse clock is followed by another one.
     while (milliseconds := poll_ms(due - clock())) > 0:

@@ -1,24 +1,21 @@
-"""What every command does that runs a published experiment, or lists what there is."""
+"""What every command does that runs a published experiment."""
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
-from tabulate import tabulate
 
 from hydra import plugins
-from hydra.config import experiments, load_cluster
+from hydra.config.cluster import load_cluster
+from hydra.config.places import experiments
 from hydra.errors import EXIT_INCOMPLETE, RunDirectoryError, UsageError
-from hydra.events.words import duration
 from hydra.experiments.alternatives import with_alternatives
 from hydra.experiments.running import Asked, run
 from hydra.results import experiments as folders
@@ -163,55 +160,3 @@ def _check_new(folder: Path) -> None:
     check_folder(folder)
     if folders.is_experiment(folder):
         raise RunDirectoryError(f"{folder} already holds an experiment", "go on with --resume, or choose another --out")
-
-
-def add_flags(command: click.Command) -> None:
-    """Adds the flags that experiments have of their own to a command that runs any of them."""
-    taken = {param.name for param in command.params}
-    for option in _own_options():
-        if option.name not in taken:
-            command.params.append(option)
-
-
-def refuse_flags(scenario: str, flags: Mapping[str, Any]) -> None:
-    """Refuses flags of experiments where a scenario is run.
-
-    Raises:
-        UsageError: one was given.
-    """
-    given = ["--scale"] if flags["scale"] is not None else []
-    given += [option.opts[0] for option in _own_options() if flags.get(str(option.name)) is not None]
-    if given:
-        raise UsageError(f"{given[0]} is for published experiments, and {scenario} is none", f"leave out {given[0]}")
-
-
-def _own_options() -> list[click.Option]:
-    """Each experiment's, once by its name."""
-    return list({option.name: option for each in experiments().values() for option in each.options}.values())
-
-
-def list_experiments(system: str, as_json: bool) -> None:
-    """Prints the experiments of a system."""
-    found = [
-        {
-            "name": each.name,
-            "what it measures": each.title,
-            "published": each.source,
-            "scale": each.scale,
-            "takes": f"about {duration(each.takes_s)}",
-        }
-        for each in plugins.system(system).experiments
-    ]
-    click.echo(json.dumps(found, indent=2) if as_json else tabulate(found, headers="keys", floatfmt="g"))
-
-
-def list_presets(system: str, as_json: bool) -> None:
-    """Prints what every preset of a system sets, and why."""
-    presets = plugins.system(system).presets
-    if as_json:
-        click.echo(json.dumps({name: asdict(preset) for name, preset in presets.items()}, indent=2))
-        return
-    for name, preset in presets.items():
-        click.echo(f"{name}: {preset.about}")
-        lines = [(key, json.dumps(value), reason) for key, (value, reason) in preset.values.items()]
-        click.echo(tabulate(lines, headers=("key", "value", "why"), disable_numparse=True) + "\n")

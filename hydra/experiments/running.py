@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from hydra.config import scenario_from
+from hydra.config.scenario import scenario_from
 from hydra.errors import (
     EXIT_GOOD,
     EXIT_INCOMPLETE,

@@ -8,12 +8,10 @@ from typing import Any, TypeVar
 
 import click
 
-from hydra.config import load_scenario
 from hydra.errors import ServerError, UsageError
 from hydra.kafkatest import properties
 from hydra.kafkatest.experiments import EXPERIMENTS, plan
 from hydra.kafkatest.footprints import IMPLEMENTATIONS
-from hydra.kafkatest.settings import spec_of
 from hydra.options import (
     COUNTS,
     KEY_VALUE,
@@ -164,15 +162,17 @@ def kafka_clean(bootstrap: str, properties_: tuple[str, ...], file: Path | None,
     """
     if not bootstrap:
         raise UsageError("--bootstrap is empty", "name your cluster: host:port")
-    # As a run would take them.
-    given = (properties.parse_file(file) if file else {}) | properties.parse(properties_)
-    spec = spec_of(load_scenario("kafka-fixed", {"kafka.bootstrap": bootstrap, "kafka.properties": given}))
     # Not before it is needed: it takes the libraries of Kafka's clients.
+    from hydra.config.scenario import load_scenario
     from hydra.kafkatest.folders import state_folder
     from hydra.kafkatest.leftovers import clean
     from hydra.kafkatest.records import FOLDER, Records
+    from hydra.kafkatest.settings import spec_of
     from hydra.kafkatest.topics import Topics
 
+    # As a run would take them.
+    given = (properties.parse_file(file) if file else {}) | properties.parse(properties_)
+    spec = spec_of(load_scenario("kafka-fixed", {"kafka.bootstrap": bootstrap, "kafka.properties": given}))
     topics = Topics(spec.bootstrap, spec.properties, "")
     topics.reach()
     found = clean(topics, Records(state_folder() / FOLDER, *(run / FOLDER for run in runs)))

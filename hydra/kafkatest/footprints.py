@@ -12,7 +12,7 @@ IMPLEMENTATIONS: Final[Mapping[str, Footprint]] = {
     "kafka-python": Footprint(threads=4, files=20, memory_bytes=14_000_000),
     "confluent-kafka": Footprint(threads=7, files=24, memory_bytes=9_000_000),
     "kafka-tool": Footprint(threads=32, files=90, memory_bytes=340_000_000),  # Java, its supervisor, and the client
-    "native": Footprint(7, 20, 1_500_000, further=Footprint(3, 6, 300_000)),
+    "native": Footprint(5, 18, 1_500_000, further=Footprint(3, 6, 320_000)),
 }
 
 BROKER: Final = ServerFootprint(

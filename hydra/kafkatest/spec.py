@@ -22,10 +22,8 @@ from hydra.kafkatest.experiments import EXPERIMENTS
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
 from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.properties import is_secret, secret_values
-from hydra.kafkatest.refusals import refusals
 from hydra.kafkatest.settings import MOST_RETRIES, TABLE, KafkaSettings, KafkaSpec, spec_of
 from hydra.kafkatest.tool_limits import TOOLS
-from hydra.kafkatest.tool_limits import refusals as tool_refusals
 from hydra.model import Demand, Figure, Scenario, ServerSpec, value_of, with_values
 from hydra.system import Reference, Refusal, System, SystemSpec
 
@@ -49,6 +47,9 @@ def _reference(scenario: Scenario) -> Reference | None:
 
 def _check(scenario: Scenario) -> Iterator[Refusal]:
     """What the types of a scenario cannot see."""
+    from hydra.kafkatest.refusals import refusals
+    from hydra.kafkatest.tool_limits import refusals as tool_refusals
+
     spec, servers = spec_of(scenario), scenario.server
     if spec.bootstrap:
         yield from _addresses("bootstrap", spec.bootstrap.split(","))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 from hydra.client.loop import serve
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S: Final = 0.05
 """How often it is looked what a tool has written."""
-IDLE_S: Final = 5.0
 TELL_EVERY_S: Final = 1.0
 """A tool that has ended is told of so often, as the controller may have missed it."""
 ENDS_WITHIN_S: Final = 1.0
@@ -40,9 +40,9 @@ class ToolPublisher:
         self._step: _Sending | None = None
         self._report: Report | None = None
 
-    def run(self) -> bool:
-        """Obeys until told to quit (True) or the controller is gone (False)."""
-        return serve(self._control, self._work, self._obey)
+    def run(self) -> None:
+        """Obeys until told to quit."""
+        serve(self._control, self._work, self._obey)
 
     def close(self) -> None:
         """Ends the tool; may be called twice."""
@@ -53,7 +53,7 @@ class ToolPublisher:
     def _work(self) -> float:
         step = self._step
         if step is None or self._report is not None:
-            return IDLE_S
+            return math.inf
         wait_s = step.work()
         if step.tell():
             if step.failure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +18,7 @@ from hydra.kafkatest.complaint import Complaint
 from hydra.kafkatest.java_properties import consumer_config
 from hydra.kafkatest.properties import confluent_config
 from hydra.kafkatest.tool_output import ConsumerOutput
-from hydra.kafkatest.tool_publisher import IDLE_S, LOOK_EVERY_S
+from hydra.kafkatest.tool_publisher import LOOK_EVERY_S
 from hydra.kafkatest.tool_run import PROPERTIES, ToolRun
 from hydra.kafkatest.wire import KafkaConfigure, KafkaFinish
 from hydra.model import Histogram, LedgerCounts, SubscriberReport
@@ -46,9 +47,9 @@ class ToolSubscriber:
         self._step: _Reading | None = None  # None as well after a configure that could not be obeyed
         self._report: Report | None = None
 
-    def run(self) -> bool:
-        """Obeys until told to quit (True) or the controller is gone (False)."""
-        return serve(self._control, self._work, self._obey)
+    def run(self) -> None:
+        """Obeys until told to quit."""
+        serve(self._control, self._work, self._obey)
 
     def close(self) -> None:
         """Ends the tool; may be called twice."""
@@ -59,7 +60,7 @@ class ToolSubscriber:
     def _work(self) -> float:
         step = self._step
         if step is None or self._report is not None:
-            return IDLE_S
+            return math.inf
         wait_s = step.work()
         if step.failure and not step.told:
             step.told = True
@@ -174,7 +175,7 @@ class _Reading:
     def work(self) -> float:
         """Starts the tool when it is time, and reads what it says; seconds until there may be more to do."""
         if self._clock is None or self.failure or (self._stored and self._finish is None):
-            return IDLE_S
+            return math.inf
         if self._run is None:
             if early_s := self._clock.until_s(self._start_ns):
                 return early_s

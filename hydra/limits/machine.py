@@ -69,12 +69,6 @@ def read(folder: Path = Path()) -> Machine:
     )
 
 
-def raise_soft_limits() -> None:
-    """Raises our own limit of open files to the hard one; children inherit it."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
 def _memory() -> int:
     available = int(psutil.virtual_memory().available)
     limit, used = _number(_CGROUP / "memory.max"), _number(_CGROUP / "memory.current")

@@ -63,6 +63,10 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int, publi
     alone = system.implementations[scenario.client]
     packed = max(min(scenario.native.clients_per_process, clients), 1)
     one = alone.of(packed)
+    connections = system.connections_of(scenario)
+    files = one.files + packed * (connections - 1)
+    # Who listens to a publisher, or talks to a server.
+    listeners = -(-clients * connections // max(publishers, 1)) if system.servers is None else clients + publishers
     subscriber_processes = -(-clients // packed)
     everyone = clients + publishers
     client_processes = subscriber_processes + publishers
@@ -73,10 +77,10 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int, publi
     relayed = -(-subscriber_processes // max(groups - publishers, 1))
     # A publisher without servers holds a connection of every subscriber; a server of ours holds theirs instead.
     widest = max(
-        one.files,
+        files,
         _CONTROLLER_FILES + 4 * groups,
         _RELAY_FILES + relayed,
-        alone.files + clients if system.servers is None else 0,
+        alone.files + listeners if system.servers is None else 0,
     )
     server_files = server.files + server.connections * everyone if servers else 0
     rows = [scenario.at(point) for point in scenario.sweep.points] or [scenario]
@@ -85,8 +89,8 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int, publi
         processes=processes,
         threads=client_processes * one.threads + GROUP_PROCESSES * groups * 3 + servers * server.threads,
         files=max(widest, server_files),
-        all_files=client_processes * (one.files + 1) + groups * _RELAY_FILES + widest + servers * server_files,
-        ports=everyone,
+        all_files=client_processes * (files + 1) + groups * _RELAY_FILES + widest + servers * server_files,
+        ports=listeners if alone.ports is None else min(listeners, alone.ports),
         # Relays dial in at the controller, the clients of each at their own.
         backlog=max(groups, min(fork_window, everyone)),
         memory_bytes=client_processes * one.memory_bytes

@@ -57,7 +57,8 @@ def _needs(scenario: Scenario, cluster: ClusterSpec, size: Size) -> Needs:
     publishers, clients = size
     # Growing step by step launches groups for each growth; each agent carries at least one of them.
     growths = sum(1 for count in scenario.sweep.counts if count <= clients) or 1
-    subscriber_groups = max(-(-clients // cluster.max_group), min(len(cluster.agents) * growths, clients))
+    most = cluster.most_in_group(scenario.native.clients_per_process)
+    subscriber_groups = max(-(-clients // most), min(len(cluster.agents) * growths, clients))
     return needs(scenario, clients, subscriber_groups + publishers, cluster.fork_window, publishers)
 
 

@@ -90,6 +90,7 @@ def accounts_of(
     last_words: Mapping[int, int],
     *,
     group: bool,
+    one_publisher: bool = False,
 ) -> Accounts:
     """The accounts of all these subscribers.
 
@@ -99,8 +100,9 @@ def accounts_of(
         window_s: length of the window.
         last_words: messages that subscribers reported in their progress.
         group: whether they share the messages.
+        one_publisher: whether each listens to one publisher only.
     """
-    due = loss.expected(publishers)
+    due = loss.expected(publishers, one_publisher=one_publisher)
     if not group:
         most = loss.fates_of(asked, due, window_s, last_words)
         return Accounts(most, loss.fates_of(asked, due, window_s, last_words, "least") if due.joined else most)

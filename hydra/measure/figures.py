@@ -74,6 +74,7 @@ class Observation:
         silent: subscribers that did not answer.
         cohort: subscribers of the step's cohort.
         group: the consumer group that the subscribers are members of, each message going to at least one; "": none.
+        one_publisher: whether each subscriber listens to one publisher only.
         agents: the agent that each client was on when the step began.
         clocks: of each agent, the clock of its host; agents of one host have the same.
         window_ns: the step's start and stop on its clock, the early stop if there was one.
@@ -107,6 +108,7 @@ class Observation:
     silent: Collection[int] = frozenset()
     cohort: Collection[int] = frozenset()
     group: str = ""
+    one_publisher: bool = False
     agents: Mapping[int, str] = field(default_factory=dict)
     clocks: Mapping[str, AgentClock] = field(default_factory=dict)
     loss_target: float = 0.0
@@ -234,7 +236,7 @@ def _accounts(o: Observation, asked: Asked) -> Accounts | None:
         return None
     # Of messages that are only counted nobody knows which of them a member had.
     group = bool(o.group) and not o.counted
-    return accounts_of(asked, o.publisher_reports, o.window_s, o.last_words, group=group)
+    return accounts_of(asked, o.publisher_reports, o.window_s, o.last_words, group=group, one_publisher=o.one_publisher)
 
 
 def _passed(

@@ -74,7 +74,9 @@ def growth(bins_us: NDArray[np.int64], window_s: float) -> Growth:
     some = known.any(axis=1)
     if not bool(some.any()):
         return Growth(None)
-    return growth_of(np.where(known[some], bins[some] / 1e6, np.nan), window_s)
+    lags = bins[some] / 1e6
+    lags[~known[some]] = np.nan
+    return growth_of(lags, window_s)
 
 
 def growth_of(lags: Lags, window_s: float) -> Growth:
@@ -90,7 +92,7 @@ def growth_of(lags: Lags, window_s: float) -> Growth:
     together = bool(_growing(pooled[np.newaxis], times)[0])
     alone = np.zeros(len(lags), np.bool_)
     enough = points >= LEAST_BINS
-    alone[enough] = _growing((lags if enough.all() else lags[enough]) - pooled, times)
+    alone[enough] = _growing(lags if enough.all() else lags[enough], times, pooled)
     if together:
         slopes = sen_slopes(lags[points >= 2], times)
         behind = alone[points >= 2] | (slopes > LEAST_SHARE)
@@ -107,16 +109,15 @@ def _median(values: Lags, axis: int) -> Lags:
     return result
 
 
-def _growing(lags: Lags, times: Lags) -> NDArray[np.bool_]:
-    """Whether each row grows, certainly and by enough; all rows are one family of tests."""
+def _growing(lags: Lags, times: Lags, pooled: Lags | float = 0.0) -> NDArray[np.bool_]:
+    """Whether each row grows beside the pooled lag, certainly and by enough; all rows are one family of tests."""
     # The median of the pairs' slopes is above the least share where most pairs' are: no need to sort 190 of each row.
-    large = np.zeros(len(lags), np.bool_)
-    for first in range(0, len(lags), _AT_ONCE):
-        part = slice(first, first + _AT_ONCE)
-        large[part] = _rises(lags[part] - LEAST_SHARE * times) > 0
     p_values = np.ones(len(lags))
-    if large.any():
-        p_values[large] = trend_p_values(lags[large], times)
+    for first in range(0, len(lags), _AT_ONCE):
+        part = lags[first : first + _AT_ONCE] - pooled
+        large = np.flatnonzero(_rises(part - LEAST_SHARE * times) > 0)
+        if len(large):
+            p_values[first + large] = trend_p_values(part[large], times)
     return holm(p_values, LEVEL)
 
 
@@ -130,15 +131,26 @@ def _rises(values: Lags) -> NDArray[np.int16]:
     return rises
 
 
-def _differences(values: Lags) -> Lags:
-    """Later minus earlier, for each pair of columns."""
-    first, second = np.triu_indices(values.shape[-1], 1)
-    return values[..., second] - values[..., first]
-
-
 def sen_slopes(lags: Lags, times: Lags) -> Lags:
-    """Theil and Sen's slope of each row: the median of the slopes between all pairs of points."""
-    return _median(_differences(lags) / _differences(times), axis=1)
+    """Theil and Sen's slope of each row: the median of the slopes between all pairs of points, two of them known."""
+    parts = [lags[first : first + _AT_ONCE] for first in range(0, len(lags), _AT_ONCE)]
+    return np.concatenate([_sen_slopes(part, times) for part in parts]) if parts else np.zeros(0)
+
+
+def _sen_slopes(lags: Lags, times: Lags) -> Lags:
+    points = len(times)
+    slopes = np.empty((len(lags), points * (points - 1) // 2))
+    at = 0
+    for apart in range(1, points):
+        pairs = slopes[:, at : at + points - apart]
+        np.subtract(lags[:, apart:], lags[:, :-apart], out=pairs)
+        pairs /= times[apart:] - times[:-apart]
+        at += points - apart
+    slopes.sort(axis=1)  # NaN last
+    known = slopes.shape[1] - np.isnan(slopes).sum(axis=1)
+    rows = np.arange(len(slopes))
+    result: Lags = (slopes[rows, (known - 1) // 2] + slopes[rows, known // 2]) / 2
+    return result
 
 
 def trend_p_values(lags: Lags, times: Lags) -> Lags:

@@ -15,6 +15,7 @@ import numpy as np
 from hydra.measure.asked import Asked
 from hydra.model import PublisherReport, SequenceRange
 from hydra.wire.arrays import Flags, Ints, total
+from hydra.wire.audience import publisher_of
 from hydra.wire.batch import DRAIN_ENDS
 from hydra.wire.table import SubscriberTable
 
@@ -32,13 +33,23 @@ class Expected:
     """What every subscriber should get.
 
     Attributes:
-        each: messages: all that the servers, or where there are none the libraries, acknowledged; exact.
+        sent: by publisher, the messages that the servers, or where there are none the libraries, acknowledged; exact.
         joined: by publisher whose unacknowledged ranges were joined, how many messages of these ranges were
             acknowledged, and how many were not. A subscriber counts all that it gets of them as extra.
+        one_publisher: whether each listens to one publisher only; otherwise to all.
     """
 
-    each: int
+    sent: Mapping[int, int]
     joined: Mapping[int, tuple[int, int]]
+    one_publisher: bool = False
+
+    def of(self, subscribers: Ints) -> Ints:
+        """How many messages each of these should get."""
+        publishers = sorted(self.sent)
+        if not self.one_publisher or len(publishers) < 2:
+            return np.full(len(subscribers), sum(self.sent.values()), np.int64)
+        sent = np.array([self.sent[publisher] for publisher in publishers], np.int64)
+        return sent[np.searchsorted(publishers, publisher_of(subscribers, publishers))]
 
     def doubtful(self, reports: SubscriberTable, doubt: Doubt) -> Ints:
         """How many of each subscriber's extra messages were acknowledged ones, at least or at most."""
@@ -151,15 +162,15 @@ def _size_below(ranges: Iterable[SequenceRange], limit: int) -> int:
     return size
 
 
-def expected(publishers: Mapping[int, PublisherReport]) -> Expected:
-    """What every subscriber should get, from the reports of all publishers."""
+def expected(publishers: Mapping[int, PublisherReport], *, one_publisher: bool = False) -> Expected:
+    """What every subscriber should get, from the reports of all publishers; see :class:`Expected`."""
     joined = {}
     for publisher, report in publishers.items():
         if report.unacknowledged_joined:
             in_ranges = _size_below(report.unacknowledged, report.sent)
             unacknowledged = min(report.sent - report.acknowledged, in_ranges)
             joined[publisher] = (in_ranges - unacknowledged, unacknowledged)
-    return Expected(sum(p.acknowledged for p in publishers.values()), joined)
+    return Expected({p: report.acknowledged for p, report in publishers.items()}, joined, one_publisher)
 
 
 def fates(reports: SubscriberTable, due: Expected, window_s: float, doubt: Doubt = "most") -> Fates:
@@ -174,13 +185,14 @@ def fates(reports: SubscriberTable, due: Expected, window_s: float, doubt: Doubt
     more = due.doubtful(reports, doubt)
     in_window = reports.of_clients(reports.in_window) + (more if doubt == "most" else 0)
     late = reports.of_clients(reports.received) + more - in_window
-    missing = np.maximum(due.each - in_window - late, 0)
+    each = due.of(reports.ids)
+    missing = np.maximum(each - in_window - late, 0)
     undrained = np.minimum(reports.undrained, missing)
     rest = missing - undrained
-    allowed = int(due.each * min(BACKLOG_S / window_s, 1.0))
+    allowed = (each * min(BACKLOG_S / window_s, 1.0)).astype(np.int64)
     cut_off = reports.drain == DEADLINE
     return Fates(
-        expected=np.full(len(reports), due.each, np.int64),
+        expected=each,
         in_window=in_window,
         late=late,
         undrained=undrained,
@@ -194,10 +206,10 @@ def fates_of(
     asked: Asked, due: Expected, window_s: float, last_words: Mapping[int, int], doubt: Doubt = "most"
 ) -> Fates:
     """The same of all who were asked; one without a report has lost all after its last word."""
-    words = np.minimum(asked.last_words(last_words), due.each)
+    each = due.of(asked.ids[~asked.reported])
+    words = np.minimum(asked.last_words(last_words), each)
     nothing = np.zeros_like(words)
-    each = np.full(len(words), due.each, np.int64)
-    gone = Fates(each, words, nothing, nothing, nothing, due.each - words, words)
+    gone = Fates(each, words, nothing, nothing, nothing, each - words, words)
     return placed(asked.reported, fates(asked.reports, due, window_s, doubt), gone)
 
 

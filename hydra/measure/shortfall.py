@@ -26,6 +26,8 @@ SLICE_S: Final = 0.02
 _QUIET_SLICES: Final = 5
 """So many slices without a loss end a burst."""
 _LONGEST_S: Final = 1.0
+_AT_ONCE: Final = 16_384
+"""Subscribers whose missing ranges are added up at once: of a million they are gigabytes as floating point numbers."""
 
 Course = npt.NDArray[np.float64]
 
@@ -42,19 +44,26 @@ def course(reports: SubscriberTable, rate_pps: float, window_s: float) -> Course
     """
     slices = max(ceil(window_s / SLICE_S), 1)
     width = rate_pps * window_s / slices
+    edges: Course = np.arange(slices + 1, dtype=np.float64) * width
+    before = np.zeros(slices + 1)
+    for part in reports.parts(_AT_ONCE):
+        before += _lost_before(part, rate_pps * window_s, edges)
+    return np.clip(np.diff(before) / (width * max(len(reports.missing), 1)), 0.0, 1.0)
+
+
+def _lost_before(reports: SubscriberTable, due: float, edges: Course) -> Course:
+    """How many messages were lost before each edge of a slice, of all subscribers; ``due`` were due in the window."""
     lossy = np.repeat(reports.drain != DEADLINE, reports.ledger_counts) & (reports.missing > 0)
     if not bool(lossy.any()):
-        return np.zeros(slices)
+        return np.zeros(len(edges))
     listed = reports.ranges.reshape(-1, 2)[np.repeat(lossy, reports.range_counts)]
-    begin, behind, count = _unlisted(reports, lossy, rate_pps * window_s)
+    begin, behind, count = _unlisted(reports, lossy, due)
     first = np.concatenate((listed[:, 0].astype(np.float64), begin))
     end = np.concatenate((listed[:, 1] + 1.0, behind))
     density = np.concatenate((np.ones(len(listed)), count / (behind - begin)))
-    # How much was lost before an edge of a slice is the sum over ranges of how much of each lies before it: a broken
-    # line, which bends at the beginning of a range and at its end.
-    edges: Course = np.arange(slices + 1, dtype=np.float64) * width
-    before = _before(first, density, edges) - _before(end, density, edges)
-    return np.clip(np.diff(before) / (width * len(reports.missing)), 0.0, 1.0)
+    # The sum over ranges of how much of each lies before the edge: a broken line, which bends at the beginning of a
+    # range and at its end.
+    return _before(first, density, edges) - _before(end, density, edges)
 
 
 def _before(points: Course, weights: Course, edges: Course) -> Course:

@@ -100,8 +100,9 @@ class GroupEvent:
 class ClusterSpec:
     """The cluster that ``conf/hydra.toml`` declares.
 
-    ``agents`` belong to the embedded engine. ``max_group`` bounds the clients of one group; ``fork_window`` how
-    many forked clients of a group may be unanswered at a time; ``respawns`` how often one client is replaced.
+    ``agents`` belong to the embedded engine. ``max_group`` bounds the clients of one group, unless one process has
+    more; ``fork_window`` how many forked clients of a group may be unanswered at a time; ``respawns`` how often one
+    client is replaced.
     """
 
     agents: tuple[Agent, ...]
@@ -116,3 +117,7 @@ class ClusterSpec:
         require(self.max_group >= 1, f"max_group must be at least 1, not {self.max_group}")
         require(self.fork_window >= 1, f"fork_window must be at least 1, not {self.fork_window}")
         require(self.respawns >= 0, f"respawns must be 0 or more, not {self.respawns}")
+
+    def most_in_group(self, packed: int) -> int:
+        """The most subscribers of one group, where so many are in a process: that is never cut."""
+        return max(self.max_group, packed)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from hydra.errors import ConfigError
 from hydra.model import Scenario, Settings
-from hydra.mqtttest.step import MOST_IN_FLIGHT, Protocol
 
 TABLE: Final = "mqtt"
+Protocol = Literal["3.1.1", "5"]
+MOST_IN_FLIGHT: Final = 65_535
+"""MQTT numbers the messages that wait for an answer with 16 bits."""
 _LEAST_KEEPALIVE_S: Final = 5
 """libmosquitto takes no shorter one."""
 

@@ -11,8 +11,7 @@ from hydra.errors import ConfigError
 from hydra.model import Demand, Scenario, ServerSpec
 from hydra.mqtttest.address import split
 from hydra.mqtttest.commands import mqtt_fixed, mqtt_rate
-from hydra.mqtttest.settings import TABLE, MqttSettings, MqttSpec, password_of, spec_of
-from hydra.mqtttest.step import MOST_IN_FLIGHT
+from hydra.mqtttest.settings import MOST_IN_FLIGHT, TABLE, MqttSettings, MqttSpec, password_of, spec_of
 from hydra.system import Footprint, Refusal, ReportColumn, ServerFootprint, System, SystemSpec
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-MOST_IN_FLIGHT: Final = 65_535
-"""MQTT numbers the messages that wait for an answer with 16 bits."""
-
-Protocol = Literal["3.1.1", "5"]
+from hydra.mqtttest.settings import MOST_IN_FLIGHT, Protocol
 
 
 class MqttStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.model import Figure, Scenario, number, value_of
 from hydra.plugins import system
 from hydra.results.reference import parsed, text_of

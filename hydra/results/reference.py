@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+from typing import TYPE_CHECKING
 
-from hydra.config import conf_dir
+from hydra.config.places import conf_dir
 from hydra.errors import ConfigError
 from hydra.model import Figure
-from hydra.sweep import Row
+
+if TYPE_CHECKING:  # it takes numpy
+    from hydra.sweep import Row
 
 
 def text_of(file: str) -> str:

@@ -15,6 +15,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -31,6 +32,7 @@ from hydra.results import samples
 from hydra.results.clients import COLUMNS, client_rows
 from hydra.results.earlier import upgraded_plan
 from hydra.results.schema import BELOW_ZERO, FORMAT, SCHEMA, SINCE
+from hydra.results.subscriber_rows import AT_ONCE
 from hydra.sweep.repeated import MERGED_IN_REPEATS
 
 DATABASE: Final = "run.db"
@@ -144,7 +146,11 @@ class RunStore:
             self._db.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (key, _to_json(value)))
 
     def add_step(
-        self, result: StepResult, observation: Observation | None = None, histograms: Merged | None = None
+        self,
+        result: StepResult,
+        observation: Observation | None = None,
+        histograms: Merged | None = None,
+        meanwhile: Callable[[], None] = lambda: None,
     ) -> None:
         """Commits a step with all that belongs to it, as one transaction.
 
@@ -152,6 +158,7 @@ class RunStore:
             result: its plan, status and figures.
             observation: the raw reports and samples; None for a step that was skipped or never ran.
             histograms: what ``figures.merged`` gave for the observation, if it was asked already.
+            meanwhile: called after every few thousand clients, for a million take half a minute; it stores nothing.
         """
         o = observation
         start_ns, stop_ns = o.window_ns if o else (0, 0)
@@ -161,8 +168,11 @@ class RunStore:
             self._db.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", step)
             if o is None:
                 return
-            marks = ",".join("?" * len(COLUMNS))
-            self._db.executemany(f"INSERT INTO clients VALUES ({marks})", client_rows(result.epoch, o))  # noqa: S608  # marks only
+            insert = f"INSERT INTO clients VALUES ({','.join('?' * len(COLUMNS))})"  # noqa: S608  # marks only
+            rows = client_rows(result.epoch, o)
+            while some := list(islice(rows, AT_ONCE)):
+                self._db.executemany(insert, some)
+                meanwhile()
             histograms = histograms or merged(o)
             for name in _HISTOGRAMS:
                 h: Histogram = getattr(histograms, name)

@@ -17,7 +17,7 @@ from hydra.wire.messages import HostClock, Start
 BURSTS: Final = 3
 """How many bursts of pings a host has answered before a step begins on it."""
 _ONE_MORE_S: Final = 2.0
-"""How long one more burst is waited for: they come every second."""
+"""How long one more burst is waited for: one that is lost begins anew after a second."""
 _OWN: Final = AgentClock(offset_ns=0, rate_ppb=0, error_ns=0, rtt_min_ns=0, same_host=True, jumps=0)
 
 
@@ -95,6 +95,7 @@ class StepClocks:
 
     def hear_once_more(self, wait_until: Callable[[Callable[[], bool], float], bool]) -> None:
         """Waits until every other host has answered one more burst: then all that was before lies between two."""
+        self._roster.timekeeper.hurry()
         bursts = self._roster.timekeeper.bursts
         before = {host: bursts(host) for host in self._lines}
         wait_until(lambda: all(bursts(host) > count for host, count in before.items()), _ONE_MORE_S)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 from pyroaring import BitMap
 
@@ -14,6 +15,7 @@ from hydra.control.bounded import fit_unacknowledged
 from hydra.control.controller import Controller
 from hydra.model import PublisherReport, StepPlan
 from hydra.run.asking import ANSWER_WITHIN_S, Asker
+from hydra.run.audiences import audiences
 from hydra.run.deployment import Deployment
 from hydra.run.moment import Tick, reading
 from hydra.run.settling import settled
@@ -150,15 +152,20 @@ class Collector:
         subscribers, answers = BitMap(self._deployment.subscribers), self._controller.roster.answers
         if not subscribers:
             return
+        sent = {p: Sent(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in publishers.items()}
         finish = Finish(
             epoch=self._epoch,
-            publishers=[Sent(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in publishers.items()],
+            publishers=[],
             drain_max_s=self.drain_max_s,
             quiet_s=quiet_s(len(subscribers)),
             system=self._system.finish(),
         )
+        one = self._spec.one_publisher(self._plan.settings)
         self._asker.ask(
-            [(subscribers, finish)],
+            [
+                (listeners, msgspec.structs.replace(finish, publishers=[sent[p] for p in theirs]))
+                for theirs, listeners in audiences(subscribers, sorted(sent), one=one)
+            ],
             lambda: answers.subscriber_reports.ids,
             self.drain_max_s + _REPORT_MARGIN_S,
             look,

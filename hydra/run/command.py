@@ -10,15 +10,10 @@ from typing import Any
 
 import click
 
-from hydra.config import load_cluster, load_scenario
+from hydra.config.cluster import load_cluster
+from hydra.config.scenario import load_scenario
 from hydra.errors import EXIT_INCOMPLETE, UsageError
-from hydra.results.conditions import columns, met, parse
-from hydra.results.registered import sweep_of
-from hydra.results.store import CLIENTS_KEY
-from hydra.results.tables import json_text, markdown
-from hydra.run import launcher
 from hydra.run.engines import choose
-from hydra.run.resume import scenario_of
 
 
 def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> None:
@@ -30,10 +25,23 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
         flags: those of ``options.run_flags`` and of the engines.
     """
     resumed = resumed_folder(flags)
-    loaded = scenario_of(resumed, scenario, replaced) if resumed else load_scenario(scenario, replaced)
+    if resumed:
+        from hydra.run.resume import scenario_of
+
+        loaded = scenario_of(resumed, scenario, replaced)
+    else:
+        loaded = load_scenario(scenario, replaced)
+    engine = choose(flags["master"], flags["config"], flags)
+    # What is refused so far is refused within the time that these take to import.
+    from hydra.results.conditions import columns, met, parse
+    from hydra.results.registered import sweep_of
+    from hydra.results.store import CLIENTS_KEY
+    from hydra.results.tables import json_text, markdown
+    from hydra.run import launcher
+
     conditions = [parse(text, columns(loaded)) for text in flags["fail_if"]]
     order = launcher.Order(
-        engine=choose(flags["master"], flags["config"], flags),
+        engine=engine,
         out=resumed or flags["out"] or fresh_folder(loaded.name),
         command_line=["hydra", *sys.argv[1:]],
         overrides=replaced,

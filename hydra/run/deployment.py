@@ -197,6 +197,8 @@ class Deployment:
         self._controller.roster.forget(missing)
         self._renewed |= missing
         program = self._system.program(role)
+        packed = self._scenario.native.clients_per_process if role == "subscriber" else 1
+        most = self._cluster.most_in_group(packed)
         groups = []
         for run in ranges(missing):
             first = run.start
@@ -204,7 +206,7 @@ class Deployment:
                 len(run),
                 self._engine.agents(),
                 spec,
-                self._cluster.max_group,
+                most,
                 role=role,
                 running=list(self.launches.values()),
             ):

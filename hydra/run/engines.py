@@ -1,4 +1,4 @@
-"""Which engine a run is on, and what systems and engines bring to the ``hydra`` command."""
+"""Which engine a run is on."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
-
 from hydra.cluster.engine import Engine, EngineSpec, Opening
 from hydra.config.engines import load_engine
-from hydra.errors import ConfigError, UsageError
+from hydra.errors import UsageError
 from hydra.model import Agent
-from hydra.plugins import engines, systems
-from hydra.system import Program, SystemSpec
+from hydra.plugins import engines
+from hydra.run.contributed import masters
+from hydra.system import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,41 +79,6 @@ def choose(master: str, config: Path | None, flags: Mapping[str, object] | None 
     return Chosen(master, spec, settings[spec.name])
 
 
-def complete(group: click.Group) -> None:
-    """Adds what systems and engines bring to the ``hydra`` command, once.
-
-    That is their commands, and engines' flags where a scenario is run. Engines may have a flag in common.
-
-    Raises:
-        ConfigError: one cannot be loaded, or brings a name that is taken.
-    """
-    specs: list[SystemSpec | EngineSpec] = [*systems().values(), *engines().values()]
-    for spec in specs:
-        for command in spec.commands:
-            if group.commands.setdefault(str(command.name), command) is not command:
-                raise _taken(spec, f"command {command.name}")
-    for command in group.commands.values():
-        options = [param for param in command.params if isinstance(param, click.Option)]
-        for option in options:
-            if option.name == "master" and not option.help:
-                option.help = f"{masters()}."
-        if not {"master", "resume"} <= {option.name for option in options}:
-            continue  # it runs no scenario
-        theirs = [flag for engine in engines().values() for flag in engine.flags]
-        for engine in engines().values():
-            for flag in engine.flags:
-                if any(option in theirs and (option.name, option.opts) == (flag.name, flag.opts) for option in options):
-                    continue
-                if any(set(flag.opts) & set(option.opts) or flag.name == option.name for option in options):
-                    raise _taken(engine, f"flag {flag.opts[0]} of hydra {command.name}")
-                options.append(flag)
-                command.params.append(flag)
-
-
-def _taken(spec: SystemSpec | EngineSpec, what: str) -> ConfigError:
-    return ConfigError(f"{spec.name} brings the {what}, which is there already", "remove its package")
-
-
 def _engine_of(master: str) -> EngineSpec:
     known = engines()
     named = known.get(master.partition("://")[0])
@@ -122,8 +86,3 @@ def _engine_of(master: str) -> EngineSpec:
     if found is None:
         raise UsageError(f"--master {master} is of no engine that is installed", f"write {masters()}")
     return found
-
-
-def masters() -> str:
-    """What can be written behind ``--master``, for people."""
-    return ", or ".join(spec.masters for spec in engines().values())

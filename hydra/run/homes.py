@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from pyroaring import BitMap
 
@@ -71,6 +72,10 @@ class Agents(Mapping[int, str]):
         if not agent:
             raise KeyError(client)
         return agent
+
+    def get(self, client: int, default: Any = None) -> Any:
+        """Without the exception that Mapping's takes: it is asked for every client of a step."""
+        return (self._agents[client] or default) if 0 <= client < len(self._agents) else default
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._clients)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hydra import plugins
+from hydra.client.processes import raise_open_files
 from hydra.cluster.constraints import permits
 from hydra.cluster.engine import Engine
 from hydra.cluster.resources import fits, need_of
@@ -16,7 +17,6 @@ from hydra.cluster.splitting import split
 from hydra.errors import EXIT_INTERRUPTED, HydraError, RunDirectoryError
 from hydra.events.runs import Resumed, RunBegan
 from hydra.events.warnings import Interrupted
-from hydra.limits.machine import raise_soft_limits
 from hydra.model import Agent, ClusterSpec, RoleSpec, Scenario
 from hydra.results.alone import alone_in
 from hydra.results.registered import added_by, sweep_of
@@ -59,7 +59,8 @@ def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine
     publishers, subscribers = (min(counts) for counts in zip(*scenario.sizes, strict=True))
     split(publishers, agents, scenario.publisher, cluster.max_group, role="publisher")
     if subscribers:
-        split(subscribers, agents, scenario.subscriber, cluster.max_group, role="subscriber")
+        most = cluster.most_in_group(scenario.native.clients_per_process)
+        split(subscribers, agents, scenario.subscriber, most, role="subscriber")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Re
     if not order.resume:
         check_folder(order.out)
     observer = Observer(quiet=order.quiet, redact=redactor.text, label=order.label)
-    raise_soft_limits()
+    raise_open_files()
     system = system_for(scenario, is_local=order.engine.spec.is_local)
     system.check()
     with contextlib.ExitStack() as stack:

@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import quote, quote_plus
 
 from hydra import plugins
-from hydra.config import parse_set
+from hydra.config.toml import parse_set
 from hydra.errors import ConfigError
 from hydra.model import Scenario
 from hydra.options import KEY_VALUE, SET

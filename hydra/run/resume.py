@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from hydra import plugins
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError, RunDirectoryError
 from hydra.model import Scenario
 from hydra.results.earlier import bisected, upgraded

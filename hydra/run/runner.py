@@ -216,9 +216,9 @@ class _Steps:
             result = StepResult(
                 self._stepper.epoch, plan, "ok", figures(observation, histograms), histograms=self._kept(histograms)
             )
-            # With ten thousand clients, computing the figures takes half a second, and so does storing them.
+            # With a million clients, computing the figures takes seconds and storing them half a minute.
             self._controller.poll(0.0)
-            self._store.add_step(result, observation, histograms)
+            self._store.add_step(result, observation, histograms, lambda: self._controller.poll(0.0))
             self._journal.note(StepStored(self._stepper.epoch, time.monotonic() - began))
         finally:
             self._journal.epoch = None
@@ -264,6 +264,7 @@ class _Steps:
             silent=raw.silent.to_array(),
             cohort=raw.cohort.to_array(),
             group=self._spec.group(plan.settings),
+            one_publisher=self._spec.one_publisher(plan.settings),
             agents=raw.agents,
             clocks=raw.clocks,
             loss_target=search.loss_target if search else 0.0,

@@ -24,7 +24,7 @@ from hydra.client.member import await_welcome
 from hydra.client.processes import die_with_parent
 from hydra.client.watcher import watcher_of
 from hydra.control import curve
-from hydra.control.client import ControlClient, Identity
+from hydra.control.client import ControlClient, Here, Identity
 from hydra.errors import EXIT_FAILED, HydraError, ServerError
 from hydra.servers.ports import endpoint_of, kept_ports
 from hydra.servers.program import ServerProgram
@@ -102,7 +102,7 @@ class _Node:
             incarnation=0,
             implementation=self._program.kind,
             versions=dict(self._versions),
-            agent=os.environ.get("HYDRA_AGENT", ""),
+            here=Here.read(),
         )
         control = ControlClient(credentials, identity)
         self._stack.callback(control.close)

@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Final, Protocol, get_args
 
-from hydra.events.warnings import HydraWarning
 from hydra.model import Role, Settings
+
+if TYPE_CHECKING:
+    from hydra.events.warnings import HydraWarning
 
 Waiting = Callable[[Callable[[], bool], float], bool]
 """Waits until a condition holds, for at most so many seconds, and says whether it does.

@@ -21,12 +21,18 @@ class Footprint:
     """What one subscriber process of an implementation takes: memory as PSS and what the kernel keeps for it.
 
     ``further`` is what each further subscriber takes that is packed into the same process; None: it cannot be packed.
+    ``packed`` is how many connections a process has, and with one each, how many subscribers, unless the scenario says
+    otherwise. ``cpus`` is what one subscriber asks of its agent, unless the scenario says that. ``ports`` is how many
+    connections to an address share a local address, where not all of a host do.
     """
 
     threads: int
     files: int
     memory_bytes: int
     further: Footprint | None = None
+    packed: int = 1
+    cpus: float = 0.0
+    ports: int | None = None
 
     def of(self, packed: int) -> Footprint:
         """What a process with so many subscribers takes.
@@ -105,6 +111,7 @@ class SystemSpec:
         tables: further tables of its scenarios, by their name: frozen dataclasses whose fields have defaults.
         native: its further keys under [native], a frozen dataclass; None: it has none.
         implementations: footprint by name; the default first.
+        natives: those of the implementations that are Hydra's native program and have the options of [native].
         tools: those of the implementations that drive a program of the system's own, once in every step. Its messages
             have no header: they are counted by the log, and whose they are and how long they took is not known.
         servers: footprint of a server that Hydra brings along; None: the system has none.
@@ -134,6 +141,8 @@ class SystemSpec:
         log_acknowledges: whether nothing but the growth of that log tells what the servers took of a step.
         keeps: whether servers of ours keep what all steps have sent, and not only the last ones.
         undisturbed: a step's settings without what it breaks on purpose: those of its warm-up.
+        connections_of: to how many addresses each subscriber of a scenario connects, at most.
+        one_publisher: whether each subscriber of a step listens to one publisher only (:mod:`hydra.wire.audience`).
         servers_of: how many servers of ours a scenario needs.
         copies_of: on how many servers each message is kept.
     """
@@ -147,6 +156,7 @@ class SystemSpec:
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     tables: Mapping[str, type] = field(default_factory=dict)
     native: type | None = None
+    natives: Sequence[str] = ("native",)
     tools: Sequence[str] = ()
     servers: ServerFootprint | None = None
     server_spec: ServerSpec | None = None
@@ -172,6 +182,8 @@ class SystemSpec:
     experiments: Sequence[Experiment] = ()
     keeps: Callable[[Settings], bool] = lambda _: False
     undisturbed: Callable[[Settings], Settings] = lambda settings: settings
+    connections_of: Callable[[Scenario], int] = lambda _: 1
+    one_publisher: Callable[[Settings], bool] = lambda _: False
     servers_of: Callable[[Scenario], int] = lambda _: 0
     copies_of: Callable[[Scenario], int] = lambda _: 1
 

@@ -38,6 +38,10 @@ def sums(items: Ints, counts: Ints) -> Ints:
 
 def spread(begins: Ints, at: Ints) -> Ints:
     """The numbers of all items of the runs ``at``, one run after the other; ``begins`` are offsets."""
-    counts = begins[at + 1] - begins[at]
-    moved = begins[at] - offsets(counts)[:-1]
+    return firsts(begins[at], begins[at + 1] - begins[at])
+
+
+def firsts(begins: Ints, counts: Ints) -> Ints:
+    """The numbers of the first so many items of runs that begin there, one run after the other."""
+    moved = begins - offsets(counts)[:-1]
     return np.repeat(moved, counts) + np.arange(int(counts.sum()))

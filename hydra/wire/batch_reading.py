@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from mmap import mmap
 from typing import Any, Final
 
 import msgspec
@@ -41,7 +42,7 @@ _CHECKED_APART: Final = {"cpu_user_s", "cpu_system_s", "lag_bins_us", *_LATENCIE
 _object: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def read(ids: Ints, columns: Sequence[tuple[str, int]], payload: bytes) -> Arrays:
+def read(ids: Ints, columns: Sequence[tuple[str, int]], payload: bytes | mmap) -> Arrays:
     """The columns, as parts of the payload.
 
     Args:
@@ -75,7 +76,7 @@ def texts(joined: Bytes, at: Ints) -> Iterator[bytes]:
     return (whole[begin:end] for begin, end in pairwise(at.tolist()) if begin < end)
 
 
-def _split(columns: Sequence[tuple[str, int]], payload: bytes) -> dict[str, Any]:
+def _split(columns: Sequence[tuple[str, int]], payload: bytes | mmap) -> dict[str, Any]:
     if [name for name, _ in columns] != [name for name, _ in COLUMNS]:
         raise ValueError("the columns are not those of a batch, in their order")
     found: dict[str, Any] = {}

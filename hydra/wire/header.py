@@ -21,6 +21,8 @@ HEADER: Final = struct.Struct("<IIQQ")
 SEQUENCE_LIMIT: Final = 2**63
 """Sequences of data and of probes are below this."""
 DTYPE: Final = np.dtype([("epoch", "<u4"), ("publisher", "<u4"), ("sequence", "<u8"), ("time_ns", "<u8")])
+HEADER_OF: Final = operator.itemgetter(slice(HEADER_BYTES))
+"""The header of a message, as bytes."""
 _RAW: Final = np.dtype((np.void, HEADER_BYTES))
 
 
@@ -44,4 +46,9 @@ def pack_batch(
 
 def unpack_batch(messages: Sequence[bytes]) -> npt.NDArray[np.void]:
     """The headers of a batch as an array of ``DTYPE``; shorter messages than a header are left out."""
-    return np.frombuffer(b"".join([m[:HEADER_BYTES] for m in messages if len(m) >= HEADER_BYTES]), DTYPE)
+    return from_bytes(b"".join([m[:HEADER_BYTES] for m in messages if len(m) >= HEADER_BYTES]))
+
+
+def from_bytes(headers: bytes) -> npt.NDArray[np.void]:
+    """Headers that stand one after the other, as an array of ``DTYPE``."""
+    return np.frombuffer(headers, DTYPE)

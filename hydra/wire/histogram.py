@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import repeat
 from typing import Final
 
 import numpy as np
@@ -57,13 +58,19 @@ class LatencyRecorder:
         self._max_us = 0
         self._below: LatencyRecorder | None = None
 
-    def record(self, times_ns: npt.NDArray[np.uint64], now_ns: int) -> None:
-        """Counts ``now_ns`` − t for each of a batch of due (or send) times t, in ns on the step's clock."""
+    def record(self, times_ns: npt.NDArray[np.uint64], now_ns: int | npt.NDArray[np.int64]) -> None:
+        """Counts now − t for each of many due (or send) times t.
+
+        Args:
+            times_ns: the times t, on the step's clock.
+            now_ns: one time for all of them, or of each its own, likewise.
+        """
         n = len(times_ns)
         if n <= SCALAR_LIMIT:
             cells, low, high = self._cells, LATENCY_HIGHEST_US, -1
-            for time_ns in times_ns.tolist():
-                value = (now_ns - time_ns) // 1000
+            nows = repeat(now_ns) if isinstance(now_ns, int) else now_ns.tolist()
+            for time_ns, at_ns in zip(times_ns.tolist(), nows, strict=False):
+                value = (at_ns - time_ns) // 1000
                 if not 0 <= value <= LATENCY_HIGHEST_US:
                     if value < 0:
                         self._mirror().record_us(-value)

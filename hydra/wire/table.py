@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from mmap import mmap
 from typing import Any, Final
 
 import msgspec
@@ -148,6 +149,23 @@ class SubscriberTable:
         of_clients: dict[str, Any] = {name: getattr(self, name)[at] for name in ("ids", *OF_CLIENTS)}
         return SubscriberTable(**of_clients, **of_ledgers, **ragged, **sums_of_all)
 
+    def parts(self, most: int) -> Iterator[SubscriberTable]:
+        """Tables of so many rows each, one after the other, whose arrays are parts of this one's; the last has less."""
+        ledgers, ranges, bits = self.ledger_offsets, self.range_offsets, self.bits_offsets
+        absent, system = self.absent_offsets, self.system_offsets
+        for first in range(0, len(self), most):
+            rows = [first, min(first + most, len(self))]
+            of_them: dict[str, Any] = {
+                **dict.fromkeys(("ids", *OF_CLIENTS), rows),
+                **dict.fromkeys(OF_LEDGERS, ledgers[rows]),
+                "lag_bins_us": [LAG_BINS * row for row in rows],
+                "absent": 2 * absent[rows],
+                "ranges": 2 * ranges[ledgers[rows]],
+                "bits": bits[ledgers[rows]],
+                "system": system[rows],
+            }
+            yield replace(self, **{name: getattr(self, name)[slice(*at)] for name, at in of_them.items()})
+
     def systems(self) -> Iterator[dict[str, Any]]:
         """What those who have figures of their system's own said of them; nothing of the others."""
         return map(msgspec.json.decode, texts(self.system, self.system_offsets))
@@ -206,7 +224,7 @@ class SubscriberTable:
         )
 
 
-def decode(ids: Iterable[int], columns: Sequence[tuple[str, int]], payload: bytes) -> SubscriberTable:
+def decode(ids: Iterable[int], columns: Sequence[tuple[str, int]], payload: bytes | mmap) -> SubscriberTable:
     """The table of one batch; its arrays are parts of the payload.
 
     Args:

@@ -35,6 +35,13 @@ _zmq_flags = flags(
         type=int,
         help="A subscriber's high-water mark in messages; 0 is unbounded.",
     ),
+    keyed("--publishers", key="publishers", type=int, metavar="N", help="How many publish, each at the rate."),
+    keyed(
+        "--subscriptions",
+        key="settings.subscriptions",
+        type=click.Choice(["all", "one"]),
+        help="To whom each subscriber listens: all publishers, or one of them, in turn.",
+    ),
     keyed(
         "--nodrop",
         key="settings.nodrop",
@@ -44,18 +51,30 @@ _zmq_flags = flags(
     ),
     native_flags,
     keyed(
+        "--publisher",
+        key="native.publisher",
+        type=click.Choice(["native", "pyzmq"]),
+        help="native, zmtp: the implementation of the publishers.",
+    ),
+    keyed(
         "--io-threads",
         key="native.io_threads",
         type=int,
-        help="native: libzmq's threads for input and output.",
+        help="native, zmtp: libzmq's threads for input and output.",
     ),
-    keyed("--sndbuf", key="native.sndbuf", type=int, metavar="BYTES", help="native: the kernel's send buffer."),
-    keyed("--rcvbuf", key="native.rcvbuf", type=int, metavar="BYTES", help="native: the kernel's receive buffer."),
+    keyed("--sndbuf", key="native.sndbuf", type=int, metavar="BYTES", help="native, zmtp: the kernel's send buffer."),
+    keyed(
+        "--rcvbuf",
+        key="native.rcvbuf",
+        type=int,
+        metavar="BYTES",
+        help="native, zmtp: the kernel's receive buffer.",
+    ),
     keyed(
         "--transport",
         key="native.transport",
         type=click.Choice(["tcp", "ipc"]),
-        help="native: of the data plane.",
+        help="native, zmtp: of the data plane.",
     ),
     keyed("--secure", key="native.secure", is_flag=True, default=None, help="native: CURVE on the data plane."),
 )

@@ -16,14 +16,16 @@ HighWaterMark = Annotated[int, msgspec.Meta(le=INT32)]
 
 @dataclass(frozen=True, slots=True)
 class ZmqSettings:
-    """What can change between two steps; it is all of ZMQ's part of ``configure``.
+    """What can change between two steps.
 
-    With ``nodrop`` the publisher waits at its mark instead of dropping (XPUB_NODROP).
+    With ``nodrop`` the publisher waits at its mark instead of dropping (XPUB_NODROP). ``subscriptions`` says to whom
+    each subscriber listens: to all publishers, or to one of them, in turn.
     """
 
     sndhwm: HighWaterMark = 1000
     rcvhwm: HighWaterMark = 1000
     nodrop: bool = False
+    subscriptions: Literal["all", "one"] = "all"
 
     def __post_init__(self) -> None:
         if self.sndhwm < 0:
@@ -39,12 +41,14 @@ class ZmqSettings:
 
 @dataclass(frozen=True, slots=True)
 class ZmqNative:
-    """What only the native clients' sockets can do.
+    """What only the native clients' sockets can do, and who publishes for native subscribers.
 
     ``io_threads`` are libzmq's threads for input and output. ``sndbuf`` and ``rcvbuf`` are the kernel's buffers in
-    bytes, 0 leaves them to it. ``secure`` is CURVE on the data plane.
+    bytes, 0 leaves them to it. ``secure`` is CURVE on the data plane. ``publisher`` is the implementation of the
+    publishers.
     """
 
+    publisher: Literal["native", "pyzmq"] = "native"
     io_threads: int = 1
     transport: Literal["tcp", "ipc"] = "tcp"
     sndbuf: int = 0

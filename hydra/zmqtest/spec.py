@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from hydra.columns.column import wire_bytes
+from hydra.columns.column import ReportColumn, wire_bytes
 from hydra.model import Scenario
 from hydra.system import Reference, System, SystemSpec
 from hydra.zmqtest.commands import zmqfixed, zmqrate
-from hydra.zmqtest.footprints import IMPLEMENTATIONS
+from hydra.zmqtest.footprints import IMPLEMENTATIONS, NATIVES, ZMTP
+from hydra.zmqtest.refusals import refusals
 from hydra.zmqtest.settings import INT32, ZmqNative, ZmqSettings
 
 _PYTHON: Final = Reference("hydra_zmq_python.csv", "zmqrate")
@@ -24,9 +25,16 @@ def _make(scenario: Scenario, deploy: bool, is_local: bool) -> System:  # noqa: 
 
 
 def _reference(scenario: Scenario) -> Reference | None:
+    if scenario.client == ZMTP:
+        return None  # nobody has published any, and others' measure other subscribers
     if scenario.table == "rates":
         return _NATIVE if scenario.client == "native" else _PYTHON
     return _FIXED if scenario.table == "fixed" else None
+
+
+def _connections_of(scenario: Scenario) -> int:
+    """A subscriber dials its publishers itself."""
+    return scenario.publishers if "all" in scenario.values_of("subscriptions") else 1
 
 
 SPEC: Final = SystemSpec(
@@ -41,12 +49,32 @@ SPEC: Final = SystemSpec(
         "native.rcvbuf": (0, INT32),
     },
     native=ZmqNative,
+    natives=NATIVES,
     implementations=IMPLEMENTATIONS,
     aliases={"settings.msg_batch": "settings.burst"},
     table_words={"zmqrate": "rates"},
     commands=(zmqrate, zmqfixed),
-    columns=(wire_bytes("the 2 or 9 bytes of its ZMTP frame, once for all subscribers. Empty with `secure`"),),
-    differs=("sndhwm", "rcvhwm", "nodrop"),
+    columns=(
+        wire_bytes("the 2 or 9 bytes of its ZMTP frame, once for all subscribers. Empty with `secure`"),
+        ReportColumn(
+            "lost_connections",
+            "connections",
+            "connections of `zmtp` subscribers that were lost in the step and made anew. Empty where none was",
+            role="subscriber",
+            key="lost_connections",
+        ),
+        ReportColumn(
+            "refused_connections",
+            "connections",
+            "those among them that the subscriber ended, because what came was no ZMTP",
+            role="subscriber",
+            key="refused_connections",
+        ),
+    ),
+    differs=("sndhwm", "rcvhwm", "nodrop", "subscriptions"),
+    check=refusals,
+    connections_of=_connections_of,
+    one_publisher=lambda settings: settings.system["subscriptions"] == "one",
     reference=_reference,
     make=_make,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
 from hydra.system import Program, Servers, Waiting
 from hydra.wire.program import kind_of
+from hydra.zmqtest.footprints import NATIVES, ZMTP
 
 
 class ZmqSystem:
@@ -31,8 +33,13 @@ class ZmqSystem:
 
     def program(self, role: Role) -> Program:
         """The client that the scenario names."""
-        if self._scenario.client == "native":
-            return Program(command("zmq", role, self._scenario.native), self._data_keys(role))
+        client, native = self._scenario.client, self._scenario.native
+        if client == ZMTP and role == "subscriber":
+            own = {"zmtp_rcvbuf": native.system["rcvbuf"]}
+            return Program(command(ZMTP, role, replace(native, system=own)), {})
+        if client in NATIVES and (role == "subscriber" or native.system["publisher"] == "native"):
+            own = {name: value for name, value in native.system.items() if name != "publisher"}
+            return Program(command("zmq", role, replace(native, system=own)), self._data_keys(role))
         return Program.of_module("hydra.zmqtest.pyzmq", kind_of("zmq", role))
 
     def server(self) -> None:
@@ -52,8 +59,9 @@ class ZmqSystem:
         return {**keys, "HYDRA_DATA_SERVER_SECRET": self._keys[1]} if role == "publisher" else keys
 
     def configure(self, settings: Settings) -> dict[str, Any]:
-        """High-water marks, and what happens at the publisher's."""
-        return dict(settings.system)
+        """High-water marks, as far as the clients have them, and what happens at the publisher's."""
+        left_out = {"subscriptions", *(["rcvhwm"] if self._scenario.client == ZMTP else [])}
+        return {name: value for name, value in settings.system.items() if name not in left_out}
 
     def finish(self) -> None:
         """Only publishers know where their data ends."""

@@ -79,6 +79,35 @@ TEST_CASE("only negative values are told as they are, and forgotten") {
     CHECK(recorder.histogram().counts == std::vector<std::int64_t>{0, 1});
 }
 
+TEST_CASE("few values, and as many as make it an array, one by one and several at a time") {
+    constexpr auto most = static_cast<std::int64_t>(LatencyRecorder::kMostListed);
+    for (const std::int64_t values : {1L, most - 1, most, most + 1, 2 * most}) {
+        CAPTURE(values);
+        LatencyRecorder singly;
+        LatencyRecorder together;
+        LatencyRecorder at_once;
+        std::vector<Header> headers;
+        for (std::int64_t i = 0; i < values; ++i) {
+            singly.record_us(i % 3 - 1);
+            headers.push_back({1, 0, 0, static_cast<std::uint64_t>(10'000 - (i % 3 - 1) * 1000)});
+        }
+        for (const std::int64_t us : {-1L, 0L, 1L}) {
+            together.record_us(
+                us, static_cast<std::uint64_t>((values + 1 - us) / 3 > 0 ? (values + 1 - us) / 3 : 0));
+        }
+        at_once.record(headers, 10'000);
+        std::vector<std::int64_t> expected;
+        for (const std::int64_t us : {-1L, 0L, 1L}) {
+            if (const std::int64_t count = (values + 1 - us) / 3; count > 0) {
+                expected.insert(expected.end(), {bucket_index(us), count});
+            }
+        }
+        for (const LatencyRecorder* recorder : {&singly, &together, &at_once}) {
+            CHECK(recorder->histogram().counts == expected);
+        }
+    }
+}
+
 TEST_CASE("counts agree with a plain map, before and after a reset") {
     std::mt19937_64 random(2);
     LatencyRecorder recorder;

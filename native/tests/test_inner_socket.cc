@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,8 +9,8 @@
 
 #include "common/clock.h"
 #include "common/environment.h"
+#include "common/inner_line.h"
 #include "common/inner_socket.h"
-#include "common/waiter.h"
 
 using namespace hydra;
 
@@ -30,9 +31,8 @@ class Within {
 };
 
 std::string refusal() {
-    zmq::context_t context;
     try {
-        InnerSocket inner(context);
+        InnerSocket inner;
         return "";
     } catch (const FolderError& e) {
         return e.what();
@@ -41,35 +41,104 @@ std::string refusal() {
 
 }  // namespace
 
+namespace {
+
+constexpr std::int64_t kPatienceNs = 10 * kSecondNs;
+
+// Waits for the next frame; none within the patience.
+std::optional<InnerSocket::Frame> next(InnerSocket& inner) {
+    std::optional<InnerSocket::Frame> frame;
+    const std::int64_t deadline_ns = monotonic_ns() + kPatienceNs;
+    pollfd wait{inner.fd(), POLLIN, 0};
+    while (!(frame = inner.receive()) && monotonic_ns() < deadline_ns) {
+        poll(&wait, 1, milliseconds_until(deadline_ns));
+        inner.stir();
+    }
+    return frame;
+}
+
+std::optional<std::string> next(InnerLine& client) {
+    std::optional<std::string> frame;
+    const std::int64_t deadline_ns = monotonic_ns() + kPatienceNs;
+    pollfd wait{client.fd(), POLLIN, 0};
+    while (!(frame = client.receive()) && monotonic_ns() < deadline_ns) {
+        poll(&wait, 1, milliseconds_until(deadline_ns));
+    }
+    return frame;
+}
+
+}  // namespace
+
 TEST_CASE("a client dials by a descriptor what has no name any more") {
-    zmq::context_t context;
-    InnerSocket inner(context);
+    InnerSocket inner;
     const auto folder = std::filesystem::path(inner.path()).parent_path();
     struct stat facts{};
     CHECK(stat(folder.c_str(), &facts) == 0);
     CHECK((facts.st_mode & 0777) == 0700);
     const int door = take_door(inner.path());
     CHECK_FALSE(std::filesystem::exists(folder));
-    zmq::socket_t client(context, zmq::socket_type::dealer);
-    client.set(zmq::sockopt::routing_id, "me");
-    client.connect(inner_endpoint(door));
-    CHECK(client.send(zmq::str_buffer("hello"), zmq::send_flags::none));
-    std::optional<InnerSocket::Frame> frame;
-    Waiter waiter;
-    waiter.add(inner.fd(), 0);
-    const std::int64_t deadline_ns = monotonic_ns() + 10 * kSecondNs;
-    while (!(frame = inner.receive()) && monotonic_ns() < deadline_ns) {
-        waiter.wait(deadline_ns);
-        inner.stir();
-    }
+    InnerLine client(inner_path(door));
+    client.send("hello");
+    const auto frame = next(inner);
     REQUIRE(frame);
-    CHECK(frame->connection == "me");
-    CHECK(frame->content.to_string_view() == "hello");
+    CHECK(frame->content == "hello");
+    CHECK_FALSE(inner.receive());
     inner.send("nobody", "nothing");
-    inner.send("me", "welcome");
-    zmq::message_t answer;
-    CHECK(client.recv(answer));
-    CHECK(answer.to_string_view() == "welcome");
+    inner.send(frame->connection, "welcome");
+    CHECK(next(client) == "welcome");
+    CHECK_FALSE(client.receive());
+    close(door);
+}
+
+TEST_CASE("what a client said before it ended is heard, and then nothing is sent to it") {
+    InnerSocket inner;
+    const int door = take_door(inner.path());
+    {
+        InnerLine client(inner_path(door));
+        client.send("first");
+        client.send(std::string(100'000, 'x'));
+    }
+    const auto first = next(inner);
+    REQUIRE(first);
+    CHECK(first->content == "first");
+    const auto second = next(inner);
+    REQUIRE(second);
+    CHECK(second->content.size() == 100'000);
+    CHECK(second->connection == first->connection);
+    inner.stir();
+    CHECK_FALSE(inner.receive());
+    inner.send(first->connection, "nobody is there");
+    close(door);
+}
+
+TEST_CASE("a client that does not read gets everything when it does, and keeps nobody waiting") {
+    InnerSocket inner;
+    const int door = take_door(inner.path());
+    InnerLine busy(inner_path(door));
+    InnerLine other(inner_path(door));
+    busy.send("busy");
+    const auto its = next(inner);
+    REQUIRE(its);
+    const std::string large(400'000, 'x');  // more than a socket holds
+    for (int i = 0; i < 5; ++i) {
+        inner.send(its->connection, large);
+    }
+    other.send("other");
+    const auto others = next(inner);
+    REQUIRE(others);
+    inner.send(others->connection, "welcome");
+    CHECK(next(other) == "welcome");
+    for (int i = 0; i < 5; ++i) {
+        // Room is an event like an arrival: the relay writes on when it looks for messages.
+        std::optional<std::string> frame;
+        const std::int64_t deadline_ns = monotonic_ns() + kPatienceNs;
+        while (!(frame = busy.receive()) && monotonic_ns() < deadline_ns) {
+            inner.stir();
+            CHECK_FALSE(inner.receive());
+        }
+        REQUIRE(frame);
+        CHECK(*frame == large);
+    }
     close(door);
 }
 
@@ -84,8 +153,7 @@ TEST_CASE("a path that would be too long for a socket is not taken") {
     std::filesystem::create_directory(far);
     {
         const Within it(far);
-        zmq::context_t context;
-        const InnerSocket inner(context);
+        const InnerSocket inner;
         CHECK(inner.path().starts_with("/tmp/hydra-"));
         CHECK(inner.path().size() < 80);
         close(take_door(inner.path()));

@@ -1,5 +1,9 @@
 #include <doctest/doctest.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <array>
 
 #include "common/clock.h"
 #include "common/processes.h"
@@ -15,10 +19,28 @@ TEST_CASE("something to read is told once for every arrival") {
     REQUIRE(write(pipe.write_end(), "x", 1) == 1);
     const auto told = waiter.wait(monotonic_ns() + kSecondNs);
     REQUIRE(told.size() == 1);
-    CHECK(told[0] == 7);
+    CHECK(told[0].token == 7);
+    CHECK_FALSE(told[0].ended);
     CHECK(waiter.wait(0).empty());  // unread, and still not told again
     REQUIRE(write(pipe.write_end(), "x", 1) == 1);
     CHECK(waiter.wait(monotonic_ns() + kSecondNs).size() == 1);
+}
+
+TEST_CASE("the end of what is there is told with it, and that a socket can be written to") {
+    Waiter waiter;
+    std::array<int, 2> ends{};
+    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0);
+    waiter.add_connecting(ends[0], 3);
+    auto told = waiter.wait(0);
+    REQUIRE(told.size() == 1);  // connected
+    CHECK_FALSE(told[0].ended);
+    REQUIRE(write(ends[1], "x", 1) == 1);
+    close(ends[1]);
+    told = waiter.wait(monotonic_ns() + kSecondNs);
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].token == 3);
+    CHECK(told[0].ended);
+    close(ends[0]);
 }
 
 TEST_CASE("it waits as long as told, below a millisecond too") {
@@ -32,6 +54,34 @@ TEST_CASE("it waits as long as told, below a millisecond too") {
         }
         CHECK(monotonic_ns() - until < 100 * kMillisecondNs);
     }
+}
+
+TEST_CASE("a wait that ends with a spin is over at its time, and nothing that arrived is missed") {
+    Waiter waiter(100'000);
+    Pipe pipe;
+    waiter.add(pipe.read_end(), 3);
+    std::int64_t least_late_ns = kSecondNs;
+    // The kernel may take the core away from any of them, but hardly from all.
+    for (int i = 0; i < 200 && least_late_ns > 2'000; ++i) {
+        const std::int64_t until = monotonic_ns() + kMillisecondNs;
+        CHECK(waiter.wait(until).empty());
+        const std::int64_t late_ns = monotonic_ns() - until;
+        CHECK(late_ns >= 0);
+        least_late_ns = std::min(least_late_ns, late_ns);
+    }
+    CHECK(least_late_ns <= 2'000);
+    REQUIRE(write(pipe.write_end(), "x", 1) == 1);
+    CHECK(waiter.wait(monotonic_ns() + kMillisecondNs).size() == 1);
+}
+
+TEST_CASE("what arrives a millisecond before a spin or more is told at once") {
+    Waiter waiter(kSecondNs);
+    Pipe pipe;
+    waiter.add(pipe.read_end(), 3);
+    REQUIRE(write(pipe.write_end(), "x", 1) == 1);
+    const std::int64_t until = monotonic_ns() + 5 * kSecondNs;
+    CHECK(waiter.wait(until).size() == 1);
+    CHECK(monotonic_ns() < until);
 }
 
 TEST_CASE("a descriptor that was removed is not told") {

@@ -21,7 +21,8 @@ from hydra.wire.clock import StepClock
 from hydra.wire.header import DTYPE
 from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.messages import HostClock, Sent
-from tests.golden_vectors import GOLDEN, KINDS, text
+from tests.golden_vectors import KINDS, text
+from tests.golden_vectors.common import GOLDEN
 
 
 def cases(kind: str) -> list[Any]:

@@ -94,6 +94,15 @@ def test_groups_start_with_nothing_but_the_archive(folder: Path, tmp_path: Path,
         assert Path(path).is_relative_to(tmp_path / "shared")
 
 
+def test_groups_compile_nothing_that_they_import(sandbox: Path) -> None:
+    """Agents keep nothing of what they compile, so that each group of theirs would do it again."""
+    done = run(sandbox, "python", "-vc", "import hydra.zmqtest.pyzmq")
+    loaded = [line for line in done.stderr.splitlines() if line.startswith("# code object from ") and "hydra-" in line]
+    assert any("hydra/client/__pycache__/group." in line for line in loaded)
+    assert any("numpy/__pycache__/__init__." in line for line in loaded)
+    assert [line for line in loaded if line.endswith(".py")] == []
+
+
 def test_kafka_python_finds_its_checksums_in_the_archive(folder: Path, tmp_path: Path) -> None:
     with tarfile.open(build([KAFKA], folder).path) as tar:
         tar.extractall(tmp_path, filter="tar")
@@ -158,6 +167,20 @@ def test_another_python_is_refused_in_one_line(sandbox: Path, tmp_path: Path) ->
     assert done.returncode == 78
     required = f"{sys.version_info.major}.{sys.version_info.minor}"
     assert f"this agent has no Python {required}, which the controller runs (python3 here: Python 3.8.1)" in done.stderr
+
+
+def test_a_python_is_looked_for_once_for_each_path(artifact: Artifact, tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    python = tools / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    python.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/started\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    for n, path in enumerate([f"{tools}:{PATH}", f"{tools}:{PATH}", f"{tools}:{tools}:{PATH}"]):
+        with tarfile.open(artifact.path) as tar:
+            tar.extractall(tmp_path / str(n), filter="tar")
+        done = run(tmp_path / str(n), "python", "-c", "print(7)", PATH=path, TMPDIR=str(tmp_path))
+        assert (done.returncode, done.stdout, done.stderr) == (0, "7\n", "")
+        assert (tmp_path / "started").read_text().count("-ISc") == (1, 1, 2)[n]
 
 
 def test_another_machine_and_another_archive_are_refused(sandbox: Path, tmp_path: Path) -> None:

@@ -87,6 +87,8 @@ class Bench:
     def __init__(self, *, silence_s: float = 0.0, host: str = "127.0.0.1") -> None:
         self.peer = ControlPeer(silence_s=silence_s, host=host)
         self.groups: list[GroupProgram] = []
+        self.not_told: frozenset[str] = frozenset()
+        """Settings of the system that the client under test has none of: ``configure`` leaves them out."""
 
     def launch(
         self,
@@ -133,7 +135,7 @@ class Bench:
             probe=probe,
             progress_s=progress_s,
             group=group,
-            system={**told.system, **(system or {})},
+            system={k: v for k, v in told.system.items() if k not in self.not_told} | dict(system or {}),
         )
         self.peer.tell_anew(ids, command)
 

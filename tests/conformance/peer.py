@@ -80,7 +80,7 @@ class ControlPeer:
         self.environment = curve.environment(self.keys, self._socket.getsockopt_string(zmq.LAST_ENDPOINT))
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)
-        self._watched: dict[zmq.Socket[bytes], Callable[[], None]] = {}
+        self._watched: dict[zmq.Socket[bytes] | int, Callable[[], None]] = {}
         self._seq: dict[bytes, int] = {}
         self._hellos: dict[bytes, Hello] = {}
         self._welcomed: dict[bytes, float] = {}
@@ -112,12 +112,12 @@ class ControlPeer:
             assert condition(), what
             self.poll()
 
-    def watch(self, socket: zmq.Socket[bytes], readable: Callable[[], None]) -> None:
-        """Calls back whenever this data socket has something."""
+    def watch(self, socket: zmq.Socket[bytes] | int, readable: Callable[[], None]) -> None:
+        """Calls back whenever this data socket, or descriptor, has something."""
         self._poller.register(socket, zmq.POLLIN)
         self._watched[socket] = readable
 
-    def unwatch(self, socket: zmq.Socket[bytes]) -> None:
+    def unwatch(self, socket: zmq.Socket[bytes] | int) -> None:
         """Forgets a data socket."""
         self._poller.unregister(socket)
         del self._watched[socket]
@@ -293,7 +293,7 @@ class ControlPeer:
         assert identity in self._welcomed, "clients before the relay's welcome"
         for client, incarnation, pid in zip(message.ids, message.incarnations, message.pids, strict=True):
             named, at_s = self._named.get((identity, client), (-1, math.inf))
-            assert incarnation > named or time.monotonic() < at_s + 1, "a client that is told of after its welcome"
+            assert incarnation > named or time.monotonic() < at_s + 3, "a client that is told of after its welcome"
             arrival = Arrival([client], message.seq, incarnation, pid)
             if not [a for a in self.said(Arrival, client) if replace(a, seq=0) == replace(arrival, seq=0)]:
                 self.log.append(arrival)

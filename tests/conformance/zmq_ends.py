@@ -85,7 +85,7 @@ class Listener:
 class Speaker:
     """An XPUB socket that sends exactly what a test tells it to, and sees who subscribes."""
 
-    def __init__(self, peer: ControlPeer, publisher: int) -> None:
+    def __init__(self, peer: ControlPeer, publisher: int, bind: str = "tcp://127.0.0.1:*") -> None:
         self.publisher = publisher
         self.subscriptions = 0
         """Subscriptions that have arrived, departed ones included: one for every data socket that connected."""
@@ -95,7 +95,7 @@ class Speaker:
         self._socket.setsockopt(zmq.XPUB_VERBOSER, 1)
         self._socket.linger = 0
         self._socket.sndhwm = 0
-        self._socket.bind("tcp://127.0.0.1:*")
+        self._socket.bind(bind)
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
         peer.watch(self._socket, self._take_subscriptions)
 

@@ -14,7 +14,7 @@ import zmq
 from pyroaring import BitMap
 
 from hydra.control import curve
-from hydra.control.client import ControlClient, Identity
+from hydra.control.client import ControlClient, Here, Identity
 from hydra.control.clocks import ClockLine
 from hydra.control.controller import Controller
 from hydra.errors import StepError
@@ -41,7 +41,7 @@ from hydra.wire.messages import (
     encode,
 )
 from tests.control.golden_messages import COUNTERS
-from tests.control.test_roster import batch, hello, joined
+from tests.control.rosters import batch, hello, joined
 
 WITHIN_S = 10.0
 OUR_HOST = {"boot_id": boot_id(), "time_namespace": time_namespace()}
@@ -399,7 +399,7 @@ def test_the_relays_of_other_hosts_are_told_to_watch_and_when_to_end(controller:
 
 
 def test_a_python_relays_end_and_the_controller_understand_each_other(controller: Controller) -> None:
-    identity = Identity([1, 2], "subscriber", "g", 0, "pyzmq", {}, "agent")
+    identity = Identity([1, 2], "subscriber", "g", 0, "pyzmq", {}, Here.read())
     relay = ControlClient(curve.credentials(controller.environment), identity)
     try:
         assert controller.wait_until(lambda: controller.roster.relays() == {"g"}, WITHIN_S)
@@ -420,6 +420,21 @@ def test_a_python_relays_end_and_the_controller_understand_each_other(controller
         assert not controller.refused()
     finally:
         relay.close()
+
+
+def test_a_context_that_was_given_outlives_its_connections(controller: Controller) -> None:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    credentials = curve.credentials(controller.environment)
+    with context:
+        one, other = (
+            ControlClient(credentials, Identity([n], "subscriber", group, 0, "pyzmq", {}, Here.read()), context)
+            for n, group in ((1, "g"), (4, "h"))
+        )
+        one.close()
+        assert controller.wait_until(lambda: "h" in controller.roster.relays(), WITHIN_S)
+        assert other.receive(WITHIN_S) == WELCOME
+        other.close()
+        assert not context.closed
 
 
 def test_closing_twice_is_fine() -> None:

@@ -81,7 +81,7 @@ def test_of_a_place_one_reads_the_host() -> None:
         b"p": Post(ELSEWHERE, "b", "pub-0", threads=True),
         b"c": replace(SUBSCRIBERS, place=("third", "", "")),
     }
-    assert watch_of(posts).due(NOW) == [(b"a", READ), (b"p", THREADS_ONLY), (b"c", READ)]
+    assert dict(watch_of(posts).due(NOW)) == {b"a": READ, b"p": THREADS_ONLY, b"c": READ}
 
 
 def test_it_is_said_every_2_s_until_there_is_an_answer_and_then_every_10_s() -> None:

@@ -133,3 +133,18 @@ def test_a_relay_that_answers_nothing_is_asked_last() -> None:
         now_ns = keeper.next_due_ns(now_ns)
     assert asked == [b"a"] * 8 + [b"b"]
     assert keeper.bursts(HOST) == 0
+
+
+def test_a_burst_that_is_hurried_begins_at_once_and_the_next_comes_a_second_later() -> None:
+    keeper = keeper_with(b"a")
+    keeper.hurry()
+    keeper.due(NOW)
+    keeper.hurry()
+    assert keeper.due(NOW + 1) == []  # it is under way
+    keeper = keeper_with(b"a")
+    ended_ns = answered(keeper, NOW, 8)
+    keeper.hurry()
+    assert keeper.next_due_ns(ended_ns) <= ended_ns
+    answered(keeper, ended_ns, 8)
+    assert keeper.bursts(HOST) == 2
+    assert keeper.next_due_ns(ended_ns) == ended_ns + SECOND

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,3 +74,14 @@ def test_what_comes_ends_it_unless_it_is_about_to_end_anyway(arrives_s: float, t
 )
 def test_the_whole_milliseconds_of_a_wait(timeout_s: float, milliseconds: int) -> None:
     assert poll_ms(timeout_s) == milliseconds
+
+
+def test_a_wait_without_end_is_one_poll() -> None:
+    asked: list[int] = []
+
+    def poll(milliseconds: int) -> int:
+        asked.append(milliseconds)
+        return 1
+
+    wait(poll, math.inf)
+    assert asked == [-1]

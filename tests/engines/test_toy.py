@@ -12,11 +12,12 @@ import pytest
 
 from hydra import plugins
 from hydra.cluster.engine import EngineSpec
-from hydra.config import conf_dir
 from hydra.config.engines import load_engine
+from hydra.config.places import conf_dir
 from hydra.errors import ConfigError, UsageError
 from hydra.results.store import RunStore
-from hydra.run.engines import choose, complete
+from hydra.run.contributed import complete
+from hydra.run.engines import choose
 from tests.engines import toy_engine
 from tests.integration.command import assert_all_arrived, hydra, table
 
@@ -154,7 +155,7 @@ def test_an_engine_that_takes_a_name_twice_is_refused(
     group = click.Group(commands=[click.Command("run", params=[*options])])
     other: EngineSpec = replace(toy_engine.SPEC, name="other", **changed)  # type: ignore[arg-type]
     both = {"toy": toy_engine.SPEC, "other": other}
-    monkeypatch.setattr("hydra.run.engines.engines", lambda: both)
+    monkeypatch.setattr("hydra.run.contributed.engines", lambda: both)
     with pytest.raises(ConfigError, match=says):
         complete(group)
 
@@ -163,7 +164,7 @@ def test_engines_may_have_a_flag_in_common(monkeypatch: pytest.MonkeyPatch) -> N
     flag = click.Option(["--mark"])
     other: EngineSpec = replace(toy_engine.SPEC, name="other", flags=(flag,), commands=())
     both = {"other": other, "toy": toy_engine.SPEC}
-    for module in ("hydra.run.engines", "hydra.config.engines"):
+    for module in ("hydra.run.contributed", "hydra.run.engines", "hydra.config.engines"):
         monkeypatch.setattr(f"{module}.engines", lambda: both)
     run = click.Command("run", params=[click.Option(["--master"]), click.Option(["--resume"])])
     complete(click.Group(commands=[run]))
@@ -176,8 +177,8 @@ def test_its_flag_is_added_once_and_only_where_a_scenario_is_run(monkeypatch: py
     options = [click.Option([flag]) for flag in ("--master", "--resume")]
     run, look = click.Command("run", params=[*options]), click.Command("look", params=[options[0]])
     group = click.Group(commands=[run, look])
-    monkeypatch.setattr("hydra.run.engines.engines", lambda: {"toy": toy_engine.SPEC})
-    monkeypatch.setattr("hydra.run.engines.systems", dict)
+    monkeypatch.setattr("hydra.run.contributed.engines", lambda: {"toy": toy_engine.SPEC})
+    monkeypatch.setattr("hydra.run.contributed.systems", dict)
     complete(group)
     complete(group)
     assert [param.name for param in run.params] == ["master", "resume", "mark"]

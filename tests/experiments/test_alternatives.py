@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from hydra.columns import Column
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
 from hydra.experiments.alternatives import alternatives, with_alternatives
 from hydra.system import Done, Experiment, Order, Part, View, in_turn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydra.columns import Column
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.model import Figure
 from hydra.system import Done, Order, Part, beside, in_turn, with_published
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from hydra.config import load_cluster, load_scenario
+from hydra.config.cluster import load_cluster
+from hydra.config.scenario import load_scenario
 from hydra.model import ClusterSpec, Role, Scenario
 from hydra.system import Program
 from hydra.zmqtest.system import ZmqSystem

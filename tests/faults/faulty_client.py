@@ -15,13 +15,15 @@ from typing import Any, Final
 
 from hydra.client import group
 from hydra.client.member import client_main
+from hydra.control.client import Identity
 from hydra.wire.program import EXIT_STRANDED
 from hydra.zmqtest import pyzmq
 
 _FAULTS: Final[dict[str, list[str]]] = json.loads(os.environ.get("FAULTY", "{}"))
 
 
-def _begin(kind: Any, credentials: Any, group_id: str, client: int, *rest: Any) -> int:
+def _begin(kind: Any, relay: str, identity: Identity, *rest: Any) -> int:
+    (client,) = identity.ids
     signal.signal(signal.SIGUSR1, lambda *_: os._exit(EXIT_STRANDED))
     log = Path(os.environ["FAULTY_LOG"]) / str(client)
     with log.open("a") as file:
@@ -32,7 +34,7 @@ def _begin(kind: Any, credentials: Any, group_id: str, client: int, *rest: Any) 
         return EXIT_STRANDED
     if fault == "stop":
         os.kill(os.getpid(), signal.SIGSTOP)
-    return client_main(kind, credentials, group_id, client, *rest)
+    return client_main(kind, relay, identity, *rest)
 
 
 if __name__ == "__main__":

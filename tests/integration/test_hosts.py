@@ -15,7 +15,8 @@ import psutil
 import pytest
 
 from hydra.cluster.local.engine import LocalEngine
-from hydra.config import load_cluster, load_scenario
+from hydra.config.cluster import load_cluster
+from hydra.config.scenario import load_scenario
 from hydra.errors import EXIT_GOOD
 from hydra.results.store import RunStore
 from hydra.run.moment import Moment

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from hydra.cluster.local.engine import LocalEngine
-from hydra.config import load_cluster, load_scenario
+from hydra.config.cluster import load_cluster
+from hydra.config.scenario import load_scenario
 from hydra.errors import EXIT_GOOD
 from hydra.measure.resources import summarise
 from hydra.measure.verdict import LOSSY_NETWORK

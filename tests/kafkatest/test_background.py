@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from hydra.control import curve
-from hydra.control.client import ControlClient, Identity
+from hydra.control.client import ControlClient, Here, Identity
 from hydra.control.controller import Controller
 from hydra.errors import ServerError
 from hydra.kafkatest import topics as module
@@ -61,7 +61,7 @@ def test_clients_are_served_while_a_mute_broker_is_asked(
     monkeypatch.setattr(module, "QUESTION_TIMEOUT_S", 1.5 * LONGEST_GAP_S)
     topics = Topics(mute, {}, "run", controller.wait_until)
     controller.roster.expect("g", [1])
-    identity = Identity([1], "subscriber", "g", incarnation=0, implementation="", versions={}, agent="")
+    identity = Identity([1], "subscriber", "g", incarnation=0, implementation="", versions={}, here=Here.read())
     welcomed: list[object] = []
 
     def dial() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hydra.config import scenario_from
+from hydra.config.scenario import scenario_from
 from hydra.kafkatest.experiments import compression, goals, network, plan
 from hydra.kafkatest.experiments.common import WARM_UP
 from hydra.kafkatest.presets import PRESETS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.data import DataTopic, first_settings, shape_of

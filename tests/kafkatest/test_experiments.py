@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hydra.config import load_scenario, scenario_from
+from hydra.config.scenario import load_scenario, scenario_from
 from hydra.errors import ConfigError
 from hydra.kafkatest.experiments import EXPERIMENTS, dcos, linkedin
 from hydra.kafkatest.experiments.common import WARM_UP, not_measured, published

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.kafkatest.faults import Kill, broker_settings
 from hydra.kafkatest.topics import Topics
 from tests.kafkatest.conftest import wait_until

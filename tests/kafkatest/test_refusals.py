@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError
 
 THREE = {"server.count": 3}

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
 from hydra.kafkatest import confluent, kafka_python, kafka_python_common
 from hydra.kafkatest.system import KafkaSystem

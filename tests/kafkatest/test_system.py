@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import Producer
 
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError, StepError
 from hydra.kafkatest import system as module
 from hydra.kafkatest.broker import EmbeddedBroker

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
 from hydra.kafkatest.java_properties import consumer_config, java_config, producer_config, with_files, written
 from hydra.kafkatest.wire import KafkaConfigure

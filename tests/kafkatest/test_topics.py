@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError, UsageError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.system import KafkaSystem

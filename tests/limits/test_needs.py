@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from hydra import plugins
-from hydra.config import load_scenario, scenarios
+from hydra.config.places import scenarios
+from hydra.config.scenario import load_scenario
 from hydra.limits.machine import read
 from hydra.limits.needs import needs
 from hydra.limits.shortages import shortages
@@ -27,6 +28,25 @@ def test_packing_saves_processes_and_neither_connections_nor_ledgers(packed: int
     assert needed.ports >= 15_360
     # One process holds a connection of every subscriber: the publisher. Packed together they need two files each.
     assert needed.files >= max(15_360, 2 * packed)
+
+
+@pytest.mark.parametrize(
+    ("subscriptions", "packed", "files"),
+    [("one", 19_900, 14 + 19_899), ("all", 19_900 // 6, 14 + 100_000)],
+)
+def test_a_process_is_packed_as_its_files_allow_and_each_publisher_has_its_own_listeners(
+    subscriptions: str, packed: int, files: int
+) -> None:
+    changes = {"client": "zmtp", "publishers": 6, "settings.subscriptions": subscriptions}
+    scenario = load_scenario("zmqfixed", changes)
+    assert scenario.native.clients_per_process == packed
+    assert load_scenario("zmqfixed", changes | {"native.clients_per_process": 7}).native.clients_per_process == 7
+    needed = needs(scenario, clients=100_000, groups=12, fork_window=128)
+    # On a loopback they dial from several addresses, so that ports are no limit.
+    assert (needed.ports, needed.files) == (4096, files)
+    alike = needs(replace(scenario, client="native"), clients=100_000, groups=12, fork_window=128)
+    assert alike.ports == (100_000 if subscriptions == "all" else 16_667)
+    assert needed.memory_bytes < 8e9
 
 
 @pytest.mark.parametrize(
@@ -57,10 +77,16 @@ def test_a_packed_process_is_the_first_client_and_what_each_further_one_adds() -
 )
 def test_a_scenario_asks_for_the_memory_that_its_clients_take(system: str, client: str) -> None:
     spec = plugins.system(system)
-    name = next(name for name in scenarios() if load_scenario(name).system == system)
+    files = {name: load_scenario(name) for name in scenarios()}
+    # A grid that every client can do.
+    name = next(n for n, s in files.items() if s.system == system and not s.sweep.search and s.client != "native")
     chosen = {"client": client, **({"settings.messages": 1000} if client in spec.tools else {})}
     scenario = load_scenario(name, chosen)
-    assert scenario.subscriber.demand.mem_per_client == spec.implementations[client].memory_bytes / 1e6
+    footprint = spec.implementations[client]
+    packed = scenario.native.clients_per_process
+    assert packed == footprint.packed
+    assert scenario.subscriber.demand.mem_per_client == footprint.of(packed).memory_bytes / packed / 1e6
+    assert (scenario.subscriber.demand.mem_per_client < 0.1) == (packed > 1)
     explicit = load_scenario(name, chosen | {"subscriber.demand.mem_per_client": 50.0})
     assert explicit.subscriber.demand.mem_per_client == 50.0
 

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.config import load_cluster, load_scenario
-from hydra.limits.machine import Machine, raise_soft_limits, read
+from hydra.client.processes import raise_open_files
+from hydra.config.cluster import load_cluster
+from hydra.config.scenario import load_scenario
+from hydra.limits.machine import Machine, read
 from hydra.limits.needs import Needs, needs
 from hydra.limits.report import check_all, check_row
 from hydra.limits.shortages import shortages
@@ -125,7 +127,7 @@ def test_what_the_brokers_keep_already_makes_room_for_the_next_steps() -> None:
 
 
 def test_this_machine_can_be_read() -> None:
-    raise_soft_limits()
+    raise_open_files()
     machine = read()
     assert machine.nofile_soft == machine.nofile_hard > 0
     assert machine.memory_available_bytes > 0

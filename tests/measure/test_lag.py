@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from hydra.measure import lag
 from hydra.measure.lag import Growth, Lags, growth, growth_of, holm, sen_slopes
 from hydra.wire.batch import NULL
 
@@ -154,6 +156,19 @@ def test_growth_is_the_mean_share_over_subscribers(bins: list[list[int | None]],
 def test_the_slope_is_the_median_of_all_pairs() -> None:
     lags = np.array([[0.0, 1.0, 2.0, 30.0], [5.0, np.nan, 1.0, -1.0]])
     assert sen_slopes(lags, np.arange(4.0)).tolist() == [(1 + 10) / 2, -2.0]
+
+
+def test_the_slopes_of_many_are_found_in_parts_and_of_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    lags, times = rng.normal(size=(50, 12)), np.sort(rng.random(12))
+    lags[rng.random(lags.shape) < 0.4] = np.nan
+    lags[:, :2] = rng.normal(size=(50, 2))
+    pairs = list(combinations(range(12), 2))
+    slopes = np.array([(lags[:, b] - lags[:, a]) / (times[b] - times[a]) for a, b in pairs])
+    whole = growth_of(lags, 1.0)
+    monkeypatch.setattr(lag, "_AT_ONCE", 7)
+    assert sen_slopes(lags, times) == pytest.approx(np.nanmedian(slopes, axis=0))
+    assert growth_of(lags, 1.0) == whole
 
 
 def test_a_command_that_measures_nothing_does_not_wait_for_scipy() -> None:

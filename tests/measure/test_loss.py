@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from hydra.measure.asked import asked_of
@@ -10,7 +11,7 @@ from hydra.model import SubscriberReport
 from hydra.wire.table import table_of
 from tests.measure.reports import published, received
 
-THOUSAND = Expected(1000, {})
+THOUSAND = Expected({0: 1000}, {})
 
 
 def fate(
@@ -24,13 +25,23 @@ def fate(
 
 def test_expected_is_exactly_what_was_acknowledged() -> None:
     refused = published(100, acknowledged=75, unacknowledged=[(90, 120), (10, 19), (15, 24)])
-    assert expected({1: refused, 2: published(50)}) == Expected(125, {})
+    assert expected({1: refused, 2: published(50)}) == Expected({1: 75, 2: 50}, {})
 
 
 def test_joined_ranges_leave_the_expected_messages_exact() -> None:
     """Of 100 sent, 40 to 99 stand in one joined range, though only 10 of these were not acknowledged."""
     joined = published(100, acknowledged=90, unacknowledged=[(40, 99)], joined=True)
-    assert expected({7: joined, 8: published(5)}) == Expected(95, {7: (50, 10)})
+    assert expected({7: joined, 8: published(5)}) == Expected({7: 90, 8: 5}, {7: (50, 10)})
+
+
+def test_with_one_publisher_each_what_it_sent_is_expected_of_its_listeners() -> None:
+    """Publishers 1, 4 and 9 have the subscribers 10 to 16 in turn, by their ids; one without a report as well."""
+    due = expected({4: published(20), 9: published(300), 1: published(5)}, one_publisher=True)
+    assert due.of(np.arange(10, 17)).tolist() == [20, 300, 5, 20, 300, 5, 20]
+    table = table_of({10: received(20), 11: received(290, lost=10), 12: received(5)})
+    found = fates_of(asked_of(range(10, 14), table), due, 10, {13: 8})
+    assert (found.expected.tolist(), found.lost.tolist()) == ([20, 300, 5, 20], [0, 10, 0, 12])
+    assert due.of(np.zeros(0, np.int64)).tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -76,7 +87,7 @@ def test_a_subscriber_without_a_report_has_lost_all_after_its_last_word(last_wor
     ],
 )
 def test_what_was_got_of_joined_ranges_is_an_interval(extra: int, doubt: Doubt, lost: int) -> None:
-    due = Expected(500, {0: (50, 10)})
+    due = Expected({0: 500}, {0: (50, 10)})
     assert fate(received(450, extra=extra), due=due, doubt=doubt).lost == lost
 
 
@@ -99,7 +110,7 @@ def test_loss_counts_those_who_never_answered_and_nothing_that_waits(
 
 
 def test_nothing_sent_is_no_loss_and_no_pass() -> None:
-    account = fate(None, due=Expected(0, {}))
+    account = fate(None, due=Expected({0: 0}, {}))
     assert (account.loss_pct, account.loss_at_stop_pct, account.passes(0.5)) == (None, None, None)
     assert fate() == Fate()
 

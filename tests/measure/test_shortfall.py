@@ -77,6 +77,13 @@ def test_a_message_that_takes_several_slices_is_lost_in_all_of_them() -> None:
     assert course([subscriber([(3, 3)])], rate=10.0) == pytest.approx(dict.fromkeys(range(15, 20), 1.0))
 
 
+def test_the_course_of_many_is_added_up_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    reports = [subscriber([(40, 59), (61 + 7 * n, 63 + 7 * n)], more=n) for n in range(1, 20)]
+    whole = course(reports)
+    monkeypatch.setattr(shortfall, "_AT_ONCE", 3)
+    assert course(reports) == pytest.approx(whole)
+
+
 @pytest.mark.parametrize("rate", [1000.0, 33_333.3, 777_777.7])
 def test_where_nothing_was_lost_the_course_is_nothing_at_all(rate: float) -> None:
     """Rounding of the large sums must not fill the gap between two bursts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sqlite3
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import hydra as hydra_package
-from hydra.config import conf_dir
+from hydra.config.places import conf_dir
 from hydra.events.clients import GroupExit, Launched
 from hydra.events.steps import WindowOpened
 from hydra.results.store import RunStore
@@ -188,18 +189,25 @@ def test_native_clients_need_no_python_on_the_agents(cluster: Cluster, tmp_path:
     assert_all_arrived(row, 200)
 
 
-@needs_native
-def test_a_thousand_clients_in_a_hundred_groups_are_ready_within_thirty_seconds(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("client", "within_s"),
+    [
+        pytest.param("native", 30, marks=needs_native),
+        # A Python of its own for every group costs it 0.25 s of CPU; on two cores all are ready after 25 s.
+        pytest.param("pyzmq", 45, marks=pytest.mark.skipif("HYDRA_SOAK_SEEDS" not in os.environ, reason="make soak")),
+    ],
+)
+def test_a_thousand_clients_in_a_hundred_groups_are_ready_in_time(tmp_path: Path, client: str, within_s: float) -> None:
     config, run = tmp_path / "hydra.toml", tmp_path / "run"
     config.write_text((conf_dir() / "hydra.toml").read_text().replace("max_group = 1000", "max_group = 10"))
     with running(tmp_path / "mesos", FOUR_AGENTS, allocation_s=0.5) as cluster:
-        arguments = ("--client", "native", "--clients", "1000", "--duration", 1, "--set", "warmup_s=0")
+        arguments = ("--client", client, "--clients", "1000", "--duration", 1, "--set", "warmup_s=0")
         hydra(*FIXED, *arguments, "--config", config, "--master", cluster.address, "--out", run)
         assert len(cluster.states()) > 100
     with closing(sqlite3.connect(run / "run.db")) as db:
         (launched,) = db.execute("SELECT min(time_ns) FROM events WHERE kind = 'launch'").fetchone()
         (ready,) = db.execute("SELECT min(time_ns) FROM events WHERE kind = 'window'").fetchone()
-    assert (ready - launched) / 1e9 < 30
+    assert (ready - launched) / 1e9 < within_s
 
 
 def test_an_agent_without_our_python_says_so(cluster: Cluster, tmp_path: Path) -> None:

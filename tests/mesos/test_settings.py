@@ -8,7 +8,7 @@ import pytest
 
 from hydra.cluster.mesos.master import hosts
 from hydra.cluster.mesos.settings import MesosSettings
-from hydra.config import load_cluster
+from hydra.config.cluster import load_cluster
 from hydra.config.engines import load_engine
 from hydra.errors import ConfigError
 

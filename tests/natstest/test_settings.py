@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hydra import plugins
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError
 from hydra.model import value_of
 from hydra.natstest.settings import spec_of

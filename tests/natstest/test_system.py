@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError, StepError, UsageError
 from hydra.model import Settings, with_values
 from hydra.natstest import streams, watch

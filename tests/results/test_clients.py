@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from hydra.measure.figures import Observation
-from hydra.model import LAG_BINS, Histogram, LedgerCounts, ProcessUsage, SubscriberReport
+from hydra.model import LAG_BINS, Histogram, LedgerCounts, ProcessUsage, SequenceRange, SubscriberReport
 from hydra.results.clients import COLUMNS, client_rows
+from hydra.results.subscriber_rows import MOST_RANGES
 from hydra.wire.table import table_of
 from tests.measure.reports import START, received
 from tests.measure.test_figures import observed
@@ -114,6 +115,26 @@ def test_who_received_nothing_has_no_times_and_no_percentiles() -> None:
     (row, _) = rows(replace(observed(), subscriber_reports=table_of({1: nothing})))
     assert [row[name] for name in ("first_ns", "last_ns", "p50_us", "p99_us", "max_us")] == [None, None, None, None, 0]
     assert (row["messages"], row["missing"], row["more"]["figures"]["records_per_sec"]) == (0, 9, 0.0)
+
+
+def test_of_each_publisher_the_first_missing_ranges_are_kept() -> None:
+    many = [(10 * n, 10 * n + n % 3) for n in range(MOST_RANGES + 5)]
+    missing: dict[int, dict[int, list[SequenceRange]]] = {
+        1: {0: many, 5: many[:1]},
+        2: {},
+        3: {0: [], 5: many[: MOST_RANGES + 1]},
+        4: {7: many[:MOST_RANGES]},
+    }
+    reports = {
+        client: replace(received(), ledgers=[LedgerCounts(p, 9, 9, 100, ranges) for p, ranges in of_it.items()])
+        for client, of_it in missing.items()
+    }
+    o = replace(observed(), subscribers=set(missing), subscriber_reports=table_of(reports), dead=set(), cohort=set())
+    assert [row["missing_ranges"] for row in rows(o)] == [
+        {str(p): [list(pair) for pair in ranges[:MOST_RANGES]] for p, ranges in of_it.items() if ranges} or None
+        for of_it in missing.values()
+    ]
+    assert [row["truncated"] for row in rows(o)] == [1, 0, 1, 0]
 
 
 def test_thousands_of_rows_are_each_their_own_clients() -> None:

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from hydra import cli
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
 from hydra.jupyter.recorded import load
 from hydra.results.catalog import catalog

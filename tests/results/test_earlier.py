@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.errors import EXIT_USAGE, RunDirectoryError
 from hydra.results import earlier
 from hydra.results.catalog import catalog

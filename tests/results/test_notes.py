@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.events.row_warnings import FateOfGone, FateUnknown, FewReceived, Lagged, SubscribersGone
 from hydra.results.notes import notes_of
 from hydra.sweep import Row

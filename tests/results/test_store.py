@@ -129,6 +129,17 @@ def test_the_database_says_what_the_systems_own_columns_are(tmp_path: Path) -> N
     assert "burst" not in known
 
 
+def test_the_caller_goes_on_with_other_work_between_the_rows_of_many(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hydra.results.store.AT_ONCE", 3)
+    calls: list[int] = []
+    o = observed()
+    store.add_step(StepResult(1, o.plan, "ok", figures(o)), o, None, lambda: calls.append(1))
+    assert [row["client"] for row in store.clients(1)] == [0, 1, 2, 3]
+    assert len(calls) == 2
+
+
 def test_a_run_of_a_version_that_did_not_say_so_is_read(store: RunStore) -> None:
     result = stored(store)
     with contextlib.closing(sqlite3.connect(store.directory / DATABASE)) as db, db:

@@ -12,7 +12,8 @@ import pytest
 from pyroaring import BitMap
 
 from hydra.cluster.engine import GroupEvents
-from hydra.config import load_cluster, load_scenario
+from hydra.config.cluster import load_cluster
+from hydra.config.scenario import load_scenario
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
 from hydra.events.clients import ClientExit
@@ -21,7 +22,7 @@ from hydra.model import Agent, Group, GroupEvent, Launch, Resources, RoleSpec
 from hydra.run.deployment import Deployment
 from hydra.system import Program, System
 from hydra.wire.messages import ChildExit, FromClient, Joined, encode
-from tests.control.test_roster import hello
+from tests.control.rosters import hello
 
 TICK_S = 0.05
 GATHERED = 10

@@ -16,7 +16,7 @@ from hydra.run.step import RawStep
 from hydra.wire.messages import FromClient, FromController, Host, Sample, Watch, encode
 from tests.channel import THREAD, Channel
 from tests.control.golden_messages import COUNTERS
-from tests.control.test_roster import HERE, NETWORK, hello
+from tests.control.rosters import HERE, NETWORK, hello
 from tests.run.test_clocks import clock
 from tests.run.test_step import PLAN
 

@@ -18,7 +18,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hydra.cli import cli
-from hydra.config import load_cluster, load_scenario
+from hydra.config.cluster import load_cluster
+from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError, UsageError
 from hydra.events.clients import ClientError
 from hydra.kafkatest.commands import kafka_fixed

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from hydra.config import load_cluster, load_scenario
+from hydra.config.cluster import load_cluster
+from hydra.config.scenario import load_scenario
 from hydra.errors import RunDirectoryError
 from hydra.results.store import RunStore
 from hydra.run.metadata import metadata
@@ -29,7 +30,14 @@ def stored_before(name: str, overrides: dict[str, object]) -> dict[str, Any]:
     burst = flat["settings"].pop("burst")
     del flat["settings"]["payload"]
     flat["settings"] |= FLAT | ({"msg_batch": burst} if burst else {}) | own
-    flat["native"] |= {"io_threads": 1, "transport": "tcp", "sndbuf": 0, "rcvbuf": 0, "secure": False} | options
+    flat["native"] |= {
+        "publisher": "native",
+        "io_threads": 1,
+        "transport": "tcp",
+        "sndbuf": 0,
+        "rcvbuf": 0,
+        "secure": False,
+    } | options
     no_cluster = {"bootstrap": "", "partitions": 1, "replication_factor": 1, "properties": {}}
     flat |= {"broker": flat.pop("server"), "kafka": no_cluster, **tables}
     flat["table"] = {"rates": "zmqrate"}.get(flat["table"], flat["table"])

@@ -10,7 +10,9 @@ import pytest
 
 from hydra.cluster.engine import GroupEvents
 from hydra.cluster.splitting import split
-from hydra.config import load_cluster, load_scenario, scenarios
+from hydra.config.cluster import load_cluster
+from hydra.config.places import scenarios
+from hydra.config.scenario import load_scenario
 from hydra.control.controller import Controller
 from hydra.errors import PlacementError, ServerError
 from hydra.events.clients import Launched
@@ -21,7 +23,7 @@ from hydra.run.launcher import roles_on
 from hydra.run.servers import FIRST_ID, STARTS, DeployedServers, required
 from hydra.system import Program, wait_alone
 from hydra.wire.messages import Join, Ready, encode
-from tests.control.test_roster import hello
+from tests.control.rosters import hello
 
 KAFKA = [name for name in scenarios() if "kafka" in name]
 

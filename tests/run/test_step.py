@@ -22,6 +22,7 @@ from hydra.model import (
     StepPlan,
     SubscriberReport,
 )
+from hydra.run.beginning import lead
 from hydra.run.collecting import caught_up, quiet_s, stored_only
 from hydra.run.moment import Moment
 from hydra.run.step import RawStep
@@ -154,6 +155,22 @@ def leads_s(channel: Channel) -> dict[int, float]:
 
 
 @pytest.mark.parametrize(
+    ("clients", "settings_s", "lead_s"),
+    [
+        (0, 30.0, 0.2),  # nobody is told
+        (1000, 0.05, 0.28),
+        (1000, 0.4, 0.6),  # they needed longer for their settings
+        (1000, 30.0, 1.2),  # one of them hung
+        (10_000, 0.3, 1.0),
+    ],
+)
+def test_clients_that_took_their_settings_slowly_are_told_of_the_start_earlier(
+    clients: int, settings_s: float, lead_s: float
+) -> None:
+    assert lead(clients, round(settings_s * 1e9)) == pytest.approx(lead_s * 1e9)
+
+
+@pytest.mark.parametrize(
     ("held_up_until", "ack_after_s", "leads"),
     [
         (3, 0.0, [0.2, 0.4, 0.8, 0.4, 0.2, 0.2]),  # it was passing
@@ -183,6 +200,15 @@ def test_who_never_acknowledges_a_start_is_got_rid_of() -> None:
     with pytest.raises(StepError, match="1 clients did not acknowledge one of 5 starts in time: ids 2"):
         channel.stepper().measure(PLAN, lambda _: None)
     assert channel.evicted == [2]
+
+
+def test_in_a_window_the_controller_wakes_for_its_ticks_and_for_what_comes_only() -> None:
+    channel = Channel(range(1, 4))
+    polls: list[int] = []
+    channel.stepper().measure(replace(PLAN, duration_s=10.0), lambda _: polls.append(channel.polls))
+    assert len(polls) >= 39
+    # The publisher's relay tells of its busiest threads every second.
+    assert polls[-1] - polls[0] <= len(polls) - 1 + 10
 
 
 def test_a_window_that_ended_early_is_known_to_every_subscriber() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hydra import plugins
-from hydra.config import load_scenario
+from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError
 from hydra.results.store import RunStore
 from tests.integration.command import assert_all_arrived, background, hydra, table, wait_until

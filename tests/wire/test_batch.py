@@ -19,7 +19,7 @@ from hydra.wire.buckets import BUCKETS
 from hydra.wire.checks import MAX_ABSENT, MAX_MISSING_RANGES
 from hydra.wire.histogram import merge
 from hydra.wire.table import EMPTY, SubscriberTable, concatenate, decode, table_of
-from tests.golden_vectors import GOLDEN
+from tests.golden_vectors.common import GOLDEN
 
 FILES = [pytest.param(json.loads(f.read_text()), id=f.stem) for f in sorted((GOLDEN / "batch").glob("*.json"))]
 
@@ -105,6 +105,15 @@ def test_rows_are_taken_by_number_and_by_mask(chosen: list[int]) -> None:
     assert [taken.report(40 + n) for n in chosen] == [told(reports[40 + n]) for n in chosen]
     assert table.take(np.isin(np.arange(20), chosen)) == taken
     assert taken.latency == table.latency
+
+
+@pytest.mark.parametrize("most", [1, 7, 20, 99])
+def test_parts_are_the_rows_one_after_the_other(most: int) -> None:
+    table = table_of(random_reports(1, range(40, 60)))
+    parts = list(table.parts(most))
+    assert [len(part) for part in parts] == [min(most, 20 - first) for first in range(0, 20, most)]
+    assert parts == [table.take(np.arange(first, min(first + most, 20))) for first in range(0, 20, most)]
+    assert list(EMPTY.parts(most)) == []
 
 
 def test_sums_over_the_ledgers_of_each_client() -> None:

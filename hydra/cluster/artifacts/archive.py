@@ -1,8 +1,8 @@
 """The archive for agents: Hydra and what a run's programs need, made on this machine.
 
-The archive holds ``hydra-run`` and ``program.tar.gz``: a site-packages folder (wheels of this machine) and the native
-clients if there are any. ``hydra-run`` unpacks that once for all groups of an agent, finds a Python of the same minor
-version there, or says why it cannot start.
+The archive holds ``hydra-run`` and ``program.tar.gz``: a site-packages folder (wheels of this machine, their modules
+compiled) and the native clients if there are any. ``hydra-run`` unpacks that once for all groups of an agent, finds a
+Python of the same minor version there, or says why it cannot start.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 import hydra
+from hydra.cluster.artifacts.bytecode import compiled, compiled_name
 from hydra.cluster.artifacts.script import RUNNER, TEMPLATE, script
 from hydra.control import LIBRARIES
 from hydra.errors import ClusterError
@@ -151,6 +152,8 @@ def _write(path: Path, files: Mapping[str, Path], runner: str) -> None:
             )
             with source.open("rb") as file:
                 tar.addfile(entry, file)
+            if name.endswith(".py") and (code := compiled(source)) is not None:
+                tar.addfile(_entry(compiled_name(name), len(code), executable=False), io.BytesIO(code))
     with inner.open("rb") as file, tarfile.open(path, "w") as tar:
         tar.addfile(_entry("program.tar.gz", inner.stat().st_size, executable=False), file)
         tar.addfile(_entry(RUNNER, len(runner.encode()), executable=True), io.BytesIO(runner.encode()))

@@ -26,20 +26,27 @@ if [ -n "${HYDRA_ARTIFACT:-}" ] && [ "$HYDRA_ARTIFACT" != '@digest@' ]; then
 fi
 program=$1
 shift
+shared=${TMPDIR:-/tmp}/hydra-$(id -u 2>/dev/null)
+home=$shared/@digest@
+mine() { [ -d "$shared" ] && [ ! -L "$shared" ] && [ -O "$shared" ]; }
+found=
 if [ "$program" = python ]; then
-    interpreter=
-    for python in python@python@ python3 python; do
-        if command -v "$python" >/dev/null 2>&1 &&
-            "$python" -c 'import sys; sys.exit(sys.version_info[:2] != (@major@, @minor@))' 2>/dev/null; then
-            interpreter=$python
-            break
+    # To look for a Python starts some. The first group of an agent does so for all others that have its PATH.
+    # What it leads to is compared as well: a name may be another Python after an upgrade.
+    mine && { read -r path && read -r interpreter && read -r real; } 2>/dev/null <"$home/interpreter"
+    if [ "${path:-}" != "$PATH" ] || [ ! -x "$interpreter" ] || [ "$(readlink -f "$interpreter")" != "${real:-}" ]; then
+        for python in python@python@ python3 python; do
+            command -v "$python" >/dev/null 2>&1 || continue
+            interpreter=$("$python" -ISc '
+import sys
+sys.exit(1) if sys.version_info[:2] != (@major@, @minor@) else print(sys.executable)' 2>/dev/null) && found=yes && break
+        done
+        if [ -z "$found" ]; then
+            have=$(command -v python3 >/dev/null 2>&1 && python3 --version 2>&1)
+            say "this agent has no Python @python@, which the controller runs (python3 here: ${have:-none});" \\
+                "install python@python@, or run hydra with the agents' Python"
+            exit 78
         fi
-    done
-    if [ -z "$interpreter" ]; then
-        found=$(command -v python3 >/dev/null 2>&1 && python3 --version 2>&1)
-        say "this agent has no Python @python@, which the controller runs (python3 here: ${found:-none});" \\
-            "install python@python@, or run hydra with the agents' Python"
-        exit 78
     fi
 else
     have=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/glibc //')
@@ -53,12 +60,10 @@ fi
 # All groups of an agent share one unpacked copy: a copy for each would cost its disk and its memory many times. It is
 # made in a folder of this user's own, where programs may run; where that is not to be had, in the sandbox.
 unpack() { mkdir -p "$1" && tar -xzf "$root/program.tar.gz" -C "$1"; }
-shared=${TMPDIR:-/tmp}/hydra-$(id -u)
-home=$shared/@digest@
 share() {
     command -v flock >/dev/null 2>&1 || return 1
     mkdir -m 700 "$shared" 2>/dev/null
-    [ -d "$shared" ] && [ ! -L "$shared" ] && [ -O "$shared" ] || return 1
+    mine || return 1
     (
         flock -w 60 9 || exit 1
         [ -e "$home/complete" ] && touch "$home" && exit 0
@@ -75,6 +80,11 @@ fi
 rm -f "$root/program.tar.gz"
 
 [ "$program" = python ] || exec "$home/bin/$program" "$@"
+
+if [ -n "$found" ]; then
+    printf '%s\\n' "$PATH" "$interpreter" "$(readlink -f "$interpreter")" >"$home/.$$" &&
+        mv "$home/.$$" "$home/interpreter"
+fi
 export PYTHONPATH="$home/site-packages" PYTHONNOUSERSITE=1 PYTHONSAFEPATH=1 PYTHONDONTWRITEBYTECODE=1
 exec "$interpreter" "$@"
 """

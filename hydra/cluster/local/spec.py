@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from hydra.cluster.engine import Engine, EngineSpec, Opening
-from hydra.cluster.local.engine import LocalEngine
-from hydra.cluster.placement import merge
+from hydra.model import Agent
 
 
 @contextlib.contextmanager
 def _opened(opening: Opening) -> Iterator[Engine]:
+    from hydra.cluster.local.engine import LocalEngine
+
     with contextlib.closing(LocalEngine(opening.agents, opening.folder / "sandbox")) as engine:
         yield engine
+
+
+def _agents(_master: str, declared: Sequence[Agent], _settings: Any) -> list[Agent]:
+    from hydra.cluster.placement import merge
+
+    return merge(declared)
 
 
 SPEC: Final = EngineSpec(
@@ -22,5 +29,5 @@ SPEC: Final = EngineSpec(
     masters="local",
     is_local=True,
     open=_opened,
-    agents=lambda _master, declared, _settings: merge(declared),
+    agents=_agents,
 )

@@ -7,12 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from tabulate import tabulate
 
-from hydra.cluster.artifacts.archive import build
-from hydra.cluster.mesos.leftovers import end_run, leftovers
-from hydra.config import load_scenario
-from hydra.config.engines import load_engine
 from hydra.options import PATH, WORD, flags, implementation_flag, overrides
 from hydra.plugins import system, systems
 from hydra.system import programs
@@ -27,6 +22,11 @@ _master = click.option("--master", type=WORD, required=True, help="The address o
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def ps(config: Path | None, master: str, as_json: bool) -> None:
     """List the runs that a Mesos master still knows, and their tasks."""
+    from tabulate import tabulate
+
+    from hydra.cluster.mesos.leftovers import leftovers
+    from hydra.config.engines import load_engine
+
     rows = leftovers(load_engine("mesos", config), master)
     click.echo(json.dumps(rows, indent=2) if as_json else tabulate(rows, headers="keys"))
 
@@ -37,6 +37,9 @@ def ps(config: Path | None, master: str, as_json: bool) -> None:
 @_master
 def kill(run: str, config: Path | None, master: str) -> None:
     """End what is left of RUN on a Mesos cluster: its framework and all its tasks."""
+    from hydra.cluster.mesos.leftovers import end_run
+    from hydra.config.engines import load_engine
+
     for framework in end_run(load_engine("mesos", config), master, run):
         click.echo(f"ended {framework}")
 
@@ -47,6 +50,9 @@ def kill(run: str, config: Path | None, master: str) -> None:
 @flags(*(flag for spec in systems().values() for flag in spec.elsewhere))
 def artifact(scenario: str, **_: Any) -> None:
     """Make the archive that agents need for SCENARIO, for serving it yourself (--artifact)."""
+    from hydra.cluster.artifacts.archive import build
+    from hydra.config.scenario import load_scenario
+
     loaded = load_scenario(scenario, overrides())
     spec = system(loaded.system)
     made = build(programs(spec.make(loaded, spec.servers_of(loaded) > 0, False)))

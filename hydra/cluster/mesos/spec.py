@@ -8,12 +8,8 @@ from typing import Final
 
 import click
 
-from hydra.cluster.artifacts.archive import build
 from hydra.cluster.engine import Engine, EngineSpec, Opening
 from hydra.cluster.mesos.commands import COMMANDS
-from hydra.cluster.mesos.engine import MesosEngine
-from hydra.cluster.mesos.leftovers import operator_api
-from hydra.cluster.mesos.master import leader
 from hydra.cluster.mesos.settings import MesosSettings
 from hydra.model import Agent
 from hydra.options import WORD
@@ -22,6 +18,10 @@ from hydra.options import WORD
 @contextlib.contextmanager
 def _opened(opening: Opening) -> Iterator[Engine]:
     """A framework of its own. Nothing is made for a master that is no address, or does not answer."""
+    from hydra.cluster.artifacts.archive import build
+    from hydra.cluster.mesos.engine import MesosEngine
+    from hydra.cluster.mesos.master import leader
+
     leader(opening.master)
     opening.folder.mkdir(parents=True, exist_ok=True)
     artifact = build(opening.programs())
@@ -33,6 +33,8 @@ def _opened(opening: Opening) -> Iterator[Engine]:
 
 
 def _agents(master: str, _: Sequence[Agent], settings: MesosSettings) -> list[Agent]:
+    from hydra.cluster.mesos.leftovers import operator_api
+
     return operator_api(settings, master).agents()
 
 

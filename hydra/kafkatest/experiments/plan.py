@@ -26,7 +26,6 @@ from hydra.kafkatest.experiments.common import (
 from hydra.kafkatest.experiments.network import algebra
 from hydra.model import Figure
 from hydra.options import Finite
-from hydra.sweep.repeated import mean_and_interval
 from hydra.system import Done, Experiment, Order, Part, View
 
 NAME: Final = "partition-formula"
@@ -126,6 +125,9 @@ def plan_of(order: Order, done: Sequence[Done]) -> Plan | None:
     if not all(rates.values()):
         return None
     most = int(order.options.get("most_partitions") or _MOST_HERE * order.hosts)
+    # Not before there is something to average: it takes numpy.
+    from hydra.sweep.repeated import mean_and_interval
+
     producer, consumer = (Estimate(*mean_and_interval(rates[kind])) for kind in (_PRODUCED, _CONSUMED))
     return Plan(producer, consumer, _target(order), most)
 

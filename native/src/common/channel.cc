@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <random>
+#include <utility>
 
 #include "common/clock.h"
 #include "common/protocol.h"
@@ -13,20 +13,8 @@
 namespace hydra {
 namespace {
 
-constexpr int kMostMessageBytes = 2 * static_cast<int>(kMaxMessageBytes);
-constexpr int kLingerMs = 1000;
 constexpr std::int64_t kHelloEveryNs = 2 * kSecondNs;
 constexpr std::size_t kLongestError = 1000;  // far below 4096 characters, whatever a character is
-
-std::string random_name() {
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::random_device random;
-    std::string name;
-    for (int i = 0; i < 16; ++i) {
-        name += digits[random() % 16];
-    }
-    return name;
-}
 
 std::string host_name() {
     std::array<char, 256> name{};
@@ -36,46 +24,27 @@ std::string host_name() {
 
 }  // namespace
 
-Channel::Channel(zmq::context_t& context, const Credentials& credentials, const Introduction& introduction)
-    : Channel(context, introduction) {
-    socket_.set(zmq::sockopt::curve_serverkey, credentials.server_public);
-    socket_.set(zmq::sockopt::curve_publickey, credentials.client_public);
-    socket_.set(zmq::sockopt::curve_secretkey, credentials.client_secret);
-    connection_.emplace(context, socket_, credentials.endpoint);
-    connect(credentials.endpoint);
+Channel::Channel(OuterLine& line, const Introduction& introduction)
+    : Channel(static_cast<Line&>(line), introduction) {
+    connection_ = &line.connection();
+    hello_.versions = introduction.versions;
+    hello_.agent = variable("HYDRA_AGENT");
+    hello_.host = host_name();
+    hello_.boot_id = boot_id();
+    hello_.time_namespace = time_namespace();
+    hello_.network_namespace = network_namespace();
 }
 
-Channel::Channel(zmq::context_t& context, const std::string& endpoint, const Introduction& introduction)
-    : Channel(context, introduction) {
-    connect(endpoint);
-}
-
-Channel::Channel(zmq::context_t& context, const Introduction& introduction)
-    : socket_(context, zmq::socket_type::dealer),
+Channel::Channel(Line& line, const Introduction& introduction)
+    : line_(line),
       ids_(introduction.ids),
       hello_{.ids = introduction.ids,
              .role = introduction.role,
              .group = introduction.group,
              .incarnation = introduction.incarnation,
-             .implementation = "native",
-             .versions = introduction.versions,
-             .agent = variable("HYDRA_AGENT"),
-             .host = host_name(),
-             .boot_id = boot_id(),
-             .time_namespace = time_namespace(),
-             .network_namespace = network_namespace(),
+             .implementation = introduction.implementation,
              .pid = static_cast<std::uint32_t>(getpid())},
-      heard_ns_(monotonic_ns()) {
-    socket_.set(zmq::sockopt::routing_id, random_name());
-    socket_.set(zmq::sockopt::maxmsgsize, std::int64_t{kMostMessageBytes});
-    socket_.set(zmq::sockopt::linger, kLingerMs);
-    socket_.set(zmq::sockopt::sndhwm, 0);  // see send
-}
-
-void Channel::connect(const std::string& endpoint) {
-    socket_.connect(endpoint);
-    fd_ = socket_.get(zmq::sockopt::fd);
-}
+      heard_ns_(monotonic_ns()) {}
 
 std::int64_t Channel::introduce(std::int64_t now_ns) {
     if (now_ns >= hello_due_ns_) {
@@ -87,24 +56,18 @@ std::int64_t Channel::introduce(std::int64_t now_ns) {
 
 std::optional<FromController> Channel::receive() {
     while (stirred_) {
-        zmq::message_t frame;
-        if (!socket_.recv(frame, zmq::recv_flags::dontwait)) {
+        std::optional<std::string> frame = line_.receive();
+        if (!frame) {
             stirred_ = false;
-            last_.rebuild();
+            last_.clear();
             break;
         }
         heard_ns_ = monotonic_ns();
-        // One message is one frame: of more than one, nothing is believed.
-        const bool whole = !frame.more();
-        while (socket_.get(zmq::sockopt::rcvmore)) {
-            zmq::message_t rest;
-            static_cast<void>(socket_.recv(rest, zmq::recv_flags::dontwait));
-        }
-        if (!whole || frame == last_) {
+        if (*frame == last_) {
             continue;
         }
         try {
-            FromController message = decode(frame.to_string_view());
+            FromController message = decode(*frame);
             const Ids named = ours(std::visit([](const auto& it) { return it.ids; }, message));
             if (named.empty()) {
                 continue;
@@ -117,7 +80,7 @@ std::optional<FromController> Channel::receive() {
                     answer(*ping);
                 }
             }
-            last_.swap(frame);
+            last_ = std::move(*frame);
             return message;
         } catch (const ProtocolError&) {
             continue;
@@ -126,9 +89,6 @@ std::optional<FromController> Channel::receive() {
     return std::nullopt;
 }
 
-// A send that waited for a controller which has vanished would never end. So the queue has no high-water mark
-// (it grows until the silence has been too long), and what libzmq does not take, because it has given the
-// connection up, is lost: then there is nothing but silence either.
 void Channel::send(const FromClient& message) {
     send_frame(encode(message, ++seq_));
 }
@@ -143,13 +103,13 @@ bool Channel::send_if_fits(const FromClient& message) {
 }
 
 void Channel::send(const BatchHead& head, const std::string& payload) {
-    send_frame(encode(head, ++seq_), zmq::send_flags::sndmore);
+    send_frame(encode(head, ++seq_), true);
     send_frame(payload);
 }
 
-void Channel::send_frame(const std::string& frame, zmq::send_flags more) {
+void Channel::send_frame(const std::string& frame, bool more) {
     stirred_ = true;
-    static_cast<void>(socket_.send(zmq::buffer(frame), more | zmq::send_flags::dontwait));
+    line_.send(frame, more);
 }
 
 void Channel::acknowledge(Ids ids, std::uint32_t epoch, const char* command, std::int64_t echo) {
@@ -186,7 +146,7 @@ bool Channel::silent(std::int64_t now_ns) {
         return false;
     }
     // A process that was kept from running has not been silent to: its pings may be waiting.
-    stirred_ = (socket_.get(zmq::sockopt::events) & ZMQ_POLLIN) != 0;
+    stirred_ = line_.readable();
     return !stirred_;
 }
 

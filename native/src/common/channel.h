@@ -6,12 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <zmq.hpp>
 
-#include "common/environment.h"
 #include "common/messages/from_client.h"
 #include "common/messages/from_controller.h"
-#include "common/refusal.h"
+#include "common/outer_line.h"
 
 namespace hydra {
 
@@ -21,15 +19,16 @@ struct Introduction {
     Role role = Role::publisher;
     std::string group;
     std::uint32_t incarnation = 0;
-    std::map<std::string, std::string> versions;
+    std::string implementation;
+    std::map<std::string, std::string> versions{};  // a relay's
 };
 
 class Channel {
   public:
-    // What was sent when it is destroyed is given a second to leave. Of a relay, which dials the controller:
-    Channel(zmq::context_t& context, const Credentials& credentials, const Introduction& introduction);
-    // Of clients, which dial their relay:
-    Channel(zmq::context_t& context, const std::string& endpoint, const Introduction& introduction);
+    // Of a relay:
+    Channel(OuterLine& line, const Introduction& introduction);
+    // Of clients; their relay says for all of them where they are.
+    Channel(Line& line, const Introduction& introduction);
 
     // Says hello if that is due: at once, then every 2 s until there is a welcome, for the one or the other
     // may have been lost. When it is due again, kNeverNs after the welcome.
@@ -42,9 +41,9 @@ class Channel {
     std::optional<FromController> receive();
 
     // The frame of the message that receive() has just returned.
-    [[nodiscard]] std::string_view last_frame() const { return last_.to_string_view(); }
+    [[nodiscard]] std::string_view last_frame() const { return last_; }
 
-    // Never waits.
+    // As the line does it: a relay's never waits.
     void send(const FromClient& message);
     void send(const BatchHead& head, const std::string& payload);
 
@@ -64,7 +63,7 @@ class Channel {
     [[nodiscard]] Ids ours(const Ids& named) const;
 
     // To be watched edge-triggered; `stir` when it has become readable.
-    [[nodiscard]] int fd() const { return fd_; }
+    [[nodiscard]] int fd() const { return line_.fd(); }
     void stir() { stirred_ = true; }
     [[nodiscard]] bool stirred() const { return stirred_; }
 
@@ -74,22 +73,19 @@ class Channel {
     [[nodiscard]] std::int64_t silent_at_ns() const;
 
     // What becomes of the connection; of relays only.
-    [[nodiscard]] ConnectionWatch* connection() { return connection_ ? &*connection_ : nullptr; }
+    [[nodiscard]] ConnectionWatch* connection() { return connection_; }
 
     [[nodiscard]] const Ids& ids() const { return ids_; }
 
   private:
-    Channel(zmq::context_t& context, const Introduction& introduction);
-    void connect(const std::string& endpoint);
-    void send_frame(const std::string& frame, zmq::send_flags more = zmq::send_flags::none);
+    void send_frame(const std::string& frame, bool more = false);
 
-    zmq::socket_t socket_;
+    Line& line_;
     Ids ids_;
     Hello hello_;
     std::int64_t hello_due_ns_ = 0;
-    int fd_ = -1;
-    std::optional<ConnectionWatch> connection_;
-    zmq::message_t last_;  // that receive() returned; empty when nothing was left after it
+    ConnectionWatch* connection_ = nullptr;
+    std::string last_;  // that receive() returned; empty when nothing was left after it
     // Sending, too, takes note of what has arrived, without the descriptor becoming readable again.
     bool stirred_ = true;
     std::uint64_t seq_ = 0;

@@ -1,5 +1,6 @@
 #include "common/clock.h"
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -44,6 +45,11 @@ const std::string& time_namespace() {
 const std::string& network_namespace() {
     static const std::string name = read_namespace("net");
     return name;
+}
+
+int milliseconds_until(std::int64_t monotonic) {
+    const std::int64_t left_ns = std::clamp<std::int64_t>(monotonic - monotonic_ns(), 0, 3600 * kSecondNs);
+    return static_cast<int>((left_ns + kMillisecondNs - 1) / kMillisecondNs);
 }
 
 void sleep_until_ns(std::int64_t monotonic) {

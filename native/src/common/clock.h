@@ -60,6 +60,9 @@ class StepClock {
     HostClock line_;
 };
 
+// From now, rounded up, for poll; at most an hour.
+int milliseconds_until(std::int64_t monotonic);
+
 // Sleeps on CLOCK_MONOTONIC; for times far below the millisecond that polls count in.
 void sleep_until_ns(std::int64_t monotonic);
 

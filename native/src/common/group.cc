@@ -20,6 +20,7 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
+#include <zmq.hpp>
 
 #include "common/inner_socket.h"
 #include "common/member.h"
@@ -76,6 +77,10 @@ class Parent {
 
     const Options& options_;
     const Environment& environment_;
+    // Without a socket it has no thread. It is never used: libzmq prepares the libraries that it uses for the
+    // first context of a process, and PGM looks for a library of the name service in a hundred places then.
+    // The children find it done.
+    zmq::context_t prepared_;
     Pipe welcomes_;  // seats, from the clients
     Pipe doors_;     // the name of the relay's socket
     Pipe deaths_;    // Death, to the relay
@@ -87,7 +92,7 @@ class Parent {
     std::unordered_map<pid_t, std::size_t> running_;
     std::uint64_t unwelcomed_ = 0;  // clients
     pid_t relay_ = 0;
-    std::string endpoint_;  // of the relay, for the clients
+    std::string relay_path_;  // of its socket, for the clients
     bool terminated_ = false;
     bool stranded_ = false;
 };
@@ -204,7 +209,7 @@ int Parent::client_process(std::size_t index) {
     deaths_.close_write();
     kills_.close_read();
     const Seat& seat = seats_[index];
-    return run_clients(options_, environment_, endpoint_, seat.ids(), seat.forks - 1, [this, index] {
+    return run_clients(options_, environment_, relay_path_, seat.ids(), seat.forks - 1, [this, index] {
         static_cast<void>(!write(welcomes_.write_end(), &index, sizeof index));
         welcomes_.close_write();
     });
@@ -226,7 +231,7 @@ bool Parent::await_door() {
     if (bytes <= 0) {
         return false;
     }
-    endpoint_ = inner_endpoint(take_door({name.data(), static_cast<std::size_t>(bytes)}));
+    relay_path_ = inner_path(take_door({name.data(), static_cast<std::size_t>(bytes)}));
     return true;
 }
 

@@ -2,17 +2,40 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 namespace hydra {
 
-LatencyRecorder::LatencyRecorder()
-    : counts_(static_cast<std::uint64_t*>(std::calloc(2 * kBuckets, sizeof(std::uint64_t)))) {
-    if (!counts_) {
+// One value; or, where they get too many, none: then the array counts them from here on.
+void LatencyRecorder::list(std::int64_t us, std::uint64_t times) {
+    if (listed_.size() + times > kMostListed) {
+        count_instead();
+        return;
+    }
+    listed_.insert(listed_.end(), times, static_cast<std::uint16_t>(bucket_index(us) + kBuckets));
+}
+
+void LatencyRecorder::count_instead() {
+    counts_.reset(static_cast<std::uint64_t*>(std::calloc(2 * kBuckets, sizeof(std::uint64_t))));
+    if (counts_ == nullptr) {
         throw std::bad_alloc();
+    }
+    for (const std::uint16_t index : std::exchange(listed_, {})) {
+        ++counts_[index];
     }
 }
 
 void LatencyRecorder::record(std::span<const Header> headers, std::int64_t now_ns) {
+    if (counts_ == nullptr) {
+        if (listed_.size() + headers.size() <= kMostListed) {
+            for (const Header& header : headers) {
+                record_us(floored_us(
+                    static_cast<std::int64_t>(static_cast<std::uint64_t>(now_ns) - header.time_ns)));
+            }
+            return;
+        }
+        count_instead();
+    }
     // Kept out of memory until the end: counting may write anywhere, as far as the compiler knows.
     std::uint64_t* const counts = zero();
     std::int64_t lowest_us = min_us_;
@@ -35,7 +58,8 @@ void LatencyRecorder::record(std::span<const Header> headers, std::int64_t now_n
 }
 
 void LatencyRecorder::reset() {
-    if (!empty()) {
+    listed_.clear();
+    if (counts_ != nullptr && !empty()) {
         // Only what was touched.
         std::fill(zero() + bucket_index(min_us_), zero() + bucket_index(max_us_) + 1, 0);
     }
@@ -50,6 +74,18 @@ HistogramCounts LatencyRecorder::histogram() const {
     }
     sparse.min_us = min_us_;
     sparse.max_us = max_us_;
+    if (counts_ == nullptr) {
+        std::vector<std::uint16_t> sorted = listed_;
+        std::ranges::sort(sorted);
+        for (const std::uint16_t listed : sorted) {
+            const std::int64_t index = listed - kBuckets;
+            if (sparse.counts.empty() || sparse.counts[sparse.counts.size() - 2] != index) {
+                sparse.counts.insert(sparse.counts.end(), {index, 0});
+            }
+            ++sparse.counts.back();
+        }
+        return sparse;
+    }
     const std::int64_t last = bucket_index(max_us_);
     for (std::int64_t index = bucket_index(min_us_); index <= last; ++index) {
         if (zero()[index] != 0) {

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "common/header.h"
 #include "common/messages/reports.h"
@@ -36,14 +37,23 @@ inline std::int64_t floored_us(std::int64_t ns) {
     return ns / 1000 - (ns % 1000 < 0 ? 1 : 0);
 }
 
+// Few values are listed by their index, two bytes each; when they are many, an array counts them. So the
+// histogram of a subscriber that gets a message a second is as small as what it got, and one of a fast one
+// costs an addition a message.
 class LatencyRecorder {
   public:
-    LatencyRecorder();
+    // Values that are listed at most: a page of them, where the array takes two at least.
+    static constexpr std::size_t kMostListed = 2048;
 
     // Counts one value, so many times; beyond 1 h on either side it counts as 1 h.
     void record_us(std::int64_t value_us, std::uint64_t times = 1) {
         const std::int64_t us = clamped(value_us);
-        zero()[bucket_index(us)] += times;
+        if (counts_ == nullptr) {
+            list(us, times);
+        }
+        if (counts_ != nullptr) {
+            zero()[bucket_index(us)] += times;
+        }
         min_us_ = std::min(min_us_, us);
         max_us_ = std::max(max_us_, us);
     }
@@ -60,11 +70,14 @@ class LatencyRecorder {
     // The count of the values from 0 on; those of values below 0 lie before it.
     [[nodiscard]] std::uint64_t* zero() const { return counts_.get() + kBuckets; }
     [[nodiscard]] bool empty() const { return max_us_ < min_us_; }
+    void list(std::int64_t us, std::uint64_t times);
+    void count_instead();
 
     struct Free {
         void operator()(void* memory) const { std::free(memory); }
     };
-    // From calloc: pages that are never counted in are never touched, so an idle client stays small.
+    std::vector<std::uint16_t> listed_;  // index + kBuckets of each value; none where there is an array
+    // From calloc: pages that are never counted in are never touched.
     std::unique_ptr<std::uint64_t[], Free> counts_;
     std::int64_t min_us_ = kHighestUs + 1;
     std::int64_t max_us_ = -kHighestUs - 1;

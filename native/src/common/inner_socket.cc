@@ -1,16 +1,20 @@
 #include "common/inner_socket.h"
 
 #include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "common/environment.h"
-#include "common/messages/parts.h"
+#include "common/unix_address.h"
 
 namespace hydra {
 namespace {
@@ -18,7 +22,7 @@ namespace {
 // A socket's name has room for 107 bytes (sockaddr_un).
 constexpr std::size_t kLongestPath = 80;
 constexpr int kBacklog = 4096;
-constexpr const char* kScheme = "ipc://";
+constexpr std::size_t kReadBytes = 65536;
 constexpr const char* kStandard = "/tmp";
 constexpr const char* kPattern = "/hydra-XXXXXX";
 constexpr const char* kName = "/s";
@@ -47,8 +51,8 @@ std::string make_place() {
 
 }  // namespace
 
-std::string inner_endpoint(int door) {
-    return kScheme + ("/proc/self/fd/" + std::to_string(door));
+std::string inner_path(int door) {
+    return "/proc/self/fd/" + std::to_string(door);
 }
 
 int take_door(const std::string& path) {
@@ -62,43 +66,149 @@ int take_door(const std::string& path) {
     return door;
 }
 
-InnerSocket::InnerSocket(zmq::context_t& context)
-    : socket_(context, zmq::socket_type::router), path_(make_place()) {
-    socket_.set(zmq::sockopt::sndhwm, 0);
-    socket_.set(zmq::sockopt::rcvhwm, 0);
-    socket_.set(zmq::sockopt::backlog, kBacklog);
-    socket_.set(zmq::sockopt::linger, 0);
-    socket_.set(zmq::sockopt::maxmsgsize, std::int64_t{2 * kMaxMessageBytes});
-    socket_.bind(kScheme + path_);
+InnerSocket::InnerSocket()
+    : path_(make_place()),
+      socket_(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+    const sockaddr_un address = unix_address(path_);
+    if (bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        listen(socket_, kBacklog) != 0) {
+        throw std::system_error(errno, std::generic_category(), path_);
+    }
+    watch(socket_, EPOLLIN, EPOLL_CTL_ADD);
+}
+
+InnerSocket::~InnerSocket() {
+    for (const auto& [fd, connection] : connections_) {
+        close(fd);
+    }
+    close(epoll_);
+    close(socket_);
+}
+
+// Edges: whatever is ready is read until nothing is left.
+void InnerSocket::watch(int fd, std::uint32_t events, int operation) {
+    epoll_event event{};
+    event.events = events | EPOLLET;
+    event.data.fd = fd;
+    if (epoll_ctl(epoll_, operation, fd, &event) != 0) {
+        throw std::system_error(errno, std::generic_category(), "epoll_ctl");
+    }
 }
 
 std::optional<InnerSocket::Frame> InnerSocket::receive() {
-    while (stirred_) {
-        zmq::message_t connection;
-        if (!socket_.recv(connection, zmq::recv_flags::dontwait)) {
-            stirred_ = false;
-            break;
+    while (arrived_.empty() && stirred_) {
+        std::array<epoll_event, 256> ready{};
+        const int count = epoll_wait(epoll_, ready.data(), ready.size(), 0);
+        stirred_ = count > 0;
+        for (int i = 0; i < count; ++i) {
+            const epoll_event& event = ready[static_cast<std::size_t>(i)];
+            if (event.data.fd == socket_) {
+                accept_all();
+                continue;
+            }
+            Connection& connection = connections_.at(event.data.fd);
+            if ((event.events & EPOLLOUT) != 0) {
+                write(connection);
+                if (connection.unsent.empty()) {
+                    watch(connection.fd, EPOLLIN, EPOLL_CTL_MOD);
+                }
+            }
+            if ((event.events & ~EPOLLOUT) != 0) {
+                read(connection, (event.events & EPOLLHUP) != 0);
+            }
         }
-        Frame frame{.connection = connection.to_string(), .content = {}};
-        static_cast<void>(socket_.recv(frame.content, zmq::recv_flags::dontwait));
-        // One message is one frame: of more than one, nothing is believed.
-        const bool whole = !frame.content.more();
-        while (socket_.get(zmq::sockopt::rcvmore)) {
-            zmq::message_t rest;
-            static_cast<void>(socket_.recv(rest, zmq::recv_flags::dontwait));
-        }
-        if (whole) {
-            return frame;
+        // Who could not be let in for want of descriptors is not told of again.
+        if (std::exchange(freed_, false)) {
+            accept_all();
         }
     }
-    return std::nullopt;
+    if (arrived_.empty()) {
+        return std::nullopt;
+    }
+    Frame frame = std::move(arrived_.front());
+    arrived_.pop_front();
+    return frame;
 }
 
-void InnerSocket::send(const std::string& connection, const std::string& frame) {
-    stirred_ = true;
-    if (socket_.send(zmq::buffer(connection), zmq::send_flags::sndmore | zmq::send_flags::dontwait)) {
-        static_cast<void>(socket_.send(zmq::buffer(frame), zmq::send_flags::dontwait));
+void InnerSocket::accept_all() {
+    int fd = -1;
+    while ((fd = accept4(socket_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+        std::string name = std::to_string(++names_);
+        descriptors_[name] = fd;
+        connections_.emplace(fd, Connection{.name = std::move(name), .fd = fd});
+        watch(fd, EPOLLIN, EPOLL_CTL_ADD);
     }
+}
+
+void InnerSocket::read(Connection& connection, bool to_its_end) {
+    static std::array<char, kReadBytes> bytes;
+    bool more = true;
+    while (more) {
+        const ssize_t count = recv(connection.fd, bytes.data(), bytes.size(), 0);
+        if (count > 0) {
+            connection.arrived.add({bytes.data(), static_cast<std::size_t>(count)});
+            // A short read has left nothing; what comes later is another edge.
+            more = to_its_end || static_cast<std::size_t>(count) == bytes.size();
+        } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
+            end(connection);
+            return;
+        } else {
+            more = errno == EINTR;
+        }
+        while (auto frame = connection.arrived.take()) {
+            arrived_.push_back({connection.name, std::move(*frame)});
+        }
+        if (connection.arrived.broken()) {
+            end(connection);
+            return;
+        }
+    }
+}
+
+void InnerSocket::end(Connection& connection) {
+    const int fd = connection.fd;
+    descriptors_.erase(connection.name);
+    connections_.erase(fd);
+    close(fd);
+    freed_ = true;
+}
+
+void InnerSocket::send(const std::string& name, std::string_view frame) {
+    const auto found = descriptors_.find(name);
+    if (found == descriptors_.end()) {
+        return;
+    }
+    Connection& connection = connections_.at(found->second);
+    const bool waits = !connection.unsent.empty();
+    const FrameLength length = frame_length(frame);
+    connection.unsent.append(length.data(), length.size()).append(frame);
+    if (!waits) {
+        write(connection);
+        if (!connection.unsent.empty()) {
+            watch(connection.fd, EPOLLIN | EPOLLOUT, EPOLL_CTL_MOD);
+        }
+    }
+}
+
+void InnerSocket::write(Connection& connection) {
+    std::size_t sent = 0;
+    while (sent < connection.unsent.size()) {
+        const ssize_t count = ::send(connection.fd, connection.unsent.data() + sent,
+                                     connection.unsent.size() - sent, MSG_NOSIGNAL);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count < 0 && errno != EAGAIN) {
+            sent = connection.unsent.size();  // it is gone, as reading will tell
+            break;
+        }
+        if (count < 0) {
+            break;
+        }
+        sent += static_cast<std::size_t>(count);
+    }
+    connection.unsent.erase(0, sent);
 }
 
 }  // namespace hydra

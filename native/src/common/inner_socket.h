@@ -3,10 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <zmq.hpp>
+#include <string_view>
+
+#include "common/frames.h"
 
 namespace hydra {
 
@@ -16,7 +20,7 @@ struct FolderError : std::runtime_error {
 };
 
 // What a client of a group dials: the socket's file by a descriptor, as its name is gone.
-std::string inner_endpoint(int door);
+std::string inner_path(int door);
 
 // Opens the socket with this name for nothing but dialling (O_PATH), and removes it and its folder.
 int take_door(const std::string& path);
@@ -24,31 +28,51 @@ int take_door(const std::string& path);
 class InnerSocket {
   public:
     // Throws FolderError.
-    explicit InnerSocket(zmq::context_t& context);
+    InnerSocket();
+    ~InnerSocket();
+    InnerSocket(const InnerSocket&) = delete;
+    InnerSocket& operator=(const InnerSocket&) = delete;
 
     // The name of its socket.
     [[nodiscard]] const std::string& path() const { return path_; }
 
     struct Frame {
         std::string connection;
-        zmq::message_t content;
+        std::string content;
     };
 
-    // The next message of one frame; never waits. None: nothing is left, and fd() becomes readable anew when
-    // there is.
+    // The next frame; never waits. None: nothing is left, and fd() becomes readable when there is.
     std::optional<Frame> receive();
 
-    // Never waits; whoever is gone gets nothing.
-    void send(const std::string& connection, const std::string& frame);
+    // Never waits: what a client does not read is kept for it. Whoever is gone gets nothing.
+    void send(const std::string& connection, std::string_view frame);
 
-    [[nodiscard]] int fd() { return socket_.get(zmq::sockopt::fd); }
+    [[nodiscard]] int fd() const { return epoll_; }
     void stir() { stirred_ = true; }
     [[nodiscard]] bool stirred() const { return stirred_; }
 
   private:
-    zmq::socket_t socket_;
+    struct Connection {
+        std::string name;
+        int fd;
+        FrameReader arrived{};
+        std::string unsent{};
+    };
+
+    void accept_all();
+    void read(Connection& connection, bool to_its_end);
+    void write(Connection& connection);
+    void watch(int fd, std::uint32_t events, int operation);
+    void end(Connection& connection);
+
     std::string path_;
-    // Sending, too, takes note of what has arrived, without the descriptor becoming readable again.
+    int socket_;
+    int epoll_;
+    std::map<int, Connection> connections_;   // by descriptor
+    std::map<std::string, int> descriptors_;  // by name
+    std::uint64_t names_ = 0;
+    std::deque<Frame> arrived_;
+    bool freed_ = false;  // a descriptor, since all were let in
     bool stirred_ = true;
 };
 

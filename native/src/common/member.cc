@@ -1,5 +1,6 @@
 #include "common/member.h"
 
+#include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -10,11 +11,12 @@
 
 #include "common/channel.h"
 #include "common/clock.h"
+#include "common/inner_line.h"
 #include "common/inner_socket.h"
+#include "common/outer_line.h"
 #include "common/publisher.h"
 #include "common/relay.h"
 #include "common/subscriber.h"
-#include "common/waiter.h"
 
 namespace hydra {
 namespace {
@@ -32,8 +34,7 @@ zmq::context_t make_context(const Options& options, std::size_t clients) {
 enum class Answer { welcome, quit, none };
 
 Answer await_welcome(Channel& channel, double within_s) {
-    Waiter waiter;
-    waiter.add(channel.fd(), 0);
+    pollfd wait{channel.fd(), POLLIN, 0};
     const std::int64_t deadline = monotonic_ns() + to_ns(within_s);
     while (monotonic_ns() < deadline) {
         const std::int64_t hello_due_ns = channel.introduce(monotonic_ns());
@@ -45,21 +46,23 @@ Answer await_welcome(Channel& channel, double within_s) {
                 return Answer::quit;
             }
         }
-        waiter.wait(std::min(deadline, hello_due_ns));
+        poll(&wait, 1, milliseconds_until(std::min(deadline, hello_due_ns)));
         channel.stir();
     }
     return Answer::none;
 }
 
-bool serve(const Options& options, const Environment& environment, zmq::context_t& context,
+// Until they are told to quit.
+void serve(const Options& options, const Environment& environment, zmq::context_t& context,
            Channel& channel) {
     const System& system = *options.kind.system;
     if (options.kind.role == Role::publisher) {
         const auto transport = system.open_publisher(context);
-        return Publisher(channel, *transport, options.pacing, MemoryLimit(environment.memory_limit_bytes))
-            .run();
+        Publisher(channel, *transport, options.pacing, MemoryLimit(environment.memory_limit_bytes)).run();
+        return;
     }
-    return Subscriber(channel, [&] { return system.open_subscriber(context); }).run();
+    const std::int64_t gather_ns = system.gather_ns(channel.ids().size());
+    Subscriber(channel, gather_ns, [&] { return system.open_subscriber(context); }).run();
 }
 
 // Each of its clients is a connection.
@@ -73,15 +76,15 @@ void open_as_many_files_as_allowed() {
 
 }  // namespace
 
-int run_clients(const Options& options, const Environment& environment, const std::string& endpoint,
+int run_clients(const Options& options, const Environment& environment, const std::string& relay,
                 const Ids& ids, std::uint32_t incarnation, const std::function<void()>& welcomed) {
     zmq::context_t context = make_context(options, ids.size());
-    Channel channel(context, endpoint,
-                    {.ids = ids,
-                     .role = options.kind.role,
-                     .group = options.group,
-                     .incarnation = incarnation,
-                     .versions = options.kind.system->versions()});
+    InnerLine line(relay);
+    Channel channel(line, {.ids = ids,
+                           .role = options.kind.role,
+                           .group = options.group,
+                           .incarnation = incarnation,
+                           .implementation = options.kind.system->implementation()});
     switch (await_welcome(channel, environment.welcome_within_s)) {
         case Answer::quit:
             return kExitDismissed;
@@ -94,7 +97,8 @@ int run_clients(const Options& options, const Environment& environment, const st
     }
     welcomed();
     try {
-        return serve(options, environment, context, channel) ? kExitDismissed : kExitStranded;
+        serve(options, environment, context, channel);
+        return kExitDismissed;
     } catch (const std::exception& e) {
         channel.complain(ids, 0, e.what(), true);
         std::fprintf(stderr, "client %u: %s\n", ids.front(), e.what());
@@ -108,15 +112,16 @@ int run_relay(const Options& options, const Environment& environment, int doors,
     Ids ids(options.count);
     std::iota(ids.begin(), ids.end(), options.first_id);
     zmq::context_t context = make_context(options, 0);
-    InnerSocket inner(context);
+    InnerSocket inner;
     static_cast<void>(!write(doors, inner.path().data(), inner.path().size()));
     close(doors);
-    Channel channel(context, environment.credentials,
-                    {.ids = ids,
-                     .role = options.kind.role,
-                     .group = options.group,
-                     .incarnation = 0,
-                     .versions = options.kind.system->versions()});
+    OuterLine line(context, environment.credentials);
+    Channel channel(line, {.ids = ids,
+                           .role = options.kind.role,
+                           .group = options.group,
+                           .incarnation = 0,
+                           .implementation = options.kind.system->implementation(),
+                           .versions = options.kind.system->versions()});
     Relay relay(channel, inner, options.kind.role, deaths, kills);
     switch (relay.run(begin_ns + to_ns(environment.welcome_within_s))) {
         case RelayEnd::dismissed:

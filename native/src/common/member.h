@@ -16,9 +16,9 @@ inline constexpr int kExitUsage = 2;
 inline constexpr int kExitStranded =
     4;  // the controller could not be reached, or has been silent for too long
 
-// The life of a process with these clients, which dial their relay at `endpoint`; returns its exit code.
-// Calls `welcomed` when they have been.
-int run_clients(const Options& options, const Environment& environment, const std::string& endpoint,
+// The life of a process with these clients, which dial their relay's socket by this path; returns its exit
+// code. Calls `welcomed` when they have been.
+int run_clients(const Options& options, const Environment& environment, const std::string& relay,
                 const Ids& ids, std::uint32_t incarnation, const std::function<void()>& welcomed);
 
 // The life of the relay; returns its exit code. It writes the name of its socket to the pipe `doors`, reports

@@ -22,14 +22,22 @@ std::string heading(const System& system) {
     return "Options of " + system.name();
 }
 
+std::string kinds_of(const System& system) {
+    const std::string publisher = Kind{&system, Role::publisher}.name();
+    const std::string subscriber = Kind{&system, Role::subscriber}.name();
+    if (system.offers(Role::publisher) && system.offers(Role::subscriber)) {
+        return "the kinds " + publisher + " and " + subscriber;
+    }
+    return "the kind " + (system.offers(Role::publisher) ? publisher : subscriber);
+}
+
 // Where an option means nothing it is no small matter: --secure would be taken for what it says.
 void refuse_options_of_others(const CLI::App& app, const Kind& kind, const Systems& systems) {
     for (const auto& system : systems) {
         for (const CLI::Option* option : app.get_options()) {
             if (system.get() != kind.system && option->count() > 0 &&
                 option->get_group() == heading(*system)) {
-                refuse(option->get_name() + " is of the kinds " + Kind{system.get(), Role::publisher}.name() +
-                       " and " + Kind{system.get(), Role::subscriber}.name() + ", not of " + kind.name());
+                refuse(option->get_name() + " is of " + kinds_of(*system) + ", not of " + kind.name());
             }
         }
     }
@@ -43,8 +51,10 @@ Options parse_options(int argc, const char* const* argv, const Systems& systems)
     std::map<std::string, Kind> kinds;
     for (const auto& system : systems) {
         for (const Role role : {Role::publisher, Role::subscriber}) {
-            const Kind kind{system.get(), role};
-            kinds[kind.name()] = kind;
+            if (system->offers(role)) {
+                const Kind kind{system.get(), role};
+                kinds[kind.name()] = kind;
+            }
         }
     }
     std::string kind;

@@ -21,8 +21,8 @@ class Publisher {
     Publisher(Channel& channel, PublisherTransport& transport, Pacing pacing, MemoryLimit memory);
     ~Publisher();
 
-    // Obeys until told to quit (true) or the controller is gone (false).
-    bool run();
+    // Obeys until told to quit.
+    void run();
 
   private:
     std::int64_t work(std::int64_t now_ns);

@@ -171,7 +171,12 @@ void Receiving::stop(std::int64_t stop_at_ns) {
 void Receiving::finish(const Finish& command, std::int64_t now_ns) {
     if (!finish_) {
         transport_.undrained(command.system);
-        finish_ = command;
+        // Not for whom it is: thousands in one process would each keep all their ids.
+        finish_ = Finish{.epoch = command.epoch,
+                         .publishers = command.publishers,
+                         .drain_max_s = command.drain_max_s,
+                         .quiet_s = command.quiet_s,
+                         .system = command.system};
         heard_ns_ = now_ns;
         deadline_ns_ = now_ns + to_ns(command.drain_max_s);
     }

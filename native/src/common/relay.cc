@@ -35,12 +35,6 @@ Watching::Reader reader(Role role) {
     };
 }
 
-int milliseconds_until(std::int64_t due_ns, std::int64_t now_ns) {
-    constexpr std::int64_t longest_ns = 3600 * kSecondNs;
-    const std::int64_t left_ns = std::clamp<std::int64_t>(due_ns - now_ns, 0, longest_ns);
-    return static_cast<int>((left_ns + kMillisecondNs - 1) / kMillisecondNs);
-}
-
 }  // namespace
 
 Relay::Relay(Channel& channel, InnerSocket& inner, Role role, int deaths, int kills)
@@ -85,7 +79,7 @@ RelayEnd Relay::run(std::int64_t welcome_by_ns) {
             std::min({hello_due_ns, awaits_welcome ? welcome_by_ns : kNeverNs, watching_.due_ns(),
                       relaying_.due_ns(), channel_.silent_at_ns(), connection.due_ns()});
         waits[3].fd = unwritten_.empty() ? -1 : kills_;
-        poll(waits.data(), waits.size(), at_once ? 0 : milliseconds_until(due_ns, monotonic_ns()));
+        poll(waits.data(), waits.size(), at_once ? 0 : milliseconds_until(due_ns));
         channel_.stir();
         inner_.stir();
         if (waits[2].revents != 0 && !take_deaths()) {
@@ -122,8 +116,7 @@ void Relay::hear_clients() {
             return;
         }
         try {
-            relaying_.hear(frame->connection, decode_from_client(frame->content.to_string_view()),
-                           monotonic_ns());
+            relaying_.hear(frame->connection, decode_from_client(frame->content), monotonic_ns());
         } catch (const ProtocolError&) {
             continue;
         }

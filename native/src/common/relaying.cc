@@ -10,21 +10,20 @@
 namespace hydra {
 namespace {
 
-constexpr std::int64_t kAgainNs = 2 * kSecondNs;
-constexpr std::int64_t kReportsWaitNs = 500 * kMillisecondNs;
 // Far below what fits into a message, whatever their processes' numbers are.
 constexpr std::size_t kJoinedOfMessage = 10'000;
-constexpr std::array<Step, kSteps> kAllSteps = {Step::configure, Step::start, Step::stop, Step::finish};
-constexpr std::array<const char*, kSteps> kStepWords = {"configure", "start", "stop", "finish"};
-
-constexpr std::size_t at(Step step) {
-    return static_cast<std::size_t>(step);
-}
 
 }  // namespace
 
 Relaying::Relaying(Ids ids, Role role, RelayEnds& ends)
-    : ids_(std::move(ids)), role_(role), ends_(ends), clients_(ids_.size()) {}
+    : ids_(std::move(ids)),
+      role_(role),
+      ends_(ends),
+      carriers_(ids_),
+      joining_(ids_),
+      commands_(ids_, role),
+      answers_(ids_, [&ends](const FromClient& message) { ends.say(message); }),
+      batching_(ids_) {}
 
 // --- what the controller says -----------------------------------------------------------------------------
 
@@ -55,27 +54,24 @@ void Relaying::obey(const FromController& message, std::string_view frame, std::
 void Relaying::obey(const Welcome& it, std::int64_t now_ns) {
     if (!welcome_) {
         welcome_ = it;
-        for (const auto& [connection, process] : processes_) {
-            welcome(*process);
+        for (const auto& [connection, carrier] : carriers_.all()) {
+            welcome(*carrier);
         }
-        announce_ns_ = now_ns;
+        joining_.hurry(now_ns);
     }
     for (const Id id : it.ids) {
-        if (!ours(id)) {
-            continue;
+        if (carriers_.holds(id)) {
+            joining_.named(id);
         }
-        Client& it = client(id);
-        it.known = it.known || it.announced >= it.named_from;
-        it.unwelcomed -= it.unwelcomed > 0 ? 1 : 0;
     }
 }
 
 void Relaying::obey(const Quit& quit, std::int64_t now_ns) {
     dismissed_ = dismissed_ || quit.ids.empty();
-    std::set<std::shared_ptr<Process>> told;
-    for (const Id id : present(quit.ids)) {
-        if (const auto process = client(id).process; told.insert(process).second) {
-            dismiss(*process, now_ns);
+    std::set<std::shared_ptr<Carrier>> told;
+    for (const Id id : carriers_.present(quit.ids)) {
+        if (const auto& carrier = carriers_.of(id); told.insert(carrier).second) {
+            dismiss(*carrier, now_ns);
         }
     }
 }
@@ -83,7 +79,7 @@ void Relaying::obey(const Quit& quit, std::int64_t now_ns) {
 // Whoever asks for the end of those that are gone for good has not heard of it.
 void Relaying::obey(const Evict& evict) {
     Ids ids = evict.ids.empty() ? ids_ : evict.ids;
-    std::erase_if(ids, [this](Id id) { return !ours(id); });
+    std::erase_if(ids, [this](Id id) { return !carriers_.holds(id); });
     for (const ChildExit& exit : gone_) {
         if (std::ranges::find_first_of(exit.ids, ids) != exit.ids.end()) {
             ends_.say(exit);
@@ -92,133 +88,65 @@ void Relaying::obey(const Evict& evict) {
     ends_.kill(ids, evict.incarnation.value_or(UINT32_MAX));
 }
 
-void Relaying::obey(const Ids& named, Command&& told, std::int64_t now_ns) {
-    const Step step = told.step;
-    if (step == Step::configure && (told.epoch > epoch_ || commands_.empty())) {
-        begin(told.epoch);
+void Relaying::obey(const Ids& named, Command&& command, std::int64_t now_ns) {
+    const Step step = command.step;
+    if (commands_.begins(command)) {
+        begin(command.epoch);
     }
     // Whom the controller does not know of yet it does not mean, but a process that has ended.
-    Ids meant = present(named);
-    std::erase_if(meant, [this](Id id) { return !client(id).known; });
-    if (told.epoch != epoch_) {
-        tell(meant, told.body);
+    Ids meant = carriers_.present(named);
+    std::erase_if(meant, [this](Id id) { return !joining_.is_named(id); });
+    if (command.epoch != commands_.epoch()) {
+        tell(meant, command.body);
         return;
     }
-    auto& command = commands_[told.body];
-    if (command == nullptr) {
-        command = std::make_shared<const Command>(std::move(told));
+    const Command it = command;
+    const Given given = commands_.give(std::move(command), meant, now_ns);
+    for (const Id id : given.fresh) {
+        answers_.ask(id, it);
     }
-    Ids to_tell;
-    std::set<std::size_t> batches;
-    std::map<std::shared_ptr<Process>, std::int64_t> pinged;
-    for (const Id id : meant) {
-        Client& it = client(id);
-        const Told& before = it.told[at(step)];
-        if (unheeded(it, step)) {
-            to_tell.push_back(id);
-        } else if (before.command == command && before.answered) {
-            repeat(id, step, now_ns, batches);
-        } else {
-            const bool another = before.command != nullptr && before.command != command;
-            order(it, command, another ? ping(it.process, pinged) : before.deaf_until, now_ns);
-            to_tell.push_back(id);
-        }
-    }
-    tell(to_tell, command->body);
-    for (const std::size_t batch : batches) {
-        ends_.say(batches_[batch].head, batches_[batch].payload);
-    }
+    deafen(given.changed, step);
+    tell(given.tell, it.body);
+    repeat(given.answered, step, now_ns);
     complete(step);
-    if (unready_ == 0) {
-        say_readies();
-    }
+    answers_.say_proofs();
 }
 
 // Everything of the epoch before is forgotten, but what went wrong in it.
 void Relaying::begin(std::uint32_t epoch) {
-    say_complaints();
-    epoch_ = epoch;
-    commands_.clear();
-    unanswered_.fill(0);
-    unready_ = 0;
-    for (auto& acks : acks_) {
-        acks.clear();
-    }
-    readies_.clear();
-    known_complaints_.clear();
-    reports_.clear();
-    reports_due_ns_ = kNeverNs;
-    batches_.clear();
-    for (Client& it : clients_) {
-        it.told = {};
-        it.failed = it.awaited = it.reported = it.cohort = false;
-        it.ready.reset();
-        it.complaint.reset();
-        it.report.reset();
-    }
+    answers_.begin(epoch);
+    commands_.begin(epoch);
+    batching_.clear();
 }
 
-// What a client ignores is passed on, and not said again at a time when it might be heeded.
-bool Relaying::unheeded(const Client& client, Step step) const {
-    const auto told = [&](Step before) { return client.told[at(before)].command != nullptr; };
-    if (role_ == Role::publisher && (step == Step::finish || (step == Step::stop && !told(Step::start)))) {
-        return true;
+// One ping a process: when it is answered, all that was told before has been.
+void Relaying::deafen(const Ids& changed, Step step) {
+    if (changed.empty()) {
+        return;
     }
-    return step != Step::configure && !told(Step::configure);
-}
-
-void Relaying::order(Client& client, const std::shared_ptr<const Command>& command, std::int64_t deaf_until,
-                     std::int64_t now_ns) {
-    Told& told = client.told[at(command->step)];
-    if (told.command == nullptr || told.answered) {
-        ++unanswered_[at(command->step)];
-    }
-    if (told.command != command) {
-        // Another one: what was answered before is no answer to it.
-        if (command->step == Step::configure) {
-            client.ready.reset();
-            client.failed = false;
-            client.cohort = command->cohort;
-            await_no_longer(client);
-            client.awaited = command->ready_follows;
-            unready_ += client.awaited ? 1 : 0;
-        }
-        if (command->step == Step::stop) {
-            client.report.reset();
+    ++pings_;
+    std::set<std::shared_ptr<Carrier>> pinged;
+    for (const Id id : changed) {
+        commands_.deafen(id, step, pings_);
+        if (const auto& carrier = carriers_.of(id); pinged.insert(carrier).second) {
+            ends_.tell(carrier->connection, encode(Ping{.ids = {}, .time_ns = pings_, .reply = true}));
         }
     }
-    told = {.command = command, .answered = false, .again_ns = now_ns + kAgainNs, .deaf_until = deaf_until};
-    again_ns_ = std::min(again_ns_, told.again_ns);
 }
 
-// Once a process: when it is answered, all that was told before has been.
-std::int64_t Relaying::ping(const std::shared_ptr<Process>& process,
-                            std::map<std::shared_ptr<Process>, std::int64_t>& pinged) {
-    std::int64_t& time = pinged[process];
-    if (time == 0) {
-        time = ++pings_;
-        ends_.tell(process->connection, encode(Ping{.ids = {}, .time_ns = time, .reply = true}));
-    }
-    return time;
-}
-
-// What this client has answered, from memory.
-void Relaying::repeat(Id id, Step step, std::int64_t now_ns, std::set<std::size_t>& batches) {
-    const Client& it = client(id);
+// What these clients have answered, from memory.
+void Relaying::repeat(const Ids& answered, Step step, std::int64_t now_ns) {
     const bool reports = step == (role_ == Role::publisher ? Step::stop : Step::finish);
-    if ((step == Step::configure && it.failed) || (reports && !it.report && !it.reported)) {
-        complaints_.add(*it.complaint, id, now_ns);
-    } else if (it.report && reports) {
-        ends_.say(*it.report);
-    } else if (reports) {
-        if (it.batch < batches_.size()) {
-            batches.insert(it.batch);
-        }
-    } else {
-        acks_[at(step)].add(epoch_, id, now_ns);
-        acked_ns_[at(step)] = now_ns;
-        if (step == Step::configure && it.ready) {
-            readies_.add(*it.ready, id, now_ns);
+    std::set<const MadeBatch*> batches;
+    for (const Id id : answered) {
+        if (!reports) {
+            answers_.repeat(id, step, now_ns);
+        } else if (const auto& report = answers_.report(id)) {
+            ends_.say(*report);
+        } else if (!batching_.holds(id)) {
+            answers_.repeat_complaint(id, now_ns);
+        } else if (const MadeBatch* batch = batching_.of(id); batches.insert(batch).second) {
+            say_batch(batch);
         }
     }
 }
@@ -230,236 +158,195 @@ void Relaying::hear(const std::string& connection, FromClient&& message, std::in
         introduce(connection, *hello, now_ns);
         return;
     }
-    const auto found = processes_.find(connection);
-    if (found != processes_.end()) {
-        const std::shared_ptr<Process> process = found->second;
-        std::visit([&](auto& it) { hear(*process, std::move(it), now_ns); }, message);
+    if (const auto carrier = carriers_.at(connection)) {
+        std::visit([&](auto& it) { hear(*carrier, std::move(it), now_ns); }, message);
     }
 }
 
 void Relaying::introduce(const std::string& connection, const Hello& hello, std::int64_t now_ns) {
-    if (const auto known = processes_.find(connection); known != processes_.end()) {
+    if (const auto known = carriers_.at(connection)) {
         if (welcome_) {
-            welcome(*known->second);
+            welcome(*known);
         }
         return;
     }
-    const auto newer = [&](Id id) {
-        return ours(id) && (!client(id).process || client(id).process->incarnation < hello.incarnation);
-    };
-    if (hello.ids.empty() || !std::ranges::all_of(hello.ids, newer)) {
+    if (!carriers_.newer(hello)) {
         return;
     }
-    auto process = std::make_shared<Process>();
-    process->connection = connection;
-    process->ids = hello.ids;
-    process->incarnation = hello.incarnation;
-    process->pid = hello.pid;
     for (const Id id : hello.ids) {
-        if (const auto earlier = client(id).process) {
-            depart(earlier);
+        if (const auto earlier = carriers_.of(id)) {
+            depart(*earlier);
         }
-        client(id).process = process;
-        ++there_;
     }
-    processes_[connection] = process;
-    announce_ns_ = std::min(announce_ns_, now_ns + kGatherNs);
-    if (there_ == ids_.size()) {
-        announce_ns_ = now_ns;
+    const auto carrier = carriers_.come(connection, hello);
+    for (const Id id : hello.ids) {
+        joining_.add(id, now_ns);
     }
     if (welcome_) {
-        welcome(*process);
+        welcome(*carrier);
     }
     if (dismissed_) {
-        dismiss(*process, now_ns);
+        dismiss(*carrier, now_ns);
     }
 }
 
 // It lives on its parent alone, however long the controller is silent.
-void Relaying::welcome(const Process& process) {
-    ends_.tell(process.connection, encode(Welcome{.ids = {}, .run = welcome_->run, .silence_s = 0}));
+void Relaying::welcome(const Carrier& carrier) {
+    ends_.tell(carrier.connection, encode(Welcome{.ids = {}, .run = welcome_->run, .silence_s = 0}));
 }
 
-void Relaying::dismiss(Process& process, std::int64_t now_ns) {
-    ends_.tell(process.connection, encode(Quit{}));
-    process.quit_again_ns = now_ns + kAgainNs;
-    again_ns_ = std::min(again_ns_, process.quit_again_ns);
+void Relaying::dismiss(Carrier& carrier, std::int64_t now_ns) {
+    ends_.tell(carrier.connection, encode(Quit{}));
+    carrier.quit_again_ns = now_ns + kAgainNs;
+    quit_again_ns_ = std::min(quit_again_ns_, carrier.quit_again_ns);
 }
 
-void Relaying::hear(Process& process, const Ack& ack, std::int64_t now_ns) {
+void Relaying::hear(Carrier& carrier, const Ack& ack, std::int64_t now_ns) {
     if (ack.command == "ping") {
-        for (const Id id : carried(process, ack.ids)) {
-            for (Told& told : client(id).told) {
-                told.deaf_until = told.deaf_until == ack.echo ? 0 : told.deaf_until;
-            }
+        for (const Id id : carriers_.carried(carrier, ack.ids)) {
+            commands_.heard_ping(id, ack.echo);
         }
         return;
     }
-    const auto word = std::ranges::find(kStepWords, ack.command);
-    if (ack.epoch != epoch_ || word == kStepWords.end()) {
+    const auto step = step_of(ack.command);
+    if (ack.epoch != commands_.epoch() || !step) {
         return;
     }
-    const Step step = kAllSteps[static_cast<std::size_t>(word - kStepWords.begin())];
     bool new_to_us = false;
-    for (const Id id : carried(process, ack.ids)) {
-        if (answer(client(id), step)) {
-            acks_[at(step)].add(epoch_, id, now_ns);
-            acked_ns_[at(step)] = now_ns;
+    for (const Id id : carriers_.carried(carrier, ack.ids)) {
+        if (commands_.answer(id, *step)) {
+            answers_.acknowledge(id, *step, now_ns);
             new_to_us = true;
         }
     }
     if (new_to_us) {
-        complete(step);
+        complete(*step);
     }
 }
 
-void Relaying::hear(Process& process, const Ready& ready, std::int64_t now_ns) {
-    if (ready.epoch != epoch_) {
+void Relaying::hear(Carrier& carrier, const Ready& ready, std::int64_t now_ns) {
+    if (ready.epoch != commands_.epoch()) {
         return;
     }
     bool new_to_us = false;
-    for (const Id id : carried(process, ready.ids)) {
-        Client& it = client(id);
-        const bool told = it.told[at(Step::configure)].command != nullptr && !deaf(it, Step::configure);
-        if (told && it.ready != ready.endpoint) {
-            it.ready = ready.endpoint;
-            await_no_longer(it);
-            readies_.add(ready.endpoint, id, now_ns);
-            new_to_us = true;
-        }
+    for (const Id id : carriers_.carried(carrier, ready.ids)) {
+        const bool told = commands_.told(id, Step::configure) && !commands_.deaf(id, Step::configure);
+        new_to_us = (told && answers_.prove(id, ready.endpoint, now_ns)) || new_to_us;
     }
-    if (new_to_us && unready_ == 0) {
-        say_readies();
+    if (new_to_us) {
+        answers_.say_proofs();
     }
 }
 
-void Relaying::hear(Process& process, const Progress& progress, std::int64_t) {
+void Relaying::hear(Carrier& carrier, const Progress& progress, std::int64_t) {
     Progress it = progress;
-    it.ids = carried(process, progress.ids);
-    if (it.epoch == epoch_ && !it.ids.empty()) {
+    it.ids = carriers_.carried(carrier, progress.ids);
+    if (it.epoch == commands_.epoch() && !it.ids.empty()) {
         ends_.say(it);
     }
 }
 
-void Relaying::hear(Process& process, Report&& report, std::int64_t now_ns) {
-    const Ids ids = own(process, report.ids);
-    if (report.epoch != epoch_ || ids.size() != 1) {
+void Relaying::hear(Carrier& carrier, Report&& report, std::int64_t now_ns) {
+    const Ids ids = carriers_.own(carrier, report.ids);
+    if (report.epoch != commands_.epoch() || ids.size() != 1) {
         return;
     }
     if (auto* body = std::get_if<SubscriberReport>(&report.body)) {
-        take_report(process, ids.front(), std::move(*body), now_ns);
-        if (process.ended) {
+        take_report(carrier, ids.front(), std::move(*body), now_ns);
+        if (carrier.ended) {
             complete(Step::finish);  // it was not waited for
         }
         return;
     }
-    Client& it = client(ids.front());
-    if (deaf(it, Step::stop) && !process.ended) {
+    if (commands_.deaf(ids.front(), Step::stop) && !carrier.ended) {
         return;
     }
-    if (it.report == nullptr) {
-        it.report = std::make_shared<const Report>(std::move(report));
-        ends_.say(*it.report);
+    if (auto& first = answers_.report(ids.front()); first == nullptr) {
+        first = std::make_shared<const Report>(std::move(report));
+        ends_.say(*first);
     }
-    if (!process.ended) {
-        answer(it, Step::stop);
+    if (!carrier.ended) {
+        commands_.answer(ids.front(), Step::stop);
     }
 }
 
-void Relaying::hear(Process& process, Reports&& reports, std::int64_t now_ns) {
+void Relaying::hear(Carrier& carrier, Reports&& reports, std::int64_t now_ns) {
     auto* rows = std::get_if<std::vector<SubscriberReport>>(&reports.bodies);
-    if (reports.epoch != epoch_ || rows == nullptr || rows->size() != reports.ids.size() ||
-        own(process, reports.ids).size() != rows->size()) {
+    if (reports.epoch != commands_.epoch() || rows == nullptr || rows->size() != reports.ids.size() ||
+        carriers_.own(carrier, reports.ids).size() != rows->size()) {
         return;
     }
     for (std::size_t i = 0; i < rows->size(); ++i) {
-        take_report(process, reports.ids[i], std::move((*rows)[i]), now_ns);
+        take_report(carrier, reports.ids[i], std::move((*rows)[i]), now_ns);
     }
-    if (process.ended) {
+    if (carrier.ended) {
         complete(Step::finish);
     }
 }
 
 // The first one of an id counts, also where its process has been replaced since.
-void Relaying::take_report(const Process& process, Id id, SubscriberReport&& report, std::int64_t now_ns) {
-    Client& it = client(id);
-    if (deaf(it, Step::finish) && !process.ended) {
+void Relaying::take_report(const Carrier& carrier, Id id, SubscriberReport&& report, std::int64_t now_ns) {
+    if (commands_.deaf(id, Step::finish) && !carrier.ended) {
         return;
     }
-    if (!it.reported) {
-        if (!reports_.empty() && reports_.bytes() + batch_bytes(report) > kBatchBytes) {
-            say_batch();
+    if (!batching_.holds(id)) {
+        const bool cohort = answers_.cohort(id);
+        for (const MadeBatch* full :
+             batching_.add(commands_.epoch(), id, std::move(report), cohort, now_ns)) {
+            say_batch(full);
         }
-        if (reports_.empty()) {
-            reports_due_ns_ = now_ns + kReportsWaitNs;
-        }
-        reports_.add(id, std::move(report), it.cohort);
-        it.reported = true;
-        it.batch = batches_.size();
-        if (reports_.bytes() >= kBatchBytes) {
-            say_batch();
-        }
-    } else if (!process.ended && !it.told[at(Step::finish)].answered && it.batch < batches_.size()) {
+    } else if (!carrier.ended && !commands_.answered(id, Step::finish)) {
         // A report never leaves its batch: whoever was asked anew is answered by that.
-        ends_.say(batches_[it.batch].head, batches_[it.batch].payload);
+        say_batch(batching_.of(id));
     }
-    if (!process.ended && answer(it, Step::finish)) {
+    if (!carrier.ended && commands_.answer(id, Step::finish)) {
         complete(Step::finish);
     }
 }
 
 // Of its epoch it is the answer to whatever may fail and is not answered yet.
-void Relaying::hear(Process& process, const Error& error, std::int64_t now_ns) {
-    if (error.epoch != epoch_ && error.epoch != 0) {
+void Relaying::hear(Carrier& carrier, const Error& error, std::int64_t now_ns) {
+    if (error.epoch != commands_.epoch() && error.epoch != 0) {
         return;
     }
-    Ids ids = own(process, error.ids);
-    if (error.epoch == epoch_ && !process.ended) {
+    Ids ids = carriers_.own(carrier, error.ids);
+    if (error.epoch == commands_.epoch() && !carrier.ended) {
         std::erase_if(ids, [this](Id id) {
-            return deaf(client(id), Step::configure) || deaf(client(id), Step::finish);
+            return commands_.deaf(id, Step::configure) || commands_.deaf(id, Step::finish);
         });
     }
     if (ids.empty()) {
         return;
     }
-    const Complaint complaint{error.epoch, error.message, error.fatal};
-    if (known_complaints_.insert(complaint).second) {
-        ends_.say(Error{.ids = ids, .epoch = error.epoch, .message = error.message, .fatal = error.fatal});
-    } else {
-        for (const Id id : ids) {
-            complaints_.add(complaint, id, now_ns);
-        }
-    }
-    if (error.epoch != epoch_ || process.ended) {
+    answers_.complain(ids, error, now_ns);
+    if (error.epoch != commands_.epoch() || carrier.ended) {
         return;
     }
-    std::set<Step> answers;
+    std::set<Step> answered;
     for (const Id id : ids) {
-        Client& it = client(id);
-        it.complaint = complaint;
-        if (answer(it, Step::configure)) {
-            answers.insert(Step::configure);
-            it.failed = true;
-            await_no_longer(it);
-        } else if (answer(it, Step::finish)) {
-            answers.insert(Step::finish);
+        for (const Step step : {Step::configure, Step::finish}) {
+            if (commands_.answer(id, step)) {
+                answers_.fail(id, step, error);
+                answered.insert(step);
+                break;
+            }
         }
     }
-    for (const Step step : answers) {
+    for (const Step step : answered) {
         complete(step);
     }
-    if (!answers.empty() && unready_ == 0) {
-        say_readies();
+    if (!answered.empty()) {
+        answers_.say_proofs();
     }
 }
 
 // --- who is there -----------------------------------------------------------------------------------------
 
 void Relaying::take_exit(const ChildExit& exit, std::int64_t) {
-    say_complaints();  // it may have said why
-    const auto process = client(exit.ids.front()).process;
-    if (process && process->incarnation <= exit.incarnation) {
-        depart(process);
+    answers_.say_complaints();  // it may have said why
+    const auto carrier = carriers_.of(exit.ids.front());
+    if (carrier && carrier->incarnation <= exit.incarnation) {
+        depart(*carrier);
     }
     ends_.say(exit);
     if (!exit.replaced) {
@@ -469,254 +356,105 @@ void Relaying::take_exit(const ChildExit& exit, std::int64_t) {
     for (const Step step : kAllSteps) {
         complete(step);
     }
-    if (unready_ == 0) {
-        say_readies();
-    }
+    answers_.say_proofs();
 }
 
 // What it has reported stays.
-void Relaying::depart(const std::shared_ptr<Process>& process) {
-    for (const Id id : process->ids) {
-        Client& it = client(id);
-        for (const Step step : kAllSteps) {
-            it.told[at(step)].deaf_until = 0;
-            answer(it, step);
-        }
-        await_no_longer(it);
-        Client next;
-        // A welcome of this one may be on its way, and would name the next one as well.
-        const bool welcome_may_come = it.unwelcomed > 0 || (!it.known && it.named_from > 1);
-        next.named_from = welcome_may_come ? 2 : 1;
-        next.cohort = it.cohort;
-        next.report = it.report;
-        next.reported = it.reported;
-        next.batch = it.batch;
-        it = std::move(next);
-        --there_;
+void Relaying::depart(Carrier& carrier) {
+    for (const Id id : carrier.ids) {
+        answers_.left(id);
+        commands_.left(id);
+        joining_.left(id);
     }
-    process->ended = true;
-    process->quit_again_ns = kNeverNs;
-}
-
-Ids Relaying::present(const Ids& named) const {
-    Ids there;
-    std::ranges::copy_if(named.empty() ? ids_ : named, std::back_inserter(there), [this](Id id) {
-        return ours(id) && clients_[id - ids_.front()].process != nullptr;
-    });
-    return there;
-}
-
-Ids Relaying::carried(const Process& process, const Ids& named) {
-    Ids ids;
-    std::ranges::copy_if(named, std::back_inserter(ids),
-                         [&](Id id) { return ours(id) && client(id).process.get() == &process; });
-    return ids;
-}
-
-Ids Relaying::own(const Process& process, const Ids& named) {
-    if (!process.ended) {
-        return carried(process, named);
-    }
-    const std::set<Id> its(process.ids.begin(), process.ids.end());
-    Ids ids;
-    std::ranges::copy_if(named, std::back_inserter(ids), [&](Id id) { return its.contains(id); });
-    return ids;
-}
-
-// --- what was answered ------------------------------------------------------------------------------------
-
-// Whether what this client says may answer what it was told before the last command of this kind.
-bool Relaying::deaf(const Client& client, Step step) {
-    return client.told[at(step)].deaf_until != 0;
-}
-
-// Whether it was not known before.
-bool Relaying::answer(Client& client, Step step) {
-    Told& told = client.told[at(step)];
-    if (told.command == nullptr || told.answered || deaf(client, step)) {
-        return false;
-    }
-    told.answered = true;
-    --unanswered_[at(step)];
-    return true;
-}
-
-void Relaying::await_no_longer(Client& client) {
-    unready_ -= client.awaited ? 1 : 0;
-    client.awaited = false;
+    carriers_.left(carrier);
 }
 
 // Nobody who was told has yet to answer: nothing that waits has to wait for more.
 void Relaying::complete(Step step) {
-    if (unanswered_[at(step)] != 0) {
+    if (commands_.awaited(step)) {
         return;
     }
-    say_acks(step);
+    answers_.say_acks(step);
     if (step == Step::configure || step == Step::finish) {
-        say_complaints();
+        answers_.say_complaints();
     }
     if (step == Step::finish) {
-        say_batch();
+        say_batch(batching_.flush(commands_.epoch()));
     }
 }
 
 // --- what is said -----------------------------------------------------------------------------------------
 
 void Relaying::go_on(std::int64_t now_ns) {
-    for (const Step step : kAllSteps) {
-        if (now_ns >= acks_[at(step)].due_ns()) {
-            say_acks(step);
-        }
+    answers_.go_on(now_ns);
+    if (now_ns >= batching_.due_ns()) {
+        say_batch(batching_.flush(commands_.epoch()));
     }
-    if (now_ns >= readies_.due_ns()) {
-        say_readies();
+    if (welcome_) {
+        say_joined(joining_.take(now_ns));
     }
-    if (now_ns >= complaints_.due_ns()) {
-        say_complaints();
+    for (const auto& [command, ids] : commands_.again(now_ns)) {
+        tell(ids, command->body);
     }
-    if (now_ns >= reports_due_ns_) {
-        say_batch();
-    }
-    if (now_ns >= std::min(announce_ns_, announce_again_ns_) && welcome_) {
-        say_joined(now_ns);
-    }
-    if (now_ns >= again_ns_) {
-        tell_again(now_ns);
-    }
+    quit_again(now_ns);
 }
 
 std::int64_t Relaying::due_ns() const {
-    std::int64_t due_ns = std::min({readies_.due_ns(), complaints_.due_ns(), reports_due_ns_, again_ns_});
-    for (const auto& acks : acks_) {
-        due_ns = std::min(due_ns, acks.due_ns());
-    }
-    return welcome_ ? std::min({due_ns, announce_ns_, announce_again_ns_}) : due_ns;
+    const std::int64_t due_ns =
+        std::min({answers_.due_ns(), batching_.due_ns(), commands_.due_ns(), quit_again_ns_});
+    return welcome_ ? std::min(due_ns, joining_.due_ns()) : due_ns;
 }
 
 void Relaying::say_answers() {
-    for (const Step step : kAllSteps) {
-        say_acks(step);
-    }
-    say_readies();
-    say_complaints();
+    answers_.say_all();
 }
 
 void Relaying::say_everything() {
     say_answers();
-    say_batch();
+    say_batch(batching_.flush(commands_.epoch()));
 }
 
-void Relaying::say_acks(Step step) {
-    acks_[at(step)].flush([&](std::uint32_t epoch, Ids ids) {
-        ends_.say(Ack{.ids = std::move(ids),
-                      .epoch = epoch,
-                      .command = kStepWords[at(step)],
-                      .time_ns = acked_ns_[at(step)]});
-    });
+// Null: nothing.
+void Relaying::say_batch(const MadeBatch* batch) {
+    if (batch != nullptr) {
+        ends_.say(batch->head, batch->payload);
+    }
 }
 
-void Relaying::say_readies() {
-    readies_.flush([&](const Readiness& endpoint, Ids ids) {
-        ends_.say(Ready{.ids = std::move(ids), .epoch = epoch_, .endpoint = endpoint});
-    });
+void Relaying::say_joined(const Ids& ids) {
+    for (std::size_t first = 0; first < ids.size(); first += kJoinedOfMessage) {
+        Joined joined;
+        for (std::size_t i = first; i < std::min(first + kJoinedOfMessage, ids.size()); ++i) {
+            const Carrier& carrier = *carriers_.of(ids[i]);
+            joined.ids.push_back(ids[i]);
+            joined.incarnations.push_back(carrier.incarnation);
+            joined.pids.push_back(carrier.pid);
+        }
+        ends_.say(joined);
+    }
 }
 
-void Relaying::say_complaints() {
-    complaints_.flush([&](const Complaint& complaint, Ids ids) {
-        const auto& [epoch, message, fatal] = complaint;
-        ends_.say(Error{.ids = std::move(ids), .epoch = epoch, .message = message, .fatal = fatal});
-    });
-}
-
-void Relaying::say_batch() {
-    reports_due_ns_ = kNeverNs;
-    if (reports_.empty()) {
+void Relaying::quit_again(std::int64_t now_ns) {
+    if (now_ns < quit_again_ns_) {
         return;
     }
-    BatchColumns it = reports_.take();
-    BatchHead head{.ids = std::move(it.ids), .epoch = epoch_, .columns = std::move(it.columns)};
-    const KeptBatch& kept = batches_.emplace_back(KeptBatch{std::move(head), std::move(it.payload)});
-    ends_.say(kept.head, kept.payload);
-}
-
-// Those that are new, and again those that the controller has not welcomed.
-void Relaying::say_joined(std::int64_t now_ns) {
-    Joined joined;
-    const auto say = [&] {
-        if (!joined.ids.empty()) {
-            ends_.say(std::exchange(joined, {}));
+    quit_again_ns_ = kNeverNs;
+    for (const auto& [connection, carrier] : carriers_.all()) {
+        if (carrier->quit_again_ns <= now_ns) {
+            dismiss(*carrier, now_ns);
         }
-    };
-    announce_again_ns_ = kNeverNs;
-    for (const Id id : present({})) {
-        Client& it = client(id);
-        if (it.known) {
-            continue;
-        }
-        if (it.announced > 0 && now_ns < it.announced_ns + kAgainNs) {
-            announce_again_ns_ = std::min(announce_again_ns_, it.announced_ns + kAgainNs);
-            continue;
-        }
-        ++it.announced;
-        ++it.unwelcomed;
-        it.announced_ns = now_ns;
-        announce_again_ns_ = std::min(announce_again_ns_, now_ns + kAgainNs);
-        joined.ids.push_back(id);
-        joined.incarnations.push_back(it.process->incarnation);
-        joined.pids.push_back(it.process->pid);
-        if (joined.ids.size() == kJoinedOfMessage) {
-            say();
-        }
-    }
-    say();
-    announce_ns_ = kNeverNs;
-}
-
-// --- who is told again ------------------------------------------------------------------------------------
-
-void Relaying::tell_again(std::int64_t now_ns) {
-    again_ns_ = kNeverNs;
-    for (const Step step : kAllSteps) {
-        tell_again(step, now_ns);
-    }
-    for (const auto& [connection, process] : processes_) {
-        if (process->quit_again_ns <= now_ns) {
-            dismiss(*process, now_ns);
-        }
-        again_ns_ = std::min(again_ns_, process->quit_again_ns);
-    }
-}
-
-void Relaying::tell_again(Step step, std::int64_t now_ns) {
-    if (unanswered_[at(step)] == 0) {
-        return;
-    }
-    std::map<std::shared_ptr<const Command>, Ids> again;
-    for (const Id id : present({})) {
-        Told& told = client(id).told[at(step)];
-        if (told.command == nullptr || told.answered) {
-            continue;
-        }
-        if (told.again_ns <= now_ns) {
-            told.again_ns = now_ns + kAgainNs;
-            again[told.command].push_back(id);
-        }
-        again_ns_ = std::min(again_ns_, told.again_ns);
-    }
-    for (const auto& [command, ids] : again) {
-        tell(ids, command->body);
+        quit_again_ns_ = std::min(quit_again_ns_, carrier->quit_again_ns);
     }
 }
 
 // Each process is told once, of all of its clients that are meant.
 void Relaying::tell(const Ids& ids, const std::string& body) {
     for (auto first = ids.begin(); first != ids.end();) {
-        const auto process = client(*first).process;
-        const auto last =
-            std::find_if(first, ids.end(), [&](Id id) { return client(id).process != process; });
+        const auto& carrier = carriers_.of(*first);
+        const auto last = std::find_if(first, ids.end(), [&](Id id) { return carriers_.of(id) != carrier; });
         const Ids meant(first, last);
-        const bool all = meant.size() == process->ids.size();
-        ends_.tell(process->connection, all ? body : with_ids(body, meant));
+        const bool all = meant.size() == carrier->ids.size();
+        ends_.tell(carrier->connection, all ? body : with_ids(body, meant));
         first = last;
     }
 }

@@ -2,19 +2,22 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "common/clock.h"
 
 namespace hydra {
 namespace {
 
-constexpr std::int64_t kIdleNs = 5 * kSecondNs;
 constexpr std::uint64_t kChannelToken = UINT64_MAX;
+// In one message: to put thousands into it, and find that they do not fit, takes longer than all else.
+constexpr std::size_t kMostReports = 400;
 
 }  // namespace
 
-Subscriber::Subscriber(Channel& channel, const std::function<std::unique_ptr<SubscriberTransport>()>& open)
-    : channel_(channel) {
+Subscriber::Subscriber(Channel& channel, std::int64_t gather_ns,
+                       const std::function<std::unique_ptr<SubscriberTransport>()>& open)
+    : channel_(channel), gather_ns_(gather_ns) {
     waiter_.add(channel.fd(), kChannelToken);
     clients_.reserve(channel.ids().size());
     for (const Id id : channel.ids()) {
@@ -24,33 +27,36 @@ Subscriber::Subscriber(Channel& channel, const std::function<std::unique_ptr<Sub
 
 Subscriber::~Subscriber() = default;
 
-bool Subscriber::run() {
+void Subscriber::run() {
+    bool gathers = false;
     while (obey_all()) {
         take_all();
-        std::int64_t now_ns = monotonic_ns();
+        const std::int64_t now_ns = monotonic_ns();
         if (now_ns >= due_ns_) {
             do_what_is_due(now_ns);
         }
         if (now_ns >= tend_at_ns_) {
             tend_all(now_ns);
         }
+        send_ready();
         send_reports(reporting_);
         reporting_.clear();
-        if (channel_.silent(now_ns)) {
-            return false;
-        }
         const bool at_once = !queue_.empty() || channel_.stirred();
-        const std::int64_t until_ns = std::min({due_ns_, tend_at_ns_, now_ns + kIdleNs});
-        for (const std::uint64_t token : waiter_.wait(at_once ? 0 : until_ns)) {
-            if (token == kChannelToken) {
+        const std::int64_t until_ns = std::min(due_ns_, tend_at_ns_);
+        if (gathers && !at_once) {
+            sleep_until_ns(std::min(until_ns, now_ns + gather_ns_));
+        }
+        const std::span<const Waiter::Wake> wakes = waiter_.wait(at_once ? 0 : until_ns);
+        // Where there is more to be told, nothing is waited for.
+        gathers = gather_ns_ > 0 && !wakes.empty() && wakes.size() < Waiter::kMostWakes;
+        for (const Waiter::Wake& wake : wakes) {
+            if (wake.token == kChannelToken) {
                 channel_.stir();
             } else {
-                clients_[token].more = true;
-                queue(clients_[token]);
+                arrived(clients_[wake.token], wake.ended);
             }
         }
     }
-    return true;
 }
 
 // --- what it is told
@@ -176,9 +182,30 @@ void Subscriber::obey(const Finish& command) {
 // --- what arrives
 // -------------------------------------------------------------------------------------------
 
+void Subscriber::arrived(Client& client, bool ended) {
+    client.more = true;
+    if (ended) {
+        client.transport->ended();
+    }
+    if (!between_steps(client)) {
+        queue(client);
+        return;
+    }
+    try {
+        client.transport->arrived_between_steps();
+    } catch (const TransportError&) {
+        // The next step will show it.
+    }
+    tend_at_ns_ = std::min(tend_at_ns_, client.transport->tend_at_ns());
+}
+
+// After its report a client takes nothing until the next configure.
+bool Subscriber::between_steps(const Client& client) {
+    return client.step == nullptr || client.report;
+}
+
 void Subscriber::queue(Client& client) {
-    // After its report a client takes nothing until the next configure.
-    if (!client.queued && client.step != nullptr && !client.report) {
+    if (!client.queued && !between_steps(client)) {
         client.queued = true;
         queue_.push_back(&client);
     }
@@ -187,13 +214,18 @@ void Subscriber::queue(Client& client) {
 void Subscriber::unwatch(Client& client) {
     waiter_.remove(client.watched_fd);
     client.watched_fd = -1;
+    client.transport->unwatch();
     client.more = false;
 }
 
 // What arrived before it was watched is looked for at once.
 void Subscriber::watch_anew(Client& client) {
+    const auto token = static_cast<std::uint64_t>(&client - clients_.data());
     client.watched_fd = client.transport->wake_fd();
-    waiter_.add(client.watched_fd, static_cast<std::uint64_t>(&client - clients_.data()));
+    if (client.watched_fd >= 0) {
+        waiter_.add(client.watched_fd, token);
+    }
+    client.transport->watch(waiter_, token);
     client.more = true;
     queue(client);
 }
@@ -224,6 +256,7 @@ void Subscriber::take(Client& client, std::int64_t now_ns) {
         } catch (const TransportError& e) {
             fail(client, e);
         }
+        tend_at_ns_ = std::min(tend_at_ns_, client.transport->tend_at_ns());
         tell(client, now_ns);
     }
     if (client.more && client.step->allowance(now_ns) > 0) {
@@ -255,9 +288,14 @@ void Subscriber::do_what_is_due(std::int64_t now_ns) {
 
 void Subscriber::tend_all(std::int64_t now_ns) {
     tend_at_ns_ = kNeverNs;
-    for (const Client& client : clients_) {
-        const bool between_steps = client.step == nullptr || client.report;
-        tend_at_ns_ = std::min(tend_at_ns_, client.transport->tend(now_ns, between_steps));
+    for (Client& client : clients_) {
+        try {
+            tend_at_ns_ = std::min(tend_at_ns_, client.transport->tend(now_ns, between_steps(client)));
+        } catch (const TransportError& e) {
+            if (!between_steps(client) && !client.step->failed()) {
+                fail(client, e);
+            }
+        }
     }
 }
 
@@ -285,7 +323,11 @@ void Subscriber::fail(Client& client, const TransportError& error) {
 void Subscriber::tell(Client& client, std::int64_t now_ns) {
     Receiving& step = *client.step;
     if (step.newly_ready()) {
-        channel_.send(Ready{.ids = {client.id}, .epoch = step.epoch(), .endpoint = ""});
+        if (ready_epoch_ != step.epoch()) {
+            send_ready();
+        }
+        ready_epoch_ = step.epoch();
+        ready_.push_back(client.id);
     }
     if (const auto told_ns = step.progress_due(now_ns)) {
         channel_.send(Progress{
@@ -301,6 +343,14 @@ void Subscriber::tell(Client& client, std::int64_t now_ns) {
     }
 }
 
+// All that a turn has proven, in one message.
+void Subscriber::send_ready() {
+    if (!ready_.empty()) {
+        std::ranges::sort(ready_);
+        channel_.send(Ready{.ids = std::exchange(ready_, {}), .epoch = ready_epoch_, .endpoint = ""});
+    }
+}
+
 // At once, as far as one message holds them.
 void Subscriber::send_reports(std::span<const Client* const> clients) {
     if (clients.empty()) {
@@ -308,6 +358,12 @@ void Subscriber::send_reports(std::span<const Client* const> clients) {
     }
     if (clients.size() == 1) {
         channel_.send(*clients.front()->report);
+        return;
+    }
+    if (clients.size() > kMostReports) {
+        for (std::size_t from = 0; from < clients.size(); from += kMostReports) {
+            send_reports(clients.subspan(from, std::min(kMostReports, clients.size() - from)));
+        }
         return;
     }
     std::map<Id, const Report*> by_id;

@@ -22,11 +22,13 @@ namespace hydra {
 
 class Subscriber {
   public:
-    Subscriber(Channel& channel, const std::function<std::unique_ptr<SubscriberTransport>()>& open);
+    // What arrives within `gather_ns` of a wake-up is taken together.
+    Subscriber(Channel& channel, std::int64_t gather_ns,
+               const std::function<std::unique_ptr<SubscriberTransport>()>& open);
     ~Subscriber();
 
-    // Obeys until told to quit (true) or the controller is gone (false).
-    bool run();
+    // Obeys until told to quit.
+    void run();
 
   private:
     struct Client {
@@ -62,17 +64,23 @@ class Subscriber {
     void do_what_is_due(std::int64_t now_ns);
     void tend_all(std::int64_t now_ns);
     void tell(Client& client, std::int64_t now_ns);
+    void send_ready();
     void send_reports(std::span<const Client* const> clients);
+    void arrived(Client& client, bool ended);
+    static bool between_steps(const Client& client);
     void queue(Client& client);
     void unwatch(Client& client);
     void watch_anew(Client& client);
 
     Channel& channel_;
+    std::int64_t gather_ns_;
     Waiter waiter_;
     Batch batch_;
     std::vector<Client> clients_;  // by id
     std::vector<Client*> queue_;   // those that something may have arrived for, and that may take it
     std::vector<Client*> turn_;
+    Ids ready_;  // those that are ready, which is to be told
+    std::uint32_t ready_epoch_ = 0;
     std::vector<const Client*> reporting_;  // those whose report is to be sent
     std::int64_t due_ns_ = 0;               // the earliest next_ns of all steps, or before it
     std::int64_t tend_at_ns_ = kNeverNs;    // the earliest that a transport asked for, or before it

@@ -1,6 +1,8 @@
 // What a messaging system offers to this program: its options and its transports.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,6 +26,15 @@ class System {
 
     [[nodiscard]] virtual std::string name() const = 0;
 
+    // What its clients call themselves.
+    [[nodiscard]] virtual std::string implementation() const { return "native"; }
+
+    // Whether it has clients of this role.
+    [[nodiscard]] virtual bool offers(Role role) const {
+        static_cast<void>(role);
+        return true;
+    }
+
     // Of the libraries, for hello.
     [[nodiscard]] virtual std::map<std::string, std::string> versions() const = 0;
 
@@ -34,8 +45,15 @@ class System {
     // Looks at the options and the environment before anything is forked. Throws EnvironmentError.
     virtual void check(Role role) const { static_cast<void>(role); }
 
-    // libzmq's threads in a client's context, which the control channel uses as well.
+    // libzmq's threads in the context of a client.
     [[nodiscard]] virtual int io_threads() const { return 1; }
+
+    // For how long subscribers of a process with so many leave what arrives after the first, to take it
+    // together; 0 for no time.
+    [[nodiscard]] virtual std::int64_t gather_ns(std::size_t subscribers) const {
+        static_cast<void>(subscribers);
+        return 0;
+    }
 
     // Both run in the client's process, after the fork.
     [[nodiscard]] virtual std::unique_ptr<PublisherTransport> open_publisher(

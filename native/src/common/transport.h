@@ -17,6 +17,7 @@
 #include "common/messages/from_controller.h"
 #include "common/messages/reports.h"
 #include "common/payload.h"
+#include "common/waiter.h"
 
 namespace hydra {
 
@@ -128,17 +129,34 @@ class SubscriberTransport {
     // becomes readable anew (an edge) when there is.
     virtual bool receive(Batch& batch) = 0;
 
-    // Watched edge-triggered; may change with `configure` and `reconnect`. -1: none yet.
-    [[nodiscard]] virtual int wake_fd() const = 0;
+    // Watched edge-triggered; may change with `configure` and `reconnect`. -1: none.
+    [[nodiscard]] virtual int wake_fd() const { return -1; }
+
+    // Has all that something may arrive at watched under this token, until `unwatch`; for transports that
+    // have several descriptors, or others from time to time.
+    virtual void watch(Waiter& waiter, std::uint64_t token) {
+        static_cast<void>(waiter);
+        static_cast<void>(token);
+    }
+    virtual void unwatch() {}
+
+    // At one of these descriptors nothing follows what is there: it was closed.
+    virtual void ended() {}
+
+    // Something has arrived between two steps, when `receive` is not called.
+    virtual void arrived_between_steps() {}
 
     // Does what keeps the connection alive while nothing arrives, and returns when it is to be called again
     // (CLOCK_MONOTONIC; kNeverNs: not). Between two steps `receive` is not called, so that it may have to
-    // take what has come.
+    // take what has come. TransportError: it cannot be kept alive.
     virtual std::int64_t tend(std::int64_t now_ns, bool between_steps) {
         static_cast<void>(now_ns);
         static_cast<void>(between_steps);
         return kNeverNs;
     }
+
+    // When it is to be called, where that may have become earlier than it said.
+    [[nodiscard]] virtual std::int64_t tend_at_ns() const { return kNeverNs; }
 
     // Closes the connection and opens a new one with the same settings (Kafka: at the position it had).
     virtual void reconnect() = 0;

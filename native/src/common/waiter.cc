@@ -1,5 +1,6 @@
 #include "common/waiter.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,11 +12,18 @@
 namespace hydra {
 namespace {
 
-constexpr std::size_t kMostEvents = 256;
+// A wait spins for at most this part of it, so that a tenth of a core is the most that spinning takes.
+constexpr std::int64_t kSpunPart = 10;
+
+bool readable_within(int fd, std::int64_t ns) {
+    const timespec left{ns / kSecondNs, ns % kSecondNs};
+    pollfd wait{fd, POLLIN, 0};
+    return ppoll(&wait, 1, &left, nullptr) > 0;
+}
 
 }  // namespace
 
-Waiter::Waiter() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+Waiter::Waiter(std::int64_t spin_ns) : epoll_(epoll_create1(EPOLL_CLOEXEC)), spin_ns_(spin_ns) {
     if (epoll_ < 0) {
         throw std::system_error(errno, std::generic_category(), "epoll_create1");
     }
@@ -26,13 +34,21 @@ Waiter::~Waiter() {
 }
 
 void Waiter::add(int fd, std::uint64_t token) {
+    add(fd, token, EPOLLIN | EPOLLRDHUP | EPOLLET);
+}
+
+void Waiter::add_connecting(int fd, std::uint64_t token) {
+    add(fd, token, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+}
+
+void Waiter::add(int fd, std::uint64_t token, std::uint32_t events) {
     epoll_event event{};
-    event.events = EPOLLIN | EPOLLET;
+    event.events = events;
     event.data.u64 = token;
     if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) {
         throw std::system_error(errno, std::generic_category(), "epoll_ctl");
     }
-    if (events_.size() < kMostEvents) {
+    if (events_.size() < kMostWakes) {
         events_.resize(events_.size() + 1);
     }
 }
@@ -43,24 +59,37 @@ void Waiter::remove(int fd) {
     }
 }
 
-std::span<const std::uint64_t> Waiter::wait(std::int64_t until_ns) {
+std::span<const Waiter::Wake> Waiter::wait(std::int64_t until_ns) {
     int timeout_ms = 0;
     if (until_ns > 0) {
         const std::int64_t left_ns = until_ns - monotonic_ns();
-        timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left_ns / kMillisecondNs, 0, 3'600'000));
+        // What is left for the sleep is long enough to spin for as long as is allowed.
+        const std::int64_t polled_ns = left_ns - kSpunPart * spin_ns_;
+        timeout_ms = static_cast<int>(std::clamp<std::int64_t>(polled_ns / kMillisecondNs, 0, 3'600'000));
+        bool spin = spin_ns_ > 0;
         if (left_ns > 0 && timeout_ms == 0) {
-            sleep_until_ns(until_ns);
+            const std::int64_t spun_ns = std::min(spin_ns_, left_ns / kSpunPart);
+            // What comes more than a millisecond before has to be seen when it comes.
+            if (left_ns < kMillisecondNs) {
+                sleep_until_ns(until_ns - spun_ns);
+            } else if (readable_within(epoll_, left_ns - spun_ns)) {
+                spin = false;
+            }
+            while (spin && monotonic_ns() < until_ns) {
+            }
         }
     }
     const int count = epoll_wait(epoll_, events_.data(), static_cast<int>(events_.size()), timeout_ms);
     if (count < 0 && errno != EINTR) {
         throw std::system_error(errno, std::generic_category(), "epoll_wait");
     }
-    tokens_.clear();
+    constexpr std::uint32_t ended = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+    wakes_.clear();
     for (int i = 0; i < count; ++i) {
-        tokens_.push_back(events_[static_cast<std::size_t>(i)].data.u64);
+        const epoll_event& event = events_[static_cast<std::size_t>(i)];
+        wakes_.push_back({event.data.u64, (event.events & ended) != 0});
     }
-    return tokens_;
+    return wakes_;
 }
 
 }  // namespace hydra

@@ -78,16 +78,10 @@ bool KafkaMember::idle() const {
     return membership_.idle();
 }
 
-void KafkaMember::read(std::span<rd_kafka_message_t* const> messages) {
-    const std::lock_guard lock(mutex_);
-    for (std::size_t i = 0; i < messages.size(); ++i) {
-        const rd_kafka_message_t& message = *messages[i];
-        // Of a run of one partition, the last message says it all.
-        const bool run_goes_on = i + 1 < messages.size() && messages[i + 1]->partition == message.partition &&
-                                 messages[i + 1]->err == RD_KAFKA_RESP_ERR_NO_ERROR;
-        if (message.err == RD_KAFKA_RESP_ERR_NO_ERROR && !run_goes_on) {
-            membership_.read_until(message.partition, message.offset + 1);
-        }
+void KafkaMember::read(std::int32_t partition, std::int64_t until) {
+    if (partition >= 0) {
+        const std::lock_guard lock(mutex_);
+        membership_.read_until(partition, until);
     }
 }
 

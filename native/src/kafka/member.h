@@ -37,8 +37,8 @@ class KafkaMember {
     // Whether these are none.
     [[nodiscard]] bool idle() const;
 
-    // These have been counted.
-    void read(std::span<rd_kafka_message_t* const> messages);
+    // Messages of this partition before this offset have been counted; -1: of none.
+    void read(std::int32_t partition, std::int64_t until);
 
     // Tells the group how far it has read, where it is time to, or `now`.
     void commit(bool now);

@@ -1,16 +1,15 @@
 #include "kafka/subscriber.h"
 
 #include <algorithm>
-#include <array>
 
 #include "common/system_object.h"
 #include "kafka/config.h"
 #include "kafka/errors.h"
+#include "kafka/main_thread.h"
 
 namespace hydra {
 namespace {
 
-constexpr std::size_t kAtOnce = 256;
 constexpr std::int32_t kMostPartitions = 1'000'000;  // positions are kept by number
 
 }  // namespace
@@ -82,6 +81,7 @@ void KafkaSubscriber::open() {
     kafka_ = open_kafka(
         RD_KAFKA_CONSUMER, config_,
         [](rd_kafka_conf_t* conf, void* opaque) {
+            keep_from_spinning(conf);
             rd_kafka_conf_set_opaque(conf, opaque);
             rd_kafka_conf_set_error_cb(conf, [](rd_kafka_t*, int error, const char* what, void* subscriber) {
                 static_cast<KafkaSubscriber*>(subscriber)
@@ -98,7 +98,15 @@ void KafkaSubscriber::open() {
         this);
     errors_.reset(rd_kafka_queue_get_main(kafka_.get()));
     messages_.reset(rd_kafka_queue_new(kafka_.get()));
-    wake_.wake_with(errors_.get());
+    rd_kafka_queue_cb_event_enable(
+        errors_.get(),
+        [](rd_kafka_t*, void* subscriber) {
+            auto& it = *static_cast<KafkaSubscriber*>(subscriber);
+            it.complained_.store(true, std::memory_order_release);
+            it.wake_.wake();
+        },
+        this);
+    complained_ = true;  // what came before this told nobody
     wake_.wake_with(messages_.get());
     if (member_ != nullptr) {
         member_->open(kafka_.get(), messages_.get());
@@ -114,7 +122,7 @@ void KafkaSubscriber::close() {
     }
     stop();
     topic_.reset();
-    WakeFd::let_go(errors_.get());
+    rd_kafka_queue_cb_event_enable(errors_.get(), nullptr, nullptr);
     WakeFd::let_go(messages_.get());
     messages_.reset();
     errors_.reset();
@@ -150,45 +158,51 @@ void KafkaSubscriber::stop() {
     }
 }
 
+// By callback, the library takes its queue's lock once for all messages; a batch takes it for each.
 bool KafkaSubscriber::receive(Batch& batch) {
     if (kafka_ == nullptr) {
         return false;
     }
-    std::array<rd_kafka_message_t*, kAtOnce> messages;
-    bool more = true;
-    while (more && !batch.full()) {
-        const std::size_t wanted = std::min(messages.size(), batch.room());
-        const ssize_t got = rd_kafka_consume_batch_queue(messages_.get(), 0, messages.data(), wanted);
-        const auto count = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
-        if (member_ != nullptr) {
-            member_->read({messages.data(), count});
-        }
-        for (std::size_t i = 0; i < count; ++i) {
-            take(batch, *messages[i]);
-            rd_kafka_message_destroy(messages[i]);
-        }
-        more = count == wanted;
-    }
+    Taking taking{.subscriber = *this, .batch = batch};
+    rd_kafka_consume_callback_queue(
+        messages_.get(), 0,
+        [](rd_kafka_message_t* message, void* it) {
+            auto& into = *static_cast<Taking*>(it);
+            into.subscriber.take(into, *message);
+        },
+        &taking);
     if (member_ != nullptr) {
+        member_->read(taking.partition, taking.position);
         tend_member(batch);
     }
-    if (!more) {
-        rd_kafka_poll(kafka_.get(), 0);  // errors
+    if (complained_.exchange(false, std::memory_order_acquire)) {
+        rd_kafka_poll(kafka_.get(), 0);
     }
     if (!trouble_.empty()) {
         throw TransportError("Kafka refuses to give " + topic_name_ + ": " + trouble_);
     }
-    return more;
+    return taking.more;
 }
 
-void KafkaSubscriber::take(Batch& batch, const rd_kafka_message_t& message) {
+// The library destroys the message.
+void KafkaSubscriber::take(Taking& into, const rd_kafka_message_t& message) {
     if (message.err != RD_KAFKA_RESP_ERR_NO_ERROR) {
         note(message.err, rd_kafka_message_errstr(&message));
         return;
     }
-    batch.add(message.payload, message.len);
+    into.batch.add(message.payload, message.len);
     if (member_ == nullptr) {
         positions_[static_cast<std::size_t>(message.partition)] = message.offset + 1;
+    } else {
+        if (message.partition != into.partition) {
+            member_->read(into.partition, into.position);
+        }
+        into.partition = message.partition;
+        into.position = message.offset + 1;
+    }
+    if (into.batch.full()) {
+        into.more = true;
+        rd_kafka_yield(kafka_.get());  // the rest goes back to where it was
     }
 }
 

@@ -2,9 +2,10 @@
 // part as a group's member.
 //
 // Without a group it is the library's simple consumer, and nothing is committed. All partitions, and the
-// library's errors, wake one descriptor.
+// library's errors, wake one descriptor; the errors are looked for only when there are some.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -36,11 +37,20 @@ class KafkaSubscriber final : public SubscriberTransport {
     [[nodiscard]] SystemObject report_system() const override;
 
   private:
+    // What one call of `receive` has taken.
+    struct Taking {
+        KafkaSubscriber& subscriber;
+        Batch& batch;
+        bool more = false;
+        std::int32_t partition = -1;  // of a member: that of the last messages, and where it has been read to
+        std::int64_t position = 0;
+    };
+
     void open();
     void close();
     void start();
     void stop();
-    void take(Batch& batch, const rd_kafka_message_t& message);
+    void take(Taking& into, const rd_kafka_message_t& message);
     void tend_member(Batch& batch);
     void note(rd_kafka_resp_err_t error, const char* what);
     [[nodiscard]] bool stands_at(const Offsets& offsets) const;
@@ -48,7 +58,8 @@ class KafkaSubscriber final : public SubscriberTransport {
     WakeFd wake_;
     KafkaHandle kafka_;
     KafkaQueue errors_;
-    KafkaQueue messages_;  // of all partitions
+    std::atomic<bool> complained_ = false;  // there is something in it
+    KafkaQueue messages_;                   // of all partitions
     KafkaTopicHandle topic_;
     std::unique_ptr<KafkaMember> member_;  // of the group; ends after kafka_, whose thread calls it
     std::vector<Header> probes_;           // as if they had come, where the group gives nothing to read

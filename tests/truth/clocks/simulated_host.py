@@ -13,8 +13,8 @@ import zmq
 from hydra.control import curve
 from hydra.wire.messages import Ack, Ping, decode_from_controller, encode
 from tests.channel import joined
+from tests.control.rosters import hello
 from tests.control.simulated_clocks import Clock
-from tests.control.test_roster import hello
 from tests.truth.priority import first_thread
 
 _LOOK_EVERY_MS: Final = 100

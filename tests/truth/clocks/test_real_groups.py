@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from hydra.config import load_cluster, load_scenario
+from hydra.config.cluster import load_cluster
+from hydra.config.scenario import load_scenario
 from hydra.errors import EXIT_GOOD
 from hydra.measure.latency import count_below_zero
 from hydra.model import Agent, AgentClock, StepResult

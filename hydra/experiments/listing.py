@@ -1,0 +1,39 @@
+"""What published experiments and presets there are."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+from tabulate import tabulate
+
+from hydra import plugins
+from hydra.events.words import duration
+
+
+def list_experiments(system: str, as_json: bool) -> None:
+    """Prints the experiments of a system."""
+    found = [
+        {
+            "name": each.name,
+            "what it measures": each.title,
+            "published": each.source,
+            "scale": each.scale,
+            "takes": f"about {duration(each.takes_s)}",
+        }
+        for each in plugins.system(system).experiments
+    ]
+    click.echo(json.dumps(found, indent=2) if as_json else tabulate(found, headers="keys", floatfmt="g"))
+
+
+def list_presets(system: str, as_json: bool) -> None:
+    """Prints what every preset of a system sets, and why."""
+    presets = plugins.system(system).presets
+    if as_json:
+        click.echo(json.dumps({name: asdict(preset) for name, preset in presets.items()}, indent=2))
+        return
+    for name, preset in presets.items():
+        click.echo(f"{name}: {preset.about}")
+        lines = [(key, json.dumps(value), reason) for key, (value, reason) in preset.values.items()]
+        click.echo(tabulate(lines, headers=("key", "value", "why"), disable_numparse=True) + "\n")

@@ -1,0 +1,32 @@
+// A relay's end of its connection to the controller: a DEALER with CURVE.
+#pragma once
+
+#include <zmq.hpp>
+
+#include "common/environment.h"
+#include "common/line.h"
+#include "common/refusal.h"
+
+namespace hydra {
+
+class OuterLine : public Line {
+  public:
+    // What was sent when it is destroyed is given a second to leave.
+    OuterLine(zmq::context_t& context, const Credentials& credentials);
+
+    std::optional<std::string> receive() override;
+    // Never waits.
+    void send(std::string_view frame, bool more = false) override;
+    [[nodiscard]] int fd() const override { return fd_; }
+    [[nodiscard]] bool readable() const override;
+
+    // What becomes of the connection.
+    [[nodiscard]] ConnectionWatch& connection() { return connection_; }
+
+  private:
+    zmq::socket_t socket_;
+    ConnectionWatch connection_;
+    int fd_ = -1;
+};
+
+}  // namespace hydra

@@ -1,0 +1,224 @@
+#include "zmtp/connection.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "common/transport.h"
+
+namespace hydra {
+namespace {
+
+// As libzmq: between two tries, and until the other end must have said that it is ready.
+constexpr std::int64_t kRetryNs = 100 * kMillisecondNs;
+constexpr std::int64_t kReadyWithinNs = 30 * kSecondNs;
+constexpr std::size_t kMostUnsent = 64 * 1024;
+
+// What no other end can be blamed for.
+bool ours(int error) {
+    switch (error) {
+        case EADDRNOTAVAIL:
+        case EACCES:
+        case EPERM:
+        case ENOBUFS:
+        case ENOMEM:
+        case EMFILE:
+        case ENFILE:
+            return true;
+        default:
+            return false;
+    }
+}
+
+std::string remedy(int error) {
+    switch (error) {
+        case EADDRNOTAVAIL:
+            return "; this host has no local port left for it: widen net.ipv4.ip_local_port_range";
+        case EMFILE:
+        case ENFILE:
+            return "; raise the limit of open files (ulimit -n)";
+        default:
+            return "";
+    }
+}
+
+}  // namespace
+
+void ZmtpConnection::open() {
+    close();
+    fd_ = socket(to_.address().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd_ < 0) {
+        const int error = errno;
+        set_due(monotonic_ns() + kRetryNs);
+        throw TransportError(std::string("cannot make a data socket: ") + std::strerror(error) +
+                             remedy(error));
+    }
+    if (rcvbuf_bytes_ > 0) {
+        setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &rcvbuf_bytes_, sizeof rcvbuf_bytes_);
+    }
+    state_ = State::waiting;
+    to_.enter(*this);
+}
+
+void ZmtpConnection::dial() {
+    state_ = State::dialling;
+    set_due(monotonic_ns() + kReadyWithinNs);
+    if (const Address from = to_.source(); from.size > 0) {
+        // The port is chosen when it connects, free for this destination only. Where it cannot, the kernel
+        // chooses both.
+        const int on = 1;
+        setsockopt(fd_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+        static_cast<void>(bind(fd_, from.get(), from.size));
+    }
+    if (connect(fd_, to_.address().get(), to_.address().size) != 0 && errno != EINPROGRESS) {
+        failed_ = ours(errno) ? errno : 0;
+        lose();
+        return;
+    }
+    if (to_.address().family() != AF_UNIX) {
+        const int on = 1;
+        setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    }
+    if (waiter_ != nullptr) {
+        waiter_->add_connecting(fd_, token_);
+    }
+    // Nothing needs to be heard before either of them; of the subscription, READY.
+    unsent_.assign(greeting().data(), greeting().size());
+    send(ready_command());
+}
+
+void ZmtpConnection::set_due(std::int64_t at_ns) {
+    due_ns_ = at_ns;
+    to_.tend_by(at_ns);
+}
+
+void ZmtpConnection::close() {
+    if (state_ == State::waiting || (state_ == State::open && !subscribed_)) {
+        to_.leave(*this);
+    }
+    subscribed_ = false;
+    const bool dialled = state_ == State::dialling;
+    state_ = State::closed;
+    due_ns_ = kNeverNs;
+    ended_ = false;
+    unsent_.clear();
+    decoder_ = {};
+    if (fd_ >= 0) {
+        ::close(fd_);  // which takes it out of every epoll
+        fd_ = -1;
+    }
+    if (dialled) {
+        to_.settled();
+    }
+}
+
+// Its end of the connection is of no use any more; a new one is made after a while, not everybody's at once.
+void ZmtpConnection::lose() {
+    lost_ += state_ == State::open ? 1 : 0;
+    const int fd = fd_;
+    close();
+    set_due(monotonic_ns() + kRetryNs + fd % 100 * kMillisecondNs);
+}
+
+void ZmtpConnection::watch(Waiter* waiter, std::uint64_t token) {
+    const bool dialled = state_ == State::dialling || state_ == State::open;
+    if (waiter_ != nullptr && dialled) {
+        waiter_->remove(fd_);
+    }
+    waiter_ = waiter;
+    token_ = token;
+    if (waiter_ != nullptr && dialled) {
+        waiter_->add_connecting(fd_, token_);
+    }
+}
+
+void ZmtpConnection::tend(std::int64_t now_ns) {
+    if (failed_ != 0) {
+        const int error = std::exchange(failed_, 0);
+        throw TransportError("cannot connect to '" + to_.endpoint() + "': " + std::strerror(error) +
+                             remedy(error));
+    }
+    if (now_ns < due_ns_) {
+        return;
+    }
+    if (state_ == State::closed) {
+        open();
+    } else {
+        lose();  // it has not answered
+    }
+}
+
+bool ZmtpConnection::read(Batch& batch, std::span<char> buffer) {
+    if (state_ != State::dialling && state_ != State::open) {
+        return false;
+    }
+    if (!unsent_.empty()) {
+        flush();
+    }
+    const std::size_t most = std::min(buffer.size(), ZmtpDecoder::most_bytes(batch.room()));
+    const ssize_t count = recv(fd_, buffer.data(), most, 0);
+    if (count <= 0) {
+        if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
+            return errno == EINTR;
+        }
+        lose();
+        return false;
+    }
+    try {
+        decoder_.take({buffer.data(), static_cast<std::size_t>(count)}, batch, *this);
+    } catch (const ZmtpError& e) {
+        if (state_ != State::open) {
+            lose();
+            throw TransportError("no publisher for this subscriber at '" + to_.endpoint() + "': " + e.what());
+        }
+        ++refused_;
+        lose();
+        return false;
+    }
+    // What is shorter than was asked for was all; but for the end, which may have come before this read.
+    return ended_ || static_cast<std::size_t>(count) == most;
+}
+
+void ZmtpConnection::opened() {
+    state_ = State::open;
+    due_ns_ = kNeverNs;
+    to_.settled();
+    to_.subscribe(*this);
+}
+
+void ZmtpConnection::subscribe() {
+    subscribed_ = true;
+    send(subscription(""));
+}
+
+void ZmtpConnection::pinged(std::string_view context) {
+    send(pong_command(context));
+}
+
+void ZmtpConnection::send(std::string_view bytes) {
+    unsent_ += bytes;
+    flush();
+}
+
+// What does not leave now is tried again when the socket can take it. An error shows where it is read.
+void ZmtpConnection::flush() {
+    const ssize_t count = ::send(fd_, unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
+    if (count > 0) {
+        unsent_.erase(0, static_cast<std::size_t>(count));
+    }
+    if (unsent_.empty()) {
+        unsent_.shrink_to_fit();
+    } else if (unsent_.size() > kMostUnsent) {
+        unsent_.clear();
+        ended_ = true;
+        shutdown(fd_, SHUT_RDWR);  // it pings, and reads nothing
+    }
+}
+
+}  // namespace hydra

@@ -1,0 +1,52 @@
+// What a subscriber says and hears before the first message, by ZMTP 3.0 (https://rfc.zeromq.org/spec/23):
+// the greeting, the mechanism NULL and the subscription. Pure.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace hydra {
+
+// What the other end says is not what is taken here; a text for the user, which goes on after its address.
+struct ZmtpError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+inline constexpr std::size_t kGreetingBytes = 64;
+inline constexpr std::uint8_t kMore = 1;  // flags of a frame
+inline constexpr std::uint8_t kLong = 2;
+inline constexpr std::uint8_t kCommand = 4;
+
+// The first bytes on a connection: ZMTP 3.0, NULL, as a client.
+const std::array<char, kGreetingBytes>& greeting();
+
+// Whether the first bytes of the other end's greeting, as many as have come, are those of one that can be
+// talked to; as soon as they are not, it throws ZmtpError.
+void check_greeting(std::string_view begin);
+
+// Frames that a subscriber sends.
+std::string ready_command();
+std::string subscription(std::string_view prefix);
+std::string pong_command(std::string_view context);
+
+// The body of a command: a name, and what follows it. ZmtpError: it is none.
+struct Command {
+    std::string_view name;
+    std::string_view data;
+};
+Command read_command(std::string_view body);
+
+// The socket type that READY's metadata names. ZmtpError: they are none, or name no publisher.
+void check_ready(std::string_view metadata);
+
+// The reason in an ERROR command, as it may be shown.
+std::string error_reason(std::string_view data);
+
+// The context that a PONG returns, of what follows PING's name. ZmtpError: it is none.
+std::string_view ping_context(std::string_view data);
+
+}  // namespace hydra

@@ -1,0 +1,126 @@
+#include "zmtp/subscriber.h"
+
+#include <algorithm>
+
+#include "common/system_object.h"
+#include "zmtp/settings.h"
+
+namespace hydra {
+namespace {
+
+constexpr int kMostReads = 100;  // in one go
+
+}  // namespace
+
+Destination& ZmtpProcess::destination(const std::string& endpoint) {
+    const auto known = destinations.find(endpoint);
+    return known != destinations.end()
+               ? known->second
+               : destinations.try_emplace(endpoint, endpoint, tend_at_ns).first->second;
+}
+
+void ZmtpSubscriber::configure(const Configure& command) {
+    static_cast<void>(read_system<ZmtpSettings>(command.system));
+    if (command.settings.receive_rate) {
+        throw TransportError(
+            "a zmtp subscriber has no queue, so it cannot be a slow reader; take another implementation");
+    }
+    const auto same = [](const std::unique_ptr<ZmtpConnection>& connection,
+                         const PublisherEndpoint& publisher) {
+        return connection->to().endpoint() == publisher.endpoint;
+    };
+    if (!std::ranges::equal(connections_, command.publishers, same)) {
+        connections_.clear();
+        for (const PublisherEndpoint& publisher : command.publishers) {
+            connections_.push_back(std::make_unique<ZmtpConnection>(process_.destination(publisher.endpoint),
+                                                                    process_.rcvbuf_bytes));
+        }
+        connections_.shrink_to_fit();
+        connect();
+    }
+    for (const auto& connection : connections_) {
+        connection->forget_losses();
+    }
+}
+
+// Throws what the first one throws; told again, it tries again.
+void ZmtpSubscriber::connect() {
+    try {
+        for (const auto& connection : connections_) {
+            connection->open();
+        }
+    } catch (const TransportError&) {
+        connections_.clear();
+        throw;
+    }
+}
+
+void ZmtpSubscriber::reconnect() {
+    for (const auto& connection : connections_) {
+        connection->close();
+    }
+    connect();
+}
+
+void ZmtpSubscriber::watch(Waiter& waiter, std::uint64_t token) {
+    for (const auto& connection : connections_) {
+        connection->watch(&waiter, token);
+    }
+}
+
+void ZmtpSubscriber::unwatch() {
+    for (const auto& connection : connections_) {
+        connection->watch(nullptr, 0);
+    }
+}
+
+void ZmtpSubscriber::ended() {
+    for (const auto& connection : connections_) {
+        connection->ended();
+    }
+}
+
+bool ZmtpSubscriber::receive(Batch& batch) {
+    bool more = false;
+    std::size_t looked = 0;
+    for (; looked < connections_.size() && !batch.full(); ++looked) {
+        ZmtpConnection& connection = *connections_[next_];
+        next_ = next_ + 1 < connections_.size() ? next_ + 1 : 0;
+        more = connection.read(batch, process_.buffer) || more;
+    }
+    return more || looked < connections_.size();
+}
+
+std::int64_t ZmtpSubscriber::tend(std::int64_t now_ns, bool between_steps) {
+    static_cast<void>(between_steps);
+    if (now_ns >= process_.tend_at_ns) {
+        process_.tend_at_ns = kNeverNs;  // all are tended, one after the other
+    }
+    std::int64_t due_ns = kNeverNs;
+    for (const auto& connection : connections_) {
+        connection->tend(now_ns);
+        due_ns = std::min(due_ns, connection->due_ns());
+    }
+    return due_ns;
+}
+
+// A publisher may ping between two steps, and hangs up where nobody answers.
+void ZmtpSubscriber::arrived_between_steps() {
+    for (int reads = 0; reads < kMostReads; ++reads) {
+        process_.dropped.reset(kBatchLimit);
+        if (!receive(process_.dropped)) {
+            return;
+        }
+    }
+}
+
+SystemObject ZmtpSubscriber::report_system() const {
+    ZmtpReport report;
+    for (const auto& connection : connections_) {
+        report.lost += connection->lost();
+        report.refused += connection->refused();
+    }
+    return report.lost == 0 ? SystemObject() : written_system(report);
+}
+
+}  // namespace hydra

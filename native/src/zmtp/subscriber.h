@@ -1,0 +1,54 @@
+// A subscriber on plain sockets, one to each of its publishers. It has no queue: what it has not read waits
+// in the kernel, and then at the publisher.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/transport.h"
+#include "zmtp/connection.h"
+#include "zmtp/destination.h"
+
+namespace hydra {
+
+// What all subscribers of a process share.
+struct ZmtpProcess {
+    explicit ZmtpProcess(int rcvbuf) : rcvbuf_bytes(rcvbuf) {}
+
+    // A destination stays where it is for as long as the process lives.
+    Destination& destination(const std::string& endpoint);
+
+    int rcvbuf_bytes;
+    std::vector<char> buffer = std::vector<char>(64 * 1024);  // of one read at a time
+    Batch dropped{};                                          // what comes between two steps
+    std::int64_t tend_at_ns = kNeverNs;  // of all connections, since they were last tended
+    std::map<std::string, Destination> destinations{};
+};
+
+class ZmtpSubscriber final : public SubscriberTransport {
+  public:
+    explicit ZmtpSubscriber(ZmtpProcess& process) : process_(process) {}
+
+    void configure(const Configure& command) override;
+    bool receive(Batch& batch) override;
+    void watch(Waiter& waiter, std::uint64_t token) override;
+    void unwatch() override;
+    void ended() override;
+    void arrived_between_steps() override;
+    [[nodiscard]] std::int64_t tend_at_ns() const override { return process_.tend_at_ns; }
+    std::int64_t tend(std::int64_t now_ns, bool between_steps) override;
+    void reconnect() override;
+    [[nodiscard]] SystemObject report_system() const override;
+
+  private:
+    void connect();
+
+    ZmtpProcess& process_;
+    std::vector<std::unique_ptr<ZmtpConnection>> connections_;
+    std::size_t next_ = 0;  // whose turn it is
+};
+
+}  // namespace hydra

@@ -1,0 +1,35 @@
+#include "zmtp/system.h"
+
+#include <CLI/CLI.hpp>
+#include <stdexcept>
+
+#include "common/clock.h"
+#include "common/whole_number.h"
+
+namespace hydra {
+
+void ZmtpSystem::add_options(CLI::App& app) {
+    app.add_option("--zmtp-rcvbuf", rcvbuf_bytes_, "bytes of the kernel's receive buffer of each connection")
+        ->check(whole_number(0, INT32_MAX));
+}
+
+// Thousands get one message each, one after the other. To wake up for every one of them costs the sender and
+// the process several times as much as the message does: a machine that carries it all otherwise would be
+// full of that.
+std::int64_t ZmtpSystem::gather_ns(std::size_t subscribers) const {
+    constexpr std::size_t many = 1000;
+    return subscribers < many ? 0 : kMillisecondNs;
+}
+
+std::unique_ptr<PublisherTransport> ZmtpSystem::open_publisher(zmq::context_t&) const {
+    throw std::logic_error("zmtp has subscribers only");
+}
+
+std::unique_ptr<SubscriberTransport> ZmtpSystem::open_subscriber(zmq::context_t&) const {
+    if (process_ == nullptr) {
+        process_ = std::make_unique<ZmtpProcess>(rcvbuf_bytes_);
+    }
+    return std::make_unique<ZmtpSubscriber>(*process_);
+}
+
+}  // namespace hydra

@@ -1,0 +1,196 @@
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "wire.h"
+
+using namespace hydra;
+
+namespace {
+
+// Everything that a publisher may send, in one string.
+std::string conversation() {
+    std::string all = beginning();
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        all += message(i);
+    }
+    all += command("PING", std::string("\0\x0A", 2) + "context");
+    all += message(3, 100) + message(4, 255) + message(5, 256) + message(6, 70'000);
+    all += frame(0, "") + frame(0, "23 bytes are no header.") + frame(kMore, "part") + message(7, 24, kMore);
+    all += command("PING", std::string(2, '\0'), kCommand | kLong) + command("SUBSCRIBE", "x") +
+           command("NEW", "");
+    all += frame(kLong, std::string(5, 'x')) + message(8);
+    return all;
+}
+
+Told expected() {
+    Told it;
+    it.openings = 1;
+    it.pings = {"context", ""};
+    it.sequences = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+    it.sizes = {24, 24, 24, 100, 255, 256, 70'000, 24, 24};
+    return it;
+}
+
+std::string refusal(const std::string& bytes) {
+    for (const std::size_t piece : {bytes.size(), std::size_t{1}}) {
+        ZmtpDecoder decoder;
+        Told told;
+        std::string said;
+        try {
+            for (std::size_t at = 0; at < bytes.size(); at += piece) {
+                told.take(decoder, std::string_view(bytes).substr(at, piece));
+            }
+        } catch (const ZmtpError& e) {
+            said = e.what();
+        }
+        if (piece == 1 || said.empty()) {
+            return said;  // the same in one piece and byte by byte, or this is not what was expected
+        }
+    }
+    return "";
+}
+
+}  // namespace
+
+TEST_CASE("a conversation in one piece") {
+    ZmtpDecoder decoder;
+    Told told;
+    CHECK_FALSE(decoder.open());
+    told.take(decoder, conversation());
+    CHECK(decoder.open());
+    CHECK(told == expected());
+}
+
+TEST_CASE("a conversation cut in two at every byte") {
+    const std::string all = conversation();
+    const Told whole = expected();
+    const std::size_t interesting = all.size() - 69'000;  // the long body has nothing to be cut in
+    for (std::size_t cut = 1; cut < all.size(); ++cut) {
+        if (cut > 1000 && cut < interesting) {
+            cut = interesting;
+        }
+        ZmtpDecoder decoder;
+        Told told;
+        told.take(decoder, std::string_view(all).substr(0, cut));
+        told.take(decoder, std::string_view(all).substr(cut));
+        CAPTURE(cut);
+        REQUIRE(told == whole);
+    }
+}
+
+TEST_CASE("a conversation in pieces of one length, and of any") {
+    const std::string all = conversation();
+    std::mt19937 random(1);
+    for (std::size_t length = 0; length < 80; ++length) {
+        ZmtpDecoder decoder;
+        Told told;
+        for (std::size_t at = 0; at < all.size();) {
+            const std::size_t piece = length > 0 ? length : 1 + random() % 300;
+            told.take(decoder, std::string_view(all).substr(at, piece));
+            at += piece;
+        }
+        CAPTURE(length);
+        REQUIRE(told == expected());
+    }
+}
+
+TEST_CASE("a piece of the most bytes fills no batch beyond its room") {
+    std::string messages;
+    for (std::uint64_t i = 0; i < 100; ++i) {
+        messages += message(i);
+    }
+    for (const std::size_t room : {1, 2, 3, 50}) {
+        for (std::size_t cut = 0; cut < 26; ++cut) {
+            ZmtpDecoder decoder;
+            Told told;
+            told.take(decoder, beginning());
+            told.take(decoder, std::string_view(messages).substr(0, cut));
+            Batch batch;
+            batch.reset(room);
+            decoder.take(std::string_view(messages).substr(cut, ZmtpDecoder::most_bytes(room)), batch, told);
+            CAPTURE(cut);
+            CHECK(batch.headers().size() <= room);
+            CHECK(batch.headers().size() + 1 >= room);
+        }
+    }
+    CHECK(ZmtpDecoder::most_bytes(0) == 0);
+}
+
+TEST_CASE("what cannot be a publisher's is refused, in whatever pieces it comes") {
+    const std::string many(9000, 'x');
+    const std::string greeting = greeting_of();
+    const std::vector<std::pair<std::string, std::string>> cases = {
+        {"HTTP/1.1 400 Bad Request\r\n", "it does not speak ZMTP 3"},
+        {std::string("\1\0", 2), "it does not speak ZMTP 3"},  // ZMTP 1, which has no signature
+        {'\xFF' + std::string(9, '\0'), "it does not speak ZMTP 3"},
+        {greeting_of("NULL", 0).substr(0, 11), "it speaks ZMTP 1, and ZMTP 3 is needed"},
+        {greeting_of("NULL", 1).substr(0, 11), "it speaks ZMTP 2, and ZMTP 3 is needed"},
+        {greeting_of("CURVE"), "it asks for the mechanism CURVE, and there is NULL only"},
+        {greeting_of("PLAIN"), "it asks for the mechanism PLAIN, and there is NULL only"},
+        {greeting_of("NULLX"), "it asks for the mechanism NULLX, and there is NULL only"},
+        {greeting_of("\x1B[31m"), "it asks for the mechanism ?[31m, and there is NULL only"},
+        {greeting + ready("SUB"), "its socket is of the type 'SUB', and not PUB or XPUB"},
+        {greeting + command("READY", ""), "its socket is of the type '', and not PUB or XPUB"},
+        {greeting + command("READY", "\x0BSocket"), "it sent a READY command whose metadata are none"},
+        {greeting + command("READY", property("Socket-Type", "PUB") + "\1"),
+         "it sent a READY command whose metadata are none"},
+        {greeting + command("READY", "\1x\xFF\xFF\xFF\xFF"),
+         "it sent a READY command whose metadata are none"},
+        {greeting + command("ERROR", "\7go away"), "it refuses: go away"},
+        {greeting + command("ERROR", ""), "it refuses: "},
+        {greeting + command("ERROR", "\xFFshort"), "it refuses: short"},
+        {greeting + command("HELLO", ""), "it sent another command before it was ready"},
+        {greeting + message(0), "it sent a message before it was ready"},
+        {greeting + frame(kCommand, ""), "it sent a command without a name"},
+        {greeting + frame(kCommand, std::string(1, '\0')), "it sent a command without a name"},
+        {greeting + frame(kCommand, "\5READ"), "it sent a command without a name"},
+        {greeting + frame(kCommand | kMore, "\5READY"), "it sent a frame with the flags 5"},
+        {greeting + frame(8, ""), "it sent a frame with the flags 8"},
+        {beginning() + message(0) + frame(0x80, ""), "it sent a frame with the flags 128"},
+        {beginning() + '\2' + long_size(67'108'865), "it sent a frame of 67108865 bytes"},
+        {beginning() + '\2' + long_size(UINT64_MAX), "it sent a frame of 18446744073709551615 bytes"},
+        {beginning() + command("JUNK", many, kCommand | kLong), "it sent a frame of 9005 bytes"},
+        {beginning() + command("PING", "x"), "it sent a PING that is none"},
+        {beginning() + command("PING", std::string(19, 'x')), "it sent a PING that is none"},
+        {beginning() + command("ERROR", "\4late"), "it refuses: late"},
+    };
+    for (const auto& [bytes, text] : cases) {
+        CHECK(refusal(bytes) == text);
+    }
+}
+
+TEST_CASE("the longest message there is comes through") {
+    ZmtpDecoder decoder;
+    Told told;
+    told.take(decoder, beginning());
+    told.take(decoder, message(5, 67'108'864));
+    told.take(decoder, message(6));
+    CHECK(told.sequences == std::vector<std::uint64_t>{5, 6});
+    CHECK(told.sizes == std::vector<std::uint32_t>{67'108'864, 24});
+}
+
+TEST_CASE("any bytes are taken or refused") {
+    std::mt19937 random(7);
+    int refused = 0;
+    for (int round = 0; round < 2000; ++round) {
+        ZmtpDecoder decoder;
+        Told told;
+        std::string bytes = beginning() + message(1);
+        const std::size_t from = random() % bytes.size();
+        for (std::size_t i = 0; i < 400; ++i) {
+            bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(from), static_cast<char>(random()));
+        }
+        try {
+            told.take(decoder, std::string_view(bytes).substr(0, from + 200));
+            told.take(decoder, std::string_view(bytes).substr(from + 200));
+        } catch (const ZmtpError&) {
+            ++refused;
+        }
+    }
+    CHECK(refused > 1000);
+}
+
+TEST_CASE("a connection keeps little between two pieces") {
+    CHECK(sizeof(ZmtpDecoder) <= 128);
+}

@@ -1,0 +1,171 @@
+"""What a ZMQ subscriber must do: take latencies, hold a rate, reconnect, tell how far it is."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from hydra.model import LAG_BINS
+from hydra.wire.messages import ChildExit, Progress, Ready, Report
+from tests.conformance.bench import Bench, same_answer, with_values
+from tests.conformance.zmq_subscribing import (
+    CLIENT,
+    DEEP,
+    ONE,
+    connected,
+    endpoints,
+    got,
+    only_ledger,
+    running,
+    speakers,
+)
+
+
+def bucket_of(value_us: int) -> int:
+    """The formula of docs/control-protocol.md."""
+    bucket = max(value_us.bit_length() - 11, 0)
+    return bucket * 1024 + (value_us >> bucket)
+
+
+def test_latency_is_arrival_minus_due_time(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    window = running(subscriber, 1)
+    one.send(1, range(100), time_ns=window.now_ns() - 250_000_000)
+    one.send(1, range(100, 130), time_ns=window.now_ns() + 3_600_000_000_000)
+    got(subscriber, 1, 130)
+    latency = subscriber.subscriber_report(CLIENT, 1, {ONE: 130}).latency
+    indexes, counts = latency.counts[::2], latency.counts[1::2]
+    assert indexes == sorted(set(indexes))
+    # Those that came before they were due sort below zero, in mirrored buckets.
+    early = [index for index in indexes if index < 0]
+    assert sum(counts[: len(early)]) == 30
+    assert sum(counts[len(early) :]) == 100
+    assert -3_600_000_000 <= latency.min_us < -3_598_000_000
+    assert indexes[0] == -1 - bucket_of(-latency.min_us)
+    assert bucket_of(250_000) <= indexes[len(early)] <= indexes[-1] <= bucket_of(2_000_000)
+    assert 250_000 <= latency.max_us < 2_000_000
+    assert indexes[-1] == bucket_of(latency.max_us)
+
+
+def test_the_lag_is_told_in_parts_of_the_window(subscriber: Bench) -> None:
+    """A message in the middle of every second part, whose age grows by half a second a second."""
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one, settings=with_values(DEEP, rate=1000.0))
+    window = running(subscriber, 1, 2.0)
+    ages_us = {}
+    for part in range(1, LAG_BINS, 2):
+        at_ns = window.start_ns + part * 100_000_000 + 30_000_000
+        ages_us[part] = (at_ns - window.start_ns) // 2000
+        subscriber.peer.wait(lambda at_ns=at_ns: window.now_ns() >= at_ns, "the next message's time")  # type: ignore[misc]
+        one.send(1, [part, part + 1], time_ns=at_ns - 1000 * ages_us[part])
+    subscriber.await_end(window)
+    one.send(1, [99], time_ns=window.start_ns)
+    bins = subscriber.subscriber_report(CLIENT, 1, {ONE: 100}).lag_bins_us
+    assert len(bins) == LAG_BINS
+    assert {part for part, mean_us in enumerate(bins) if mean_us is not None} == set(ages_us)
+    for part, age_us in ages_us.items():
+        mean_us = bins[part]
+        assert mean_us is not None
+        assert age_us <= mean_us < age_us + 70_000
+
+
+def test_without_a_rate_no_lag_is_known(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one, settings=with_values(DEEP, rate="max"))
+    running(subscriber, 1)
+    one.send(1, range(10))
+    got(subscriber, 1, 10)
+    assert subscriber.subscriber_report(CLIENT, 1, {ONE: 10}).lag_bins_us == []
+
+
+def test_a_receive_rate_holds_it_back_until_the_drain(queueing_subscriber: Bench) -> None:
+    (one,) = speakers(queueing_subscriber, ONE)
+    connected(queueing_subscriber, 1, one, settings=with_values(DEEP, receive_rate=200.0))
+    window = queueing_subscriber.start([CLIENT], 1, 1.0)
+    one.send(1, range(2000))
+    queueing_subscriber.await_end(window)
+    report = queueing_subscriber.subscriber_report(CLIENT, 1, {ONE: 2000})
+    ledger = only_ledger(report)
+    assert ledger.received == 2000
+    assert 150 <= ledger.in_window <= 205
+    for progress in queueing_subscriber.peer.said(Progress, CLIENT, epoch=1):
+        if progress.time_ns < window.stop_ns:
+            assert progress.messages <= 200 * (progress.time_ns - window.start_ns) / 1e9 + 20
+
+
+def test_a_reconnect_rate_makes_new_connections(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one, settings=with_values(DEEP, reconnect_rate=5.0))
+    window = subscriber.start([CLIENT], 1, 0.9)
+    sequence = 0
+
+    def talking() -> bool:
+        nonlocal sequence
+        one.send(1, [sequence])
+        sequence += 1
+        return window.over(0.3)
+
+    subscriber.peer.wait(talking, "the end of the window")
+    report = subscriber.subscriber_report(CLIENT, 1, {ONE: sequence}, quiet_s=0.3)
+    # Due at 0.2, 0.4, 0.6 and 0.8 s.
+    assert (report.reconnects, one.subscriptions, one.present) == (4, 5, 1)
+    assert 1 <= len(report.absent) <= 4
+    for begin_ns, end_ns in report.absent:
+        assert window.start_ns < begin_ns < end_ns <= window.stop_ns + 1_000_000_000
+    ledger = only_ledger(report)
+    assert ledger.received + ledger.missing == sequence
+    assert ledger.duplicates == 0
+
+
+def test_after_reconnecting_a_plain_step_is_plain(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one, settings=with_values(DEEP, reconnect_rate=20.0))
+    window = subscriber.start([CLIENT], 1, 0.2)
+    subscriber.await_end(window)
+    subscriber.subscriber_report(CLIENT, 1, {ONE: 0})
+    made = one.subscriptions
+    subscriber.configure_subscribers([CLIENT], 2, DEEP, publishers=endpoints(one), progress_s=0.02)
+
+    def probing() -> bool:
+        one.probe(2)
+        return bool(subscriber.peer.said(Ready, CLIENT, epoch=2))
+
+    subscriber.peer.wait(probing, "ready")
+    running(subscriber, 2)
+    one.send(2, range(100))
+    report = subscriber.subscriber_report(CLIENT, 2, {ONE: 100})
+    assert (report.reconnects, report.absent, only_ledger(report).missing) == (0, [], 0)
+    assert one.subscriptions <= made + 1
+
+
+def test_progress_counts_messages(subscriber: Bench) -> None:
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one, progress_s=0.1)
+    window = running(subscriber, 1)
+    one.send(1, range(30))
+    got(subscriber, 1, 30)
+    told = subscriber.peer.said(Progress, CLIENT, epoch=1)
+    assert told[-1].messages == 30
+    assert abs(told[-1].time_ns - window.now_ns()) < 2_000_000_000
+
+
+def test_a_finish_that_waited_with_the_next_configure(subscriber: Bench) -> None:
+    """The controller gave it again before the report came: both are read at once, and the report is no more."""
+    (one,) = speakers(subscriber, ONE)
+    connected(subscriber, 1, one)
+    running(subscriber, 1)
+    one.send(1, range(10))
+    subscriber.subscriber_report(CLIENT, 1, {ONE: 10})
+    (first,) = subscriber.peer.said(Report, CLIENT, epoch=1)
+    pid = subscriber.peer.process(CLIENT).pid
+    os.kill(pid, signal.SIGSTOP)
+    for _ in range(2):
+        subscriber.tell_finish([CLIENT], 1, {ONE: 10})
+    subscriber.tell_configure([CLIENT], 2, DEEP, publishers=endpoints(one))
+    # What the socket of a stopped process has taken is not seen from here; the answers to all of it are.
+    os.kill(pid, signal.SIGCONT)
+    connected(subscriber, 2, one)
+    subscriber.peer.sync([CLIENT])
+    assert not subscriber.peer.said(ChildExit)
+    assert all(same_answer(first, again) for again in subscriber.peer.said(Report, CLIENT))

@@ -1,0 +1,116 @@
+"""A publisher on plain sockets, which says the bytes that a test tells it to: ZMTP 3.0, well or badly spoken."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+
+from hydra.wire.header import pack
+from hydra.wire.messages import PROBE_EPOCH
+from tests.conformance.peer import ControlPeer
+
+MORE, LONG, COMMAND = 1, 2, 4
+
+
+def greeting(mechanism: bytes = b"NULL", major: int = 3) -> bytes:
+    """What a server says first."""
+    return b"\xff" + bytes(7) + b"\x01\x7f" + bytes([major, 0]) + mechanism.ljust(20, b"\0") + b"\x01" + bytes(31)
+
+
+def frame(body: bytes, flags: int = 0) -> bytes:
+    """One frame."""
+    size = struct.pack(">Q", len(body)) if flags & LONG or len(body) > 255 else bytes([len(body)])
+    return bytes([flags | (LONG if len(size) > 1 else 0)]) + size + body
+
+
+def command(name: bytes, data: bytes = b"") -> bytes:
+    """A frame with a command."""
+    return frame(bytes([len(name)]) + name + data, COMMAND)
+
+
+def ready(kind: bytes = b"PUB") -> bytes:
+    """READY with the socket type."""
+    return command(b"READY", b"\x0bSocket-Type" + struct.pack(">I", len(kind)) + kind)
+
+
+HELLO = greeting() + ready()
+"""All that a publisher says before messages."""
+
+
+class Caller:
+    """A subscriber's connection, as the publisher has it."""
+
+    def __init__(self, accepted: socket.socket) -> None:
+        self.socket = accepted
+        self.heard = b""
+        self.gone = False
+        """Whether the subscriber has closed it."""
+
+    def say(self, words: bytes) -> None:
+        """Sends these bytes."""
+        self.socket.sendall(words)
+
+
+class PlainPublisher:
+    """Listens, says the same to everybody who calls, and keeps what they say."""
+
+    def __init__(self, peer: ControlPeer, publisher: int, opening: bytes = HELLO, port: int = 0) -> None:
+        self.publisher = publisher
+        self.opening = opening
+        self.callers: list[Caller] = []
+        self._peer = peer
+        self._socket = socket.create_server(("127.0.0.1", port))
+        self.port = self._socket.getsockname()[1]
+        self.endpoint = f"tcp://127.0.0.1:{self.port}"
+        peer.watch(self._socket.fileno(), self._accept)
+
+    def _accept(self) -> None:
+        accepted, _ = self._socket.accept()
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        caller = Caller(accepted)
+        self.callers.append(caller)
+        with contextlib.suppress(OSError):
+            caller.say(self.opening)
+        self._peer.watch(accepted.fileno(), lambda: self._listen(caller))
+
+    def _listen(self, caller: Caller) -> None:
+        try:
+            words = caller.socket.recv(65536)
+        except ConnectionError:
+            words = b""
+        caller.heard += words
+        if not words:
+            caller.gone = True
+            self._hang_up(caller)
+
+    def _hang_up(self, caller: Caller) -> None:
+        if caller.socket.fileno() >= 0:
+            self._peer.unwatch(caller.socket.fileno())
+            caller.socket.close()
+
+    def called(self, times: int) -> Caller:
+        """Waits until somebody has called so often; the last one."""
+        self._peer.wait(lambda: len(self.callers) >= times, f"{times} callers", 5)
+        return self.callers[times - 1]
+
+    def heard(self, caller: Caller, words: bytes) -> None:
+        """Waits until this caller has said all of this, and no more."""
+        self._peer.wait(lambda: caller.heard == words or len(caller.heard) > len(words), f"{words!r}")
+        assert caller.heard == words
+
+    def probe(self, caller: Caller, epoch: int) -> None:
+        """Sends one probe."""
+        caller.say(self.message(PROBE_EPOCH, epoch))
+
+    def message(self, epoch: int, sequence: int, size: int = 24) -> bytes:
+        """The frame of a message."""
+        return frame(pack(epoch, self.publisher, sequence, 1, size))
+
+    def close(self) -> None:
+        """Hangs up, and listens no more."""
+        for caller in self.callers:
+            self._hang_up(caller)
+        if self._socket.fileno() >= 0:
+            self._peer.unwatch(self._socket.fileno())
+            self._socket.close()

@@ -1,0 +1,99 @@
+"""The roster, told anything in any order."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pyroaring import BitMap
+
+from hydra.control.ids import bitmap
+from hydra.control.roster import EpochAnswers, Roster
+from hydra.wire.messages import Ack, encode
+from tests.control.rosters import EPOCH, batch, hello, joined, report
+from tests.control.test_roster_deaths import child_exit
+from tests.control.test_roster_refusals import STRANGE
+
+_Said = tuple[bytes, bytes | None]
+
+
+def _alone(frame: bytes) -> _Said:
+    return frame, None
+
+
+_SAID: st.SearchStrategy[_Said] = st.one_of(
+    st.sampled_from([(frame, payload) for _, _, frame, payload in STRANGE]),
+    st.builds(
+        lambda ids, seq, epoch, command: _alone(encode(Ack(ids=ids, seq=seq, epoch=epoch, command=command))),
+        st.lists(st.integers(1, 4), max_size=3),
+        st.integers(1, 30),
+        st.integers(0, 6),
+        st.sampled_from(["configure", "start", "ping", "?"]),
+    ),
+    st.builds(
+        lambda client, seq, epoch: _alone(encode(report([client], seq, epoch))),
+        st.integers(1, 4),
+        st.integers(1, 30),
+        st.integers(4, 6),
+    ),
+    st.builds(
+        lambda ids, seq, epoch, batches: batch(sorted(ids), seq, epoch, batches=batches),
+        st.sets(st.integers(1, 4), min_size=1),
+        st.integers(1, 30),
+        st.integers(4, 6),
+        st.integers(1, 2),
+    ),
+    st.builds(
+        lambda ids, role, seq: _alone(encode(hello(ids, role=role, seq=seq))),
+        st.lists(st.integers(1, 4), min_size=1, max_size=3),
+        st.sampled_from(["publisher", "subscriber", "server"]),
+        st.integers(1, 5),
+    ),
+    st.builds(
+        lambda ids, seq, incarnation, pid: _alone(encode(joined(sorted(ids), seq, incarnation, pid))),
+        st.sets(st.integers(1, 4), min_size=1),
+        st.integers(1, 30),
+        st.integers(0, 3),
+        st.integers(0, 3),
+    ),
+    st.builds(
+        lambda ids, seq, pid: _alone(child_exit(ids, seq, pid)),
+        st.lists(st.integers(1, 4), min_size=1, max_size=3),
+        st.integers(1, 30),
+        st.integers(0, 3),
+    ),
+    st.builds(_alone, st.binary(max_size=20)),
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), _SAID), max_size=40))
+def test_any_messages_in_any_order(script: list[tuple[bytes, _Said]]) -> None:
+    roster = Roster()
+    roster.expect("g", [1, 2, 3])
+    roster.begin(EPOCH - 1)
+    old = roster.answers
+    roster.begin(EPOCH)
+    expected = BitMap([1, 2, 3])
+    for identity, (frame, payload) in script:
+        answer = roster.receive(identity, frame, 0, payload)
+        assert answer is None or (answer.welcome or BitMap()) <= roster.present()
+        # Every client that is present is expected, on exactly one connection.
+        assert roster.present() <= expected
+        carried = [ids for _, ids in roster.identities(roster.present())]
+        assert BitMap().union(*carried) == roster.present()
+        assert sum(map(len, carried)) == len(roster.present())
+        assert all(client in roster.process(client) for client in roster.present())
+        reports = roster.answers.subscriber_reports
+        assert reports.ids <= expected
+        assert reports.table().ids.tolist() == list(reports.ids)
+        assert not reports.ids & bitmap(roster.answers.publisher_reports)
+    assert (old.epoch, old.ready, old.publisher_reports, old.errors) == (EPOCH - 1, BitMap(), {}, {})
+    assert roster.answers.epoch == EPOCH
+
+
+def test_who_is_told_a_command_once_more_has_not_acknowledged_it() -> None:
+    answers = EpochAnswers(epoch=EPOCH)
+    answers.acknowledge("configure", BitMap([1, 2, 3]))
+    answers.forget("configure", [1, 7])
+    answers.forget("stop", [2])
+    assert answers.acked("configure") == BitMap([2, 3])
+    assert answers.acked("stop") == BitMap()
