@@ -31,7 +31,7 @@ proxy one by one (a subscriber takes one reading of its clock for what it finds 
 PERCENTS = (50.0, 90.0, 99.0)
 WITHIN_US = 200.0
 """How long a message may take from the proxy's hands into the subscriber's, its wake-up included."""
-ATTEMPTS = 20
+ATTEMPTS = 40
 """How often a percentile may be late before it is wrong.
 
 So many, because a virtual machine does not have its cores all the time. Compared on a quiet machine with the last
