@@ -13,7 +13,7 @@ from hydra.client.payload import PayloadBlock
 from hydra.client.publisher import AWAKE_S, PREPARED
 from hydra.model import Rate, SharedSettings
 from hydra.wire import clock
-from hydra.wire.header import unpack_batch
+from hydra.wire.header import pack_batch, unpack_batch
 from hydra.wire.messages import Configure, HostClock, Start
 
 EPOCH = 1
@@ -100,7 +100,6 @@ def test_what_the_library_refuses_is_offered_again_as_it_was(library: Library, a
 
 def test_what_is_left_of_a_burst_is_not_packed_again(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     packed: list[int] = []
-    pack_batch = publisher.pack_batch
 
     def counted(*args: Any) -> list[bytes]:
         messages = pack_batch(*args)

@@ -93,7 +93,7 @@ def test_messages_after_the_end_of_the_window_are_late_though_they_came_with_oth
     assert ledger.in_window == steady.in_time < steady.sent
 
 
-def test_what_came_after_an_early_stop_is_late_though_the_stop_is_heard_of_later(steady: Steady) -> None:
+def test_what_came_after_an_early_stop_is_late_though_the_stop_is_heard_of_later(steady: Any) -> None:
     settings = SharedSettings(rate=1000, burst=100)
     command = Configure(epoch=EPOCH, settings=settings, publishers=[PublisherEndpoint(0, "")], probe=False, system={})
     step = subscriber._Receiving(command, steady)
