@@ -277,16 +277,14 @@ class _Sending:
         """The next messages, at most ``count``; those that the library has refused stay what they are."""
         if not self._paced:
             return self._refused or self._packed(count, now_ns)
-        if self._pacer.sent - self._prepared_from >= len(self._prepared):
-            self._prepare(count)
+        self._prepare(count)
         # What is left of the last ones goes first: a library that takes a few at a time is offered the same ones again.
         begin = self._pacer.sent - self._prepared_from
         return self._prepared[begin : begin + count]
 
     def _prepare(self, count: int) -> None:
-        """Makes sure that so many of the next messages are there, whose due times are known long before."""
-        begin = self._pacer.sent - self._prepared_from
-        if self._paced and len(self._prepared) - begin < count:
+        """Packs so many of the next messages, unless some are left; their due times are known long before."""
+        if self._paced and self._pacer.sent - self._prepared_from >= len(self._prepared):
             self._prepared_from = self._pacer.sent
             self._prepared = self._packed(max(count, self._ahead), 0)
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from hydra.cluster.engine import EngineSpec
+from hydra.config.places import experiments
 from hydra.errors import ConfigError, UsageError
 from hydra.plugins import engines, systems
 from hydra.system import SystemSpec
@@ -75,5 +76,4 @@ def refuse_flags(scenario: str, flags: Mapping[str, Any]) -> None:
 
 def _own_options() -> list[click.Option]:
     """Each experiment's, once by its name."""
-    experiments = [each for spec in systems().values() for each in spec.experiments]
-    return list({option.name: option for each in experiments for option in each.options}.values())
+    return list({option.name: option for each in experiments().values() for option in each.options}.values())
