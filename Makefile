@@ -12,6 +12,9 @@ NOW := $(shell date +%Y%m%d-%H%M%S)
 # What the native client is built from: a change builds and installs it anew.
 NATIVE := $(wildcard native/CMakeLists.txt native/src/*.* native/src/*/*.* native/src/*/*/*.*)
 
+# Those that take a quarter of an hour, or root, are called by themselves: each says how.
+BENCHES := $(sort $(filter-out bench/compare_aa.py bench/memory_drift.py bench/verdicts.py,$(wildcard bench/*.py)))
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint soak bench clean install java servers browser native-tests
 .DELETE_ON_ERROR:
@@ -43,10 +46,11 @@ soak: install servers ## Fifty seeds of trouble at random moments, lossy control
 	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e py -- tests/mesos/test_scenarios.py
 	HYDRA_TRUTH=whole $(BIN)/tox run -e py -- tests/truth
 	HYDRA_EXPERIMENTS=whole $(BIN)/tox run -e py -- tests/integration/test_experiments.py
+	HYDRA_VERDICTS=4 $(BIN)/tox run -e py -- tests/verdicts
 	HYDRA_SEARCHES=1000 $(BIN)/tox run -e py -- -n 2 tests/sweep/test_searched_rates.py
 
 bench: install servers ## What Hydra's own clients cost, against bare loops
-	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python "$$script" </dev/null; echo; done
+	@set -e; for script in $(BENCHES); do echo "== $$script"; $(BIN)/python "$$script" </dev/null; echo; done
 
 install: $(STAMP) ## Hydra and tox in .venv, from this tree
 
@@ -72,6 +76,6 @@ $(STAMP): pyproject.toml setup.py hydra/native/build.py shims/http-parser/pyproj
 	@scripts/system-packages python $(PYTHON)
 	@scripts/system-packages native || echo "going on without the native client (--client native)"
 	@[ -e $@ ] || $(PYTHON) -m venv --clear $(VENV)
-	@echo "Installing Hydra into $(VENV)"
-	@$(PIP) install 'pip>=23.1' 'tox>=4.21,<5' ./shims/http-parser --editable '.[mesos]'
+	@scripts/patiently "Installing Hydra into $(VENV), its native clients compiled (two to three minutes)" \
+		$(PIP) install 'pip>=23.1' 'tox>=4.21,<5' ./shims/http-parser --editable '.[mesos]'
 	@touch $@

@@ -1,22 +1,19 @@
 """The kit of which commands are made: types of flags, the flags that commands share, and how they replace keys.
 
 A flag that replaces a key of the scenario names it (:func:`keyed`); nothing else has to know the flag.
+
+``hydra --help`` imports every module that defines a command, so these import little: click and this one. A flag that
+takes more is a function that imports it, for flags are made when their command is used (:class:`LateCommand`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, NamedTuple, TypeVar, get_args
 
 import click
-
-from hydra.columns.names import LOSS
-from hydra.config.toml import parse_set
-from hydra.model import Payload
-from hydra.system import Experiment
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -95,11 +92,103 @@ class Finite(click.FloatRange):
         return number
 
 
+class Amount(click.ParamType[float]):
+    """A number with a unit: ``64GB``.
+
+    Args:
+        units: how much each is; one of them has to be named.
+    """
+
+    def __init__(self, units: Mapping[str, float]) -> None:
+        self.name = f"N{next(iter(units))}"
+        self._units = units
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The amount; fails with one line where it is none."""
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        unit = next((unit for unit in sorted(self._units, key=len, reverse=True) if text.endswith(unit)), None)
+        try:
+            amount = float(text.removesuffix(unit or "")) * self._units[unit or ""]
+        except (ValueError, KeyError):
+            amount = 0.0
+        if not isfinite(amount) or amount <= 0:
+            self.fail(f"{value!r} is not a number above 0 with a unit: {', '.join(self._units)}", param, ctx)
+        return amount
+
+
+MEMORY = Amount({"GB": 1e9, "MB": 1e6, "TB": 1e12, "GiB": 2.0**30, "MiB": 2.0**20, "TiB": 2.0**40})
+"""Bytes."""
+BANDWIDTH = Amount({"Gbit": 1e9 / 8, "Mbit": 1e6 / 8})
+"""Bytes/s."""
+
+
+class Duration(click.ParamType[float]):
+    """A time with its unit: ``20ms``, ``90s``, ``1h``.
+
+    Args:
+        unit: that of what comes out, and of a number without one; of :data:`UNITS`.
+    """
+
+    name = "TIME"
+
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The time in its unit; fails with one line where it is none."""
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        unit = next((u for u in sorted(UNITS, key=len, reverse=True) if text.endswith(u)), "")
+        try:
+            number = float(text.removesuffix(unit))
+        except ValueError:
+            number = -1.0
+        if not isfinite(number) or number < 0:
+            self.fail(f"{value!r} is no time like {' or '.join(f'20{u}' for u in UNITS)}", param, ctx)
+        return number * UNITS[unit or self._unit] / UNITS[self._unit]
+
+
+UNITS: Final[Mapping[str, float]] = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+"""Of times, in seconds."""
+
 COUNTS = Counts()
 RATE = RateType()
 PERCENT = Percent()
 WORD = Word()
 PATH = FilePath(path_type=Path)
+
+
+class LateCommand(click.Command):
+    """A command whose flags are made when it is used, and not when it is listed.
+
+    Args:
+        flags: adds them.
+    """
+
+    def __init__(self, *args: Any, flags: Callable[[click.Command], object], **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self._flags: Callable[[click.Command], object] | None = flags
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """All of them, made by now."""
+        if self._flags is not None:
+            make, self._flags = self._flags, None
+            make(self)
+            self.params.reverse()  # decorators add the last one first
+        return super().get_params(ctx)
+
+
+def late_command(name: str, *options: Callable[[_F], _F]) -> Callable[[Callable[..., Any]], click.Command]:
+    """Makes a :class:`LateCommand` of a function, whose docstring is the command's help.
+
+    Args:
+        name: the command's.
+        options: its arguments and flags.
+    """
+    return click.command(name, cls=LateCommand, flags=flags(*options))
 
 
 class Keyed(click.Option):
@@ -139,6 +228,8 @@ def overrides(more: Mapping[str, object] | None = None) -> dict[str, object]:
     Raises:
         ConfigError: a ``--set`` is no KEY=VALUE.
     """
+    from hydra.config.toml import parse_set
+
     context = click.get_current_context()
     options = [param for param in context.command.params if isinstance(param, Keyed)]
     given = {option.key: context.params[str(option.name)] for option in options}
@@ -151,8 +242,7 @@ def overrides(more: Mapping[str, object] | None = None) -> dict[str, object]:
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class Runs:
+class Runs(NamedTuple):
     """What commands of systems, which know nothing of runs, have done for them: the object of a command's context.
 
     Attributes:
@@ -188,20 +278,21 @@ def scenario_command(
             runs.scenario(scenario, overrides(function(**values)), values)
 
         callback.__doc__ = function.__doc__
-        return click.command(name)(flags(*options, sweep_flags, run_flags)(callback))  # type: ignore[arg-type]
+        return late_command(name, *options, sweep_flags, comparing_flags, run_flags)(callback)
 
     return decorate
 
 
 def experiment_command(
-    name: str, system: str, experiments: Sequence[Experiment], *options: Callable[[_F], _F], one: str = ""
+    name: str, system: str, *options: Callable[[_F], _F], one: str = ""
 ) -> Callable[[Callable[..., Mapping[str, object] | None]], click.Command]:
     """Makes a command that runs published experiments of a function; see :func:`scenario_command`.
 
+    The flags that these experiments have of their own are its flags.
+
     Args:
         name: the command's.
-        system: whose experiments.
-        experiments: those that it can run; their own flags are its flags.
+        system: whose experiments (``SystemSpec.experiments``).
         options: flags of its own.
         one: the experiment that it runs; "": the one that the user names.
     """
@@ -216,9 +307,21 @@ def experiment_command(
 
         callback.__doc__ = function.__doc__
         named = [] if one else [_name_argument, _list_flag, _presets_flag]
-        command = click.command(name)(flags(*named, *options, experiment_flags, run_flags)(callback))  # type: ignore[arg-type]
-        known = {option.name: option for each in experiments for option in each.options}
-        command.params += known.values()
+        own = _flags_of_experiments(system, one)
+        return late_command(name, *named, *options, experiment_flags, run_flags, own)(callback)
+
+    return decorate
+
+
+def _flags_of_experiments(system: str, one: str) -> Callable[[_F], _F]:
+    """The own flags of a system's experiments, or of one of them, each once by its name."""
+
+    def decorate(command: _F) -> _F:
+        from hydra import plugins
+
+        known = [each for each in plugins.system(system).experiments if one in ("", each.name)]
+        options = {option.name: option for each in known for option in each.options}
+        command.params += reversed(options.values())  # type: ignore[attr-defined]  # of a LateCommand
         return command
 
     return decorate
@@ -244,13 +347,21 @@ def implementation_flag(names: Sequence[str] | None = None) -> Callable[[_F], _F
 
 
 master_flag = click.option("--master", type=WORD, default="local", show_default=True)
-"""Its help is what the engines say (``hydra.run.contributed.complete``)."""
+"""Its help is what the engines say (``hydra.run.contributed.add_flags``)."""
 
 KEY_VALUE: Final = "KEY=VALUE"
 """The metavar of flags behind whose key a secret may stand."""
 SET: Final = "--set"
 
 set_flag = click.option(SET, "sets", multiple=True, metavar=KEY_VALUE, help="Replace any key of the scenario.")
+
+
+def _fail_if_flag(command: _F) -> _F:
+    from hydra.columns.names import LOSS
+
+    about = f"Exit with 3 if this is true of a row, such as '{LOSS} > 0.5'; any column of numbers can be compared."
+    return click.option("--fail-if", "fail_if", multiple=True, metavar="EXPR", help=about)(command)
+
 
 run_flags = flags(
     click.option("--out", type=PATH, help="Run directory to make (default: runs/NAME-TIME)."),
@@ -261,17 +372,20 @@ run_flags = flags(
     keyed(
         "--repeat", key="sweep.repeat", type=int, metavar="N", help="Measure each row N times: mean and 95 % interval."
     ),
-    click.option(
-        "--fail-if",
-        "fail_if",
-        multiple=True,
-        metavar="EXPR",
-        help=f"Exit with 3 if this is true of a row, such as '{LOSS} > 0.5'; any column of numbers can be compared.",
-    ),
+    _fail_if_flag,
     click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON instead of the table."),
     click.option("--quiet", is_flag=True, help="Print warnings and the table only."),
 )
-"""Flags of every command that runs a scenario; those of engines are added by ``hydra.run.contributed.complete``."""
+"""Flags of every command that runs a scenario; those of engines are added by ``hydra.run.contributed.add_flags``."""
+
+
+def _payload_flag(command: _F) -> _F:
+    from hydra.model import Payload
+
+    about = "What follows the header: zeros, random bytes, JSON records, or the lines of a file."
+    kind = click.Choice(get_args(Payload))
+    return keyed("--payload", key="settings.payload", type=kind, help=about)(command)
+
 
 sweep_flags = flags(
     keyed("--clients", key="sweep.clients", type=COUNTS, help="Subscriber counts."),
@@ -282,12 +396,7 @@ sweep_flags = flags(
         metavar="BYTES",
         help="Bytes of a message, its 24-byte header included.",
     ),
-    keyed(
-        "--payload",
-        key="settings.payload",
-        type=click.Choice(get_args(Payload)),
-        help="What follows the header: zeros, random bytes, JSON records, or the lines of a file.",
-    ),
+    _payload_flag,
     keyed(
         "--payload-ratio",
         key="settings.payload_ratio",
@@ -298,6 +407,22 @@ sweep_flags = flags(
     keyed("--payload-file", key="settings.payload_file", type=WORD, help="lines: the file, on the publishers' hosts."),
 )
 """Flags of every command with a scenario of its own."""
+
+comparing_flags = flags(
+    click.option(
+        "--compare-implementations",
+        "compared",
+        type=WORD,
+        metavar="A,B,…",
+        help="Measure each of these implementations in turn, and compare them with the first: see hydra compare.",
+    ),
+    click.option(
+        "--interleave/--no-interleave",
+        default=None,
+        help="Whether their repeats take turns (default), or one is measured after the other.",
+    ),
+)
+"""Flags of every command that runs a scenario, and no experiment."""
 
 preset_flag = keyed(
     "--preset",
@@ -323,6 +448,40 @@ _presets_flag = click.option("--presets", "listed", flag_value="presets", help="
 
 rate_flag = keyed("--rate", key="settings.rate", type=RATE, help="Messages per second, or max.")
 duration_flag = keyed("--duration", key="sweep.duration_s", type=float, metavar="SECONDS", help="Length of a step.")
+
+
+def _load_flag(command: _F) -> _F:
+    from hydra.model import LoadShape
+
+    kind = click.Choice(get_args(LoadShape))
+    return keyed("--load", key="load.shape", type=kind, help="How the rate changes; [load] has the details.")(command)
+
+
+slo_flags = flags(
+    keyed("--rate", key="settings.rate", type=RATE, help="Messages per second of each publisher, at most."),
+    keyed("--clients", key="sweep.clients", type=COUNTS, help="How many subscribers."),
+    keyed("--publishers", key="publishers", type=int, metavar="N", help="How many publish, each at the rate."),
+    keyed("--duration", key="sweep.duration_s", type=Duration("s"), help="How long, such as 90s, 10min or 1h."),
+    _load_flag,
+    *(
+        keyed(f"--{name}", key=f"slo.{name}_ms", type=Duration("ms"), help=f"{what} of the latency at most, like 20ms.")
+        for name, what in (
+            ("p50", "The median"),
+            ("p90", "The 90th percentile"),
+            ("p99", "The 99th percentile"),
+            ("p999", "The 99.9th percentile"),
+            ("max", "The highest"),
+        )
+    ),
+    keyed("--loss", key="slo.loss_pct", type=Finite(min=0), metavar="PERCENT", help="Lost messages at most."),
+    keyed(
+        "--recovery",
+        key="slo.recovery_s",
+        type=Duration("s"),
+        help="How soon after each event everything is to be good again.",
+    ),
+)
+"""Flags of the command that asks whether a workload holds."""
 
 search_flags = flags(
     keyed(

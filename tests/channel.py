@@ -260,6 +260,9 @@ class Channel:
     def server_counters(self) -> dict[str, dict[str, float]]:
         return {}
 
+    def server_processes(self) -> tuple[int, ...]:
+        return ()
+
     def failure(self) -> str:
         return ""
 

@@ -25,8 +25,10 @@ TIERS = {
     "pure": [
         "hydra.events",
         "hydra.columns",
+        "hydra.compare",
         "hydra.sweep",
         "hydra.measure",
+        "hydra.scaling",
         "hydra.wire",
         "hydra.cluster.constraints",
         "hydra.cluster.placement",
@@ -42,6 +44,8 @@ TIERS = {
         "hydra.control.outstanding",
         "hydra.control.timekeeper",
         "hydra.client.arrivals",
+        "hydra.client.course",
+        "hydra.client.spells",
         "hydra.client.pacing",
         "hydra.client.ledger",
         "hydra.client.acks",
@@ -54,6 +58,7 @@ TIERS = {
         "hydra.client.relaying",
     ],
     "parts": [
+        "hydra.ceiling",
         "hydra.config",
         "hydra.control",
         "hydra.cluster",
@@ -67,7 +72,7 @@ TIERS = {
         "hydra.native",
     ],
     "rooms": ROOMS,
-    "runs": ["hydra.run", "hydra.jupyter", "hydra.experiments"],
+    "runs": ["hydra.run", "hydra.jupyter", "hydra.experiments", "hydra.planning"],
     "command": ["hydra.cli"],
 }
 
@@ -93,6 +98,7 @@ ONLY = {
     "hydra.jupyter": {
         *("hydra.jupyter", "hydra.model", "hydra.errors"),
         *("hydra.results", "hydra.measure", "hydra.sweep", "hydra.columns", "hydra.events"),
+        *("hydra.compare", "hydra.scaling"),
     },
 }
 """All that a room may use of hydra."""

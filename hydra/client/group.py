@@ -248,8 +248,7 @@ class _Parent:
         # To look for versions takes longer than all else that a client does until it is welcomed: the relay says them.
         identity = replace(self._identity, versions=self._kind.versions())
         pipes = Pipes(self._place_pipe, self._deaths, self._kill_pipe)
-        watched = os.getppid() if self._kind.role == "publisher" else None
-        return relay_main(self._credentials, identity, pipes, self._welcome_within_s, watched)
+        return relay_main(self._credentials, identity, pipes, self._welcome_within_s, os.getppid())
 
     # --- what happened ---------------------------------------------------------------------------------------------
 

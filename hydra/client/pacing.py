@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hydra.model import Rate
+from hydra.wire.load import NEVER_NS, Load
 
 GRACE_NS: Final = 5_000_000
 """A publisher that is less than this behind at the end of the window still sends what was due before the end."""
@@ -132,3 +133,38 @@ class Pacer:
         self.stop_ns = stop_ns
         if self._numerator:
             self.total = self._scheduled()
+
+
+class LoadPacer(Pacer):
+    """The schedule of a publisher whose rate changes: message n is due when the load says so.
+
+    Args:
+        load: when each message is due.
+        others: as of a :class:`Pacer`.
+    """
+
+    __slots__ = ("_due_ns", "_due_of", "_load")
+
+    def __init__(self, load: Load, start_ns: int, stop_ns: int, burst: int, messages: int | None = None) -> None:
+        self._load = load
+        self._due_of = -1
+        self._due_ns = 0
+        super().__init__(1, start_ns, stop_ns, burst, messages)
+
+    def _count_by(self, now_ns: int) -> int:
+        return self._load.count_by(now_ns - self.start_ns)
+
+    def times(self, count: int, now_ns: int) -> npt.NDArray[np.uint64]:  # noqa: ARG002  # every message has a due time
+        """What the headers of the next ``count`` messages carry."""
+        return (self._load.times_ns(self.sent, count) + self.start_ns).view(np.uint64)
+
+    @property
+    def next_due_ns(self) -> int | None:
+        """When the next message is due; None when the schedule has no more."""
+        if self.total is None or self.sent >= self.total:
+            return None
+        if self._due_of != self.sent:
+            self._due_of = self.sent
+            due_ns = self._load.due_ns(self.sent)
+            self._due_ns = NEVER_NS if due_ns == NEVER_NS else self.start_ns + due_ns
+        return self._due_ns

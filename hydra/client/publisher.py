@@ -8,8 +8,9 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
+from hydra.client.course import SentCourse, Telling
 from hydra.client.loop import serve
-from hydra.client.pacing import Pacer
+from hydra.client.pacing import LoadPacer, Pacer
 from hydra.client.payload import PayloadBlock
 from hydra.client.processes import exact_timers
 from hydra.client.repeats import Repeats
@@ -20,16 +21,20 @@ from hydra.control.client import ControlClient
 from hydra.model import HEADER_BYTES, PublisherReport
 from hydra.wire.checks import MAX_UNACKNOWLEDGED_RANGES
 from hydra.wire.clock import StepClock
+from hydra.wire.course import parts
 from hydra.wire.header import SEQUENCE_LIMIT, pack, pack_batch
 from hydra.wire.histogram import LatencyRecorder
+from hydra.wire.load import Load
 from hydra.wire.messages import (
     PROBE_EPOCH,
     Configure,
+    Course,
     Error,
     FromController,
     Progress,
     Ready,
     Report,
+    Second,
     Start,
     Stop,
 )
@@ -88,6 +93,8 @@ class Publisher:
                 self._done = Repeats(time.monotonic_ns(), longest_ns=ERRORS_APART_NS)
             if step.progress_due():
                 self._tell(step, step.clock.now_ns())
+            if step.course_due():
+                self._tell_course(step)
             return wait_s
         if step is not None and self._errors is not None:
             # Its window ends here for everybody: the controller is told until it says so itself.
@@ -110,6 +117,11 @@ class Publisher:
     def _tell(self, step: _Sending, time_ns: int) -> None:
         """Says how much of the step has been sent at that time."""
         self._control.send(Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.sent, time_ns=time_ns))
+
+    def _tell_course(self, step: _Sending) -> None:
+        """Says what was sent in the seconds that have passed."""
+        for seconds in parts(step.course()):
+            self._control.send(Course(ids=[self._id], seq=1, epoch=step.epoch, seconds=seconds))
 
     def _signal(self, repeats: Repeats | None, sequence: int, time_ns: int) -> float:
         """Sends a probe or an end marker (its sequence tells which) if that is due; seconds until the next one."""
@@ -173,6 +185,7 @@ class Publisher:
         if self._report is None:
             self._errors = self._done = None
             self._step.stop(command.stop_at_ns)
+            self._tell_course(self._step)
             self._report = Report(ids=[self._id], seq=1, epoch=command.epoch, publisher=self._step.report())
             if self._transport.marks_end:
                 self._end_markers = Repeats(time.monotonic_ns(), for_ns=END_MARKERS_FOR_NS)
@@ -202,7 +215,7 @@ class _Sending:
         self._payload = payload
         self._transport = transport
         settings = command.settings
-        self._pacer = Pacer(settings.rate, start.start_at_ns, start.stop_at_ns, command.burst, settings.messages)
+        self._pacer = _pacer(command, start)
         self._stop_at_ns = start.stop_at_ns
         self._paced = command.settings.rate != "max"
         self._lag = LatencyRecorder()
@@ -220,6 +233,11 @@ class _Sending:
         self._next_memory_ns = start.start_at_ns
         self._progress_ns = int(command.progress_s * 1e9)
         self._next_progress_ns = start.start_at_ns + self._progress_ns
+        self._course: SentCourse | None = None
+        self._telling: Telling | None = None
+        if command.course_s:
+            self._course = SentCourse(start.start_at_ns)
+            self._telling = Telling(client, start.start_at_ns, command.course_s)
 
     @property
     def sent(self) -> int:
@@ -233,6 +251,14 @@ class _Sending:
             return False
         self._next_progress_ns = self.clock.now_ns() + self._progress_ns
         return True
+
+    def course_due(self) -> bool:
+        """Whether it is time to tell what was sent in the seconds that have passed."""
+        return self._telling is not None and self._telling.due(self.clock.now_ns())
+
+    def course(self) -> list[Second]:
+        """What was sent in each second and has not been told yet; nothing where nobody asks."""
+        return [] if self._course is None else self._course.take()
 
     def work(self) -> float:
         """Sends at most one chunk; seconds until there is more to do, 0 for at once."""
@@ -248,6 +274,9 @@ class _Sending:
         if not count:
             next_ns = pacer.start_ns if pacer.next_due_ns is None else pacer.next_due_ns
             if self.clock.until_s(next_ns) > self._awake_s:
+                if self._telling is not None:
+                    # Where a load pauses, the seconds before are told all the same.
+                    next_ns = min(next_ns, self._telling.next_ns)
                 self._prepare(1)  # which takes its time: only then is it known how long to wait
                 wait_s = max(self.clock.until_s(next_ns) - self._awake_s, 0.0)
                 return wait_s if again_s is None else min(wait_s, again_s)
@@ -271,6 +300,8 @@ class _Sending:
                 self._first_ns = now_ns
             self._last_ns = after_ns
             pacer.advance(accepted)
+            if self._course is not None:
+                self._course.add(accepted, after_ns)
         return 0
 
     def _next(self, count: int, now_ns: int) -> Sequence[bytes]:
@@ -354,3 +385,11 @@ class _Sending:
         if framed_bytes(HEADER_BYTES) is None:
             return told
         return {**(told or {}), "wire_bytes": self._payload.total_bytes(sent, lambda size: framed_bytes(size) or 0)}
+
+
+def _pacer(command: Configure, start: Start) -> Pacer:
+    """The schedule of a step."""
+    settings, window = command.settings, (start.start_at_ns, start.stop_at_ns)
+    if command.load:
+        return LoadPacer(Load(command.load), *window, command.burst, settings.messages)
+    return Pacer(settings.rate, *window, command.burst, settings.messages)

@@ -64,9 +64,7 @@ class Pipes:
     kills: int
 
 
-def relay_main(
-    credentials: Credentials, identity: Identity, pipes: Pipes, welcome_within_s: float, watched: int | None
-) -> int:
+def relay_main(credentials: Credentials, identity: Identity, pipes: Pipes, welcome_within_s: float, parent: int) -> int:
     """The life of a relay; returns its exit code.
 
     Args:
@@ -74,7 +72,7 @@ def relay_main(
         identity: what it says about its group.
         pipes: to and from its parent.
         welcome_within_s: how long the controller may take to welcome it.
-        watched: the process whose descendants' threads are read for ``watch``; None if nobody asks for them.
+        parent: the first process of the group: its descendants are read for ``watch``.
     """
     raise_open_files()  # every client takes one
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
@@ -96,7 +94,7 @@ def relay_main(
     os.close(pipes.place)
     control = ControlClient(credentials, identity, context)
     try:
-        return _Relay(control, inner, identity, pipes, watched).run(credentials.endpoint, welcome_within_s)
+        return _Relay(control, inner, identity, pipes, parent).run(credentials.endpoint, welcome_within_s)
     finally:
         inner.close()
         control.close()
@@ -135,14 +133,14 @@ class _Relay:
     """The sockets and pipes of a relay, and what it reads and writes there."""
 
     def __init__(
-        self, control: ControlClient, inner: zmq.Socket[bytes], identity: Identity, pipes: Pipes, watched: int | None
+        self, control: ControlClient, inner: zmq.Socket[bytes], identity: Identity, pipes: Pipes, parent: int
     ) -> None:
         self._control = control
         self._inner = inner
         self._pipes = pipes
         self._group = identity.group
         self._relaying = Relaying(identity.ids, identity.role, self)
-        self._watcher = watcher_of(identity.ids, control.send, watched)
+        self._watcher = watcher_of(identity.ids, control.send, parent, some=identity.role == "subscriber")
         self._torn = b""
         self._kills: deque[bytes] = deque()
         os.set_blocking(pipes.kills, False)

@@ -16,11 +16,13 @@ from hydra.client.commands import RESEND_EVERY_NS, Command, Commands, Kind
 from hydra.client.gathering import Gathering
 from hydra.client.joining import Joining
 from hydra.model import GroupRole
+from hydra.wire.course import CourseSum, parts
 from hydra.wire.ids import written
 from hydra.wire.messages import (
     Ack,
     ChildExit,
     Configure,
+    Course,
     Error,
     Evict,
     Finish,
@@ -43,6 +45,8 @@ from hydra.wire.messages import (
 ANY_INCARNATION: Final = 2**32 - 1
 _JOINED_AT_ONCE: Final = 10_000
 """Clients in one ``joined``: many more would not fit into a message."""
+COURSE_WITHIN_NS: Final = 500_000_000
+"""How long what one client tells of its seconds waits for what the others tell."""
 _QUIT: Final = encode(Quit())
 _ACKNOWLEDGED: Final[dict[str, Kind]] = {"configure": Configure, "start": Start, "stop": Stop}
 
@@ -126,6 +130,9 @@ class Relaying:
         self._failed_before: set[Failed] = set()
         self._batching = Batching()
         self._cohort: set[int] = set()
+        # What clients have told of the seconds of the step: of the others, and of the cohort.
+        self._courses = (CourseSum(), CourseSum())
+        self._course_ns: int | None = None
         # What has been answered in this epoch, by client, for a controller that asks again.
         self._endpoints: dict[int, str] = {}
         self._failures: dict[tuple[Kind, int], Failed] = {}
@@ -186,6 +193,8 @@ class Relaying:
         self._say_failed(now_ns, at_once=True)
         for waiting in (self._acknowledged, self._is_ready, self._batching):
             waiting.clear()
+        self._courses = (CourseSum(), CourseSum())
+        self._course_ns = None
         self._fences.clear()
         for some in (self._cohort, self._unready, self._failed_before):
             some.clear()
@@ -239,6 +248,8 @@ class Relaying:
         match message:
             case Error():
                 self._complained(message, now_ns)
+            case Course():
+                self._told(message, now_ns)
             case Report():
                 self._reported(message, now_ns)
             case Reports():
@@ -359,6 +370,7 @@ class Relaying:
         if report.subscriber is None:
             self._commands.answered(Stop, [client])
             self._reports[client] = report
+            self._say_course()
             self._ends.to_controller(report)
         else:
             asked = self._commands.waits(Finish, client)
@@ -368,6 +380,21 @@ class Relaying:
             new = self._batching.add(report.epoch, client, report.subscriber, self._cohort, now_ns)
             self._send_batches(self._batching.of([client]) if asked and not new else new)
 
+    def _told(self, course: Course, now_ns: int) -> None:
+        if course.epoch == self._commands.epoch:
+            self._courses[course.ids[0] in self._cohort].add(course.seconds)
+            if self._course_ns is None:
+                self._course_ns = now_ns + COURSE_WITHIN_NS
+
+    def _say_course(self) -> None:
+        """What has been told of the seconds since it was said last, added up."""
+        self._course_ns = None
+        for in_cohort, course in enumerate(self._courses):
+            for part in parts(course.take()):
+                others, cohort = ([], part) if in_cohort else (part, [])
+                epoch = self._commands.epoch
+                self._ends.to_controller(Course(ids=self._ids, seq=1, epoch=epoch, seconds=others, cohort=cohort))
+
     # --- in time ---------------------------------------------------------------------------------------------------
 
     def work(self, now_ns: int) -> int | None:
@@ -376,6 +403,8 @@ class Relaying:
         if joining := self._joined.take(now_ns, complete=len(self._carrier) == len(self._ids)):
             self._tell_joined(joining)
         self.say_gathered(now_ns)
+        if self._course_ns is not None and now_ns >= self._course_ns:
+            self._say_course()
         batch_ns = self._batching.next_ns()
         if batch_ns is not None and (now_ns >= batch_ns or not self._commands.awaited(Finish)):
             self._send_batches(self._batching.flush(epoch, self._cohort))
@@ -387,6 +416,7 @@ class Relaying:
                 self._ends.to_client(name, _QUIT)
         gathered = (self._acknowledged.next_ns(), self._is_ready.next_ns(), self._failed.next_ns())
         others = (self._joined.next_ns(), self._batching.next_ns(), self._commands.next_ns(), *self._leaving.values())
+        others = (self._course_ns, *others)
         return min((due_ns for due_ns in (*gathered, *others) if due_ns is not None), default=None)
 
     def say_gathered(self, now_ns: int, *, at_once: bool = False) -> None:
@@ -420,6 +450,8 @@ class Relaying:
 
     def _send_batches(self, batches: Iterable[Made]) -> None:
         for made in batches:
+            # Whoever has the reports has the course that belongs to them.
+            self._say_course()
             self._ends.to_controller(made.head, made.payload)
 
     # --- to clients ------------------------------------------------------------------------------------------------

@@ -12,24 +12,29 @@ from typing import Final
 import numpy as np
 
 from hydra.client.arrivals import MOST_MESSAGES, Arrivals, Arrived
+from hydra.client.course import ReceivedCourse, Telling
 from hydra.client.lag import LagBins
 from hydra.client.ledger import Ledger
 from hydra.client.loop import serve
+from hydra.client.spells import Spells
 from hydra.client.transport import Streams, SubscriberTransport
 from hydra.client.usage import UsageMeter
 from hydra.control.bounded import add_absence
 from hydra.control.client import ControlClient
 from hydra.model import DrainEnd, SharedSettings, SubscriberReport
 from hydra.wire.clock import StepClock
+from hydra.wire.course import parts
 from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.messages import (
     Configure,
+    Course,
     Error,
     Finish,
     FromController,
     Progress,
     Ready,
     Report,
+    Second,
     Start,
     Stop,
 )
@@ -77,11 +82,18 @@ class Subscriber:
             self._control.send(
                 Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.messages, time_ns=step.told_ns)
             )
+        if step.course_due():
+            self._tell_course(step)
         if step.drained():
+            self._tell_course(step)
             self._report = Report(ids=[self._id], seq=1, epoch=step.epoch, subscriber=step.report())
             self._control.send(self._report)
             return math.inf
         return wait_s
+
+    def _tell_course(self, step: _Receiving) -> None:
+        for seconds in parts(step.course()):
+            self._control.send(Course(ids=[self._id], seq=1, epoch=step.epoch, seconds=seconds))
 
     def _obey(self, message: FromController) -> None:
         if isinstance(message, Configure):
@@ -116,7 +128,7 @@ class Subscriber:
             except (OSError, ValueError) as e:
                 self._control.send(Error(ids=[self._id], seq=1, epoch=command.epoch, message=str(e)[:4000]))
                 return
-            self._step = _Receiving(command, self._transport)
+            self._step = _Receiving(command, self._transport, self._id)
         elif self._step.proven:
             self._control.send(Ready(ids=[self._id], seq=1, epoch=command.epoch))
         self._control.acknowledge(command.epoch, "configure")
@@ -125,8 +137,9 @@ class Subscriber:
 class _Receiving:
     """One step of a subscriber."""
 
-    def __init__(self, command: Configure, transport: SubscriberTransport) -> None:
+    def __init__(self, command: Configure, transport: SubscriberTransport, client: int = 0) -> None:
         self.epoch = command.epoch
+        self._client = client
         self.ready = not command.probe
         self.proven = False
         self._settings: SharedSettings = command.settings
@@ -160,6 +173,10 @@ class _Receiving:
         self._deadline_ns = 0
         self._progress_ns = int(command.progress_s * 1e9)
         self._next_progress_ns = 0
+        self._spells = Spells(command.spells)
+        self._course_s = command.course_s
+        self._course: ReceivedCourse | None = None
+        self._telling: Telling | None = None
         self.told_ns = 0
         """When progress was due last, on the step's clock."""
 
@@ -188,6 +205,17 @@ class _Receiving:
         self.told_ns = now_ns
         return True
 
+    def course_due(self) -> bool:
+        """Whether it is time to tell of the seconds that have passed."""
+        return self._telling is not None and self._clock is not None and self._telling.due(self._clock.now_ns())
+
+    def course(self) -> list[Second]:
+        """What happened in each second and has not been told yet; nothing where nobody asks."""
+        if self._course is None:
+            return []
+        self._count()
+        return self._course.take()
+
     def start(self, command: Start) -> None:
         """Takes the window of the step; a repeated start changes nothing."""
         if self._clock is None:
@@ -197,6 +225,9 @@ class _Receiving:
             self._stop_ns = command.stop_at_ns
             self._next_progress_ns = command.start_at_ns + self._progress_ns
             self._usage = UsageMeter()
+            if self._course_s:
+                self._course = ReceivedCourse(self._latency, command.start_at_ns)
+                self._telling = Telling(self._client, command.start_at_ns, self._course_s)
             if self._settings.rate != "max":
                 self._lag = LagBins(command.start_at_ns, command.stop_at_ns)
 
@@ -213,6 +244,7 @@ class _Receiving:
         """
         if self._finish is None:
             self._count()
+            self._come_back()
             self._transport.undrained(command.system)
             self._finish = command
             now_ns = time.monotonic_ns()
@@ -224,6 +256,10 @@ class _Receiving:
         limit, wait_s = BATCH_LIMIT, _WAIT_S if self._finish is None else _DRAIN_WAIT_S
         if self._clock is not None and self._finish is None:
             now_ns = self._clock.now_ns()
+            if self._spells:
+                limit, wait_s = self._obey_spells(now_ns)
+                if not limit:
+                    return wait_s
             until_ns = self._alone_until_ns(now_ns)
             if self._flows and self._streams is not None and now_ns < until_ns:
                 streamed, batches = self._streams.stream(self._clock.monotonic_ns_of(until_ns), MOST_MESSAGES)
@@ -239,6 +275,8 @@ class _Receiving:
                     return wait_s
             if self._progress_ns:
                 wait_s = min(wait_s, self._clock.until_s(self._next_progress_ns))
+            if self._telling is not None:
+                wait_s = min(wait_s, self._clock.until_s(self._telling.next_ns))
         messages = self._transport.receive(wait_s, limit)
         if messages:
             read_ns = time.monotonic_ns()
@@ -247,11 +285,35 @@ class _Receiving:
             self._take(messages, [(read_ns, len(messages))])
         return 0
 
+    def _obey_spells(self, now_ns: int) -> tuple[int, float]:
+        """How many messages may be taken now, and how long it waits if that is none, or for the first of them."""
+        change = self._spells.at(now_ns - self._start_ns, self._ledger.messages)
+        if change == "leave":
+            self._count()
+            self._transport.close()
+            self._absent_since_ns = self._absent_since_ns or now_ns
+        elif change == "return":
+            self._come_back()
+        self._count()
+        limit, wait_s = self._spells.allowance(now_ns - self._start_ns, self._ledger.messages)
+        return min(limit, BATCH_LIMIT), min(wait_s, _WAIT_S)
+
+    def _come_back(self) -> None:
+        """Who is gone has a connection again; data flows when its subscription has taken effect."""
+        if self._spells.gone:
+            self._spells.gone = False
+            self._transport.reconnect()
+            self._reconnects += 1
+
     def _alone_until_ns(self, now_ns: int) -> int:
         """Until when nobody needs this client, and nothing but data is due; 0 where somebody does now."""
-        if now_ns < self._start_ns or not self._counts_later or self._settings.reconnect_rate is not None:
+        if now_ns < self._start_ns or not self._counts_later or self._spells:
+            return 0
+        if self._settings.reconnect_rate is not None:
             return 0
         until_ns = min(now_ns + STREAMED_NS, self._stop_ns)
+        if self._telling is not None:
+            until_ns = min(until_ns, self._telling.next_ns)
         return min(until_ns, self._next_progress_ns) if self._progress_ns else until_ns
 
     def _allowance(self, now_ns: int, rate: float) -> tuple[int, float]:
@@ -319,7 +381,11 @@ class _Receiving:
             return
         times_ns, now_ns = arrived.headers["time_ns"], [clock.at_ns(batch_ns) for batch_ns in batches_ns]
         alike = len(now_ns) == 1
-        self._latency.record(times_ns, now_ns[0] if alike else np.repeat(np.array(now_ns, np.int64), arrived.counts))
+        if self._course is not None:
+            self._course.record(times_ns, now_ns, arrived.counts)
+        else:
+            all_ns = now_ns[0] if alike else np.repeat(np.array(now_ns, np.int64), arrived.counts)
+            self._latency.record(times_ns, all_ns)
         if self._lag is not None:
             for batch_ns, newest_ns in zip(now_ns, times_ns[np.cumsum(arrived.counts) - 1].tolist(), strict=True):
                 self._lag.add(batch_ns, batch_ns - newest_ns)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from hydra.client.connections import ConnectionSampler
 from hydra.client.threads import ThreadSampler
-from hydra.model import BusyThread, HostCounters
+from hydra.model import BusyThread, Connections, HostCounters
 from hydra.wire.messages import MAX_SAMPLES, Host, Sample, Watch
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 _TOLD_WITHIN_NS: Final = 1_000_000_000
 _FORGOTTEN_AFTER_NS: Final = 30_000_000_000
 """A controller that has not said it for so long is gone, or has other worries."""
+_SOME: Final = 32
+"""Processes that are read of a group of subscribers."""
 _UNREADABLE: Final = (OSError, ValueError, LookupError, RuntimeError)
 """What reading a kernel raises that is not like others: it is left out then, for the group has to go on."""
 
@@ -29,8 +33,9 @@ class Watcher:
         ids: the clients of the group.
         send: takes what was read.
         host: reads the counters of this host.
-        threads: reads the busiest threads; None where nobody asks for them.
+        threads: reads the busiest threads; None: nobody does.
         clock_ns: CLOCK_MONOTONIC.
+        connections: reads what TCP connections wait for; likewise.
     """
 
     def __init__(
@@ -40,11 +45,13 @@ class Watcher:
         host: Callable[[], HostCounters],
         threads: Callable[[], list[BusyThread]] | None,
         clock_ns: Callable[[], int] = time.monotonic_ns,
+        connections: Callable[[], Connections | None] | None = None,
     ) -> None:
         self._ids = list(ids)
         self._send = send
         self._host = host
         self._threads = threads
+        self._connections = connections
         self._clock_ns = clock_ns
         self._epoch = 0
         self._ended = 0  # the last epoch whose watch has ended
@@ -91,22 +98,65 @@ class Watcher:
     def _read(self, now_ns: int) -> None:
         host: HostCounters | None = None
         threads: list[BusyThread] = []
+        connections: Connections | None = None
         with contextlib.suppress(*_UNREADABLE):
             host = self._host() if self._with_host else None
         with contextlib.suppress(*_UNREADABLE):
             threads = self._threads() if self._threads is not None else []
+        with contextlib.suppress(*_UNREADABLE):
+            connections = self._connections() if self._connections is not None else None
         if not self._samples:
             self._first_ns = now_ns
-        self._samples.append(Sample(now_ns, host, threads))
+        self._samples.append(Sample(now_ns, host, threads, connections))
 
     def _tell(self) -> None:
         samples, self._samples = self._samples, []
         self._send(Host(ids=self._ids, seq=1, epoch=self._epoch, samples=samples))
 
 
-def watcher_of(ids: Sequence[int], send: Callable[[Host], None], parent: int | None) -> Watcher:
-    """What a real group watches with; ``parent`` is its first process, None where nobody asks for its threads."""
-    return Watcher(ids, send, lambda: _sampler().read(), None if parent is None else ThreadSampler(parent).read)
+def watcher_of(ids: Sequence[int], send: Callable[[Host], None], parent: int, *, some: bool = False) -> Watcher:
+    """What a real group watches with.
+
+    Args:
+        ids: the clients of the group.
+        send: takes what was read.
+        parent: its first process.
+        some: whether some of its processes stand for all, where there may be thousands that do the same.
+    """
+    processes = Processes(parent, most=_SOME if some else None)
+    return Watcher(ids, send, lambda: _sampler().read(), processes.threads, connections=processes.connections)
+
+
+class Processes:
+    """Reads what a process and its descendants did since they were read before; this process is none of them.
+
+    Args:
+        parent: that process.
+        most: so many are read at most; None: all.
+    """
+
+    def __init__(self, parent: int, *, most: int | None = None) -> None:
+        self._threads = ThreadSampler(parent, most=most)
+        # Without a relay's own connection, to the controller.
+        self._connections = ConnectionSampler(lambda: [pid for pid in self._threads.processes if pid != os.getpid()])
+
+    def threads(self) -> list[BusyThread]:
+        """The busiest threads; errors as in :data:`_UNREADABLE`."""
+        return self._threads.read()
+
+    def connections(self) -> Connections | None:
+        """What their TCP connections wait for, once the threads have been read; errors likewise."""
+        return self._connections.read()
+
+    def read(self) -> tuple[list[BusyThread], Connections | None]:
+        """Both, or nothing of what the kernel does not tell."""
+        threads: list[BusyThread] = []
+        connections: Connections | None = None
+        with contextlib.suppress(*_UNREADABLE):
+            threads = self.threads()
+        with contextlib.suppress(*_UNREADABLE):
+            connections = self.connections()
+        return threads, connections
 
 
 @cache

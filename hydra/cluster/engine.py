@@ -127,7 +127,8 @@ class EngineSpec:
         bounds: the least and the most of its numbers, by field.
         environment: texts that may stand in the environment instead: the variable's name by field.
         flags: click options that every command that runs a scenario gets; each names a field of the settings.
-        commands: click commands, added to ``hydra``.
+        commands: click commands, added to ``hydra``, of a package that has none under its entry points
+            (``hydra.commands``): for them ``hydra --help`` has to import the specification.
         secrets: values of the settings that must not be seen.
         users: names that may stand before a secret in HTTP's basic authentication.
     """

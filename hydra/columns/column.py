@@ -9,9 +9,11 @@ from hydra.model import Role
 
 Digits = Literal["two", "six", "none"]
 Repeats = Literal["mean", "median", "merged", "common", "noted"]
+Better = Literal["", "higher", "lower"]
 
 PER_SECOND: Final = "messages/s"
 MB_S: Final = "MB/s"
+MICROSECONDS: Final = "µs"
 MESSAGES: Final = "messages"
 SUBSCRIBERS: Final = "subscribers"
 YES_NO: Final = "yes/no"
@@ -42,6 +44,7 @@ class Column:
         repeats: what a repeated row shows: the mean; the median; the percentile of the merged histograms; what all
             repeats have in common (a setting, a flag, a text); or each text with the repeats that it was said of.
         axis: the title of an axis for it; "": its unit.
+        better: which of two figures is the better one; "": neither is by itself.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Column:
     digits: Digits = "two"
     repeats: Repeats = "mean"
     axis: str = ""
+    better: Better = ""
 
     @property
     def title(self) -> str:

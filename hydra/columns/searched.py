@@ -6,13 +6,15 @@ from dataclasses import replace
 from typing import Final
 
 from hydra.columns.column import PER_SECOND, TEXT, YES_NO, Column
-from hydra.columns.names import AGGREGATE_MAX, FAILED_STEPS, STEP_S
+from hydra.columns.names import AGGREGATE_MAX, FAILED_STEPS, GENERATOR_LIMITED, STEP_S
 from hydra.columns.step import PUBLISHED
 from hydra.model import SearchSeries, SearchSpec
 
 LENGTH: Final = Column(STEP_S, "s", "length of a step of the row", repeats="common")
 FAILED: Final = Column(FAILED_STEPS, "steps", "steps of the row that were measured again")
-_TOGETHER: Final = Column(AGGREGATE_MAX, PER_SECOND, "highest `aggregate_pps` of the same steps", "Aggregate Max pps")
+_TOGETHER: Final = Column(
+    AGGREGATE_MAX, PER_SECOND, "highest `aggregate_pps` of the same steps", "Aggregate Max pps", better="higher"
+)
 
 
 def _percent(fraction: float) -> str:
@@ -91,7 +93,7 @@ def _rates(search: SearchSpec) -> list[tuple[str, SearchSeries, Column]]:
             found += [(sndhwm_prefix(mark), series, _sndhwm_column(mark, search)) for mark in search.sndhwms]
         else:
             found.append((series, series, rate_column(series, search)))
-    return found
+    return [(prefix, series, replace(column, better="higher")) for prefix, series, column in found]
 
 
 def rates(search: SearchSpec) -> dict[str, str]:
@@ -123,14 +125,15 @@ def beside(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
         "what limited the slowest step that fell short (for `max_rate` and `nodrop`, the fastest one)",
         repeats="common",
     )
+    limited = Column(f"{prefix}_{GENERATOR_LIMITED}", YES_NO, f"`{GENERATOR_LIMITED}` of that step", repeats="common")
     if series == "max_rate":
-        return verdict, steps, note
+        return verdict, limited, steps, note
     if series == "nodrop":
-        return verdict, replace(_TOGETHER, name=f"{prefix}_aggregate_pps", heading=""), steps, note
+        return verdict, limited, replace(_TOGETHER, name=f"{prefix}_aggregate_pps", heading=""), steps, note
     found = [
         Column(f"{prefix}_low_pps", PER_SECOND, limits),
         Column(f"{prefix}_high_pps", PER_SECOND, limits),
-        *(steps, note, verdict),
+        *(steps, note, verdict, limited),
     ]
     if series in ("slow", "reconnecting"):
         text = "`cohort_loss_pct` of that step"

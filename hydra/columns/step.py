@@ -6,7 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hydra.columns.column import MB_S, MESSAGES, PER_SECOND, SUBSCRIBERS, TEXT, YES_NO, Column, ReportColumn
+from hydra.columns.column import (
+    MB_S,
+    MESSAGES,
+    MICROSECONDS,
+    PER_SECOND,
+    SUBSCRIBERS,
+    TEXT,
+    YES_NO,
+    Column,
+    ReportColumn,
+)
 from hydra.columns.names import (
     ACCOUNT,
     AGGREGATE,
@@ -16,6 +26,7 @@ from hydra.columns.names import (
     BURST,
     BURSTS,
     CLIENTS,
+    GENERATOR_LIMITED,
     GROUP,
     LATENCY_BOUND,
     LOG_GROWTH,
@@ -28,6 +39,7 @@ from hydra.columns.names import (
     REQUESTED,
     SHORTFALL,
     VERDICT,
+    VERDICT_EVIDENCE,
 )
 
 PERCENTILES: Final[Mapping[str, float]] = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9, "max": 100.0}
@@ -84,6 +96,7 @@ PUBLISHED: Final = (
         "batch − time of the first). The first batch was filling before anybody looked at the clock. `rx_clients` says "
         "how many entered",
         "Avrg Rx Rate",
+        better="higher",
     ),
     Column(
         LOSS,
@@ -92,6 +105,7 @@ PUBLISHED: Final = (
         "Client Loss[%]",
         digits="six",
         axis="client loss, %",
+        better="lower",
     ),
     Column(
         "failed_clients",
@@ -99,6 +113,7 @@ PUBLISHED: Final = (
         "`failed_lossy` + `failed_dead` + `failed_silent`: reported a loss, died, never answered. Each under the "
         "gravest",
         "Failed Clients",
+        better="lower",
     ),
     Column(
         "total_tx",
@@ -139,18 +154,19 @@ _ACCOUNT: Final = (
         "`in_window` / *T*. Of a stored step: received by everyone / (time of the last batch of all − when they were "
         "told to read)",
         "Aggregate pps",
+        better="higher",
     ),
     Column("tx_mb_s", MB_S, _MEGABYTES, "Tx MB/s"),
-    Column("rx_mb_s", MB_S, _MEGABYTES, "Rx MB/s"),
+    Column("rx_mb_s", MB_S, _MEGABYTES, "Rx MB/s", better="higher"),
     Column(
         "loss_at_stop_pct",
         "%",
         "100 · Σ(*E* − received inside the window) / Σ*E*: what was still on its way counts as lost. It is what the "
         "original experiments printed",
     ),
-    Column("late_pct", "%", _PARTS, "late"),
-    Column("undrained_pct", "%", _PARTS, "still waiting (undrained)"),
-    Column("unknown_pct", "%", _PARTS, "unknown"),
+    Column("late_pct", "%", _PARTS, "late", better="lower"),
+    Column("undrained_pct", "%", _PARTS, "still waiting (undrained)", better="lower"),
+    Column("unknown_pct", "%", _PARTS, "unknown", better="lower"),
     Column("rx_clients", SUBSCRIBERS, "subscribers that `avg_rx_rate_pps` is the mean of"),
     Column("failed_lossy", SUBSCRIBERS, _FAILED),
     Column("failed_dead", SUBSCRIBERS, _FAILED),
@@ -176,7 +192,7 @@ _ACCOUNT: Final = (
 _CLOCKS: Final = (
     Column(
         LATENCY_BOUND,
-        "µs",
+        MICROSECONDS,
         "by how much clocks may put a latency wrong: the sum of the bounds of both hosts' clocks, the largest of all "
         "pairs of a publisher and a subscriber on different hosts, see *Time*. 0 where each pair shares a host; empty "
         "where a clock is not known, or no latency",
@@ -196,6 +212,7 @@ _STEP: Final = (
         "",
         "(Σx)² / (n · Σx²) over every subscriber's received x: 1 if all got the same, 1/n if one got everything. R. "
         "Jain, D. Chiu, W. Hawe: A Quantitative Measure of Fairness, DEC TR-301, 1984",
+        better="higher",
     ),
     Column("rx_p1", MESSAGES, _RECEIVED, repeats="median"),
     Column("rx_p50", MESSAGES, _RECEIVED, repeats="median"),
@@ -215,19 +232,21 @@ _STEP: Final = (
     ),
     Column(
         "tx_lag_p99_us",
-        "µs",
+        MICROSECONDS,
         "send time − due time of the first message of each chunk that a publisher hands to its library, 99th "
         "percentile",
         repeats="merged",
+        better="lower",
     ),
     *(
         Column(
             f"{ACK}_{name}_us",
-            "µs",
+            MICROSECONDS,
             _ACKNOWLEDGED,
             f"ack {name if name == 'max' else f'p{percent:g}'}",
             "two",
             "merged",
+            better="lower",
         )
         for name, percent in ACK_PERCENTILES.items()
     ),
@@ -241,19 +260,19 @@ _STEP: Final = (
 _COUNTS: Final = (
     Column("sent", MESSAGES, "accepted by the library"),
     Column("tx_failed", MESSAGES, "refused by library or server"),
-    Column("publisher_cores", "cores", "CPU time of the busiest publisher / *T*"),
+    Column("publisher_cores", "cores", "CPU time of the busiest publisher / *T*", better="lower"),
     Column("stopped_early", TEXT, "why a publisher stopped before the end of the window", repeats="noted"),
     Column("in_window", MESSAGES, _FATES),
     Column("late", MESSAGES, _FATES),
     Column("undrained", MESSAGES, _FATES),
-    Column("lost", MESSAGES, _FATES),
+    Column("lost", MESSAGES, _FATES, better="lower"),
     Column("unknown", MESSAGES, _FATES),
     Column("duplicates", MESSAGES, _ODD),
     Column("reordered", MESSAGES, _ODD),
     Column("stale", MESSAGES, _ODD),
     Column("extra", MESSAGES, _ODD),
-    Column("subscriber_cpu_s", "s", "CPU time of everyone together"),
-    Column("subscriber_rss_max_bytes", "bytes", "largest resident memory of one", repeats="median"),
+    Column("subscriber_cpu_s", "s", "CPU time of everyone together", better="lower"),
+    Column("subscriber_rss_max_bytes", "bytes", "largest resident memory of one", repeats="median", better="lower"),
 )
 
 _OF_COHORT: Final = (
@@ -301,6 +320,7 @@ _LAST: Final = (
         "%",
         "what of the step a search counts as lost or piled up, see *Rates that are searched for*",
         axis="lost or piled up, % of what was due",
+        better="lower",
     ),
     Column(BURSTS, TEXT, "the bursts of `shortfall_pct`, in seconds of traffic each", repeats="common"),
     Column(
@@ -308,6 +328,7 @@ _LAST: Final = (
         "% of a core",
         "CPU time of a server over the window; mean over the servers. Like the three that follow: where servers tell "
         "it, otherwise there are no such columns",
+        better="lower",
     ),
     Column(
         "server_in_mb_s", "MiB/s", "payload that a server took from clients and other servers; mean over the servers"
@@ -347,7 +368,16 @@ _LAST: Final = (
         "window; the host with the largest share",
     ),
     Column("host_drops", "packets", "dropped by the interfaces of all hosts in the window, in and out"),
+    Column(
+        GENERATOR_LIMITED,
+        YES_NO,
+        "yes: the clients were measured rather than the system. `avg_tx_rate_pps` or `aggregate_pps` is within 10 % of "
+        "what `hydra ceiling` found on this host, or a host had no CPU left (92 %) of which clients used half. Empty: "
+        "neither is so, and no ceiling is known for these clients",
+        repeats="common",
+    ),
     Column(VERDICT, TEXT, "what limited the point, see *Verdict*", repeats="common"),
+    Column(VERDICT_EVIDENCE, TEXT, "the figures that say so", repeats="noted"),
 )
 
 
@@ -361,11 +391,12 @@ def latency_columns(prefix: str) -> tuple[Column, ...]:
     return tuple(
         Column(
             f"{prefix}_{name}_us",
-            "µs",
+            MICROSECONDS,
             text,
             _title(name, percent),
             repeats="merged",
             axis=f"latency {since}, µs",
+            better="lower",
         )
         for name, percent in PERCENTILES.items()
     )

@@ -43,7 +43,7 @@ def load_cluster(path: Path | None = None) -> ClusterSpec:
 def read_cluster(path: Path | None) -> tuple[Path, Toml]:
     """The path of a cluster file, and what it says; None is ``conf/hydra.toml``. Errors as for a scenario's file."""
     source = path or conf_dir() / "hydra.toml"
-    return source, read(source, "name a file like conf/hydra.toml")
+    return source, read(source, lambda: "name a file like conf/hydra.toml")
 
 
 def built(

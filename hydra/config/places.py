@@ -19,6 +19,11 @@ def conf_dir() -> Path:
     return installed if (installed / "hydra.toml").is_file() else package.parent / "conf"
 
 
+def cache_folder() -> Path:
+    """What can be made or fetched again: ``$XDG_CACHE_HOME/hydra``, or ``~/.cache/hydra``."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "hydra"
+
+
 def scenarios() -> list[str]:
     """The names of the scenarios that come with Hydra and with further systems, in order."""
     return sorted({path.stem for folder in _folders() for path in folder.glob("*.toml")})
@@ -38,9 +43,9 @@ def scenario_path(name_or_path: str | Path) -> Path:
     text = str(name_or_path)
     if isinstance(name_or_path, Path) or text.endswith(".toml") or os.sep in text:
         return Path(text)
-    known = scenarios()
-    if text not in known:
-        published = experiments()
+    found = next((path for folder in _folders() if (path := folder / f"{text}.toml").is_file()), None)
+    if found is None:
+        known, published = scenarios(), experiments()
         close = get_close_matches(text, [*known, *published], n=1)
         hint = f"did you mean {close[0]}? " if close else ""
         others = f"; experiments, for hydra run: {', '.join(published)}" if published else ""
@@ -48,7 +53,7 @@ def scenario_path(name_or_path: str | Path) -> Path:
             f"no scenario {text!r} in {conf_dir() / 'scenarios'}",
             f"{hint}known scenarios: {', '.join(known)}{others}; a file of your own needs its path",
         )
-    return next(path for folder in _folders() if (path := folder / f"{text}.toml").is_file())
+    return found
 
 
 def _folders() -> Iterator[Path]:

@@ -21,17 +21,21 @@ from hydra.config.points import POINT_KEYS, check_points, split_points, with_pub
 from hydra.config.presets import with_preset
 from hydra.config.refusal import Key, RefusedError, Tables, UnknownKeyError, field_names, free_text, refusals_in, shown
 from hydra.config.toml import Names, Toml, override, read
+from hydra.config.workload import check_workload, with_recorded
 from hydra.model import (
     HEADER_BYTES,
     Constraint,
     Demand,
+    EventSpec,
     Figure,
+    LoadSpec,
     NativeSpec,
     RoleSpec,
     Scenario,
     SearchSpec,
     ServerSpec,
     Settings,
+    SloSpec,
     SweepSpec,
 )
 from hydra.system import SystemSpec
@@ -60,9 +64,8 @@ def load_scenario(name_or_path: str | Path, overrides: Mapping[str, object] | No
         ConfigError: the file is missing, malformed or impossible, or an override is.
     """
     source = scenario_path(name_or_path)
-    return scenario_from(
-        str(source), source.stem, read(source, f"known scenarios: {', '.join(scenarios())}"), overrides
-    )
+    data = read(source, lambda: f"known scenarios: {', '.join(scenarios())}")
+    return scenario_from(str(source), source.stem, data, overrides)
 
 
 def scenario_from(
@@ -112,7 +115,8 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
         _constraints(data, role)
     _free_text(spec, data)
     split_points(spec, data)
-    tables = _tables(spec)
+    listed = data.get("events")
+    tables = _tables(spec, len(listed) if isinstance(listed, list) else 0)
     try:
         written: Any = build(tables[()], data, tables)
     except UnknownKeyError as e:
@@ -121,6 +125,8 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
         raise RefusedError((key,), what)
     scenario = _as_measured(spec, with_publishers(_of_file(written, spec)), data)
     _consistent(spec, scenario, table)
+    scenario = with_recorded(scenario)
+    check_workload(spec, scenario)
     kind = tables[("settings",)]
     _vary(spec, scenario, data, kind)
     if scenario.sweep.points:
@@ -162,12 +168,15 @@ def _of_file(written: Any, spec: SystemSpec) -> Scenario:
     )
 
 
-def _tables(spec: SystemSpec) -> Tables:
+def _tables(spec: SystemSpec, events: int = 0) -> Tables:
     tables: dict[Key, type] = {
         (): _file_type(spec),
         ("settings",): as_written(Settings, spec.settings),
         ("sweep",): SweepSpec,
         ("sweep", "search"): SearchSpec,
+        ("load",): LoadSpec,
+        ("slo",): SloSpec,
+        **{("events", index): EventSpec for index in range(events)},
         **{(role,): ServerSpec if role == "server" else RoleSpec for role in _ROLES},
         **{(role, "demand"): Demand for role in _ROLES},
         **{(name,): kind for name, kind in spec.tables.items()},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ _FILE_BYTES: Final = 1_000_000
 """Of a scenario or cluster file at most."""
 
 
-def read(source: Path, remedy: str) -> Toml:
+def read(source: Path, remedy: Callable[[], str]) -> Toml:
     """What a file says.
 
     Raises:
@@ -27,12 +27,12 @@ def read(source: Path, remedy: str) -> Toml:
         with source.open("rb") as file:
             data = file.read(_FILE_BYTES + 1)
         if len(data) > _FILE_BYTES:
-            raise ConfigError(f"{source}: more than {_FILE_BYTES} bytes, which no such file has", remedy)
+            raise ConfigError(f"{source}: more than {_FILE_BYTES} bytes, which no such file has", remedy())
         return tomllib.loads(data.decode())
     except FileNotFoundError as error:
-        raise ConfigError(f"{source}: no such file", remedy) from error
+        raise ConfigError(f"{source}: no such file", remedy()) from error
     except OSError as error:
-        raise ConfigError(f"{source}: cannot be read: {error.strerror}", remedy) from error
+        raise ConfigError(f"{source}: cannot be read: {error.strerror}", remedy()) from error
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number of thousands of digits
         raise ConfigError(f"{source}: not TOML: {error}", "mend the line it names") from error
 

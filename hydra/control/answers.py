@@ -12,6 +12,7 @@ from pyroaring import BitMap
 
 from hydra.control.ids import bitmap, runs
 from hydra.model import PublisherReport
+from hydra.wire.course import CourseSum
 from hydra.wire.messages import Progress
 from hydra.wire.table import SubscriberTable, concatenate, decode
 
@@ -64,6 +65,9 @@ class EpochAnswers:
         subscriber_reports: as one table.
         progress: the last of each client that tells it.
         errors: the last text of each client.
+        sent: what publishers have told of the seconds of the step, and nobody has taken yet.
+        received: likewise of subscribers, but for those of the cohort.
+        cohort_received: of the cohort.
     """
 
     epoch: int
@@ -73,6 +77,9 @@ class EpochAnswers:
     subscriber_reports: Reported = field(default_factory=Reported)
     progress: dict[int, Progress] = field(default_factory=dict)
     errors: dict[int, str] = field(default_factory=dict)
+    sent: CourseSum = field(default_factory=CourseSum)
+    received: CourseSum = field(default_factory=CourseSum)
+    cohort_received: CourseSum = field(default_factory=CourseSum)
     _acks: dict[str, BitMap] = field(default_factory=dict)
 
     def acknowledge(self, command: str, clients: BitMap) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from hydra.control.clocks import HostKey
+from hydra.model import GroupRole
 from hydra.wire.messages import Hello, Host, Sample, Watch
 from hydra.wire.program import RESEND_EVERY_S
 
@@ -16,17 +18,19 @@ Place = tuple[str, str, str]
 _AGAIN_NS: Final = round(RESEND_EVERY_S * 1e9)
 _REPEAT_NS: Final = 10_000_000_000
 """A third of the time after which a watch ends by itself."""
+_SUBSCRIBERS: Final = 32
+"""Groups of subscribers that are watched."""
 _MUTE_NS: Final = 2 * _AGAIN_NS
 
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """A relay or server, from which a host can be watched."""
+    """A relay or server, from which a host and a group can be watched."""
 
     place: Place
     agent: str
     group: str
-    threads: bool
+    role: GroupRole
 
     @property
     def host(self) -> HostKey:
@@ -37,7 +41,7 @@ class Post:
 def post_of(hello: Hello) -> Post:
     """The post of whoever says this; an agent without a name is known by its group."""
     place = (hello.boot_id, hello.time_namespace, hello.network_namespace)
-    return Post(place, hello.agent or hello.group, hello.group, threads=hello.role != "subscriber")
+    return Post(place, hello.agent or hello.group, hello.group, hello.role)
 
 
 @dataclass(slots=True)
@@ -72,7 +76,10 @@ class _Watching:
 
 
 class HostWatch:
-    """Has every host but the controller's own watched by one of its posts, and every publisher and server by its own.
+    """Has every host but the controller's own watched by one of its posts, and of the groups those that tell most.
+
+    These are every publisher and server, and one group of subscribers for each agent, up to ``_SUBSCRIBERS``: they all
+    do the same, and there may be thousands.
 
     Times are the controller's, ns.
 
@@ -86,6 +93,7 @@ class HostWatch:
         self._by_place: dict[Place, list[bytes]] = {}
         # Asked for between any two messages: among a thousand relays few have threads to tell of, or are told to watch.
         self._with_threads: dict[bytes, None] = {}
+        self._subscribers: dict[str, dict[bytes, None]] = {}
         self._told: dict[bytes, None] = {}
         self._now: _Watching | None = None
 
@@ -95,7 +103,9 @@ class HostWatch:
         """A relay or server said hello."""
         self._watchers[identity] = _Watcher(post)
         self._by_place.setdefault(post.place, []).append(identity)
-        if post.threads:
+        if post.role == "subscriber":
+            self._subscribers.setdefault(post.agent, {})[identity] = None
+        else:
             self._with_threads[identity] = None
 
     def left(self, identity: bytes) -> None:
@@ -104,6 +114,7 @@ class HostWatch:
         if watcher is not None:
             self._by_place[watcher.post.place].remove(identity)
             self._with_threads.pop(identity, None)
+            self._subscribers.get(watcher.post.agent, {}).pop(identity, None)
             self._told.pop(identity, None)
 
     def posts(self) -> list[Post]:
@@ -161,8 +172,8 @@ class HostWatch:
 
     def _wanted(self, watching: _Watching, now_ns: int) -> Iterator[tuple[bytes, Watch]]:
         readers = [r for p in self._by_place if p != self.own and (r := self._reader(p, now_ns)) is not None]
-        # A reader that was mute and has no threads to tell of ends by itself.
-        for identity in dict.fromkeys([*readers, *self._with_threads]):
+        some = islice((next(iter(their)) for their in self._subscribers.values() if their), _SUBSCRIBERS)
+        for identity in dict.fromkeys([*readers, *self._with_threads, *some]):
             yield identity, Watch(epoch=watching.epoch, every_s=watching.every_s, host=identity in readers)
 
     def _ends(self, epoch: int) -> Iterator[tuple[bytes, Watch]]:

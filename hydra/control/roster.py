@@ -28,6 +28,7 @@ from hydra.wire.messages import (
     Ack,
     Batch,
     ChildExit,
+    Course,
     Error,
     FromClient,
     Hello,
@@ -310,7 +311,7 @@ class Roster:
             case Error(epoch=0):
                 # It belongs to no epoch; it is kept for the user.
                 self.answers.errors.update(dict.fromkeys(ids, message.message))
-            case Ack() | Ready() | Progress() | Error() | Report() | Reports() | Batch():
+            case Ack() | Ready() | Progress() | Course() | Error() | Report() | Reports() | Batch():
                 if message.epoch > self.answers.epoch:
                     self.refused["out_of_epoch"] += 1
                 elif message.epoch == self.answers.epoch:  # one that is over: it is late, or a repetition
@@ -319,7 +320,7 @@ class Roster:
     def _answer(
         self,
         connection: Connection,
-        message: Ack | Ready | Progress | Error | Report | Reports | Batch,
+        message: Ack | Ready | Progress | Course | Error | Report | Reports | Batch,
         ids: BitMap,
         payload: bytes,
     ) -> None:
@@ -333,6 +334,11 @@ class Roster:
                     answers.endpoints.update(dict.fromkeys(ids, message.endpoint))
             case Progress():
                 answers.progress.update(dict.fromkeys(ids, message))
+            case Course() if connection.hello.role == "publisher":
+                answers.sent.add(message.seconds)
+            case Course():
+                answers.received.add(message.seconds)
+                answers.cohort_received.add(message.cohort)
             case Error():
                 answers.errors.update(dict.fromkeys(ids, message.message))
             case Report() if connection.hello.role == "publisher" and message.publisher is not None:

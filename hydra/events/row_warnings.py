@@ -11,6 +11,7 @@ from typing import Final
 
 from hydra.events.event import Level
 from hydra.events.warnings import GO_ON, HydraWarning
+from hydra.events.words import number
 
 _NAMED: Final = 4
 """Columns that a warning names, of those with fewer figures than repeats."""
@@ -94,8 +95,8 @@ class LossBetween(HydraWarning):
     @property
     def text(self) -> str:
         return (
-            f"LOSS: {self.low_pct:.6g} to {self.high_pct:.6g} %, and what was received is not known better: a "
-            "publisher had so many messages without an acknowledgement that it joined their ranges"
+            f"LOSS: {number(self.low_pct)} to {number(self.high_pct)} %. It cannot be told more exactly: so many "
+            "messages were not acknowledged that the publisher could not list them one by one"
         )
 
 
@@ -110,7 +111,7 @@ class Loss(HydraWarning):
     @property
     def text(self) -> str:
         waiting = " or were still waiting when the drain ended" if self.with_waiting else ""
-        return f"LOSS: {self.pct:.6g} % of the messages never arrived{waiting}"
+        return f"LOSS: {number(self.pct)} % of the messages never arrived{waiting}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +164,8 @@ class Lagged(HydraWarning):
     @property
     def text(self) -> str:
         return (
-            f"consumers lagged: at the end of the window {self.messages:,.0f} messages ({100 * self.share:.3g} % of "
-            f"what was due, about {self.behind_s:.2g} s) were still to come"
+            f"consumers lagged: at the end of the window {self.messages:,.0f} messages ({number(100 * self.share)} % "
+            f"of what was due, about {number(self.behind_s)} s) were still to come"
         )
 
 
@@ -218,7 +219,7 @@ class SendsRefused(HydraWarning):
 
     @property
     def text(self) -> str:
-        return f"{self.messages:g} messages were refused by a server or the library"
+        return f"{number(self.messages)} messages were refused by a server or the library"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +235,19 @@ class HostBusy(HydraWarning):
 
 
 @dataclass(frozen=True, slots=True)
+class GeneratorLimited(HydraWarning):
+    """A row whose figures are those of the clients; ``search`` names the figure of a search that is."""
+
+    remedy = "use native clients, fewer clients on a host, or more hosts; hydra ceiling says what they can do"
+    search: str = ""
+
+    @property
+    def text(self) -> str:
+        which = f"{self.search}: " if self.search else ""
+        return f"{which}generator-limited: the clients were measured, the system can do more"
+
+
+@dataclass(frozen=True, slots=True)
 class FewReceived(HydraWarning):
     """Subscribers that got too little to have a receive rate."""
 
@@ -242,7 +256,7 @@ class FewReceived(HydraWarning):
 
     @property
     def text(self) -> str:
-        return f"the receive rate is of {self.clients:g} subscribers only: the others got fewer than two batches"
+        return f"the receive rate is of {number(self.clients)} subscribers only: the others got fewer than two batches"
 
 
 # --- of a search -----------------------------------------------------------------------------------------------------

@@ -8,8 +8,6 @@ from typing import Final
 
 from hydra.errors import EXIT_INCOMPLETE
 from hydra.events.event import Event, Level
-from hydra.events.words import describe
-from hydra.model import StepPlan
 
 GO_ON: Final = "go on with --resume and the run's directory"
 
@@ -89,16 +87,15 @@ def _how_it_ended(ended: str, error: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StepNotMeasured(HydraWarning):
-    """A step failed or was skipped; ``number`` counts the steps of this command from 1."""
+    """A step failed or was skipped; ``position`` tells it from the others, as in ``StepMeasured``."""
 
-    number: int
-    plan: StepPlan
+    position: str
     status: str
     reason: str
 
     @property
     def text(self) -> str:
-        return f"step {self.number}: {describe(self.plan)}: {self.status.upper()}: {self.reason}"
+        return f"{self.position}: {self.status.upper()}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import floor, log10
+from typing import Final
 
 from hydra.model import Figure, StepPlan, value_of
 
-_RANGES = 8
+_WHOLE_FROM: Final = 999.5
+"""Figures from here on are shown without a fraction."""
+_MOST_DIGITS: Final = 6
+"""Digits behind the point of figures that are nearly nothing."""
+_ALWAYS_TOLD: Final = ("rate", "messages")
+"""Settings that a step's description has in any case."""
+_RANGES: Final = 8
 """Ranges of ids that are named, of many."""
 
 
@@ -19,25 +27,47 @@ def duration(seconds: float) -> str:
 
 
 def number(value: Figure) -> str:
-    """A figure for a person; ``–`` where there is none."""
+    """A figure for a person: three significant digits, all before the point, no exponent; ``–`` where there is none."""
     if value is None:
         return "–"
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, str | bool):
+        return str(value)
+    if isinstance(value, int) or abs(value) >= _WHOLE_FROM:
+        return f"{value:,.0f}"
+    # Three significant digits; below a thousandth what the last of them is worth no longer matters.
+    digits = 3 if value == 0 else max(2 - floor(log10(abs(value))), 0)
+    text = f"{value:.{min(digits, _MOST_DIGITS)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def describe(plan: StepPlan) -> str:
-    """A step in a few words."""
+def duration_us(value: float) -> str:
+    """Microseconds for a person: ``820 µs``, ``2.5 ms``, ``1.2 s``."""
+    for unit_us, unit in ((1e6, "s"), (1e3, "ms")):
+        if abs(value) >= unit_us:
+            return f"{number(value / unit_us)} {unit}"
+    return f"{number(value)} µs"
+
+
+def describe(plan: StepPlan, varied: Iterable[str] = ()) -> str:
+    """A step in a few words.
+
+    Args:
+        plan: the one.
+        varied: the settings that tell it from the other steps of its sweep: they are named.
+    """
     settings = plan.settings
-    rate = "max" if settings.rate == "max" else f"{settings.rate:,.6g}/s"
-    cohort = "" if plan.cohort.kind == "none" else f", {plan.cohort.fraction:.0%} {plan.cohort.kind}"
+    rate = "max" if settings.rate == "max" else f"{number(settings.rate)}/s"
     series = "" if plan.series == "grid" else f"{plan.series}: "
-    size = value_of(settings, "msg_batch") or settings.burst
-    batch = f", batch {size}" if size else ""
-    messages = f", {settings.messages:,} messages each" if settings.messages is not None else ""
-    publishers = f"{plan.publishers} publisher{'' if plan.publishers == 1 else 's'}, "
-    point = f"{plan.point}: {publishers}" if plan.point else ""
-    clients = f"{plan.clients} clients, " if plan.clients or not plan.point else ""
-    return f"{point}{clients}{series}{rate}{messages}{batch}{cohort}"
+    publishers = f"{plan.publishers} publisher{'' if plan.publishers == 1 else 's'}" if plan.point else ""
+    words = [
+        publishers,
+        f"{plan.clients} clients" if plan.clients or not plan.point else "",
+        f"{series}{rate}",
+        f"{settings.messages:,} messages each" if settings.messages is not None else "",
+        *(f"{name} {number(value_of(settings, name))}" for name in varied if name not in _ALWAYS_TOLD),
+        "" if plan.cohort.kind == "none" else f"{plan.cohort.fraction:.0%} {plan.cohort.kind}",
+    ]
+    return (f"{plan.point}: " if plan.point else "") + ", ".join(filter(None, words))
 
 
 def ranges(ids: Iterable[int]) -> list[range]:

@@ -6,24 +6,25 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 
-from hydra import plugins
 from hydra.config.cluster import load_cluster
 from hydra.config.places import experiments
-from hydra.errors import EXIT_INCOMPLETE, RunDirectoryError, UsageError
+from hydra.errors import RunDirectoryError, UsageError
 from hydra.experiments.alternatives import with_alternatives
+from hydra.experiments.named import find
 from hydra.experiments.running import Asked, run
 from hydra.results import experiments as folders
 from hydra.results.alone import alone_in
 from hydra.results.conditions import columns, met, parse
 from hydra.results.experiments import Record
-from hydra.run.command import fresh_folder, resumed_folder
+from hydra.results.folders import is_experiment
 from hydra.run.engines import Chosen, choose
+from hydra.run.failing import failed_if
+from hydra.run.folders import fresh_folder, resumed_folder
 from hydra.run.launcher import check_folder
 from hydra.run.redaction import Redactor
 from hydra.run.resume import differences, refuse_hidden
@@ -92,30 +93,8 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
         click.echo("".join(f"{line}\n" for line in experiment.lines(done)), nl=False)
     goes_on = "" if record.ended == "finished" else f"; the experiment goes on with --resume {asked.folder}"
     asked.say(f"everything is in {asked.folder}{goes_on}")
-    for line in met(conditions, [*folders.rows_of(views), *(dict(row) for each in done for row in each.rows)]):
-        click.echo(f"--fail-if: {line}", err=True)
-        code = code or EXIT_INCOMPLETE
-    sys.exit(code)
-
-
-def find(system: str, name: str) -> Experiment:
-    """The experiment of that name.
-
-    Args:
-        system: whose; "": any system's.
-        name: as its user wrote it.
-
-    Raises:
-        UsageError: there is none; the text tells the nearest one, or all.
-    """
-    known = {each.name: each for each in plugins.system(system).experiments} if system else experiments()
-    if not name:
-        raise UsageError("no experiment is named", f"name one of {', '.join(known)}")
-    if name not in known:
-        close = get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]}? " if close else ""
-        raise UsageError(f"no experiment {name!r}", f"{hint}known experiments: {', '.join(known)}")
-    return known[name]
+    rows = [*folders.rows_of(views), *(dict(row) for each in done for row in each.rows)]
+    sys.exit(failed_if(met(conditions, rows), code))
 
 
 def _order(experiment: Experiment, flags: Mapping[str, Any], before: Record | None, hosts: int) -> Order:
@@ -158,5 +137,5 @@ def _secrets(engine: Chosen) -> tuple[Any, Any]:
 
 def _check_new(folder: Path) -> None:
     check_folder(folder)
-    if folders.is_experiment(folder):
+    if is_experiment(folder):
         raise RunDirectoryError(f"{folder} already holds an experiment", "go on with --resume, or choose another --out")

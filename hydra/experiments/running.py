@@ -21,8 +21,9 @@ from hydra.errors import (
 from hydra.experiments.done import done_of
 from hydra.model import ClusterSpec, Scenario
 from hydra.results.experiments import PartRecord, Record, write_record, write_tables
+from hydra.results.folders import DATABASE
 from hydra.results.registered import sweep_of
-from hydra.results.store import DATABASE, ENDED_KEY, RunStore
+from hydra.results.store import ENDED_KEY, RunStore
 from hydra.run import launcher
 from hydra.run.engines import Chosen
 from hydra.run.resume import continued

@@ -113,7 +113,7 @@ def _clocks(run: Run) -> str:
 
 def _by_step(run: Run, title: str, heads: Iterable[str], lines: Iterable[Sequence[Any]]) -> str:
     """A table, folded away, whose lines begin with the epoch of a step and go on with texts."""
-    plans = {result.epoch: escape(describe(result.plan)) for result in run.results}
+    plans = {result.epoch: escape(describe(result.plan, run.scenario.sweep.varied)) for result in run.results}
     head = "".join(f"<th>{escape(text)}</th>" for text in ("Step", *heads))
     body = "".join(
         f"<tr><td>{plans[epoch]}</td>{''.join(f'<td>{escape(text)}</td>' for text in texts)}</tr>"

@@ -10,8 +10,9 @@ from typing import Any, Final
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from hydra.columns.column import HIGH, INTERVAL, LOW
+from hydra.columns.column import HIGH, INTERVAL, LOW, MICROSECONDS
 from hydra.columns.names import CLIENTS
+from hydra.events.words import duration_us
 from hydra.model import Figure, number
 from hydra.results.bounded import bound_above, shown
 from hydra.sweep import Row
@@ -21,6 +22,8 @@ Marked = list[tuple[Row, str]]
 Interval = Callable[[Row], tuple[Figure, Figure]]
 """The lowest and the highest that a figure of this row can be."""
 
+_PUBLISHED: Final = "published"
+"""What says of a line that it is of published figures: axes show what was measured."""
 _MOST_TICKS: Final = 14
 _GRID: Final = "#e5e9ee"
 _LEVEL: Final = "#52606d"
@@ -126,6 +129,7 @@ def dotted(figure: go.Figure, rows: Iterable[Row], column: str, name: str, color
         legendgroup=name,
         showlegend=False,
         mode="lines",
+        meta=_PUBLISHED,
         line={"color": color, "width": 1.5, "dash": "dot"},
         opacity=0.6,
         hovertemplate="%{x} clients: %{y:,.6g}<extra>%{fullData.name}</extra>",
@@ -144,10 +148,12 @@ def level(figure: go.Figure, value: float, text: str) -> None:
 def finish(figure: go.Figure, across: str, upwards: Sequence[str], floor: Floor | None = None) -> go.Figure | None:
     """Axes, legend and size; None if nothing was drawn.
 
+    Axes show what was measured; of published lines what lies there, and a click on the legend's home button the rest.
+
     Args:
         figure: with all its lines.
         across: the title of the axis across.
-        upwards: the title of each panel's axis upwards.
+        upwards: the title of each panel's axis upwards; one in µs has ticks in µs, ms or s.
         floor: for an axis of losses.
     """
     if not figure.data:
@@ -161,7 +167,8 @@ def finish(figure: go.Figure, across: str, upwards: Sequence[str], floor: Floor 
         hovermode="closest",
         showlegend=True,
     )
-    values_across = {at for trace in figure.data for at in trace.x}
+    measured = [trace for trace in figure.data if trace.meta != _PUBLISHED]
+    values_across = {at for trace in measured for at in trace.x}
     if any(isinstance(at, str) for at in values_across):
         figure.update_xaxes(type="category", gridcolor=_GRID)
     else:
@@ -169,9 +176,15 @@ def finish(figure: go.Figure, across: str, upwards: Sequence[str], floor: Floor 
         figure.update_xaxes(type="log", title_text=across, gridcolor=_GRID, **ticks)
     for panel, title in enumerate(upwards, start=1):
         name = _axis("y", panel)
-        values = [float(y) for t in figure.data if (t.yaxis or "y") == name for y in t.y if y and y > 0]
-        look = {"type": "log", "gridcolor": _GRID, "title": {"text": title, "standoff": 8}}
-        figure.update_layout({f"yaxis{name[1:]}": look | (floor.axis() if floor else _log_axis(values))})
+        values = [float(y) for t in measured if (t.yaxis or "y") == name for y in t.y if y and y > 0]
+        in_us = title.endswith(MICROSECONDS)
+        look = {
+            "type": "log",
+            "gridcolor": _GRID,
+            "title": {"text": title.removesuffix(MICROSECONDS).removesuffix(", ") if in_us else title, "standoff": 8},
+        }
+        axis = floor.axis() if floor else _log_axis(values, duration_us if in_us else _short)
+        figure.update_layout({f"yaxis{name[1:]}": look | axis})
     return figure
 
 
@@ -236,21 +249,27 @@ def _folded(text: str, width: int = 70) -> str:
 def _ticks_at(values: Sequence[float]) -> dict[str, Any]:
     """A tick for every value there is, as long as they can be told apart."""
     if len(values) > _MOST_TICKS:
-        return _log_axis(values)
-    return {"tickvals": list(values), "ticktext": [f"{v:,g}" if v < 1e6 else _short(v) for v in values]}
+        return _log_axis(values, _short)
+    texts = [f"{v:,g}" if v < 1e6 else _short(v) for v in values]
+    return {"tickvals": list(values), "ticktext": texts, "range": _log_range(values)}
 
 
-def _log_axis(values: Sequence[float]) -> dict[str, Any]:
-    """Range and labelled ticks of a logarithmic axis; a narrow range is widened, so that noise is not magnified."""
-    if not values:
-        return {}
+def _log_range(values: Sequence[float]) -> list[float]:
+    """The decades of a logarithmic axis; a narrow range is widened, so that noise is not magnified."""
     low, high = math.log10(min(values)), math.log10(max(values))
     margin = max(0.08 * (high - low), (_NARROWEST - (high - low)) / 2, 0.05)
-    low, high = low - margin, high + margin
+    return [low - margin, high + margin]
+
+
+def _log_axis(values: Sequence[float], text: Callable[[float], str]) -> dict[str, Any]:
+    """Range and labelled ticks of a logarithmic axis."""
+    if not values:
+        return {}
+    low, high = _log_range(values)
     digits = next(digits for span, digits in _DIGITS if high - low > span)
     ticks = [d * 10.0**e for e in range(math.floor(low), math.ceil(high) + 1) for d in digits]
     shown = [t for t in ticks if low <= math.log10(t) <= high]
-    return {"range": [low, high], "tickvals": shown, "ticktext": [_short(t) for t in shown]}
+    return {"range": [low, high], "tickvals": shown, "ticktext": [text(t) for t in shown]}
 
 
 def _short(value: float) -> str:

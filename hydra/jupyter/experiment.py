@@ -17,7 +17,7 @@ from hydra.jupyter.report import Plot
 from hydra.model import Figure, number
 from hydra.results import experiments
 from hydra.results.experiments import Record, View, shown
-from hydra.results.store import DATABASE
+from hydra.results.folders import DATABASE
 
 __all__ = ["facts", "load", "parts", "show", "title"]
 

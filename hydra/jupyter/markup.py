@@ -16,8 +16,8 @@ from hydra.jupyter.details import details
 from hydra.jupyter.recorded import Run
 from hydra.model import SHARED, Settings, value_of
 from hydra.results.bounded import shown
-from hydra.results.compare import Cell, Line, asked, compare, differences
 from hydra.results.notes import MARK
+from hydra.results.published import Cell, Line, asked, compare, differences
 from hydra.results.registered import columns_of, in_order
 from hydra.results.searched import efforts, interval_of, legend, whole
 from hydra.results.store import CLIENTS_KEY
@@ -179,11 +179,13 @@ def _hint(column: Column) -> str:
     return f' title="{escape(text)}"' if text else ""
 
 
-def comparison(run: Run) -> Html:
-    """The run's table beside the published one, with the ratio of every cell."""
+def comparison(run: Run) -> Html | None:
+    """The run's table beside the published one, with the ratio of every cell; None where no rows of the two match."""
     if run.published is None:
-        return block('<p class="empty">This experiment was never published: there is nothing to lay beside it.</p>')
+        return None
     lines = compare(run.rows, run.published, run.scenario.sweep.vary)
+    if not any(line.side == "both" for line in lines):
+        return None
     known = columns_of(run.scenario)
     columns = [known.get(c, Column(c)) for c in run.published.columns if lines and c in lines[0].cells]
     keys = [known.get(key, Column(key)) for key in (lines[0].key if lines else ())]

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from plotly.colors import qualitative, sample_colorscale
 
 from hydra.columns import Column, searched
+from hydra.columns.column import MICROSECONDS
 from hydra.columns.names import AGGREGATE, AGGREGATE_MAX, AVG_RX, AVG_TX, CLIENTS, LOSS, POINT, REQUESTED, SHORTFALL
 from hydra.columns.step import DUE, SENT, latency_columns, step_columns
 from hydra.jupyter.drawing import Floor, Interval, Marked, dotted, finish, level, line, panels
@@ -45,7 +46,7 @@ def latency(run: Run) -> go.Figure | None:
     if run.scenario.sweep.vary:
         return _by_settings(run, [column for column in percentiles if column.title in ("p50", "p99", "max")])
     figure = go.Figure()
-    shades = [0.05 + 0.8 * i / (len(percentiles) - 1) for i in range(len(percentiles))]
+    shades = _shades(len(percentiles))
     for column, color in zip(percentiles, sample_colorscale("Plasma", shades), strict=True):
         line(figure, rows, across(run), column.name, column.title, color)
     return finish(figure, columns_of(run.scenario)[across(run)].axis_title, [percentiles[0].axis_title])
@@ -92,7 +93,7 @@ def batches(run: Run) -> go.Figure | None:
     batch = added_by(run.scenario.system).batch
     if batch.name not in run.scenario.sweep.vary or not columns:
         return None
-    figure = panels([f"Latency {c.title}" if c.unit == "µs" else c.title for c in columns])
+    figure = panels([f"Latency {c.title}" if c.unit == MICROSECONDS else c.title for c in columns])
     for panel, column in enumerate(columns, start=1):
         for label, color, group in _by_clients(rows):
             line(figure, group, batch.name, column.name, label, color, panel=panel)
@@ -244,7 +245,12 @@ def _by_clients(rows: Marked) -> list[tuple[str, str, Marked]]:
 
 def _scale(count: int) -> list[str]:
     """Colours that rise with what they stand for."""
-    return list(sample_colorscale("Viridis", [0.9 * i / max(count - 1, 1) for i in range(count)]))
+    return list(sample_colorscale("Viridis", _shades(count)))
+
+
+def _shades(count: int) -> list[float]:
+    """Of a colour scale what can be told from white paper and from a dark page."""
+    return [0.25 + 0.6 * i / max(count - 1, 1) for i in range(count)]
 
 
 def _interval(run: Run, column: str) -> Interval | None:

@@ -13,10 +13,11 @@ from hydra.events.event import StoredEvent
 from hydra.events.warnings import BisectedRates, ForeignRates, HydraWarning
 from hydra.measure.resources import HostSummary, busiest, summarise
 from hydra.model import AgentClock, BusyThread, Scenario, StepPlan, StepResult
-from hydra.results.compare import Published, published_for
 from hydra.results.earlier import bisected, stored_rows, upgraded
 from hydra.results.notes import notes_of
+from hydra.results.published import Published, published_for
 from hydra.results.registered import sweep_of
+from hydra.results.slo import Answer, answer_of
 from hydra.results.store import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.sweep import Row
 
@@ -41,6 +42,7 @@ class Run:
         hosts: what each host did in a step, by the step's epoch and the host; steps in which some host was sampled.
         host_of: of such a step, the host of each agent.
         threads: the busiest threads of publishers and servers, by the step's epoch and the agent; likewise.
+        answers: what came of the steps whose seconds were kept, by epoch, also of those that never ended.
         earlier: what has to be known of the rows of an earlier version, None if there is nothing.
     """
 
@@ -58,6 +60,7 @@ class Run:
     hosts: Mapping[int, Mapping[str, HostSummary]] = field(default_factory=dict)
     host_of: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     threads: Mapping[int, Mapping[str, Sequence[BusyThread]]] = field(default_factory=dict)
+    answers: Mapping[int, Answer] = field(default_factory=dict)
     earlier: HydraWarning | None = None
 
     @property
@@ -84,6 +87,8 @@ def load(directory: Path | str) -> Run:
         clocks = {r.epoch: store.clocks(r.epoch) for r in results}
         hosts = {r.epoch: its for r in results if (its := _hosts(store, r.epoch))}
         host_of = {epoch: store.host_of(epoch) for epoch in hosts}
+        # One is shown, and each takes megabytes.
+        answers = {epoch: answer for epoch in store.courses()[-1:] if (answer := answer_of(store, epoch))}
         threads = {r.epoch: found for r in results if (found := _threads(store, r.epoch))}
         with store.reading():
             scenario = msgspec.convert(upgraded(metadata["scenario"]), Scenario)
@@ -114,6 +119,7 @@ def load(directory: Path | str) -> Run:
         hosts=hosts,
         host_of=host_of,
         threads=threads,
+        answers=answers,
         earlier=earlier,
     )
 

@@ -11,23 +11,30 @@ import plotly.io
 from nbconvert import HTMLExporter
 from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
-from plotly.offline import get_plotlyjs
+from plotly.offline import get_plotlyjs, get_plotlyjs_version
 
 from hydra.errors import RunDirectoryError
 from hydra.jupyter import recorded
 from hydra.jupyter.notebooks import execute, template
 from hydra.jupyter.report import PLOTLY
-from hydra.results.experiments import is_experiment, read
+from hydra.results.experiments import read
 from hydra.results.files import write_whole
+from hydra.results.folders import is_experiment
 
 NOTEBOOK: Final = "report.ipynb"
 PAGE: Final = "report.html"
+LIBRARY: Final = f"plotly-{get_plotlyjs_version()}.min.js"
+"""The file of plotly.js that pages share, by its version: a page goes on with the one that it was made for."""
 _ROOM: Final = "free some space, or move what is in the way"
 _PLOT: Final[dict[str, Any]] = {"displaylogo": False, "responsive": True, "toImageButtonOptions": {"scale": 2}}
 
 
-def render(run: Path) -> list[Path]:
+def render(run: Path, *, shared: bool = False) -> list[Path]:
     """Executes the report over a run, or over an experiment, and writes both files, each at once or not at all.
+
+    Args:
+        run: the folder.
+        shared: plotly.js is a file beside the run's folder, which all pages there share, and not a part of the page.
 
     Raises:
         RunDirectoryError: the directory holds neither.
@@ -38,14 +45,22 @@ def render(run: Path) -> list[Path]:
     _refuse_unwritable(run)
     notebook = execute(template("experiment" if of_experiment else "report"), run)
     notebook.metadata["title"] = f"Hydra: {name}"
+    library = run.resolve().parent / LIBRARY
+    if shared and not library.exists():
+        write_whole(library, get_plotlyjs(), _ROOM)
     return [
         write_whole(run / NOTEBOOK, nbformat.writes(notebook), _ROOM),
-        write_whole(run / PAGE, page(notebook), _ROOM),
+        write_whole(run / PAGE, page(notebook, f"../{LIBRARY}" if shared else ""), _ROOM),
     ]
 
 
-def page(notebook: NotebookNode) -> str:
-    """The HTML of an executed notebook, without its code."""
+def page(notebook: NotebookNode, library: str = "") -> str:
+    """The HTML of an executed notebook, without its code.
+
+    Args:
+        notebook: the one.
+        library: where the page finds plotly.js; "" puts it into the page.
+    """
     exporter = HTMLExporter(
         template_name="hydra",
         extra_template_basedirs=[str(Path(__file__).with_name("template"))],
@@ -53,7 +68,9 @@ def page(notebook: NotebookNode) -> str:
         exclude_output_prompt=True,
         preprocessors=[_Plots],
     )
-    text, _ = exporter.from_notebook_node(notebook, {"plotly_js": get_plotlyjs()})
+    text, _ = exporter.from_notebook_node(
+        notebook, {"plotly_js": "" if library else get_plotlyjs(), "plotly_src": library}
+    )
     return str(text)
 
 

@@ -5,17 +5,35 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Final
 
 import plotly.graph_objects as go
+from IPython.display import display
 
+from hydra.jupyter import course as its_course
 from hydra.jupyter import plots
 from hydra.jupyter.cells import Html, block
 from hydra.jupyter.markup import comparison, facts, table, title, warnings
 from hydra.jupyter.recorded import Run, load
-from hydra.results.registered import added_by
+from hydra.jupyter.summary import summary
+from hydra.results.slo_text import answered, events_table, objectives_table, remarks
 
-__all__ = ["batches", "comparison", "facts", "latency", "load", "loss", "rates", "table", "title", "warnings"]
+__all__ = [
+    "answer",
+    "batches",
+    "course",
+    "facts",
+    "latency",
+    "load",
+    "loss",
+    "published",
+    "rates",
+    "summary",
+    "table",
+    "title",
+    "warnings",
+]
 
 PLOTLY: Final = "application/vnd.plotly.v1+json"
 
@@ -33,28 +51,61 @@ class Plot:
         }
 
 
-def rates(run: Run) -> Plot | Html:
+def rates(run: Run) -> Plot | None:
     """Tx, Rx and aggregate rates, or the rates that were searched for."""
-    return _shown(plots.rates(run), "no row has a rate")
+    return _shown("Rates", "Dotted: as published. Click a name in the legend to hide or show it.", plots.rates(run))
 
 
-def loss(run: Run) -> Plot | Html:
+def loss(run: Run) -> Plot | None:
     """Loss by client count, or by rate for a search."""
-    return _shown(plots.loss(run), "no row has a loss")
+    return _shown("Loss", "", plots.loss(run))
 
 
-def latency(run: Run) -> Plot | Html:
+def latency(run: Run) -> Plot | None:
     """Latency percentiles by client count."""
-    return _shown(plots.latency(run), "no row has a latency")
+    return _shown("Latency", "", plots.latency(run))
 
 
-def batches(run: Run) -> Plot | Html:
-    """The effect of the batch by client count."""
-    varies = added_by(run.scenario.system).batch.name in run.scenario.sweep.vary
-    return _shown(plots.batches(run), "no row has a rate" if varies else "this run has one size of batch only")
+def batches(run: Run) -> Plot | None:
+    """The effect of the batch by client count, where it varies."""
+    return _shown("Effect of the batch", "", plots.batches(run))
 
 
-def _shown(figure: go.Figure | None, otherwise: str) -> Plot | Html:
+def published(run: Run) -> Html | None:
+    """The table beside the published one, where rows of the two match."""
+    found = comparison(run)
+    if found is not None:
+        _head("Beside the published table")
+    return found
+
+
+def answer(run: Run) -> Html | None:
+    """Whether the last step whose seconds were kept has kept its objectives, and what its events have done."""
+    if not run.answers or not run.scenario.slo.objectives():
+        return None
+    found = run.answers[max(run.answers)]
+    said = [f"<p><strong>{escape(answered(found))}</strong></p>", objectives_table(found.objectives, "html")]
+    said += [f'<p class="below">{escape(note)}</p>' for note in remarks(found)]
+    if found.consequences:
+        said.append(events_table(found, "html"))
+    _head("Does it hold?")
+    return block("".join(said).replace("<table>", '<table class="rows">'))
+
+
+def course(run: Run) -> Plot | None:
+    """The last step second by second, with its events."""
+    return _shown("Second by second", "The last step whose seconds were kept.", its_course.course(run))
+
+
+def _shown(title: str, text: str, figure: go.Figure | None) -> Plot | None:
+    """A plot below its heading; nothing at all where there is nothing to plot."""
     if figure is None:
-        return block(f'<p class="empty">Nothing to plot: {otherwise}.</p>')
+        return None
+    _head(title, text)
     return Plot(figure)
+
+
+def _head(title: str, text: str = "") -> None:
+    """Shows a heading above what the cell shows."""
+    below = f'<div class="text_cell"><p>{text}</p></div>' if text else ""
+    display(Html(f"<h2>{title}</h2>{below}"))  # type: ignore[no-untyped-call]

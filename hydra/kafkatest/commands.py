@@ -9,9 +9,6 @@ from typing import Any, TypeVar
 import click
 
 from hydra.errors import ServerError, UsageError
-from hydra.kafkatest import properties
-from hydra.kafkatest.experiments import EXPERIMENTS, plan
-from hydra.kafkatest.footprints import IMPLEMENTATIONS
 from hydra.options import (
     COUNTS,
     KEY_VALUE,
@@ -49,9 +46,21 @@ _cluster_flags = flags(
     preset_flag,
 )
 
-_kafka_flags = flags(_cluster_flags, implementation_flag(list(IMPLEMENTATIONS)))
-_experiment_flags = flags(_cluster_flags, implementations_flag(list(IMPLEMENTATIONS)))
-_sweep_flags = flags(_kafka_flags, duration_flag, native_flags)
+
+def _implementation_flag(command: _F) -> _F:
+    from hydra.kafkatest.footprints import IMPLEMENTATIONS
+
+    return implementation_flag(list(IMPLEMENTATIONS))(command)
+
+
+def _implementations_flag(command: _F) -> _F:
+    from hydra.kafkatest.footprints import IMPLEMENTATIONS
+
+    return implementations_flag(list(IMPLEMENTATIONS))(command)
+
+
+_experiment_flags = flags(_cluster_flags, _implementations_flag)
+_sweep_flags = flags(_cluster_flags, _implementation_flag, duration_flag, native_flags)
 
 
 def _batch_flags(batch: int, linger_ms: int) -> Callable[[_F], _F]:
@@ -91,7 +100,7 @@ def kafka_rate(**values: Any) -> dict[str, object]:
     return _properties(**values)
 
 
-@experiment_command("kafka-perf", "kafka", EXPERIMENTS, _experiment_flags)
+@experiment_command("kafka-perf", "kafka", _experiment_flags)
 def kafka_perf(**values: Any) -> dict[str, object]:
     """Repeat a published experiment: its figures beside the published ones.
 
@@ -101,7 +110,7 @@ def kafka_perf(**values: Any) -> dict[str, object]:
     return _properties(**values)
 
 
-@experiment_command("kafka-plan", "kafka", plan.EXPERIMENTS, _experiment_flags, one=plan.NAME)
+@experiment_command("kafka-plan", "kafka", _experiment_flags, one="partition-formula")  # experiments.plan.NAME
 def kafka_plan(**values: Any) -> dict[str, object]:
     """How many partitions a target rate needs, measured; then a run of as many.
 
@@ -112,8 +121,14 @@ def kafka_plan(**values: Any) -> dict[str, object]:
 
 
 def _properties(kafka_props: tuple[str, ...], kafka_prop_file: Path | None, **_: Any) -> dict[str, object]:
-    given = (properties.parse_file(kafka_prop_file) if kafka_prop_file else {}) | properties.parse(kafka_props)
+    given = _given(kafka_props, kafka_prop_file)
     return {"kafka.properties": given} if given else {}
+
+
+def _given(pairs: tuple[str, ...], file: Path | None) -> dict[str, str]:
+    from hydra.kafkatest import properties
+
+    return (properties.parse_file(file) if file else {}) | properties.parse(pairs)
 
 
 @click.group()
@@ -162,17 +177,19 @@ def kafka_clean(bootstrap: str, properties_: tuple[str, ...], file: Path | None,
     """
     if not bootstrap:
         raise UsageError("--bootstrap is empty", "name your cluster: host:port")
-    # Not before it is needed: it takes the libraries of Kafka's clients.
     from hydra.config.scenario import load_scenario
+    from hydra.kafkatest.settings import spec_of
+
+    # As a run would take them.
+    given = {"kafka.bootstrap": bootstrap, "kafka.properties": _given(properties_, file)}
+    spec = spec_of(load_scenario("kafka-fixed", given))
+
+    # Not before it is needed: it takes the libraries of Kafka's clients.
     from hydra.kafkatest.folders import state_folder
     from hydra.kafkatest.leftovers import clean
     from hydra.kafkatest.records import FOLDER, Records
-    from hydra.kafkatest.settings import spec_of
     from hydra.kafkatest.topics import Topics
 
-    # As a run would take them.
-    given = (properties.parse_file(file) if file else {}) | properties.parse(properties_)
-    spec = spec_of(load_scenario("kafka-fixed", {"kafka.bootstrap": bootstrap, "kafka.properties": given}))
     topics = Topics(spec.bootstrap, spec.properties, "")
     topics.reach()
     found = clean(topics, Records(state_folder() / FOLDER, *(run / FOLDER for run in runs)))

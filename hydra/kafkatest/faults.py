@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Final
 
 from confluent_kafka import KafkaException
 
+from hydra.kafkatest.events import KILL
 from hydra.kafkatest.nodes import Node, parse, victim
 from hydra.kafkatest.topics import Topics
 from hydra.model import Scenario
@@ -23,7 +25,9 @@ _NOTICED: Final = {"broker.session.timeout.ms": "6000", "broker.heartbeat.interv
 
 def broker_settings(scenario: Scenario) -> dict[str, str]:
     """What brokers are told beside ``conf/kafka/server.properties``, where a scenario kills one of them."""
-    return dict(_NOTICED) if any(moment is not None for moment in scenario.values_of("kill_broker_at")) else {}
+    kills = any(moment is not None for moment in scenario.values_of("kill_broker_at"))
+    kills = kills or any(event.kind == KILL for event in scenario.events)
+    return dict(_NOTICED) if kills else {}
 
 
 class Kill:
@@ -69,6 +73,51 @@ class Kill:
         self._servers.kill(self.killed, f"{elapsed_s:.1f} s into the window")
         self._thread.close()
         return self.killed
+
+    def close(self) -> None:
+        """Ends the thread that asks."""
+        self._thread.close()
+
+
+class Move:
+    """Moves a topic's first partition to other brokers, once, in a step.
+
+    Arguments:
+        at: the part of the window after which it is moved.
+        topics, topic: whose partition it is.
+        brokers: how many there are.
+    """
+
+    def __init__(self, at: float, topics: Topics, topic: str, brokers: int) -> None:
+        self.moved = False
+        """Whether the cluster has accepted it."""
+        self._at = at
+        self._topics = topics
+        self._topic = topic
+        self._brokers = brokers
+        self._thread = Background()
+        self._asked: Future[list[int]] | None = None
+
+    def look(self, elapsed_s: float, duration_s: float) -> None:
+        """Asks for the move when its moment has come, and again where it was refused; returns at once."""
+        if self.moved or elapsed_s < self._at * duration_s:
+            return
+        if self._asked is None:
+            self._asked = self._thread.submit(lambda: self._topics.move(self._topic, 0, self._brokers, _ASK_FOR_S))
+        elif self._asked.done():
+            self._hear(self._asked)
+
+    def end(self) -> bool:
+        """Whether it was moved; waits for an answer that is still to come."""
+        if self._asked is not None:
+            self._hear(self._asked, 2 * _ASK_FOR_S)
+        return self.moved
+
+    def _hear(self, asked: Future[list[int]], within_s: float | None = None) -> None:
+        self._asked = None
+        with contextlib.suppress(KafkaException, TimeoutError):  # where the window lasts, it is asked for again
+            asked.result(within_s)
+            self.moved = True
 
     def close(self) -> None:
         """Ends the thread that asks."""

@@ -11,11 +11,6 @@ _BLOCK_BYTES: Final = 512
 """The unit of ``st_blocks`` (stat(2)), whatever the file system's own is."""
 
 
-def cache_folder() -> Path:
-    """What can be fetched again: ``$XDG_CACHE_HOME/hydra``, or ``~/.cache/hydra``."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hydra"
-
-
 def state_folder() -> Path:
     """What outlives a run: ``$XDG_STATE_HOME/hydra``, or ``~/.local/state/hydra``."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "hydra"

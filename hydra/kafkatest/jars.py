@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from hydra.config.places import cache_folder
 from hydra.errors import MissingDependencyError
-from hydra.kafkatest.folders import cache_folder
 
 JAVA_AT_LEAST: Final = 17
 JAVA_PACKAGE: Final = "openjdk-17-jre-headless"

@@ -23,6 +23,7 @@ NAMES: Final[Mapping[str, str]] = {
     _OF_TOPICS.format("bytesout"): "out_bytes_total",
     _OF_TOPICS.format("replicationbytesin"): "replication_in_bytes_total",
     _OF_TOPICS.format("replicationbytesout"): "replication_out_bytes_total",
+    "kafka_server_requesthandler_idle_seconds_total": "request_idle_seconds_total",
     "process_cpu_seconds_total": "cpu_seconds_total",
     "jvm_gc_collection_seconds_sum": "gc_seconds_total",
     "jvm_memory_used_bytes": "heap_bytes",

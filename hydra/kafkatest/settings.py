@@ -39,6 +39,7 @@ class KafkaSettings:
         read: when subscribers read.
         keep: whether the log keeps all steps; otherwise it holds two.
         kill_broker_at: the part of the window after which one of our own brokers is killed; None: none is.
+        move_partition_at: likewise, the topic's first partition is moved to other brokers. Clients are not told of it.
     """
 
     msg_batch: int = 100
@@ -63,6 +64,7 @@ class KafkaSettings:
     read: Read = "live"
     keep: bool = False
     kill_broker_at: float | None = None
+    move_partition_at: float | None = None
 
     def __post_init__(self) -> None:
         if self.msg_batch < 1:
@@ -73,8 +75,10 @@ class KafkaSettings:
             raise ValueError(f"linger_ms must be 0 to 900000, not {self.linger_ms}")
         if self.batch_bytes is not None and not 1 <= self.batch_bytes <= 2**31 - 1:
             raise ValueError(f"batch_bytes must be 1 to 2147483647, not {self.batch_bytes}")
-        if self.kill_broker_at is not None and not 0 < self.kill_broker_at < 1:
-            raise ValueError(f"kill_broker_at is a part of the window, above 0 and below 1, not {self.kill_broker_at}")
+        for name in ("kill_broker_at", "move_partition_at"):
+            at = getattr(self, name)
+            if at is not None and not 0 < at < 1:
+                raise ValueError(f"{name} is a part of the window, above 0 and below 1, not {at}")
         if self.delivery_timeout_ms < self.linger_ms + 1:
             raise ValueError(
                 f"delivery_timeout_ms must be above linger_ms ({self.linger_ms:g}), not {self.delivery_timeout_ms}"

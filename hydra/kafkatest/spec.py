@@ -8,16 +8,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from hydra.columns.column import MESSAGES, Column, ReportColumn
-from hydra.kafkatest.commands import (
-    bootstrap_flag,
-    broker,
-    kafka_batch,
-    kafka_clean,
-    kafka_fixed,
-    kafka_perf,
-    kafka_plan,
-    kafka_rate,
-)
+from hydra.kafkatest.commands import bootstrap_flag
+from hydra.kafkatest.events import KILL, MOVE, disturbed, no_kill, no_move
 from hydra.kafkatest.experiments import EXPERIMENTS
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
 from hydra.kafkatest.presets import PRESETS
@@ -98,7 +90,7 @@ def _users(scenario: Scenario) -> Iterator[str]:
 SPEC: Final = SystemSpec(
     name="kafka",
     title="Kafka",
-    queue="broker",
+    queue="server",
     settings=KafkaSettings,
     bounds={
         "settings.msg_batch": (1, 1_000_000),  # librdkafka takes no more
@@ -192,7 +184,6 @@ SPEC: Final = SystemSpec(
         ),
     ],
     elsewhere=(bootstrap_flag,),
-    commands=(kafka_batch, kafka_fixed, kafka_rate, kafka_perf, kafka_plan, broker, kafka_clean),
     presets=PRESETS,
     experiments=EXPERIMENTS,
     differs=("msg_batch", "linger_ms", "acks", "compression"),
@@ -203,7 +194,9 @@ SPEC: Final = SystemSpec(
     users=_users,
     is_secret=is_secret,
     keeps=lambda settings: KafkaSettings.of(settings).keep,
-    undisturbed=lambda settings: with_values(settings, {"kill_broker_at": None}),
+    undisturbed=lambda settings: with_values(settings, {"kill_broker_at": None, "move_partition_at": None}),
+    events={KILL: no_kill, MOVE: no_move},
+    disturbed=disturbed,
     servers_of=lambda scenario: 0 if spec_of(scenario).bootstrap else scenario.server.count,
     copies_of=_copies,
     burst=_burst,

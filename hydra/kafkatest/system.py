@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
 
@@ -14,7 +14,7 @@ from hydra.kafkatest.accepted import check_values
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.cluster import KafkaCluster
 from hydra.kafkatest.data import DataTopic, Shape, first_settings, shape_of
-from hydra.kafkatest.faults import LEADERS_MOVE_WITHIN_S, Kill, broker_settings
+from hydra.kafkatest.faults import LEADERS_MOVE_WITHIN_S, Kill, Move, broker_settings
 from hydra.kafkatest.folders import state_folder, stored_bytes
 from hydra.kafkatest.groups import group_id
 from hydra.kafkatest.heap import shortage
@@ -73,6 +73,7 @@ class KafkaSystem:
         self._data: DataTopic | None = None
         self._watch: Watch | None = None
         self._kill: Kill | None = None
+        self._move: Move | None = None
         self._warnings: list[HydraWarning] = []
         self._topic = ""
         self._groups: dict[str, bool] = {}
@@ -204,8 +205,11 @@ class KafkaSystem:
         at = KafkaSettings.of(settings).kill_broker_at
         if at is not None and self._broker is not None:
             self._kill = Kill(at, data.topics, data.name, self._broker, self._broker.endpoints())
+        at = KafkaSettings.of(settings).move_partition_at
+        if at is not None and self._broker is not None:
+            self._move = Move(at, data.topics, data.name, len(self._broker.endpoints()))
         return {
-            **settings.system,
+            **{name: value for name, value in settings.system.items() if name != "move_partition_at"},
             "group": self._group(settings),
             "bootstrap": self._bootstrap,
             "topic": self._topic,
@@ -214,7 +218,9 @@ class KafkaSystem:
         }
 
     def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None:  # noqa: ARG002
-        """Kills a broker of our own when its moment has come (``kill_broker_at``)."""
+        """Kills a broker of our own, or moves a partition, when its moment has come."""
+        if self._move is not None:
+            self._move.look(elapsed_s, duration_s)
         if self._kill is not None and (killed := self._kill.look(elapsed_s, duration_s)) and self._watch is not None:
             self._watch.excuse(killed)
 
@@ -245,6 +251,8 @@ class KafkaSystem:
 
     def finish(self) -> dict[str, Any]:
         """The offset that the next message of each partition will get; errors as for ``configure``."""
+        if self._move is not None and not self._move.end():
+            raise StepError("no partition was moved: the brokers did not accept it in the window")
         if self._kill is not None and not self._kill.killed:
             why = "nobody told which one leads" if self._kill.due else "the window ended before its moment came"
             raise StepError(f"no broker was killed: {why}")
@@ -281,6 +289,13 @@ class KafkaSystem:
         if self._kill is not None:
             self._kill.close()
             self._kill = None
+        if self._move is not None:
+            self._move.close()
+            self._move = None
+
+    def server_processes(self) -> Sequence[int]:
+        """Of an embedded server."""
+        return self._broker.processes() if self._broker else ()
 
     def failure(self) -> str:
         """Brokers that ended, are gone or fell silent."""

@@ -377,6 +377,33 @@ class Topics:
             raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
         return f"{found.brokers[leader].host}:{found.brokers[leader].port}"
 
+    def move(self, topic: str, partition: int, brokers: int, timeout_s: float) -> list[int]:
+        """Has a partition moved to the next brokers in the order of their ids, 1 to ``brokers``; returns these.
+
+        Waits by itself, as ``leaders`` does, until the cluster has accepted it; the move goes on.
+
+        Raises:
+            KafkaException: the cluster did not answer, or refuses.
+        """
+        # The other library cannot ask for it.
+        from kafka import KafkaAdminClient
+        from kafka.errors import KafkaError as OtherError
+        from kafka.structs import TopicPartition as OtherPartition
+
+        replicas = self._metadata(topic, timeout_s).topics[topic].partitions[partition].replicas
+        moved = [replica % brokers + 1 for replica in replicas]
+        try:
+            admin = KafkaAdminClient(bootstrap_servers=self._bootstrap.split(","))
+            try:
+                told = admin.alter_partition_reassignments({OtherPartition(topic, partition): moved})
+            finally:
+                admin.close()
+        except OtherError as e:
+            raise KafkaException(KafkaError(KafkaError._FAIL, str(e))) from e
+        if refused := next((error for error in told.values() if error is not None), None):
+            raise KafkaException(KafkaError(KafkaError._FAIL, getattr(refused, "__name__", str(refused))))
+        return moved
+
 
 def topic_part(name: str) -> str:
     """A run's name as a part of a topic's: the letters, digits, dots, dashes and underscores that Kafka takes.

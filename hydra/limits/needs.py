@@ -23,8 +23,8 @@ _RELAY_FILES: Final = 32
 _RELAY_BYTES_PER_PROCESS: Final = 60_000
 """Its connection, and what the relay keeps of its answers."""
 _CONTROLLER_FILES: Final = 64
-_CONTROLLER_MEMORY_BYTES: Final = 60 * MEGABYTE
-_CONTROLLER_BYTES_PER_CLIENT: Final = 4_000
+CONTROLLER_MEMORY_BYTES: Final = 60 * MEGABYTE
+CONTROLLER_BYTES_PER_CLIENT: Final = 4_000
 _NO_SERVER: Final = ServerFootprint(processes=0, threads=0, files=0, connections=0, memory_bytes=0)
 
 
@@ -62,7 +62,8 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int, publi
     system = plugins.system(scenario.system)
     alone = system.implementations[scenario.client]
     packed = max(min(scenario.native.clients_per_process, clients), 1)
-    one = alone.of(packed)
+    servers, server = system.servers_of(scenario), system.servers or _NO_SERVER
+    one = alone.of(packed, servers)
     connections = system.connections_of(scenario)
     files = one.files + packed * (connections - 1)
     # Who listens to a publisher, or talks to a server.
@@ -70,7 +71,6 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int, publi
     subscriber_processes = -(-clients // packed)
     everyone = clients + publishers
     client_processes = subscriber_processes + publishers
-    servers, server = system.servers_of(scenario), system.servers or _NO_SERVER
     # Several have a group each, whose program runs beside them.
     server_processes = server.processes + (servers > 1)
     # A relay holds a connection of every process of its group, the controller one of every relay.
@@ -87,17 +87,21 @@ def needs(scenario: Scenario, clients: int, groups: int, fork_window: int, publi
     processes = client_processes + GROUP_PROCESSES * groups + servers * server_processes
     return Needs(
         processes=processes,
-        threads=client_processes * one.threads + GROUP_PROCESSES * groups * 3 + servers * server.threads,
+        threads=subscriber_processes * one.threads
+        + publishers * alone.of(1, servers).threads
+        + GROUP_PROCESSES * groups * 3
+        + servers * server.threads,
         files=max(widest, server_files),
         all_files=client_processes * (files + 1) + groups * _RELAY_FILES + widest + servers * server_files,
         ports=listeners if alone.ports is None else min(listeners, alone.ports),
         # Relays dial in at the controller, the clients of each at their own.
         backlog=max(groups, min(fork_window, everyone)),
-        memory_bytes=client_processes * one.memory_bytes
+        memory_bytes=subscriber_processes * one.memory_bytes
+        + publishers * (alone.of(1, servers).memory_bytes + listeners * system.listener_bytes)
         + groups * _GROUP_MEMORY_BYTES
         + client_processes * _RELAY_BYTES_PER_PROCESS
-        + _CONTROLLER_MEMORY_BYTES
-        + everyone * _CONTROLLER_BYTES_PER_CLIENT
+        + CONTROLLER_MEMORY_BYTES
+        + everyone * CONTROLLER_BYTES_PER_CLIENT
         + servers * server.memory(max(servers, 1)),
         disk_bytes=_kept_bytes(rows, server, system) if servers else 0,
         disk_guessed=any(_highest_rate(row) is None and _messages(row) is None for row in rows),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
+import numpy as np
 from hdrh.histogram import HdrHistogram
 
 from hydra.columns.step import ACK, ACK_PERCENTILES, DUE, PERCENTILES, SENT
@@ -69,9 +70,9 @@ def decode(encoded: bytes, min_us: int, max_us: int, below: Sequence[int] = ()) 
 
     Its exact bounds are stored beside it, and ``below``: what :func:`below_zero` gave.
     """
-    hdr = HdrHistogram.decode(encoded)
-    counts = list(below)
-    for item in hdr.get_recorded_iterator():
-        # The private index formula is the same as ours: a test of wire/histogram.py holds them together.
-        counts += [hdr._counts_index_for(item.value_iterated_to), item.count_at_value_iterated_to]
-    return Histogram(counts, min_us, max_us)
+    # Its counts have our indexes: a test of wire/histogram.py holds them together. Its own iterators take a quarter of
+    # a second for each histogram.
+    counts = np.ctypeslib.as_array(HdrHistogram.decode(encoded).counts)
+    there = np.flatnonzero(counts)
+    pairs = np.column_stack((there, counts[there].astype(np.int64))).ravel().tolist()
+    return Histogram([*below, *pairs], min_us, max_us)

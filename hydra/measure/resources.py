@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 from hydra.measure.rates import SECOND_NS
+from hydra.measure.verdict import Flow
 from hydra.model import BusyThread, HostCounters, HostSample, InterfaceCounts, ThreadSample
 
 BUSIEST: Final = 10
@@ -105,30 +106,62 @@ def summarise(samples: Iterable[HostSample], window_ns: tuple[int, int]) -> Host
     )
 
 
-def busiest(samples: Iterable[ThreadSample], window_ns: tuple[int, int]) -> list[BusyThread]:
-    """The busiest threads of an agent in the window, most CPU first, each with its mean from first sample to last.
+def busiest(samples: Iterable[ThreadSample], window_ns: tuple[int, int], most: int = BUSIEST) -> list[BusyThread]:
+    """The threads of an agent that wanted most CPU in the window, most first, each with its means over it.
 
-    Threads of one name in one process are one line. Where a sample does not name a thread, it counts as idle.
+    Where a sample does not name a thread, it counts as idle. Runs of earlier versions do not tell threads of one name
+    in one process apart.
     """
+    found: list[BusyThread] = []
+    for of_group in _by_group(samples, window_ns):
+        found += _means(of_group)
+    return sorted(found, key=lambda thread: -(thread.cpu_pct + thread.wait_pct))[:most]
+
+
+def flow(samples: Iterable[ThreadSample], window_ns: tuple[int, int]) -> Flow | None:
+    """What the connections out of these groups waited for in the window; None where nobody told of any."""
+    told = [
+        (sample.time_ns - before.time_ns, sample.connections)
+        for of_group in _by_group(samples, window_ns)
+        for before, sample in pairwise(of_group)
+        if sample.connections is not None
+    ]
+    sending = sum(ns * c.sending for ns, c in told)
+    if not sending:
+        return None
+    elapsed_ns = sum(ns for ns, _ in told)
+    return Flow(
+        connections=sending / elapsed_ns,
+        reader=sum(ns * c.reader_limited for ns, c in told) / sending,
+        network=sum(ns * c.network_limited for ns, c in told) / sending,
+        unsent_bytes=sum(ns * c.unsent_bytes for ns, c in told) / elapsed_ns,
+    )
+
+
+def _by_group(samples: Iterable[ThreadSample], window_ns: tuple[int, int]) -> Iterator[list[ThreadSample]]:
+    """The samples of each group inside the window, oldest first."""
     groups: dict[str, list[ThreadSample]] = {}
     for sample in samples:
         if _within(sample, window_ns):
             groups.setdefault(sample.group, []).append(sample)
-    found: list[BusyThread] = []
     for of_group in groups.values():
-        found += _means(sorted(of_group, key=lambda s: s.time_ns))
-    return sorted(found, key=lambda thread: -thread.cpu_pct)[:BUSIEST]
+        yield sorted(of_group, key=lambda s: s.time_ns)
 
 
 def _means(samples: Sequence[ThreadSample]) -> list[BusyThread]:
     """Of one group's samples. What the first one says belongs to the time before the window, and is left out."""
     elapsed_ns = samples[-1].time_ns - samples[0].time_ns
-    used: dict[tuple[int, str], float] = {}
+    used: dict[tuple[int, int, str], tuple[float, float]] = {}
     for before, sample in pairwise(samples):
         for thread in sample.threads:
-            key = thread.pid, thread.name
-            used[key] = used.get(key, 0.0) + thread.cpu_pct * (sample.time_ns - before.time_ns)
-    return [BusyThread(pid, name, pct_ns / elapsed_ns) for (pid, name), pct_ns in used.items() if pct_ns > 0]
+            key, ns = (thread.pid, thread.tid, thread.name), sample.time_ns - before.time_ns
+            ran, waited = used.get(key, (0.0, 0.0))
+            used[key] = ran + thread.cpu_pct * ns, waited + thread.wait_pct * ns
+    return [
+        BusyThread(pid, name, ran / elapsed_ns, waited / elapsed_ns, tid)
+        for (pid, tid, name), (ran, waited) in used.items()
+        if ran > 0
+    ]
 
 
 def _within(sample: HostSample | ThreadSample, window_ns: tuple[int, int]) -> bool:

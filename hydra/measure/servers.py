@@ -73,3 +73,12 @@ def _mean(servers: ServerFigures, names: tuple[str, ...], unit: float) -> float 
         if any(name in its for name in names)
     ]
     return fmean(told) * unit if told else None
+
+
+_IDLE: Final = "request_idle_seconds_per_s"
+
+
+def idle(servers: ServerFigures) -> float | None:
+    """The part of the time in which the busiest server's threads for requests had nothing to do; None: nobody tells."""
+    told = [its[_IDLE] for its in servers.values() if _IDLE in its]
+    return min(told, default=None)

@@ -47,12 +47,12 @@ def course(reports: SubscriberTable, rate_pps: float, window_s: float) -> Course
     edges: Course = np.arange(slices + 1, dtype=np.float64) * width
     before = np.zeros(slices + 1)
     for part in reports.parts(_AT_ONCE):
-        before += _lost_before(part, rate_pps * window_s, edges)
+        before += lost_before(part, rate_pps * window_s, edges)
     return np.clip(np.diff(before) / (width * max(len(reports.missing), 1)), 0.0, 1.0)
 
 
-def _lost_before(reports: SubscriberTable, due: float, edges: Course) -> Course:
-    """How many messages were lost before each edge of a slice, of all subscribers; ``due`` were due in the window."""
+def lost_before(reports: SubscriberTable, due: float, edges: Course) -> Course:
+    """How many messages were lost before each edge (a sequence), of all subscribers; ``due`` were due in the window."""
     lossy = np.repeat(reports.drain != DEADLINE, reports.ledger_counts) & (reports.missing > 0)
     if not bool(lossy.any()):
         return np.zeros(len(edges))

@@ -1,23 +1,96 @@
-"""What limited a point. Pure."""
+"""What limited a point, and the figures that say so. Pure.
+
+Messages pass the publisher's loop, its library's threads, the network, servers (where a system has them), the network
+again, and the subscribers. Whatever cannot keep up is at work all the time; what stands before it waits or drops, and
+what stands behind it is idle. So the evidence is what each stage *wanted*: a thread that ran or had to wait for a core
+all the time could do no more, whether other work took the core, or a quota.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-BUSY_PUBLISHER_CORES: Final = 0.9
-"""A Python publisher cannot use more than one core for its own work; its library's threads come on top."""
+BUSY_PCT: Final = 90.0
+"""A thread that wanted a core for so much of the time could do no more: the rest is what sampling blurs."""
+STARVED_PCT: Final = 60.0
+STARVED_RATIO: Final = 20.0
+"""A thread that waits for a core for so much of the time, and so many times as long as it runs, is starved of CPU: the
+kernel counts a wait when it ends, and the waits of a quota are long, so that some of them are missing."""
 BUSY_HOST_PCT: Final = 92.0
 """Mean use of all cores above which a host has no CPU left: the rest is what sampling and the kernel hide."""
 BUSY_NETWORK: Final = 0.9
 LOSSY_NETWORK: Final = 0.01
 """Part of the segments that TCP sends once more from which on the way is full, or lossy: a loss slows TCP down."""
+WAITING: Final = 0.5
+"""Part of the connections and of the time from which on what they waited for is what held them up."""
 BLOCKED_SHARE: Final = 0.05
+IDLE_SERVER: Final = 0.1
+"""A server whose threads for requests are idle for less of the time takes no more of them."""
+CROWDED_PCT: Final = 30.0
+"""A thread that waits for a core for so much of the time shares its host with more than the host can do."""
+SUBSCRIBERS_CPU: Final = 0.5
+"""The part of a host's CPU from which on it is subscribers who take it from others."""
+
+REQUESTED: Final = "requested rate"
+PUBLISHER: Final = "publisher"
+NETWORK: Final = "network"
+SERVER: Final = "server"
+SUBSCRIBERS: Final = "subscriber hosts"
+UNDECIDED: Final = "undecided: "
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """The thread of several processes that wanted most CPU: for what part of the time (%) it ran, and waited to."""
+
+    name: str
+    run_pct: float
+    wait_pct: float
+
+    @property
+    def wanted_pct(self) -> float:
+        """The part of the time in which it had something to do."""
+        return self.run_pct + self.wait_pct
+
+    @property
+    def busy(self) -> bool:
+        """Whether it could do no more."""
+        return self.wanted_pct >= BUSY_PCT or self.starved
+
+    @property
+    def starved(self) -> bool:
+        """Whether it hardly ever got a core when it had something to do, as under a small quota."""
+        return self.wait_pct >= STARVED_PCT and self.wait_pct >= STARVED_RATIO * self.run_pct
+
+    def __str__(self) -> str:
+        waited = f", waited {self.wait_pct:.0f} % for CPU" if self.wait_pct >= 1 else ""
+        return f"{self.name} ran {self.run_pct:.0f} %{waited}"
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What the TCP connections out of several processes waited for, over the window.
+
+    ``reader`` and ``network`` are parts (0 to 1) of the connections and of the time.
+    """
+
+    connections: float
+    reader: float
+    network: float
+    unsent_bytes: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.connections:.3g} connections waited {100 * self.reader:.0f} % for their reader, "
+            f"{100 * self.network:.0f} % for the network, {self.unsent_bytes / 1e6:.3g} MB unsent"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a step.
+    """What is known of a step. What was not measured is None.
 
     Attributes:
         queue: what fills when the system is too slow, such as ``high-water mark``.
@@ -25,11 +98,21 @@ class Evidence:
         held: the publishers sent what was due; None at rate ``max``.
         behind: subscribers lost messages, or got them later than the rule of a passing rate allows.
         blocked_share: part of the window in which a publisher waited for a full queue.
-        publisher_cores: CPU that the busiest publisher used, in cores.
-        subscriber_host_pct: mean CPU use of the busiest host with subscribers, steal included; None when not sampled.
-        network_share: part of its speed that the busiest interface of any host used; None when no speed is known.
+        lag_p99_ms: how late the publishers sent; None at rate ``max``.
+        publisher: of the publishers' processes.
+        library: the same without the first thread of each process, which is the one that sends.
+        subscribers: of the subscribers' processes, or some of them.
+        server: of the servers' processes.
+        server_idle: part of the time in which the busiest server's threads for requests had none.
+        out_of_publishers, out_of_servers: their connections.
+        subscriber_host_pct: mean CPU use of the busiest host with subscribers, steal included.
+        subscribers_cpu: part of the CPU of that host (0 to 1) that they used themselves.
+        steal_pct: part of the CPU that hypervisors gave to others; the host that it took most of.
+        crossing: messages cross a network: not where all clients are on one host and no server is between them.
+        network_share: part of its speed that the busiest interface of any host used.
         segments_retransmitted: part of its TCP segments that a host with clients or servers sent once more, the
-            highest; None when nothing was sent or not sampled.
+            highest.
+        drops: packets that interfaces dropped.
     """
 
     queue: str
@@ -37,28 +120,168 @@ class Evidence:
     held: bool | None
     behind: bool
     blocked_share: float = 0.0
-    publisher_cores: float = 0.0
+    lag_p99_ms: float | None = None
+    publisher: Worker | None = None
+    library: Worker | None = None
+    subscribers: Worker | None = None
+    server: Worker | None = None
+    server_idle: float | None = None
+    out_of_publishers: Flow | None = None
+    out_of_servers: Flow | None = None
     subscriber_host_pct: float | None = None
+    subscribers_cpu: float | None = None
+    steal_pct: float | None = None
     network_share: float | None = None
     segments_retransmitted: float | None = None
+    drops: int = 0
+    crossing: bool = True
+
+    @property
+    def stuck(self) -> bool:
+        """Whether something behind the publishers' loops did not keep up."""
+        return self.behind or self.blocked_share >= BLOCKED_SHARE
+
+    @property
+    def out_to_subscribers(self) -> Flow | None:
+        """The connections that end at subscribers."""
+        return self.out_of_publishers if self.direct else self.out_of_servers
 
 
-def verdict(evidence: Evidence) -> str:
-    """The first cause, from the outside in, that the evidence supports.
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``cause`` is what limited the point, or ``undecided: A or B``; ``evidence`` the figures that say so."""
 
-    It is ``requested rate``, ``network``, ``subscriber hosts``, ``publisher``, or the name of the queue.
+    cause: str
+    evidence: str
+
+
+def verdict(evidence: Evidence) -> Verdict:
+    """What limited the point, with the figures for it.
+
+    The cause is ``requested rate``, ``publisher``, ``network``, ``server``, ``subscriber hosts``, the name of the
+    queue where nobody was busy and it was full all the same, or ``undecided:`` and those that come into question.
     """
-    if evidence.held and not evidence.behind:
-        return "requested rate"
-    if (evidence.network_share or 0.0) >= BUSY_NETWORK or (evidence.segments_retransmitted or 0.0) >= LOSSY_NETWORK:
-        return "network"
-    host_is_busy = evidence.subscriber_host_pct is not None and evidence.subscriber_host_pct >= BUSY_HOST_PCT
-    if evidence.blocked_share >= BLOCKED_SHARE:
-        # Its queue was full: whoever empties it was too slow.
-        return "subscriber hosts" if host_is_busy and evidence.direct else evidence.queue
-    if evidence.behind:
-        return "subscriber hosts" if host_is_busy else evidence.queue
-    # Everything arrived, and the publisher sent less than it could have been asked for.
-    if host_is_busy and evidence.publisher_cores < BUSY_PUBLISHER_CORES:
-        return "subscriber hosts"
-    return "publisher"
+    causes = _causes(evidence)
+    said = "; ".join(_figures(evidence, causes))
+    return Verdict(causes[0] if len(causes) == 1 else UNDECIDED + " or ".join(causes), said)
+
+
+def _causes(e: Evidence) -> list[str]:
+    if e.held and not e.behind:
+        return [REQUESTED]
+    if not e.stuck:
+        # Everything arrived at once, and the publishers sent less than they could have been asked for.
+        return [SUBSCRIBERS if _crowded_out(e) else PUBLISHER]
+    # What the kernel says of each connection is about the very messages that are late.
+    to_subscribers = e.out_to_subscribers
+    if _reader_waited_for(to_subscribers) or (not e.crossing and _waits(to_subscribers)):
+        return [SUBSCRIBERS]
+    if _waits_for_network(e):
+        return [NETWORK]
+    if _waits(to_subscribers):
+        return [SUBSCRIBERS, NETWORK]
+    if not e.direct and _reader_waited_for(e.out_of_publishers):
+        return [SERVER]
+    found = list(_suspects(e))
+    if found:
+        return found
+    if e.direct or e.queue == SERVER or e.server is not None or e.server_idle is not None:
+        return [e.queue] if _seen(e) else [SUBSCRIBERS, e.queue]
+    return [SERVER, e.queue]
+
+
+def _suspects(e: Evidence) -> Iterator[str]:
+    """Whoever could do no more, where something did not keep up."""
+    # The loop itself is behind, or a thread of its library, which it only hands messages to.
+    loop = e.publisher if e.held is False and e.blocked_share < BLOCKED_SHARE else None
+    if any(worker is not None and worker.busy for worker in (loop, e.library)):
+        yield PUBLISHER
+    lossy = (e.segments_retransmitted or 0.0) >= LOSSY_NETWORK
+    if e.crossing and ((e.network_share or 0.0) >= BUSY_NETWORK or lossy):
+        yield NETWORK
+    if (e.server is not None and e.server.busy) or (e.server_idle is not None and e.server_idle <= IDLE_SERVER):
+        yield SERVER
+    if e.subscribers.busy if e.subscribers is not None else (e.subscriber_host_pct or 0.0) >= BUSY_HOST_PCT:
+        yield SUBSCRIBERS
+
+
+def _reader_waited_for(flow: Flow | None) -> bool:
+    return flow is not None and flow.reader >= WAITING
+
+
+def _waits(flow: Flow | None) -> bool:
+    """Whether they waited for anything: on one host that can only be the reader, who answers late."""
+    return flow is not None and flow.reader + flow.network >= WAITING
+
+
+def _waits_for_network(e: Evidence) -> bool:
+    flows = (e.out_of_publishers, e.out_of_servers)
+    return e.crossing and any(flow is not None and flow.network >= WAITING for flow in flows)
+
+
+def _crowded_out(e: Evidence) -> bool:
+    """Whether the publishers had to wait for CPU that subscribers used."""
+    if (e.subscriber_host_pct or 0.0) < BUSY_HOST_PCT or (e.subscribers_cpu or 0.0) < SUBSCRIBERS_CPU:
+        return False
+    return e.publisher is not None and e.publisher.wait_pct >= CROWDED_PCT
+
+
+def _seen(e: Evidence) -> bool:
+    """Whether it is known how busy subscribers were: only then is nobody busy."""
+    return e.subscribers is not None or e.subscriber_host_pct is not None
+
+
+def _figures(e: Evidence, causes: list[str]) -> Iterator[str]:
+    """What was measured, what speaks for the causes first."""
+    if causes == [REQUESTED]:
+        yield "the rate was held and passed"
+    elif not e.stuck:
+        yield "everything arrived"
+    else:
+        blocked = f"publishers were blocked {100 * e.blocked_share:.0f} % of the time" if e.blocked_share else ""
+        yield blocked or "subscribers lost messages or were behind"
+    of = {
+        PUBLISHER: list(_of_publishers(e)),
+        NETWORK: list(_of_network(e)),
+        SERVER: list(_of_servers(e)),
+        SUBSCRIBERS: list(_of_subscribers(e)),
+    }
+    for stage in sorted(of, key=lambda stage: stage not in causes):
+        yield from of[stage]
+
+
+def _of_publishers(e: Evidence) -> Iterator[str]:
+    if e.publisher is not None:
+        yield f"publishers: {e.publisher}"
+    if e.library is not None and e.library != e.publisher:
+        yield f"their library: {e.library}"
+    if e.lag_p99_ms is not None:
+        yield f"schedule lag p99 {e.lag_p99_ms:.3g} ms"
+
+
+def _of_network(e: Evidence) -> Iterator[str]:
+    if e.out_of_publishers is not None:
+        yield f"publishers' {e.out_of_publishers}"
+    if e.out_of_servers is not None:
+        yield f"servers' {e.out_of_servers}"
+    if e.network_share is not None:
+        yield f"busiest link {100 * e.network_share:.2g} % of its speed"
+    if e.segments_retransmitted is not None:
+        yield f"TCP sent {100 * e.segments_retransmitted:.2g} % again"
+    if e.drops:
+        yield f"interfaces dropped {e.drops:,} packets"
+
+
+def _of_servers(e: Evidence) -> Iterator[str]:
+    if e.server_idle is not None:
+        yield f"servers' request threads idle {100 * e.server_idle:.0f} %"
+    if e.server is not None:
+        yield f"servers: {e.server}"
+
+
+def _of_subscribers(e: Evidence) -> Iterator[str]:
+    if e.subscribers is not None:
+        yield f"subscribers: {e.subscribers}"
+    if e.subscriber_host_pct is not None:
+        stolen = f", {e.steal_pct:.0f} % stolen" if e.steal_pct is not None and e.steal_pct >= 1 else ""
+        yield f"subscribers' hosts {e.subscriber_host_pct:.0f} % busy{stolen}"

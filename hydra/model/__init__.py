@@ -27,14 +27,29 @@ from hydra.model.cluster import (
     Operator,
     Resources,
 )
+from hydra.model.course import CourseFacts, CourseInterval
 from hydra.model.hosts import (
     BusyThread,
+    Connections,
     CoreTimes,
     HostCounters,
     HostSample,
     InterfaceCounts,
     TcpCounts,
     ThreadSample,
+)
+from hydra.model.load import (
+    BURST,
+    EVENT_KINDS,
+    MAX_POINTS,
+    MAX_SPELLS,
+    SPELLS,
+    EventSpec,
+    LoadShape,
+    LoadSpec,
+    Points,
+    SloSpec,
+    check_points,
 )
 from hydra.model.reports import (
     LAG_BINS,
@@ -49,27 +64,36 @@ from hydra.model.reports import (
 )
 from hydra.model.scenario import NativeSpec, RoleSpec, Scenario, ServerSpec, TableKind
 from hydra.model.settings import SHARED, Payload, Settings, SharedSettings, shared_of, value_of, with_values
-from hydra.model.step import Cohort, CohortKind, StepPlan, StepResult, StepStatus
+from hydra.model.step import Cohort, CohortKind, SpellSpec, StepPlan, StepResult, StepStatus
 from hydra.model.sweep import LEAST_TARGET, Point, SearchSeries, SearchSpec, SweepSpec
 
 __all__ = [
+    "BURST",
+    "EVENT_KINDS",
     "HEADER_BYTES",
     "LAG_BINS",
     "LATENCY_DIGITS",
     "LATENCY_HIGHEST_US",
     "LATENCY_LOWEST_US",
     "LEAST_TARGET",
+    "MAX_POINTS",
+    "MAX_SPELLS",
     "SHARED",
+    "SPELLS",
     "Agent",
     "AgentClock",
     "BusyThread",
     "ClusterSpec",
     "Cohort",
     "CohortKind",
+    "Connections",
     "Constraint",
     "CoreTimes",
+    "CourseFacts",
+    "CourseInterval",
     "Demand",
     "DrainEnd",
+    "EventSpec",
     "Figure",
     "Group",
     "GroupEvent",
@@ -81,10 +105,13 @@ __all__ = [
     "InterfaceCounts",
     "Launch",
     "LedgerCounts",
+    "LoadShape",
+    "LoadSpec",
     "NativeSpec",
     "Operator",
     "Payload",
     "Point",
+    "Points",
     "ProcessUsage",
     "PublisherReport",
     "Rate",
@@ -98,6 +125,8 @@ __all__ = [
     "ServerSpec",
     "Settings",
     "SharedSettings",
+    "SloSpec",
+    "SpellSpec",
     "StepPlan",
     "StepResult",
     "StepStatus",
@@ -106,6 +135,7 @@ __all__ = [
     "TableKind",
     "TcpCounts",
     "ThreadSample",
+    "check_points",
     "number",
     "shared_of",
     "value_of",

@@ -56,11 +56,43 @@ class HostCounters:
 
 @dataclass(frozen=True, slots=True)
 class BusyThread:
-    """A thread that was among the busiest: its process, its name, and its CPU since the sample before, % of a core."""
+    """A thread that was among the busiest since the sample before.
+
+    Attributes:
+        pid: its process.
+        name: its own.
+        cpu_pct: the part of the time that it ran, % of a core.
+        wait_pct: the part in which it could have run and had to wait: for a core, or until its cgroup's quota of CPU
+            let it on. What is left of 100 it slept.
+        tid: its number, that of its process for the first thread; 0: not known (runs of earlier versions).
+    """
 
     pid: int
     name: str
     cpu_pct: float
+    wait_pct: float = 0.0
+    tid: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """The TCP connections of a group's processes that carried something out since the sample before.
+
+    Attributes:
+        sending: how many did.
+        reader_limited: of those, how many waited for the other end to read for at least half of the time: its receive
+            window was shut.
+        network_limited: how many had data in flight for at least half of the time, have more that may not be sent yet,
+            and did not wait for a reader: the way is full (congestion window, or a queue in front of the link).
+        unsent_bytes: what waits in all of them now.
+        unread_bytes: what has come in and was not read yet.
+    """
+
+    sending: int
+    reader_limited: int
+    network_limited: int
+    unsent_bytes: int
+    unread_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +105,14 @@ class HostSample:
 
 @dataclass(frozen=True, slots=True)
 class ThreadSample:
-    """The busiest threads of a group's processes since the sample before; `time_ns` is on the step's clock."""
+    """What a group's processes did since the sample before; ``time_ns`` is on the step's clock.
+
+    ``threads`` are the busiest ones, ``role`` is "publisher", "subscriber" or "server" ("": not known, of earlier
+    versions), ``connections`` None where nobody could look.
+    """
 
     time_ns: int
     group: str
     threads: list[BusyThread] = field(default_factory=list)
+    role: str = ""
+    connections: Connections | None = None

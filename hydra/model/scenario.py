@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from hydra.model.base import Figure, require
 from hydra.model.cluster import Constraint, Demand
+from hydra.model.load import EventSpec, LoadSpec, SloSpec
 from hydra.model.settings import Settings, value_of, with_values
 from hydra.model.sweep import Point, SweepSpec
 
@@ -61,7 +62,8 @@ class Scenario:
     first step of a deployment and is never part of a figure; ``drain_max_s`` None means the step's length + 5 s;
     ``ready_timeout_s`` bounds the wait for clients to be proven ready. A publisher that passes ``publisher_memory_mb``
     (what waits in its queue) ends its step early, and the row says so. ``publishers`` is the greatest number of any
-    row where a sweep lists points. ``preset`` names the design goal whose settings it was given.
+    row where a sweep lists points. ``load`` is how the rate changes during a step, ``events`` what happens in the
+    middle of each, and ``slo`` what has to hold of it. ``preset`` names the design goal whose settings it was given.
     """
 
     name: str
@@ -80,6 +82,9 @@ class Scenario:
     drain_max_s: float | None = None
     ready_timeout_s: float = 120.0
     publisher_memory_mb: float = 2048.0
+    load: LoadSpec = field(default_factory=LoadSpec)
+    events: tuple[EventSpec, ...] = ()
+    slo: SloSpec = field(default_factory=SloSpec)
     preset: str = ""
     description: str = ""
 
@@ -107,6 +112,11 @@ class Scenario:
             publishers=publishers,
             sweep=replace(self.sweep, points=(own,), duration_s=self.sweep.length_s(point.name)),
         )
+
+    @property
+    def has_course(self) -> bool:
+        """Whether the figures of each second of a step are kept."""
+        return bool(self.events or self.slo.objectives() or self.load.shape != "constant")
 
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:

@@ -10,7 +10,18 @@ from hydra.model.base import Figure, require
 from hydra.model.reports import Histogram
 from hydra.model.settings import Settings
 
-CohortKind = Literal["none", "slow", "reconnecting"]
+CohortKind = Literal["none", "slow", "reconnecting", "spells"]
+SpellKind = Literal["slow", "gone"]
+
+
+@dataclass(frozen=True, slots=True)
+class SpellSpec:
+    """A part of the window, in seconds since its start, in which the cohort is slow (``rate`` messages/s) or gone."""
+
+    kind: SpellKind
+    begin_s: float
+    end_s: float
+    rate: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +29,7 @@ class Cohort:
     """A part of the subscribers that behaves differently in a step.
 
     ``fraction`` of the subscribers, drawn with ``seed``; ``rate`` is messages/s read by a slow one, reconnections/s
-    of a reconnecting one.
+    of a reconnecting one. With ``spells`` it behaves differently for parts of the step only (``StepPlan.spells``).
     """
 
     kind: CohortKind = "none"
@@ -36,7 +47,9 @@ class StepPlan:
 
     ``series`` names the search or grid that the point belongs to (``"grid"``, ``"max_rate"``, ``"loss"``, ``"slow"``,
     ``"reconnecting"``). ``publishers`` is how many send; None: all of the scenario's. Without subscribers (``clients``
-    0) only the log tells what arrived. ``point`` is the name of the sweep's point, "" where a sweep lists none.
+    0) only the log tells what arrived. ``load`` is a rate that changes: seconds since the start and messages/s of each
+    publisher, of which ``settings.rate`` is the mean then. ``spells`` are those of the cohort, and ``course`` asks for
+    the figures of each second. ``point`` is the name of the sweep's point, "" where a sweep lists none.
     """
 
     clients: int
@@ -46,6 +59,9 @@ class StepPlan:
     cohort: Cohort = Cohort()
     publishers: int | None = None
     point: str = ""
+    load: tuple[tuple[float, float], ...] = ()
+    spells: tuple[SpellSpec, ...] = ()
+    course: bool = False
 
     def __post_init__(self) -> None:
         require(self.publishers is None or self.publishers >= 1, f"publishers must be 1 or more, not {self.publishers}")

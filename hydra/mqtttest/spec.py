@@ -10,7 +10,6 @@ from hydra.columns.column import wire_bytes
 from hydra.errors import ConfigError
 from hydra.model import Demand, Scenario, ServerSpec
 from hydra.mqtttest.address import split
-from hydra.mqtttest.commands import mqtt_fixed, mqtt_rate
 from hydra.mqtttest.settings import MOST_IN_FLIGHT, TABLE, MqttSettings, MqttSpec, password_of, spec_of
 from hydra.system import Footprint, Refusal, ReportColumn, ServerFootprint, System, SystemSpec
 
@@ -66,7 +65,6 @@ SPEC: Final = SystemSpec(
     },
     servers=ServerFootprint(processes=2, threads=2, files=20, connections=1, memory_bytes=64_000_000),
     server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=256.0, ports=1)),
-    commands=(mqtt_rate, mqtt_fixed),
     columns=(
         wire_bytes("the head of its PUBLISH packet"),
         ReportColumn(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -159,6 +159,10 @@ class MqttSystem:
     def server_counters(self) -> dict[str, dict[str, float]]:
         """Nobody tells."""
         return {}
+
+    def server_processes(self) -> Sequence[int]:
+        """Of an embedded server."""
+        return self._server.processes() if self._server else ()
 
     def failure(self) -> str:
         """That our server's process ended, or that the connection to it was lost."""

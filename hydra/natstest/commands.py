@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, get_args
+from collections.abc import Callable
+from typing import Any, Final, TypeVar, get_args
 
 import click
 
-from hydra.natstest.footprints import IMPLEMENTATIONS
-from hydra.natstest.settings import AckPolicy, Consumer, Mode, Storage
 from hydra.options import (
     WORD,
     duration_flag,
@@ -20,6 +19,8 @@ from hydra.options import (
     search_flags,
 )
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
 servers_flag: Final = keyed(
     "--servers",
     key="nats.servers",
@@ -29,16 +30,31 @@ servers_flag: Final = keyed(
 )
 
 
-def _chosen(flag: str, key: str, words: Any, text: str) -> Any:
-    return keyed(flag, key=key, type=click.Choice(get_args(words)), help=text)
+def _chosen_flags(command: _F) -> _F:
+    """Those that take one of some words."""
+    from hydra.natstest.settings import AckPolicy, Consumer, Mode, Storage
+
+    def chosen(flag: str, words: Any, text: str) -> Callable[[_F], _F]:
+        key = f"settings.{flag.strip('-').replace('-', '_')}"
+        return keyed(flag, key=key, type=click.Choice(get_args(words)), help=text)
+
+    return flags(
+        chosen("--mode", Mode, "core delivers to whoever listens; jetstream keeps a stream."),
+        chosen("--storage", Storage, "jetstream: where the stream is kept."),
+        chosen("--consumer", Consumer, "jetstream: how subscribers get the stream's messages."),
+        chosen("--ack-policy", AckPolicy, "jetstream: whether subscribers acknowledge messages."),
+    )(command)
+
+
+def _implementation_flag(command: _F) -> _F:
+    from hydra.natstest.footprints import IMPLEMENTATIONS
+
+    return implementation_flag(list(IMPLEMENTATIONS))(command)
 
 
 _nats_flags: Final = flags(
     servers_flag,
-    _chosen("--mode", "settings.mode", Mode, "core delivers to whoever listens; jetstream keeps a stream."),
-    _chosen("--storage", "settings.storage", Storage, "jetstream: where the stream is kept."),
-    _chosen("--consumer", "settings.consumer", Consumer, "jetstream: how subscribers get the stream's messages."),
-    _chosen("--ack-policy", "settings.ack_policy", AckPolicy, "jetstream: whether subscribers acknowledge messages."),
+    _chosen_flags,
     keyed(
         "--publish-acks/--no-publish-acks",
         key="settings.publish_acks",
@@ -46,7 +62,7 @@ _nats_flags: Final = flags(
         help="jetstream: whether the stream acknowledges messages to publishers.",
     ),
     keyed("--replicas", key="nats.replicas", type=int, help="jetstream: replicas of a stream."),
-    implementation_flag(list(IMPLEMENTATIONS)),
+    _implementation_flag,
     duration_flag,
     native_flags,
 )

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from hydra.columns.column import MESSAGES, ReportColumn, wire_bytes
 from hydra.model import Demand, Scenario, ServerSpec
-from hydra.natstest.commands import nats_fixed, nats_rate, servers_flag
+from hydra.natstest.commands import servers_flag
 from hydra.natstest.footprints import IMPLEMENTATIONS, SERVER
 from hydra.natstest.settings import LARGEST, LIMITS, TABLE, NatsSettings, NatsSpec, spec_of
 from hydra.system import Refusal, System, SystemSpec
@@ -58,7 +58,6 @@ SPEC: Final = SystemSpec(
     servers=SERVER,
     server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=512.0, ports=2)),
     elsewhere=(servers_flag,),
-    commands=(nats_rate, nats_fixed),
     columns=(
         wire_bytes("its `PUB` line and the end of a line. Empty where the stream's acknowledgements are asked for"),
         ReportColumn(

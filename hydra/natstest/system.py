@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -216,6 +216,10 @@ class NatsSystem:
     def server_counters(self) -> dict[str, dict[str, float]]:
         """Nobody tells."""
         return {}
+
+    def server_processes(self) -> Sequence[int]:
+        """Of an embedded server."""
+        return self._own.processes() if self._own else ()
 
     def failure(self) -> str:
         """Servers that ended, or do not answer."""

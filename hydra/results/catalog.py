@@ -6,21 +6,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra.errors import RunDirectoryError, UnreadableRunError
-from hydra.results.experiments import RECORD, read
-from hydra.results.store import DATABASE, ENDED_KEY, ERROR_KEY, RunStore
+from hydra.results import interleaved
+from hydra.results.experiments import read
+from hydra.results.folders import DATABASE, RECORD, refuse_no_folder
+from hydra.results.store import ENDED_KEY, ERROR_KEY, RunStore
 
 
 def catalog(folder: Path) -> list[dict[str, Any]]:
     """The runs directly below ``folder``, newest first: where, what, when, how many steps, how it ended and why so.
 
-    An experiment is one of them, and its parts are its steps. A run that cannot be read has the reason in place of all
+    An experiment is one of them, and its parts are its steps; runs that were measured together are one of them as well,
+    and its turns are its steps. A run that cannot be read has the reason in place of all
     else.
 
     Raises:
         RunDirectoryError: there is no such folder.
     """
-    if not folder.is_dir():
-        raise RunDirectoryError(f"there is no folder {folder}", "name the folder that holds your runs")
+    refuse_no_folder(folder)
     entries = []
     for database in folder.glob(f"*/{DATABASE}"):
         directory = database.parent
@@ -31,6 +33,7 @@ def catalog(folder: Path) -> list[dict[str, Any]]:
             # Where it is stands in the first column.
             entries.append(dict.fromkeys(_COLUMNS, "") | {"run": str(directory), "ended": "unreadable", "why": e.brief})
     entries += [_experiment(record.parent) for record in folder.glob(f"*/{RECORD}")]
+    entries += [_together(record.parent) for record in folder.glob(f"*/{interleaved.RECORD}")]
     return sorted(entries, key=lambda entry: str(entry["began"]), reverse=True)
 
 
@@ -61,4 +64,15 @@ def _experiment(folder: Path) -> dict[str, Any]:
     failed = sum(bool(part.reason) for part in record.parts)
     ended = record.ended or "unfinished"
     values = (str(folder), record.experiment, record.began, "", len(record.parts), failed, ended, record.error)
+    return dict(zip(_COLUMNS, values, strict=True))
+
+
+def _together(folder: Path) -> dict[str, Any]:
+    try:
+        record = interleaved.read(folder)
+    except RunDirectoryError as e:
+        return dict.fromkeys(_COLUMNS, "") | {"run": str(folder), "ended": "unreadable", "why": e.what}
+    ended = record.ended or "unfinished"
+    clients = ", ".join(record.sides)
+    values = (str(folder), record.scenario, record.began, clients, len(record.turns), "", ended, record.error)
     return dict(zip(_COLUMNS, values, strict=True))

@@ -17,12 +17,12 @@ from hydra.columns.column import TEXT, YES_NO
 from hydra.errors import RunDirectoryError
 from hydra.model import Figure
 from hydra.results.files import write_whole
+from hydra.results.folders import RECORD
 from hydra.results.tables import cell
 from hydra.system import View as View  # what a report reads, which uses no system
 
 T = TypeVar("T")
 
-RECORD: Final = "experiment.json"
 TABLE: Final = "table.json"
 _TABLE: Final = "table"
 """The first column of ``table.csv``: which of the tables a row is of."""
@@ -68,11 +68,6 @@ class Record:
     def at_scale(self) -> str:
         """At which scale it was, as tables say it."""
         return "the original" if self.scale == 1 else f"scale {self.scale:g} of the original"
-
-
-def is_experiment(folder: Path) -> bool:
-    """Whether this is the folder of an experiment."""
-    return (folder / RECORD).is_file()
 
 
 def read(folder: Path) -> Record:

@@ -5,12 +5,24 @@ from __future__ import annotations
 from typing import Final
 
 from hydra.columns.column import COUNT, REPEATS
-from hydra.columns.names import CLIENTS, GONE, GROUP, LOSS_HIGH, LOSS_LOW, POINT, RATE_HELD, REASON, STATUS
+from hydra.columns.names import (
+    CLIENTS,
+    GENERATOR_LIMITED,
+    GONE,
+    GROUP,
+    LOSS_HIGH,
+    LOSS_LOW,
+    POINT,
+    RATE_HELD,
+    REASON,
+    STATUS,
+)
 from hydra.events.row_warnings import (
     FateOfGone,
     FateUnknown,
     FewerFigures,
     FewReceived,
+    GeneratorLimited,
     HostBusy,
     Lagged,
     Loss,
@@ -28,6 +40,7 @@ from hydra.events.row_warnings import (
     Undrained,
 )
 from hydra.events.warnings import HydraWarning
+from hydra.events.words import number
 from hydra.measure.loss import BACKLOG_S
 from hydra.measure.verdict import BUSY_HOST_PCT
 from hydra.model import Figure, Scenario
@@ -57,7 +70,7 @@ def notes_of(row: Row, scenario: Scenario) -> list[HydraWarning]:
 
 def gone_of(row: Row) -> str:
     """How many subscribers died or fell silent in a row, "" if none did: ``1 died, 2 never answered``."""
-    return ", ".join(f"{_number(row[c]):g} {what}" for c, what in GONE.items() if row.get(c))
+    return ", ".join(f"{number(row[c])} {what}" for c, what in GONE.items() if row.get(c))
 
 
 def _number(value: Figure) -> float:
@@ -85,6 +98,8 @@ def _step_notes(row: Row, duration_s: float) -> list[HydraWarning]:
         notes.append(SendsRefused(_number(row["tx_failed"])))
     if _number(row.get("host_cpu_mean_pct")) >= BUSY_HOST_PCT:
         notes.append(HostBusy(_number(row["host_cpu_mean_pct"])))
+    if row.get(GENERATOR_LIMITED) is True:
+        notes.append(GeneratorLimited())
     entered = row.get("rx_clients")
     # A member of a group may get little, or nothing at all, and nothing is wrong with it.
     few = isinstance(entered, int | float) and entered < _others(row) and not row.get(GROUP)
@@ -135,6 +150,8 @@ def _search_notes(row: Row) -> list[HydraWarning]:
         for column, text in row.items()
         if column.endswith("_note") and text
     ]
+    limited = f"_{GENERATOR_LIMITED}"
+    notes += [GeneratorLimited(c.removesuffix(limited)) for c, v in row.items() if c.endswith(limited) and v is True]
     if row.get("slow_cohort_felt") is False:
         notes.append(SlowNotFelt())
     return notes

@@ -8,10 +8,11 @@ from typing import Final
 import msgspec
 
 from hydra.measure.figures import Observation
-from hydra.model import BusyThread, HostCounters, HostSample, ThreadSample
+from hydra.model import BusyThread, Connections, HostCounters, HostSample, ThreadSample
 
 _json: Final = msgspec.json.Encoder()
 _counters: Final = msgspec.json.Decoder(HostCounters)
+_connections: Final = msgspec.json.Decoder(Connections)
 _busiest: Final = msgspec.json.Decoder(list[BusyThread])
 
 
@@ -20,8 +21,16 @@ def add(db: sqlite3.Connection, epoch: int, o: Observation) -> None:
     db.executemany("INSERT INTO agent_hosts VALUES (?, ?, ?)", [(epoch, *pair) for pair in o.host_of.items()])
     counters = ((epoch, host, s.time_ns, _text(s.counters)) for host, samples in o.hosts.items() for s in samples)
     db.executemany("INSERT INTO host_counters VALUES (?, ?, ?, ?)", counters)
-    told = ((epoch, agent, s.time_ns, s.group, _text(s.threads)) for agent, its in o.threads.items() for s in its)
-    db.executemany("INSERT INTO threads VALUES (?, ?, ?, ?, ?)", told)
+    told = (
+        (epoch, agent, s.time_ns, s.group, _text(s.threads), s.role, _text(s.connections) if s.connections else None)
+        for agent, samples in o.threads.items()
+        for s in samples
+    )
+    db.executemany(
+        "INSERT INTO threads (epoch, agent, time_ns, group_id, busiest, role, connections) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        told,
+    )
 
 
 def host_of(db: sqlite3.Connection, epoch: int) -> dict[str, str]:
@@ -41,13 +50,14 @@ def of_hosts(db: sqlite3.Connection, epoch: int) -> dict[str, list[HostSample]]:
 
 
 def of_threads(db: sqlite3.Connection, epoch: int) -> dict[str, list[ThreadSample]]:
-    """The busiest threads on each agent in a step, oldest first."""
+    """What groups on each agent told of their threads and connections in a step, oldest first."""
     found: dict[str, list[ThreadSample]] = {}
-    rows = db.execute(
-        "SELECT agent, time_ns, group_id, busiest FROM threads WHERE epoch = ? ORDER BY agent, time_ns", (epoch,)
-    )
-    for agent, time_ns, group, busiest in rows:
-        found.setdefault(agent, []).append(ThreadSample(time_ns, group, _busiest.decode(busiest)))
+    rows = db.execute("SELECT * FROM threads WHERE epoch = ? ORDER BY agent, time_ns", (epoch,))
+    # Runs of earlier versions have neither role nor connections.
+    for _, agent, time_ns, group, busiest, *more in rows:
+        role, told = more or ("", None)
+        connections = None if told is None else _connections.decode(told)
+        found.setdefault(agent, []).append(ThreadSample(time_ns, group, _busiest.decode(busiest), role, connections))
     return found
 
 

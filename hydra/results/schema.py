@@ -43,14 +43,37 @@ CREATE TABLE IF NOT EXISTS threads (
     agent TEXT NOT NULL,
     time_ns INTEGER NOT NULL,        -- on the step's clock
     group_id TEXT NOT NULL,
-    busiest TEXT NOT NULL            -- JSON [{pid, name, cpu_pct}, ...]: % of a core since the sample before
+    busiest TEXT NOT NULL,           -- JSON [model.BusyThread, ...]: % of the time since the sample before
+    role TEXT NOT NULL DEFAULT '',   -- publisher, subscriber or server; '' in runs of earlier versions
+    connections TEXT                 -- JSON of model.Connections since the sample before; NULL: not known
 );
+CREATE TABLE IF NOT EXISTS courses ( -- steps whose seconds are kept, also those that never ended
+    epoch INTEGER PRIMARY KEY,
+    plan TEXT NOT NULL,              -- JSON of model.StepPlan, as it was carried out
+    facts TEXT NOT NULL              -- JSON of model.CourseFacts
+);
+CREATE TABLE IF NOT EXISTS seconds ( -- what happened in each second of a step, stored while it goes on
+    epoch INTEGER NOT NULL,
+    begin_s INTEGER NOT NULL,        -- since the start of the window; courses.facts has the length (interval_s)
+    due INTEGER NOT NULL,            -- messages of all publishers
+    sent INTEGER NOT NULL,
+    received INTEGER NOT NULL,       -- by subscribers outside the cohort, by the time of arrival
+    cohort_received INTEGER NOT NULL,
+    lost INTEGER,                    -- copies that were due then and were lost; NULL: not known
+    latency BLOB NOT NULL,           -- JSON of model.Histogram, zlib
+    cohort_latency BLOB NOT NULL,
+    PRIMARY KEY (epoch, begin_s)
+) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS threads_of_step ON threads (epoch, agent, time_ns);
 """
 """Tables that are made whenever a run is opened to be written: one that an earlier version began gets them as well."""
 
-BELOW_ZERO: Final = "ALTER TABLE histograms ADD COLUMN below_zero TEXT"
-"""Does the same for a column of a table that runs have had from the first."""
+ADDED: Final = (
+    ("histograms", "below_zero", "TEXT"),
+    ("threads", "role", "TEXT NOT NULL DEFAULT ''"),
+    ("threads", "connections", "TEXT"),
+)
+"""The same of columns that tables got only later: table, name, type."""
 
 SCHEMA: Final = """
 CREATE TABLE run (

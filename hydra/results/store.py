@@ -26,16 +26,29 @@ from hydra.columns.step import SystemColumns, step_columns
 from hydra.errors import HydraError, RunDirectoryError, UnreadableRunError
 from hydra.events.event import Event, StoredEvent
 from hydra.measure import latency
+from hydra.measure.course import added
 from hydra.measure.figures import Merged, Observation, merged
-from hydra.model import AgentClock, Figure, Histogram, HostSample, StepPlan, StepResult, StepStatus, ThreadSample
-from hydra.results import samples
+from hydra.model import (
+    AgentClock,
+    CourseFacts,
+    CourseInterval,
+    Figure,
+    Histogram,
+    HostSample,
+    StepPlan,
+    StepResult,
+    StepStatus,
+    ThreadSample,
+)
+from hydra.results import samples, seconds
 from hydra.results.clients import COLUMNS, client_rows
 from hydra.results.earlier import upgraded_plan
-from hydra.results.schema import BELOW_ZERO, FORMAT, SCHEMA, SINCE
+from hydra.results.folders import DATABASE as DATABASE
+from hydra.results.folders import database
+from hydra.results.schema import ADDED, FORMAT, SCHEMA, SINCE
 from hydra.results.subscriber_rows import AT_ONCE
 from hydra.sweep.repeated import MERGED_IN_REPEATS
 
-DATABASE: Final = "run.db"
 BUSY_S: Final = 10.0
 """How long a reader (a report of a run that goes on) may be in the way before it is an error."""
 
@@ -119,12 +132,7 @@ class RunStore:
         Raises:
             RunDirectoryError: there is none, or it is of another format.
         """
-        path = directory / DATABASE
-        if not path.is_file():
-            raise RunDirectoryError(
-                f"{directory} holds no run: there is no {DATABASE}", "see the runs with `hydra runs`"
-            )
-        return cls(directory, _connect(path, writable))
+        return cls(directory, _connect(database(directory), writable))
 
     def __enter__(self) -> Self:
         return self
@@ -193,6 +201,23 @@ class RunStore:
             self._db.executemany("INSERT INTO clocks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", clocks)
             samples.add(self._db, result.epoch, o)
 
+    def begin_course(self, epoch: int, plan: StepPlan, facts: CourseFacts) -> None:
+        """Keeps what the seconds of a step belong to, in place of what was kept."""
+        with self._transaction():
+            seconds.begin(self._db, epoch, plan, facts)
+
+    def add_seconds(self, epoch: int, intervals: Iterable[CourseInterval]) -> None:
+        """Adds what happened in intervals of a step to what was stored of them before."""
+        with self._transaction():
+            for interval in intervals:
+                stored = seconds.of(self._db, epoch, interval.begin_s)
+                seconds.put(self._db, epoch, [added(stored[0], interval) if stored else interval])
+
+    def add_lost(self, epoch: int, lost: Mapping[int, int]) -> None:
+        """Keeps how many copies were lost of what was due in each interval, by its begin."""
+        with self._transaction():
+            seconds.put_lost(self._db, epoch, lost)
+
     def offer_again(self, epochs: Iterable[int]) -> None:
         """Leaves failed steps out of :meth:`results` from now on; they stay stored."""
         self.set_meta(_OFFERED_AGAIN, sorted({*self.meta(_OFFERED_AGAIN, []), *epochs}))
@@ -260,9 +285,21 @@ class RunStore:
             return {key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM run")}
 
     def last_epoch(self) -> int:
-        """The highest epoch of a stored step, 0 if there is none."""
+        """The highest epoch of a step of which anything is stored, 0 if there is none."""
         with self.reading():
-            return int(self._db.execute("SELECT coalesce(max(epoch), 0) FROM steps").fetchone()[0])
+            last = int(self._db.execute("SELECT coalesce(max(epoch), 0) FROM steps").fetchone()[0])
+            return max([last, *(seconds.epochs(self._db) if self._has("courses") else [])])
+
+    def course(self, epoch: int) -> tuple[StepPlan, CourseFacts, list[CourseInterval]] | None:
+        """The seconds of a step with what they belong to, also of one that never ended; None where none were kept."""
+        with self.reading():
+            found = seconds.facts_of(self._db, epoch) if self._has("courses") else None
+            return None if found is None else (*found, seconds.of(self._db, epoch))
+
+    def courses(self) -> list[int]:
+        """The epochs of the steps whose seconds were kept."""
+        with self.reading():
+            return seconds.epochs(self._db) if self._has("courses") else []
 
     def window_ns(self, epoch: int) -> tuple[int, int]:
         """The start and the end of a step's window (ns since 1970); zeros where it has none."""
@@ -305,6 +342,20 @@ class RunStore:
                     row[name] = json.loads(row[name]) if row[name] else {}
                 result.append(row)
         return result
+
+    def role_sums(self, epoch: int) -> dict[str, dict[str, float]]:
+        """What a step's clients that reported did together, by role: without a row for each of a million.
+
+        ``clients``, ``messages``, ``bytes``, ``cpu_s``, and ``max_rss_bytes`` of the largest.
+        """
+        with self.reading():
+            rows = self._db.execute(
+                "SELECT role, count(*), sum(messages), sum(bytes), sum(cpu_user_s + cpu_system_s), max(max_rss_bytes) "
+                "FROM clients WHERE epoch = ? AND messages IS NOT NULL GROUP BY role",
+                (epoch,),
+            )
+            names = ("clients", "messages", "bytes", "cpu_s", "max_rss_bytes")
+            return {role: {n: float(v or 0) for n, v in zip(names, sums, strict=True)} for role, *sums in rows}
 
     def histogram(self, epoch: int, name: str = "latency") -> Histogram:
         """A merged histogram of a step, empty if nothing was counted.
@@ -381,8 +432,9 @@ def _connect(path: Path, writable: bool) -> sqlite3.Connection:
             db.execute("PRAGMA synchronous=NORMAL")
             if db.execute("PRAGMA user_version").fetchone() == (FORMAT,):
                 db.executescript(SINCE)
-                if not db.execute("SELECT 1 FROM pragma_table_info('histograms') WHERE name = 'below_zero'").fetchone():
-                    db.execute(BELOW_ZERO)
+                for table, name, kind in ADDED:
+                    if not db.execute("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, name)).fetchone():
+                        db.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
         else:
             db.execute("PRAGMA query_only=ON")
         (found,) = db.execute("PRAGMA user_version").fetchone()

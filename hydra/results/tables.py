@@ -14,6 +14,7 @@ from tabulate import tabulate
 from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
 from hydra.columns.names import CLIENTS, POINT, PUBLISHERS
+from hydra.events.words import number
 from hydra.model import Figure, Scenario
 from hydra.results.bounded import shown
 from hydra.results.earlier import ROWS
@@ -44,8 +45,8 @@ def name_of(scenario: Scenario, row: Row) -> str:
     if row.get(POINT):
         return str(row[POINT])
     known = columns_of(scenario)
-    varied = [f"{known[v].title} {cell(known[v], row.get(v))}" for v in scenario.sweep.vary]
-    return ", ".join([f"{row.get(CLIENTS)} clients", *varied])
+    varied = [f"{known[v].title} {number(row.get(v))}" for v in scenario.sweep.vary]
+    return ", ".join([f"{number(row.get(CLIENTS))} clients", *varied])
 
 
 def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]] = ()) -> str:
@@ -73,11 +74,11 @@ def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[
     )
     effort = "\n".join(f"- {text}" for text in efforts(scenario, rows))
     below = [legend(scenario, rows), "\n".join(notes), effort]
-    parts = [f"# {scenario.name}", scenario.description, _clients(scenario, clients), table, *below]
+    parts = [f"# {scenario.name}", scenario.description, clients_line(scenario, clients), table, *below]
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def _clients(scenario: Scenario, clients: Sequence[Mapping[str, Any]]) -> str:
+def clients_line(scenario: Scenario, clients: Sequence[Mapping[str, Any]]) -> str:
     """Which implementation the clients are, with what libraries, and whether each of them is a process of its own."""
     packed = scenario.native.clients_per_process
     each = f"{packed} subscribers to a process" if packed > 1 else "one process each"

@@ -26,12 +26,14 @@ from hydra.run.settling import settled
 from hydra.system import System, SystemSpec
 from hydra.wire.clock import wall_offset_ns
 from hydra.wire.compression import compression
-from hydra.wire.messages import Configure, Ping, PublisherEndpoint, Start
+from hydra.wire.messages import Configure, Ping, PublisherEndpoint, Spell, Start
 
 _SAMPLED: Final = 100
 """Subscribers that report progress every second, for the progress display."""
 _PROGRESS_A_SECOND: Final = 100
 """Progress messages that the sampled subscribers together send in a second at most, and as many the others."""
+_COURSES_A_SECOND: Final = 1000
+"""Clients that tell of their seconds in a second at most: more tell of several seconds at once."""
 _LEAD_NS: Final = 200_000_000
 _LEAD_PER_CLIENT_NS: Final = 80_000
 _SLOWEST_PER_CLIENT_NS: Final = 1_000_000
@@ -186,6 +188,8 @@ class Beginner:
             progress_s=self._often_s(),
             group=self._spec.group(plan.settings),
             payload_share=compression(shared).share if shared.payload == "json" else 0,
+            load=list(plan.load),
+            course_s=max(1.0, len(deployment.subscribers) / _COURSES_A_SECOND) if plan.course else 0.0,
             system=told,
         )
         timeout_s = self._ready_timeout_s
@@ -241,6 +245,8 @@ class Beginner:
                     probe=probe,
                     progress_s=command.progress_s if sample else seldom_s,
                     cohort=in_cohort,
+                    load=[],
+                    spells=[Spell(s.kind, s.begin_s, s.end_s, s.rate) for s in plan.spells] if in_cohort else [],
                 )
                 shares.append((listeners, told))
         self._asker.require(
@@ -374,6 +380,8 @@ def lead(clients: int, settings_ns: int) -> int:
 
 def cohort_settings(plan: StepPlan) -> Settings:
     """The step's settings as the cohort gets them."""
+    if plan.cohort.kind == "spells":
+        return plan.settings
     if plan.cohort.kind == "slow":
         return replace(plan.settings, receive_rate=plan.cohort.rate)
     return replace(plan.settings, reconnect_rate=plan.cohort.rate)

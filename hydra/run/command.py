@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any
 
 import click
 
 from hydra.config.cluster import load_cluster
 from hydra.config.scenario import load_scenario
-from hydra.errors import EXIT_INCOMPLETE, UsageError
+from hydra.errors import UsageError
+from hydra.model import Scenario
+from hydra.results.folders import database
 from hydra.run.engines import choose
+from hydra.run.folders import fresh_folder, resumed_folder
 
 
 def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> None:
@@ -25,51 +28,84 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
         flags: those of ``options.run_flags`` and of the engines.
     """
     resumed = resumed_folder(flags)
-    if resumed:
-        from hydra.run.resume import scenario_of
+    if _is_interleaved(flags, resumed):
+        from hydra.run.interleaved import run_interleaved
 
-        loaded = scenario_of(resumed, scenario, replaced)
-    else:
-        loaded = load_scenario(scenario, replaced)
+        run_interleaved(scenario, replaced, flags, resumed)
+    loaded = asked_scenario(scenario, replaced, flags)
     engine = choose(flags["master"], flags["config"], flags)
     # What is refused so far is refused within the time that these take to import.
     from hydra.results.conditions import columns, met, parse
     from hydra.results.registered import sweep_of
     from hydra.results.store import CLIENTS_KEY
     from hydra.results.tables import json_text, markdown
+    from hydra.results.terminal import terminal
     from hydra.run import launcher
+    from hydra.run.failing import failed_if
 
     conditions = [parse(text, columns(loaded)) for text in flags["fail_if"]]
-    order = launcher.Order(
-        engine=engine,
-        out=resumed or flags["out"] or fresh_folder(loaded.name),
-        command_line=["hydra", *sys.argv[1:]],
-        overrides=replaced,
-        resume=resumed is not None,
-        quiet=flags["quiet"],
-    )
+    order = launcher.Order(engine=engine, **ordered(loaded.name, replaced, flags))
     code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
     with store:
         rows, clients = sweep_of(loaded).rows(store.results()), store.meta(CLIENTS_KEY, [])
-    click.echo(json_text(loaded, rows) if flags["as_json"] else markdown(loaded, rows, clients))
-    for line in met(conditions, rows):
-        click.echo(f"--fail-if: {line}", err=True)
-        code = code or EXIT_INCOMPLETE
-    sys.exit(code)
+    if flags["as_json"]:
+        click.echo(json_text(loaded, rows))
+    elif sys.stdout.isatty():
+        click.echo(terminal(loaded, rows, clients, get_terminal_size().columns, colours=True))
+    else:
+        click.echo(markdown(loaded, rows, clients))
+    sys.exit(failed_if(met(conditions, rows), code))
 
 
-def resumed_folder(flags: Mapping[str, Any]) -> Path | None:
-    """The folder that ``--resume`` names.
+def asked_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> Scenario:
+    """The scenario that a command names, or that of the run which it resumes."""
+    resumed = resumed_folder(flags)
+    if resumed is None:
+        return load_scenario(scenario, replaced)
+    database(resumed)  # before what takes long to import
+
+    from hydra.run.resume import scenario_of
+
+    return scenario_of(resumed, scenario, replaced)
+
+
+def ordered(name: str, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``launcher.Order`` is made of, beside the engine.
+
+    Args:
+        name: the scenario's.
+        replaced: what the command replaces in it, by dotted key.
+        flags: as of :func:`run_scenario`.
+    """
+    resumed = resumed_folder(flags)
+    return {
+        "out": resumed or flags["out"] or fresh_folder(name),
+        "command_line": ["hydra", *sys.argv[1:]],
+        "overrides": replaced,
+        "resume": resumed is not None,
+        "quiet": flags["quiet"],
+    }
+
+
+def _is_interleaved(flags: Mapping[str, Any], resumed: Path | None) -> bool:
+    """Whether several implementations are asked for, or were.
 
     Raises:
-        UsageError: ``--out`` names another one.
+        UsageError: it is said how they take turns, and there is one only; or one of them is resumed by itself.
     """
-    resumed: Path | None = flags["resume"]
-    if resumed is not None and flags["out"] is not None:
-        raise UsageError("--resume and --out name two run directories", "leave out --out")
-    return resumed
+    if flags["compared"] is not None:
+        return True
+    if resumed:
+        from hydra.results.interleaved import is_interleaved, took_turns
 
-
-def fresh_folder(name: str) -> Path:
-    """Where a run of this name goes unless the user says so."""
-    return Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"  # local time
+        if is_interleaved(resumed):
+            return True
+        if took_turns([resumed]):
+            # Its repeats would not be the pairs of the others' any more.
+            raise UsageError(
+                f"{resumed} is one part of a comparison, and cannot go on alone",
+                f"go on with all of it: --resume {resumed.resolve().parent}",
+            )
+    if flags["interleave"] is not None:
+        raise UsageError("--interleave is of runs that are compared", "name them with --compare-implementations")
+    return False

@@ -2,51 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
-from hydra.cluster.engine import EngineSpec
-from hydra.config.places import experiments
+from hydra import plugins
 from hydra.errors import ConfigError, UsageError
 from hydra.plugins import engines, systems
-from hydra.system import SystemSpec
+
+if TYPE_CHECKING:
+    from hydra.cluster.engine import EngineSpec
+    from hydra.system import SystemSpec
 
 
-def complete(group: click.Group) -> None:
-    """Adds what systems and engines bring to the ``hydra`` command, once.
+def commands(own: Mapping[str, click.Command]) -> dict[str, Callable[[], click.Command]]:
+    """Every command by its name, each as a function that imports it.
 
-    That is their commands, and engines' flags where a scenario is run. Engines may have a flag in common.
+    Args:
+        own: those that the ``hydra`` command has by itself.
 
     Raises:
-        ConfigError: one cannot be loaded, or brings a name that is taken.
+        ConfigError: a package brings a name that is taken, or cannot be asked for its commands.
     """
-    specs: list[SystemSpec | EngineSpec] = [*systems().values(), *engines().values()]
+    found: dict[str, Callable[[], click.Command]] = {name: partial(_itself, each) for name, each in own.items()}
+    listed = plugins.commands()
+    for name in listed:
+        if name in found:
+            raise _taken(plugins.named(plugins.COMMANDS)[name], f"command {name}")
+        found[name] = partial(listed.__getitem__, name)
+    specs: list[SystemSpec | EngineSpec] = [systems()[name] for name in plugins.without_commands(plugins.SYSTEMS)]
+    specs += [engines()[name] for name in plugins.without_commands(plugins.ENGINES)]
     for spec in specs:
         for command in spec.commands:
-            if group.commands.setdefault(str(command.name), command) is not command:
-                raise _taken(spec, f"command {command.name}")
-    for command in group.commands.values():
-        options = [param for param in command.params if isinstance(param, click.Option)]
-        for option in options:
-            if option.name == "master" and not option.help:
-                option.help = f"{masters()}."
-        if not {"master", "resume"} <= {option.name for option in options}:
-            continue  # it runs no scenario
-        theirs = [flag for engine in engines().values() for flag in engine.flags]
-        for engine in engines().values():
-            for flag in engine.flags:
-                if any(option in theirs and (option.name, option.opts) == (flag.name, flag.opts) for option in options):
-                    continue
-                if any(set(flag.opts) & set(option.opts) or flag.name == option.name for option in options):
-                    raise _taken(engine, f"flag {flag.opts[0]} of hydra {command.name}")
-                options.append(flag)
-                command.params.append(flag)
+            if str(command.name) in found:
+                raise _taken(spec.name, f"command {command.name}")
+            found[str(command.name)] = partial(_itself, command)
+    return found
 
 
-def _taken(spec: SystemSpec | EngineSpec, what: str) -> ConfigError:
-    return ConfigError(f"{spec.name} brings the {what}, which is there already", "remove its package")
+def _itself(command: click.Command) -> click.Command:
+    return command
+
+
+def add_flags(command: click.Command, context: click.Context) -> None:
+    """Adds what engines bring where a scenario is run, once: their flags, which they may have in common.
+
+    Raises:
+        ConfigError: one cannot be loaded, or brings a flag that is taken.
+    """
+    options = [param for param in command.get_params(context) if isinstance(param, click.Option)]
+    for option in options:
+        if option.name == "master" and not option.help:
+            option.help = f"{masters()}."
+    if not {"master", "resume"} <= {option.name for option in options}:
+        return  # it runs no scenario
+    theirs = [flag for engine in engines().values() for flag in engine.flags]
+    for engine in engines().values():
+        for flag in engine.flags:
+            if any(option in theirs and (option.name, option.opts) == (flag.name, flag.opts) for option in options):
+                continue
+            if any(set(flag.opts) & set(option.opts) or flag.name == option.name for option in options):
+                raise _taken(engine.name, f"flag {flag.opts[0]} of hydra {command.name}")
+            options.append(flag)
+            command.params.append(flag)
+
+
+def _taken(who: str, what: str) -> ConfigError:
+    return ConfigError(f"{who} brings the {what}, which is there already", "remove its package")
 
 
 def masters() -> str:
@@ -54,15 +78,15 @@ def masters() -> str:
     return ", or ".join(spec.masters for spec in engines().values())
 
 
-def add_flags(command: click.Command) -> None:
-    """Adds the flags that experiments have of their own to a command that runs any of them."""
+def add_experiment_flags(command: click.Command) -> None:
+    """Adds the flags that experiments have of their own to a command that runs any of them, once."""
     taken = {param.name for param in command.params}
     for option in _own_options():
         if option.name not in taken:
             command.params.append(option)
 
 
-def refuse_flags(scenario: str, flags: Mapping[str, Any]) -> None:
+def refuse_flags(scenario: str, flags: Mapping[str, object]) -> None:
     """Refuses flags of experiments where a scenario is run.
 
     Raises:
@@ -74,6 +98,21 @@ def refuse_flags(scenario: str, flags: Mapping[str, Any]) -> None:
         raise UsageError(f"{given[0]} is for published experiments, and {scenario} is none", f"leave out {given[0]}")
 
 
+def refuse_comparing(experiment: str, flags: Mapping[str, object]) -> None:
+    """Refuses the flags of runs that are compared where an experiment is run.
+
+    Raises:
+        UsageError: one was given.
+    """
+    if flags["compared"] is not None or flags["interleave"] is not None:
+        raise UsageError(
+            f"{experiment} is an experiment, whose implementations are not interleaved",
+            "name them with --implementation, and compare the folders of its parts",
+        )
+
+
 def _own_options() -> list[click.Option]:
     """Each experiment's, once by its name."""
+    from hydra.config.places import experiments
+
     return list({option.name: option for each in experiments().values() for option in each.options}.values())

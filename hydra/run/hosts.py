@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from hydra.client.host import HostSampler
+from hydra.client.watcher import Processes
 from hydra.control.controller import Controller
 from hydra.control.hosts import Place, Post
 from hydra.control.roster import Roster
 from hydra.model import HostSample, ThreadSample
 from hydra.run.window import TICK_NS
 
+_json: Final = msgspec.json.Encoder()
+_sample: Final = msgspec.json.Decoder(HostSample)
+_MOST_SAMPLES: Final = 2400
+"""Of a host in a step: ten minutes have four a second, an hour two in three. Each takes 1 to 2 kB of the database."""
+_MOST_APART_NS: Final = 3_000_000_000
+"""Between two samples: who says nothing for longer is taken for mute (``control.hosts``)."""
 _LAST_WITHIN_S: Final = 0.5
 """How long the last samples are waited for; they have been on their way since the window's end."""
 
@@ -34,18 +44,39 @@ class StepHosts:
         controller: asks those on other hosts.
         epoch: the step's number.
         step_ns: the step's time at a reading of the controller's CLOCK_MONOTONIC.
+        duration_s: the length of the window that was asked for.
+        servers: processes of servers that are no groups, on this host: nobody else could watch them.
     """
 
-    def __init__(self, controller: Controller, epoch: int, step_ns: Callable[[int], int]) -> None:
+    def __init__(
+        self,
+        controller: Controller,
+        epoch: int,
+        step_ns: Callable[[int], int],
+        duration_s: float = 0.0,
+        servers: Sequence[int] = (),
+    ) -> None:
         self._controller = controller
         self._step_ns = step_ns
         self._sampler = HostSampler()
-        self._own: list[HostSample] = []
-        controller.watch_hosts(epoch, TICK_NS / 1e9)
+        # Packed: a machine with many interfaces has 26 kB of objects in a sample, and there are thousands.
+        self._own: list[bytes] = []
+        self._servers = [Processes(pid) for pid in servers]
+        self._of_servers: list[ThreadSample] = []
+        self._every_ns = min(max(TICK_NS, round(duration_s / _MOST_SAMPLES * 1e9)), _MOST_APART_NS)
+        self._next_ns = 0
+        controller.watch_hosts(epoch, self._every_ns / 1e9)
 
     def sample(self, time_ns: int) -> None:
         """Reads this host; ``time_ns`` is on the step's clock."""
-        self._own.append(HostSample(time_ns, self._sampler.read()))
+        if time_ns < self._next_ns:
+            return
+        # Half a tick early, so that a tick that comes a little before its time is not left out.
+        self._next_ns = time_ns + self._every_ns - TICK_NS // 2
+        self._own.append(zlib.compress(_json.encode(HostSample(time_ns, self._sampler.read())), 1))
+        for number, server in enumerate(self._servers):
+            threads, connections = server.read()
+            self._of_servers.append(ThreadSample(time_ns, f"server {number}", threads, "server", connections))
 
     def end(self) -> None:
         """The window is over."""
@@ -56,7 +87,9 @@ class StepHosts:
         roster = self._controller.roster
         self._controller.wait_until(roster.watch.answered, _LAST_WITHIN_S)
         load = gathered(roster, now_ns, self._step_ns)
-        load.hosts[platform.node()] = self._own
+        load.hosts[platform.node()] = [_sample.decode(zlib.decompress(text)) for text in self._own]
+        if self._of_servers:
+            load.threads.setdefault(platform.node(), []).extend(self._of_servers)
         return load
 
 
@@ -77,9 +110,10 @@ def gathered(roster: Roster, now_ns: int, step_ns: Callable[[int], int]) -> Load
         time_ns = step_ns(line.controller_ns(sample.time_ns))
         if sample.host is not None:
             load.hosts.setdefault(names[post.place], []).append(HostSample(time_ns, sample.host))
-        if post.threads:
-            # No thread may have been busy, which is a fact as well.
-            load.threads.setdefault(post.agent, []).append(ThreadSample(time_ns, post.group, sample.threads))
+        # No thread may have been busy, which is a fact as well.
+        load.threads.setdefault(post.agent, []).append(
+            ThreadSample(time_ns, post.group, sample.threads, post.role, sample.connections)
+        )
     return load
 
 

@@ -27,6 +27,7 @@ from hydra.run.progress import Observer
 from hydra.run.redaction import Redactor
 from hydra.run.runner import run
 from hydra.run.servers import required
+from hydra.sweep import Turn
 from hydra.system import System, programs
 
 
@@ -68,7 +69,8 @@ class Order:
     """What a command asks for: where the run goes, and how it was asked.
 
     ``resume`` continues the run that is there; ``label`` stands before its steps in the line that moves. ``whole`` is
-    what ``--resume`` takes where that is not ``out``: the folder of which the run is a part.
+    what ``--resume`` takes where that is not ``out``: the folder of which the run is a part. ``turn`` is all that is
+    measured where the run takes turns with others; None: all of it.
     """
 
     engine: Chosen
@@ -79,6 +81,7 @@ class Order:
     quiet: bool = False
     label: str = ""
     whole: Path | None = None
+    turn: Turn | None = None
 
 
 def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int, RunStore]:
@@ -114,9 +117,10 @@ def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Re
         if not order.resume:
             stack.enter_context(alone_in(order.out))
         sweep = sweep_of(scenario)
-        observer.show(RunBegan(scenario.name, str(order.out), sweep.expected_s(), sweep.bound_s()))
+        if order.turn is None:
+            observer.show(RunBegan(scenario.name, str(order.out), sweep.expected_s(), sweep.bound_s()))
         try:
-            return run(scenario, cluster, its_engine, system, store, observer), store
+            return run(scenario, cluster, its_engine, system, store, observer, order.turn), store
         except KeyboardInterrupt:
             observer.show(Interrupted(str(order.whole or order.out)))
             return EXIT_INTERRUPTED, store
@@ -147,10 +151,16 @@ def _store(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Red
         return store
     store = RunStore.open(order.out, writable=True)
     store.redact = redactor.text
+    if order.turn is None:
+        offer_again(scenario, store)
+    store.set_meta(ENDED_KEY, "")
+    store.set_meta(ERROR_KEY, "")
+    return store
+
+
+def offer_again(scenario: Scenario, store: RunStore) -> None:
+    """Has a run that goes on measure every row that failed once more."""
     results = store.results()
     again = sweep_of(scenario).offered_again(results)
     store.add_event(Resumed(len(results), len(again)))
     store.offer_again(again)
-    store.set_meta(ENDED_KEY, "")
-    store.set_meta(ERROR_KEY, "")
-    return store

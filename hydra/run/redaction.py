@@ -9,11 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, quote_plus
 
+import click
+
 from hydra import plugins
 from hydra.config.toml import parse_set
 from hydra.errors import ConfigError
 from hydra.model import Scenario
 from hydra.options import KEY_VALUE, SET
+from hydra.run.contributed import commands
 
 HIDDEN: Final = "***"
 """What stands in the place of a secret."""
@@ -82,7 +85,7 @@ class Redactor:
     def command_line(self, words: Sequence[str]) -> list[str]:
         """The words of a command; what they assign to a secret key is hidden whatever it is."""
         hidden: list[str] = []
-        assigns, assigning = False, _assigning()
+        assigns, assigning = False, _assigning(words)
         for word in words:
             flag, equals, rest = word.partition("=")
             if assigns:
@@ -112,11 +115,16 @@ def is_secret(key: str) -> bool:
     return any(spec.is_secret(key) for spec in plugins.systems().values())
 
 
-def _assigning() -> set[str]:
-    """The flags whose value is KEY=VALUE: ``--set``, and those of systems."""
-    commands = [command for spec in plugins.systems().values() for command in spec.commands]
-    params = [param for command in commands for param in command.params if param.metavar == KEY_VALUE]
+def _assigning(words: Sequence[str]) -> set[str]:
+    """The flags whose value is KEY=VALUE: ``--set``, and those of the commands that a command line names, or of all."""
+    known = commands({})
+    named = [known[word] for word in words if word in known] or known.values()
+    params = [param for load in named for param in _params(load()) if param.metavar == KEY_VALUE]
     return {SET, *(name for param in params for name in param.opts)}
+
+
+def _params(command: click.Command) -> list[click.Parameter]:
+    return command.get_params(click.Context(command, resilient_parsing=True))
 
 
 def _forms(secret: str, users: Sequence[str]) -> Iterator[str]:
@@ -140,7 +148,7 @@ def _forms(secret: str, users: Sequence[str]) -> Iterator[str]:
 
 
 def _on_command_line(words: Sequence[str]) -> Iterator[str]:
-    assigning = _assigning()
+    assigning = _assigning(words)
     for number, word in enumerate(words):
         ends = [m.end() for m in _ASSIGNED.finditer(word) if is_secret(m[0].rstrip("\"'=: \t"))]
         for end in ends:

@@ -10,11 +10,12 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 from pyroaring import BitMap
 
 from hydra import plugins
+from hydra.ceiling.store import load as load_ceilings
 from hydra.cluster.engine import Engine, GroupEvents
 from hydra.columns.names import CLIENTS, STATUS
 from hydra.control.controller import Controller
@@ -39,14 +40,18 @@ from hydra.results.notes import gone_of
 from hydra.results.registered import added_by, sweep_of
 from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
 from hydra.results.tables import write
+from hydra.run import course
 from hydra.run.deployment import Deployment
 from hydra.run.interrupts import leave_at_once_on_the_next
+from hydra.run.moment import Moment
 from hydra.run.progress import Observer
 from hydra.run.servers import DeployedServers, required
-from hydra.run.step import Stepper
-from hydra.sweep import Row
+from hydra.run.step import RawStep, Stepper
+from hydra.sweep import Repeated, Row, Sweep, Turn
+from hydra.sweep.cohort import cohort_ids
+from hydra.sweep.pace import Pace
 from hydra.sweep.repeated import MERGED_IN_REPEATS
-from hydra.sweep.sweep import QUICK_DRAIN_S, usual_s
+from hydra.sweep.workload import loaded
 from hydra.system import System
 
 _WARMUP_RATE: Final = 1_000.0
@@ -56,9 +61,24 @@ _WARM_UPS: Final = 2
 
 
 def run(
-    scenario: Scenario, cluster: ClusterSpec, engine: Engine, system: System, store: RunStore, observer: Observer
+    scenario: Scenario,
+    cluster: ClusterSpec,
+    engine: Engine,
+    system: System,
+    store: RunStore,
+    observer: Observer,
+    turn: Turn | None = None,
 ) -> int:
     """Runs a scenario into a run directory, from the first step that is not there yet; returns the exit code.
+
+    Args:
+        scenario: what is measured.
+        cluster: on which agents.
+        engine: where groups are launched.
+        system: what clients talk to.
+        store: the run directory.
+        observer: what is shown meanwhile.
+        turn: all that is measured now; None: the whole sweep.
 
     Raises:
         HydraError: the run could not go on; what was measured until then is stored.
@@ -68,17 +88,19 @@ def run(
     sweep = sweep_of(scenario)
     results = store.results()
     ended, error = "failed", ""
+    pace = Pace(scenario, sweep)
+    observer.sweep_begins(sweep.steps(), len(results), scenario.sweep.varied)
     try:
         with _up(scenario, cluster, engine, system, store, observer) as steps:
-            while (plan := sweep.next(results)) is not None:
-                # The time for the steps so far is spent.
-                spent = sum(usual_s(scenario, r.plan) + QUICK_DRAIN_S for r in results)
-                observer.step_begins(plan, max(sweep.expected_s() - spent, usual_s(scenario, plan)))
+            while (plan := _coming(sweep, results, turn)) is not None:
+                step_began = time.monotonic()
+                observer.step_begins(plan, pace.left_s(results, plan))
                 result = steps.take(plan)
+                pace.took(plan, time.monotonic() - step_began)
                 results.append(result)
                 observer.step_ended(result)
                 write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
-        ended = "finished"
+        ended = "finished" if sweep.next(results) is None else ""
     except KeyboardInterrupt:
         ended = "interrupted"
         raise
@@ -88,11 +110,19 @@ def run(
     finally:
         observer.close()
         # The error that stopped the run must reach the user: a full disk, for instance, makes this fail as well.
-        with contextlib.nullcontext() if ended == "finished" else contextlib.suppress(HydraError):
+        with contextlib.nullcontext() if ended in ("finished", "") else contextlib.suppress(HydraError):
             _conclude(store, ended, error)
             write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
-    observer.show(RunDone(time.monotonic() - began, str(store.directory)))
+    if turn is None:
+        observer.show(RunDone(time.monotonic() - began, str(store.directory)))
     return _exit_code(sweep.rows(results), observer)
+
+
+def _coming(sweep: Sweep, results: Sequence[StepResult], turn: Turn | None) -> StepPlan | None:
+    """The next step; None where there is none, or none of this turn."""
+    if turn is not None and isinstance(sweep, Repeated) and sweep.turn(results) != turn:
+        return None
+    return sweep.next(results)
 
 
 def _conclude(store: RunStore, ended: str, error: str) -> None:
@@ -192,6 +222,7 @@ class _Steps:
         )
         self._begun = self._stepper.epoch > 0
         self._clients: list[dict[str, object]] = store.meta(CLIENTS_KEY, [])
+        self._ceilings = load_ceilings()
 
     def take(self, plan: StepPlan) -> StepResult:
         """Measures a step and stores it, or stores why it could not be measured.
@@ -246,9 +277,17 @@ class _Steps:
             self._warm_up(plan)
             # Clients that were lost meanwhile are launched again before the step begins.
             changed = self._deployment.scale(plan.clients, plan.publishers)
-        raw = self._stepper.measure(plan, self._observer.tick)
+        try:
+            plan = loaded(plan, self._scenario)
+        except ValueError as e:
+            raise StepError(f"its load and events make no workload: {e}") from e
+        for event in self._scenario.events:
+            if event.kind in self._spec.events:
+                plan = replace(plan, settings=self._spec.disturbed(plan.settings, event, plan.duration_s))
+        raw = self._take_course(plan) if plan.course else self._stepper.measure(plan, self._observer.tick)
         self._deployment.evict(raw.silent)
         search = self._scenario.sweep.search
+        tool = self._scenario.client in self._spec.tools
         return Observation(
             plan=plan,
             queue=self._spec.queue,
@@ -276,9 +315,39 @@ class _Steps:
             reading_ns=raw.reading_ns,
             log_growth=raw.log_growth,
             log_acknowledges=self._spec.log_acknowledges(plan.settings),
-            counted=self._scenario.client in self._spec.tools,
+            counted=tool,
             servers=raw.servers,
+            # A tool has no loop of ours; on other hosts nothing is known of them.
+            ceilings=self._ceilings if self._deployment.is_local and not tool else (),
+            languages=self._languages(),
         )
+
+    def _take_course(self, plan: StepPlan) -> RawStep:
+        """Measures a step, and stores its seconds while it goes on."""
+        publishers, subscribers = self._deployment.publishers, self._deployment.subscribers
+        grouped = self._spec.group(plan.settings) != ""
+        copies = course.copies(
+            *(len(subscribers), cohort_ids(plan.cohort, subscribers), len(publishers)),
+            grouped=grouped,
+            one_publisher=self._spec.one_publisher(plan.settings),
+        )
+        keeper = course.CourseKeeper(self._store, self._controller, plan, len(publishers), copies)
+
+        def tick(moment: Moment) -> None:
+            self._observer.tick(moment)
+            keeper.tick(moment)
+
+        raw = self._stepper.measure(plan, tick)
+        keeper.end(raw, grouped=grouped)
+        return raw
+
+    def _languages(self) -> dict[Role, str]:
+        """What the clients of each role say that they are written in."""
+        found: dict[Role, str] = {}
+        for said in self._clients:
+            role, versions = cast("Role", said["role"]), cast("dict[str, str]", said["versions"])
+            found[role] = "python" if "python" in versions else "native"
+        return found
 
     def _require_room(self, plan: StepPlan) -> None:
         """Refuses a step for which this machine, where everything runs on it, has not enough left."""

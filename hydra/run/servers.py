@@ -130,6 +130,10 @@ class DeployedServers:
                 self._fail(f"the server on {self._host_of(client)}: {text}")
         return self._failure
 
+    def processes(self) -> Sequence[int]:
+        """None: each is a group, which is watched like others."""
+        return []
+
     def endpoints(self) -> Sequence[str]:
         """Where each of them listens, in the order of their ids."""
         return self._endpoints

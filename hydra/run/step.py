@@ -147,7 +147,9 @@ class Stepper:
         def now_ns() -> int:
             return begun.clocks.step_ns(self._clock_ns())
 
-        hosts = StepHosts(self._controller, epoch, begun.clocks.step_ns)
+        # A step of so many messages ends long before its time is up.
+        known_s = plan.duration_s if plan.settings.messages is None else 0.0
+        hosts = StepHosts(self._controller, epoch, begun.clocks.step_ns, known_s, self._system.server_processes())
 
         def sampled(moment: Moment) -> None:
             hosts.sample(moment.time_ns)

@@ -117,6 +117,10 @@ class EmbeddedServer:
         """Where it listens, for clients and for all else; nowhere unless it is started."""
         return [self._endpoint] if self._address else []
 
+    def processes(self) -> Sequence[int]:
+        """The server's; none unless it runs."""
+        return [self._running.command_pid] if self._running else []
+
     def kill(self, address: str, when: str) -> None:  # noqa: ARG002
         """Refuses: a server by itself leaves nobody who could go on."""
         raise ServerError(f"the {self._program.title} at {address} is the only one", "ask for several")

@@ -8,10 +8,10 @@ from hydra.columns import Column, columns_of
 from hydra.columns.step import SystemColumns
 from hydra.model import Scenario
 from hydra.sweep.grid import Grid
-from hydra.sweep.repeated import Repeated
+from hydra.sweep.repeated import Repeated, Turn
 from hydra.sweep.sweep import Row, Sweep
 
-__all__ = ["Grid", "Repeated", "Row", "Sweep", "for_scenario"]
+__all__ = ["Grid", "Repeated", "Row", "Sweep", "Turn", "for_scenario"]
 
 
 def for_scenario(scenario: Scenario, columns: Mapping[str, Column] | None = None) -> Sweep:

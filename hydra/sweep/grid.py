@@ -41,6 +41,10 @@ class Grid:
         """See :class:`hydra.sweep.sweep.Sweep`."""
         return {tries[0].epoch for tries in self._tries(results) if _exhausted(tries)}
 
+    def steps(self) -> int | None:
+        """See :class:`hydra.sweep.sweep.Sweep`."""
+        return len(self._points)
+
     def bound_s(self) -> float:
         """See :class:`hydra.sweep.sweep.Sweep`."""
         return self._bound_s + self._warmup_s

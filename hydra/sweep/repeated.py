@@ -14,7 +14,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from math import sqrt
 from statistics import fmean, median, stdev
-from typing import Final
+from typing import Final, NamedTuple
 
 from hydra.columns import Column
 from hydra.columns.column import COUNT, HIGH, INTERVAL, LOW, REPEATS
@@ -34,6 +34,18 @@ MERGED_IN_REPEATS: Final = ("latency", "lag", "ack")
 
 Histograms = Mapping[str, Histogram]
 """A step's merged histograms by their stored name."""
+
+
+class Turn(NamedTuple):
+    """One repetition of one part of a sweep: what is measured at once where several runs take turns.
+
+    Attributes:
+        part: its number in the sweep: a client count, or a point.
+        repeat: the number of the repetition.
+    """
+
+    part: int
+    repeat: int
 
 
 class Repeated:
@@ -56,7 +68,30 @@ class Repeated:
 
     def rows(self, results: Sequence[StepResult]) -> list[Row]:
         """See :class:`hydra.sweep.sweep.Sweep`."""
-        return [row for rounds in self._deal(results) for row in self._merge(rounds)]
+        return [
+            merged([r for r, _ in of_point], self._columns, [h for _, h in of_point])
+            for of_point in self._of_points(results)
+        ]
+
+    def repeats(self, results: Sequence[StepResult]) -> list[list[Row]]:
+        """For each of :meth:`rows` those of its repeats, in the order in which they were measured."""
+        return [[row for row, _ in of_point] for of_point in self._of_points(results)]
+
+    @property
+    def turns(self) -> list[Turn]:
+        """All its turns, in the order in which it takes them: every repetition of every part."""
+        return [Turn(part, number) for part, rounds in enumerate(self._rounds) for number in range(len(rounds))]
+
+    def turn(self, results: Sequence[StepResult]) -> Turn | None:
+        """Which of its turns the step after these results belongs to; None when there is no such step."""
+        # Parts are left out behind one that is open only: until then, dealt ones have their numbers.
+        open_ = (
+            Turn(part, number)
+            for part, rounds in enumerate(self._deal(results))
+            for number, each in enumerate(rounds)
+            if each.coming
+        )
+        return next(open_, None)
 
     def offered_again(self, results: Sequence[StepResult]) -> set[int]:
         """See :class:`hydra.sweep.sweep.Sweep`: of a search that failed all steps, as it is repeated as a whole."""
@@ -65,6 +100,11 @@ class Repeated:
             failed = each.sweep.offered_again(each.taken)
             epochs |= failed if self._one_step_a_row or not failed else {r.epoch for r in each.taken}
         return epochs
+
+    def steps(self) -> int | None:
+        """See :class:`hydra.sweep.sweep.Sweep`."""
+        counts = [each.sweep.steps() for rounds in self._rounds for each in rounds]
+        return None if None in counts else sum(filter(None, counts))
 
     def bound_s(self) -> float:
         """See :class:`hydra.sweep.sweep.Sweep`."""
@@ -96,15 +136,16 @@ class Repeated:
                 raise ValueError("there are more results than this sweep has steps")
         return dealt
 
-    def _merge(self, rounds: Sequence[_Round]) -> list[Row]:
-        """A row of each point, of all repeats that have come to it."""
-        repeats: dict[tuple[Figure, ...], list[tuple[Row, Histograms]]] = {}
-        for each in rounds:
-            for row, histograms in self._with_histograms(each) if each.taken else ():
-                repeats.setdefault(tuple(row[name] for name in self._varied), []).append((row, histograms))
-        return [
-            merged([r for r, _ in of_point], self._columns, [h for _, h in of_point]) for of_point in repeats.values()
-        ]
+    def _of_points(self, results: Sequence[StepResult]) -> list[list[tuple[Row, Histograms]]]:
+        """For each point all repeats that have come to it."""
+        found: list[list[tuple[Row, Histograms]]] = []
+        for rounds in self._deal(results):
+            repeats: dict[tuple[Figure, ...], list[tuple[Row, Histograms]]] = {}
+            for each in rounds:
+                for row, histograms in self._with_histograms(each) if each.taken else ():
+                    repeats.setdefault(tuple(row[name] for name in self._varied), []).append((row, histograms))
+            found += repeats.values()
+        return found
 
     def _with_histograms(self, each: _Round) -> list[tuple[Row, Histograms]]:
         """A round's rows, each with the histograms of its step; the row of a search is of no single step."""

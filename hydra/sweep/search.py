@@ -20,6 +20,7 @@ from hydra.columns.names import (
     AVG_RX,
     CLIENTS,
     FAILED_STEPS,
+    GENERATOR_LIMITED,
     REASON,
     STATUS,
     STEP_S,
@@ -28,6 +29,7 @@ from hydra.columns.names import (
 from hydra.columns.searched import published, rates, sndhwm_prefix
 from hydra.model import (
     Cohort,
+    Figure,
     Scenario,
     SearchSeries,
     SearchSpec,
@@ -82,6 +84,10 @@ class Search:
     def offered_again(self, results: Sequence[StepResult]) -> set[int]:
         """See :class:`hydra.sweep.sweep.Sweep`: the step after which the row was given up."""
         return {p.taken[-1].epoch for p in self._play(results) if p.row[STATUS] == "failed"}
+
+    def steps(self) -> int | None:
+        """See :class:`hydra.sweep.sweep.Sweep`: its results decide."""
+        return None
 
     def bound_s(self) -> float:
         """See :class:`hydra.sweep.sweep.Sweep`."""
@@ -206,7 +212,8 @@ class Search:
             self._fill(row, found)
         if _above(disturbed, undisturbed):
             text = "above the rate without the cohort, beyond both intervals, also when both were measured again"
-            row[f"{disturbed.series}_note"] = text
+            # Beside what is said already: where there is no figure, that is why.
+            row[f"{disturbed.series}_note"] = "; ".join(filter(None, (disturbed.note, text)))
 
     def _cohort(self, series: SearchSeries, clients: int, max_rate: float | None) -> Cohort | str:
         """The cohort of a search, or why it cannot be measured."""
@@ -239,6 +246,7 @@ class Search:
             if received is not None and (best is None or received > best):
                 best = received
                 row[f"{series}_verdict"] = result.figures.get(VERDICT)
+                _mark(row, series, result.figures.get(GENERATOR_LIMITED))
             pps = number(result.figures.get(AGGREGATE))
             if pps is not None:
                 aggregate = pps if aggregate is None else max(aggregate, pps)
@@ -261,6 +269,7 @@ class Search:
         row[f"{name}_steps"] = len(found.evidence)
         row[f"{name}_note"] = found.note or None
         row[f"{name}_verdict"] = found.limiting(VERDICT)
+        _mark(row, name, found.limiting(GENERATOR_LIMITED))
         if series in ("slow", "reconnecting"):
             row[f"{name}_cohort_loss_pct"] = found.limiting("cohort_loss_pct")
         if series == "slow":
@@ -272,3 +281,9 @@ def _above(disturbed: Threshold, undisturbed: Threshold) -> bool:
     if disturbed.interval is None or undisturbed.interval is None:
         return False
     return disturbed.interval.low > undisturbed.interval.high
+
+
+def _mark(row: Row, name: str, limited: Figure) -> None:
+    """Says of a search's figure whether it is the generator's, where that is known."""
+    if limited is not None:
+        row[f"{name}_{GENERATOR_LIMITED}"] = limited

@@ -35,6 +35,9 @@ class Sweep(Protocol):
     def offered_again(self, results: Sequence[StepResult]) -> set[int]:
         """Epochs of failed steps; without them every row that failed is asked for once more, as a resumed run does."""
 
+    def steps(self) -> int | None:
+        """How many steps it has if none fails; None where the results decide that."""
+
     def bound_s(self) -> float:
         """The most seconds that the steps may take, every drain to its limit included."""
 

@@ -74,6 +74,9 @@ class Servers(Protocol):
     def endpoints(self) -> Sequence[str]:
         """Where each of them listens, as it told it, in the order in which they were joined."""
 
+    def processes(self) -> Sequence[int]:
+        """The ids of those processes that are no groups: of a server by itself on this machine."""
+
     def kill(self, address: str, when: str) -> None:
         """Kills the one whose address for clients this is, with SIGKILL: that is no failure, and no wait.
 
@@ -188,6 +191,9 @@ class System(Protocol):
         Raises:
             HydraError: they cannot be asked.
         """
+
+    def server_processes(self) -> Sequence[int]:
+        """The processes of a server of our own that is no group: they are looked at by whoever runs the step."""
 
     def failure(self) -> str:
         """Why this system can carry no more steps just now, or ""; returns at once.

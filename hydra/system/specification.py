@@ -11,7 +11,8 @@ import click
 
 from hydra.columns.column import Column, ReportColumn
 from hydra.columns.step import BATCH
-from hydra.model import Figure, Scenario, ServerSpec, Settings, value_of
+from hydra.model import EventSpec, Figure, Scenario, ServerSpec, Settings, value_of
+from hydra.scaling.constants import Costs
 from hydra.system.experiment import Experiment, Preset
 from hydra.system.running import System
 
@@ -23,7 +24,8 @@ class Footprint:
     ``further`` is what each further subscriber takes that is packed into the same process; None: it cannot be packed.
     ``packed`` is how many connections a process has, and with one each, how many subscribers, unless the scenario says
     otherwise. ``cpus`` is what one subscriber asks of its agent, unless the scenario says that. ``ports`` is how many
-    connections to an address share a local address, where not all of a host do.
+    connections to an address share a local address, where not all of a host do. ``server`` is what each server beyond
+    the first adds to every subscriber, packed or not: a library may have a thread for each that it knows of.
     """
 
     threads: int
@@ -33,22 +35,28 @@ class Footprint:
     packed: int = 1
     cpus: float = 0.0
     ports: int | None = None
+    server: Footprint | None = None
 
-    def of(self, packed: int) -> Footprint:
-        """What a process with so many subscribers takes.
+    def of(self, packed: int, servers: int = 1) -> Footprint:
+        """What a process with so many subscribers takes where they know of so many servers.
 
         Raises:
             ValueError: more than one, of an implementation that cannot be packed.
         """
-        if packed == 1:
-            return self
-        if self.further is None:
-            raise ValueError(f"{packed} subscribers in a process of an implementation that takes one")
-        more = packed - 1
+        it = self
+        if packed > 1:
+            if self.further is None:
+                raise ValueError(f"{packed} subscribers in a process of an implementation that takes one")
+            it = it._with(self.further, packed - 1)
+        if servers > 1 and self.server is not None:
+            it = it._with(self.server, packed * (servers - 1))
+        return it
+
+    def _with(self, other: Footprint, times: int) -> Footprint:
         return Footprint(
-            threads=self.threads + more * self.further.threads,
-            files=self.files + more * self.further.files,
-            memory_bytes=self.memory_bytes + more * self.further.memory_bytes,
+            threads=self.threads + times * other.threads,
+            files=self.files + times * other.files,
+            memory_bytes=self.memory_bytes + times * other.memory_bytes,
         )
 
 
@@ -111,6 +119,8 @@ class SystemSpec:
         tables: further tables of its scenarios, by their name: frozen dataclasses whose fields have defaults.
         native: its further keys under [native], a frozen dataclass; None: it has none.
         implementations: footprint by name; the default first.
+        costs: what its clients are known to cost, by implementation, where no run tells it.
+        listener_bytes: what each subscriber takes at its publisher, where there is no server between them.
         natives: those of the implementations that are Hydra's native program and have the options of [native].
         tools: those of the implementations that drive a program of the system's own, once in every step. Its messages
             have no header: they are counted by the log, and whose they are and how long they took is not known.
@@ -120,8 +130,8 @@ class SystemSpec:
         table_words: other words for a scenario's ``table``.
         batch: the column of the setting that says how many messages travel together, where it is not ``burst``.
         elsewhere: flags that name servers of the user's own (``hydra.options.keyed``), for commands that prepare a run.
-        commands: click commands, added to ``hydra`` (``hydra.options.scenario_command`` makes those that run a
-            scenario). An option that takes KEY=VALUE, which may be a secret, has that as its metavar.
+        commands: click commands, added to ``hydra``, of a package that has none under its entry points
+            (``hydra.commands``): for them ``hydra --help`` has to import the specification.
         scenarios: a folder with further scenarios, which are known by their names like those of ``conf/scenarios``.
         columns: what its clients report that others do not.
         differs: settings in which a run is compared with another one of this system.
@@ -145,6 +155,9 @@ class SystemSpec:
         one_publisher: whether each subscriber of a step listens to one publisher only (:mod:`hydra.wire.audience`).
         servers_of: how many servers of ours a scenario needs.
         copies_of: on how many servers each message is kept.
+        events: the kinds of events (``[[events]]``) that it makes beside those of all systems; each with why a scenario
+            cannot have it, or "".
+        disturbed: a step's settings with such an event, given the length of the step in seconds.
     """
 
     name: str
@@ -153,9 +166,11 @@ class SystemSpec:
     settings: type
     implementations: Mapping[str, Footprint]
     make: Callable[[Scenario, bool, bool], System]
+    costs: Mapping[str, Costs] = field(default_factory=dict)
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     tables: Mapping[str, type] = field(default_factory=dict)
     native: type | None = None
+    listener_bytes: int = 0
     natives: Sequence[str] = ("native",)
     tools: Sequence[str] = ()
     servers: ServerFootprint | None = None
@@ -186,6 +201,8 @@ class SystemSpec:
     one_publisher: Callable[[Settings], bool] = lambda _: False
     servers_of: Callable[[Scenario], int] = lambda _: 0
     copies_of: Callable[[Scenario], int] = lambda _: 1
+    events: Mapping[str, Callable[[Scenario], str]] = field(default_factory=dict)
+    disturbed: Callable[[Settings, EventSpec, float], Settings] = lambda settings, _event, _duration_s: settings
 
     def batch_of(self, settings: Settings) -> Figure:
         """How many messages travel together at these settings: the figure of the batch column."""

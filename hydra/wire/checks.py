@@ -16,6 +16,7 @@ from hydra.model import (
     LAG_BINS,
     LATENCY_HIGHEST_US,
     BusyThread,
+    Connections,
     Histogram,
     HostCounters,
     LedgerCounts,
@@ -38,7 +39,7 @@ LARGEST: Final = 2**63 - 1
 MAX_NAME: Final = 256
 """Characters of the name of an interface or thread."""
 
-_Body = PublisherReport | SubscriberReport | LedgerCounts | ProcessUsage | HostCounters | BusyThread
+_Body = PublisherReport | SubscriberReport | LedgerCounts | ProcessUsage | HostCounters | BusyThread | Connections
 
 
 def check_report(report: PublisherReport | SubscriberReport) -> None:
@@ -50,11 +51,11 @@ def check_report(report: PublisherReport | SubscriberReport) -> None:
     _check_numbers(report)
     _check_numbers(report.usage)
     if isinstance(report, PublisherReport):
-        _check_histogram("lag", report.lag)
-        _check_histogram("ack_latency", report.ack_latency)
+        check_histogram("lag", report.lag)
+        check_histogram("ack_latency", report.ack_latency)
         _check_ranges("unacknowledged", report.unacknowledged, MAX_UNACKNOWLEDGED_RANGES)
         return
-    _check_histogram("latency", report.latency, lowest_us=-LATENCY_HIGHEST_US)
+    check_histogram("latency", report.latency, lowest_us=-LATENCY_HIGHEST_US)
     if len(report.absent) > MAX_ABSENT:
         raise ValueError(f"absent has more than {MAX_ABSENT} intervals")
     for begin, end in report.absent:
@@ -91,6 +92,11 @@ def check_counters(counters: HostCounters) -> None:
             _check_number(f"interfaces.{name}", count)
     for count in counters.tcp:
         _check_number("tcp", count)
+
+
+def check_connections(connections: Connections) -> None:
+    """Refuses counts that cannot be; errors as in :func:`check_counters`."""
+    _check_numbers(connections)
 
 
 def check_thread(thread: BusyThread) -> None:
@@ -139,7 +145,7 @@ def _check_bits(ledger: LedgerCounts) -> None:
         raise ValueError(f"received_bits has {ones} sequences, not {ledger.received + ledger.extra}")
 
 
-def _check_histogram(name: str, histogram: Histogram, lowest_us: int = 0) -> None:
+def check_histogram(name: str, histogram: Histogram, lowest_us: int = 0) -> None:
     """``lowest_us``: below 0 where two hosts' clocks may disagree about what came first."""
     for edge, value_us in (("min_us", histogram.min_us), ("max_us", histogram.max_us)):
         if not lowest_us <= value_us <= LARGEST:

@@ -116,6 +116,31 @@ class LatencyRecorder:
             return below
         return Histogram(below.counts + mine.counts, below.min_us, mine.max_us)
 
+    def add(self, histogram: Histogram) -> None:
+        """Counts what another has counted."""
+        if not histogram.counts:
+            return
+        pairs = np.array(histogram.counts, np.int64)
+        at, counts = pairs[0::2], pairs[1::2]
+        early = at < 0
+        if bool(early.any()):
+            mine = Histogram(pairs[: 2 * int(early.sum())].tolist(), histogram.min_us, min(histogram.max_us, -1))
+            self._mirror().add(_opposite(mine))
+            at, counts = at[~early], counts[~early]
+        if len(at):
+            # An index stands once in a histogram, so a plain indexed addition is exact.
+            self._counts[at] += counts
+            self._saw(max(histogram.min_us, 0), histogram.max_us)
+
+    def take(self) -> Histogram:
+        """The counts so far; nothing is left."""
+        taken = self.histogram()
+        self._counts[self._low : self._high + 1] = 0
+        self._low, self._high = BUCKETS, -1
+        self._min_us, self._max_us = LATENCY_HIGHEST_US, 0
+        self._below = None
+        return taken
+
     def _record_values(self, values: npt.NDArray[np.int64], low: int) -> None:
         """Counts values in µs, the lowest of which is ``low`` and not below 0; the array is used up."""
         high = int(np.maximum.reduce(values))

@@ -8,27 +8,34 @@ writes and :mod:`hydra.wire.table` reads. ``docs/control-protocol.md`` is the sp
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 
 from hydra.model import (
+    LATENCY_HIGHEST_US,
+    MAX_SPELLS,
     BusyThread,
+    Connections,
     GroupRole,
+    Histogram,
     HostCounters,
     PublisherReport,
     SequenceRange,
     SharedSettings,
     SubscriberReport,
+    check_points,
 )
 from hydra.wire import columns
 from hydra.wire import ids as id_runs
-from hydra.wire.checks import check_counters, check_report, check_thread
+from hydra.wire.checks import check_connections, check_counters, check_histogram, check_report, check_thread
 
 VERSION: Final = 2
 MAX_MESSAGE_BYTES: Final = 512 * 1024
 """Longest message that either side accepts; a longer one is refused and counted."""
 PROBE_EPOCH: Final = 0
+MAX_SECONDS: Final = 1024
+"""Seconds of one ``course``."""
 MAX_COLUMNS: Final = 64
 """Columns that the head of a batch may name."""
 MAX_SAMPLES: Final = 64
@@ -172,6 +179,28 @@ class Batch(_FromClient, frozen=True, tag="batch", kw_only=True):
     columns: Annotated[list[tuple[ShortText, Count]], msgspec.Meta(max_length=MAX_COLUMNS)]
 
 
+class Second(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What happened in one second of a step, counted from its start: messages sent, or received and how late.
+
+    ``latency`` is empty of publishers.
+    """
+
+    second: Count
+    messages: Count
+    latency: Histogram = Histogram()
+
+
+class Course(_FromClient, frozen=True, tag="course", kw_only=True):
+    """What the clients did in seconds of a step that were not told before; every message adds to those before it.
+
+    ``cohort`` is what those of them did that belong to the step's cohort.
+    """
+
+    epoch: Epoch
+    seconds: Annotated[list[Second], msgspec.Meta(max_length=MAX_SECONDS)]
+    cohort: Annotated[list[Second], msgspec.Meta(max_length=MAX_SECONDS)] = []
+
+
 class Error(_FromClient, frozen=True, tag="error", kw_only=True):
     """The clients cannot do what they were told; ``fatal`` ones exit after this."""
 
@@ -190,14 +219,15 @@ class ChildExit(_FromClient, frozen=True, tag="child_exit", kw_only=True):
 
 
 class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One reading, at ``time_ns`` of the sender's CLOCK_MONOTONIC: its host's counters, and its group's busy threads.
+    """One reading, at ``time_ns`` of the sender's CLOCK_MONOTONIC: its host's counters; its group's busy threads.
 
-    The threads' CPU is that since the reading before.
+    What is said of threads and TCP connections is since the reading before.
     """
 
     time_ns: Nanoseconds
     host: HostCounters | None = None
     threads: Annotated[list[BusyThread], msgspec.Meta(max_length=MAX_THREADS)] = []
+    connections: Connections | None = None
 
 
 class Host(_FromClient, frozen=True, tag="host", kw_only=True):
@@ -230,6 +260,18 @@ class PublisherEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     endpoint: str = ""
 
 
+class Spell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of the window, in seconds since its start, in which a subscriber is ``slow`` or ``gone``.
+
+    A slow one reads at most ``rate`` messages/s; one that is gone has no connection.
+    """
+
+    kind: Literal["slow", "gone"]
+    begin_s: Seconds
+    end_s: Seconds
+    rate: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+
+
 class Configure(_FromController, frozen=True, tag="configure", kw_only=True):
     """Settings of the next epoch; closes the ledger of the last. Answered by ``ack``, and by ``ready`` if ``probe``.
 
@@ -237,6 +279,9 @@ class Configure(_FromController, frozen=True, tag="configure", kw_only=True):
     names the consumer group that a subscriber is a member of, "" for none. ``payload_share`` says how many of 10,000
     characters of a JSON payload are random. ``cohort``: whether the clients belong to the step's cohort, whose
     latencies the relay sums apart. ``system`` holds the settings of the system under test and where its data goes.
+    ``load`` is a rate that changes (:mod:`hydra.wire.load`), seconds since the start and messages/s of this publisher;
+    none: ``settings.rate`` all the time. ``course_s`` asks for ``course`` so often, 0 for none. ``spells`` are times
+    in which a subscriber reads slowly, or has no connection.
     """
 
     epoch: Epoch
@@ -247,11 +292,15 @@ class Configure(_FromController, frozen=True, tag="configure", kw_only=True):
     group: ShortText = ""
     payload_share: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 0
     cohort: bool = False
+    load: list[tuple[float, float]] = []
+    course_s: Seconds = 0.0
+    spells: Annotated[list[Spell], msgspec.Meta(max_length=MAX_SPELLS)] = []
     system: SystemObject = None
 
     def __post_init__(self) -> None:
         if self.settings.burst is None:
             raise ValueError("burst is always a number here")
+        check_points(self.load)
 
     @property
     def burst(self) -> int:
@@ -345,7 +394,7 @@ class Evict(_FromController, frozen=True, tag="evict", kw_only=True):
     incarnation: Id | None = None
 
 
-FromClient = Hello | Joined | Ready | Ack | Progress | Report | Reports | Batch | Error | ChildExit | Host
+FromClient = Hello | Joined | Ready | Ack | Progress | Course | Report | Reports | Batch | Error | ChildExit | Host
 FromController = Welcome | Configure | Start | Stop | Finish | Ping | Watch | Join | Quit | Evict
 
 
@@ -415,6 +464,11 @@ def _check(message: FromClient) -> None:
                 check_counters(sample.host)
             for thread in sample.threads:
                 check_thread(thread)
+            if sample.connections is not None:
+                check_connections(sample.connections)
+    elif isinstance(message, Course):
+        for second in (*message.seconds, *message.cohort):
+            check_histogram("latency", second.latency, lowest_us=-LATENCY_HIGHEST_US)
     elif isinstance(message, Report):
         if body := message.publisher or message.subscriber:
             check_report(body)

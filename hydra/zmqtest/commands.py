@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
@@ -18,10 +19,18 @@ from hydra.options import (
     scenario_command,
     search_flags,
 )
-from hydra.zmqtest.footprints import IMPLEMENTATIONS
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _implementation_flag(command: _F) -> _F:
+    from hydra.zmqtest.footprints import IMPLEMENTATIONS
+
+    return implementation_flag(list(IMPLEMENTATIONS))(command)
+
 
 _zmq_flags = flags(
-    implementation_flag(list(IMPLEMENTATIONS)),
+    _implementation_flag,
     keyed(
         "--burst",
         "--msg-batch",

@@ -13,6 +13,10 @@ ZMTP: Final = "zmtp"
 NATIVES: Final = ("native", ZMTP)
 """Those of Hydra's native program."""
 
+LISTENER_BYTES: Final = 30_000
+"""For each subscriber that is connected: 25 kB in a publisher's libzmq, and its half of the kernel's 10 kB for both
+ends of a connection (docs/zmq.md, docs/scale.md)."""
+
 IMPLEMENTATIONS: Final[Mapping[str, Footprint]] = {
     "pyzmq": Footprint(threads=3, files=18, memory_bytes=8_000_000, cpus=0.002),
     "native": Footprint(3, 14, 700_000, further=Footprint(0, 2, 100_000), cpus=0.002),

@@ -43,6 +43,9 @@ def _of_zmtp(scenario: Scenario) -> Iterator[Refusal]:
     if scenario.native.system.get("secure"):
         what = "client zmtp speaks ZMTP with the mechanism NULL only, not CURVE"
         yield ("native", "secure"), what, f"leave it out, {_OTHER}"
+    if any(event.kind == "slow" for event in scenario.events):
+        what = "client zmtp has no queue of its own, so it cannot be a slow reader"
+        yield ("events",), what, f"use kind = 'gone', {_OTHER}"
     if scenario.sweep.search is not None and "slow" in scenario.sweep.search.series:
         what = "client zmtp has no queue of its own, so it cannot be a slow reader"
         yield ("sweep", "search", "series"), what, f"leave out 'slow' (--no-flaky), {_OTHER}"

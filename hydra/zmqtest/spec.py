@@ -7,8 +7,8 @@ from typing import Final
 from hydra.columns.column import ReportColumn, wire_bytes
 from hydra.model import Scenario
 from hydra.system import Reference, System, SystemSpec
-from hydra.zmqtest.commands import zmqfixed, zmqrate
-from hydra.zmqtest.footprints import IMPLEMENTATIONS, NATIVES, ZMTP
+from hydra.zmqtest.costs import COSTS
+from hydra.zmqtest.footprints import IMPLEMENTATIONS, LISTENER_BYTES, NATIVES, ZMTP
 from hydra.zmqtest.refusals import refusals
 from hydra.zmqtest.settings import INT32, ZmqNative, ZmqSettings
 
@@ -50,10 +50,11 @@ SPEC: Final = SystemSpec(
     },
     native=ZmqNative,
     natives=NATIVES,
+    listener_bytes=LISTENER_BYTES,
     implementations=IMPLEMENTATIONS,
+    costs=COSTS,
     aliases={"settings.msg_batch": "settings.burst"},
     table_words={"zmqrate": "rates"},
-    commands=(zmqrate, zmqfixed),
     columns=(
         wire_bytes("the 2 or 9 bytes of its ZMTP frame, once for all subscribers. Empty with `secure`"),
         ReportColumn(

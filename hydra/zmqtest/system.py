@@ -83,6 +83,10 @@ class ZmqSystem:
         """Nobody tells."""
         return {}
 
+    def server_processes(self) -> tuple[int, ...]:
+        """There are only clients."""
+        return ()
+
     def failure(self) -> str:
         """There is nothing that could fail but clients."""
         return ""

@@ -145,7 +145,9 @@ std::vector<Sample> host_samples() {
 }
 
 std::vector<Sample> thread_samples() {
-    return {{0, {}, {}}, {INT64_MAX, {}, {{4711, "ZMQbg/IO/0", 99.5}, {4712, "größer \"x\"", 0.25}}}};
+    return {{0, {}, {}, {}},
+            {INT64_MAX, {}, {{4711, "ZMQbg/IO/0", 99.5, 0.25, 4713}, {4712, "größer \"x\"", 0.25}}, {}},
+            {1, {}, {}, Connections{4, 1, 2, 1048576, INT64_MAX}}};
 }
 
 std::map<std::string, Written> from_client() {
@@ -177,6 +179,14 @@ std::map<std::string, Written> from_client() {
         {"ack-start-packed", {Ack{{4294967294, 4294967295}, 1, "start", INT64_MAX, 0}, 9}},
         {"ack-start-relay", {Ack{{16, 17, 18, 20}, 1, "start", 123'456'791, 0}, 10}},
         {"progress", {Progress{{17}, 1, 123'456, kStart + 1}, 12}},
+        {"course-publisher",
+         {Course{{0}, 1, {{.second = 0, .messages = 1000}, {.second = 3, .messages = 7}}, {}}, 13}},
+        {"course-subscriber",
+         {Course{{17, 18, 19},
+                 1,
+                 {{.second = 3599, .messages = 5, .latency = {{-3, 1, 40, 2, 2000, 2}, -2, 1952}}},
+                 {{.second = 0, .messages = 1, .latency = {{7, 1}, 7, 7}}}},
+          14}},
         {"report-publisher-zmq", {Report{{0}, 1, zmq_publisher_report()}, 20}},
         {"report-publisher-kafka", {Report{{0}, 2, kafka_publisher_report()}, 21}},
         {"report-subscriber", {Report{{17}, 1, subscriber_report()}, 22}},
@@ -331,12 +341,19 @@ TEST_CASE("configure") {
     CHECK(publisher.publishers.empty());
     CHECK(publisher.group.empty());
     CHECK_FALSE(publisher.cohort);
+    CHECK(publisher.load == std::vector<LoadPoint>{{0, 100.5}, {10, 100.5}, {10, 0}, {3600, 50'000}});
+    CHECK(publisher.course_s == 1);
+    CHECK(publisher.spells.empty());
     CHECK_FALSE(publisher.system);
 
     const auto subscribers = read<Configure>("configure-subscribers");
     CHECK(subscribers.ids == Ids{4294967294});
     CHECK_FALSE(subscribers.settings.rate);
     CHECK(subscribers.cohort);
+    CHECK(subscribers.load.empty());
+    CHECK(subscribers.course_s == 0);
+    CHECK(subscribers.spells ==
+          std::vector<Spell>{{SpellKind::slow, 10, 20.5, 2500.5}, {SpellKind::gone, 30, 31, 0}});
     CHECK(subscribers.settings.receive_rate == 2500.5);
     CHECK(subscribers.settings.reconnect_rate == 2.0);
     CHECK(subscribers.publishers ==

@@ -27,6 +27,15 @@ std::int64_t value_of(std::mt19937_64& random) {
     return random() % 2 == 0 ? size : -size;
 }
 
+// Messages with these times, each in a run of its own.
+std::vector<Run> runs_at(const std::vector<std::uint64_t>& times_ns) {
+    std::vector<Run> runs;
+    for (const std::uint64_t time_ns : times_ns) {
+        runs.push_back({{1, 0, runs.size(), time_ns}, 1, kHeaderBytes});
+    }
+    return runs;
+}
+
 }  // namespace
 
 TEST_CASE("the index of a value") {
@@ -54,17 +63,26 @@ TEST_CASE("nothing counted is nothing told") {
 
 TEST_CASE("values are clamped and rounded down") {
     LatencyRecorder recorder;
-    const std::vector<Header> headers = {{1, 0, 0, 10'000}, {1, 0, 1, 8'001},  {1, 0, 2, 10'001},
-                                         {1, 0, 3, 11'000}, {1, 0, 4, 11'001}, {1, 0, 5, 1}};
-    recorder.record(headers, 10'000);
+    recorder.record(runs_at({10'000, 8'001, 10'001, 11'000, 11'001, 1}), 10'000);
     CHECK(recorder.histogram().counts == std::vector<std::int64_t>{-3, 1, -2, 2, 0, 1, 1, 1, 9, 1});
     CHECK(recorder.histogram().min_us == -2);
     CHECK(recorder.histogram().max_us == 9);
-    const std::vector<Header> far = {{1, 0, 6, INT64_MAX}, {1, 0, 7, UINT64_MAX}, {1, 0, 8, 1ULL << 63}};
-    recorder.record(far, 10'000);
+    recorder.record(runs_at({INT64_MAX, UINT64_MAX, 1ULL << 63}), 10'000);
     recorder.record_us(INT64_MAX);
     CHECK(recorder.histogram().min_us == -3'600'000'000);
     CHECK(recorder.histogram().max_us == 3'600'000'000);
+}
+
+TEST_CASE("all messages of a run are counted") {
+    LatencyRecorder recorder;
+    const std::vector<Run> runs = {{{1, 0, 0, 4'000}, 1500, kHeaderBytes},
+                                   {{1, 0, 1500, 7'000}, 1, kHeaderBytes},
+                                   {{1, 0, 1501, 8'000}, 1500, kHeaderBytes}};
+    recorder.record(runs, 10'000);
+    recorder.record(runs, 10'000);
+    CHECK(recorder.histogram().counts == std::vector<std::int64_t>{2, 3000, 3, 2, 6, 3000});
+    CHECK(recorder.histogram().min_us == 2);
+    CHECK(recorder.histogram().max_us == 6);
 }
 
 TEST_CASE("only negative values are told as they are, and forgotten") {
@@ -86,16 +104,16 @@ TEST_CASE("few values, and as many as make it an array, one by one and several a
         LatencyRecorder singly;
         LatencyRecorder together;
         LatencyRecorder at_once;
-        std::vector<Header> headers;
+        std::vector<std::uint64_t> times_ns;
         for (std::int64_t i = 0; i < values; ++i) {
             singly.record_us(i % 3 - 1);
-            headers.push_back({1, 0, 0, static_cast<std::uint64_t>(10'000 - (i % 3 - 1) * 1000)});
+            times_ns.push_back(static_cast<std::uint64_t>(10'000 - (i % 3 - 1) * 1000));
         }
         for (const std::int64_t us : {-1L, 0L, 1L}) {
             together.record_us(
                 us, static_cast<std::uint64_t>((values + 1 - us) / 3 > 0 ? (values + 1 - us) / 3 : 0));
         }
-        at_once.record(headers, 10'000);
+        at_once.record(runs_at(times_ns), 10'000);
         std::vector<std::int64_t> expected;
         for (const std::int64_t us : {-1L, 0L, 1L}) {
             if (const std::int64_t count = (values + 1 - us) / 3; count > 0) {

@@ -65,7 +65,7 @@ TEST_CASE("a host has cores, memory and counters that rise") {
 
 TEST_CASE("the busiest threads are those of the process and of all that descend from it") {
     const Busy child;
-    ThreadReader reader(getpid());
+    ThreadReader reader(getpid(), 100);
     CHECK(reader.busiest().empty());  // nothing to compare with
     const std::int64_t deadline_ns = monotonic_ns() + 10 * kSecondNs;
     std::vector<BusyThread> threads;
@@ -90,7 +90,7 @@ TEST_CASE("a process that is gone has no threads") {
         const Busy child;
         gone = child.pid;
     }
-    ThreadReader reader(gone);
+    ThreadReader reader(gone, 100);
     CHECK(reader.busiest().empty());
     CHECK(reader.busiest().empty());
 }

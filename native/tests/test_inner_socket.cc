@@ -5,12 +5,15 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <thread>
 
 #include "common/clock.h"
 #include "common/environment.h"
 #include "common/inner_line.h"
 #include "common/inner_socket.h"
+#include "common/waiter.h"
 
 using namespace hydra;
 
@@ -139,6 +142,71 @@ TEST_CASE("a client that does not read gets everything when it does, and keeps n
         REQUIRE(frame);
         CHECK(*frame == large);
     }
+    close(door);
+}
+
+TEST_CASE("a client whose relay does not read is not kept, and is told of room") {
+    constexpr int kFrames = 2'000;  // several times what a socket holds
+    InnerSocket inner;
+    const int door = take_door(inner.path());
+    Waiter waiter;
+    InnerLine client(inner_path(door));
+    client.watch(&waiter, 7);
+    for (int i = 0; i < kFrames; ++i) {
+        client.send(std::to_string(i) + std::string(500, 'x'));
+    }
+    int heard = 0;
+    const std::int64_t deadline_ns = monotonic_ns() + kPatienceNs;
+    while (heard < kFrames && monotonic_ns() < deadline_ns) {
+        inner.stir();
+        while (const auto frame = inner.receive()) {
+            CHECK(frame->content == std::to_string(heard++) + std::string(500, 'x'));
+        }
+        if (heard < kFrames) {
+            const auto wakes = waiter.wait(deadline_ns);
+            REQUIRE(wakes.size() == 1);
+            CHECK(wakes.front().token == 7);
+            CHECK_FALSE(client.receive());
+        }
+    }
+    CHECK(heard == kFrames);
+    // Nothing waits any more, so that room is no news.
+    client.send("last");
+    const auto last = next(inner);
+    REQUIRE(last);
+    CHECK(last->content == "last");
+    CHECK(waiter.wait(0).empty());
+    client.watch(nullptr, 0);
+    close(door);
+}
+
+TEST_CASE("what a client left unsent when it ended arrives") {
+    constexpr int kFrames = 20;
+    constexpr std::size_t kBytes = 100'000;
+    InnerSocket inner;
+    const int door = take_door(inner.path());
+    auto client = std::make_unique<InnerLine>(inner_path(door));
+    for (int i = 0; i < kFrames; ++i) {
+        client->send(std::string(kBytes, 'x'));
+    }
+    std::thread end([&] { client.reset(); });
+    int heard = 0;
+    while (heard < kFrames && next(inner)) {
+        ++heard;
+    }
+    end.join();
+    CHECK(heard == kFrames);
+    close(door);
+}
+
+TEST_CASE("a client whose relay is gone ends") {
+    auto inner = std::make_unique<InnerSocket>();
+    const int door = take_door(inner->path());
+    auto client = std::make_unique<InnerLine>(inner_path(door));
+    client->send(std::string(2'000'000, 'x'));
+    inner.reset();
+    client.reset();
+    CHECK(client == nullptr);
     close(door);
 }
 

@@ -16,8 +16,7 @@ constexpr std::int64_t kEnd = 1'000'000;
 Batch batch_of(const std::vector<Header>& headers, std::size_t size = 24) {
     Batch batch;
     for (const Header& header : headers) {
-        *batch.next() = header;
-        batch.add(size);
+        batch.add(&header, size);
     }
     return batch;
 }

@@ -13,12 +13,13 @@ class OneAtATime : public SubscriberTransport {
   public:
     void configure(const Configure& command) override { epoch_ = command.epoch; }
     bool receive(Batch& batch) override {
-        *batch.next() = {epoch_, 0, sequence_++, static_cast<std::uint64_t>(sent_ns)};
-        batch.add(kHeaderBytes);
+        const Header header{epoch_, 0, sequence_++, static_cast<std::uint64_t>(sent_ns)};
+        batch.add(&header, kHeaderBytes);
         return false;
     }
     [[nodiscard]] int wake_fd() const override { return -1; }
     void reconnect() override {}
+    void leave() override {}
 
     std::int64_t sent_ns = 0;
 
@@ -36,9 +37,10 @@ TEST_CASE("what came before the start has no latency, but its time on the step's
     LatencyRecorder latency;
     Receiving step(configure, transport, latency);
     Batch batch;
+    ReceivedCourse course;
     const auto take = [&] {
         batch.reset(kBatchLimit);
-        step.take(batch);
+        step.take(batch, course);
     };
     // The step's clock runs by a hundredth faster than this host's, whose wall clock may say what it wants.
     const HostClock line{.at_ns = monotonic_ns(), .step_ns = 5 * kSecondNs, .rate_ppb = kMaxRatePpb};
@@ -75,7 +77,8 @@ TEST_CASE("without a start there is no clock to tell times by") {
     LatencyRecorder latency;
     Receiving step(configure, transport, latency);
     Batch batch;
-    step.take(batch);
+    ReceivedCourse course;
+    step.take(batch, course);
     step.finish({.epoch = 1, .publishers = {{.publisher = 0, .sent = 1}}, .drain_max_s = 1}, monotonic_ns());
     REQUIRE(step.drained(monotonic_ns()));
     const SubscriberReport report = step.report();

@@ -635,3 +635,21 @@ TEST_CASE("a drain that failed is answered with its error") {
     it.obey(Finish{.ids = {2}, .epoch = 1});
     CHECK(it.up() == Texts{"error 'no offsets' 2"});
 }
+
+TEST_CASE(
+    "what clients tell of their seconds is added up, the cohort's apart, and told before their reports") {
+    Group group(3);
+    group.begin();
+    group.configure(1, {1, 2});
+    group.configure(1, {3}, false, true);
+    group.up();
+    for (const Id id : {1U, 2U, 3U}) {
+        group.hear(id, Course{.ids = {}, .epoch = 1, .seconds = {{.second = 0, .messages = id}}});
+    }
+    group.hear(1, Course{.ids = {}, .epoch = 2, .seconds = {{.second = 0, .messages = 9}}});
+    CHECK(group.up().empty());
+    group.at(group.now_ns / kMillisecondNs + 600);
+    CHECK(group.up() == Texts{"course 1 2 3", "course 1 2 3"});
+    group.at(group.now_ns / kMillisecondNs + 5000);
+    CHECK(group.up().empty());
+}

@@ -39,6 +39,16 @@ TEST_CASE("who is late keeps the distances") {
     CHECK(times_ms(Repeats(0, kSecondNs, kNeverNs), 1000, 30) == Times{30, 110, 240, 470, 900});
 }
 
+TEST_CASE("who has to rest says it when it has, and keeps the distances") {
+    Repeats repeats(0, kSecondNs, kNeverNs);
+    CHECK(repeats.due(0));
+    CHECK_FALSE(repeats.due(50 * kMillisecondNs, 400 * kMillisecondNs));
+    CHECK(repeats.next_ns() == 400 * kMillisecondNs);
+    CHECK(repeats.due(400 * kMillisecondNs, 400 * kMillisecondNs));
+    CHECK(repeats.next_ns() == 500 * kMillisecondNs);
+    CHECK_FALSE(repeats.due(499 * kMillisecondNs, 0));
+}
+
 TEST_CASE("what was never begun is never due") {
     Repeats never;
     CHECK(never.next_ns() == kNeverNs);

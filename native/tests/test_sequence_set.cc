@@ -115,6 +115,29 @@ TEST_CASE("many partitions far apart from each other") {
     }
 }
 
+TEST_CASE("long holes of a stream in order, and what fills them late") {
+    SequenceSet received;
+    Model model;
+    const auto add = [&](std::uint64_t first, std::uint64_t last) {
+        received.add(first, last);
+        model.add(first, last);
+        same(received, model);
+    };
+    add(0, 499);
+    add(2'000, 2'499);
+    add(2'563, 2'600);    // a hole of 63
+    add(20'000, 20'500);  // with that one open
+    add(40'000, 40'999);
+    add(41'064, 41'070);  // a hole of 64
+    add(41'064, 41'070);  // again
+    add(50'000, 50'000);  // still nothing was late
+    add(1'000, 1'009);    // the first that comes late
+    add(60'000, 60'000);  // long holes are looked for in the ring from here on
+    add(52'000, 59'999);
+    add(41'000, 51'999);
+    add(500, 2'300);
+}
+
 TEST_CASE("a copy stays as it was") {
     SequenceSet received;
     received.add(0, 9);

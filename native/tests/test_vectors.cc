@@ -5,6 +5,7 @@
 #include "common/histogram.h"
 #include "common/lag_bins.h"
 #include "common/ledger.h"
+#include "common/load.h"
 #include "common/pacer.h"
 #include "common/writer.h"
 #include "vectors.h"
@@ -51,13 +52,30 @@ void pacer(const json& it) {
     }
 }
 
+void load(const json& it) {
+    std::vector<LoadPoint> points;
+    for (const json& point : it["points"]) {
+        points.push_back({.at_s = point[0], .rate = point[1]});
+    }
+    const Load load(points);
+    for (const json& row : it["due"]) {
+        CAPTURE(row.dump());
+        const std::int64_t expected = row[1].is_null() ? Load::kNeverDueNs : row[1].get<std::int64_t>();
+        CHECK(load.due_ns(row[0]) == expected);
+    }
+    for (const json& row : it["by"]) {
+        CAPTURE(row.dump());
+        CHECK(load.count_by(row[0]) == row[1].get<std::uint64_t>());
+    }
+}
+
 Batch batch_of(const json& runs) {
     Batch batch;
     for (const json& run : runs) {
         const std::uint64_t first = run[2];
         for (std::uint64_t i = 0; i < run[3].get<std::uint64_t>(); ++i) {
-            *batch.next() = Header{run[0], run[1], first + i, 0};
-            batch.add(kHeaderBytes);
+            const Header header{run[0], run[1], first + i, 0};
+            batch.add(&header, kHeaderBytes);
         }
     }
     return batch;
@@ -110,11 +128,11 @@ void lag(const json& it) {
 void histogram(const json& it) {
     LatencyRecorder recorder;
     for (const json& batch : it["batches"]) {
-        std::vector<Header> headers;
+        std::vector<Run> runs;
         for (const json& time_ns : batch["times_ns"]) {
-            headers.push_back({1, 0, headers.size(), time_ns});
+            runs.push_back({{1, 0, runs.size(), time_ns}, 1, kHeaderBytes});
         }
-        recorder.record(headers, batch["now_ns"]);
+        recorder.record(runs, batch["now_ns"]);
     }
     const HistogramCounts found = recorder.histogram();
     CHECK(json(found.counts) == it["counts"]);
@@ -134,6 +152,10 @@ TEST_CASE("the histogram's vectors") {
 
 TEST_CASE("the pacer's vectors") {
     for_each_vector("pacer", pacer);
+}
+
+TEST_CASE("the load's vectors") {
+    for_each_vector("load", load);
 }
 
 TEST_CASE("the ledger's vectors") {

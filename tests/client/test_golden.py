@@ -1,4 +1,4 @@
-"""The vectors that every implementation shares: tests/golden/{clock,pacer,ledger,lag,histogram,acks,payload}."""
+"""The vectors that every implementation shares: tests/golden/{clock,pacer,load,ledger,lag,histogram,acks,payload}."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from hydra.model import SharedSettings
 from hydra.wire.clock import StepClock
 from hydra.wire.header import DTYPE
 from hydra.wire.histogram import LatencyRecorder
+from hydra.wire.load import NEVER_NS, Load
 from hydra.wire.messages import HostClock, Sent
 from tests.golden_vectors import KINDS, text
 from tests.golden_vectors.common import GOLDEN
@@ -50,6 +51,18 @@ def test_clock(file: Path) -> None:
     for step_ns, monotonic_ns in case["readings"]:
         assert clock.monotonic_ns_of(step_ns) == monotonic_ns
         assert abs(clock.at_ns(monotonic_ns) - step_ns) <= 1
+
+
+@pytest.mark.parametrize("file", cases("load"))
+def test_load(file: Path) -> None:
+    case = read(file)
+    load = Load([(at_s, rate) for at_s, rate in case["points"]])
+    for n, due_ns in case["due"]:
+        expected = NEVER_NS if due_ns is None else due_ns
+        assert load.due_ns(n) == expected
+        assert load.times_ns(n, 3)[0] == expected
+    for moment_ns, count in case["by"]:
+        assert load.count_by(moment_ns) == count
 
 
 @pytest.mark.parametrize("file", cases("pacer"))

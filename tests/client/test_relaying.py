@@ -5,13 +5,14 @@ from __future__ import annotations
 from hydra.client.batching import BATCHED_WITHIN_NS
 from hydra.client.commands import RESEND_EVERY_NS
 from hydra.client.gathering import GATHERED_WITHIN_NS
-from hydra.client.relaying import ANY_INCARNATION, Relaying
+from hydra.client.relaying import ANY_INCARNATION, COURSE_WITHIN_NS, Relaying
 from hydra.model import GroupRole, Histogram, ProcessUsage, PublisherReport, SharedSettings, SubscriberReport
 from hydra.wire.messages import (
     Ack,
     Batch,
     ChildExit,
     Configure,
+    Course,
     Error,
     Evict,
     Finish,
@@ -26,6 +27,7 @@ from hydra.wire.messages import (
     Ready,
     Report,
     Reports,
+    Second,
     Start,
     Stop,
     Welcome,
@@ -304,6 +306,31 @@ def test_progress_is_passed_on_as_it_is() -> None:
     progress = Progress(ids=[1], seq=1, epoch=1, messages=5, time_ns=7)
     group.hear("1", progress)
     assert group.work() == [progress]
+
+
+def test_what_clients_tell_of_their_seconds_is_added_up_and_the_cohorts_apart() -> None:
+    group = arrived()
+    group.obey(configure(ids=(1, 2)))
+    group.obey(configure(ids=(3,), cohort=True))
+    for client in (1, 2, 3):
+        group.hear(str(client), Course(ids=[client], seq=1, epoch=1, seconds=[Second(0, client), Second(5, 1)]))
+    group.hear("1", Course(ids=[1], seq=2, epoch=9, seconds=[Second(0, 100)]))
+    assert group.work() == []
+    others, cohort = (m for m in group.work(COURSE_WITHIN_NS) if isinstance(m, Course))
+    assert (others.ids, others.seconds, others.cohort) == ([1, 2, 3, 4], [Second(0, 3), Second(5, 2)], [])
+    assert (cohort.seconds, cohort.cohort) == ([], [Second(0, 3), Second(5, 1)])
+    assert group.work(COURSE_WITHIN_NS) == []
+
+
+def test_the_course_goes_out_before_the_reports_that_it_belongs_to() -> None:
+    group = arrived()
+    group.obey(configure())
+    group.obey(START)
+    group.obey(FINISH)
+    for client in (1, 2, 3):
+        group.hear(str(client), Course(ids=[client], seq=1, epoch=1, seconds=[Second(0, 1)]), report(client))
+    said = [type(message) for message in group.work(BATCHED_WITHIN_NS)]
+    assert said.index(Course) < said.index(Batch)
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------

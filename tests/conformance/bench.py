@@ -23,6 +23,7 @@ from hydra.wire.messages import (
     Ready,
     Report,
     Sent,
+    Spell,
     Start,
     Stop,
 )
@@ -124,6 +125,9 @@ class Bench:
         probe: bool = True,
         progress_s: float = 0.0,
         group: str = "",
+        load: Sequence[tuple[float, float]] = (),
+        course_s: float = 0.0,
+        spells: Sequence[Spell] = (),
         system: Mapping[str, Any] | None = None,
     ) -> None:
         """Sends ``configure`` and waits for nothing; ``system`` is added to that of the settings."""
@@ -135,6 +139,9 @@ class Bench:
             probe=probe,
             progress_s=progress_s,
             group=group,
+            load=list(load),
+            course_s=course_s,
+            spells=list(spells),
             system={k: v for k, v in told.system.items() if k not in self.not_told} | dict(system or {}),
         )
         self.peer.tell_anew(ids, command)

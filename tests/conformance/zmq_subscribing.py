@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hydra.model import LedgerCounts, SubscriberReport
 from hydra.wire.messages import Progress, Ready
 from tests.conformance.bench import Bench, StepSettings, Window, step_settings
@@ -27,9 +29,10 @@ def connected(
     settings: StepSettings = DEEP,
     progress_s: float = 0.02,
     subscriptions: int = 1,
+    **more: Any,
 ) -> None:
     """Configures the subscriber for these speakers and proves that it hears them."""
-    bench.configure_subscribers([CLIENT], epoch, settings, publishers=endpoints(*of), progress_s=progress_s)
+    bench.configure_subscribers([CLIENT], epoch, settings, publishers=endpoints(*of), progress_s=progress_s, **more)
     for speaker in of:
         speaker.await_subscriptions(subscriptions)
         speaker.probe(epoch)

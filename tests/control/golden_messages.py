@@ -7,6 +7,7 @@ from typing import Final
 
 from hydra.model import (
     BusyThread,
+    Connections,
     CoreTimes,
     Histogram,
     HostCounters,
@@ -23,6 +24,7 @@ from hydra.wire.messages import (
     Batch,
     ChildExit,
     Configure,
+    Course,
     Error,
     Evict,
     Finish,
@@ -41,7 +43,9 @@ from hydra.wire.messages import (
     Report,
     Reports,
     Sample,
+    Second,
     Sent,
+    Spell,
     Start,
     Stop,
     Watch,
@@ -224,6 +228,14 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
     "ack-start-packed": Ack(ids=[4294967294, 4294967295], seq=9, epoch=1, command="start", time_ns=_LARGEST),
     "ack-ping": Ack(ids=[17], seq=_LARGEST, epoch=0, command="ping", time_ns=123456790, echo=98765432100),
     "progress": Progress(ids=[17], seq=12, epoch=1, messages=123456, time_ns=_START_NS + 1),
+    "course-publisher": Course(ids=[0], seq=13, epoch=1, seconds=[Second(0, 1000), Second(3, 7)]),
+    "course-subscriber": Course(
+        ids=[17, 18, 19],
+        seq=14,
+        epoch=1,
+        seconds=[Second(3599, 5, Histogram([-3, 1, 40, 2, 2000, 2], -2, 1952))],
+        cohort=[Second(0, 1, Histogram([7, 1], 7, 7))],
+    ),
     "report-publisher-zmq": Report(ids=[0], seq=20, epoch=1, publisher=_SENT_ZMQ),
     "report-publisher-kafka": Report(ids=[0], seq=21, epoch=2, publisher=_SENT_KAFKA),
     "report-subscriber": Report(ids=[17], seq=22, epoch=1, subscriber=_RECEIVED),
@@ -255,7 +267,10 @@ FROM_CLIENT: Final[dict[str, FromClient]] = {
         epoch=3,
         samples=[
             Sample(0),
-            Sample(_LARGEST, None, [BusyThread(4711, "ZMQbg/IO/0", 99.5), BusyThread(4712, 'größer "x"', 0.25)]),
+            Sample(
+                _LARGEST, None, [BusyThread(4711, "ZMQbg/IO/0", 99.5, 0.25, 4713), BusyThread(4712, 'größer "x"', 0.25)]
+            ),
+            Sample(1, None, [], Connections(4, 1, 2, 1048576, _LARGEST)),
         ],
     ),
     "host-end": Host(ids=[16, 17, 18], seq=11, epoch=3, samples=[]),
@@ -278,6 +293,8 @@ FROM_CONTROLLER: Final[dict[str, FromController]] = {
         probe=True,
         progress_s=1.5,
         payload_share=2704,
+        load=[(0.0, 100.5), (10.0, 100.5), (10.0, 0.0), (3600.0, 50000.0)],
+        course_s=1.0,
     ),
     "configure-subscribers": Configure(
         ids=[4294967294],
@@ -289,6 +306,7 @@ FROM_CONTROLLER: Final[dict[str, FromController]] = {
         ],
         probe=False,
         cohort=True,
+        spells=[Spell("slow", 10.0, 20.5, 2500.5), Spell("gone", 30.0, 31.0)],
         system={"nodrop": True, "rcvhwm": 0, "sndhwm": 1000},
     ),
     "configure-kafka": Configure(

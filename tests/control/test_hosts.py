@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from hydra.control.hosts import HostWatch, Place, Post, post_of
-from hydra.model import BusyThread
+from hydra.model import BusyThread, GroupRole
 from hydra.wire.messages import Hello, Host, Sample, Watch
 from tests.control.golden_messages import COUNTERS, FROM_CLIENT, FROM_SERVER
 
@@ -18,7 +18,7 @@ OWN: Place = ("boot", "time:[1]", "net:[1]")
 ELSEWHERE: Place = ("other", "time:[1]", "net:[1]")
 EPOCH = 7
 EVERY_S = 0.25
-SUBSCRIBERS = Post(ELSEWHERE, "a", "sub-0", threads=False)
+SUBSCRIBERS = Post(ELSEWHERE, "a", "sub-0", "subscriber")
 READ = Watch(epoch=EPOCH, every_s=EVERY_S, host=True)
 THREADS_ONLY = Watch(epoch=EPOCH, every_s=EVERY_S, host=False)
 END = Watch(epoch=EPOCH, every_s=0.0, host=False)
@@ -39,12 +39,12 @@ def told(epoch: int = EPOCH, *samples: Sample) -> Host:
 
 
 @pytest.mark.parametrize("role", ["publisher", "subscriber", "server"])
-def test_a_post_is_what_hello_says(role: str) -> None:
+def test_a_post_is_what_hello_says(role: GroupRole) -> None:
     golden = FROM_CLIENT["hello-relay"]
     assert isinstance(golden, Hello)
     hello = msgspec.structs.replace(golden, role=role, agent="agent-7")
     place = (hello.boot_id, hello.time_namespace, hello.network_namespace)
-    assert post_of(hello) == Post(place, "agent-7", hello.group, threads=role != "subscriber")
+    assert post_of(hello) == Post(place, "agent-7", hello.group, role)
     assert post_of(hello).host == place[:2]
     # An agent that has no name is known by its group.
     assert post_of(msgspec.structs.replace(hello, agent="")).agent == hello.group
@@ -60,13 +60,13 @@ def test_nobody_is_told_before_the_first_watch() -> None:
     assert it.answered()
 
 
-def test_the_own_host_is_read_by_nobody_but_its_publishers_and_servers_tell_of_their_threads() -> None:
+def test_the_own_host_is_read_by_nobody_but_its_groups_tell_of_their_threads() -> None:
     own = {
         b"s": replace(SUBSCRIBERS, place=OWN),
-        b"p": Post(OWN, "here", "pub-0", threads=True),
-        b"b": Post(OWN, "here", "broker-0", threads=True),
+        b"p": Post(OWN, "here", "pub-0", "publisher"),
+        b"b": Post(OWN, "here", "broker-0", "server"),
     }
-    assert watch_of(own).due(NOW) == [(b"p", THREADS_ONLY), (b"b", THREADS_ONLY)]
+    assert watch_of(own).due(NOW) == [(b"p", THREADS_ONLY), (b"b", THREADS_ONLY), (b"s", THREADS_ONLY)]
 
 
 @pytest.mark.parametrize("place", [("x", *OWN[1:]), (OWN[0], "x", OWN[2]), (*OWN[:2], "x")])
@@ -78,10 +78,19 @@ def test_of_a_place_one_reads_the_host() -> None:
     posts = {
         b"a": SUBSCRIBERS,
         b"b": replace(SUBSCRIBERS, agent="b"),
-        b"p": Post(ELSEWHERE, "b", "pub-0", threads=True),
+        b"p": Post(ELSEWHERE, "b", "pub-0", "publisher"),
         b"c": replace(SUBSCRIBERS, place=("third", "", "")),
     }
-    assert dict(watch_of(posts).due(NOW)) == {b"a": READ, b"p": THREADS_ONLY, b"c": READ}
+    told = {b"a": READ, b"b": THREADS_ONLY, b"p": THREADS_ONLY, b"c": READ}
+    assert dict(watch_of(posts).due(NOW)) == told
+
+
+def test_of_an_agents_subscribers_one_group_is_watched_and_of_many_agents_some() -> None:
+    it = watch_of({b"%d" % n: replace(SUBSCRIBERS, place=OWN, agent=f"a{n // 2}") for n in range(100)})
+    watched = [identity for identity, _ in it.due(NOW)]
+    assert watched == [b"%d" % n for n in range(0, 64, 2)]
+    it.left(b"0")
+    assert it.due(NOW) == [(b"1", THREADS_ONLY)]
 
 
 def test_it_is_said_every_2_s_until_there_is_an_answer_and_then_every_10_s() -> None:
@@ -127,9 +136,10 @@ def test_what_one_that_has_gone_has_read_is_kept() -> None:
 @pytest.mark.parametrize("answers", [0, 3])
 def test_another_takes_over_when_the_reader_says_nothing_for_4_s(answers: int) -> None:
     """A relay that was suspended still has its connection."""
-    publisher = Post(ELSEWHERE, "a", "pub-0", threads=True)
+    publisher = Post(ELSEWHERE, "a", "pub-0", "publisher")
     it = watch_of({b"p": publisher, b"b": SUBSCRIBERS})
-    assert it.due(NOW) == [(b"p", READ)]
+    assert it.due(NOW) == [(b"p", READ), (b"b", THREADS_ONLY)]
+    it.heard(b"b", told(EPOCH, SAMPLE), NOW)
     last_ns = NOW + answers * SECOND
     for second in range(1, answers + 1):
         it.heard(b"p", told(EPOCH, SAMPLE), NOW + second * SECOND)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from hydra.config.engines import load_engine
 from hydra.config.places import conf_dir
 from hydra.errors import ConfigError, UsageError
 from hydra.results.store import RunStore
-from hydra.run.contributed import complete
+from hydra.run import contributed
 from hydra.run.engines import choose
 from tests.engines import toy_engine
 from tests.integration.command import assert_all_arrived, hydra, table
@@ -140,35 +140,50 @@ def test_a_master_of_no_engine_is_refused_with_those_that_there_are() -> None:
 def a_command() -> None: ...
 
 
+def with_engines(monkeypatch: pytest.MonkeyPatch, known: Mapping[str, EngineSpec]) -> None:
+    """These engines are installed, and none of their packages has entry points for commands."""
+    for module in ("contributed", "engines"):
+        monkeypatch.setattr(f"hydra.run.{module}.engines", lambda: known)
+    monkeypatch.setattr("hydra.config.engines.engines", lambda: known)
+    monkeypatch.setattr(plugins, "without_commands", lambda group: list(known) if group == plugins.ENGINES else [])
+
+
+def names(command: click.Command) -> list[str | None]:
+    """Its flags, once those of engines have been added twice."""
+    for _ in range(2):
+        contributed.add_flags(command, click.Context(command))
+    return [param.name for param in command.params]
+
+
+def test_an_engine_that_brings_a_command_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = replace(toy_engine.SPEC, name="other", commands=(a_command,))
+    with_engines(monkeypatch, {"toy": toy_engine.SPEC, "other": other})
+    with pytest.raises(ConfigError, match="other brings the command toy-settings, which is there already"):
+        contributed.commands({})
+
+
 @pytest.mark.parametrize(
-    ("changed", "says"),
+    ("flag", "says"),
     [
-        ({"commands": (a_command,)}, "brings the command toy-settings, which is there already"),
-        ({"flags": (click.Option(["--resume"]),)}, "brings the flag --resume of hydra run, which is there already"),
-        ({"flags": (click.Option(["--other", "out"]),)}, "brings the flag --other of hydra run, which is there"),
+        (["--resume"], "brings the flag --resume of hydra run, which is there already"),
+        (["--other", "out"], "brings the flag --other of hydra run, which is there"),
     ],
 )
-def test_an_engine_that_takes_a_name_twice_is_refused(
-    monkeypatch: pytest.MonkeyPatch, changed: dict[str, object], says: str
+def test_an_engine_that_takes_a_flag_twice_is_refused(
+    monkeypatch: pytest.MonkeyPatch, flag: list[str], says: str
 ) -> None:
-    options = [click.Option([flag]) for flag in ("--master", "--resume", "--out")]
-    group = click.Group(commands=[click.Command("run", params=[*options])])
-    other: EngineSpec = replace(toy_engine.SPEC, name="other", **changed)  # type: ignore[arg-type]
-    both = {"toy": toy_engine.SPEC, "other": other}
-    monkeypatch.setattr("hydra.run.contributed.engines", lambda: both)
+    with_engines(monkeypatch, {"toy": toy_engine.SPEC, "other": replace(toy_engine.SPEC, flags=(click.Option(flag),))})
     with pytest.raises(ConfigError, match=says):
-        complete(group)
+        names(click.Command("run", params=[click.Option([flag]) for flag in ("--master", "--resume", "--out")]))
 
 
 def test_engines_may_have_a_flag_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
     flag = click.Option(["--mark"])
-    other: EngineSpec = replace(toy_engine.SPEC, name="other", flags=(flag,), commands=())
+    other = replace(toy_engine.SPEC, name="other", flags=(flag,), commands=())
     both = {"other": other, "toy": toy_engine.SPEC}
-    for module in ("hydra.run.contributed", "hydra.run.engines", "hydra.config.engines"):
-        monkeypatch.setattr(f"{module}.engines", lambda: both)
+    with_engines(monkeypatch, both)
     run = click.Command("run", params=[click.Option(["--master"]), click.Option(["--resume"])])
-    complete(click.Group(commands=[run]))
-    assert [param.name for param in run.params] == ["master", "resume", "mark"]
+    assert names(run) == ["master", "resume", "mark"]
     for master in both:
         assert choose(master, None, {"mark": "x"}).settings.mark == "x"
 
@@ -176,11 +191,7 @@ def test_engines_may_have_a_flag_in_common(monkeypatch: pytest.MonkeyPatch) -> N
 def test_its_flag_is_added_once_and_only_where_a_scenario_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     options = [click.Option([flag]) for flag in ("--master", "--resume")]
     run, look = click.Command("run", params=[*options]), click.Command("look", params=[options[0]])
-    group = click.Group(commands=[run, look])
-    monkeypatch.setattr("hydra.run.contributed.engines", lambda: {"toy": toy_engine.SPEC})
-    monkeypatch.setattr("hydra.run.contributed.systems", dict)
-    complete(group)
-    complete(group)
-    assert [param.name for param in run.params] == ["master", "resume", "mark"]
-    assert [param.name for param in look.params] == ["master"]
-    assert set(group.commands) == {"run", "look", "toy-settings"}
+    with_engines(monkeypatch, {"toy": toy_engine.SPEC})
+    assert names(run) == ["master", "resume", "mark"]
+    assert names(look) == ["master"]
+    assert {"run", "look", "toy-settings"} < set(contributed.commands({"run": run, "look": look}))

@@ -15,6 +15,7 @@ from hydra.events.row_warnings import (
     FateUnknown,
     FewerFigures,
     FewReceived,
+    GeneratorLimited,
     HostBusy,
     Lagged,
     Loss,
@@ -102,10 +103,10 @@ def launch(role: str, host: str) -> Launch:
         (PhasesTimed(3, [("bind", 0.1), ("reports", 2.0)]), "epoch 3: bind 0.100 s, reports 2.000 s"),
         (StepStored(3, 0.0126), "epoch 3: 0.013 s"),
         (
-            StepMeasured(1, PLAN, {"avg_tx_rate_pps": 1234.5678, "client_loss_pct": 0.0}),
-            "step 1: 3 clients, 100/s: Tx 1,234.57/s, Rx –/s, aggregate –/s, loss 0 %",
+            StepMeasured("step 1 of 2: 3 clients", PLAN, {"avg_tx_rate_pps": 1234.5678, "client_loss_pct": 21.1473}),
+            "step 1 of 2: 3 clients: Tx 1,235/s, Rx –/s, aggregate –/s, loss 21.1 %",
         ),
-        (StepNotMeasured(2, PLAN, "failed", "why"), "step 2: 3 clients, 100/s: FAILED: why"),
+        (StepNotMeasured("step 2: 3 clients", "failed", "why"), "step 2: 3 clients: FAILED: why"),
         (
             SubscribersFailed([(1, 6, "1 died"), (3, 8, "2 never answered")]),
             "subscribers failed by themselves, the exit code is 3: row 1 (6 clients): 1 died; "
@@ -147,6 +148,7 @@ def test_what_happened_is_said_in_one_line(event: Event, text: str) -> None:
         (RateMissed(9e4, None, 3), "in some of 3 repeats the publisher missed the requested rate of 90,000/s on average"),  # noqa: E501
         (StoppedEarly("no memory"), "the publisher stopped early: no memory"),
         (SendsRefused(7), "7 messages were refused by a server or the library"),
+        (GeneratorLimited("nodrop"), "nodrop: generator-limited: the clients were measured, the system can do more"),
         (HostBusy(99.6), "a host had no CPU left (100 % of all cores)"),
         (FewReceived(5), "the receive rate is of 5 subscribers only: the others got fewer than two batches"),
         (SearchRemark("slow", "still rising"), "slow: still rising"),

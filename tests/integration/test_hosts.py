@@ -106,4 +106,5 @@ def test_every_host_tells_what_it_did_as_long_as_it_can(
             assert all(list(s.counters.interfaces) == ["eth0"] for s in samples[agent])
         carried = [s.counters.interfaces["eth0"].tx_bytes for s in samples[AGENTS[0]]]
         assert carried[-1] - carried[0] > 0.5 * SECONDS * 500 * 24
-        assert threads.keys() == {AGENTS[0]}
+        # Of publishers, and of a group of subscribers on each agent: verdicts go by both.
+        assert threads.keys() == set(AGENTS)

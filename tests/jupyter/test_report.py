@@ -15,7 +15,7 @@ import pytest
 from hydra.errors import EXIT_INTERRUPTED, EXIT_USAGE, HydraError, MissingDependencyError
 from hydra.jupyter import command, notebooks
 from hydra.jupyter.command import write_report
-from hydra.jupyter.rendering import NOTEBOOK, PAGE, render
+from hydra.jupyter.rendering import LIBRARY, NOTEBOOK, PAGE, render
 from hydra.model import StepPlan
 from tests.integration.command import Hydra, hydra, wait_until
 from tests.jupyter.browser import Browser, chromium
@@ -52,9 +52,17 @@ def test_the_page_of_every_kind_of_table_shows_itself_whole(
     run = make(tmp_path / kind, KINDS[kind])
     assert write_report(run) == [run / NOTEBOOK, run / PAGE]
     text = check(browser, run, plots)
-    assert text.index("Warnings") < text.index("What was run, and where") < text.index("Results")
+    assert text.index("subscribers of") < text.index("Results") < text.index("Warnings") < text.index("What was run")
     assert f"hydra {KINDS[kind].name} --clients 30,60" in text
     assert "report.table" not in text, "the page shows code"
+
+
+def test_pages_may_share_plotly_and_are_small_then(browser: Browser, tmp_path: Path) -> None:
+    run = make(tmp_path / "fixed", KINDS["fixed"])
+    write_report(run, shared=True)
+    assert (run / PAGE).stat().st_size < 1_000_000
+    assert (tmp_path / LIBRARY).exists()
+    check(browser, run, 3)
 
 
 def test_runs_that_went_wrong_have_a_page_too(browser: Browser, tmp_path: Path) -> None:

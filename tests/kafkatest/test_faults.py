@@ -47,6 +47,9 @@ class Brokers:
     def endpoints(self) -> list[str]:
         return ENDPOINTS
 
+    def processes(self) -> list[int]:
+        return []
+
     def kill(self, address: str, when: str) -> None:
         self.killed.append((address, when))
 

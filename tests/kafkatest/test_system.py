@@ -129,6 +129,9 @@ class Ready:
     def endpoints(self) -> list[str]:
         return ["h:1,h:2", "h:3,h:4"]
 
+    def processes(self) -> list[int]:
+        return []
+
     def kill(self, address: str, when: str) -> None:
         self.killed.append(address)
 

@@ -46,7 +46,8 @@ def test_a_process_is_packed_as_its_files_allow_and_each_publisher_has_its_own_l
     assert (needed.ports, needed.files) == (4096, files)
     alike = needs(replace(scenario, client="native"), clients=100_000, groups=12, fork_window=128)
     assert alike.ports == (100_000 if subscriptions == "all" else 16_667)
-    assert needed.memory_bytes < 8e9
+    # A publisher keeps something of each listener.
+    assert needed.memory_bytes < (8e9 if subscriptions == "one" else 22e9)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +70,37 @@ def test_a_packed_process_is_the_first_client_and_what_each_further_one_adds() -
     assert alone.of(11) == Footprint(3, 34, 1700)
     with pytest.raises(ValueError, match="takes one"):
         Footprint(3, 14, 700).of(2)
+
+
+def test_each_subscriber_takes_something_for_every_server_that_it_knows_of() -> None:
+    alone = Footprint(3, 14, 700, further=Footprint(2, 2, 100), server=Footprint(1, 3, 10))
+    assert alone.of(1, 3) == Footprint(5, 20, 720)
+    assert alone.of(11, 3) == Footprint(3 + 20 + 22, 14 + 20 + 66, 700 + 1000 + 220)
+    assert Footprint(3, 14, 700).of(1, 3) == Footprint(3, 14, 700)
+    one, three = (
+        needs(
+            load_scenario("kafka-fixed", {"client": "native", "server.count": count}),
+            clients=100,
+            groups=2,
+            fork_window=128,
+            publishers=1,
+        )
+        for count in (1, 3)
+    )
+    servers = 3 * 120 - 120
+    assert three.threads - one.threads - servers == 2 * 101
+
+
+@pytest.mark.parametrize(("subscriptions", "listeners"), [("one", 16_667), ("all", 100_000)])
+def test_a_publisher_of_zmq_keeps_something_of_each_of_its_listeners(subscriptions: str, listeners: int) -> None:
+    changes = {"client": "zmtp", "publishers": 6, "settings.subscriptions": subscriptions}
+    packed = {"native.clients_per_process": 3000}
+    few, many = (
+        needs(load_scenario("zmqfixed", changes | packed), clients=clients, groups=12, fork_window=128).memory_bytes
+        for clients in (0, 100_000)
+    )
+    subscribers = 34 * (700_000 + 2999 * 20_000) + 100_000 * 4_000 + 34 * 60_000
+    assert many - few == pytest.approx(subscribers + 6 * listeners * 30_000, rel=0.01)
 
 
 @pytest.mark.parametrize(

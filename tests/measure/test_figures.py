@@ -12,6 +12,7 @@ import pytest
 
 from hydra.columns.column import Column, ReportColumn
 from hydra.columns.step import SystemColumns
+from hydra.measure.ceiling import Ceiling
 from hydra.measure.figures import Observation, figures
 from hydra.model import (
     AgentClock,
@@ -22,6 +23,7 @@ from hydra.model import (
     HostCounters,
     HostSample,
     InterfaceCounts,
+    ProcessUsage,
     Rate,
     Settings,
     StepPlan,
@@ -200,6 +202,8 @@ def sampled(
     ]
 
 
+UNSEEN = "undecided: subscriber hosts or high-water mark"
+"""Where nobody knows how busy subscribers were."""
 HOST_OF = {"a": "here", "b": "b", "c": "b"}
 HELD_UP = {1: received(500, lost=500), 2: received(500, lost=500)}
 
@@ -207,7 +211,7 @@ HELD_UP = {1: received(500, lost=500), 2: received(500, lost=500)}
 def on_hosts(**hosts: list[HostSample]) -> Observation:
     """The publisher is on the controller's host, its subscribers are behind, on two agents of another one."""
     o = replace(observed(), agents={0: "a", 1: "b", 2: "c"}, subscriber_reports=table_of(HELD_UP))
-    return replace(o, hosts=hosts, host_of=HOST_OF)
+    return replace(o, hosts=hosts, host_of=HOST_OF, direct=True)
 
 
 def test_the_hosts_columns_are_of_the_host_that_fared_worst() -> None:
@@ -229,7 +233,7 @@ def test_what_was_not_sampled_is_no_figure() -> None:
     f = figures(on_hosts(here=sampled()[:1]))
     names = ("host_cpu_mean_pct", "host_steal_pct", "network_share_pct", "tcp_retransmitted_pct", "host_drops")
     assert [f[name] for name in names] == [None] * 5
-    assert f["verdict"] == "high-water mark"
+    assert f["verdict"] == UNSEEN
     assert figures(on_hosts(here=sampled(sent_mbit_s=900)))["network_share_pct"] is None
 
 
@@ -237,11 +241,15 @@ def test_what_was_not_sampled_is_no_figure() -> None:
     ("hosts", "verdict"),
     [
         ({"here": sampled(99), "b": sampled(50)}, "high-water mark"),
+        ({"here": sampled(99)}, UNSEEN),
         ({"here": sampled(50), "b": sampled(99)}, "subscriber hosts"),
         ({"here": sampled(50), "b": sampled(50, 45)}, "subscriber hosts"),
         ({"b": sampled(99)[:2]}, "subscriber hosts"),  # its relay died half-way
-        ({"here": sampled(sent_mbit_s=950, speed_mbit=1000), "b": sampled(99)}, "network"),
-        ({"here": sampled(sent_mbit_s=850, speed_mbit=1000)}, "high-water mark"),
+        (
+            {"here": sampled(sent_mbit_s=950, speed_mbit=1000), "b": sampled(99)},
+            "undecided: network or subscriber hosts",
+        ),
+        ({"here": sampled(sent_mbit_s=850, speed_mbit=1000), "b": sampled()}, "high-water mark"),
         ({"here": sampled(again=10)}, "network"),
         ({"here": sampled(again=9), "b": sampled(again=9)}, "high-water mark"),
     ],
@@ -262,6 +270,26 @@ def test_a_controllers_host_without_clients_is_no_evidence() -> None:
     o = replace(on_hosts(**hosts), host_of={"a": "b", "b": "b", "c": "b"})
     f = figures(o)
     assert (f["verdict"], f["host_cpu_mean_pct"], f["tcp_retransmitted_pct"]) == ("high-water mark", 99, 0)
+
+
+def test_a_row_near_the_ceiling_of_its_clients_is_the_generators() -> None:
+    """100 messages/s are sent, and 200 received by two."""
+    sent, got = Ceiling("python", "publisher", 1, 24, 100.0), Ceiling("native", "subscriber", 2, 24, 300.0)
+    o = replace(observed(), languages={"publisher": "python", "subscriber": "native"})
+    assert figures(o)["generator_limited"] is None
+    assert figures(replace(o, ceilings=[got]))["generator_limited"] is False
+    assert figures(replace(o, ceilings=[sent, got]))["generator_limited"] is True
+    far = [replace(sent, pps=120.0), replace(got, pps=210.0)]
+    assert figures(replace(o, ceilings=far))["generator_limited"] is True
+    assert figures(replace(o, ceilings=[replace(sent, language="native")]))["generator_limited"] is None
+
+
+def test_clients_that_used_up_a_host_are_what_was_measured() -> None:
+    """The host has one core, of which clients used 6 of 10 s, or 2."""
+    for used_s, expected in ((3.0, True), (1.0, None)):
+        reports = {client: replace(received(1000), usage=ProcessUsage(used_s - 0.5, 0.5, 1000)) for client in (1, 2)}
+        o = replace(on_hosts(b=sampled(99)), subscriber_reports=table_of(reports))
+        assert figures(o)["generator_limited"] is expected
 
 
 def test_at_rate_max_latency_counts_from_the_send_and_no_rate_is_held() -> None:
@@ -392,7 +420,7 @@ def test_where_ranges_were_joined_the_loss_is_an_interval(
         ({1: received(1000)}, {2}, 1000, "requested rate"),
         ({1: received(1000)}, set(), 1000, "requested rate"),
         ({1: received(1000)}, {2}, 900, "publisher"),
-        ({1: received(900, lost=100)}, {2}, 1000, "high-water mark"),
+        ({1: received(900, lost=100)}, {2}, 1000, UNSEEN),
         ({}, {1, 2}, 1000, None),
     ],
 )
@@ -404,5 +432,6 @@ def test_the_dead_are_no_evidence_of_a_queue(
               for c, r in reports.items()}  # fmt: skip
     sent = {0: published(held)}
     o = replace(observed(), publisher_reports=sent, subscriber_reports=table_of(scarce), dead=dead, loss_target=0)
+    o = replace(o, direct=True)
     f = figures(o)
     assert (f["passed"], f["verdict"]) == (False, verdict)

@@ -1,49 +1,108 @@
-"""What limited a point, as a table."""
+"""What limited a point, as a table; and the evidence of real rows whose limit was planted, once more."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from hydra.measure.verdict import Evidence, verdict
+from hydra.measure.verdict import Evidence, Flow, Worker, verdict
 
 QUEUE = "high-water mark"
+ZMQ = Evidence(QUEUE, direct=True, held=True, behind=True, subscribers=Worker("python", 20, 1))
+KAFKA = replace(ZMQ, queue="server", direct=False)
+MQTT = replace(ZMQ, queue="broker's queue", direct=False, server_idle=0.8)
+RUNS, STARVED, IDLE = Worker("main", 99, 0), Worker("main", 19, 80), Worker("main", 12, 5)
+
+
+def flow(*, reader: float = 0.0, network: float = 0.0) -> Flow:
+    return Flow(4, reader, network, 1e6)
 
 
 @pytest.mark.parametrize(
-    ("evidence", "expected"),
+    ("evidence", "cause"),
     [
-        (Evidence(QUEUE, True, held=True, behind=False), "requested rate"),
-        (Evidence("broker", False, held=True, behind=False, subscriber_host_pct=99), "requested rate"),
-        (Evidence(QUEUE, True, held=True, behind=True), QUEUE),
-        (Evidence(QUEUE, True, held=True, behind=True, subscriber_host_pct=99), "subscriber hosts"),
-        (Evidence("broker", False, held=True, behind=True, subscriber_host_pct=50), "broker"),
-        (Evidence("broker", False, held=True, behind=True, subscriber_host_pct=99), "subscriber hosts"),
-        (Evidence(QUEUE, True, held=False, behind=False, publisher_cores=1.0), "publisher"),
-        (Evidence(QUEUE, True, held=None, behind=False, publisher_cores=1.5, subscriber_host_pct=99), "publisher"),
+        # Whatever is busy: nothing was lost or late.
+        (replace(ZMQ, behind=False, publisher=RUNS, subscribers=RUNS, subscriber_host_pct=99), "requested rate"),
+        (replace(ZMQ, behind=False, network_share=1.0, segments_retransmitted=0.5), "requested rate"),
+        # Everything arrived, and less was sent: whatever the quota of the publisher.
+        (replace(ZMQ, held=False, behind=False, publisher=RUNS), "publisher"),
+        (replace(ZMQ, held=None, behind=False, publisher=RUNS, subscriber_host_pct=99), "publisher"),
+        (replace(ZMQ, held=False, behind=False, publisher=STARVED, subscriber_host_pct=99), "publisher"),
         (
-            Evidence(QUEUE, True, held=False, behind=False, publisher_cores=0.3, subscriber_host_pct=99),
+            replace(ZMQ, held=False, behind=False, publisher=STARVED, subscribers_cpu=0.5, subscriber_host_pct=99),
             "subscriber hosts",
         ),
-        (Evidence(QUEUE, True, held=False, behind=False, blocked_share=0.5), QUEUE),
         (
-            Evidence(QUEUE, True, held=False, behind=False, blocked_share=0.5, subscriber_host_pct=99),
-            "subscriber hosts",
+            replace(ZMQ, held=False, behind=False, publisher=STARVED, subscribers_cpu=0.4, subscriber_host_pct=99),
+            "publisher",
         ),
-        (Evidence("broker", False, held=False, behind=False, blocked_share=0.5), "broker"),
-        (Evidence("broker", False, held=False, behind=True, network_share=0.95), "network"),
-        (Evidence("broker", False, held=False, behind=True, network_share=0.85), "broker"),
-        (Evidence(QUEUE, True, held=True, behind=True, segments_retransmitted=0.01), "network"),
-        (Evidence(QUEUE, True, held=True, behind=True, segments_retransmitted=0.009, network_share=0.1), QUEUE),
-        (
-            Evidence(QUEUE, True, held=None, behind=True, segments_retransmitted=0.02, subscriber_host_pct=99),
-            "network",
-        ),
-        (
-            Evidence(QUEUE, True, held=True, behind=False, segments_retransmitted=0.5, network_share=1.0),
-            "requested rate",
-        ),
-        (Evidence(QUEUE, True, held=None, behind=True), QUEUE),
+        # A publisher that cannot keep its rate loses messages in the bursts that it makes up for it with.
+        (replace(ZMQ, held=False, publisher=STARVED), "publisher"),
+        (replace(ZMQ, held=True, publisher=RUNS), QUEUE),
+        (replace(ZMQ, held=None, publisher=RUNS), QUEUE),  # at rate max its loop is never idle
+        (replace(ZMQ, held=None, publisher=RUNS, library=RUNS), "publisher"),
+        (replace(ZMQ, held=False, publisher=RUNS, blocked_share=0.5), QUEUE),
+        # Nobody was busy.
+        (ZMQ, QUEUE),
+        (replace(ZMQ, subscriber_host_pct=99), QUEUE),
+        (replace(ZMQ, behind=False, held=False, blocked_share=0.05), QUEUE),
+        (replace(KAFKA, publisher=IDLE), "server"),
+        (MQTT, "broker's queue"),
+        # Subscribers.
+        (replace(ZMQ, subscribers=RUNS), "subscriber hosts"),
+        (replace(ZMQ, subscribers=STARVED), "subscriber hosts"),
+        (replace(ZMQ, subscribers=Worker("python", 1, 62)), "subscriber hosts"),
+        (replace(ZMQ, subscribers=Worker("python", 4, 79)), QUEUE),  # a host that others use as well
+        (replace(ZMQ, subscribers=Worker("python", 1, 59)), QUEUE),
+        (replace(ZMQ, out_of_publishers=flow(reader=0.5)), "subscriber hosts"),
+        (replace(ZMQ, out_of_publishers=flow(reader=0.5), library=RUNS), "subscriber hosts"),
+        (replace(ZMQ, subscribers=None, subscriber_host_pct=99), "subscriber hosts"),
+        (replace(KAFKA, subscribers=RUNS, server_idle=0.7), "subscriber hosts"),
+        (replace(KAFKA, out_of_servers=flow(reader=0.9), server=RUNS), "subscriber hosts"),
+        # The network: what the connections say goes before what the host as a whole sent again.
+        (replace(ZMQ, out_of_publishers=flow(network=0.6)), "network"),
+        (replace(KAFKA, out_of_servers=flow(network=0.6)), "network"),
+        (replace(ZMQ, network_share=0.95), "network"),
+        (replace(ZMQ, segments_retransmitted=0.01), "network"),
+        (replace(ZMQ, segments_retransmitted=0.009, network_share=0.85), QUEUE),
+        (replace(ZMQ, network_share=1.0, segments_retransmitted=0.5, crossing=False), QUEUE),
+        (replace(ZMQ, out_of_publishers=flow(reader=0.2, network=0.3), crossing=False), "subscriber hosts"),
+        (replace(ZMQ, out_of_publishers=flow(reader=0.9), segments_retransmitted=0.02), "subscriber hosts"),
+        # The server.
+        (replace(KAFKA, out_of_publishers=flow(reader=0.9)), "server"),
+        (replace(KAFKA, server_idle=0.1), "server"),
+        (replace(MQTT, server=RUNS), "server"),
+        # What the evidence does not separate.
+        (replace(ZMQ, out_of_publishers=flow(reader=0.3, network=0.4)), "undecided: subscriber hosts or network"),
+        (replace(ZMQ, library=RUNS, subscribers=RUNS), "undecided: publisher or subscriber hosts"),
+        (replace(ZMQ, library=RUNS, network_share=0.95), "undecided: publisher or network"),
+        (replace(KAFKA, server=RUNS, subscribers=RUNS), "undecided: server or subscriber hosts"),
+        (replace(ZMQ, subscribers=None), f"undecided: subscriber hosts or {QUEUE}"),
+        (replace(MQTT, server_idle=None), "undecided: server or broker's queue"),
     ],
 )
-def test_the_first_cause_that_the_evidence_supports(evidence: Evidence, expected: str) -> None:
-    assert verdict(evidence) == expected
+def test_the_cause_is_the_one_that_the_evidence_supports(evidence: Evidence, cause: str) -> None:
+    assert verdict(evidence).cause == cause
+
+
+def test_the_figures_for_the_cause_come_first_and_nothing_is_said_of_what_was_not_measured() -> None:
+    told = replace(
+        ZMQ,
+        held=False,
+        publisher=STARVED,
+        lag_p99_ms=170.04,
+        out_of_publishers=Flow(2, 0.25, 0.0, 1_230_000),
+        subscriber_host_pct=40.6,
+        steal_pct=3.2,
+    )
+    assert verdict(told).evidence == (
+        "subscribers lost messages or were behind; publishers: main ran 19 %, waited 80 % for CPU; "
+        "schedule lag p99 170 ms; publishers' 2 connections waited 25 % for their reader, 0 % for the network, "
+        "1.23 MB unsent; subscribers: python ran 20 %, waited 1 % for CPU; subscribers' hosts 41 % busy, 3 % stolen"
+    )
+    full = replace(KAFKA, behind=False, held=False, blocked_share=0.3, subscribers=None, server_idle=0.05, drops=1200)
+    assert verdict(full).evidence == (
+        "publishers were blocked 30 % of the time; servers' request threads idle 5 %; interfaces dropped 1,200 packets"
+    )
+    assert verdict(Evidence(QUEUE, True, held=True, behind=False)).evidence == "the rate was held and passed"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from hydra.config.places import cache_folder
 from hydra.errors import MissingDependencyError
 from hydra.events.clients import Launched
 from hydra.events.runs import ServersUp
-from hydra.kafkatest.folders import cache_folder
 from hydra.kafkatest.jars import fetch, find_java
 from tests.integration.command import assert_all_arrived, events, hydra, table
 from tests.integration.secret import leaks, property_file

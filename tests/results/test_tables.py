@@ -100,7 +100,7 @@ def test_a_good_row_reads_like_the_published_one() -> None:
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({**GOOD, "client_loss_pct": 2.457131}, "LOSS: 2.45713 %"),
+        ({**GOOD, "client_loss_pct": 2.457131}, "LOSS: 2.46 %"),
         ({"clients": 30, "msg_batch": 100, "status": "skipped", "reason": "needs 9 GB"}, "SKIPPED: needs 9 GB"),
         ({"clients": 30, "msg_batch": 100, "status": "failed", "reason": "broker died"}, "FAILED: broker died"),
         ({**GOOD, "rate_held": False, "requested_rate": 30_000.0}, "requested rate of 30,000/s, it reached 5,781/s"),
@@ -117,12 +117,13 @@ def test_a_good_row_reads_like_the_published_one() -> None:
             "LOSS: 1 to 2.5 %",
         ),
         ({**GOOD, "host_cpu_mean_pct": 99.2}, "no CPU left"),
+        ({**GOOD, "generator_limited": True}, "generator-limited: the clients were measured"),
         # The same bound as for the verdict "subscriber hosts".
         ({**GOOD, "host_cpu_mean_pct": BUSY_HOST_PCT}, "no CPU left"),
         # 28.7 % of 57,806 messages to each of 30, in a window of 10 s.
         (
             {**GOOD, "late_pct": 20.0, "undrained_pct": 8.7},
-            "consumers lagged: at the end of the window 497,710 messages (28.7 % of what was due, about 2.9 s)",
+            "consumers lagged: at the end of the window 497,710 messages (28.7 % of what was due, about 2.87 s)",
         ),
         (
             {**GOOD, "rate_held": False, "requested_rate": 6000.0, "repeats": 3},

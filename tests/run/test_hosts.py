@@ -34,7 +34,7 @@ def in_window(raw: RawStep, samples: list[HostSample] | list[ThreadSample]) -> i
     return sum(begin <= s.time_ns <= end for s in samples)
 
 
-def test_on_one_host_it_is_read_here_and_its_publishers_tell_of_their_threads() -> None:
+def test_on_one_host_it_is_read_here_and_its_groups_tell_of_their_threads() -> None:
     channel = Channel(range(1, 4))
     raw = measured(channel)
     assert raw.hosts.keys() == {OURS}
@@ -42,8 +42,9 @@ def test_on_one_host_it_is_read_here_and_its_publishers_tell_of_their_threads() 
     assert in_window(raw, list(raw.hosts[OURS])) == 4
     assert all(s.counters.cores for s in raw.hosts[OURS])
     assert raw.threads.keys() == {"here"}
-    assert {(s.group, *s.threads) for s in raw.threads["here"]} == {("g-0", THREAD)}
-    assert in_window(raw, list(raw.threads["here"])) == 4
+    assert {(s.group, *s.threads) for s in raw.threads["here"]} == {("g-0", THREAD), ("g-1",)}
+    assert {s.role for s in raw.threads["here"]} == {"publisher", "subscriber"}
+    assert in_window(raw, [s for s in raw.threads["here"] if s.group == "g-0"]) == 4
 
 
 def test_other_hosts_are_read_there_at_times_of_the_steps_clock() -> None:
@@ -56,7 +57,7 @@ def test_other_hosts_are_read_there_at_times_of_the_steps_clock() -> None:
         assert in_window(raw, list(raw.hosts[agent])) == 4
         # The first is read before the window begins, and no more than the lead before.
         assert 0 < raw.window_ns[0] - raw.hosts[agent][0].time_ns < TICK_NS
-    assert raw.threads.keys() == {"agent-0"}
+    assert [raw.threads[agent][0].role for agent in ("agent-0", "agent-3")] == ["publisher", "subscriber"]
 
 
 def test_the_next_step_has_samples_of_its_own() -> None:
@@ -126,12 +127,12 @@ def test_agents_that_share_clocks_and_network_share_samples() -> None:
     assert load.host_of == {"agent-a": "agent-a", "agent-b": "agent-a"}
     assert load.hosts == {"agent-a": [HostSample(1005, COUNTERS)] * 2}
     assert load.threads == {
-        "agent-a": [ThreadSample(1005, "g-1", [THREAD])],
-        "agent-b": [ThreadSample(1005, "g-0", [THREAD])],
+        "agent-a": [ThreadSample(1005, "g-1", [THREAD], "publisher")],
+        "agent-b": [ThreadSample(1005, "g-0", [THREAD], "publisher")],
     }
 
 
-def test_without_a_clock_there_are_no_samples_and_of_subscribers_no_threads() -> None:
+def test_without_a_clock_there_are_no_samples() -> None:
     roster = roster_with(
         (b"a", {"agent": "agent-a", "boot_id": "another", "role": "publisher"}),
         (b"b", {"agent": "agent-b", "role": "subscriber", "network_namespace": "net:[7]"}),
@@ -139,4 +140,4 @@ def test_without_a_clock_there_are_no_samples_and_of_subscribers_no_threads() ->
     load = gathered(roster, 0, lambda ns: ns)
     assert load.host_of == {"agent-a": "agent-a", "agent-b": "agent-b"}
     assert load.hosts == {"agent-b": [HostSample(1000, COUNTERS)]}
-    assert load.threads == {}
+    assert load.threads == {"agent-b": [ThreadSample(1000, "g-1", [THREAD], "subscriber")]}

@@ -20,6 +20,7 @@ PLAN = StepPlan(clients=3, settings=Settings(rate=100.0, burst=100), duration_s=
 
 def watch(observer: Observer) -> None:
     observer.show(SystemFact("begins", "now"))
+    observer.sweep_begins(6, 4, ("rate", "burst"))
     observer.step_begins(PLAN, 10.0)
     observer.tick(Moment(elapsed_s=0.5, share=0.5, received_pps=100.0))
     observer.step_ended(StepResult(1, PLAN, "ok"))
@@ -32,8 +33,8 @@ def test_steps_and_warnings_are_lines_without_secrets() -> None:
     watch(Observer(stream, redact=lambda text: text.replace("geheim", "***")))
     begins, first, second = stream.getvalue().splitlines()
     assert begins == "begins: now"
-    assert first.startswith("step 1: 3 clients, 100/s")
-    assert second == "warning: step 1: 6 clients, 100/s, batch 100: FAILED: *** was refused"
+    assert first.startswith("step 5 of 6: 3 clients, 100/s, burst 100: Tx")
+    assert second == "warning: step 5 of 6: 6 clients, 100/s, burst 100: FAILED: *** was refused"
 
 
 @pytest.mark.parametrize("gone", ["a full disk", "a closed pipe", "a closed terminal"])

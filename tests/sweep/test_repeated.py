@@ -21,7 +21,7 @@ from hydra.model import (
     SweepSpec,
     value_of,
 )
-from hydra.sweep import for_scenario, search
+from hydra.sweep import Repeated, Turn, for_scenario, search
 from hydra.sweep.repeated import MERGED_IN_REPEATS, mean_and_interval, merged
 from hydra.sweep.sweep import check_plan
 
@@ -337,3 +337,29 @@ def test_a_resumed_run_comes_back_to_a_row_that_failed_in_any_of_its_repeats(bat
         kept.append(result(100 + len(kept), plan))
     assert sorted((p.clients, value_of(p.settings, "msg_batch")) for p in asked) == [(2, batch), (4, batch)]
     assert {(row["status"], row["repeats"]) for row in resumed.rows(kept)} == {("ok", 3)}
+
+
+def test_a_turn_is_one_repetition_of_a_client_count_and_rows_have_their_repeats() -> None:
+    sweep = for_scenario(scenario(3))
+    assert isinstance(sweep, Repeated)
+    assert sweep.turns == [Turn(part, repeat) for part in range(2) for repeat in range(3)]
+    results: list[StepResult] = []
+    turns: list[Turn | None] = [sweep.turn(results)]
+    while (plan := sweep.next(results)) is not None:
+        # The first one fails once, and is asked for again in the same turn.
+        how = "failed" if not results else "ok"
+        results.append(result(len(results) + 1, plan, how, avg_rx_rate_pps=float(len(results))))
+        turns.append(sweep.turn(results))
+    assert turns == [sweep.turns[0], *(turn for turn in sweep.turns for _ in range(2)), None]
+    repeats = sweep.repeats(results)
+    assert [len(its) for its in repeats] == [3] * 4
+    assert [[row["avg_rx_rate_pps"] for row in its] for its in repeats][:2] == [[1, 3, 5], [2, 4, 6]]
+    assert [row["avg_rx_rate_pps"] for row in sweep.rows(results)][:2] == [3, 4]
+
+
+def test_what_does_not_fit_has_no_further_turn() -> None:
+    sweep = for_scenario(scenario(3))
+    assert isinstance(sweep, Repeated)
+    plan = sweep.next([])
+    assert plan is not None
+    assert sweep.turn([result(1, plan, "skipped")]) == Turn(1, 0)

@@ -283,6 +283,22 @@ def by_chance(most: float, again: int = 7) -> System:
     return system
 
 
+def test_what_contradicts_another_figure_still_says_why_it_has_none() -> None:
+    """Too few steps for a figure, and yet what they say lies above the interval without the cohort."""
+
+    def system(plan: StepPlan) -> Outcome:
+        return (chance if plan.cohort.kind == "reconnecting" else steady)(plan)
+
+    chance, steady = by_chance(100_000, again=6), capacity(10_000, 1000)
+    row, _ = row_of(scenario(SearchSpec(series=("loss", "reconnecting"), steps=9)), system)
+    low, high = number(row["reconnecting_low_pps"]), number(row["reconnecting_high_pps"])
+    assert number(row["loss_high_pps"]) < low < high / 4
+    assert row[RECONNECTING] is None
+    anywhere, above = str(row["reconnecting_note"]).split("; ")
+    assert anywhere == f"after {row['reconnecting_steps']} steps it may be anywhere from {low:,.0f} to {high:,.0f}/s"
+    assert above.startswith("above the rate without the cohort")
+
+
 def test_a_search_takes_as_many_steps_as_it_is_told_and_no_more() -> None:
     for steps in (20, 33):
         row, results = row_of(loss_only(steps=steps, width=1.0001), by_chance(4000))

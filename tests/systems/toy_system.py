@@ -197,6 +197,9 @@ class ToySystem:
     def server_counters(self) -> dict[str, dict[str, float]]:
         return {}
 
+    def server_processes(self) -> tuple[int, ...]:
+        return ()
+
     def failure(self) -> str:
         return ""
 

@@ -9,7 +9,6 @@ from typing import Final
 import click
 
 from hydra.cluster.engine import Engine, EngineSpec, Opening
-from hydra.cluster.mesos.commands import COMMANDS
 from hydra.cluster.mesos.settings import MesosSettings
 from hydra.model import Agent
 from hydra.options import WORD
@@ -60,7 +59,6 @@ SPEC: Final = EngineSpec(
             help="A copy of the agents' archive that you serve (hydra artifact).",
         ),
     ),
-    commands=COMMANDS,
     secrets=lambda settings: (settings.secret,),
     users=lambda settings: (settings.principal,),
 )

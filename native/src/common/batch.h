@@ -1,4 +1,4 @@
-// What a subscriber reads at a time: the headers of the messages that were there, and their sizes.
+// What a subscriber reads at a time: the headers of the messages that were there, and their sizes, as runs.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,28 @@ namespace hydra {
 // Most messages taken before the control channel is looked at again.
 inline constexpr std::size_t kBatchLimit = 2000;
 
-// Filled by a transport, read by the ledger; one for all clients of a process. Its pages are touched only as
-// far as batches get long, so that thousands of idle processes stay small.
+// So many messages, one after the other in the stream of a publisher, with one epoch, time and size.
+struct Run {
+    Header first;
+    std::uint32_t count;
+    std::uint32_t size;  // of each, in bytes
+
+    [[nodiscard]] std::uint64_t last_sequence() const { return first.sequence + count - 1; }
+    [[nodiscard]] std::uint64_t bytes() const { return std::uint64_t{count} * size; }
+    [[nodiscard]] bool continued_by(const Header& next) const {
+        return next.sequence == first.sequence + count && next.publisher == first.publisher &&
+               next.epoch == first.epoch;
+    }
+    bool operator==(const Run&) const = default;
+};
+
+// Filled by a transport, read by the ledger; one for all clients of a process. At rate max the messages of a
+// chunk carry one time: hundreds of messages are a few runs, and a process that gets its turn among hundreds
+// of others finds little of its memory in the cache. Pages are touched only as far as batches get long, so
+// that thousands of idle processes stay small.
 class Batch {
   public:
-    Batch() : headers_(new Header[kBatchLimit]), sizes_(new std::uint32_t[kBatchLimit]) {}
+    Batch() : runs_(new Run[kBatchLimit]) {}
 
     // Empties it; at most `limit` messages go in next.
     void reset(std::size_t limit) {
@@ -28,33 +45,30 @@ class Batch {
     [[nodiscard]] bool full() const { return taken_ == limit_; }
     [[nodiscard]] std::size_t room() const { return limit_ - taken_; }
 
-    // Where the header of the next message goes; `add` makes it part of the batch.
-    [[nodiscard]] Header* next() { return headers_.get() + count_; }
-
-    // The message whose header was written to next(). One that is shorter than a header is no message of
-    // ours: it is ignored, but counts against the limit, so that a flood of them cannot hide the control
-    // channel.
-    void add(std::size_t message_size) {
+    // A message, of which only the header is looked at. One that is shorter than that is no message of ours:
+    // it is ignored, but counts against the limit, so that a flood of them cannot hide the control channel.
+    void add(const void* message, std::size_t message_size) {
         ++taken_;
         if (message_size >= kHeaderBytes) {
-            sizes_[count_++] = static_cast<std::uint32_t>(message_size);
+            enter(read_header(message), static_cast<std::uint32_t>(message_size));
         }
     }
 
-    // A message that lies somewhere else.
-    void add(const void* message, std::size_t message_size) {
-        if (message_size >= kHeaderBytes) {
-            *next() = read_header(message);
-        }
-        add(message_size);
-    }
-
-    [[nodiscard]] std::span<const Header> headers() const { return {headers_.get(), count_}; }
-    [[nodiscard]] std::span<const std::uint32_t> sizes() const { return {sizes_.get(), count_}; }
+    [[nodiscard]] std::span<const Run> runs() const { return {runs_.get(), count_}; }
 
   private:
-    std::unique_ptr<Header[]> headers_;
-    std::unique_ptr<std::uint32_t[]> sizes_;
+    void enter(const Header& header, std::uint32_t size) {
+        if (count_ > 0) {
+            Run& last = runs_[count_ - 1];
+            if (last.continued_by(header) && last.first.time_ns == header.time_ns && last.size == size) {
+                ++last.count;
+                return;
+            }
+        }
+        runs_[count_++] = {header, 1, size};
+    }
+
+    std::unique_ptr<Run[]> runs_;
     std::size_t limit_ = kBatchLimit;
     std::size_t taken_ = 0;
     std::size_t count_ = 0;

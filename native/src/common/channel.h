@@ -64,6 +64,8 @@ class Channel {
 
     // To be watched edge-triggered; `stir` when it has become readable.
     [[nodiscard]] int fd() const { return line_.fd(); }
+    // The same by a waiter; null: no longer.
+    void watch(Waiter* waiter, std::uint64_t token) { line_.watch(waiter, token); }
     void stir() { stirred_ = true; }
     [[nodiscard]] bool stirred() const { return stirred_; }
 

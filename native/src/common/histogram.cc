@@ -25,31 +25,14 @@ void LatencyRecorder::count_instead() {
     }
 }
 
-void LatencyRecorder::record(std::span<const Header> headers, std::int64_t now_ns) {
-    if (counts_ == nullptr) {
-        if (listed_.size() + headers.size() <= kMostListed) {
-            for (const Header& header : headers) {
-                record_us(floored_us(
-                    static_cast<std::int64_t>(static_cast<std::uint64_t>(now_ns) - header.time_ns)));
-            }
-            return;
-        }
-        count_instead();
-    }
+void LatencyRecorder::record(std::span<const Run> runs, std::int64_t now_ns) {
     // Kept out of memory until the end: counting may write anywhere, as far as the compiler knows.
-    std::uint64_t* const counts = zero();
     std::int64_t lowest_us = min_us_;
     std::int64_t highest_us = max_us_;
-    for (auto it = headers.begin(); it != headers.end();) {
-        // At rate max all messages of a chunk carry one time: equal neighbours are counted together.
-        const std::uint64_t time_ns = it->time_ns;
-        std::uint64_t times = 1;
-        while (++it != headers.end() && it->time_ns == time_ns) {
-            ++times;
-        }
-        const std::int64_t us =
-            clamped(floored_us(static_cast<std::int64_t>(static_cast<std::uint64_t>(now_ns) - time_ns)));
-        counts[bucket_index(us)] += times;
+    for (const Run& run : runs) {
+        const std::int64_t us = clamped(
+            floored_us(static_cast<std::int64_t>(static_cast<std::uint64_t>(now_ns) - run.first.time_ns)));
+        count(us, run.count);
         lowest_us = std::min(lowest_us, us);
         highest_us = std::max(highest_us, us);
     }

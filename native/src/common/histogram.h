@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "common/header.h"
+#include "common/batch.h"
 #include "common/messages/reports.h"
 
 namespace hydra {
@@ -48,18 +48,13 @@ class LatencyRecorder {
     // Counts one value, so many times; beyond 1 h on either side it counts as 1 h.
     void record_us(std::int64_t value_us, std::uint64_t times = 1) {
         const std::int64_t us = clamped(value_us);
-        if (counts_ == nullptr) {
-            list(us, times);
-        }
-        if (counts_ != nullptr) {
-            zero()[bucket_index(us)] += times;
-        }
+        count(us, times);
         min_us_ = std::min(min_us_, us);
         max_us_ = std::max(max_us_, us);
     }
 
-    // Counts now_ns − time for each header.
-    void record(std::span<const Header> headers, std::int64_t now_ns);
+    // Counts now_ns − time for each message.
+    void record(std::span<const Run> runs, std::int64_t now_ns);
 
     void reset();
     [[nodiscard]] HistogramCounts histogram() const;
@@ -70,6 +65,14 @@ class LatencyRecorder {
     // The count of the values from 0 on; those of values below 0 lie before it.
     [[nodiscard]] std::uint64_t* zero() const { return counts_.get() + kBuckets; }
     [[nodiscard]] bool empty() const { return max_us_ < min_us_; }
+    void count(std::int64_t us, std::uint64_t times) {
+        if (counts_ == nullptr) {
+            list(us, times);
+        }
+        if (counts_ != nullptr) {
+            zero()[bucket_index(us)] += times;
+        }
+    }
     void list(std::int64_t us, std::uint64_t times);
     void count_instead();
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -77,6 +78,12 @@ std::string text_of(const std::string& path) {
     return text.str();
 }
 
+std::int64_t thread_cpu_ns() {
+    timespec used{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return used.tv_sec * kSecondNs + used.tv_nsec;
+}
+
 HostCounters HostReader::read() {
     CpuFigures cpu = cpu_figures(text_of("/proc/stat"), ticks_per_s());
     const MemoryFigures memory = memory_figures(text_of("/proc/meminfo"));
@@ -105,8 +112,11 @@ HostCounters HostReader::read() {
 std::vector<BusyThread> ThreadReader::busiest() {
     const std::int64_t now_ns = monotonic_ns();
     if (now_ns >= due_ns_) {
+        const std::int64_t used_ns = thread_cpu_ns();
+        // Without a second reading nothing is known at all: it may cost what it will.
+        const bool first = before_ns_ == kNeverNs;
         busiest_ = since_before(now_ns);
-        due_ns_ = now_ns + (monotonic_ns() - now_ns) * kReadOneIn;
+        due_ns_ = first ? 0 : now_ns + (thread_cpu_ns() - used_ns) * kReadOneIn;
     }
     return busiest_;
 }
@@ -117,32 +127,43 @@ std::vector<BusyThread> ThreadReader::since_before(std::int64_t now_ns) {
     for (const auto& [id, thread] : threads) {
         // One that was not there has done all of its work since then.
         const auto before = before_.find(id);
-        const double cpu_s = thread.cpu_s - (before == before_.end() ? 0 : before->second.cpu_s);
-        if (cpu_s > 0 && now_ns > before_ns_) {
-            const double pct = 100 * cpu_s * kSecondNs / static_cast<double>(now_ns - before_ns_);
+        const TaskTimes last = before == before_.end() ? TaskTimes{} : before->second.times;
+        const double run_s = thread.times.run_s - last.run_s;
+        if (run_s > 0 && now_ns > before_ns_) {
+            const auto pct = [&](double seconds) {
+                return std::round(10000 * seconds * kSecondNs / static_cast<double>(now_ns - before_ns_)) /
+                       100;
+            };
             busy.push_back({.pid = static_cast<std::uint32_t>(thread.process),
                             .name = thread.name,
-                            .cpu_pct = std::round(100 * pct) / 100});
+                            .cpu_pct = pct(run_s),
+                            .wait_pct = pct(std::max(thread.times.wait_s - last.wait_s, 0.0)),
+                            .tid = static_cast<std::uint32_t>(id)});
         }
     }
     before_ = std::move(threads);
     before_ns_ = now_ns;
-    std::ranges::sort(busy, std::greater(), &BusyThread::cpu_pct);
+    std::ranges::sort(busy, std::greater(), [](const BusyThread& it) { return it.cpu_pct + it.wait_pct; });
     busy.resize(std::min(busy.size(), kMaxThreads));
     return busy;
 }
 
 // Any of them may end meanwhile.
-ThreadReader::Threads ThreadReader::read() const {
+ThreadReader::Threads ThreadReader::read() {
     Threads threads;
+    processes_.clear();
     std::vector<pid_t> waiting{parent_};
-    while (!waiting.empty()) {
+    while (!waiting.empty() && processes_.size() < most_) {
         const pid_t process = waiting.back();
         waiting.pop_back();
+        processes_.push_back(process);
         for (const pid_t thread : threads_of(process)) {
             const std::string folder = tasks_of(process) + "/" + std::to_string(thread);
             if (auto figures = task_figures(text_of(folder + "/stat"), ticks_per_s())) {
-                threads[thread] = {process, std::move(figures->name), figures->cpu_s};
+                // A kernel that does not count how long threads wait has ticks of CPU.
+                const TaskTimes ticks{.run_s = figures->cpu_s, .wait_s = 0};
+                threads[thread] = {process, std::move(figures->name),
+                                   task_times(text_of(folder + "/schedstat")).value_or(ticks)};
             }
             // Each thread has the children that it forked itself.
             std::ifstream children(folder + "/children");

@@ -11,12 +11,16 @@
 
 #include "common/clock.h"
 #include "common/messages/hosts.h"
+#include "common/proc_texts.h"
 
 namespace hydra {
 
 // A file of the kernel's; "" where it cannot be read, because there are no such counters or the process has
 // ended.
 std::string text_of(const std::string& path);
+
+// CPU that this thread has used: on a busy machine, reading takes longer than it costs.
+std::int64_t thread_cpu_ns();
 
 class HostReader {
   public:
@@ -30,24 +34,30 @@ class HostReader {
 // The busiest threads of a process and of all that descend from it.
 class ThreadReader {
   public:
-    explicit ThreadReader(pid_t parent) : parent_(parent) {}
+    // Of `most` of the processes at most.
+    ThreadReader(pid_t parent, std::size_t most) : parent_(parent), most_(most) {}
 
-    // Since they were read before, busiest first; none the first time. While reading them again would take
-    // more than its share of a core, they are said to be as busy as before.
+    // Since they were read before, those that wanted most CPU first; none the first time. While reading them
+    // again would take more than its share of a core, they are said to be as busy as before.
     [[nodiscard]] std::vector<BusyThread> busiest();
+
+    // Those that were read last.
+    [[nodiscard]] const std::vector<pid_t>& processes() const { return processes_; }
 
   private:
     struct Thread {
         pid_t process;
         std::string name;
-        double cpu_s;
+        TaskTimes times;
     };
     using Threads = std::map<pid_t, Thread>;
 
     [[nodiscard]] std::vector<BusyThread> since_before(std::int64_t now_ns);
-    [[nodiscard]] Threads read() const;
+    [[nodiscard]] Threads read();
 
     pid_t parent_;
+    std::size_t most_;
+    std::vector<pid_t> processes_;
     std::vector<BusyThread> busiest_;
     Threads before_;
     std::int64_t before_ns_ = kNeverNs;

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,6 +14,7 @@ namespace hydra {
 namespace {
 
 constexpr std::size_t kReadBytes = 4096;  // on the stack: a page that is touched anyway
+constexpr std::size_t kMostKept = 4096;   // of what has been sent
 
 }  // namespace
 
@@ -31,12 +31,36 @@ InnerLine::InnerLine(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM 
     }
 }
 
+// What was sent arrives, also where this process ends at once. A relay that is gone ends the wait.
 InnerLine::~InnerLine() {
+    waiter_ = nullptr;
+    while (waits()) {
+        pollfd room{fd_, POLLOUT, 0};
+        poll(&room, 1, -1);
+        flush();
+    }
     close(fd_);
+}
+
+void InnerLine::watch(Waiter* waiter, std::uint64_t token) {
+    waiter_ = waiter;
+    token_ = token;
+    if (waiter_ != nullptr) {
+        waiter_->add(fd_, token_);
+        if (waits()) {
+            waiter_->await_room(fd_, token_, true);
+        }
+    }
 }
 
 std::optional<std::string> InnerLine::receive() {
     std::array<char, kReadBytes> bytes;
+    if (waits()) {
+        flush();
+        if (!waits() && waiter_ != nullptr) {
+            waiter_->await_room(fd_, token_, false);
+        }
+    }
     while (true) {
         if (auto frame = arrived_.take()) {
             return frame;
@@ -53,29 +77,36 @@ std::optional<std::string> InnerLine::receive() {
 }
 
 void InnerLine::send(std::string_view frame, bool) {
-    FrameLength length = frame_length(frame);
-    std::array<iovec, 2> parts{
-        {{length.data(), length.size()}, {const_cast<char*>(frame.data()), frame.size()}}};
-    msghdr message{};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = parts.size();
-    std::size_t left = length.size() + frame.size();
-    while (left > 0) {
-        const ssize_t count = sendmsg(fd_, &message, MSG_NOSIGNAL);
+    const FrameLength length = frame_length(frame);
+    const bool waited = waits();
+    unsent_.append(length.data(), length.size()).append(frame);
+    if (waited) {
+        return;
+    }
+    flush();
+    if (waits() && waiter_ != nullptr) {
+        waiter_->await_room(fd_, token_, true);
+    }
+}
+
+// What does not leave now is tried again when there is room.
+void InnerLine::flush() {
+    while (waits()) {
+        const ssize_t count =
+            ::send(fd_, unsent_.data() + sent_, unsent_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (count < 0 && errno == EINTR) {
             continue;
         }
-        if (count < 0) {
+        if (count < 0 && errno == EAGAIN) {
             return;
         }
-        left -= static_cast<std::size_t>(count);
-        auto sent = static_cast<std::size_t>(count);
-        for (iovec& part : parts) {
-            const std::size_t of_this = std::min(sent, part.iov_len);
-            part.iov_base = static_cast<char*>(part.iov_base) + of_this;
-            part.iov_len -= of_this;
-            sent -= of_this;
-        }
+        // Nobody will ever hear the rest of it, where the relay is gone.
+        sent_ = count < 0 ? unsent_.size() : sent_ + static_cast<std::size_t>(count);
+    }
+    sent_ = 0;
+    unsent_.clear();
+    if (unsent_.capacity() > kMostKept) {
+        unsent_.shrink_to_fit();  // reports of thousands
     }
 }
 

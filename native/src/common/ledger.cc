@@ -91,63 +91,68 @@ auto Ledger::find(Accounts& accounts, Id publisher) -> decltype(accounts.data())
 }
 
 std::size_t Ledger::record(const Batch& batch, std::int64_t now_ns, std::int64_t window_end_ns,
-                           LatencyRecorder* latency) {
+                           LatencyRecorder* latency, LatencyRecorder* also) {
     if (now_ns > window_end_ns && !frozen_) {
         at_end_ = accounts_;
         frozen_ = true;
     }
-    const std::span<const Header> headers = batch.headers();
-    const std::span<const std::uint32_t> sizes = batch.sizes();
-    std::size_t ours = 0;
-    Account* account = nullptr;  // of the run before
-    // Run by run: one publisher, one epoch, ascending without a gap.
-    for (std::size_t i = 0; i < headers.size();) {
-        const Header first = headers[i];
-        std::uint64_t bytes = sizes[i];
+    std::uint64_t ours = 0;
+    Account* account = nullptr;  // of the stretch before
+    const std::span<const Run> runs = batch.runs();
+    // Stretch by stretch: one publisher, one epoch, ascending without a gap; at a rate each message has a
+    // time of its own, and is a run.
+    for (std::size_t i = 0; i < runs.size();) {
+        const Header first = runs[i].first;
+        std::uint64_t bytes = runs[i].bytes();
         std::size_t end = i + 1;
-        while (end < headers.size() && headers[end].sequence == first.sequence + (end - i) &&
-               headers[end].publisher == first.publisher && headers[end].epoch == first.epoch) {
-            bytes += sizes[end++];
+        while (end < runs.size() && runs[end - 1].continued_by(runs[end].first)) {
+            bytes += runs[end++].bytes();
         }
-        const std::size_t length = end - i;
-        const std::span<const Header> run = headers.subspan(i, length);
+        const std::span<const Run> stretch = runs.subspan(i, end - i);
+        const std::uint64_t last = stretch.back().last_sequence();
         i = end;
         if (account == nullptr || account->publisher != first.publisher) {
             account = find(accounts_, first.publisher);
         }
         if (account == nullptr || first.epoch != epoch_ || epoch_ == kProbeEpoch ||
-            run.back().sequence >= kSequenceLimit) {
-            for (const Header& header : run) {
-                refuse(header);
+            std::max(first.sequence, last) >= kSequenceLimit) {
+            for (const Run& run : stretch) {
+                refuse(run);
             }
             continue;
         }
-        account->received.add(first.sequence, run.back().sequence);
+        account->received.add(first.sequence, last);
         if (latency != nullptr) {
-            latency->record(run, now_ns);
+            latency->record(stretch, now_ns);
         }
-        newest_ns_ = run.back().time_ns;
+        if (also != nullptr) {
+            also->record(stretch, now_ns);
+        }
+        newest_ns_ = stretch.back().first.time_ns;
         bytes_ += bytes;
-        ours += length;
+        ours += last - first.sequence + 1;
     }
     messages_ += ours;
     return ours;
 }
 
-void Ledger::refuse(const Header& header) {
-    if (header.epoch != kProbeEpoch) {
-        ++stale_;
+void Ledger::refuse(const Run& run) {
+    if (run.first.epoch != kProbeEpoch) {
+        stale_ += run.count;
         return;
     }
-    Account* account = find(accounts_, header.publisher);
+    Account* account = find(accounts_, run.first.publisher);
     if (account == nullptr) {
         return;
     }
-    if (header.sequence >= kSequenceLimit) {
-        account->marked = account->marked || header.sequence == (kSequenceLimit | epoch_);
-    } else if (!account->proven && header.sequence >= epoch_) {
-        account->proven = true;
-        --unproven_;
+    for (std::uint64_t i = 0; i < run.count; ++i) {
+        const std::uint64_t sequence = run.first.sequence + i;
+        if (sequence >= kSequenceLimit) {
+            account->marked = account->marked || sequence == (kSequenceLimit | epoch_);
+        } else if (!account->proven && sequence >= epoch_) {
+            account->proven = true;
+            --unproven_;
+        }
     }
 }
 

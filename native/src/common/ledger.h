@@ -23,9 +23,9 @@ class Ledger {
 
     // Takes a batch that was read at now_ns: enters it, and counts the latency of every message that belongs
     // to the account (nowhere where there is no `latency`). The first batch after window_end_ns freezes what
-    // came inside the window. How many belong to it.
+    // came inside the window. How many belong to it. `also` counts the same latencies once more.
     std::size_t record(const Batch& batch, std::int64_t now_ns, std::int64_t window_end_ns,
-                       LatencyRecorder* latency);
+                       LatencyRecorder* latency, LatencyRecorder* also = nullptr);
 
     // Whether a probe that names this epoch or a later one has come of every publisher.
     [[nodiscard]] bool proven() const { return unproven_ == 0; }
@@ -57,7 +57,7 @@ class Ledger {
 
     template <typename Accounts>
     static auto find(Accounts& accounts, Id publisher) -> decltype(accounts.data());
-    void refuse(const Header& header);
+    void refuse(const Run& run);
 
     std::uint32_t epoch_;
     std::vector<Account> accounts_;  // by publisher

@@ -1,9 +1,12 @@
 // One end of a control connection, as the channel uses it: frames in both directions.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "common/waiter.h"
 
 namespace hydra {
 
@@ -20,6 +23,13 @@ class Line {
 
     // To be watched edge-triggered.
     [[nodiscard]] virtual int fd() const = 0;
+
+    // Watched by this waiter under this token, until it is told another one; null: by none.
+    virtual void watch(Waiter* waiter, std::uint64_t token) {
+        if (waiter != nullptr) {
+            waiter->add(fd(), token);
+        }
+    }
 
     // Whether something waits to be received, seen or not.
     [[nodiscard]] virtual bool readable() const = 0;

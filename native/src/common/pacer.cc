@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "common/clock.h"
 #include "common/fraction.h"
@@ -18,13 +19,14 @@ constexpr std::uint64_t kRateDenominator =
 }  // namespace
 
 Pacer::Pacer(std::optional<double> rate, std::int64_t start_ns, std::int64_t stop_ns, std::uint64_t burst,
-             Pacing pacing, std::optional<std::uint64_t> messages)
+             Pacing pacing, std::optional<std::uint64_t> messages, Load load)
     : start_ns_(start_ns),
       stop_ns_(stop_ns),
       burst_(burst),
       messages_(messages.value_or(UINT64_MAX)),
       paced_(rate.has_value()),
-      bursty_(pacing == Pacing::bursty) {
+      bursty_(pacing == Pacing::bursty && load.empty()),
+      load_(std::move(load)) {
     if (!rate) {
         total_ = messages_;
         return;
@@ -51,11 +53,18 @@ std::uint64_t Pacer::count_by(std::int64_t now_ns) const {
     if (now_ns < start_ns_) {
         return 0;
     }
+    if (!load_.empty()) {
+        return load_.count_by(now_ns - start_ns_);
+    }
     const auto elapsed = static_cast<std::uint64_t>(now_ns - start_ns_);
     return static_cast<std::uint64_t>((Wide{elapsed + 1} * denominator_ - 1) / numerator_) + 1;
 }
 
 std::int64_t Pacer::due_ns(std::uint64_t n) const {
+    if (!load_.empty()) {
+        const std::int64_t due_ns = load_.due_ns(n);
+        return due_ns == Load::kNeverDueNs ? due_ns : start_ns_ + due_ns;
+    }
     const auto smooth = static_cast<std::int64_t>(Wide{n} * numerator_ / denominator_);
     return start_ns_ + (bursty_ ? smooth - smooth % kSecondNs : smooth);
 }
@@ -77,7 +86,7 @@ void Pacer::times(std::span<std::uint64_t> times, std::int64_t now_ns) const {
         std::ranges::fill(times, static_cast<std::uint64_t>(now_ns));
         return;
     }
-    if (bursty_) {
+    if (bursty_ || !load_.empty()) {
         for (std::size_t i = 0; i < times.size(); ++i) {
             times[i] = static_cast<std::uint64_t>(due_ns(sent_ + i));
         }

@@ -165,4 +165,14 @@ std::optional<TaskFigures> task_figures(std::string_view stat, double ticks_per_
                        .cpu_s = static_cast<double>(ticks) / ticks_per_s};
 }
 
+std::optional<TaskTimes> task_times(std::string_view schedstat) {
+    constexpr double kNanosecond = 1e-9;
+    const auto words = words_of(schedstat);
+    if (words.size() < 2) {
+        return std::nullopt;
+    }
+    return TaskTimes{.run_s = static_cast<double>(number(words, 0)) * kNanosecond,
+                     .wait_s = static_cast<double>(number(words, 1)) * kNanosecond};
+}
+
 }  // namespace hydra

@@ -44,4 +44,11 @@ struct TaskFigures {
 };
 std::optional<TaskFigures> task_figures(std::string_view stat, double ticks_per_s);
 
+// /proc/PID/task/TID/schedstat: how long a thread has run, and how long it could have and had to wait.
+struct TaskTimes {
+    double run_s = 0;
+    double wait_s = 0;
+};
+std::optional<TaskTimes> task_times(std::string_view schedstat);
+
 }  // namespace hydra

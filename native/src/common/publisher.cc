@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "common/clock.h"
 
@@ -12,6 +13,11 @@ namespace {
 constexpr std::int64_t kProbesApartNs = kSecondNs;
 // In a group each probe reaches one member only, and wakes nobody else.
 constexpr std::int64_t kGroupProbesApartNs = 50 * kMillisecondNs;
+// Where there are thousands of listeners, a probe takes seconds of CPU in all, and keeps its publisher from
+// those who still dial in. So it has at most a sixteenth of the time between two, which are never further
+// apart than this.
+constexpr std::int64_t kProbesShare = 16;
+constexpr std::int64_t kRestAtMostNs = 4 * kSecondNs;
 constexpr std::int64_t kEndMarkersForNs = 60 * kSecondNs;
 constexpr std::int64_t kErrorsApartNs = 2 * kSecondNs;
 // Probes that are under way when they are told to end.
@@ -29,14 +35,16 @@ constexpr std::int64_t kSpinNs = 80'000;
 
 Publisher::Publisher(Channel& channel, PublisherTransport& transport, Pacing pacing, MemoryLimit memory)
     : channel_(channel), transport_(transport), pacing_(pacing), memory_(memory), waiter_(kSpinNs) {
-    waiter_.add(channel.fd(), kChannelToken);
     if (transport.wake_fd() >= 0) {
         waiter_.add(transport.wake_fd(), kTransportToken);
     }
+    channel.watch(&waiter_, kChannelToken);
     prctl(PR_SET_TIMERSLACK, kTimerSlackNs, 0, 0, 0);
 }
 
-Publisher::~Publisher() = default;
+Publisher::~Publisher() {
+    channel_.watch(nullptr, 0);
+}
 
 void Publisher::run() {
     while (true) {
@@ -76,6 +84,7 @@ std::int64_t Publisher::work(std::int64_t now_ns) {
                                    .messages = step_->sent(),
                                    .time_ns = *told_ns});
         }
+        tell_course(step_->course_due(now_ns));
         return until_ns;
     }
     transport_.poll();
@@ -91,7 +100,9 @@ std::int64_t Publisher::work(std::int64_t now_ns) {
                                .messages = step_->sent(),
                                .time_ns = step_->completed_ns()});
     }
-    if (probes_.due(now_ns)) {
+    if (now_ns >= probes_.next_ns() && probes_.due(now_ns, rested_ns())) {
+        probed_ns_ = now_ns;
+        used_ = UsageMeter();
         signal(command_->epoch);
     }
     if (end_markers_.due(now_ns)) {
@@ -99,6 +110,22 @@ std::int64_t Publisher::work(std::int64_t now_ns) {
     }
     return std::min(
         {errors_.next_ns(), done_.next_ns(), probes_.next_ns(), end_markers_.next_ns(), now_ns + kIdleNs});
+}
+
+void Publisher::tell_course(std::vector<Second> seconds) {
+    for (std::vector<Second>& part : parts_of(std::move(seconds))) {
+        channel_.send(Course{.ids = channel_.ids(), .epoch = command_->epoch, .seconds = std::move(part)});
+    }
+}
+
+// When the next probe may come, by what this process has used since the last one.
+std::int64_t Publisher::rested_ns() const {
+    if (!command_->group.empty()) {
+        return 0;
+    }
+    const Usage used = used_.read();
+    const std::int64_t rest_ns = kProbesShare * to_ns(used.cpu_user_s + used.cpu_system_s);
+    return rest_ns <= kProbesApartNs ? 0 : probed_ns_ + std::min(rest_ns, kRestAtMostNs);
 }
 
 // A probe or an end marker, by its sequence. A probe comes before the step's clock is known, and has no time.
@@ -125,6 +152,9 @@ void Publisher::obey(const Configure& command) {
         step_.reset();
         report_.reset();
         try {
+            if (const std::string why = no_load(command.load); !why.empty()) {
+                throw TransportError(why);
+            }
             payload_.set(command, transport_.block_bytes());
             endpoint_ = transport_.configure(command);
         } catch (const TransportError& e) {
@@ -165,6 +195,7 @@ void Publisher::obey(const Stop& command) {
     if (!report_) {
         errors_ = done_ = Repeats();
         step_->stop(command.stop_at_ns);
+        tell_course(step_->course());
         report_ = Report{.ids = channel_.ids(), .epoch = command.epoch, .body = step_->report()};
         if (transport_.marks_end()) {
             end_markers_ = Repeats(monotonic_ns(), kNeverNs, kEndMarkersForNs);

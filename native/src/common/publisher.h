@@ -12,6 +12,7 @@
 #include "common/repeats.h"
 #include "common/sending.h"
 #include "common/transport.h"
+#include "common/usage.h"
 #include "common/waiter.h"
 
 namespace hydra {
@@ -26,6 +27,8 @@ class Publisher {
 
   private:
     std::int64_t work(std::int64_t now_ns);
+    [[nodiscard]] std::int64_t rested_ns() const;
+    void tell_course(std::vector<Second> seconds);
     void signal(std::uint64_t sequence);
     void obey(const Configure& command);
     void obey(const Start& command);
@@ -42,6 +45,8 @@ class Publisher {
     std::optional<Configure> command_;  // none before the first, and after one that failed
     std::string endpoint_;
     Repeats probes_;
+    std::int64_t probed_ns_ = 0;  // the last probe
+    UsageMeter used_;             // since then
     Repeats end_markers_;
     Repeats errors_;  // of a step that stopped early
     Repeats done_;    // of a step that has sent as many messages as it has

@@ -21,24 +21,27 @@ Receiving::Receiving(const Configure& command, SubscriberTransport& transport, L
       member_(!command.group.empty()),
       receive_rate_(command.settings.receive_rate),
       reconnect_rate_(command.settings.reconnect_rate),
+      spells_(command.spells),
       transport_(transport),
       ledger_(command.epoch, command.publishers),
       latency_(latency),
       ready_(!command.probe),
+      has_course_(command.course_s > 0),
       progress_ns_(to_ns(command.progress_s)) {
     latency_.reset();
 }
 
-bool Receiving::take(Batch& batch) {
+bool Receiving::take(Batch& batch, ReceivedCourse& course) {
     const bool more = transport_.receive(batch);
-    if (batch.headers().empty()) {
+    if (batch.runs().empty()) {
         return more;
     }
     const std::int64_t monotonic = monotonic_ns();
     // Where the publishers have gone first, data comes before the start command, and the step's clock with
     // it.
     const std::int64_t now_ns = clock_ ? step_ns(monotonic) : 0;
-    const std::size_t count = ledger_.record(batch, now_ns, stop_ns_, clock_ ? &latency_ : nullptr);
+    LatencyRecorder* const also = clock_ && has_course_ ? &course.at(now_ns - start_ns_) : nullptr;
+    const std::size_t count = ledger_.record(batch, now_ns, stop_ns_, clock_ ? &latency_ : nullptr, also);
     if (count == 0) {
         return more;
     }
@@ -60,6 +63,9 @@ bool Receiving::take(Batch& batch) {
 }
 
 std::size_t Receiving::allowance(std::int64_t now_ns) const {
+    if (!spells_.empty() && in_progress()) {
+        return spells_.allowance(step_ns(now_ns) - start_ns_, messages(), kBatchLimit);
+    }
     if (!receive_rate_ || !in_progress()) {
         return kBatchLimit;
     }
@@ -80,6 +86,25 @@ bool Receiving::reconnect_due(std::int64_t now_ns) const {
     }
     const std::int64_t due_ns = reconnect_at_ns();
     return due_ns <= step_ns(now_ns) && step_ns(now_ns) < stop_ns_;
+}
+
+Spells::Change Receiving::spells(std::int64_t now_ns) {
+    if (spells_.empty() || failed_ || !in_progress()) {
+        return Spells::Change::none;
+    }
+    return spells_.at(step_ns(now_ns) - start_ns_, messages());
+}
+
+void Receiving::leave() {
+    if (absent_since_ns_ == 0) {
+        absent_since_ns_ = step_ns(monotonic_ns());
+    }
+    transport_.leave();
+}
+
+void Receiving::come_back() {
+    transport_.reconnect();
+    ++reconnects_;
 }
 
 void Receiving::reconnect() {
@@ -122,7 +147,12 @@ std::int64_t Receiving::next_ns(std::int64_t now_ns) const {
     if (reconnect_rate_ && !failed_ && reconnect_at_ns() < stop_ns_ && step_ns(now_ns) < stop_ns_) {
         next = std::min(next, reconnect_at_ns());
     }
-    if (receive_rate_ && allowance(now_ns) == 0) {
+    if (!spells_.empty() && !failed_) {
+        const std::int64_t since_ns = step_ns(now_ns) - start_ns_;
+        const std::int64_t spell_ns =
+            spells_.due(since_ns) ? since_ns : spells_.next_ns(since_ns, messages());
+        next = std::min(next, spell_ns == kNeverNs ? kNeverNs : start_ns_ + spell_ns);
+    } else if (receive_rate_ && allowance(now_ns) == 0) {
         // The next message may be read at start + messages / rate.
         const double after_ns = std::ceil(static_cast<double>(messages()) / *receive_rate_ * 1e9);
         next =
@@ -168,9 +198,15 @@ void Receiving::stop(std::int64_t stop_at_ns) {
     stop_ns_ = std::min(stop_ns_, stop_at_ns);
 }
 
-void Receiving::finish(const Finish& command, std::int64_t now_ns) {
+bool Receiving::finish(const Finish& command, std::int64_t now_ns) {
+    bool back = false;
     if (!finish_) {
         transport_.undrained(command.system);
+        if (spells_.gone()) {
+            come_back();  // first: a command that failed comes again
+            back = true;
+        }
+        spells_.end();
         // Not for whom it is: thousands in one process would each keep all their ids.
         finish_ = Finish{.epoch = command.epoch,
                          .publishers = command.publishers,
@@ -180,6 +216,7 @@ void Receiving::finish(const Finish& command, std::int64_t now_ns) {
         heard_ns_ = now_ns;
         deadline_ns_ = now_ns + to_ns(command.drain_max_s);
     }
+    return back;
 }
 
 // How long nothing must have come.

@@ -7,11 +7,13 @@
 
 #include "common/batch.h"
 #include "common/clock.h"
+#include "common/course.h"
 #include "common/histogram.h"
 #include "common/lag_bins.h"
 #include "common/ledger.h"
 #include "common/messages/from_controller.h"
 #include "common/messages/reports.h"
+#include "common/spells.h"
 #include "common/transport.h"
 #include "common/usage.h"
 
@@ -22,8 +24,9 @@ class Receiving {
     // `latency` is emptied; it outlives the step, because its memory is worth keeping.
     Receiving(const Configure& command, SubscriberTransport& transport, LatencyRecorder& latency);
 
-    // Takes at most one batch. Whether there may be more to take, now or when a slow reader may go on.
-    bool take(Batch& batch);
+    // Takes at most one batch. Whether there may be more to take, now or when a slow reader may go on. What
+    // comes after the start is counted in `course` as well, if the step has one.
+    bool take(Batch& batch, ReceivedCourse& course);
 
     // How many messages may be taken at once now: 0 while a slow reader has to wait.
     [[nodiscard]] std::size_t allowance(std::int64_t now_ns) const;
@@ -31,6 +34,12 @@ class Receiving {
     // Whether it is time to reconnect; `reconnect` does it.
     [[nodiscard]] bool reconnect_due(std::int64_t now_ns) const;
     void reconnect();
+
+    // What its spells ask for now, once for each of them.
+    Spells::Change spells(std::int64_t now_ns);
+    void leave();
+    void come_back();
+    [[nodiscard]] bool gone() const { return spells_.gone(); }
 
     // Its connection is broken: nothing more is taken, and the drain ends as soon as it begins.
     void fail() { failed_ = true; }
@@ -47,8 +56,9 @@ class Receiving {
 
     void start(const Start& command);
     void stop(std::int64_t stop_at_ns);
-    // TransportError: the system's part of the command is none; it is not obeyed.
-    void finish(const Finish& command, std::int64_t now_ns);
+    // TransportError: the system's part of the command is none; it is not obeyed. Whether it had no
+    // connection, and has one again.
+    bool finish(const Finish& command, std::int64_t now_ns);
 
     // Whether everything expected is here, nothing can follow or nothing came for a while, or it has taken
     // too long.
@@ -73,12 +83,14 @@ class Receiving {
     bool member_;  // of a group, whose members share the messages
     std::optional<double> receive_rate_;
     std::optional<double> reconnect_rate_;
+    Spells spells_;
     SubscriberTransport& transport_;
     Ledger ledger_;
     LatencyRecorder& latency_;
     std::optional<LagBins> lag_;  // none at "max"
     UsageMeter usage_;
     bool ready_;
+    bool has_course_;
     bool proven_ = false;
     bool failed_ = false;
     std::optional<StepClock> clock_;    // none before the start

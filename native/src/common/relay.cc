@@ -6,10 +6,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <limits>
 #include <memory>
 #include <numeric>
+#include <vector>
 
 #include "common/clock.h"
+#include "common/connections.h"
 #include "common/host.h"
 #include "common/protocol.h"
 
@@ -19,19 +23,34 @@ namespace {
 constexpr int kLastWordsMs = 20;
 constexpr int kMessagesAtATime = 1000;  // of one side, before the other side is looked at
 
-// The host's counters, and in groups of publishers the threads of all that the parent has forked.
-Watching::Reader reader(Role role) {
-    const auto counters = std::make_shared<HostReader>();
-    const auto threads = role == Role::publisher ? std::make_shared<ThreadReader>(getppid()) : nullptr;
-    return [counters, threads](std::int64_t now_ns, bool host) {
-        Sample it{.time_ns = now_ns};
+// Processes that are read of a group of subscribers, where thousands do the same.
+constexpr std::size_t kSome = 32;
+
+// What a group is watched with: all that the parent has forked, and the host's counters.
+struct Readers {
+    explicit Readers(Role role)
+        : threads(getppid(), role == Role::subscriber ? kSome : std::numeric_limits<std::size_t>::max()) {}
+
+    HostReader counters;
+    ThreadReader threads;
+    ConnectionReader connections;
+
+    Sample read(std::int64_t now_ns, bool host) {
+        Sample it{.time_ns = now_ns, .host = {}, .threads = threads.busiest(), .connections = {}};
         if (host) {
-            it.host = counters->read();
+            it.host = counters.read();
         }
-        if (threads) {
-            it.threads = threads->busiest();
-        }
+        std::vector<pid_t> processes = threads.processes();
+        // Without the connection to the controller, which is this process's.
+        std::erase(processes, getpid());
+        it.connections = connections.read(processes);
         return it;
+    }
+};
+
+Watching::Reader reader(Role role) {
+    return [readers = std::make_shared<Readers>(role)](std::int64_t now_ns, bool host) {
+        return readers->read(now_ns, host);
     };
 }
 

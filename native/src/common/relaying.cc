@@ -12,6 +12,8 @@ namespace {
 
 // Far below what fits into a message, whatever their processes' numbers are.
 constexpr std::size_t kJoinedOfMessage = 10'000;
+// How long what one client tells of its seconds waits for what the others tell.
+constexpr std::int64_t kCourseWithinNs = 500 * kMillisecondNs;
 
 }  // namespace
 
@@ -117,6 +119,8 @@ void Relaying::begin(std::uint32_t epoch) {
     answers_.begin(epoch);
     commands_.begin(epoch);
     batching_.clear();
+    courses_ = {};
+    course_at_ns_ = kNeverNs;
 }
 
 // One ping a process: when it is answered, all that was told before has been.
@@ -246,6 +250,29 @@ void Relaying::hear(Carrier& carrier, const Progress& progress, std::int64_t) {
     }
 }
 
+void Relaying::hear(Carrier& carrier, const Course& course, std::int64_t now_ns) {
+    const Ids ids = carriers_.own(carrier, course.ids);
+    if (course.epoch == commands_.epoch() && !ids.empty()) {
+        courses_[answers_.cohort(ids.front())].add(course.seconds);
+        course_at_ns_ = std::min(course_at_ns_, now_ns + kCourseWithinNs);
+    }
+}
+
+// Added up; whoever has the reports has the course that belongs to them.
+void Relaying::say_course() {
+    if (course_at_ns_ == kNeverNs) {
+        return;
+    }
+    course_at_ns_ = kNeverNs;
+    for (std::size_t cohort = 0; cohort < courses_.size(); ++cohort) {
+        for (std::vector<Second>& part : parts_of(courses_[cohort].take())) {
+            Course it{.ids = ids_, .epoch = commands_.epoch()};
+            (cohort == 0 ? it.seconds : it.cohort) = std::move(part);
+            ends_.say(it);
+        }
+    }
+}
+
 void Relaying::hear(Carrier& carrier, Report&& report, std::int64_t now_ns) {
     const Ids ids = carriers_.own(carrier, report.ids);
     if (report.epoch != commands_.epoch() || ids.size() != 1) {
@@ -263,6 +290,7 @@ void Relaying::hear(Carrier& carrier, Report&& report, std::int64_t now_ns) {
     }
     if (auto& first = answers_.report(ids.front()); first == nullptr) {
         first = std::make_shared<const Report>(std::move(report));
+        say_course();
         ends_.say(*first);
     }
     if (!carrier.ended) {
@@ -387,6 +415,9 @@ void Relaying::complete(Step step) {
 
 void Relaying::go_on(std::int64_t now_ns) {
     answers_.go_on(now_ns);
+    if (now_ns >= course_at_ns_) {
+        say_course();
+    }
     if (now_ns >= batching_.due_ns()) {
         say_batch(batching_.flush(commands_.epoch()));
     }
@@ -401,7 +432,7 @@ void Relaying::go_on(std::int64_t now_ns) {
 
 std::int64_t Relaying::due_ns() const {
     const std::int64_t due_ns =
-        std::min({answers_.due_ns(), batching_.due_ns(), commands_.due_ns(), quit_again_ns_});
+        std::min({answers_.due_ns(), batching_.due_ns(), commands_.due_ns(), quit_again_ns_, course_at_ns_});
     return welcome_ ? std::min(due_ns, joining_.due_ns()) : due_ns;
 }
 
@@ -417,6 +448,7 @@ void Relaying::say_everything() {
 // Null: nothing.
 void Relaying::say_batch(const MadeBatch* batch) {
     if (batch != nullptr) {
+        say_course();
         ends_.say(batch->head, batch->payload);
     }
 }

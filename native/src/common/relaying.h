@@ -3,6 +3,7 @@
 // carry what is said.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "common/carriers.h"
 #include "common/clock.h"
 #include "common/commands.h"
+#include "common/course.h"
 #include "common/group_answers.h"
 #include "common/joining.h"
 #include "common/messages/from_client.h"
@@ -76,6 +78,7 @@ class Relaying {
     void hear(Carrier& carrier, const Ack& ack, std::int64_t now_ns);
     void hear(Carrier& carrier, const Ready& ready, std::int64_t now_ns);
     void hear(Carrier& carrier, const Progress& progress, std::int64_t now_ns);
+    void hear(Carrier& carrier, const Course& course, std::int64_t now_ns);
     void hear(Carrier& carrier, Report&& report, std::int64_t now_ns);
     void hear(Carrier& carrier, Reports&& reports, std::int64_t now_ns);
     void hear(Carrier& carrier, const Error& error, std::int64_t now_ns);
@@ -88,6 +91,7 @@ class Relaying {
     void depart(Carrier& carrier);
 
     void complete(Step step);
+    void say_course();
     void say_batch(const MadeBatch* batch);
     void say_joined(const Ids& ids);
     void quit_again(std::int64_t now_ns);
@@ -108,6 +112,9 @@ class Relaying {
     Commands commands_;
     GroupAnswers answers_;
     Batching batching_;
+    // What clients have told of the seconds of the step: those outside its cohort, and those in it.
+    std::array<CourseSum, 2> courses_{};
+    std::int64_t course_at_ns_ = kNeverNs;  // when it is passed on
 };
 
 }  // namespace hydra

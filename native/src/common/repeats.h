@@ -23,9 +23,14 @@ class Repeats {
           longest_ns_(longest_ns),
           last_ns_(until_ns == kNeverNs ? kNeverNs : begin_ns + until_ns) {}
 
-    // Whether it is time; if so, the next time is fixed. A late call moves it, so that none follow in a rush.
-    bool due(std::int64_t now_ns) {
+    // Whether it is time, which is not before `rested_ns`; if so, the next time is fixed. A late call moves
+    // it, so that none follow in a rush.
+    bool due(std::int64_t now_ns, std::int64_t rested_ns = 0) {
         if (now_ns < next_ns_) {
+            return false;
+        }
+        if (now_ns < rested_ns) {
+            next_ns_ = rested_ns;
             return false;
         }
         next_ns_ = now_ns + wait_ns_;

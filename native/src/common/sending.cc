@@ -35,9 +35,11 @@ Sending::Sending(Id publisher, const Configure& command, const Start& start, Pub
       memory_(memory),
       clock_(start.clock),
       pacer_(command.settings.rate, start.start_at_ns, start.stop_at_ns, chunk_limit(command.settings),
-             pacing, command.settings.messages),
+             pacing, command.settings.messages, Load(command.load)),
       stop_at_ns_(start.stop_at_ns),
       times_(chunk_limit(command.settings)),
+      course_ns_(to_ns(command.course_s)),
+      next_course_ns_(start.start_at_ns + course_ns_),
       progress_ns_(to_ns(command.progress_s)),
       next_progress_ns_(start.start_at_ns + progress_ns_) {}
 
@@ -56,6 +58,9 @@ std::int64_t Sending::work(std::int64_t monotonic) {
     std::int64_t until_ns = pacer_.next_due_ns().value_or(pacer_.start_ns());
     if (progress_ns_ > 0) {
         until_ns = std::min(until_ns, next_progress_ns_);
+    }
+    if (course_ns_ > 0) {
+        until_ns = std::min(until_ns, next_course_ns_);
     }
     return std::min(clock_.monotonic_of(until_ns), monotonic + kPollEveryNs);
 }
@@ -100,6 +105,9 @@ void Sending::send_chunk(std::uint64_t count, std::int64_t now_ns) {
         }
         last_ns_ = after_ns;
         pacer_.advance(accepted);
+        if (course_ns_ > 0) {
+            course_.add(second_of(after_ns - pacer_.start_ns()), accepted);
+        }
     }
 }
 
@@ -120,6 +128,15 @@ std::optional<std::int64_t> Sending::progress_due(std::int64_t monotonic) {
     }
     next_progress_ns_ = now_ns + progress_ns_;
     return now_ns;
+}
+
+std::vector<Second> Sending::course_due(std::int64_t monotonic) {
+    const std::int64_t now_ns = step_ns(monotonic);
+    if (course_ns_ == 0 || now_ns < next_course_ns_) {
+        return {};
+    }
+    next_course_ns_ = now_ns + course_ns_;
+    return course_.take();
 }
 
 void Sending::stop(std::int64_t stop_at_ns) {

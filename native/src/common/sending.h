@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/course.h"
 #include "common/histogram.h"
 #include "common/memory.h"
 #include "common/messages/from_controller.h"
@@ -31,6 +32,11 @@ class Sending {
 
     // The step's clock, when it is time to tell how far the step is.
     std::optional<std::int64_t> progress_due(std::int64_t now_ns);
+
+    // What was sent in each second and has not been told yet, when it is time to tell it.
+    std::vector<Second> course_due(std::int64_t now_ns);
+    // The same at once.
+    std::vector<Second> course() { return course_.take(); }
 
     // Ends the step, perhaps before its time.
     void stop(std::int64_t stop_at_ns);
@@ -71,6 +77,9 @@ class Sending {
     std::int64_t first_ns_ = 0;
     std::int64_t last_ns_ = 0;
     std::int64_t completed_ns_ = 0;
+    CourseSum course_;
+    std::int64_t course_ns_;
+    std::int64_t next_course_ns_;
     std::int64_t progress_ns_;
     std::int64_t next_progress_ns_;
     std::int64_t next_look_ns_ = 0;

@@ -7,6 +7,7 @@ namespace hydra {
 namespace {
 
 constexpr std::uint64_t kAllOnes = ~std::uint64_t{0};
+constexpr std::uint64_t kLongHole = 64;  // of one full queue, not of messages that took turns with others
 constexpr std::uint64_t kPatience = 64;  // so many fillings too late, and the ring is doubled
 
 // Ones for those of first … last that are in the same word of 64 as first.
@@ -27,6 +28,12 @@ void append(std::vector<Range>& gaps, std::uint64_t first, std::uint64_t last) {
 }  // namespace
 
 void SequenceSet::add_with_holes(std::uint64_t first, std::uint64_t last) {
+    if (base_ == next_ && first >= next_ + kLongHole && reordered_ == 0) {
+        retire(first);
+        base_ = next_ = last + 1;
+        count_ += last - first + 1;
+        return;
+    }
     if (first >= next_ && !bits_.empty() && last - base_ < bits_.size() * 64 - 64) {
         // In order behind a hole that stays, and there is room: nothing to count or to close.
         set_bits(first, last);

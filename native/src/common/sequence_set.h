@@ -3,7 +3,9 @@
 // Everything below `next` has come, except for the gaps below `base` (sorted ranges) and the zeros of a ring
 // of bits for base … next − 1. A stream without loss keeps base = next and costs one comparison a run. Holes
 // are first looked for in the ring, where filling one costs a bit; only when the ring moves on they become
-// ranges. Where messages come later than that all the time (many Kafka partitions), the ring grows.
+// ranges. Where messages come later than that all the time (many Kafka partitions), the ring grows. As long
+// as nothing ever came late, a long hole becomes a range at once: there, a queue was full, and no ring is
+// needed.
 #pragma once
 
 #include <cstdint>

@@ -12,20 +12,24 @@ namespace {
 constexpr std::uint64_t kChannelToken = UINT64_MAX;
 // In one message: to put thousands into it, and find that they do not fit, takes longer than all else.
 constexpr std::size_t kMostReports = 400;
+// So many moments there are at which a process may tell its course.
+constexpr std::int64_t kTurns = 97;
 
 }  // namespace
 
 Subscriber::Subscriber(Channel& channel, std::int64_t gather_ns,
                        const std::function<std::unique_ptr<SubscriberTransport>()>& open)
     : channel_(channel), gather_ns_(gather_ns) {
-    waiter_.add(channel.fd(), kChannelToken);
     clients_.reserve(channel.ids().size());
     for (const Id id : channel.ids()) {
         clients_.push_back({.id = id, .transport = open()});
     }
+    channel_.watch(&waiter_, kChannelToken);
 }
 
-Subscriber::~Subscriber() = default;
+Subscriber::~Subscriber() {
+    channel_.watch(nullptr, 0);
+}
 
 void Subscriber::run() {
     bool gathers = false;
@@ -39,10 +43,13 @@ void Subscriber::run() {
             tend_all(now_ns);
         }
         send_ready();
+        if (now_ns >= course_at_ns_ || (course_at_ns_ != kNeverNs && !reporting_.empty())) {
+            tell_course(now_ns);
+        }
         send_reports(reporting_);
         reporting_.clear();
         const bool at_once = !queue_.empty() || channel_.stirred();
-        const std::int64_t until_ns = std::min(due_ns_, tend_at_ns_);
+        const std::int64_t until_ns = std::min({due_ns_, tend_at_ns_, course_at_ns_});
         if (gathers && !at_once) {
             sleep_until_ns(std::min(until_ns, now_ns + gather_ns_));
         }
@@ -91,6 +98,12 @@ void Subscriber::for_step(const Ids& named, std::uint32_t epoch, Each each) {
 
 void Subscriber::obey(const Configure& command) {
     Ids acknowledged;
+    if (command.epoch > course_epoch_) {
+        course_epoch_ = command.epoch;
+        course_every_ns_ = to_ns(command.course_s);
+        course_at_ns_ = kNeverNs;
+        courses_ = {};
+    }
     for (const Id id : channel_.ours(command.ids)) {
         configure(client(id), command, acknowledged);
     }
@@ -108,6 +121,7 @@ void Subscriber::configure(Client& client, const Configure& command, Ids& acknow
     if (client.step == nullptr || command.epoch > client.epoch) {
         // Whatever comes of it, the last step is over: what it received from may be gone.
         client.epoch = command.epoch;
+        client.cohort = command.cohort;
         client.step.reset();
         // It may have been asked for once more just before this; nobody waits for it any longer.
         std::erase(reporting_, &client);
@@ -145,6 +159,11 @@ void Subscriber::obey(const Start& command) {
         client.step->start(command);
         started.push_back(client.id);
     });
+    if (!started.empty() && course_every_ns_ > 0 && course_at_ns_ == kNeverNs) {
+        // Not all processes at once: that would hold up the messages.
+        const auto turn = static_cast<std::int64_t>(channel_.ids().front() % kTurns);
+        course_at_ns_ = monotonic_ns() + course_every_ns_ + course_every_ns_ * turn / kTurns;
+    }
     if (!started.empty()) {
         channel_.acknowledge(std::move(started), command.epoch, "start");
     }
@@ -168,7 +187,9 @@ void Subscriber::obey(const Finish& command) {
             return;
         }
         try {
-            client.step->finish(command, monotonic_ns());
+            if (client.step->finish(command, monotonic_ns())) {
+                watch_anew(client);
+            }
         } catch (const TransportError& e) {
             channel_.complain({client.id}, command.epoch, e.what());
             return;
@@ -252,7 +273,7 @@ void Subscriber::take(Client& client, std::int64_t now_ns) {
     if (limit > 0) {
         batch_.reset(limit);
         try {
-            client.more = client.step->take(batch_);
+            client.more = client.step->take(batch_, courses_[client.cohort]);
         } catch (const TransportError& e) {
             fail(client, e);
         }
@@ -278,6 +299,7 @@ void Subscriber::do_what_is_due(std::int64_t now_ns) {
         if (client.step->reconnect_due(now_ns)) {
             reconnect(client);
         }
+        follow_spells(client, now_ns);
         if (client.more && client.step->allowance(now_ns) > 0) {
             queue(client);
         }
@@ -296,6 +318,24 @@ void Subscriber::tend_all(std::int64_t now_ns) {
                 fail(client, e);
             }
         }
+    }
+}
+
+void Subscriber::follow_spells(Client& client, std::int64_t now_ns) {
+    const Spells::Change change = client.step->spells(now_ns);
+    if (change == Spells::Change::none) {
+        return;
+    }
+    unwatch(client);
+    try {
+        if (change == Spells::Change::leave) {
+            client.step->leave();
+        } else {
+            client.step->come_back();
+            watch_anew(client);
+        }
+    } catch (const TransportError& e) {
+        fail(client, e);
     }
 }
 
@@ -341,6 +381,24 @@ void Subscriber::tell(Client& client, std::int64_t now_ns) {
         client.report = Report{.ids = {client.id}, .epoch = step.epoch(), .body = std::move(body)};
         reporting_.push_back(&client);
     }
+}
+
+// What happened in the seconds of the step since it was told last. Whoever reports has told it before.
+void Subscriber::tell_course(std::int64_t now_ns) {
+    bool goes_on = false;
+    std::array<Ids, 2> whose;
+    for (const Client& client : clients_) {
+        goes_on = goes_on || !between_steps(client);
+        if (whose[client.cohort].empty()) {
+            whose[client.cohort].push_back(client.id);  // the relay adds up, and asks for no more
+        }
+    }
+    for (std::size_t cohort = 0; cohort < whose.size(); ++cohort) {
+        for (std::vector<Second>& part : parts_of(courses_[cohort].take())) {
+            channel_.send(Course{.ids = whose[cohort], .epoch = course_epoch_, .seconds = std::move(part)});
+        }
+    }
+    course_at_ns_ = goes_on || !reporting_.empty() ? now_ns + course_every_ns_ : kNeverNs;
 }
 
 // All that a turn has proven, in one message.

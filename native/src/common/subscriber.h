@@ -5,6 +5,7 @@
 // their messages.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,6 +15,7 @@
 
 #include "common/batch.h"
 #include "common/channel.h"
+#include "common/course.h"
 #include "common/receiving.h"
 #include "common/transport.h"
 #include "common/waiter.h"
@@ -38,6 +40,7 @@ class Subscriber {
         bool queued = false;  // in queue_
         bool more = false;    // something may have arrived that was not taken yet
         LatencyRecorder latency{};
+        bool cohort = false;                // of the step's
         std::uint32_t epoch = 0;            // of the last configure that was obeyed, or could not be
         std::unique_ptr<Receiving> step{};  // none before the first, and after one that failed
         std::optional<Report> report{};
@@ -59,11 +62,13 @@ class Subscriber {
 
     void take_all();
     void take(Client& client, std::int64_t now_ns);
+    void follow_spells(Client& client, std::int64_t now_ns);
     void reconnect(Client& client);
     void fail(Client& client, const TransportError& error);
     void do_what_is_due(std::int64_t now_ns);
     void tend_all(std::int64_t now_ns);
     void tell(Client& client, std::int64_t now_ns);
+    void tell_course(std::int64_t now_ns);
     void send_ready();
     void send_reports(std::span<const Client* const> clients);
     void arrived(Client& client, bool ended);
@@ -82,6 +87,11 @@ class Subscriber {
     Ids ready_;  // those that are ready, which is to be told
     std::uint32_t ready_epoch_ = 0;
     std::vector<const Client*> reporting_;  // those whose report is to be sent
+    // What they do in the seconds of the step: those outside its cohort, and those in it.
+    std::array<ReceivedCourse, 2> courses_{};
+    std::uint32_t course_epoch_ = 0;
+    std::int64_t course_every_ns_ = 0;
+    std::int64_t course_at_ns_ = kNeverNs;  // when it is told next
     std::int64_t due_ns_ = 0;               // the earliest next_ns of all steps, or before it
     std::int64_t tend_at_ns_ = kNeverNs;    // the earliest that a transport asked for, or before it
 };

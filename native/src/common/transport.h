@@ -161,6 +161,10 @@ class SubscriberTransport {
     // Closes the connection and opens a new one with the same settings (Kafka: at the position it had).
     virtual void reconnect() = 0;
 
+    // Closes the connection; `reconnect` or `configure` opens another. Not watched then, and nothing is
+    // taken.
+    virtual void leave() = 0;
+
     // Messages known to be waiting; 0 where nobody can know. `system` is that of `finish`; asked often.
     // TransportError: it is not what this system says there.
     virtual std::uint64_t undrained(const SystemObject& system) {

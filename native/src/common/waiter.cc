@@ -14,6 +14,7 @@ namespace {
 
 // A wait spins for at most this part of it, so that a tenth of a core is the most that spinning takes.
 constexpr std::int64_t kSpunPart = 10;
+constexpr std::uint32_t kArrivals = EPOLLIN | EPOLLRDHUP | EPOLLET;
 
 bool readable_within(int fd, std::int64_t ns) {
     const timespec left{ns / kSecondNs, ns % kSecondNs};
@@ -34,22 +35,30 @@ Waiter::~Waiter() {
 }
 
 void Waiter::add(int fd, std::uint64_t token) {
-    add(fd, token, EPOLLIN | EPOLLRDHUP | EPOLLET);
+    add(fd, token, kArrivals);
 }
 
 void Waiter::add_connecting(int fd, std::uint64_t token) {
-    add(fd, token, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+    add(fd, token, kArrivals | EPOLLOUT);
+}
+
+void Waiter::await_room(int fd, std::uint64_t token, bool awaited) {
+    control(EPOLL_CTL_MOD, fd, token, awaited ? kArrivals | EPOLLOUT : kArrivals);
 }
 
 void Waiter::add(int fd, std::uint64_t token, std::uint32_t events) {
+    control(EPOLL_CTL_ADD, fd, token, events);
+    if (events_.size() < kMostWakes) {
+        events_.resize(events_.size() + 1);
+    }
+}
+
+void Waiter::control(int operation, int fd, std::uint64_t token, std::uint32_t events) {
     epoll_event event{};
     event.events = events;
     event.data.u64 = token;
-    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) {
+    if (epoll_ctl(epoll_, operation, fd, &event) != 0) {
         throw std::system_error(errno, std::generic_category(), "epoll_ctl");
-    }
-    if (events_.size() < kMostWakes) {
-        events_.resize(events_.size() + 1);
     }
 }
 

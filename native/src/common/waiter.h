@@ -34,6 +34,8 @@ class Waiter {
     void add(int fd, std::uint64_t token);
     // The same of a socket that is still connecting: told as well when it has connected, or cannot.
     void add_connecting(int fd, std::uint64_t token);
+    // Whether this one, which was added, is also told of when it can be written to.
+    void await_room(int fd, std::uint64_t token, bool awaited);
     // A descriptor that is gone already is no error; -1 neither.
     void remove(int fd);
 
@@ -44,6 +46,7 @@ class Waiter {
 
   private:
     void add(int fd, std::uint64_t token, std::uint32_t events);
+    void control(int operation, int fd, std::uint64_t token, std::uint32_t events);
 
     int epoll_;
     std::int64_t spin_ns_;

@@ -1,6 +1,7 @@
 #include "kafka/subscriber.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/system_object.h"
 #include "kafka/config.h"
@@ -228,16 +229,20 @@ void KafkaSubscriber::note(rd_kafka_resp_err_t error, const char* what) {
 }
 
 void KafkaSubscriber::reconnect() {
-    if (member_ != nullptr) {
-        const Offsets begin = member_->begin();
-        close();
-        open();
-        member_->step(topic_name_, begin);
+    leave();
+    open();
+    if (left_at_ && member_ != nullptr) {
+        member_->step(topic_name_, *std::exchange(left_at_, std::nullopt));
         return;  // it is back when data flows again
     }
-    close();
-    open();
     start();
+}
+
+void KafkaSubscriber::leave() {
+    if (member_ != nullptr) {
+        left_at_ = member_->begin();
+    }
+    close();
 }
 
 SystemObject KafkaSubscriber::report_system() const {

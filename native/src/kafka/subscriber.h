@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ class KafkaSubscriber final : public SubscriberTransport {
     bool receive(Batch& batch) override;
     [[nodiscard]] int wake_fd() const override { return wake_.fd(); }
     void reconnect() override;
+    void leave() override;
     std::uint64_t undrained(const SystemObject& system) override;
     [[nodiscard]] SystemObject report_system() const override;
 
@@ -66,6 +68,7 @@ class KafkaSubscriber final : public SubscriberTransport {
     bool started_ = false;
     Properties config_;  // what kafka_ was made from
     std::string topic_name_;
+    std::optional<Offsets> left_at_;  // where a member goes on that has left
     std::vector<std::int32_t> partitions_;
     std::vector<std::int64_t> positions_;  // by partition number
     std::string trouble_;

@@ -45,8 +45,7 @@ void MqttSubscriber::take(const void* payload, std::size_t size) {
 // A lost connection gives nothing more: the next configure makes another.
 bool MqttSubscriber::receive(Batch& batch) {
     while (!kept_.empty() && !batch.full()) {
-        *batch.next() = kept_.front().first;
-        batch.add(kept_.front().second);
+        batch.add(&kept_.front().first, kept_.front().second);
         kept_.pop_front();
     }
     if (session_ == nullptr) {
@@ -81,6 +80,10 @@ std::int64_t MqttSubscriber::tend(std::int64_t now_ns, bool between_steps) {
 
 void MqttSubscriber::reconnect() {
     connect();
+}
+
+void MqttSubscriber::leave() {
+    session_.reset();
 }
 
 SystemObject MqttSubscriber::report_system() const {

@@ -23,6 +23,7 @@ class MqttSubscriber final : public SubscriberTransport {
     [[nodiscard]] int wake_fd() const override { return session_ == nullptr ? -1 : session_->fd(); }
     std::int64_t tend(std::int64_t now_ns, bool between_steps) override;
     void reconnect() override;
+    void leave() override;
     [[nodiscard]] SystemObject report_system() const override;
 
   private:

@@ -89,8 +89,7 @@ bool Inbox::take(Batch& batch) {
             room_.notify_one();
         }
         const Entry& entry = taking_[taken_++];
-        *batch.next() = entry.header;
-        batch.add(entry.size);
+        batch.add(&entry.header, entry.size);
         position_ = std::max(position_, entry.stream_sequence);
     }
     return true;

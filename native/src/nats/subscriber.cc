@@ -42,6 +42,12 @@ void NatsSubscriber::reconnect() {
     dropped_before_ = 0;
 }
 
+void NatsSubscriber::leave() {
+    step_->first = position() + 1;
+    consumer_.reset();
+    connection_.close();
+}
+
 // Core keeps nothing that could be known.
 std::uint64_t NatsSubscriber::undrained(const SystemObject& system) {
     if (!system || !step_ || step_->stream.empty()) {

@@ -16,6 +16,7 @@ class NatsSubscriber final : public SubscriberTransport {
     bool receive(Batch& batch) override;
     [[nodiscard]] int wake_fd() const override { return consumer_ == nullptr ? -1 : consumer_->inbox().fd(); }
     void reconnect() override;
+    void leave() override;
     std::uint64_t undrained(const SystemObject& system) override;
     [[nodiscard]] SystemObject report_system() const override;
 

@@ -63,9 +63,9 @@ void ZmqSubscriber::connect() {
 }
 
 bool ZmqSubscriber::receive(Batch& batch) {
+    zmq::message_t message;  // one for all: the library empties it itself
     while (!batch.full()) {
-        // Straight into the batch; what is longer than a header is cut off, and its whole size returned.
-        const int size = zmq_recv(socket_.handle(), batch.next(), kHeaderBytes, ZMQ_DONTWAIT);
+        const int size = zmq_msg_recv(message.handle(), socket_.handle(), ZMQ_DONTWAIT);
         if (size < 0) {
             if (zmq_errno() == EINTR) {
                 continue;
@@ -76,13 +76,18 @@ bool ZmqSubscriber::receive(Batch& batch) {
             }
             return false;
         }
-        batch.add(static_cast<std::size_t>(size));
+        batch.add(message.data(), static_cast<std::size_t>(size));
     }
     return true;
 }
 
 void ZmqSubscriber::reconnect() {
     connect();
+}
+
+void ZmqSubscriber::leave() {
+    fd_ = -1;
+    socket_.close();
 }
 
 }  // namespace hydra

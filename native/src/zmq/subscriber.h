@@ -19,6 +19,7 @@ class ZmqSubscriber final : public SubscriberTransport {
     bool receive(Batch& batch) override;
     [[nodiscard]] int wake_fd() const override { return fd_; }
     void reconnect() override;
+    void leave() override;
 
   private:
     void connect();

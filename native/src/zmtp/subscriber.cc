@@ -21,7 +21,9 @@ Destination& ZmtpProcess::destination(const std::string& endpoint) {
 
 void ZmtpSubscriber::configure(const Configure& command) {
     static_cast<void>(read_system<ZmtpSettings>(command.system));
-    if (command.settings.receive_rate) {
+    if (command.settings.receive_rate || std::ranges::any_of(command.spells, [](const Spell& spell) {
+            return spell.kind == SpellKind::slow;
+        })) {
         throw TransportError(
             "a zmtp subscriber has no queue, so it cannot be a slow reader; take another implementation");
     }
@@ -29,7 +31,7 @@ void ZmtpSubscriber::configure(const Configure& command) {
                          const PublisherEndpoint& publisher) {
         return connection->to().endpoint() == publisher.endpoint;
     };
-    if (!std::ranges::equal(connections_, command.publishers, same)) {
+    if (left_ || !std::ranges::equal(connections_, command.publishers, same)) {
         connections_.clear();
         for (const PublisherEndpoint& publisher : command.publishers) {
             connections_.push_back(std::make_unique<ZmtpConnection>(process_.destination(publisher.endpoint),
@@ -45,6 +47,7 @@ void ZmtpSubscriber::configure(const Configure& command) {
 
 // Throws what the first one throws; told again, it tries again.
 void ZmtpSubscriber::connect() {
+    left_ = false;
     try {
         for (const auto& connection : connections_) {
             connection->open();
@@ -56,10 +59,15 @@ void ZmtpSubscriber::connect() {
 }
 
 void ZmtpSubscriber::reconnect() {
+    leave();
+    connect();
+}
+
+void ZmtpSubscriber::leave() {
+    left_ = true;
     for (const auto& connection : connections_) {
         connection->close();
     }
-    connect();
 }
 
 void ZmtpSubscriber::watch(Waiter& waiter, std::uint64_t token) {

@@ -41,6 +41,7 @@ class ZmtpSubscriber final : public SubscriberTransport {
     [[nodiscard]] std::int64_t tend_at_ns() const override { return process_.tend_at_ns; }
     std::int64_t tend(std::int64_t now_ns, bool between_steps) override;
     void reconnect() override;
+    void leave() override;
     [[nodiscard]] SystemObject report_system() const override;
 
   private:
@@ -48,6 +49,7 @@ class ZmtpSubscriber final : public SubscriberTransport {
 
     ZmtpProcess& process_;
     std::vector<std::unique_ptr<ZmtpConnection>> connections_;
+    bool left_ = false;
     std::size_t next_ = 0;  // whose turn it is
 };
 

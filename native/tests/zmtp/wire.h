@@ -73,10 +73,12 @@ struct Told final : ZmtpEvents {
             const std::string part(piece.substr(0, ZmtpDecoder::most_bytes(batch.room())));
             piece.remove_prefix(part.size());
             decoder.take(part, batch, *this);
-            for (const Header& header : batch.headers()) {
-                sequences.push_back(header.sequence);
+            for (const Run& run : batch.runs()) {
+                for (std::uint64_t i = 0; i < run.count; ++i) {
+                    sequences.push_back(run.first.sequence + i);
+                }
+                sizes.insert(sizes.end(), run.count, run.size);
             }
-            sizes.insert(sizes.end(), batch.sizes().begin(), batch.sizes().end());
         }
     }
 

@@ -97,6 +97,34 @@ struct Progress {
     }
 };
 
+// One second of a step, counted from its start: messages sent, or received and how late.
+struct Second {
+    std::uint64_t second = 0;
+    std::uint64_t messages = 0;
+    HistogramCounts latency;
+
+    static void describe(auto& it, auto& fields) {
+        fields.required("second", it.second);
+        fields.required("messages", it.messages);
+        fields.optional("latency", it.latency);
+    }
+};
+
+// What was not told before; every message adds to those before it. A client's own is in `seconds`.
+struct Course {
+    Ids ids;
+    std::uint32_t epoch = 0;
+    std::vector<Second> seconds;
+    std::vector<Second> cohort;
+
+    static constexpr const char* kType = "course";
+    static void describe(auto& it, auto& fields) {
+        fields.required("epoch", it.epoch);
+        fields.required("seconds", it.seconds);
+        fields.optional("cohort", it.cohort);
+    }
+};
+
 struct Report {
     Ids ids;
     std::uint32_t epoch = 0;
@@ -193,7 +221,7 @@ struct Host {
 
 // From a client to its relay: those up to Error, but for Joined and BatchHead. From a relay to the
 // controller: all but Reports.
-using FromClient =
-    std::variant<Hello, Joined, Ready, Ack, Progress, Report, Reports, BatchHead, Error, ChildExit, Host>;
+using FromClient = std::variant<Hello, Joined, Ready, Ack, Progress, Course, Report, Reports, BatchHead,
+                                Error, ChildExit, Host>;
 
 }  // namespace hydra

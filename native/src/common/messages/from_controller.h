@@ -73,6 +73,41 @@ struct PublisherEndpoint {
     }
 };
 
+// A point of a load: seconds since the start, and the rate in messages/s.
+struct LoadPoint {
+    double at_s = 0;
+    double rate = 0;
+    bool operator==(const LoadPoint&) const = default;
+
+    static constexpr std::size_t kItems = 2;
+    static void items(auto& it, const auto& each) {
+        each(it.at_s, kSeconds);
+        each(it.rate, Number{0, 1e9});
+    }
+};
+
+enum class SpellKind { slow, gone };
+
+constexpr std::array<const char*, 2> words(SpellKind) {
+    return {"slow", "gone"};
+}
+
+// A part of the window in which a subscriber reads at most `rate` messages/s, or has no connection.
+struct Spell {
+    SpellKind kind = SpellKind::slow;
+    double begin_s = 0;
+    double end_s = 0;
+    double rate = 0;
+    bool operator==(const Spell&) const = default;
+
+    static void describe(auto& it, auto& fields) {
+        fields.required("kind", it.kind);
+        fields.required("begin_s", it.begin_s, kSeconds);
+        fields.required("end_s", it.end_s, kSeconds);
+        fields.optional("rate", it.rate, Number{0, DBL_MAX});
+    }
+};
+
 struct Configure {
     Ids ids;
     std::uint32_t epoch = 0;
@@ -83,6 +118,9 @@ struct Configure {
     std::string group;                // of the subscribers; "": none
     std::uint64_t payload_share = 0;  // how many of 10,000 characters of a JSON payload are random
     bool cohort = false;              // of the step's cohort, whose latencies are summed apart
+    std::vector<LoadPoint> load;      // none: settings.rate all the time
+    double course_s = 0;              // how often `course` is told; 0: never
+    std::vector<Spell> spells;
     SystemObject system;
 
     static constexpr const char* kType = "configure";
@@ -95,6 +133,9 @@ struct Configure {
         fields.optional("group", it.group);
         fields.optional("payload_share", it.payload_share, Whole{0, 10'000});
         fields.optional("cohort", it.cohort);
+        fields.optional("load", it.load);
+        fields.optional("course_s", it.course_s, kSeconds);
+        fields.optional("spells", it.spells);
         fields.optional("system", it.system);
     }
 };

@@ -80,16 +80,39 @@ struct HostCounters {
     }
 };
 
-// A thread's CPU since it was read before, in % of a core.
+// What a thread did since it was read before, in % of the time: it ran, or it could have and had to wait.
 struct BusyThread {
     std::uint32_t pid = 0;  // its process's
     std::string name;
     double cpu_pct = 0;
+    double wait_pct = 0;
+    std::uint32_t tid = 0;
 
     static void describe(auto& it, auto& fields) {
         fields.required("pid", it.pid);
         fields.required("name", it.name);
         fields.required("cpu_pct", it.cpu_pct, Number{0, 1e9});
+        fields.optional("wait_pct", it.wait_pct, Number{0, 1e9});
+        fields.optional("tid", it.tid);
+    }
+};
+
+// The TCP connections of a group's processes that carried something out since they were read before;
+// hydra/model/hosts.py says the same in Python.
+struct Connections {
+    std::uint64_t sending = 0;
+    std::uint64_t reader_limited = 0;   // of those: the other end's receive window was shut half of the time
+    std::uint64_t network_limited = 0;  // of those: more is to be sent than the way takes
+    std::uint64_t unsent_bytes = 0;
+    std::uint64_t unread_bytes = 0;
+    bool operator==(const Connections&) const = default;
+
+    static void describe(auto& it, auto& fields) {
+        fields.required("sending", it.sending);
+        fields.required("reader_limited", it.reader_limited);
+        fields.required("network_limited", it.network_limited);
+        fields.required("unsent_bytes", it.unsent_bytes);
+        fields.required("unread_bytes", it.unread_bytes);
     }
 };
 
@@ -98,11 +121,13 @@ struct Sample {
     std::int64_t time_ns = 0;  // CLOCK_MONOTONIC
     std::optional<HostCounters> host;
     std::vector<BusyThread> threads;  // the busiest, of the group's processes
+    std::optional<Connections> connections;
 
     static void describe(auto& it, auto& fields) {
         fields.required("time_ns", it.time_ns);
         fields.optional("host", it.host);
         fields.optional("threads", it.threads);
+        fields.optional("connections", it.connections);
     }
 };
 

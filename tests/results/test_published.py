@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hydra.model import Scenario, SearchSpec, Settings, SweepSpec, TableKind, with_values
-from hydra.results.compare import (
+from hydra.results.published import (
     Published,
     asked,
     compare,

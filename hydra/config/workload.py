@@ -1,0 +1,139 @@
+"""``[load]``, ``[[events]]`` and ``[slo]``: a recorded load is read, and what cannot be is refused before a run."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from hydra.config.refusal import RefusedError
+from hydra.model import EVENT_KINDS, MAX_POINTS, MAX_SPELLS, SPELLS, Scenario
+from hydra.system import SystemSpec
+
+_BINS: Final = MAX_POINTS // 2
+"""Of recorded times: each is two points."""
+
+
+def with_recorded(scenario: Scenario) -> Scenario:
+    """The scenario with what its recorded load says."""
+    load = scenario.load
+    if load.shape != "recorded" or load.points:
+        return scenario
+    points = recorded(Path(load.file), scenario.sweep.longest_s)
+    try:
+        return replace(scenario, load=replace(load, points=points))
+    except ValueError as e:
+        raise RefusedError(("load", "file"), f"{load.file}: {e}", "times are seconds, rates messages/s") from e
+
+
+def recorded(path: Path, duration_s: float) -> tuple[tuple[float, float], ...]:
+    """The points of a load that was recorded.
+
+    A file of one column has a message's time (s) in each line; of two, a time and the rate (messages/s) from then on
+    in a line to the next. Times count from the first one. A first line without numbers is left out.
+
+    Raises:
+        RefusedError: it cannot be read, or is no such file.
+    """
+    key = ("load", "file")
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            lines = [line for line in csv.reader(file) if line]
+    except (OSError, ValueError, csv.Error) as e:
+        what = e.strerror if isinstance(e, OSError) else "is no CSV in UTF-8"
+        raise RefusedError(key, f"{path}: {what}", "name a file of times, or of times and rates") from e
+    if lines and not _numbers(lines[0]):
+        lines = lines[1:]
+    rows = [_numbers(line) for line in lines]
+    width = len(rows[0]) if rows else 0
+    for number, row in enumerate(rows, 1):
+        if len(row) != width or width not in (1, 2):
+            raise RefusedError(
+                key, f"{path}, line {number} of the numbers, has not one or two of them", "write t or t,rate"
+            )
+    if not rows:
+        raise RefusedError(key, f"{path} has no line with numbers", "write t or t,rate")
+    rows = sorted(rows) if width == 1 else rows
+    begin = rows[0][0]
+    if width == 2:
+        points = tuple((row[0] - begin, row[1]) for row in rows)
+        if any(b[0] < a[0] for a, b in pairwise(points)):
+            raise RefusedError(key, f"{path}: the times do not rise", "sort the lines by their time")
+        if len(points) > MAX_POINTS:
+            raise RefusedError(key, f"{path} has {len(points)} lines, above the limit of {MAX_POINTS}", "thin it out")
+        if any(not 0 <= rate <= 1e9 for _, rate in points) or not any(rate for _, rate in points):
+            raise RefusedError(key, f"{path} has a rate below 0 or above 1e9, or none above 0", "rates are messages/s")
+        return points
+    # As many bins as a load may have, of 1 s or longer.
+    length = max(1.0, math.ceil(min(rows[-1][0] - begin, duration_s) / _BINS))
+    counts: dict[int, int] = {}
+    for (at,) in rows:
+        counts[int((at - begin) // length)] = counts.get(int((at - begin) // length), 0) + 1
+    bins = min(max(counts) + 1, _BINS)
+    return tuple((k * length + half * length, counts.get(k, 0) / length) for k in range(bins) for half in (0, 1))
+
+
+def _numbers(line: list[str]) -> list[float]:
+    try:
+        found = [float(cell) for cell in line]
+    except ValueError:
+        return []
+    return found if all(map(math.isfinite, found)) else []
+
+
+def check_workload(spec: SystemSpec, scenario: Scenario) -> None:
+    """Refuses a load, event or objective that this scenario cannot have.
+
+    Raises:
+        RefusedError: the text says why.
+    """
+    if not scenario.has_course:
+        return
+    place = "load" if scenario.load.shape != "constant" else "events" if scenario.events else "slo"
+    if scenario.client in spec.tools:
+        raise RefusedError((place,), f"client {scenario.client} does not tell what happens in a second", "use another")
+    if scenario.sweep.search is not None:
+        raise RefusedError((place,), "is of steps at a given rate, and this scenario searches", "remove [sweep.search]")
+    if any(value == "stored" for value in scenario.values_of("read")):
+        raise RefusedError((place,), "is of messages in flight, and read is 'stored'", "use read = 'live'")
+    if scenario.settings.messages is not None:
+        raise RefusedError(("settings", "messages"), "ends a step before its load does", "leave it out")
+    rates = scenario.values_of("rate")
+    shaped = scenario.load.shape not in ("constant", "recorded") or any(e.kind == "burst" for e in scenario.events)
+    if shaped and "max" in rates:
+        raise RefusedError(("settings", "rate"), "'max' is no rate that a load could have parts of", "set a number")
+    if (shaped or scenario.load.shape == "recorded") and scenario.native.pacing == "bursty":
+        raise RefusedError(("native", "pacing"), "is of a rate that does not change", "use 'smooth'")
+    _check_events(spec, scenario)
+    if scenario.slo.objectives() and "max" in rates and scenario.load.shape != "recorded":
+        raise RefusedError(("settings", "rate"), "'max' has no due times that latency could count from", "set a number")
+
+
+def _check_events(spec: SystemSpec, scenario: Scenario) -> None:
+    shortest_s = min(
+        (p.duration_s or scenario.sweep.duration_s for p in scenario.sweep.points), default=scenario.sweep.duration_s
+    )
+    for index, event in enumerate(scenario.events):
+        key = ("events", index)
+        if event.kind not in (*EVENT_KINDS, *spec.events):
+            what = f"{event.kind!r} is no event of system {spec.name}"
+            raise RefusedError((*key, "kind"), what, f"use {', '.join((*EVENT_KINDS, *spec.events))}")
+        if event.at_s >= shortest_s:
+            what = f"{event.at_s:g} is after the end of the step, which is {shortest_s:g} s long"
+            raise RefusedError((*key, "at_s"), what, "let it happen earlier, or raise sweep.duration_s")
+        if event.kind in spec.events and (why := spec.events[event.kind](scenario)):
+            raise RefusedError((*key, "kind"), f"{event.kind!r} cannot be made: {why}")
+        if event.kind in SPELLS and min(clients for _, clients in scenario.sizes) < 2:
+            raise RefusedError(
+                (*key, "kind"), f"{event.kind!r} is of a part of the subscribers", "use 2 clients or more"
+            )
+    if len([event for event in scenario.events if event.kind in SPELLS]) > MAX_SPELLS:
+        raise RefusedError(
+            ("events",), f"there are more than {MAX_SPELLS} in which subscribers change", "leave out some"
+        )
+    if len({event.fraction for event in scenario.events if event.kind in SPELLS}) > 1:
+        what = "differs between events, and the subscribers that are slow or gone are the same ones"
+        raise RefusedError(("events",), f"fraction {what}", "give all of them the same")

@@ -1,0 +1,184 @@
+"""The course of a step second by second, and what events in the middle of it have done. Pure.
+
+*Outstanding* at the end of an interval are the copies that were due by then, less those that had arrived and those that
+are known to be lost: the backlog, wherever it waits. An interval is *good* if it keeps the latency and the loss that
+are asked for, and something arrived if something was due. A system has *recovered* from an event when from there on
+``STEADY`` intervals in a row are good, or as many as there are before the next event or the end of the step.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import accumulate
+from typing import Final
+
+from hydra.model import CourseFacts, CourseInterval, EventSpec, Histogram, SloSpec
+from hydra.wire.buckets import highest_of, index_of, mirrored, percentiles_us
+from hydra.wire.histogram import merge
+
+PERCENTILES: Final[Mapping[str, float]] = {"p50_ms": 50.0, "p90_ms": 90.0, "p99_ms": 99.0, "p999_ms": 99.9}
+"""The objectives that are percentiles."""
+_BITS: Final = 8
+STEADY: Final = 5
+"""Good intervals in a row that make a recovery: one alone may be chance."""
+
+
+def added(first: CourseInterval, second: CourseInterval) -> CourseInterval:
+    """What is known of one interval from two messages; what was due is what the later one says."""
+    return replace(
+        second,
+        sent=first.sent + second.sent,
+        received=first.received + second.received,
+        cohort_received=first.cohort_received + second.cohort_received,
+        lost=first.lost if second.lost is None else second.lost,
+        latency=merge((first.latency, second.latency)),
+        cohort_latency=merge((first.cohort_latency, second.cohort_latency)),
+    )
+
+
+def coarse(histogram: Histogram) -> Histogram:
+    """The same with fewer buckets: values keep 8 significant bits, and count as the highest that they may then be.
+
+    A percentile of it is at most 0.8 % above that of the histogram, and never below. Its bounds stay exact. A second
+    of 400,000 messages takes a quarter of the room.
+    """
+    counts: Counter[int] = Counter()
+    for index, count in zip(histogram.counts[::2], histogram.counts[1::2], strict=True):
+        counts[_coarse(index)] += count
+    return Histogram([n for pair in sorted(counts.items()) for n in pair], histogram.min_us, histogram.max_us)
+
+
+@cache
+def _coarse(index: int) -> int:
+    if index < 0:
+        return mirrored(_coarse(mirrored(index)))
+    value = highest_of(index)
+    return index_of(value | ((1 << max(value.bit_length() - _BITS, 0)) - 1))
+
+
+def outstanding(facts: CourseFacts, course: Sequence[CourseInterval]) -> list[int]:
+    """The copies that are outstanding at the end of each interval, outside the cohort."""
+    steps = (round(i.due * facts.copies) - i.received - (i.lost or 0) for i in course)
+    return [max(count, 0) for count in accumulate(steps)]
+
+
+def is_good(facts: CourseFacts, interval: CourseInterval, slo: SloSpec) -> bool:
+    """Whether an interval keeps what is asked for."""
+    expected = round(interval.due * facts.copies)
+    if expected and not interval.received:
+        return False
+    if slo.loss_pct is not None and expected and 100 * (interval.lost or 0) > slo.loss_pct * expected:
+        return False
+    targets = slo.objectives()
+    if not interval.latency.counts:
+        return True
+    asked = [name for name in PERCENTILES if name in targets]
+    values = percentiles_us(interval.latency, [PERCENTILES[name] for name in asked])
+    late = any(value is not None and value > 1000 * targets[name] for name, value in zip(asked, values, strict=True))
+    return not late and (slo.max_ms is None or interval.latency.max_us <= 1000 * slo.max_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The latency (µs) of what arrived in a part of a step; None where nothing did."""
+
+    p50_us: int | None = None
+    p99_us: int | None = None
+    max_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Consequence:
+    """What an event has done.
+
+    Attributes:
+        kind: of the event.
+        at_s: when it began.
+        ended_s: when it ended; the same where it happened at once.
+        recovered_s: seconds from its end until everything was good again; None: it was not before the next event, or
+            the end of the step.
+        bad_after: intervals from there to the next event, or the end of the step, that were not good.
+        highest_backlog: most copies outstanding from its begin until then.
+        catch_up_pps: the highest rate at which copies arrived until then, beyond what was due (copies/s).
+        lost: copies that were due until then and were lost; None: not known.
+        before: from the recovery from the event before, or the start.
+        during: from its begin to the recovery.
+        after: from there to the next event, or the end of the window.
+    """
+
+    kind: str
+    at_s: float
+    ended_s: float
+    recovered_s: float | None
+    bad_after: int
+    highest_backlog: int
+    catch_up_pps: float
+    lost: int | None
+    before: Stretch
+    during: Stretch
+    after: Stretch
+
+
+def consequences(
+    facts: CourseFacts,
+    course: Sequence[CourseInterval],
+    events: Sequence[EventSpec],
+    slo: SloSpec,
+    at_once: Sequence[str],
+) -> list[Consequence]:
+    """What each event has done, in the order of time.
+
+    Args:
+        facts: of the step.
+        course: its intervals, oldest first; those behind the window, in which it was drained, count as well.
+        events: of the step.
+        slo: what is good; without an objective, an interval is good in which something arrives.
+        at_once: the kinds of events that last no time.
+    """
+    waiting = outstanding(facts, course)
+    found: list[Consequence] = []
+    events = sorted(events, key=lambda event: event.at_s)
+    begun_s = 0.0
+    for index, event in enumerate(events):
+        last_s = course[-1].begin_s + facts.interval_s if course else 0
+        until_s = next((later.at_s for later in events[index + 1 :] if later.at_s > event.at_s), last_s)
+        ended_s = event.at_s if event.kind in at_once else min(event.at_s + event.for_s, facts.duration_s)
+        # An interval belongs to the event that happened in it.
+        own = [n for n, i in enumerate(course) if i.begin_s + facts.interval_s > event.at_s and i.begin_s < until_s]
+        good = [is_good(facts, course[n], slo) for n in own]
+        back = next((k for k in range(len(own)) if all(good[k : k + STEADY])), None)
+        good_s = float(last_s) if back is None else float(course[own[back]].begin_s) if back else event.at_s
+        during = [n for n in own if course[n].begin_s < max(good_s, ended_s)] or own[:1]
+        lost = [0 if not course[n].due else course[n].lost for n in during]
+        spare = [(course[n].received - course[n].due * facts.copies) / facts.interval_s for n in during]
+        found.append(
+            Consequence(
+                *(event.kind, event.at_s, ended_s),
+                recovered_s=None if back is None else max(good_s - ended_s, 0.0),
+                bad_after=0 if back is None else good[back:].count(False),
+                highest_backlog=max((waiting[n] for n in during), default=0),
+                catch_up_pps=max([0.0, *spare]),
+                lost=None if any(count is None for count in lost) else sum(count or 0 for count in lost),
+                before=_stretch(course, begun_s, event.at_s - facts.interval_s),
+                during=stretch_of(course[n] for n in during),
+                after=stretch_of(course[n] for n in own if n not in during and course[n].begin_s < facts.duration_s),
+            )
+        )
+        begun_s = max(good_s, ended_s)
+    return found
+
+
+def _stretch(course: Sequence[CourseInterval], begin_s: float, last_s: float) -> Stretch:
+    return stretch_of(i for i in course if begin_s <= i.begin_s <= last_s)
+
+
+def stretch_of(intervals: Iterable[CourseInterval]) -> Stretch:
+    """The latency of what arrived in these intervals together."""
+    together = merge(i.latency for i in intervals)
+    if not together.counts:
+        return Stretch()
+    p50, p99 = percentiles_us(together, (50.0, 99.0))
+    return Stretch(p50, p99, together.max_us)

@@ -1,0 +1,81 @@
+"""The seconds of steps, in the run's database: stored while a step goes on, so that they outlive the controller."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from hydra.model import CourseFacts, CourseInterval, Histogram, StepPlan
+
+_json: Final = msgspec.json.Encoder()
+_histogram: Final = msgspec.json.Decoder(Histogram)
+
+
+def begin(db: sqlite3.Connection, epoch: int, plan: StepPlan, facts: CourseFacts) -> None:
+    """Writes what the seconds of a step belong to, in the transaction that has begun."""
+    row = (epoch, _json.encode(plan).decode(), _json.encode(facts).decode())
+    db.execute("INSERT OR REPLACE INTO courses VALUES (?, ?, ?)", row)
+
+
+def put(db: sqlite3.Connection, epoch: int, intervals: Iterable[CourseInterval]) -> None:
+    """Writes intervals, in place of what they were before, in the transaction that has begun."""
+    rows = (
+        (
+            epoch,
+            i.begin_s,
+            i.due,
+            i.sent,
+            i.received,
+            i.cohort_received,
+            i.lost,
+            _packed(i.latency),
+            _packed(i.cohort_latency),
+        )
+        for i in intervals
+    )
+    db.executemany("INSERT OR REPLACE INTO seconds VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+
+def put_lost(db: sqlite3.Connection, epoch: int, lost: Mapping[int, int]) -> None:
+    """Writes how many copies were lost of what was due in each interval, by its begin."""
+    rows = [(count, epoch, begin_s) for begin_s, count in lost.items()]
+    db.executemany("UPDATE seconds SET lost = ? WHERE epoch = ? AND begin_s = ?", rows)
+
+
+def facts_of(db: sqlite3.Connection, epoch: int) -> tuple[StepPlan, CourseFacts] | None:
+    """What the seconds of this step belong to; None where none were kept."""
+    row = db.execute("SELECT plan, facts FROM courses WHERE epoch = ?", (epoch,)).fetchone()
+    if row is None:
+        return None
+    return msgspec.json.decode(row[0], type=StepPlan), msgspec.json.decode(row[1], type=CourseFacts)
+
+
+def of(db: sqlite3.Connection, epoch: int, begin_s: int | None = None) -> list[CourseInterval]:
+    """The intervals of a step, oldest first; only the one that begins then, if that is given."""
+    only = "" if begin_s is None else " AND begin_s = ?"
+    rows = db.execute(
+        "SELECT begin_s, due, sent, received, cohort_received, lost, latency, cohort_latency FROM seconds "  # noqa: S608
+        f"WHERE epoch = ?{only} ORDER BY begin_s",  # a constant
+        (epoch,) if begin_s is None else (epoch, begin_s),
+    )
+    return [
+        CourseInterval(at_s, due, sent, received, cohort, lost, _unpacked(latency), _unpacked(cohort_latency))
+        for at_s, due, sent, received, cohort, lost, latency, cohort_latency in rows
+    ]
+
+
+def epochs(db: sqlite3.Connection) -> list[int]:
+    """The steps of which there are seconds."""
+    return [epoch for (epoch,) in db.execute("SELECT epoch FROM courses ORDER BY epoch")]
+
+
+def _packed(histogram: Histogram) -> bytes:
+    return zlib.compress(_json.encode(histogram))
+
+
+def _unpacked(blob: bytes) -> Histogram:
+    return _histogram.decode(zlib.decompress(blob))

@@ -1,0 +1,59 @@
+"""Whether a stored step has kept what its scenario asked for, and what its events have done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from hydra.measure.course import Consequence, consequences, outstanding
+from hydra.measure.slo import Judged, holds, judged
+from hydra.model import EVENT_KINDS, CourseFacts, CourseInterval, EventSpec, SloSpec
+from hydra.results.store import RunStore
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a step that had something to keep.
+
+    ``highest_backlog`` are most copies outstanding; ``complete`` whether all figures of its seconds have arrived.
+    """
+
+    holds: bool
+    objectives: Sequence[Judged]
+    consequences: Sequence[Consequence]
+    highest_backlog: int
+    complete: bool | None
+    facts: CourseFacts
+    course: Sequence[CourseInterval]
+
+
+def workload_of(store: RunStore) -> tuple[SloSpec, tuple[EventSpec, ...]]:
+    """What the stored scenario asks for, and its events; nothing in runs of earlier versions."""
+    scenario = store.meta("scenario", {})
+    with store.reading():
+        slo = msgspec.convert(scenario.get("slo", {}), SloSpec)
+        return slo, msgspec.convert(scenario.get("events", []), tuple[EventSpec, ...])
+
+
+def answer_of(store: RunStore, epoch: int) -> Answer | None:
+    """The answer of this step; None where its seconds were not kept."""
+    found = store.course(epoch)
+    if found is None:
+        return None
+    _, facts, course = found
+    slo, events = workload_of(store)
+    at_once = [event.kind for event in events if event.kind not in EVENT_KINDS]
+    done = consequences(facts, course, events, slo, at_once)
+    figures = next((r.figures for r in store.results() if r.epoch == epoch), {})
+    due = sum(interval.due for interval in course)
+    objectives = judged(slo, figures, store.histogram(epoch, "latency"), done, due)
+    gone = sum(
+        int(count) for name in ("failed_dead", "failed_silent") if isinstance(count := figures.get(name), int | float)
+    )
+    if gone:
+        what = "died, or did not answer"
+        objectives.append(Judged("failed_subscribers", 0, gone, None, holds=False, why=f"{gone} subscribers {what}"))
+    backlog = max(outstanding(facts, course), default=0)
+    return Answer(holds(objectives), objectives, done, backlog, facts.complete, facts, course)

@@ -1,0 +1,109 @@
+"""``hydra slo``: will this workload hold? One step, and whether it kept what was asked for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from hydra import plugins
+from hydra.config.cluster import load_cluster
+from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, UsageError
+from hydra.model import Scenario
+from hydra.run.command import asked_scenario, ordered
+from hydra.run.engines import choose
+
+ONE_STEP: Final[Mapping[str, object]] = {
+    "table": "fixed",
+    "sweep.search": None,
+    "sweep.vary": None,
+    "sweep.points": None,
+    "sweep.repeat": 1,
+}
+"""What makes one step of any scenario."""
+
+
+def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> None:
+    """Runs one step, prints the answer and exits with 0 for yes, 3 for no, 1 if there is none.
+
+    Args:
+        scenario: its name or path.
+        replaced: what the command replaces in it, by dotted key.
+        flags: those of ``options.run_flags`` and of the engines.
+    """
+    if replaced.get("sweep.repeat", 1) != 1:
+        raise UsageError("hydra slo answers by one step, and is not repeated", "leave out --repeat")
+    replaced = {**_as_recorded(replaced), **replaced, **ONE_STEP}
+    loaded = asked_scenario(scenario, replaced, flags)
+    check(loaded)
+    engine = choose(flags["master"], flags["config"], flags)
+    from hydra.results.conditions import columns, met, parse
+    from hydra.results.files import write_whole
+    from hydra.results.registered import sweep_of
+    from hydra.results.slo import answer_of
+    from hydra.results.slo_text import json_text, markdown
+    from hydra.run import launcher
+    from hydra.run.failing import failed_if
+
+    conditions = [parse(text, columns(loaded)) for text in flags["fail_if"]]
+    order = launcher.Order(engine=engine, **ordered(loaded.name, replaced, flags))
+    code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
+    with store:
+        results = store.results()
+        rows = sweep_of(loaded).rows(results)
+        answer = answer_of(store, results[-1].epoch) if results and results[-1].status == "ok" else None
+    if answer is None:
+        why = f": {results[-1].reason}" if results else ""
+        click.echo(f"no answer: the step could not be measured{why}", err=True)
+        sys.exit(code or EXIT_FAILED)
+    for name, text in (("slo.md", markdown(loaded, answer)), ("slo.json", json_text(answer))):
+        write_whole(order.out / name, text, f"everything measured is in {order.out / 'run.db'}")
+    click.echo(json_text(answer) if flags["as_json"] else markdown(loaded, answer))
+    code = EXIT_GOOD if answer.holds else EXIT_INCOMPLETE
+    sys.exit(failed_if(met(conditions, rows), code))
+
+
+def _as_recorded(replaced: Mapping[str, object]) -> dict[str, object]:
+    """A recorded load keeps its rates, unless the command names one: the scenario's own was made for another load."""
+    return {"settings.rate": "max"} if replaced.get("load.shape") == "recorded" else {}
+
+
+def check(scenario: Scenario) -> None:
+    """Refuses what is no question, or what no step could answer.
+
+    Raises:
+        UsageError: the text says why.
+    """
+    if not scenario.slo.objectives():
+        raise UsageError("nothing is asked for", "give --p99, --loss or another objective, or a table [slo]")
+    if len(scenario.sizes) != 1:
+        counts = ", ".join(str(clients) for _, clients in scenario.sizes)
+        raise UsageError(f"the scenario has several client counts: {counts}", "name one with --clients")
+    if "recovery_s" in scenario.slo.objectives() and not scenario.events:
+        raise UsageError("recovery_s is asked for, and no event happens", "add [[events]]")
+    if why := unanswerable(scenario):
+        raise UsageError(why, "raise --duration, --rate or --clients")
+
+
+def unanswerable(scenario: Scenario) -> str:
+    """Why the scenario's step has too few messages to show what is asked for, or ""."""
+    from hydra.measure.slo import impossible
+    from hydra.model import StepPlan
+    from hydra.sweep.workload import loaded
+
+    ((publishers, clients),) = scenario.sizes
+    spec = plugins.system(scenario.system)
+    try:
+        plan = loaded(StepPlan(clients, scenario.settings, scenario.sweep.duration_s), scenario)
+    except ValueError as e:
+        return str(e)
+    rate = plan.settings.rate
+    if rate == "max":
+        return "rate 'max' has no due times: nobody could tell what was late"
+    copies = 1.0 if spec.group(plan.settings) else float(clients)
+    if spec.one_publisher(plan.settings):
+        copies /= publishers
+    return impossible(scenario.slo, float(rate) * plan.duration_s * publishers * copies)

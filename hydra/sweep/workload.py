@@ -1,0 +1,112 @@
+"""A step's load and what happens in the middle of it, from what the scenario says. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final
+
+from hydra.model import (
+    BURST,
+    MAX_POINTS,
+    SPELLS,
+    Cohort,
+    EventSpec,
+    LoadSpec,
+    Points,
+    Rate,
+    Scenario,
+    SpellSpec,
+    StepPlan,
+)
+
+_CHORDS: Final = 96
+"""Lines in one period of the daily curve, which is a sine: it is off by less than 0.06 % of its height."""
+
+
+def loaded(plan: StepPlan, scenario: Scenario) -> StepPlan:
+    """The plan with its load and spells; ``settings.rate`` becomes the mean of the load.
+
+    Raises:
+        ValueError: no message is due in it.
+    """
+    events = scenario.events
+    bursts = [event for event in events if event.kind == BURST]
+    if scenario.load.shape != "constant" or bursts:
+        points = points_of(scenario.load, plan.settings.rate, plan.duration_s)
+        for event in bursts:
+            points = scaled(points, event.at_s, min(event.at_s + event.for_s, plan.duration_s), event.factor)
+        from hydra.wire.load import Load  # numpy: a scenario that is refused does not wait for it
+
+        total = Load(points).total(plan.duration_s)
+        if total < 1:
+            raise ValueError("the load has no message in the whole step")
+        settings = replace(plan.settings, rate=total / plan.duration_s)
+        plan = replace(plan, settings=settings, load=tuple(points))
+    plan = replace(plan, course=scenario.has_course)
+    return _with_spells(plan, [event for event in events if event.kind in SPELLS])
+
+
+def _with_spells(plan: StepPlan, events: list[EventSpec]) -> StepPlan:
+    if not events:
+        return plan
+    spells = []
+    for event in events:
+        rate = event.rate
+        if rate is None:
+            rate = 1.0 if plan.settings.rate == "max" else float(plan.settings.rate) / 2
+        end_s = min(event.at_s + event.for_s, plan.duration_s)
+        spells.append(SpellSpec("slow" if event.kind == "slow" else "gone", event.at_s, end_s, rate))
+    return replace(plan, cohort=Cohort("spells", events[0].fraction), spells=tuple(spells))
+
+
+def points_of(load: LoadSpec, rate: Rate, duration_s: float) -> list[tuple[float, float]]:
+    """The points of a load.
+
+    Args:
+        load: what it looks like.
+        rate: ``settings.rate``, of which the load has parts; ``"max"`` only where it was recorded.
+        duration_s: length of the step in seconds.
+    """
+    if load.shape == "recorded":
+        scale = 1.0 if rate == "max" else float(rate) / max(r for _, r in load.points)
+        return [(at, r * scale) for at, r in load.points]
+    peak = float(rate)
+    if load.shape == "ramp":
+        return [(0.0, load.low * peak), (duration_s, load.high * peak)]
+    if load.shape == "steps":
+        width = duration_s / len(load.parts)
+        edges = [(k * width, (k + 1) * width, part * peak) for k, part in enumerate(load.parts)]
+        return [point for begin, end, r in edges for point in ((begin, r), (end, r))]
+    if load.shape == "daily":
+        count = min(max(math.ceil(duration_s / load.period_s * _CHORDS), 2), MAX_POINTS // 2)
+        middle, swing = (load.high + load.low) / 2 * peak, (load.high - load.low) / 2 * peak
+        times = [duration_s * k / count for k in range(count + 1)]
+        return [(at, middle - swing * math.cos(2 * math.pi * at / load.period_s)) for at in times]
+    return [(0.0, peak)]
+
+
+def scaled(points: Points, begin_s: float, end_s: float, factor: float) -> list[tuple[float, float]]:
+    """The load with its rate multiplied between two times."""
+    made: list[tuple[float, float]] = []
+    last_s = max(points[-1][0], end_s) + 1.0
+    whole = [*points, (last_s, points[-1][1])]
+    for (t0, r0), (t1, r1) in pairwise(whole):
+        if t1 <= t0:
+            continue
+        cuts = [t0, *(t for t in (begin_s, end_s) if t0 < t < t1), t1]
+        for a, b in pairwise(cuts):
+            times = factor if begin_s <= a and b <= end_s else 1.0
+            made += [(t, times * (r0 + (r1 - r0) * (t - t0) / (t1 - t0))) for t in (a, b)]
+    return _plain(made[:-1])
+
+
+def _plain(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Without a point that says what the one before has said."""
+    kept: list[tuple[float, float]] = []
+    for point in points:
+        if not kept or kept[-1] != point:
+            kept.append(point)
+    return kept

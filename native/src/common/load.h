@@ -1,0 +1,46 @@
+// A load over time: a rate that is a line between points, and when each message of it is due. Pure.
+//
+// The formulas and the order of their operations are those of hydra/wire/load.py, so that due times are the
+// same in every language; this file is compiled without contraction of products and sums.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/messages/from_controller.h"
+
+namespace hydra {
+
+class Load {
+  public:
+    // Of a message that the load does not reach.
+    static constexpr std::int64_t kNeverDueNs = std::int64_t{1} << 62;
+
+    Load() = default;  // a rate that does not change
+    explicit Load(const std::vector<LoadPoint>& points);
+
+    [[nodiscard]] bool empty() const { return segments_.empty(); }
+
+    // When message n is due, ns since the start.
+    [[nodiscard]] std::int64_t due_ns(std::uint64_t n) const;
+
+    // How many messages are due at most so long after the start.
+    [[nodiscard]] std::uint64_t count_by(std::int64_t elapsed_ns) const;
+
+  private:
+    struct Segment {
+        double begin_s;
+        double length_s;
+        double rate;
+        double slope;
+        double before;  // messages that are due before it
+        double end;     // and at its end
+    };
+    std::vector<Segment> segments_;
+};
+
+// Why these points are no load, or "".
+std::string no_load(const std::vector<LoadPoint>& points);
+
+}  // namespace hydra

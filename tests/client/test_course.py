@@ -1,0 +1,94 @@
+"""What clients tell of the seconds of a step, and how it is added up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hydra.client.course import ReceivedCourse, SentCourse, Telling
+from hydra.model import Histogram
+from hydra.wire.course import CourseSum, parts
+from hydra.wire.histogram import LatencyRecorder, merge
+from hydra.wire.messages import MAX_SECONDS, Second
+
+SECOND_NS = 1_000_000_000
+START_NS = 10**18
+
+
+def received(course: ReceivedCourse, at_s: list[float], counts: list[int], late_us: int) -> None:
+    now_ns = [START_NS + round(s * SECOND_NS) for s in at_s]
+    times = np.repeat(np.array(now_ns, np.int64), counts) - 1000 * late_us
+    course.record(times.astype(np.uint64), now_ns, np.array(counts, np.int64))
+
+
+def test_batches_belong_to_the_second_in_which_they_were_read() -> None:
+    whole, same = LatencyRecorder(), LatencyRecorder()
+    course = ReceivedCourse(whole, START_NS)
+    received(course, [0.1, 0.9], [3, 2], 50)
+    received(course, [0.95, 1.0, 1.5, 3.2], [1, 2, 3, 4], 7)
+    told = course.take()
+    assert [(s.second, s.messages) for s in told] == [(0, 6), (1, 5), (3, 4)]
+    assert told[0].latency.min_us == 7
+    assert told[0].latency.max_us == 50
+    for late, count in ((50, 5), (7, 10)):
+        for _ in range(count):
+            same.record_us(late)
+    assert whole.histogram() == same.histogram() == merge(s.latency for s in told)
+    assert course.take() == []
+
+
+def test_what_comes_before_the_start_is_in_the_first_second() -> None:
+    course = ReceivedCourse(LatencyRecorder(), START_NS)
+    received(course, [-0.5], [1], 3)
+    assert [s.second for s in course.take()] == [0]
+
+
+def test_a_second_that_is_told_in_two_parts_adds_up() -> None:
+    course, together = ReceivedCourse(LatencyRecorder(), START_NS), CourseSum()
+    received(course, [2.1], [1], 10)
+    together.add(course.take())
+    received(course, [2.9], [2], -4)
+    together.add(course.take())
+    (second,) = together.take()
+    assert (second.second, second.messages) == (2, 3)
+    assert second.latency == Histogram([-5, 2, 10, 1], -4, 10)
+    assert not together
+
+
+def test_a_publisher_tells_what_it_sent() -> None:
+    course = SentCourse(START_NS)
+    course.add(5, START_NS - 1)
+    course.add(5, START_NS + SECOND_NS // 2)
+    course.add(7, START_NS + SECOND_NS)
+    assert [(s.second, s.messages) for s in course.take()] == [(0, 10), (1, 7)]
+    assert course.take() == []
+
+
+def test_clients_tell_at_different_moments_and_once_an_interval() -> None:
+    first, other = Telling(0, START_NS, 1.0), Telling(48, START_NS, 1.0)
+    assert first.next_ns < other.next_ns < START_NS + 2 * SECOND_NS
+    assert not first.due(START_NS + SECOND_NS - 1)
+    assert first.due(START_NS + SECOND_NS)
+    assert not first.due(START_NS + SECOND_NS + 1)
+    assert first.due(START_NS + 7 * SECOND_NS)
+    assert first.next_ns == START_NS + 8 * SECOND_NS
+
+
+def test_many_seconds_are_several_messages() -> None:
+    many = [Second(n, 1) for n in range(MAX_SECONDS + 1)]
+    assert [len(part) for part in parts(many)] == [MAX_SECONDS, 1]
+    wide = Histogram([number for n in range(15_000) for number in (n, 1)], 0, 10**6)
+    assert [len(part) for part in parts([Second(n, 15_000, wide) for n in range(3)])] == [1, 1, 1]
+    assert parts([]) == []
+
+
+def test_a_recorder_adds_and_is_emptied() -> None:
+    one, other = LatencyRecorder(), LatencyRecorder()
+    for us in (-5, 0, 3, 70_000):
+        one.record_us(us)
+    other.record_us(3)
+    other.add(one.histogram())
+    assert other.histogram() == Histogram([-6, 1, 0, 1, 3, 2, *one.histogram().counts[-2:]], -5, 70_000)
+    assert one.take().counts
+    assert one.take() == Histogram()
+    one.record_us(9)
+    assert one.histogram() == Histogram([9, 1], 9, 9)

@@ -1,0 +1,86 @@
+"""Which rows are the same: by what was asked for, never by what is compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hydra.compare.environment import differences
+from hydra.compare.matching import match
+from hydra.compare.sides import Repeat, Row, Side, SideRow
+from hydra.errors import UsageError
+from tests.compare.simulated import COLUMNS
+
+
+def run(name: str, *settings: Row, varied: tuple[str, ...] = (), system: str = "some", searches: str = "") -> Side:
+    rows = [SideRow(each, [Repeat({"avg_rx_rate_pps": 1.0})]) for each in settings]
+    return Side(name, name, system, rows, COLUMNS, searches, varied)
+
+
+A = {"clients": 30, "rate": 1000.0, "message_size": 100, "queue": 5}
+B = {**A, "clients": 60}
+
+
+def test_rows_are_told_by_client_count_and_what_is_compared_is_not_looked_at() -> None:
+    matching = match([run("a", A, B), run("b", {**B, "queue": 9}, {**A, "queue": 9})])
+    assert [row.name for row in matching.rows] == ["30 clients", "60 clients"]
+    assert [[row.settings["queue"] for row in each.rows] for each in matching.rows] == [[5, 9], [5, 9]]
+    assert matching.unmatched == {}
+
+
+def test_a_setting_that_one_of_them_varies_tells_rows_apart_in_all() -> None:
+    several = run("a", A, {**A, "queue": 9}, varied=("queue",))
+    matching = match([several, run("b", {**A, "queue": 9})])
+    assert [dict(row.settings)["queue"] for row in matching.rows] == [9]
+    assert matching.unmatched == {"a": ["30 clients, queue 5"]}
+
+
+def test_rows_that_not_all_have_are_listed() -> None:
+    matching = match([run("a", A, B), run("b", A), run("c", A, {**A, "clients": 90})])
+    assert [row.name for row in matching.rows] == ["30 clients"]
+    assert matching.unmatched == {"a": ["60 clients"], "c": ["90 clients"]}
+
+
+def test_points_are_told_by_their_name() -> None:
+    matching = match([run("a", {**A, "point": "small"}), run("b", {**A, "point": "small"})])
+    assert [row.name for row in matching.rows] == ["small"]
+
+
+@pytest.mark.parametrize("name", ["rate", "message_size", "message_size_min", "payload", "publishers", "messages"])
+def test_another_workload_is_another_row_and_the_refusal_says_which(name: str) -> None:
+    with pytest.raises(UsageError, match=f"no row stands in all of these runs: {name}: a 7; b 8"):
+        match([run("a", {**A, name: 7}), run("b", {**A, name: 8})])
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ((run("b", A, system="other"),), "a measured some and b other"),
+        ((run("b", A, searches="searches for x"),), "different experiments: a searches for nothing, b searches for x"),
+        ((run("b"),), "no row stands in all of these runs: b has none"),
+        ((run("b", A), run("c", B)), "clients: a 30; b 30; c 60"),
+        ((run("b", {**A, "clients": 60}, {**B, "rate": 5.0, "clients": 30}),), "other combinations|rate"),
+    ],
+)
+def test_runs_that_cannot_be_compared(others: tuple[Side, ...], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        match([run("a", A), *others])
+
+
+def test_an_environment_differs_where_its_facts_do() -> None:
+    here = {"host": {"name": "x", "cores": 2}, "agents": [{"id": 1}, {"id": 2}], "limits": [1, 2], "none": None}
+    there = {"host": {"name": "y", "cores": 2}, "agents": [{"id": 1}], "limits": [1, 3], "more": True}
+    assert [(each.what, each.values) for each in differences([here, there])] == [
+        ("host.name", ("x", "y")),
+        ("agents.1.id", ("2", "")),
+        ("limits", ("1, 2", "1, 3")),
+        ("more", ("", "True")),
+    ]
+    assert differences([here, here, here]) == []
+
+
+def test_a_row_is_not_matched_by_how_it_came_out() -> None:
+    slow = run("b", A)
+    slow = replace(slow, rows=[replace(slow.rows[0], repeats=[Repeat({}, problem="lost")])])
+    assert len(match([run("a", A), slow]).rows) == 1

@@ -1,0 +1,137 @@
+"""``hydra slo`` as a user would run it."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from hydra.results.store import DATABASE, RunStore
+from tests.integration.command import background, hydra, wait_until
+
+pytestmark = pytest.mark.processes
+
+HOLDS = ("slo", "zmqfixed", "--rate", "200", "--clients", "3", "--p99", "10s", "--loss", "0", "--quiet")
+
+SCENARIO = """
+system = "zmq"
+client = "pyzmq"
+table = "fixed"
+[settings]
+rate = 300.0
+[sweep]
+clients = [4]
+duration_s = 6.0
+[load]
+shape = "ramp"
+low = 0.5
+[[events]]
+at_s = 1.0
+kind = "burst"
+for_s = 0.5
+factor = 3.0
+[[events]]
+at_s = 3.0
+kind = "gone"
+for_s = 1.0
+fraction = 0.25
+[slo]
+loss_pct = 0.0
+recovery_s = 6.0
+"""
+
+
+def test_a_workload_that_holds_is_a_yes_with_its_margins(tmp_path: Path) -> None:
+    done = hydra(*HOLDS, "--duration", "3s", "--json", "--out", tmp_path / "run")
+    answer = json.loads(done.stdout)
+    assert answer["holds"] is True
+    objectives = {o["name"]: o for o in answer["objectives"]}
+    assert objectives["p99_ms"]["margin"] == 10_000 - objectives["p99_ms"]["measured"]
+    assert 0 < objectives["loss_pct"]["limit"] < 1
+    assert answer["complete"] is True
+    assert (tmp_path / "run" / "slo.md").read_text().startswith("# zmqfixed: yes")
+
+
+def test_one_that_does_not_is_a_no(tmp_path: Path) -> None:
+    done = hydra(*HOLDS, "--p99", "1us", "--duration", "3s", "--out", tmp_path / "run", expect=3)
+    assert "no: the workload does not hold" in done.stdout
+
+
+def test_a_recorded_load_is_sent_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "l.csv").write_text("t,rate\n0,100\n2,300\n4,100\n")
+    words = ("slo", "zmqfixed", "--load", "recorded", "--set", f"load.file={tmp_path / 'l.csv'}", "--clients", "2")
+    hydra(*words, "--p99", "10s", "--duration", "4s", "--quiet", "--out", tmp_path / "run")
+    with RunStore.open(tmp_path / "run") as store:
+        found = store.course(store.results()[-1].epoch)
+        assert found is not None
+        assert [i.due for i in found[2]][:4] == [150, 250, 250, 150]
+
+
+def test_a_load_with_events_tells_what_each_of_them_did(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(SCENARIO)
+    done = hydra("slo", tmp_path / "s.toml", "--json", "--quiet", "--out", tmp_path / "run")
+    assert [event["kind"] for event in json.loads(done.stdout)["events"]] == ["burst", "gone"]
+    with RunStore.open(tmp_path / "run") as store:
+        (result,) = store.results()
+        found = store.course(result.epoch)
+        assert found is not None
+        plan, facts, course = found
+        assert sum(i.due for i in course) == pytest.approx(300 * 0.75 * 6 + 2 * 0.5 * 180, rel=0.05)
+        assert sum(i.received for i in course) == 3 * sum(i.sent for i in course)
+        # The one that was gone has missed about a second.
+        gone = sum(i.sent for i in course) - sum(i.cohort_received for i in course)
+        assert 100 < gone < 600
+        assert facts.complete is True
+        assert plan.load[1][0] == 1.0
+
+
+def test_the_seconds_outlive_a_killed_controller(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+
+    def seconds() -> int:
+        if not (run / DATABASE).is_file():
+            return 0
+        with RunStore.open(run) as store:
+            return sum(i.received > 0 for e in store.courses() if (found := store.course(e)) for i in found[2])
+
+    with background(*HOLDS, "--duration", "60s", "--out", run, log=tmp_path / "log") as command:
+        wait_until(lambda: seconds() >= 3, 60, "three seconds of the step")
+        command.process.send_signal(signal.SIGKILL)
+        command.process.wait()
+    assert seconds() >= 3
+    with RunStore.open(run) as store:
+        assert store.results() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["--rate", "20", "--clients", "1", "--duration", "1s", "--p99", "20ms"],
+            "p99_ms of 20 messages cannot be shown",
+        ),
+        (["--rate", "20", "--clients", "1"], "nothing is asked for"),
+        (["--rate", "900", "--clients", "1", "--p99", "1s", "--repeat", "3"], "is not repeated"),
+        (["--rate", "max", "--clients", "1", "--p99", "20ms"], "'max' has no due times"),
+        (["--rate", "900", "--clients", "1,2", "--p99", "20ms"], "several client counts: 1, 2"),
+        (["--rate", "900", "--clients", "1", "--p99", "soon"], "'soon' is no time"),
+        (["--rate", "900", "--clients", "1", "--recovery", "5s"], "no event happens"),
+        (["--rate", "900", "--clients", "1", "--p99", "1s", "--load", "recorded"], "needs file"),
+        (
+            ["--rate", "900", "--clients", "1", "--p99", "1s", "--set", 'events=[{at_s=99.0,kind="burst"}]'],
+            "is after the end of the step",
+        ),
+        (
+            ["--rate", "900", "--clients", "2", "--p99", "1s", "--set", 'events=[{at_s=9.0,kind="kill_server"}]'],
+            "'kill_server' is no event of system zmq",
+        ),
+    ],
+)
+def test_what_no_step_could_answer_is_refused_in_one_line(words: list[str], said: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = hydra("slo", "zmqfixed", "--duration", "20s", *words, "--out", out, expect=2)
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not out.exists()

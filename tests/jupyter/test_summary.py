@@ -1,0 +1,33 @@
+"""The first paragraph of a report and its numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hydra.jupyter import recorded
+from hydra.jupyter.summary import measured, numbers
+from tests.jupyter.runs import KINDS, make
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_every_kind_of_run_says_what_it_carries_and_what_limits_it(tmp_path: Path, kind: str) -> None:
+    run = recorded.load(make(tmp_path / kind, KINDS[kind]))
+    labels = [n.label for n in numbers(run)]
+    assert labels[0] == "carried"
+    assert labels[-1] == "limited by"
+    assert len(labels) == len(set(labels)) <= 3
+    assert all(n.value for n in numbers(run))
+
+
+def test_a_grid_is_told_by_its_best_row_without_loss(tmp_path: Path) -> None:
+    run = recorded.load(make(tmp_path / "fixed", KINDS["fixed"]))
+    assert measured(run).startswith(
+        "30 to 120 subscribers of pyzmq, 10,000 messages/s; 10 s a step, on here with 2 cores"
+    )
+    carried = numbers(run)[0]
+    whole = [row for row in run.rows if not row["client_loss_pct"]]
+    best = max(float(row["aggregate_pps"] or 0) for row in whole or run.rows)
+    assert carried.value == f"{best:,.0f}/s"
+    assert carried.remark.startswith("without loss" if whole else "with ")

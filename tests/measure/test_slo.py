@@ -1,0 +1,121 @@
+"""Whether a step has kept what was asked of it."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from scipy.stats import beta, binom
+
+from hydra.measure.course import Consequence, Stretch
+from hydra.measure.slo import holds, impossible, judged, needed, upper_rank, upper_share
+from hydra.model import Figure, Histogram, SloSpec
+
+HELD: dict[str, Figure] = {
+    "total_tx": 1000,
+    "rate_held": True,
+    "client_loss_pct": 0.0,
+    "undrained_pct": 0.0,
+    "unknown_pct": 0.0,
+}
+
+
+def spread(n: int, late: int = 0) -> Histogram:
+    """Of n messages, all but ``late`` within 1 ms, and those took 1.9 ms."""
+    return Histogram([1000, n - late, *([1900, late] if late else [])], 1000, 1900 if late else 1000)
+
+
+def consequence(recovered_s: float | None) -> Consequence:
+    nothing = Stretch()
+    return Consequence("burst", 1.0, 2.0, recovered_s, 0, 0, 0.0, 0, nothing, nothing, nothing)
+
+
+@pytest.mark.parametrize(("name", "n"), [("p50_ms", 5), ("p90_ms", 29), ("p99_ms", 299), ("p999_ms", 2995)])
+def test_so_many_messages_show_a_percentile(name: str, n: int) -> None:
+    percent = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99, "p999_ms": 0.999}[name]
+    assert needed(name) == n
+    assert upper_rank(n, percent) is not None
+    assert upper_rank(n - 1, percent) is None
+    assert impossible(SloSpec(**{name: 1.0}), n) == ""
+    assert f"takes {n}" in impossible(SloSpec(**{name: 1.0}), n - 1)
+
+
+@pytest.mark.parametrize("n", [299, 1000, 123_456])
+def test_the_rank_is_the_smallest_that_has_the_confidence(n: int) -> None:
+    rank = upper_rank(n, 0.99)
+    assert rank is not None
+    assert binom.cdf(rank - 1, n, 0.99) >= 0.95 > binom.cdf(rank - 2, n, 0.99)
+
+
+def test_the_limit_of_a_share_is_clopper_and_pearsons() -> None:
+    assert upper_share(0, 1000) == pytest.approx(beta.ppf(0.95, 1, 1000))
+    assert upper_share(3, 1000) == pytest.approx(beta.ppf(0.95, 4, 997))
+    assert upper_share(5, 5) == 1.0
+
+
+def test_a_loss_that_no_step_could_show_is_told() -> None:
+    assert impossible(SloSpec(loss_pct=0.0), 1) == ""  # none lost is a fact
+    assert impossible(SloSpec(loss_pct=0.1), 2995) == ""
+    assert "it takes 2995" in impossible(SloSpec(loss_pct=0.1), 2994)
+
+
+def test_a_percentile_holds_only_where_its_limit_does() -> None:
+    sure, unsure, late = (
+        judged(SloSpec(p99_ms=1.5), HELD, spread(10_000, count), [], 1000)[1] for count in (50, 95, 150)
+    )
+    assert (sure.holds, unsure.holds, late.holds) == (True, False, False)
+    assert (sure.measured, unsure.measured, late.measured) == (1.0, 1.0, 1.9)
+    assert "not with 95 % confidence" in unsure.why
+    assert late.why == ""
+    assert sure.margin == 0.5
+
+
+def test_nothing_lost_is_a_yes_and_what_it_shows_is_told() -> None:
+    loss = judged(SloSpec(loss_pct=0.0), HELD, spread(3000), [], 1000)[1]
+    assert loss.holds
+    assert loss.limit == pytest.approx(100 * -math.expm1(math.log(0.05) / 3000))
+
+
+@pytest.mark.parametrize(("lost", "target", "kept"), [(0.0, 0.5, True), (0.45, 0.5, False), (0.6, 0.5, False)])
+def test_a_loss_near_its_target_is_not_shown(lost: float, target: float, kept: bool) -> None:
+    figures = {**HELD, "client_loss_pct": lost}
+    assert judged(SloSpec(loss_pct=target), figures, spread(10_000), [], 1000)[1].holds is kept
+
+
+def test_what_is_unknown_is_not_kept() -> None:
+    figures = {**HELD, "client_loss_pct": None}
+    assert not judged(SloSpec(loss_pct=50.0), figures, spread(10_000), [], 1000)[1].holds
+    assert not judged(SloSpec(p99_ms=50.0), HELD, Histogram(), [], 1000)[1].holds
+    late = {**HELD, "unknown_pct": 1.0}
+    assert not judged(SloSpec(loss_pct=0.5), late, spread(10_000), [], 1000)[1].holds
+
+
+def test_a_workload_that_was_not_sent_does_not_hold() -> None:
+    figures = {**HELD, "rate_held": False, "verdict": "publisher"}
+    objectives = judged(SloSpec(p99_ms=50.0), figures, spread(10_000), [], 2000)
+    assert not holds(objectives)
+    assert "publisher" in objectives[0].why
+
+
+def test_the_slowest_recovery_counts() -> None:
+    slo = SloSpec(recovery_s=3.0)
+    good = judged(slo, HELD, spread(10), [consequence(0.0), consequence(3.0)], 1000)[1]
+    assert (good.measured, good.margin, good.holds) == (3.0, 0.0, True)
+    assert not judged(slo, HELD, spread(10), [consequence(0.0), consequence(None)], 1000)[1].holds
+
+
+@pytest.mark.parametrize(
+    ("lost", "kept"),
+    [(0.0, True), (0.2, True), (0.95, False), (1.5, False), (50.0, False)],
+)
+def test_a_copy_that_did_not_arrive_is_later_than_all_others(lost: float, kept: bool) -> None:
+    figures = {**HELD, "client_loss_pct": lost}
+    p99 = judged(SloSpec(p99_ms=2.0), figures, spread(10_000), (), 1000)[1]
+    assert p99.holds == kept
+    assert kept or "did not arrive" in p99.why
+    assert judged(SloSpec(max_ms=2.0), figures, spread(10_000), (), 1000)[1].holds == (lost == 0)
+
+
+def test_sends_that_were_refused_are_no_rate() -> None:
+    rate = judged(SloSpec(p99_ms=2.0), {**HELD, "total_tx": 500}, spread(10_000), (), 1000)[0]
+    assert (rate.measured, rate.holds) == (500, False)

@@ -1,0 +1,150 @@
+"""`hydra fit` and `hydra plan`, on run directories and on what is known without one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from hydra.cli import cli
+from hydra.config.scenario import load_scenario
+from hydra.errors import HydraError, UsageError
+from hydra.model import Scenario
+from tests.jupyter import runs
+
+COUNTS = (1, 2, 4, 8, 16, 32, 64)
+AGENT = ("--cores", "4", "--memory", "8GB", "--network", "10Gbit")
+
+
+def run_of(directory: Path, scenario: Scenario, counts: tuple[int, ...]) -> Path:
+    return runs.make(directory, replace(scenario, sweep=replace(scenario.sweep, clients=counts)))
+
+
+def hydra(*words: str | Path) -> Result:
+    return CliRunner().invoke(cli, [str(word) for word in words])
+
+
+def refused(*words: str | Path) -> UsageError:
+    error = hydra(*words).exception
+    assert isinstance(error, UsageError)
+    return error
+
+
+def told(*words: str | Path) -> Any:
+    result = hydra(*words, "--json")
+    assert not isinstance(result.exception, HydraError), result.exception
+    return json.loads(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def capacity(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """2.5 million messages/s over all clients, at rate max."""
+    scenario = replace(runs.FIXED, settings=replace(runs.FIXED.settings, rate="max"))
+    return run_of(tmp_path_factory.mktemp("fit") / "run", scenario, COUNTS)
+
+
+def test_a_capacity_is_predicted_and_drawn(capacity: Path, tmp_path: Path) -> None:
+    page = tmp_path / "fit.html"
+    result = hydra("fit", capacity, "--clients", "128,6400", "--plot", page)
+    assert result.exit_code == 0, result.exception
+    near, far = (line for line in result.stdout.splitlines() if line.startswith(("128 ", "6,400 ")))
+    assert "2 times the largest measured count" in near
+    assert "EXTRAPOLATED to 100 times the largest measured count" in far
+    assert "7 steps of 1 to 64 clients" in result.stdout
+    assert "check: without the steps of 64 clients" in result.stdout
+    assert "plotly" in page.read_text(encoding="utf-8")
+
+
+def test_the_json_has_what_the_text_says(capacity: Path) -> None:
+    (fit,) = told("fit", capacity, "--clients", "128,6400")
+    near, far = fit["law"]["predictions"]
+    assert near["throughput"]["low"] < 2_500_000 < near["throughput"]["high"]
+    assert (near["extrapolated"], far["extrapolated"]) == (False, True)
+    assert fit["evidence_ends_at"] == 64
+    assert "bandwidth" in [budget["name"] for budget in fit["budgets"]]
+
+
+def test_each_setting_that_varies_has_a_law_of_its_own(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", runs.BATCH, COUNTS)
+    assert [fit["settings"] for fit in told("fit", run)] == ["msg_batch 100", "msg_batch 1000"]
+
+
+def test_a_search_has_its_fastest_step_of_each_count(tmp_path: Path) -> None:
+    (fit,) = told("fit", run_of(tmp_path / "run", runs.SEARCH, COUNTS))
+    assert fit["law"]["counts"] == list(COUNTS)
+
+
+def test_held_rates_are_called_the_demand(tmp_path: Path) -> None:
+    scenario = replace(runs.FIXED, settings=replace(runs.FIXED.settings, rate=10.0))
+    assert (
+        "its throughput is what was asked for, and not yet a limit of the system"
+        in hydra("fit", run_of(tmp_path / "r", scenario, COUNTS)).stdout
+    )
+
+
+def test_three_points_are_refused(tmp_path: Path) -> None:
+    error = refused("fit", run_of(tmp_path / "run", runs.FIXED, COUNTS[:3]))
+    assert "3 client counts that could be measured: a fit needs 6" in str(error)
+
+
+def test_a_run_without_a_measured_step_is_refused(tmp_path: Path) -> None:
+    run = runs.make(tmp_path / "run", runs.FIXED, lambda _: ("failed", "no"), steps=2)
+    for command in (("fit", run), ("plan", "--clients", "9", "--rate", "1", "--from", run)):
+        assert "has no step that was measured" in str(refused(*command))
+
+
+def test_a_million_at_one_message_a_second_is_what_the_page_says() -> None:
+    plan = told("plan", "--clients", "1000000", "--rate", "1", *AGENT)
+    assert plan["implementation"] == "zmtp"
+    assert plan["needed"]["agents"] == 10
+    (cores,) = (use["total"] for use in plan["uses"] if use["of"] == "agents" and use["name"] == "CPU")
+    assert cores == pytest.approx(25)
+    assert plan["evidence_ends_at"] == 100_000
+
+
+def test_what_goes_beyond_ten_times_the_evidence_is_said_in_the_same_line() -> None:
+    lines = hydra("plan", "--clients", "2000000", "--rate", "1", *AGENT).stdout.splitlines()
+    (agents,) = (line for line in lines if line.startswith("agents:"))
+    (first,) = (line for line in lines if line.startswith("what breaks first"))
+    for line in (agents, first, *(line for line in lines if "docs/scale.md; up to 100,000 clients" in line)):
+        assert "EXTRAPOLATED to 20 times the largest measured count" in line
+
+
+def test_what_one_controller_cannot_hold_exits_with_3() -> None:
+    result = hydra("plan", "--clients", "100000000", "--rate", "1", *AGENT)
+    assert result.exit_code == 3
+    assert "controller: 1 is all there can be" in result.stdout
+
+
+def test_what_nobody_has_measured_is_not_known() -> None:
+    result = hydra("plan", "kafka-fixed", "--clients", "20000", "--rate", "10", *AGENT)
+    assert result.exit_code == 0
+    assert "not known: CPU" in result.stdout
+    assert "name a run with --from" in result.stdout
+
+
+def test_a_run_with_servers_tells_the_cost_of_its_subscribers(tmp_path: Path) -> None:
+    scenario = load_scenario("kafka-fixed", {"sweep.clients": list(COUNTS), "settings.rate": 10.0})
+    run = runs.make(tmp_path / "run", scenario)
+    result = hydra("plan", "--clients", "2000", "--rate", "10", "--from", run, *AGENT)
+    assert result.exit_code == 0, result.exception
+    assert "not measured, neither in the runs that you named nor by Hydra's authors" in result.stdout
+    assert "servers: at least 1" in result.stdout
+
+
+def test_a_plan_takes_runs_of_one_implementation(capacity: Path, tmp_path: Path) -> None:
+    other = run_of(tmp_path / "run", runs.BATCH, (10, 20))
+    assert "was measured with" in str(
+        refused("plan", "--clients", "9", "--rate", "1", "--from", capacity, "--from", other)
+    )
+    wrong = ("plan", "--clients", "9", "--rate", "1", "--from", capacity, "--implementation", "native")
+    assert "--implementation native" in str(refused(*wrong))
+
+
+def test_a_plan_of_a_run_is_for_what_the_run_measured(capacity: Path) -> None:
+    plan = told("plan", "--clients", "1000", "--rate", "1", "--from", capacity, *AGENT)
+    assert (plan["system"], plan["implementation"]) == ("zmq", "pyzmq")

@@ -1,0 +1,50 @@
+"""The table for a person at a terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+from hydra.config.places import scenarios
+from hydra.config.scenario import load_scenario
+from hydra.model import Scenario, Settings, SweepSpec
+from hydra.results.notes import MARK
+from hydra.results.tables import table_columns
+from hydra.results.terminal import terminal
+from hydra.sweep import Row
+
+LARGE = 123_456
+TOTAL = 123_456_789
+
+
+@pytest.mark.parametrize("name", sorted(scenarios()))
+def test_the_table_of_every_scenario_fits_80_columns(name: str) -> None:
+    scenario = load_scenario(name)
+    columns = [column.name for column in table_columns(scenario)]
+    row: Row = {name: TOTAL if name.startswith("total") else LARGE for name in columns}
+    row |= {name: scenario.values_of(name)[0] for name in scenario.sweep.varied}
+    lines = terminal(scenario, [{**row, "status": "failed", "reason": "it broke " * 20}], [], 80).splitlines()
+    assert max(map(len, lines)) <= 80
+    text = " ".join(" ".join(lines).split())
+    assert text.partition("Clients:")[0].count("123,456") == len(columns) - len(scenario.sweep.varied)
+    for word in (word for column in table_columns(scenario) for word in column.title.split()):
+        assert word in text
+
+
+SCENARIO = Scenario(
+    "kafka-batch", "kafka", "c", "batch", SweepSpec(10.0, clients=(30,)), Settings(), description="What batching does."
+)
+
+
+def test_figures_are_grouped_and_a_row_with_a_warning_is_marked_once() -> None:
+    row: Row = {"clients": 30, "avg_tx_rate_pps": 5780.5911, "status": "failed", "reason": "[b] broke"}
+    good: Row = {"clients": 60, "avg_tx_rate_pps": 0.5, "avg_tx_rate_pps_ci95": 0.125, "status": "ok", "reason": ""}
+    text = terminal(SCENARIO, [row, good], [], 100)
+    assert "5,781" in text
+    assert "± 0.125" in text
+    assert text.count(MARK) == 2  # its row, and its line
+    assert "[b] broke" in text
+
+
+def test_brackets_in_a_name_are_no_markup() -> None:
+    row: Row = {"clients": 30, "msg_batch": "a [/b] [all]", "status": "ok", "reason": ""}
+    assert "[/b]" in terminal(SCENARIO, [row], [], 100)

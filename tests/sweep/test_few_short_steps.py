@@ -1,0 +1,71 @@
+"""Searches of few, short steps on a machine that others load: what their rows may say, whatever chance does."""
+
+from __future__ import annotations
+
+import os
+from math import exp, log
+from typing import Final
+
+import numpy as np
+import pytest
+
+from hydra.columns.searched import rates
+from hydra.measure.shortfall import written
+from hydra.model import Figure, Scenario, SearchSpec, StepPlan, StepResult, SweepSpec
+from hydra.sweep import Row
+from hydra.sweep.search import Search
+
+pytestmark = pytest.mark.processes
+
+SEARCH: Final = SearchSpec(
+    start_rate=4000.0, series=("max_rate", "loss", "slow", "reconnecting"), width=3.0, steps=12
+)  # as in tests/integration/test_commands.py
+STEP_S: Final = 0.3
+STALLS: Final = (0.02, 0.1, 0.3, 0.6)
+"""How likely a step has a stall of its machine, and one more after each."""
+CONTRADICTORY: Final = (14, 45)
+"""Seeds of which a cohort's interval lies above the undisturbed one, and is too wide for a figure."""
+SEEDS: Final = sorted({*range(2 * int(os.environ.get("HYDRA_SEARCHES", "5"))), *CONTRADICTORY})
+
+
+def row_of(seed: int) -> Row:
+    """The row of a system with some capacity, whose steps are stalled at random whatever their rate is."""
+    chance = np.random.default_rng(seed)
+    capacity, stall = exp(chance.uniform(log(500), log(3e5))), float(chance.choice(STALLS))
+    scenario = Scenario("z", "zmq", "pyzmq", "rates", SweepSpec(clients=(3,), duration_s=STEP_S, search=SEARCH))
+    sweep, results = Search(scenario, SEARCH), list[StepResult]()
+    while (plan := sweep.next(results)) is not None:
+        results.append(StepResult(len(results) + 1, plan, "ok", figures(plan, capacity, stall, chance)))
+    (row,) = sweep.rows(results)
+    return row
+
+
+def figures(plan: StepPlan, capacity: float, stall: float, chance: np.random.Generator) -> dict[str, Figure]:
+    """What a step comes to."""
+    assert plan.settings.rate != "max"
+    lost = max(0.0, 1 - capacity * exp(chance.normal(0, 0.1)) / plan.settings.rate)
+    bursts = [lost * STEP_S] if lost else []
+    while chance.random() < stall:
+        bursts.append(float(min(chance.lognormal(log(0.01), 1.5), STEP_S)))
+    share = min(sum(bursts) / STEP_S, 1.0)
+    whole = [burst * share * STEP_S / sum(bursts) for burst in bursts]
+    return {"bursts_s": written(whole), "avg_rx_rate_pps": plan.settings.rate * (1 - share)}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_figure_is_in_its_interval_or_its_note_says_why_there_is_none(seed: int) -> None:
+    row, columns = row_of(seed), rates(SEARCH)
+    for series in ("loss", "slow", "reconnecting"):
+        figure, low, high = (row[name] for name in (columns[series], f"{series}_low_pps", f"{series}_high_pps"))
+        assert isinstance(low, float)
+        assert isinstance(high, float)
+        if isinstance(figure, float):
+            assert low < figure < high <= 4 * low
+        else:
+            assert (figure, high > 4 * low) == (None, True)
+            assert f"it may be anywhere from {low:,.0f} to {high:,.0f}/s" in str(row[f"{series}_note"])
+
+
+def test_some_of_these_contradict_each_other() -> None:
+    notes = [str(row_of(seed)[f"{series}_note"]) for seed in CONTRADICTORY for series in ("slow", "reconnecting")]
+    assert len([note for note in notes if "; above the rate without the cohort" in note]) >= len(CONTRADICTORY)

@@ -1,0 +1,52 @@
+"""The time that a sweep still takes, from what its steps took so far."""
+
+from __future__ import annotations
+
+import pytest
+
+from hydra.model import Scenario, Settings, StepResult, SweepSpec
+from hydra.sweep import for_scenario
+from hydra.sweep.pace import Pace
+from hydra.sweep.sweep import QUICK_DRAIN_S
+
+STEP_S = 2.0 + QUICK_DRAIN_S
+SCENARIO = Scenario("s", "zmq", "pyzmq", "fixed", SweepSpec(2.0, clients=(1, 2, 3, 4)), Settings(rate=10.0), warmup_s=0)
+
+
+@pytest.mark.parametrize(
+    ("took_s", "left_s"),
+    [
+        ((), 4 * STEP_S),
+        ((STEP_S,), 3 * STEP_S),
+        ((2 * STEP_S,), 6 * STEP_S),
+        ((2 * STEP_S, 4 * STEP_S, 3 * STEP_S), 3 * STEP_S),
+    ],
+)
+def test_steps_to_come_are_as_slow_as_those_that_were_watched(took_s: tuple[float, ...], left_s: float) -> None:
+    sweep = for_scenario(SCENARIO)
+    pace = Pace(SCENARIO, sweep)
+    results: list[StepResult] = []
+    for seconds in took_s:
+        plan = sweep.next(results)
+        assert plan is not None
+        pace.took(plan, seconds)
+        results.append(StepResult(len(results) + 1, plan, "ok"))
+    coming = sweep.next(results)
+    assert coming is not None
+    assert pace.left_s(results, coming) == pytest.approx(left_s)
+
+
+def test_a_resumed_run_has_less_left_and_learns_anew() -> None:
+    sweep = for_scenario(SCENARIO)
+    first = sweep.next([])
+    assert first is not None
+    results = [StepResult(1, first, "ok")]
+    second = sweep.next(results)
+    assert second is not None
+    assert Pace(SCENARIO, sweep).left_s(results, second) == pytest.approx(3 * STEP_S)
+
+
+@pytest.mark.parametrize(("repeat", "steps"), [(1, 4), (3, 12)])
+def test_a_grid_knows_how_many_steps_it_has(repeat: int, steps: int) -> None:
+    sweep = SweepSpec(2.0, clients=(1, 2, 3, 4), repeat=repeat)
+    assert for_scenario(Scenario("s", "zmq", "pyzmq", "fixed", sweep)).steps() == steps

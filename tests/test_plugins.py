@@ -1,0 +1,120 @@
+"""Entry points: what packages bring to the ``hydra`` command, and when it is imported."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import distributions
+from pathlib import Path
+
+import pytest
+
+from hydra import plugins
+from hydra.errors import ConfigError
+from tests.integration.command import hydra
+
+MODULE = """
+import click
+print("imported")
+
+@click.command("greet")
+def greet() -> None:
+    \"\"\"Say hello.\"\"\"
+    print("hello")
+"""
+
+
+def python(program: str, **env: str) -> str:
+    """What a program prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env={**os.environ, **env}
+    )
+    return done.stdout
+
+
+def bring(folder: Path, entries: str, *, package: str = "greeter-1.0.dist-info", module: str = MODULE) -> Path:
+    """A package in this folder, as pip leaves it there."""
+    (folder / package).mkdir(parents=True)
+    (folder / package / "entry_points.txt").write_text(entries)
+    (folder / "greeter.py").write_text(module)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    plugins.commands.cache_clear()
+    yield
+    plugins.commands.cache_clear()
+
+
+def test_entry_points_are_those_of_importlib() -> None:
+    installed: dict[str, dict[str, str]] = {}
+    seen = set()
+    for distribution in distributions():
+        if distribution.name not in seen:
+            seen.add(distribution.name)
+            for point in distribution.entry_points:
+                installed.setdefault(point.group, {}).setdefault(point.name, point.value)
+    assert {"hydra.systems", "hydra.engines", "hydra.commands"} <= set(installed)
+    for group in (plugins.SYSTEMS, plugins.ENGINES, plugins.COMMANDS):
+        assert plugins.named(group) == dict(sorted(installed[group].items()))
+
+
+@pytest.mark.processes
+def test_a_command_by_its_entry_point_is_imported_when_it_is_used(tmp_path: Path) -> None:
+    path = str(bring(tmp_path, "[hydra.commands]\ngreet = greeter:greet\n"))
+    assert hydra("greet", PYTHONPATH=path).stdout == "imported\nhello\n"
+    assert "greet        Say hello." in hydra("--help", PYTHONPATH=path).stdout
+    assert "imported" not in hydra("runs", "--help", PYTHONPATH=path).stdout
+
+
+@pytest.mark.processes
+def test_a_shell_completes_commands_and_flags_of_engines() -> None:
+    def completed(words: str) -> set[str]:
+        asked = {"_HYDRA_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+        program = "from hydra.cli import cli; cli(prog_name='hydra')"
+        return {line.partition(",")[2] for line in python(program, **asked).splitlines()}
+
+    assert {"zmqrate", "zmqfixed"} <= completed("hydra zmq")
+    assert {"--rate", "--rcvhwm", "--resume", "--advertise"} <= completed("hydra zmqfixed --")
+
+
+@pytest.mark.parametrize(
+    ("entries", "says"),
+    [
+        ("greet = nowhere:greet", "nowhere:greet, the entry point 'greet' of hydra.commands, cannot be loaded: No mod"),
+        ("greet = greeter:greed", "greeter:greed, the entry point 'greet' of hydra.commands, cannot be loaded: mod"),
+        ("greed = greeter:greet", "the entry point 'greed' of hydra.commands is no Command of that name"),
+        ("zmqrate = greeter:greet", "'zmqrate' of hydra.commands, which .* brings already; remove one of the packages"),
+    ],
+)
+def test_a_damaged_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entries: str, says: str) -> None:
+    monkeypatch.syspath_prepend(bring(tmp_path, f"[hydra.commands]\n{entries}\n"))
+    with pytest.raises(ConfigError, match=says):
+        dict(plugins.commands())
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[hydra.commands]\na = m:x\n[other]\nb = m:y\n", {"a": "m:x"}),
+        ("[other]\nb = m:y\n\n[hydra.commands]\n# no = m:z\n; no = m:z\na=m:x [extra]\n\n", {"a": "m:x"}),
+        ("", {}),
+    ],
+)
+def test_entries_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, found: dict[str, str]) -> None:
+    monkeypatch.setattr("sys.path", [str(bring(tmp_path, text, package="greeter.egg-info")), "/nowhere"])
+    assert plugins.named(plugins.COMMANDS) == found
+
+
+def test_of_a_package_that_is_there_twice_the_first_on_the_path_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = [
+        bring(tmp_path / "new", "[hydra.commands]\ngreet = new:greet\n"),
+        bring(tmp_path / "old", "[hydra.commands]\ngreet = old:greet\n", package="Greeter-0.9.dist-info"),
+    ]
+    monkeypatch.setattr("sys.path", list(map(str, folders)))
+    assert plugins.named(plugins.COMMANDS) == {"greet": "new:greet"}

@@ -1,0 +1,95 @@
+"""What a scenario may say of its load, events and objectives, and what is refused before a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hydra.config.scenario import load_scenario
+from hydra.errors import ConfigError
+
+KILL = {"at_s": 1.0, "kind": "kill_server"}
+
+
+def refused(name: str, **replaced: Any) -> str:
+    with pytest.raises(ConfigError) as error:
+        load_scenario(name, {key.replace("__", "."): value for key, value in replaced.items()})
+    return str(error.value)
+
+
+def recorded(path: Path, text: str, **more: Any) -> Any:
+    path.write_text(text)
+    replaced = {"load.shape": "recorded", "load.file": str(path), "sweep.duration_s": 10.0, **more}
+    return load_scenario("zmqfixed", replaced).load.points
+
+
+def test_recorded_rates_are_the_points(tmp_path: Path) -> None:
+    points = recorded(tmp_path / "l.csv", "time,rate\n100,5\n110,10.5\n\n120,0\n")
+    assert points == ((0.0, 5.0), (10.0, 10.5), (20.0, 0.0))
+
+
+def test_recorded_times_become_rates_of_a_second(tmp_path: Path) -> None:
+    points = recorded(tmp_path / "l.csv", "12.5\n10.0\n10.2\n10.9\n12.0\n")
+    assert points == ((0.0, 3.0), (1.0, 3.0), (1.0, 0.0), (2.0, 0.0), (2.0, 2.0), (3.0, 2.0))
+
+
+def test_many_recorded_times_become_longer_bins(tmp_path: Path) -> None:
+    text = "".join(f"{n}\n" for n in range(20_000))
+    points = recorded(tmp_path / "l.csv", text, **{"sweep.duration_s": 20_000.0})
+    assert len(points) <= 8192
+    assert points[0] == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "has no line with numbers"),
+        ("a\nb\n", "has not one or two of them"),
+        ("1,2\n3\n", "line 2"),
+        ("1,2,3\n", "has not one or two of them"),
+        ("1,2\n0,2\n", "the times do not rise"),
+        ("1,0\n2,0\n", "none above 0"),
+        ("1,-5\n", "below 0"),
+        ("1,2\n" * 8193, "above the limit of 8192"),
+    ],
+)
+def test_what_is_no_record_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=said):
+        recorded(tmp_path / "l.csv", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "replaced", "said"),
+    [
+        ("zmqfixed", {"load__shape": "recorded", "load__file": "/nowhere.csv"}, "No such file"),
+        ("zmqfixed", {"load__shape": "ramp", "settings__rate": "max"}, "'max' is no rate"),
+        ("zmqfixed", {"load__shape": "wave"}, "must be 'constant', 'ramp', 'steps', 'daily' or 'recorded'"),
+        ("zmqfixed", {"load__shape": "steps", "load__parts": [0.5, 2.0]}, "each of parts is 0 to 1"),
+        ("zmqfixed", {"load__shape": "ramp", "native__pacing": "bursty", "client": "native"}, "does not change"),
+        ("zmqfixed", {"events": [{"at_s": 1e5, "kind": "burst"}]}, "at_s must be 0 to 86400"),
+        ("zmqfixed", {"events": [{"at_s": 1.0, "kind": "quake"}]}, "use burst, slow, gone"),
+        ("zmqfixed", {"events": [KILL]}, "is no event of system zmq"),
+        ("zmqfixed", {"events": [{"at_s": 1.0, "kind": "slow"}], "client": "zmtp"}, "cannot be a slow reader"),
+        ("zmqfixed", {"events": [{"at_s": 1.0, "kind": "gone"}], "sweep__clients": [1]}, "use 2 clients or more"),
+        (
+            "zmqfixed",
+            {"events": [{"at_s": 1.0, "kind": k, "fraction": f} for k, f in (("slow", 0.1), ("gone", 0.2))]},
+            "give all of them the same",
+        ),
+        ("zmqrate", {"slo__p99_ms": 5.0}, "this scenario searches"),
+        ("zmqfixed", {"slo__p99_ms": 0.0}, "p99_ms must be 0.001 or more"),
+        ("zmqfixed", {"slo__loss_pct": 100.0}, "0 to below 100"),
+        ("zmqfixed", {"slo__p99_ms": 5.0, "settings__messages": 10}, "before its load does"),
+        ("kafka-fixed", {"events": [KILL]}, "needs at least 2 brokers"),
+        ("kafka-fixed", {"events": [KILL], "kafka__bootstrap": "h:1"}, "brokers of yours are never killed"),
+        ("kafka-fixed", {"events": [KILL, KILL], "server__count": 2}, "one such event at most"),
+        ("kafka-fixed", {"slo__loss_pct": 0.0, "client": "kafka-tool"}, "does not tell what happens in a second"),
+        ("kafka-fixed", {"slo__loss_pct": 0.0, "settings__read": "stored"}, "messages in flight"),
+        ("nats-fixed", {"events": [KILL]}, "is no event of system nats"),
+        ("mqtt-fixed", {"events": [KILL]}, "is no event of system mqtt"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_the_run(name: str, replaced: dict[str, Any], said: str) -> None:
+    assert said in refused(name, **replaced)
