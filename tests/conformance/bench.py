@@ -104,13 +104,18 @@ class Bench:
         lifeline: bool = True,
         await_hello: bool = True,
     ) -> GroupProgram:
-        """Starts a group and waits until its relay has said hello and told of its clients."""
+        """Starts a group and waits until its relay has said hello, told of its clients and read their welcome.
+
+        A client that ends before its welcome was read has a successor that is told of twice before it is meant.
+        """
         standard = [kind, "--group", group, "--first-id", str(first_id), "--count", str(count)]
         environment = {**self.peer.environment, "HYDRA_AGENT": "agent-1", **(env or {})}
         program = GroupProgram(command, [*standard, *arguments], environment, lifeline=lifeline)
         self.groups.append(program)
         if await_hello:
-            self.peer.present(range(first_id, first_id + count))
+            clients = range(first_id, first_id + count)
+            self.peer.present(clients)
+            self.peer.relays_in_sync(clients)
         return program
 
     # --- the verbs of a step ---------------------------------------------------------------------------------------
