@@ -41,10 +41,11 @@ from hydra.wire.messages import (
 
 BATCH_LIMIT: Final = 2000
 """Most messages taken before the control channel is looked at again."""
-STREAMED_NS: Final = 100_000_000
+STREAMED_NS: Final = 1_000_000_000
 """So long a subscriber reads data in the window without looking at the control channel: so much later it learns that a
-step is stopped before its time, or that it has to go."""
-FLOWING_NS: Final = 50_000_000
+step is stopped before its time, or that it has to go. Where hundreds share a core, each one's turn comes every tenth of
+a second, and a look at the channel takes as long as receiving a hundred messages."""
+FLOWING_NS: Final = 200_000_000
 """It does so where batches follow each other by less than that: otherwise it would often wait for nothing, which costs
 more than it saves."""
 _WAIT_S: Final = 1.0
@@ -338,9 +339,10 @@ class _Receiving:
         """Takes batches: when each was read, and how many of the messages it has."""
         # Outside the window somebody waits for what a batch says: that a probe or the last message has come.
         if self._counts_later and self._time_of(batches[-1][0]) <= self._stop_ns:
-            self._arrivals.add(messages, batches)
+            # A stop may have been said while they came: they are not counted before the channel is looked at.
             if self._arrivals.full:
                 self._count()
+            self._arrivals.add(messages, batches)
             return
         self._count()
         left = iter(messages)

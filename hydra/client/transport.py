@@ -168,7 +168,7 @@ class Streams(Protocol):
 
         Returns:
             The messages; and when each batch was read (CLOCK_MONOTONIC), with how many messages it has. Fewer where
-            nothing came for ``DEAF_AT_MOST_S``.
+            nothing came for a while; it returns at most ``DEAF_AT_MOST_S`` after ``until_ns``.
         """
 
 

@@ -27,6 +27,10 @@ _EVENTS: Final = zmq.EVENTS
 _POLLIN: Final = int(zmq.POLLIN)
 _NOBLOCK: Final = int(zmq.NOBLOCK)
 _BACKLOG: Final = 4096
+_DEAF_MS: Final = round(DEAF_AT_MOST_S * 1000)
+_PATIENCE_MS: Final = 300
+"""How long a stream waits for its next batch, as long as it has that much time: a wait in vain costs as much as a
+hundred messages."""
 _REBIND_WITHIN_S: Final = 2.0
 """A fixed port stays taken until libzmq's own thread has really closed the socket before."""
 _SEND_TIMEOUT_MS: Final = 10
@@ -151,6 +155,7 @@ class ZmqSubscriber:
         self._socket: zmq.Socket[bytes] | None = None
         self._emptied = False  # whether the last call on the socket found nothing left
         self._expected = 0  # as many messages as the last batches had
+        self._waits_ms = 0  # the socket's RCVTIMEO
         self._built_for: tuple[int, tuple[str, ...]] | None = None
 
     def configure(self, command: Configure) -> None:
@@ -169,7 +174,7 @@ class ZmqSubscriber:
         self._emptied = False
         self._socket.linger = 0
         self._socket.rcvhwm = rcvhwm
-        self._socket.rcvtimeo = round(DEAF_AT_MOST_S * 1000)
+        self._socket.rcvtimeo = self._waits_ms = _DEAF_MS
         self._socket.subscribe(b"")
         for endpoint in endpoints:
             try:
@@ -193,7 +198,8 @@ class ZmqSubscriber:
         """Batches as they come: the first message of each is waited for, the others are there."""
         messages: list[bytes] = []
         batches: list[tuple[int, int]] = []
-        socket, before, now_ns = self._socket, 0, 0
+        socket, before, now_ns = self._socket, 0, time.monotonic_ns()
+        until_ns = self._set_patience(now_ns, until_ns)
         while socket is not None and before < limit and now_ns < until_ns:
             try:
                 messages.append(_receive(socket))
@@ -206,6 +212,14 @@ class ZmqSubscriber:
             before = len(messages)
         self._emptied = False  # nobody knows
         return messages, batches
+
+    def _set_patience(self, now_ns: int, until_ns: int) -> int:
+        """How long the next batches are waited for; until when, so that a wait in vain ends in time."""
+        early_ns = until_ns - _PATIENCE_MS * 1_000_000
+        waits_ms = _PATIENCE_MS if now_ns < early_ns else _DEAF_MS
+        if self._socket is not None and waits_ms != self._waits_ms:
+            self._socket.rcvtimeo = self._waits_ms = waits_ms
+        return early_ns if waits_ms == _PATIENCE_MS else until_ns
 
     def _drain(self, socket: zmq.Socket[bytes], messages: list[bytes], limit: int) -> None:
         """Takes what is there into a list, at most so many.
