@@ -27,6 +27,21 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
+class Slice:
+    """A part of a step, a second or longer: drawn, and never a sample.
+
+    Attributes:
+        at_s: its begin, since the start of the step.
+        received_pps: copies that all subscribers received, a second.
+        p99_us: of their latency; None where nothing arrived.
+    """
+
+    at_s: float
+    received_pps: float
+    p99_us: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class SideRow:
     """A row of a run.
 
@@ -35,12 +50,14 @@ class SideRow:
         repeats: in the order in which they were measured.
         shown: the row as the run's own table has it.
         notes: what has to be known before its figures are believed.
+        slices: of each of its steps whose seconds were kept, in the order of measuring.
     """
 
     settings: Row
     repeats: Sequence[Repeat]
     shown: Row = field(default_factory=dict)
     notes: Sequence[str] = ()
+    slices: Sequence[Sequence[Slice]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,13 +92,13 @@ def check_workload(spec: SystemSpec, scenario: Scenario) -> None:
     """
     if not scenario.has_course:
         return
-    place = "load" if scenario.load.shape != "constant" else "events" if scenario.events else "slo"
+    place = _place(scenario)
     if scenario.client in spec.tools:
-        raise RefusedError((place,), f"client {scenario.client} does not tell what happens in a second", "use another")
+        raise RefusedError(place, f"client {scenario.client} does not tell what happens in a second", "use another")
     if scenario.sweep.search is not None:
-        raise RefusedError((place,), "is of steps at a given rate, and this scenario searches", "remove [sweep.search]")
+        raise RefusedError(place, "is of steps at a given rate, and this scenario searches", "remove [sweep.search]")
     if any(value == "stored" for value in scenario.values_of("read")):
-        raise RefusedError((place,), "is of messages in flight, and read is 'stored'", "use read = 'live'")
+        raise RefusedError(place, "is of messages in flight, and read is 'stored'", "use read = 'live'")
     if scenario.settings.messages is not None:
         raise RefusedError(("settings", "messages"), "ends a step before its load does", "leave it out")
     rates = scenario.values_of("rate")
@@ -110,6 +110,13 @@ def check_workload(spec: SystemSpec, scenario: Scenario) -> None:
     _check_events(spec, scenario)
     if scenario.slo.objectives() and "max" in rates and scenario.load.shape != "recorded":
         raise RefusedError(("settings", "rate"), "'max' has no due times that latency could count from", "set a number")
+
+
+def _place(scenario: Scenario) -> tuple[str, ...]:
+    """The first key that asks for the figures of every second."""
+    if scenario.load.shape != "constant":
+        return ("load",)
+    return ("events",) if scenario.events else ("slo",) if scenario.slo.objectives() else ("sweep", "seconds")
 
 
 def _check_events(spec: SystemSpec, scenario: Scenario) -> None:

@@ -11,6 +11,7 @@ import nbformat
 import plotly.graph_objects as go
 from nbformat import NotebookNode
 from plotly.colors import qualitative
+from plotly.subplots import make_subplots
 
 from hydra.columns.names import CLIENTS, POINT
 from hydra.compare.comparison import NO_DIFFERENCE, NO_VERDICT, Compared, Comparison
@@ -38,6 +39,7 @@ def notebook(comparison: Comparison) -> NotebookNode:
         *_drawn("Difference of each row, with its 95 % interval", changes(comparison)),
         *_drawn("All runs", overlaid(comparison)),
         *_drawn("Every repeat: one point is one sample", repeats(comparison)),
+        *_drawn("Second by second: drawn, and never counted as samples", slices(comparison)),
         _heading("Other figures"),
         _cell(_table(comparison, comparison.others)),
         _heading("What else differs"),
@@ -115,7 +117,8 @@ def overlaid(comparison: Comparison) -> go.Figure | None:
     known = {each.column.name: each.column for each in (*comparison.first, *comparison.others)}
     units: dict[str, str] = {}
     for name, column in known.items():
-        units.setdefault(column.unit, name)  # several rates side by side tell little more than one of them
+        if any(number(side.shown.get(name)) for row in comparison.rows for side in row.rows):  # not 0 everywhere
+            units.setdefault(column.unit, name)  # several rates side by side tell little more than one of them
     names = list(units.values())[:_MOST_PANELS]
     drawn = panels(names)
     across = POINT if any(row.settings.get(POINT) for row in comparison.rows) else CLIENTS
@@ -194,4 +197,39 @@ def repeats(comparison: Comparison) -> go.Figure | None:
     longest = max((len(its.repeats) for row in rows for its in row.rows), default=0)
     drawn.update_xaxes(title_text="repeat", dtick=max(1, longest // 10))
     drawn.update_yaxes(title_text=comparison.primary.axis_title, col=1)
+    return drawn
+
+
+def slices(comparison: Comparison) -> go.Figure | None:
+    """What arrived in each second and how late, a line for each step; None where no seconds were kept."""
+    rows = [row for row in comparison.rows if any(its.slices for its in row.rows)][:_MOST_PANELS]
+    if not rows:
+        return None
+    titles = [escape(row.name) for row in rows]
+    drawn = make_subplots(rows=2, cols=len(rows), shared_xaxes=True, column_titles=titles, vertical_spacing=0.08)
+    for panel, row in enumerate(rows, start=1):
+        for number_, (side, its) in enumerate(zip(comparison.sides, row.rows, strict=True)):
+            color = qualitative.D3[number_ % len(qualitative.D3)]
+            for steps, slices_ in enumerate(its.slices):
+                at = [each.at_s for each in slices_]
+                late_ms = [None if each.p99_us is None else each.p99_us / 1000 for each in slices_]
+                for height, values in enumerate(([each.received_pps for each in slices_], late_ms), start=1):
+                    trace = go.Scatter(
+                        x=at,
+                        y=values,
+                        name=escape(side.name),
+                        legendgroup=side.name,
+                        showlegend=panel == height == 1 and steps == 0,
+                        mode="lines",
+                        opacity=0.8,
+                        line={"color": color, "width": 1},
+                        hovertemplate=f"repeat {steps + 1}, %{{x}} s: %{{y:,.4g}}<extra>%{{fullData.name}}</extra>",
+                    )
+                    drawn.add_trace(trace, row=height, col=panel)
+    drawn.update_layout(template="plotly_white", height=520, showlegend=True)
+    drawn.update_xaxes(title_text="seconds since the start of the step", row=2)
+    drawn.update_yaxes(rangemode="tozero", row=1)
+    drawn.update_yaxes(type="log", row=2)
+    drawn.update_yaxes(title_text="received/s, all subscribers", row=1, col=1)
+    drawn.update_yaxes(title_text="latency p99, ms", row=2, col=1)
     return drawn

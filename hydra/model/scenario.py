@@ -116,7 +116,8 @@ class Scenario:
     @property
     def has_course(self) -> bool:
         """Whether the figures of each second of a step are kept."""
-        return bool(self.events or self.slo.objectives() or self.load.shape != "constant")
+        asked = self.sweep.seconds or self.events or self.slo.objectives() or self.load.shape != "constant"
+        return bool(asked)
 
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:

@@ -87,7 +87,7 @@ class SweepSpec:
 
     ``vary`` maps a field of ``Settings`` to the values it takes; the client count is the outer loop. ``repeat`` is how
     often each row is measured; what a repeated row has is told in ``sweep/repeated.py``. ``points`` lists the rows in
-    their order, in place of ``clients`` and ``vary``.
+    their order, in place of ``clients`` and ``vary``. ``seconds`` keeps the figures of every second of each step.
     """
 
     duration_s: float
@@ -96,6 +96,7 @@ class SweepSpec:
     vary: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
     search: SearchSpec | None = None
     repeat: int = 1
+    seconds: bool = False
 
     def __post_init__(self) -> None:
         require(self.repeat >= 1, f"repeat must be at least 1, not {self.repeat}")

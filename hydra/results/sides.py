@@ -21,6 +21,7 @@ from hydra.results.folders import is_experiment
 from hydra.results.interleaved import folders_of, took_turns
 from hydra.results.notes import notes_of
 from hydra.results.registered import columns_of, sweep_of
+from hydra.results.slices import SlicesOfRows, key_of_row, slices_of
 from hydra.results.store import CLIENTS_KEY, ENDED_KEY, RunStore
 from hydra.sweep import Repeated, Row
 
@@ -90,6 +91,7 @@ def _load(run: Path, name: str) -> tuple[Side, object]:
                 )
             scenario = msgspec.convert(upgraded(stored), Scenario)
             rows, repeats = _played(run, scenario, results)
+        slices = slices_of(store, results, scenario.sweep.varied)
         told = [e.text.partition(": ") for e in events if e.kind == SystemFact.kind]
         # Addresses and names that each run makes for itself differ always and mean nothing.
         its_own = str(metadata.get("name") or run.name)
@@ -99,7 +101,7 @@ def _load(run: Path, name: str) -> tuple[Side, object]:
         name=name,
         directory=str(run),
         system=scenario.system,
-        rows=[_row(scenario, row, its) for row, its in zip(rows, repeats, strict=True)],
+        rows=[_row(scenario, row, its, slices) for row, its in zip(rows, repeats, strict=True)],
         columns=columns_of(scenario),
         searches=_searches(scenario),
         varied=scenario.sweep.varied,
@@ -122,7 +124,7 @@ def _played(run: Path, scenario: Scenario, results: list[StepResult]) -> tuple[l
         ) from e
 
 
-def _row(scenario: Scenario, row: Row, repeats: Sequence[Row]) -> SideRow:
+def _row(scenario: Scenario, row: Row, repeats: Sequence[Row], slices: SlicesOfRows) -> SideRow:
     names = dict.fromkeys((*SHARED, *scenario.settings.system))
     settings: dict[str, Figure] = {name: value_of(scenario.settings, name) for name in names}
     if scenario.sweep.search is not None:
@@ -134,7 +136,8 @@ def _row(scenario: Scenario, row: Row, repeats: Sequence[Row]) -> SideRow:
         PUBLISHERS: row.get(PUBLISHERS) or scenario.publishers,
     }
     notes = [note.text for note in notes_of(row, scenario)]
-    return SideRow(settings, [_repeat(each) for each in repeats], row, notes)
+    its_slices = slices.get(key_of_row(row, scenario.sweep.varied), [])
+    return SideRow(settings, [_repeat(each) for each in repeats], row, notes, its_slices)
 
 
 def _repeat(row: Row) -> Repeat:
