@@ -41,7 +41,7 @@ from tabulate import tabulate
 
 from hydra.cli import cli as hydra
 from hydra.config.scenario import load_scenario
-from hydra.measure.figures import Observation
+from hydra.measure.observation import Observation
 from hydra.model import Agent, ClusterSpec, Group, GroupEvent, Launch, Resources, StepPlan, StepResult
 from hydra.results.store import RunStore
 from hydra.run import beginning

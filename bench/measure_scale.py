@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 from store import SECOND, subscriber  # type: ignore[import-not-found]  # beside this file
 
-from hydra.measure.figures import Observation, figures, merged
+from hydra.measure.figures import figures, merged
+from hydra.measure.observation import Observation
 from hydra.model import LAG_BINS, Histogram, ProcessUsage, PublisherReport, Settings, StepPlan, StepResult
 from hydra.results.store import DATABASE, RunStore
 from hydra.wire.batch import encode

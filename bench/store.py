@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hydra.measure.figures import Observation, figures, merged
+from hydra.measure.figures import figures, merged
+from hydra.measure.observation import Observation
 from hydra.model import (
     Histogram,
     LedgerCounts,

@@ -7,8 +7,8 @@ everyone, and the cohort's own loss stands apart. A figure that cannot be known 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Final
 
@@ -17,10 +17,7 @@ import numpy as np
 from hydra.columns.column import ReportColumn
 from hydra.columns.names import (
     ACCOUNT,
-    AGGREGATE,
-    AVG_TX,
     BLOCKED,
-    GENERATOR_LIMITED,
     GROUP,
     LATENCY_BOUND,
     LOG_GROWTH,
@@ -28,32 +25,22 @@ from hydra.columns.names import (
     LOSS_LOW,
     NEGATIVE,
     PAYLOAD,
-    VERDICT,
-    VERDICT_EVIDENCE,
 )
-from hydra.columns.step import SystemColumns
 from hydra.measure import latency, loss, rates, servers, shortfall
 from hydra.measure.accounts import Accounts, accounts_of
 from hydra.measure.asked import Asked, asked_of
-from hydra.measure.ceiling import Ceiling, ceiling, limited
+from hydra.measure.bottleneck import bottleneck
 from hydra.measure.clocks import latency_bound_ns
 from hydra.measure.counted import only_counts
 from hydra.measure.lag import Growth, growth
 from hydra.measure.log import account as log_account
+from hydra.measure.observation import Observation
 from hydra.measure.payload import payload
-from hydra.measure.resources import HostSummary, busiest, flow, summarise
-from hydra.measure.servers import ServerFigures
-from hydra.measure.verdict import BUSY_HOST_PCT, Evidence, Verdict, Worker, verdict
 from hydra.model import (
-    AgentClock,
-    BusyThread,
     Figure,
     Histogram,
-    HostSample,
     PublisherReport,
-    Role,
     StepPlan,
-    ThreadSample,
 )
 from hydra.wire.arrays import Flags, Ints, total
 from hydra.wire.buckets import percentiles_us
@@ -63,87 +50,6 @@ from hydra.wire.table import SubscriberTable
 
 HELD_SHARE: Final = 0.99
 """A publisher held its rate if it sent at least this part of what was due."""
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """Everything that is known of a measured step.
-
-    Attributes:
-        plan: what was asked for.
-        queue, direct: of the system, as in :class:`~hydra.measure.verdict.Evidence`.
-        batch: how many messages travel together: the figure of the system's batch column.
-        columns: what the system adds.
-        publishers: ids of the publishers that were asked.
-        subscribers: ids of the subscribers that were asked.
-        publisher_reports: by id.
-        subscriber_reports: a table; a subscriber without a row is dead or silent.
-        dead: subscribers whose process ended in the step.
-        silent: subscribers that did not answer.
-        cohort: subscribers of the step's cohort.
-        group: the consumer group that the subscribers are members of, each message going to at least one; "": none.
-        one_publisher: whether each subscriber listens to one publisher only.
-        agents: the agent that each client was on when the step began.
-        clocks: of each agent, the clock of its host; agents of one host have the same.
-        window_ns: the step's start and stop on its clock, the early stop if there was one.
-        loss_target: the fraction of loss up to which a rate passes.
-        steady: whether passing also asks that no backlog grows.
-        last_words: messages that subscribers reported in their progress; it is all that is known of those
-            without a report.
-        hosts: samples by the name of the host: the controller's own, or the first agent there. Agents that share
-            clocks and network namespace share samples.
-        host_of: the name in ``hosts`` of each agent's host.
-        threads: what groups told of their busiest threads and TCP connections, by agent.
-        reading_ns: when subscribers were told to read what had been stored (the step's clock); None: they read while
-            it was sent.
-        log_growth: messages by which the servers' log grew; None: they keep none.
-        log_acknowledges: whether nothing but that growth tells what the servers took.
-        counted: whether the messages have no header, so that they can only be counted.
-        servers: what servers counted in the window, see :func:`hydra.measure.servers.between`.
-        ceilings: what clients of the run's languages can do at most on this host; none where they are on others.
-        languages: what the clients of each role are written in, as ceilings name it.
-    """
-
-    plan: StepPlan
-    queue: str
-    batch: Figure
-    publishers: Collection[int]
-    subscribers: Collection[int]
-    publisher_reports: Mapping[int, PublisherReport]
-    subscriber_reports: SubscriberTable
-    window_ns: tuple[int, int]
-    direct: bool = False
-    columns: SystemColumns = field(default_factory=SystemColumns)
-    dead: Collection[int] = frozenset()
-    silent: Collection[int] = frozenset()
-    cohort: Collection[int] = frozenset()
-    group: str = ""
-    one_publisher: bool = False
-    agents: Mapping[int, str] = field(default_factory=dict)
-    clocks: Mapping[str, AgentClock] = field(default_factory=dict)
-    loss_target: float = 0.0
-    steady: bool = False
-    hosts: Mapping[str, Sequence[HostSample]] = field(default_factory=dict)
-    host_of: Mapping[str, str] = field(default_factory=dict)
-    threads: Mapping[str, Sequence[ThreadSample]] = field(default_factory=dict)
-    last_words: Mapping[int, int] = field(default_factory=dict)
-    reading_ns: int | None = None
-    log_growth: int | None = None
-    log_acknowledges: bool = False
-    counted: bool = False
-    servers: ServerFigures = field(default_factory=dict)
-    ceilings: Sequence[Ceiling] = ()
-    languages: Mapping[Role, str] = field(default_factory=dict)
-
-    @property
-    def stored(self) -> bool:
-        """Whether subscribers read what had been stored before."""
-        return self.reading_ns is not None
-
-    @property
-    def window_s(self) -> float:
-        """Length of the window in seconds."""
-        return (self.window_ns[1] - self.window_ns[0]) / rates.SECOND_NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +141,7 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     }
     columns |= _shortfall(o, accounts, others, mine, growing, columns["rate_held"] is True)
     columns |= servers.columns(o.servers)
-    columns |= _hosts_and_verdict(o, columns, _passed(o, accounts, others & asked.reported, growing, reporting=True))
+    columns |= bottleneck(o, columns, _passed(o, accounts, others & asked.reported, growing, reporting=True))
     if not o.counted:
         return columns
     of_all = o.publisher_reports.values(), asked.reports
@@ -449,117 +355,3 @@ def _cohort(o: Observation, asked: Asked, accounts: Accounts | None) -> dict[str
         "absent_s": None if full else absent_ns / rates.SECOND_NS,
         "cohort_felt": bool(reports.felt.any()) if len(reports) and o.plan.cohort.kind == "slow" else None,
     }
-
-
-def _hosts_and_verdict(o: Observation, columns: Mapping[str, Figure], passed: bool | None) -> dict[str, Figure]:
-    """What the hosts did, and what limited the point; ``passed`` is for those alone who reported.
-
-    A subscriber that died or fell silent says nothing about a queue.
-    """
-    summaries = {host: s for host, samples in o.hosts.items() if (s := summarise(samples, o.window_ns)) is not None}
-    # All but a controller's host that nothing runs on: what it sends once more says nothing of the messages' way.
-    with_agents = [s for host, s in summaries.items() if host in o.host_of.values()]
-    network_share = max((s.network_share for s in summaries.values() if s.network_share is not None), default=None)
-    retransmitted = max(
-        (s.segments_retransmitted for s in with_agents if s.segments_retransmitted is not None), default=None
-    )
-    steal_pct = max((s.steal_pct for s in summaries.values()), default=None)
-    found: Verdict | None = None
-    if passed is not None or not o.subscribers:
-        found = verdict(
-            replace(
-                _evidence(o, columns, behind=passed is False, summaries=summaries),
-                network_share=network_share,
-                segments_retransmitted=retransmitted,
-                steal_pct=steal_pct,
-            )
-        )
-    return {
-        "host_cpu_mean_pct": max((s.cpu_mean_pct for s in summaries.values()), default=None),
-        "host_cpu_busiest_core_pct": max((s.cpu_busiest_core_pct for s in summaries.values()), default=None),
-        "host_steal_pct": steal_pct,
-        "host_memory_available_min_bytes": min(
-            (s.memory_available_min_bytes for s in summaries.values()), default=None
-        ),
-        "network_share_pct": None if network_share is None else 100 * network_share,
-        "tcp_retransmitted_pct": None if retransmitted is None else 100 * retransmitted,
-        "host_drops": sum(s.drops for s in summaries.values()) if summaries else None,
-        GENERATOR_LIMITED: _generator_limited(o, columns, summaries),
-        VERDICT: found.cause if found else None,
-        VERDICT_EVIDENCE: found.evidence if found else None,
-    }
-
-
-def _generator_limited(
-    o: Observation, columns: Mapping[str, Figure], summaries: Mapping[str, HostSummary]
-) -> bool | None:
-    """Whether the clients are what was measured, see :func:`hydra.measure.ceiling.limited`."""
-    size = o.plan.settings.message_size
-    reached = [
-        (sent if isinstance(sent := columns[AVG_TX], float) else None, _ceiling(o, "publisher", 1, size)),
-        (
-            got if isinstance(got := columns[AGGREGATE], float) else None,
-            _ceiling(o, "subscriber", len(o.subscribers), size),
-        ),
-    ]
-    shares = {host: _cpu_share(o, host, s) for host, s in summaries.items()}
-    host = max(summaries, key=lambda host: (summaries[host].cpu_mean_pct >= BUSY_HOST_PCT, shares[host]), default=None)
-    busy_pct = None if host is None else summaries[host].cpu_mean_pct
-    return limited(reached, busy_pct, shares.get(host or "", 0.0), BUSY_HOST_PCT)
-
-
-def _ceiling(o: Observation, role: Role, clients: int, message_size: int) -> float | None:
-    return ceiling(o.ceilings, o.languages.get(role, ""), role, clients, message_size)
-
-
-def _cpu_share(o: Observation, host: str, summary: HostSummary, *, publishers: bool = True) -> float:
-    """The part of a host's CPU (0 to 1) that its clients used, or its subscribers: of those that reported."""
-    table = o.subscriber_reports
-    told = list(zip(table.ids.tolist(), (table.cpu_user_s + table.cpu_system_s).tolist(), strict=True))
-    if publishers:
-        told += [(c, r.usage.cpu_user_s + r.usage.cpu_system_s) for c, r in o.publisher_reports.items()]
-    used_s = sum(cpu_s for client, cpu_s in told if o.host_of.get(o.agents.get(client, "")) == host)
-    return used_s / (o.window_s * len(summary.cores_pct)) if summary.cores_pct else 0.0
-
-
-def _evidence(
-    o: Observation, columns: Mapping[str, Figure], *, behind: bool, summaries: Mapping[str, HostSummary]
-) -> Evidence:
-    """What is known of each stage on the messages' way, but for what all hosts together tell."""
-    held, blocked_s, lag_us = columns["rate_held"], columns[BLOCKED], columns["tx_lag_p99_us"]
-    hosts = {o.host_of.get(o.agents.get(client, "")) for client in o.subscribers}
-    busy = max((h for h in summaries if h in hosts), key=lambda host: summaries[host].cpu_mean_pct, default=None)
-    threads = {role: _busiest(o, role) for role in ("publisher", "subscriber", "server")}
-    return Evidence(
-        queue=o.queue,
-        direct=o.direct,
-        held=held if isinstance(held, bool) else None,
-        behind=behind,
-        blocked_share=float(blocked_s or 0.0) / o.window_s,
-        lag_p99_ms=lag_us / 1000 if isinstance(lag_us, int | float) else None,
-        publisher=_worker(threads["publisher"]),
-        library=_worker([t for t in threads["publisher"] if t.tid != t.pid]),
-        subscribers=_worker(threads["subscriber"]),
-        server=_worker(threads["server"]),
-        server_idle=servers.idle(o.servers),
-        out_of_publishers=flow(_told(o, "publisher"), o.window_ns),
-        out_of_servers=flow(_told(o, "server"), o.window_ns),
-        subscriber_host_pct=summaries[busy].cpu_mean_pct if busy else None,
-        subscribers_cpu=_cpu_share(o, busy, summaries[busy], publishers=False) if busy else None,
-        drops=sum(s.drops for s in summaries.values()),
-        # Without a server in between, messages of one host never are on the network.
-        crossing=not o.direct or len(set(o.host_of.values())) > 1,
-    )
-
-
-def _told(o: Observation, role: str) -> list[ThreadSample]:
-    return [sample for samples in o.threads.values() for sample in samples if sample.role == role]
-
-
-def _busiest(o: Observation, role: str) -> list[BusyThread]:
-    """Each thread that was told of a role's groups, those that wanted most CPU first."""
-    return busiest(_told(o, role), o.window_ns, most=1000)
-
-
-def _worker(threads: Sequence[BusyThread]) -> Worker | None:
-    return Worker(threads[0].name, threads[0].cpu_pct, threads[0].wait_pct) if threads else None

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from hydra.measure.asked import asked_of
-from hydra.measure.figures import Observation
 from hydra.measure.latency import mean_us
+from hydra.measure.observation import Observation
 from hydra.measure.rates import MEGABYTE, SECOND_NS
 from hydra.model import PublisherReport
 from hydra.results.subscriber_rows import AT_ONCE, MOST_RANGES, compact, subscriber_rows

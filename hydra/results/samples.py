@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from hydra.measure.figures import Observation
+from hydra.measure.observation import Observation
 from hydra.model import BusyThread, Connections, HostCounters, HostSample, ThreadSample
 
 _json: Final = msgspec.json.Encoder()

@@ -27,7 +27,8 @@ from hydra.errors import HydraError, RunDirectoryError, UnreadableRunError
 from hydra.events.event import Event, StoredEvent
 from hydra.measure import latency
 from hydra.measure.course import added
-from hydra.measure.figures import Merged, Observation, merged
+from hydra.measure.figures import Merged, merged
+from hydra.measure.observation import Observation
 from hydra.model import (
     AgentClock,
     CourseFacts,

@@ -34,7 +34,8 @@ from hydra.events.steps import StepStored
 from hydra.events.warnings import SubscribersFailed
 from hydra.limits import machine
 from hydra.limits.report import check_row
-from hydra.measure.figures import Merged, Observation, figures, merged
+from hydra.measure.figures import Merged, figures, merged
+from hydra.measure.observation import Observation
 from hydra.model import ClusterSpec, Cohort, Histogram, Role, Scenario, StepPlan, StepResult
 from hydra.results.notes import gone_of
 from hydra.results.registered import added_by, sweep_of

@@ -15,7 +15,8 @@ import msgspec
 from hydra.events.clients import Present
 from hydra.events.runs import SystemFact
 from hydra.events.steps import PhasesTimed, StepStored, WindowOpened
-from hydra.measure.figures import Observation, figures, merged
+from hydra.measure.figures import figures, merged
+from hydra.measure.observation import Observation
 from hydra.model import (
     Agent,
     ClusterSpec,

@@ -13,7 +13,8 @@ import pytest
 from hydra.columns.column import Column, ReportColumn
 from hydra.columns.step import SystemColumns
 from hydra.measure.ceiling import Ceiling
-from hydra.measure.figures import Observation, figures
+from hydra.measure.figures import figures
+from hydra.measure.observation import Observation
 from hydra.model import (
     AgentClock,
     Cohort,

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.measure.figures import Observation, figures
+from hydra.measure.figures import figures
 from hydra.measure.group import united, whole
+from hydra.measure.observation import Observation
 from hydra.model import Cohort, DrainEnd, LedgerCounts, PublisherReport, SequenceRange, SubscriberReport
 from hydra.wire.bits import MAX_CHARACTERS, MAX_SEQUENCES, read, written
 from hydra.wire.checks import check_report

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from hydra.measure import shortfall
-from hydra.measure.figures import Observation, figures
+from hydra.measure.figures import figures
+from hydra.measure.observation import Observation
 from hydra.model import DrainEnd, Figure, LedgerCounts, Rate, SequenceRange, Settings, StepPlan, SubscriberReport
 from hydra.wire.table import EMPTY, SubscriberTable, table_of
 from tests.measure.reports import SECOND, START, published, received

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hydra.measure.figures import Observation
+from hydra.measure.observation import Observation
 from hydra.model import LAG_BINS, Histogram, LedgerCounts, ProcessUsage, SequenceRange, SubscriberReport
 from hydra.results.clients import COLUMNS, client_rows
 from hydra.results.subscriber_rows import MOST_RANGES

@@ -20,7 +20,8 @@ from hydra.columns.step import SystemColumns
 from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
 from hydra.events.clients import ClientError
 from hydra.events.runs import SystemFact
-from hydra.measure.figures import Observation, figures, merged
+from hydra.measure.figures import figures, merged
+from hydra.measure.observation import Observation
 from hydra.model import (
     AgentClock,
     BusyThread,

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from hydra.measure.figures import Observation, figures
+from hydra.measure.figures import figures
+from hydra.measure.observation import Observation
 from hydra.model import SequenceRange, Settings, StepPlan
 from hydra.wire.table import table_of
 from tests.conformance.bench import Bench, step_settings

@@ -1,0 +1,132 @@
+"""What the hosts of a step did, and what limited it, as columns. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hydra.columns.names import AGGREGATE, AVG_TX, BLOCKED, GENERATOR_LIMITED, VERDICT, VERDICT_EVIDENCE
+from hydra.measure import servers
+from hydra.measure.ceiling import ceiling, limited
+from hydra.measure.observation import Observation
+from hydra.measure.resources import HostSummary, busiest, flow, summarise
+from hydra.measure.verdict import BUSY_HOST_PCT, Evidence, Verdict, Worker, verdict
+from hydra.model import BusyThread, Figure, Role, ThreadSample
+
+
+def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | None) -> dict[str, Figure]:
+    """What the hosts did, and what limited the point, by column name.
+
+    Args:
+        o: the step.
+        columns: its other figures.
+        passed: whether the rate passes, of those alone who reported: a subscriber that died or fell silent says nothing
+            about a queue. None: nobody knows.
+    """
+    summaries = {host: s for host, samples in o.hosts.items() if (s := summarise(samples, o.window_ns)) is not None}
+    # All but a controller's host that nothing runs on: what it sends once more says nothing of the messages' way.
+    with_agents = [s for host, s in summaries.items() if host in o.host_of.values()]
+    network_share = max((s.network_share for s in summaries.values() if s.network_share is not None), default=None)
+    retransmitted = max(
+        (s.segments_retransmitted for s in with_agents if s.segments_retransmitted is not None), default=None
+    )
+    steal_pct = max((s.steal_pct for s in summaries.values()), default=None)
+    found: Verdict | None = None
+    if passed is not None or not o.subscribers:
+        found = verdict(
+            replace(
+                _evidence(o, columns, behind=passed is False, summaries=summaries),
+                network_share=network_share,
+                segments_retransmitted=retransmitted,
+                steal_pct=steal_pct,
+            )
+        )
+    return {
+        "host_cpu_mean_pct": max((s.cpu_mean_pct for s in summaries.values()), default=None),
+        "host_cpu_busiest_core_pct": max((s.cpu_busiest_core_pct for s in summaries.values()), default=None),
+        "host_steal_pct": steal_pct,
+        "host_memory_available_min_bytes": min(
+            (s.memory_available_min_bytes for s in summaries.values()), default=None
+        ),
+        "network_share_pct": None if network_share is None else 100 * network_share,
+        "tcp_retransmitted_pct": None if retransmitted is None else 100 * retransmitted,
+        "host_drops": sum(s.drops for s in summaries.values()) if summaries else None,
+        GENERATOR_LIMITED: _generator_limited(o, columns, summaries),
+        VERDICT: found.cause if found else None,
+        VERDICT_EVIDENCE: found.evidence if found else None,
+    }
+
+
+def _generator_limited(
+    o: Observation, columns: Mapping[str, Figure], summaries: Mapping[str, HostSummary]
+) -> bool | None:
+    """Whether the clients are what was measured, see :func:`hydra.measure.ceiling.limited`."""
+    size = o.plan.settings.message_size
+    reached = [
+        (sent if isinstance(sent := columns[AVG_TX], float) else None, _ceiling(o, "publisher", 1, size)),
+        (
+            got if isinstance(got := columns[AGGREGATE], float) else None,
+            _ceiling(o, "subscriber", len(o.subscribers), size),
+        ),
+    ]
+    shares = {host: _cpu_share(o, host, s) for host, s in summaries.items()}
+    host = max(summaries, key=lambda host: (summaries[host].cpu_mean_pct >= BUSY_HOST_PCT, shares[host]), default=None)
+    busy_pct = None if host is None else summaries[host].cpu_mean_pct
+    return limited(reached, busy_pct, shares.get(host or "", 0.0), BUSY_HOST_PCT)
+
+
+def _ceiling(o: Observation, role: Role, clients: int, message_size: int) -> float | None:
+    return ceiling(o.ceilings, o.languages.get(role, ""), role, clients, message_size)
+
+
+def _cpu_share(o: Observation, host: str, summary: HostSummary, *, publishers: bool = True) -> float:
+    """The part of a host's CPU (0 to 1) that its clients used, or its subscribers: of those that reported."""
+    table = o.subscriber_reports
+    told = list(zip(table.ids.tolist(), (table.cpu_user_s + table.cpu_system_s).tolist(), strict=True))
+    if publishers:
+        told += [(c, r.usage.cpu_user_s + r.usage.cpu_system_s) for c, r in o.publisher_reports.items()]
+    used_s = sum(cpu_s for client, cpu_s in told if o.host_of.get(o.agents.get(client, "")) == host)
+    return used_s / (o.window_s * len(summary.cores_pct)) if summary.cores_pct else 0.0
+
+
+def _evidence(
+    o: Observation, columns: Mapping[str, Figure], *, behind: bool, summaries: Mapping[str, HostSummary]
+) -> Evidence:
+    """What is known of each stage on the messages' way, but for what all hosts together tell."""
+    held, blocked_s, lag_us = columns["rate_held"], columns[BLOCKED], columns["tx_lag_p99_us"]
+    hosts = {o.host_of.get(o.agents.get(client, "")) for client in o.subscribers}
+    busy = max((h for h in summaries if h in hosts), key=lambda host: summaries[host].cpu_mean_pct, default=None)
+    threads = {role: _busiest(o, role) for role in ("publisher", "subscriber", "server")}
+    return Evidence(
+        queue=o.queue,
+        direct=o.direct,
+        held=held if isinstance(held, bool) else None,
+        behind=behind,
+        blocked_share=float(blocked_s or 0.0) / o.window_s,
+        lag_p99_ms=lag_us / 1000 if isinstance(lag_us, int | float) else None,
+        publisher=_worker(threads["publisher"]),
+        library=_worker([t for t in threads["publisher"] if t.tid != t.pid]),
+        subscribers=_worker(threads["subscriber"]),
+        server=_worker(threads["server"]),
+        server_idle=servers.idle(o.servers),
+        out_of_publishers=flow(_told(o, "publisher"), o.window_ns),
+        out_of_servers=flow(_told(o, "server"), o.window_ns),
+        subscriber_host_pct=summaries[busy].cpu_mean_pct if busy else None,
+        subscribers_cpu=_cpu_share(o, busy, summaries[busy], publishers=False) if busy else None,
+        drops=sum(s.drops for s in summaries.values()),
+        # Without a server in between, messages of one host never are on the network.
+        crossing=not o.direct or len(set(o.host_of.values())) > 1,
+    )
+
+
+def _told(o: Observation, role: str) -> list[ThreadSample]:
+    return [sample for samples in o.threads.values() for sample in samples if sample.role == role]
+
+
+def _busiest(o: Observation, role: str) -> list[BusyThread]:
+    """Each thread that was told of a role's groups, those that wanted most CPU first."""
+    return busiest(_told(o, role), o.window_ns, most=1000)
+
+
+def _worker(threads: Sequence[BusyThread]) -> Worker | None:
+    return Worker(threads[0].name, threads[0].cpu_pct, threads[0].wait_pct) if threads else None
