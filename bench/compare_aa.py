@@ -13,13 +13,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import fcntl
 import io
 import json
 import shutil
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,21 +35,16 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--duration", type=float, default=0.5)
-    parser.add_argument("--lock", type=Path, help="a file that is locked while something is measured")
-    parser.add_argument("--hold", type=float, default=40.0, help="seconds after which the lock is given to others")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     kept = asked.folder / "aa.jsonl"
     done = len(kept.read_text().splitlines()) if kept.is_file() else 0
-    while done < asked.times:
-        with alone(asked.lock):
-            began = time.monotonic()
-            while done < asked.times and (asked.lock is None or time.monotonic() - began < asked.hold):
-                told = one(asked, done)
-                with kept.open("a") as file:
-                    file.write(json.dumps(told) + "\n")
-                print(line(told), f"({time.monotonic() - began:.0f} s)", flush=True)
-                done += 1
+    for number in range(done, asked.times):
+        began = time.monotonic()
+        told = one(asked, number)
+        with kept.open("a") as file:
+            file.write(json.dumps(told) + "\n")
+        print(line(told), f"({time.monotonic() - began:.0f} s)", flush=True)
     summary([json.loads(text) for text in kept.read_text().splitlines()])
 
 
@@ -73,17 +66,6 @@ def one(asked: argparse.Namespace, number: int) -> dict[str, Any]:
         "rate": RATES[number % len(RATES)],
         "figures": [{name: each[name] for name in shown} for each in told["comparisons"]],
     }
-
-
-@contextlib.contextmanager
-def alone(lock: Path | None) -> Iterator[None]:
-    """Waits until nobody else measures."""
-    if lock is None:
-        yield
-        return
-    with lock.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def differs(figure: dict[str, Any]) -> bool:

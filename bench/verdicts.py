@@ -1,6 +1,6 @@
 """How often the verdict is right where the limit was planted: the confusion matrix of ``docs/verdicts.md``.
 
-    python bench/verdicts.py run RESULTS.jsonl [--times 12] [--first 0] [--tuning] [--lock FILE] [RIG …]
+    python bench/verdicts.py run RESULTS.jsonl [--times 12] [--first 0] [--tuning] [RIG …]
     python bench/verdicts.py show RESULTS.jsonl
 
 ``run`` adds a line for each run: its rig, its parameters, the verdict, and the evidence for it. Needs root,
@@ -10,14 +10,12 @@ cgroup v1 and network namespaces. ``show`` prints the matrix as Markdown. See ``
 from __future__ import annotations
 
 import argparse
-import fcntl
 import json
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -25,17 +23,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from hydra.errors import HydraError
 from hydra.measure.verdict import UNDECIDED
 from tests.verdicts.rigs import RIGS, Rig, counts
-
-
-@contextmanager
-def alone(lock: Path | None) -> Iterator[None]:
-    """While others measure on the same machine, one run at a time."""
-    if lock is None:
-        yield
-        return
-    with lock.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def take(rig: Rig, seed: int, *, trial: bool) -> dict[str, object]:
@@ -83,7 +70,6 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=12)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--tuning", action="store_true", help="draw from the range that thresholds were chosen on")
-    parser.add_argument("--lock", type=Path, help="a file that is locked for each run")
     asked = parser.parse_args()
     if asked.what == "run":
         # In turns, so that what else the machine does meets all of them.
@@ -92,8 +78,7 @@ def main() -> int:
             for name in seeds:
                 counted = False
                 while not counted:
-                    with alone(asked.lock):
-                        line = take(RIGS[name], seeds[name], trial=not asked.tuning)
+                    line = take(RIGS[name], seeds[name], trial=not asked.tuning)
                     with asked.results.open("a") as file:
                         file.write(json.dumps(line, ensure_ascii=False) + "\n")
                     print(name, seeds[name], line.get("verdict", line.get("failed")), flush=True)
