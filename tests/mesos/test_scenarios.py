@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -67,6 +68,28 @@ def test_a_scenario_gives_the_same_table_whatever_engine_runs_it(tmp_path: Path,
     placed = events(run, Launched)
     assert sum("publisher" in e and "agent-pub" in e for e in placed) == 1
     assert all("agent-sub" in e for e in placed if "subscriber" in e)
+
+
+def test_a_workload_is_judged_on_mesos_as_well(tmp_path: Path, cluster: Cluster) -> None:
+    """A ramp with subscribers gone in the middle of it: each second is known, and so is the time to recover."""
+    scenario = tmp_path / "ramp.toml"
+    scenario.write_text(
+        'system = "zmq"\nclient = "pyzmq"\ntable = "fixed"\n[settings]\nrate = 200.0\n'
+        "[sweep]\nclients = [4]\nduration_s = 4.0\n[load]\nshape = 'ramp'\nlow = 0.5\n"
+        "[[events]]\nat_s = 1.0\nkind = 'gone'\nfor_s = 1.0\nfraction = 0.25\n"
+    )
+    run = tmp_path / "run"
+    asked = ("--p99", "10s", "--loss", 0, "--set", "ready_timeout_s=30.0")
+    answer = json.loads(hydra("slo", scenario, *asked, "--master", cluster.address, "--json", "--out", run).stdout)
+    assert (answer["holds"], answer["complete"]) == (True, True)
+    with RunStore.open(run) as store:
+        (epoch,) = store.courses()
+        found = store.course(epoch)
+    assert found is not None
+    seconds = [interval for interval in found[2] if interval.begin_s < 4]
+    assert [interval.begin_s for interval in seconds] == [0, 1, 2, 3]
+    assert sum(interval.sent for interval in seconds) == 600
+    assert any("agent-" in event for event in events(run, Launched))
 
 
 def test_agents_that_are_other_hosts_reach_each_other_and_this_one(tmp_path: Path) -> None:
