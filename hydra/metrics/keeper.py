@@ -40,10 +40,9 @@ class SnapshotKeeper:
     def step_begins(self, number: int, plan: StepPlan) -> None:
         """A step is being prepared."""
         self._forget()
-        since = prefix_for(plan.settings.rate)
-        # From nothing on: who looks at how a sum rises has to see its first rise as well.
-        latency = {since: Distribution(), **self._measured.latency}
-        self._measured = replace(self._measured, latency=latency)
+        if not self._measured.steps:
+            # From nothing on: who looks at how a sum rises has to see its first rise as well.
+            self._measured = replace(self._measured, latency={prefix_for(plan.settings.rate): Distribution()})
         self.snapshot = replace(
             self.snapshot, totals=self._risen(self._measured), running=KeptStep(number, plan), progress=None
         )
@@ -75,7 +74,9 @@ class SnapshotKeeper:
             done = replace(done, lost=(done.lost or 0) + round(lost))
         steps = Counter(done.steps)
         steps[result.status] += 1
-        self._measured = replace(done, steps=steps)
+        # Of messages without a header there is none.
+        known = {since: found for since, found in done.latency.items() if found.count}
+        self._measured = replace(done, steps=steps, latency=known)
         self._ended.append(KeptStep(running.number, result.plan, result.status, result.figures))
         self._forget()
         totals = self._risen(self._measured)
@@ -111,7 +112,7 @@ class SnapshotKeeper:
             received=max(totals.received, before.received),
             latency={
                 since: totals.latency.get(since, nothing).at_least(before.latency.get(since, nothing))
-                for since in {**before.latency, **totals.latency}
+                for since in totals.latency
             },
         )
 
