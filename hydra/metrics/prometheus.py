@@ -22,8 +22,9 @@ from hydra.metrics.refusal import cannot_listen, family_of, written
 _READER_S: Final = 10.0
 """Who asks and then says or takes nothing for so long is left."""
 _PATIENCE: Final = 1.5
-"""How many times the time between two reads the last one is waited for."""
-_LONGEST_WAIT_S: Final = 30.0
+_MORE_S: Final = 1.0
+"""The last read is waited for by so many times the time between the two before, and so many seconds more."""
+_LONGEST_S: Final = 30.0
 """Whoever reads less often is not waited for."""
 _CLOSING_S: Final = 2.0
 
@@ -57,12 +58,14 @@ class PrometheusEndpoint:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="prometheus", daemon=True)
         self._thread.start()
 
-    def await_last_read(self) -> bool:
-        """Waits until somebody who reads regularly has read once more; whether that is so, or nobody does."""
+    def patience_s(self) -> float:
+        """How long the next read is worth waiting for; 0: nobody has read twice, or somebody reads too seldom."""
         every_s = self._answers.every_s()
-        if every_s is None or every_s > _LONGEST_WAIT_S:
-            return every_s is None
-        return self._answers.await_next(_PATIENCE * every_s + 1.0)
+        return 0.0 if every_s is None or every_s > _LONGEST_S else _PATIENCE * every_s + _MORE_S
+
+    def await_read(self, timeout_s: float) -> bool:
+        """Waits for a read that begins from now on; whether it came."""
+        return self._answers.await_next(timeout_s)
 
     def close(self) -> None:
         """Closes the port; an answer that is on its way may end in a part."""
@@ -112,7 +115,7 @@ class _Answers:
         """Whether one that was begun from now on is given in time."""
         now_s = time.monotonic()
         with self._given:
-            return self._given.wait_for(lambda: self._times_s[-1] > now_s, timeout_s)
+            return self._given.wait_for(lambda: bool(self._times_s) and self._times_s[-1] > now_s, timeout_s)
 
     def counted(self, app: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
         """The same application; each of its answers that is given is counted."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from hydra.events.warnings import MetricsRefused
+from hydra.events.words import duration
 from hydra.metrics.families import Family, families
 from hydra.metrics.keeper import SnapshotKeeper
 from hydra.metrics.refusal import missing
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _KEPT_RUNS: Final = 20
 """Runs of one command whose sums are told: an experiment may have a hundred."""
+_SHORT_S: Final = 2.0
+"""A wait that nobody has to be told of."""
 _OWN: Final = ("127.", "localhost", "::1")
 """What the addresses begin with that only this machine reaches."""
 
@@ -37,6 +40,7 @@ class Exports:
         self._prometheus: PrometheusEndpoint | None = None
         self._otlp: OtlpPusher | None = None
         self._url = ""
+        self._quiet = False
         self._warned = self._ended_well = False
 
     def families(self) -> list[Family]:
@@ -73,22 +77,22 @@ class Exports:
             UsageError: nobody can listen at the address.
             MissingDependencyError: a library is not installed.
         """
-        listening, url = flags["prometheus"], flags["otlp"]
+        listening, url, self._quiet = flags["prometheus"], flags["otlp"], flags["quiet"]
         if listening is not None or url is not None:
             click.get_current_context().call_on_close(self._close)
         if listening is not None:
-            self._serve(*listening, quiet=flags["quiet"])
+            self._serve(*listening)
         if url is not None:
             self._push(url)
 
-    def _serve(self, host: str, port: int, *, quiet: bool) -> None:
+    def _serve(self, host: str, port: int) -> None:
         with _installed("--prometheus"):
             from hydra.metrics.prometheus import PrometheusEndpoint
         self._prometheus = PrometheusEndpoint(host, port, self.families)
         # Of a port that nobody has named, nobody else could tell.
-        if not quiet or port == 0:
+        if not self._quiet or port == 0:
             whom = "this machine only" if host.startswith(_OWN) else "whoever reaches this machine, without a password"
-            click.echo(f"metrics at {self._prometheus.url} ({whom})", err=True)
+            _say(f"metrics at {self._prometheus.url} ({whom})")
 
     def _push(self, url: str) -> None:
         with _installed("--otlp"):
@@ -101,14 +105,27 @@ class Exports:
         try:
             if self._prometheus is not None and self._ended_well:
                 with contextlib.suppress(KeyboardInterrupt):
-                    self._prometheus.await_last_read()
+                    self._await_last_read(self._prometheus)
         finally:
             if self._prometheus is not None:
                 self._prometheus.close()
             if self._otlp is not None:
                 self._otlp.close()
                 for warning in self.warnings():
-                    click.echo(f"warning: {Redactor(()).text(str(warning))}", err=True)
+                    _say(f"warning: {Redactor(()).text(str(warning))}")
+
+    def _await_last_read(self, prometheus: PrometheusEndpoint) -> None:
+        patience_s = prometheus.patience_s()
+        if patience_s > _SHORT_S and not self._quiet:
+            _say(f"up to {duration(patience_s)} until the last figures are read; Ctrl-C ends it")
+        if patience_s:
+            prometheus.await_read(patience_s)
+
+
+def _say(text: str) -> None:
+    # As for the lines of a run: what cannot be written ends nothing.
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)
 
 
 @contextlib.contextmanager
