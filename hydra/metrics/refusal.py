@@ -8,7 +8,11 @@ from typing import Final
 
 from hydra.errors import MissingDependencyError, UsageError
 
-_INSTALL: Final = "pip install 'hydra-scale[metrics]'"
+_INSTALL: Final = {
+    "--prometheus": "pip install prometheus-client",
+    "--otlp": "pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http",
+}
+"""What brings the library of each flag, however Hydra itself was installed; the extra ``metrics`` names all of them."""
 
 
 def family_of(host: str, port: int) -> int:
@@ -59,7 +63,7 @@ def refuse_missing(flag: str, library: str) -> None:
 
 def missing(flag: str, library: str | None) -> MissingDependencyError:
     """What is said where a library is not installed."""
-    return MissingDependencyError(f"{flag} needs a library that is not installed ({library})", _INSTALL)
+    return MissingDependencyError(f"{flag} needs a library that is not installed ({library})", _INSTALL[flag])
 
 
 def written(host: str, port: int) -> str:

@@ -23,7 +23,7 @@ import pytest
 
 from tests.integration.command import background, hydra, steps, table, wait_until
 
-pytest.importorskip("prometheus_client", reason="pip install 'hydra-scale[metrics]'")
+pytest.importorskip("prometheus_client", reason="pip install '.[metrics]'")
 service = pytest.importorskip("opentelemetry.proto.collector.metrics.v1.metrics_service_pb2")
 
 pytestmark = pytest.mark.processes
@@ -129,7 +129,7 @@ def queries() -> dict[str, str]:
 
 def test_a_prometheus_answers_every_query_of_the_dashboard(prometheus: str, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    words = (*QUICK, "--clients", "2,3", "--duration", "3", "--prometheus", ":0", "--out", out)
+    words = (*QUICK, "--clients", "2,3", "--duration", "2.5", "--prometheus", ":0", "--out", out)
     with background(*words, log=tmp_path / "log") as command:
         wait_until(lambda: ADDRESS.search(command.output()), 30, "the address")
         address = ADDRESS.search(command.output())
@@ -180,15 +180,21 @@ def test_a_port_in_use_is_refused_before_anything_starts(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("flag", "value", "library"),
-    [("--prometheus", ":0", "prometheus_client"), ("--otlp", "http://localhost:4318", "opentelemetry.sdk")],
+    ("flag", "value", "library", "remedy"),
+    [
+        ("--prometheus", ":0", "prometheus_client", "prometheus-client"),
+        (
+            *("--otlp", "http://localhost:4318", "opentelemetry.sdk"),
+            "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http",
+        ),
+    ],
 )
-def test_a_library_that_is_missing_is_named(flag: str, value: str, library: str, tmp_path: Path) -> None:
+def test_a_library_that_is_missing_is_named(flag: str, value: str, library: str, remedy: str, tmp_path: Path) -> None:
     package = library.partition(".")[0]
     (tmp_path / f"{package}.py").write_text(f"raise ModuleNotFoundError('no', name={package!r})")
     out = tmp_path / "run"
     done = hydra(*QUICK, flag, value, "--out", out, expect=2, PYTHONPATH=str(tmp_path))
-    expected = f"{flag} needs a library that is not installed ({library}); pip install 'hydra-scale[metrics]'"
+    expected = f"{flag} needs a library that is not installed ({library}); pip install {remedy}"
     assert done.stderr.splitlines() == [f"hydra: {expected}"]
     assert not out.exists()
 
@@ -242,7 +248,7 @@ def receiver() -> Iterator[Receiver]:
 
 def test_an_opentelemetry_receiver_gets_what_the_table_says(receiver: Receiver, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    hydra(*QUICK, "--clients", "2,3", "--duration", "1", "--otlp", receiver.url, "--out", out)
+    hydra(*QUICK, "--clients", "2,3", "--duration", "0.5", "--otlp", receiver.url, "--out", out)
     sent, received = totals(out)
     assert receiver.paths == {"/v1/metrics"}
     assert receiver.total("hydra_sent_messages") == sent
@@ -259,7 +265,7 @@ def test_an_opentelemetry_receiver_gets_what_the_table_says(receiver: Receiver, 
 def test_a_receiver_that_does_not_answer_is_told_once_and_costs_no_row(tmp_path: Path) -> None:
     out = tmp_path / "run"
     url = f"http://name:password@127.0.0.1:{free_port()}"
-    done = hydra(*QUICK, "--clients", "2", "--duration", "1", "--otlp", url, "--out", out, within_s=40)
+    done = hydra(*QUICK, "--clients", "2", "--duration", "0.5", "--otlp", url, "--out", out, within_s=40)
     warnings = [line for line in done.stderr.splitlines() if "does not take all metrics" in line]
     assert len(warnings) == 1
     assert warnings[0].startswith("warning: http://***@127.0.0.1:")

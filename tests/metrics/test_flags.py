@@ -9,7 +9,7 @@ from hydra.errors import MissingDependencyError, UsageError
 from hydra.metrics.refusal import refuse_address, refuse_missing, written
 from hydra.options import Listening, OtlpUrl
 
-pytest.importorskip("prometheus_client", reason="pip install 'hydra-scale[metrics]'")
+pytest.importorskip("prometheus_client", reason="pip install '.[metrics]'")
 
 
 @pytest.mark.parametrize(

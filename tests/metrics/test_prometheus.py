@@ -14,7 +14,7 @@ from hydra.errors import UsageError
 from hydra.metrics.families import Family, families
 from tests.metrics.samples import running
 
-pytest.importorskip("prometheus_client", reason="pip install 'hydra-scale[metrics]'")
+pytest.importorskip("prometheus_client", reason="pip install '.[metrics]'")
 
 if TYPE_CHECKING:
     from hydra.metrics.prometheus import PrometheusEndpoint
