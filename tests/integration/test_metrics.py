@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import http.server
 import json
 import os
 import re
@@ -11,7 +10,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import threading
 import time
 import urllib.parse
 import urllib.request
@@ -22,9 +20,10 @@ from typing import Any
 import pytest
 
 from tests.integration.command import background, hydra, steps, table, wait_until
+from tests.metrics.receiver import receiving
 
 pytest.importorskip("prometheus_client", reason="pip install '.[metrics]'")
-service = pytest.importorskip("opentelemetry.proto.collector.metrics.v1.metrics_service_pb2")
+pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="pip install '.[metrics]'")
 
 pytestmark = pytest.mark.processes
 
@@ -202,53 +201,10 @@ def test_a_library_that_is_missing_is_named(flag: str, value: str, library: str,
 # --- OpenTelemetry ---------------------------------------------------------------------------------------------------
 
 
-class Receiver(http.server.ThreadingHTTPServer):
-    """Takes what is pushed, as long as it is told to."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Push)
-        self.metrics: dict[str, Any] = {}
-        self.paths: set[str] = set()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-    def total(self, name: str) -> float:
-        """The sum of a counter's last values."""
-        return sum(float(point.as_double or point.as_int) for point in self.metrics[name].sum.data_points)
-
-
-class _Push(http.server.BaseHTTPRequestHandler):
-    server: Receiver
-
-    def do_POST(self) -> None:
-        request = service.ExportMetricsServiceRequest()
-        request.ParseFromString(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.paths.add(self.path)
-        for resource in request.resource_metrics:
-            for scope in resource.scope_metrics:
-                self.server.metrics |= {metric.name: metric for metric in scope.metrics}
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as it:
-        thread = threading.Thread(target=it.serve_forever, args=(0.05,))
-        thread.start()
-        yield it
-        it.shutdown()
-        thread.join()
-
-
-def test_an_opentelemetry_receiver_gets_what_the_table_says(receiver: Receiver, tmp_path: Path) -> None:
+def test_an_opentelemetry_receiver_gets_what_the_table_says(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    hydra(*QUICK, "--clients", "2,3", "--duration", "0.5", "--otlp", receiver.url, "--out", out)
+    with receiving() as receiver:
+        hydra(*QUICK, "--clients", "2,3", "--duration", "0.5", "--otlp", receiver.url, "--out", out)
     sent, received = totals(out)
     assert receiver.paths == {"/v1/metrics"}
     assert receiver.total("hydra_sent_messages") == sent
