@@ -16,7 +16,7 @@ NATIVE := $(wildcard native/CMakeLists.txt native/src/*.* native/src/*/*.* nativ
 BENCHES := $(sort $(filter-out bench/compare_aa.py bench/memory_drift.py bench/verdicts.py,$(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint soak bench clean install java servers browser native-tests
+.PHONY: help demo test lint soak bench clean install java servers browser prometheus native-tests
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -33,7 +33,7 @@ demo: install servers ## Two small scaling tables, really measured: ZMQ PUB/SUB 
 	$(BIN)/hydra kafka-batch --clients 10,30 --msg-batch 100,1000 --duration 2 \
 		--set warmup_s=0.5 --out runs/demo-$(NOW)-kafka-batch
 
-test: native-tests install servers browser ## Lint, strict types, and all tests against the built package (tox)
+test: native-tests install servers browser prometheus ## Lint, strict types, and all tests against the built package (tox)
 	$(BIN)/tox run
 
 lint: install ## Lint and strict types only
@@ -62,6 +62,9 @@ servers: ## What the systems' own servers need, if it is missing: Java and Maven
 
 browser: ## Chromium, if it is missing (the tests of the report open it)
 	@scripts/system-packages browser
+
+prometheus: ## Prometheus, if it is missing (a test has it read what the dashboard shows)
+	@scripts/system-packages prometheus
 
 native-tests: ## What the native client and its tests are built from, if it is missing
 	@scripts/system-packages native-tests

@@ -151,6 +151,50 @@ class Duration(click.ParamType[float]):
         return number * UNITS[unit or self._unit] / UNITS[self._unit]
 
 
+class Listening(click.ParamType[tuple[str, int]]):
+    """An address for Prometheus: ``:9464`` and ``9464`` are this machine's own, which nobody else reaches."""
+
+    name = "[HOST]:PORT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Host and port; fails with one line where it is no address, or nobody can listen there."""
+        if isinstance(value, tuple):
+            return value
+        host, _, port = str(value).strip().rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if not (port.isascii() and port.isdigit() and int(port) < 65536) or any(c in host for c in "/@ []"):
+            self.fail(f"{value!r} is no address like :9464 or 0.0.0.0:9464", param, ctx)
+        from hydra.metrics.refusal import refuse_address, refuse_missing
+
+        found = host or "127.0.0.1", int(port)
+        refuse_missing("--prometheus", "prometheus_client")
+        refuse_address(*found)
+        return found
+
+
+class OtlpUrl(click.ParamType[str]):
+    """The address of an OpenTelemetry receiver."""
+
+    name = "URL"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The address; fails with one line where it is none."""
+        from urllib.parse import urlsplit
+
+        text = str(value).strip()
+        try:
+            parts = urlsplit(text)
+            known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and " " not in text
+        except ValueError:
+            known = False
+        if not known:
+            self.fail(f"{value!r} is no address like http://localhost:4318", param, ctx)
+        from hydra.metrics.refusal import refuse_missing
+
+        refuse_missing("--otlp", "opentelemetry.sdk")
+        return text
+
+
 UNITS: Final[Mapping[str, float]] = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 """Of times, in seconds."""
 
@@ -375,6 +419,10 @@ run_flags = flags(
     _fail_if_flag,
     click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON instead of the table."),
     click.option("--quiet", is_flag=True, help="Print warnings and the table only."),
+    click.option(
+        "--prometheus", type=Listening(), help="Serve figures for Prometheus there (:PORT: this machine only)."
+    ),
+    click.option("--otlp", type=OtlpUrl(), help="Send figures to the OpenTelemetry receiver at URL (OTLP over HTTP)."),
 )
 """Flags of every command that runs a scenario; those of engines are added by ``hydra.run.contributed.add_flags``."""
 

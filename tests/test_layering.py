@@ -28,6 +28,7 @@ TIERS = {
         "hydra.compare",
         "hydra.sweep",
         "hydra.measure",
+        "hydra.metrics",
         "hydra.scaling",
         "hydra.wire",
         "hydra.cluster.constraints",
@@ -62,6 +63,9 @@ TIERS = {
         "hydra.config",
         "hydra.control",
         "hydra.cluster",
+        "hydra.metrics.prometheus",
+        "hydra.metrics.otlp",
+        "hydra.metrics.refusal",
         "hydra.results",
         "hydra.client",
         "hydra.system",
@@ -113,6 +117,8 @@ LIBRARIES = {
     "pymesos": ["hydra.cluster.mesos.driver"],
     "kafka": ["hydra.kafkatest"],
     "confluent_kafka": ["hydra.kafkatest"],
+    "prometheus_client": ["hydra.metrics.prometheus"],
+    "opentelemetry": ["hydra.metrics.otlp"],
 }
 
 IMPURE = [

@@ -152,6 +152,18 @@ class SettingsSkipped(HydraWarning):
 
 
 @dataclass(frozen=True, slots=True)
+class MetricsRefused(HydraWarning):
+    """An OpenTelemetry receiver has not taken what it was sent; ``url`` is its address."""
+
+    remedy = "check its address; the run goes on, and its rows are kept"
+    url: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.url} does not take all metrics"
+
+
+@dataclass(frozen=True, slots=True)
 class BisectedRates(HydraWarning):
     """Rates that an earlier version found by bisection."""
 

@@ -80,6 +80,7 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
         shlex.join(redactor.command_line(asked.command_line)),
         datetime.now(UTC).isoformat(timespec="seconds"),
     )
+    asked.exports.open(flags)
     asked.folder.mkdir(parents=True, exist_ok=True)
     with alone_in(asked.folder):
         folders.write_record(asked.folder, record)

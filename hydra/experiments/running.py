@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -26,6 +26,7 @@ from hydra.results.registered import sweep_of
 from hydra.results.store import ENDED_KEY, RunStore
 from hydra.run import launcher
 from hydra.run.engines import Chosen
+from hydra.run.exports import Exports
 from hydra.run.resume import continued
 from hydra.system import Done, Experiment, Order, Part
 
@@ -45,6 +46,7 @@ class Asked:
         overrides: keys that are replaced in every part.
         quiet: whether only warnings are shown.
         say: shows a line.
+        exports: where figures are read meanwhile.
     """
 
     experiment: Experiment
@@ -56,6 +58,7 @@ class Asked:
     overrides: Mapping[str, object]
     quiet: bool
     say: Callable[[str], None]
+    exports: Exports = field(default_factory=Exports)
 
     def scenario(self, part: Part, overrides: Mapping[str, object]) -> Scenario:
         """The scenario of a part with these keys replaced; errors as for ``load_scenario``."""
@@ -127,6 +130,7 @@ def _take(asked: Asked, part: Part, label: str) -> tuple[int, Done]:
         quiet=asked.quiet,
         label=label,
         whole=asked.folder,
+        exports=asked.exports,
     )
     try:
         code, store = launcher.launch(scenario, asked.cluster, order)

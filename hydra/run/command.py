@@ -76,7 +76,15 @@ def ordered(name: str, replaced: Mapping[str, object], flags: Mapping[str, Any])
         name: the scenario's.
         replaced: what the command replaces in it, by dotted key.
         flags: as of :func:`run_scenario`.
+
+    Raises:
+        UsageError: others cannot read figures where the flags say.
     """
+    # Imported when nothing is refused any more.
+    from hydra.run.exports import Exports
+
+    exports = Exports()
+    exports.open(flags)
     resumed = resumed_folder(flags)
     return {
         "out": resumed or flags["out"] or fresh_folder(name),
@@ -84,6 +92,7 @@ def ordered(name: str, replaced: Mapping[str, object], flags: Mapping[str, Any])
         "overrides": replaced,
         "resume": resumed is not None,
         "quiet": flags["quiet"],
+        "exports": exports,
     }
 
 

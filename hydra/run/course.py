@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import ceil
 from typing import Final
@@ -13,7 +14,7 @@ from hydra.control.controller import Controller
 from hydra.measure.course import coarse
 from hydra.measure.latency import count
 from hydra.measure.shortfall import lost_before
-from hydra.model import CourseFacts, CourseInterval, Points, StepPlan
+from hydra.model import CourseFacts, CourseInterval, Histogram, Points, StepPlan
 from hydra.results.store import RunStore
 from hydra.run.moment import Moment
 from hydra.run.step import RawStep
@@ -35,15 +36,23 @@ class CourseKeeper:
         plan: of the step.
         publishers: how many there are.
         copies: how many copies of a message are expected at the subscribers outside the cohort, and inside.
+        arrived: takes the latencies of the subscribers outside the cohort, as they come.
     """
 
     def __init__(
-        self, store: RunStore, controller: Controller, plan: StepPlan, publishers: int, copies: tuple[float, float]
+        self,
+        store: RunStore,
+        controller: Controller,
+        plan: StepPlan,
+        publishers: int,
+        copies: tuple[float, float],
+        arrived: Callable[[Histogram], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._controller = controller
         self._plan = plan
         self._publishers = publishers
+        self._arrived = arrived
         self._facts = CourseFacts(0, plan.duration_s, ceil(plan.duration_s / _MOST_INTERVALS), *copies)
         self._epoch = 0
         self._next_ns = 0
@@ -99,6 +108,7 @@ class CourseKeeper:
             found[second.second] = replace(at(second.second), sent=second.messages)
         for second in _by_interval(answers.received, width):
             self._told += second.messages
+            self._arrived(second.latency)
             found[second.second] = replace(at(second.second), received=second.messages, latency=coarse(second.latency))
         for second in _by_interval(answers.cohort_received, width):
             self._told += second.messages

@@ -24,6 +24,8 @@ _MOST_SAMPLES: Final = 2400
 """Of a host in a step: ten minutes have four a second, an hour two in three. Each takes 1 to 2 kB of the database."""
 _MOST_APART_NS: Final = 3_000_000_000
 """Between two samples: who says nothing for longer is taken for mute (``control.hosts``)."""
+_APART_NS: Final = 900_000_000
+"""Between two samples that tell what a host does: less, and the kernel's ticks of CPU time would be seen."""
 _LAST_WITHIN_S: Final = 0.5
 """How long the last samples are waited for; they have been on their way since the window's end."""
 
@@ -35,6 +37,25 @@ class Load:
     hosts: dict[str, list[HostSample]]
     host_of: dict[str, str]
     threads: dict[str, list[ThreadSample]]
+
+
+class Lately:
+    """The newest samples of each host that are far enough apart to tell something.
+
+    Attributes:
+        pairs: an earlier and a later sample of each host, by its name, ``_APART_NS`` apart or more.
+    """
+
+    def __init__(self) -> None:
+        self.pairs: dict[str, tuple[HostSample, HostSample]] = {}
+        self._since: dict[str, HostSample] = {}
+
+    def add(self, host: str, sample: HostSample) -> None:
+        """Takes a host's next sample."""
+        since = self._since.setdefault(host, sample)
+        if sample.time_ns >= since.time_ns + _APART_NS:
+            self.pairs[host] = since, sample
+            self._since[host] = sample
 
 
 class StepHosts:
@@ -65,6 +86,9 @@ class StepHosts:
         self._of_servers: list[ThreadSample] = []
         self._every_ns = min(max(TICK_NS, round(duration_s / _MOST_SAMPLES * 1e9)), _MOST_APART_NS)
         self._next_ns = 0
+        self._lately = Lately()
+        self._names: dict[Place, str] = {}
+        self._seen = 0
         controller.watch_hosts(epoch, self._every_ns / 1e9)
 
     def sample(self, time_ns: int) -> None:
@@ -73,10 +97,24 @@ class StepHosts:
             return
         # Half a tick early, so that a tick that comes a little before its time is not left out.
         self._next_ns = time_ns + self._every_ns - TICK_NS // 2
-        self._own.append(zlib.compress(_json.encode(HostSample(time_ns, self._sampler.read())), 1))
+        own = HostSample(time_ns, self._sampler.read())
+        self._lately.add(platform.node(), own)
+        self._own.append(zlib.compress(_json.encode(own), 1))
         for number, server in enumerate(self._servers):
             threads, connections = server.read()
             self._of_servers.append(ThreadSample(time_ns, f"server {number}", threads, "server", connections))
+
+    def lately(self) -> dict[str, tuple[HostSample, HostSample]]:
+        """What each host did last: two samples of it, by its name; times are those of its own clock."""
+        watch = self._controller.roster.watch
+        samples = watch.samples()
+        for post, sample in samples[self._seen :]:
+            if sample.host is not None:
+                if post.place not in self._names:
+                    self._names = _names(watch.posts(), watch.own)
+                self._lately.add(self._names[post.place], HostSample(sample.time_ns, sample.host))
+        self._seen = len(samples)
+        return dict(self._lately.pairs)
 
     def end(self) -> None:
         """The window is over."""

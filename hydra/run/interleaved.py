@@ -12,7 +12,7 @@ import secrets
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,7 @@ from hydra.results.registered import columns_of, sweep_of
 from hydra.results.store import DATABASE, RunStore
 from hydra.run import launcher
 from hydra.run.engines import Chosen, choose
+from hydra.run.exports import Exports
 from hydra.run.failing import failed_if
 from hydra.run.folders import fresh_folder
 from hydra.run.redaction import Redactor
@@ -89,6 +90,7 @@ def run_interleaved(
         datetime.now(UTC).isoformat(timespec="seconds"),
     )
     asked = Asked(folder, runs, sides, replaced, engine, load_cluster(flags["config"]), command_line, flags["quiet"])
+    asked.exports.open(flags)
     folder.mkdir(parents=True, exist_ok=True)
     with alone_in(folder):
         interleaved.write(folder, record)
@@ -189,6 +191,7 @@ class Asked:
         engine, cluster: where.
         command_line: the words of the command.
         quiet: whether only warnings are shown.
+        exports: where figures are read meanwhile.
     """
 
     folder: Path
@@ -199,6 +202,7 @@ class Asked:
     cluster: ClusterSpec
     command_line: Sequence[str]
     quiet: bool
+    exports: Exports = field(default_factory=Exports)
 
     def say(self, text: str) -> None:
         """Shows a line, unless only warnings are shown."""
@@ -301,6 +305,7 @@ def _take(asked: Asked, name: str, turn: Turn | None, label: str) -> tuple[int, 
         label=label,
         whole=asked.folder,
         turn=turn,
+        exports=asked.exports,
     )
     code, store = launcher.launch(scenario, asked.cluster, order)
     with store:

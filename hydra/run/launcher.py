@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hydra import plugins
@@ -22,6 +22,7 @@ from hydra.results.alone import alone_in
 from hydra.results.registered import added_by, sweep_of
 from hydra.results.store import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.run.engines import Chosen
+from hydra.run.exports import Exports
 from hydra.run.metadata import metadata
 from hydra.run.progress import Observer
 from hydra.run.redaction import Redactor
@@ -70,7 +71,7 @@ class Order:
 
     ``resume`` continues the run that is there; ``label`` stands before its steps in the line that moves. ``whole`` is
     what ``--resume`` takes where that is not ``out``: the folder of which the run is a part. ``turn`` is all that is
-    measured where the run takes turns with others; None: all of it.
+    measured where the run takes turns with others; None: all of it. ``exports`` is where figures are read meanwhile.
     """
 
     engine: Chosen
@@ -82,6 +83,7 @@ class Order:
     label: str = ""
     whole: Path | None = None
     turn: Turn | None = None
+    exports: Exports = field(default_factory=Exports)
 
 
 def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int, RunStore]:
@@ -119,8 +121,10 @@ def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Re
         sweep = sweep_of(scenario)
         if order.turn is None:
             observer.show(RunBegan(scenario.name, str(order.out), sweep.expected_s(), sweep.bound_s()))
+        within = "" if order.whole is None else f"{order.whole.name}/"
+        order.exports.begin(within + order.out.name, scenario.system)
         try:
-            return run(scenario, cluster, its_engine, system, store, observer, order.turn), store
+            return run(scenario, cluster, its_engine, system, store, observer, order.turn, order.exports), store
         except KeyboardInterrupt:
             observer.show(Interrupted(str(order.whole or order.out)))
             return EXIT_INTERRUPTED, store

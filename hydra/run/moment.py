@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
-from hydra.model import StepPlan
+from hydra.model import HostSample, StepPlan
 from hydra.wire.messages import Progress
+
+
+class Told(NamedTuple):
+    """What clients have told of a step: how many have, their messages, and the sum of their mean rates (messages/s)."""
+
+    clients: int = 0
+    messages: int = 0
+    rates_pps: float = 0.0
+
+    @property
+    def mean_pps(self) -> float:
+        """The mean rate of those that have told something."""
+        return self.rates_pps / self.clients if self.clients else 0.0
+
+
+NOTHING_TOLD: Final = Told()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +38,9 @@ class Moment:
         received_pps: mean rate that a subscriber has reported so far.
         reading: whether what was stored is being read.
         time_ns: when this is, on the step's clock.
+        sent: what publishers have told so far.
+        received: what subscribers have told so far.
+        hosts: two samples of each host, by its name: what it did between them is what it did last.
     """
 
     elapsed_s: float
@@ -29,6 +49,9 @@ class Moment:
     received_pps: float = 0.0
     reading: bool = False
     time_ns: int = 0
+    sent: Told = NOTHING_TOLD
+    received: Told = NOTHING_TOLD
+    hosts: Mapping[str, tuple[HostSample, HostSample]] = field(default_factory=dict)
 
     @property
     def left_s(self) -> float | None:
@@ -56,12 +79,12 @@ def sending(
     elapsed_s = max(now_ns - start_ns, 0) / 1e9
     share = elapsed_s / plan.duration_s
     if plan.settings.messages is not None:
-        sent = sum(progress[p].messages for p in publishers if p in progress)
-        share = max(share, sent / (plan.settings.messages * len(publishers)))
-    sent_pps = sum(_rates(progress, publishers, start_ns))
-    received = _rates(progress, subscribers, start_ns)
-    received_pps = sum(received) / len(received) if received else 0.0
-    return Moment(elapsed_s, min(share, 1.0), sent_pps, received_pps, time_ns=now_ns)
+        messages = sum(progress[p].messages for p in publishers if p in progress)
+        share = max(share, messages / (plan.settings.messages * len(publishers)))
+    sent, received = _told(progress, publishers, start_ns), _told(progress, subscribers, start_ns)
+    return Moment(
+        *(elapsed_s, min(share, 1.0), sent.rates_pps, received.mean_pps), time_ns=now_ns, sent=sent, received=received
+    )
 
 
 def reading(
@@ -79,15 +102,20 @@ def reading(
     """
     read = sum(progress[c].messages for c in subscribers if c in progress)
     share = read / max(expected * (1 if shared else len(subscribers)), 1)
-    rates = _rates(progress, subscribers, start_ns)
-    mean = sum(rates) / len(rates) if rates else 0.0
-    return Moment(max(now_ns - start_ns, 0) / 1e9, min(share, 1.0), 0.0, mean, reading=True, time_ns=now_ns)
+    told = _told(progress, subscribers, start_ns)
+    elapsed_s = max(now_ns - start_ns, 0) / 1e9
+    return Moment(elapsed_s, min(share, 1.0), 0.0, told.mean_pps, reading=True, time_ns=now_ns, received=told)
 
 
-def _rates(progress: Mapping[int, Progress], clients: range, start_ns: int) -> list[float]:
-    """Mean messages/s of each client between the start and its last progress."""
-    return [
-        p.messages / (p.time_ns - start_ns) * 1e9
-        for client, p in progress.items()
-        if client in clients and p.time_ns > start_ns
-    ]
+def _told(progress: Mapping[int, Progress], clients: range, start_ns: int) -> Told:
+    """What these clients have told since the start."""
+    count, messages, rates_pps = 0, 0, 0.0
+    # Few publishers are not looked for among a million subscribers.
+    few = len(clients) < len(progress)
+    for client in clients if few else progress:
+        said = progress.get(client) if few or client in clients else None
+        if said is not None and said.time_ns > start_ns:
+            count += 1
+            messages += said.messages
+            rates_pps += said.messages / (said.time_ns - start_ns) * 1e9
+    return Told(count, messages, rates_pps)

@@ -36,6 +36,7 @@ from hydra.limits import machine
 from hydra.limits.report import check_row
 from hydra.measure.figures import Merged, figures, merged
 from hydra.measure.observation import Observation
+from hydra.metrics.snapshot import Present, Progress
 from hydra.model import ClusterSpec, Cohort, Histogram, Role, Scenario, StepPlan, StepResult
 from hydra.results.notes import gone_of
 from hydra.results.registered import added_by, sweep_of
@@ -43,8 +44,9 @@ from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
 from hydra.results.tables import write
 from hydra.run import course
 from hydra.run.deployment import Deployment
+from hydra.run.exports import Exports
 from hydra.run.interrupts import leave_at_once_on_the_next
-from hydra.run.moment import Moment
+from hydra.run.moment import Moment, Told
 from hydra.run.progress import Observer
 from hydra.run.servers import DeployedServers, required
 from hydra.run.step import RawStep, Stepper
@@ -69,6 +71,7 @@ def run(
     store: RunStore,
     observer: Observer,
     turn: Turn | None = None,
+    exports: Exports | None = None,
 ) -> int:
     """Runs a scenario into a run directory, from the first step that is not there yet; returns the exit code.
 
@@ -80,6 +83,7 @@ def run(
         store: the run directory.
         observer: what is shown meanwhile.
         turn: all that is measured now; None: the whole sweep.
+        exports: where its figures are read meanwhile; None: nowhere.
 
     Raises:
         HydraError: the run could not go on; what was measured until then is stored.
@@ -90,12 +94,14 @@ def run(
     results = store.results()
     ended, error = "failed", ""
     pace = Pace(scenario, sweep)
+    exports = exports or Exports()
     observer.sweep_begins(sweep.steps(), len(results), scenario.sweep.varied)
     try:
-        with _up(scenario, cluster, engine, system, store, observer) as steps:
+        with _up(scenario, cluster, engine, system, store, observer, exports) as steps:
             while (plan := _coming(sweep, results, turn)) is not None:
                 step_began = time.monotonic()
                 observer.step_begins(plan, pace.left_s(results, plan))
+                exports.keeper.step_begins(len(results) + 1, plan)
                 result = steps.take(plan)
                 pace.took(plan, time.monotonic() - step_began)
                 results.append(result)
@@ -110,6 +116,7 @@ def run(
         raise
     finally:
         observer.close()
+        exports.end(well=ended in ("finished", ""))
         # The error that stopped the run must reach the user: a full disk, for instance, makes this fail as well.
         with contextlib.nullcontext() if ended in ("finished", "") else contextlib.suppress(HydraError):
             _conclude(store, ended, error)
@@ -147,7 +154,13 @@ def _exit_code(rows: Sequence[Row], observer: Observer) -> int:
 
 @contextlib.contextmanager
 def _up(
-    scenario: Scenario, cluster: ClusterSpec, engine: Engine, system: System, store: RunStore, observer: Observer
+    scenario: Scenario,
+    cluster: ClusterSpec,
+    engine: Engine,
+    system: System,
+    store: RunStore,
+    observer: Observer,
+    exports: Exports,
 ) -> Iterator[_Steps]:
     """Everything that the steps need, brought up in order and torn down in the reverse order on every way out."""
     with contextlib.ExitStack() as stack:
@@ -159,7 +172,7 @@ def _up(
         journal = Journal(store.add_event, observer.show)
 
         def warn() -> None:
-            for warning in system.warnings():
+            for warning in (*system.warnings(), *exports.warnings()):
                 journal.note(warning)
 
         stack.callback(warn)
@@ -176,7 +189,7 @@ def _up(
             )
         system.open(name, store.directory, controller.wait_until, servers)
         warn()
-        steps = _Steps(scenario, cluster, controller, deployment, system, store, observer, journal)
+        steps = _Steps(scenario, cluster, controller, deployment, system, store, observer, exports, journal)
         yield steps
         steps.close()
 
@@ -200,6 +213,7 @@ class _Steps:
         system: System,
         store: RunStore,
         observer: Observer,
+        exports: Exports,
         journal: Journal,
     ) -> None:
         self._scenario = scenario
@@ -210,6 +224,7 @@ class _Steps:
         self._system = system
         self._store = store
         self._observer = observer
+        self._exports = exports
         self._journal = journal
         self._stepper = Stepper(
             controller,
@@ -239,9 +254,11 @@ class _Steps:
                 raise
             result = StepResult(self._stepper.epoch, plan, "skipped", reason=self._store.redact(str(e)))
             self._store.add_step(result)
+            self._exports.keeper.step_ended(result)
         except (StepError, ReadinessError) as e:
             result = StepResult(self._stepper.epoch, plan, "failed", reason=self._store.redact(str(e)))
             self._store.add_step(result)
+            self._exports.keeper.step_ended(result)
         else:
             began = time.monotonic()
             histograms = merged(observation)
@@ -251,6 +268,7 @@ class _Steps:
             # With a million clients, computing the figures takes seconds and storing them half a minute.
             self._controller.poll(0.0)
             self._store.add_step(result, observation, histograms, lambda: self._controller.poll(0.0))
+            self._exports.keeper.step_ended(result, histograms.latency)
             self._journal.note(StepStored(self._stepper.epoch, time.monotonic() - began))
         finally:
             self._journal.epoch = None
@@ -285,7 +303,7 @@ class _Steps:
         for event in self._scenario.events:
             if event.kind in self._spec.events:
                 plan = replace(plan, settings=self._spec.disturbed(plan.settings, event, plan.duration_s))
-        raw = self._take_course(plan) if plan.course else self._stepper.measure(plan, self._observer.tick)
+        raw = self._take_course(plan) if plan.course else self._stepper.measure(plan, self._tick)
         self._deployment.evict(raw.silent)
         search = self._scenario.sweep.search
         tool = self._scenario.client in self._spec.tools
@@ -332,15 +350,41 @@ class _Steps:
             grouped=grouped,
             one_publisher=self._spec.one_publisher(plan.settings),
         )
-        keeper = course.CourseKeeper(self._store, self._controller, plan, len(publishers), copies)
+        keeper = course.CourseKeeper(
+            *(self._store, self._controller, plan, len(publishers), copies, self._exports.keeper.arrived)
+        )
 
         def tick(moment: Moment) -> None:
-            self._observer.tick(moment)
+            self._tick(moment)
             keeper.tick(moment)
 
         raw = self._stepper.measure(plan, tick)
         keeper.end(raw, grouped=grouped)
         return raw
+
+    def _tick(self, moment: Moment) -> None:
+        """The step goes on: whoever watches the run is told."""
+        self._observer.tick(moment)
+        there = self._controller.roster.present()
+        roles: Sequence[tuple[Role, range, Told]] = (
+            ("publisher", self._deployment.publishers, moment.sent),
+            ("subscriber", self._deployment.subscribers, moment.received),
+        )
+        clients = {
+            role: Present(len(ids), there.range_cardinality(ids.start, ids.stop), told.clients)
+            for role, ids, told in roles
+        }
+        sent, received = moment.sent, moment.received
+        progress = Progress(
+            *(moment.elapsed_s, moment.share),
+            sent_pps=sent.mean_pps if sent.clients else None,
+            received_pps=received.mean_pps if received.clients else None,
+            clients=clients,
+            hosts=moment.hosts,
+        )
+        self._exports.keeper.tick(progress, sent.messages, received.messages)
+        for warning in self._exports.warnings():
+            self._journal.note(warning)
 
     def _languages(self) -> dict[Role, str]:
         """What the clients of each role say that they are written in."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyroaring import BitMap
 
@@ -153,7 +153,7 @@ class Stepper:
 
         def sampled(moment: Moment) -> None:
             hosts.sample(moment.time_ns)
-            tick(moment)
+            tick(replace(moment, hosts=hosts.lately()))
 
         try:
             window = run_window(

@@ -1,0 +1,1 @@
+"""Figures of a running command for Prometheus and OpenTelemetry: docs/metrics.md."""

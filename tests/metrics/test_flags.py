@@ -1,0 +1,65 @@
+"""Addresses on a command line, and where nobody can listen."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from hydra.errors import MissingDependencyError, UsageError
+from hydra.metrics.refusal import refuse_address, refuse_missing, written
+from hydra.options import Listening, OtlpUrl
+
+pytest.importorskip("prometheus_client", reason="pip install '.[metrics]'")
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        (":0", ("127.0.0.1", 0)),
+        ("0", ("127.0.0.1", 0)),
+        ("localhost:0", ("localhost", 0)),
+        ("0.0.0.0:0", ("0.0.0.0", 0)),
+        ("[::1]:0", ("::1", 0)),
+    ],
+)
+def test_an_address_is_a_host_and_a_port(text: str, address: tuple[str, int]) -> None:
+    assert Listening().convert(text, None, None) == address
+
+
+@pytest.mark.parametrize("text", [":65536", "nonsense", "", ":", ":-1", "http://localhost:9464", "a b:1", ":१"])
+def test_nonsense_is_no_address(text: str) -> None:
+    with pytest.raises(click.UsageError, match=r"is no address like :9464 or 0\.0\.0\.0:9464"):
+        Listening().convert(text, None, None)
+
+
+@pytest.mark.parametrize("url", ["http://localhost:4318", "https://me:secret@here/v1/metrics", "http://[::1]:4318/"])
+def test_a_receiver_has_a_url(url: str) -> None:
+    assert OtlpUrl().convert(url, None, None) == url
+
+
+@pytest.mark.parametrize("url", ["localhost:4318", "ftp://here:1", "http://", "http://here:port", "", "http://a b"])
+def test_nonsense_is_no_url(url: str) -> None:
+    with pytest.raises(click.UsageError, match="is no address like http://localhost:4318"):
+        OtlpUrl().convert(url, None, None)
+
+
+@pytest.mark.parametrize(
+    ("host", "why"),
+    [
+        ("192.0.2.1", "Cannot assign requested address"),
+        ("no-such-host.invalid", "Name or service not known|No address|Temporary failure"),
+    ],
+)
+def test_an_address_of_somebody_else_is_refused(host: str, why: str) -> None:
+    with pytest.raises(UsageError, match=f"nothing can listen at {host}:0: ({why}); name a free port"):
+        refuse_address(host, 0)
+
+
+@pytest.mark.parametrize("library", ["no_such_library", "no_such_library.of_metrics"])
+def test_a_library_that_is_not_there_is_named(library: str) -> None:
+    with pytest.raises(MissingDependencyError, match=rf"--otlp needs .* \({library}\); pip install"):
+        refuse_missing("--otlp", library)
+
+
+def test_addresses_of_the_longer_kind_are_written_in_brackets() -> None:
+    assert [written("::1", 9464), written("127.0.0.1", 9464)] == ["[::1]:9464", "127.0.0.1:9464"]

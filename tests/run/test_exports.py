@@ -1,0 +1,47 @@
+"""Whose figures are told while a command runs: of one run, of many, of several that take turns."""
+
+from __future__ import annotations
+
+from hydra.model import StepResult
+from hydra.run.exports import Exports
+from tests.metrics.samples import FIGURES, PLAN, latencies
+
+
+def measure(exports: Exports, run: str) -> None:
+    exports.begin(run, "zmq")
+    exports.keeper.step_begins(1, PLAN)
+    exports.keeper.step_ended(StepResult(1, PLAN, "ok", FIGURES), latencies(120))
+    exports.end(well=True)
+
+
+def steps(exports: Exports) -> dict[str, float]:
+    (family,) = (family for family in exports.families() if family.name == "hydra_steps")
+    return {labels["run"]: value for labels, value in family.samples}
+
+
+def test_runs_that_take_turns_go_on_where_they_were() -> None:
+    exports = Exports()
+    for run in ("both/a", "both/b", "both/b", "both/a"):
+        measure(exports, run)
+    assert steps(exports) == {"both/a": 2, "both/b": 2}
+
+
+def test_of_many_runs_the_last_are_told() -> None:
+    exports = Exports()
+    for number in range(30):
+        measure(exports, f"part {number}")
+    assert list(steps(exports)) == [f"part {number}" for number in range(10, 30)]
+
+
+def test_a_run_that_ends_in_the_middle_of_a_step_has_none_that_runs() -> None:
+    exports = Exports()
+    exports.begin("r", "zmq")
+    exports.keeper.step_begins(1, PLAN)
+    assert "hydra_step_info" in {family.name for family in exports.families()}
+    exports.end(well=False)
+    assert "hydra_step_info" not in {family.name for family in exports.families()}
+
+
+def test_nothing_is_told_before_there_is_a_run() -> None:
+    assert Exports().families() == []
+    assert Exports().warnings() == ()

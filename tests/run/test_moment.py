@@ -1,0 +1,62 @@
+"""How far a step is, from what clients have told last."""
+
+from __future__ import annotations
+
+import pytest
+
+from hydra.model import CoreTimes, HostCounters, HostSample, Settings, StepPlan, TcpCounts
+from hydra.run.hosts import Lately
+from hydra.run.moment import Told, reading, sending
+from hydra.wire.messages import Progress
+
+SECOND = 1_000_000_000
+PLAN = StepPlan(clients=2, settings=Settings(rate=100.0), duration_s=4.0)
+
+
+def told(messages: int, after_s: float) -> Progress:
+    return Progress(ids=[0], seq=1, epoch=1, messages=messages, time_ns=round(SECOND * (10 + after_s)))
+
+
+PROGRESS = {0: told(100, 1.0), 1: told(40, 0.5), 2: told(120, 1.5), 3: told(0, -1.0), 9: told(7, 1.0)}
+"""A publisher, two subscribers, one that has told nothing since the start, and one of another size."""
+
+
+def test_a_window_has_what_its_clients_told() -> None:
+    moment = sending(PLAN, PROGRESS, range(1), range(1, 4), 10 * SECOND, 12 * SECOND)
+    assert (moment.elapsed_s, moment.share) == (2.0, 0.5)
+    assert moment.sent == pytest.approx((1, 100, 100.0))
+    assert (moment.received.clients, moment.received.messages) == (2, 160)
+    assert moment.received_pps == moment.received.mean_pps == pytest.approx(80.0)
+
+
+def test_so_has_the_reading_of_what_was_stored() -> None:
+    moment = reading(200, PROGRESS, range(1, 3), 10 * SECOND, 12 * SECOND, shared=False)
+    assert moment.share == pytest.approx(160 / 400)
+    assert moment.sent == Told()
+    assert moment.received.messages == 160
+
+
+def test_nobody_has_a_mean_rate_who_has_told_nothing() -> None:
+    assert Told().mean_pps == 0.0
+
+
+def sample(time_s: float) -> HostSample:
+    return HostSample(round(time_s * 1e9), HostCounters([CoreTimes(0, 0, time_s)], {}, 1, 1, {}, TcpCounts(0, 0), 0))
+
+
+@pytest.mark.parametrize(
+    ("times_s", "pair"),
+    [
+        ([0.0], None),
+        ([0.0, 0.25, 0.5, 0.75], None),
+        ([0.0, 0.25, 0.5, 0.75, 1.0], (0.0, 1.0)),
+        ([0.0, 0.5, 1.0, 1.5], (0.0, 1.0)),
+        ([0.0, 1.0, 2.0, 2.5], (1.0, 2.0)),
+        ([0.0, 3.0], (0.0, 3.0)),
+    ],
+)
+def test_a_host_is_told_by_two_samples_a_second_apart(times_s: list[float], pair: tuple[float, float] | None) -> None:
+    lately = Lately()
+    for time_s in times_s:
+        lately.add("here", sample(time_s))
+    assert lately.pairs == ({} if pair is None else {"here": (sample(pair[0]), sample(pair[1]))})
