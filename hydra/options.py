@@ -375,6 +375,7 @@ run_flags = flags(
     _fail_if_flag,
     click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON instead of the table."),
     click.option("--quiet", is_flag=True, help="Print warnings and the table only."),
+    click.option("--plain", is_flag=True, help="Print plain lines instead of the live view of a terminal."),
 )
 """Flags of every command that runs a scenario; those of engines are added by ``hydra.run.contributed.add_flags``."""
 

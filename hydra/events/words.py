@@ -26,6 +26,14 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
+def countdown(seconds: float) -> str:
+    """Seconds that are left, as what is looked at while they pass: ``45 s``, ``2 min 10 s``, ``24 min``."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    tens = round(seconds / 10)
+    return f"{tens // 6} min {tens % 6 * 10} s" if tens < 60 else duration(seconds)
+
+
 def number(value: Figure) -> str:
     """A figure for a person: three significant digits, all before the point, no exponent; ``–`` where there is none."""
     if value is None:

@@ -22,6 +22,7 @@ from hydra.results.alone import alone_in
 from hydra.results.conditions import columns, met, parse
 from hydra.results.experiments import Record
 from hydra.results.folders import is_experiment
+from hydra.run.display import is_plain
 from hydra.run.engines import Chosen, choose
 from hydra.run.failing import failed_if
 from hydra.run.folders import fresh_folder, resumed_folder
@@ -61,6 +62,7 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
         command_line=["hydra", *sys.argv[1:]],
         overrides=overrides,
         quiet=flags["quiet"],
+        plain=is_plain(flags),
         say=lambda text: None if flags["quiet"] else click.echo(text, err=True),
     )
     # Whatever is wrong with the flags is told before anything starts.

@@ -44,6 +44,7 @@ class Asked:
         command_line: the words of the command.
         overrides: keys that are replaced in every part.
         quiet: whether only warnings are shown.
+        plain: whether lines are shown, and no live view.
         say: shows a line.
     """
 
@@ -55,6 +56,7 @@ class Asked:
     command_line: Sequence[str]
     overrides: Mapping[str, object]
     quiet: bool
+    plain: bool
     say: Callable[[str], None]
 
     def scenario(self, part: Part, overrides: Mapping[str, object]) -> Scenario:
@@ -125,6 +127,7 @@ def _take(asked: Asked, part: Part, label: str) -> tuple[int, Done]:
         overrides=asked.overrides,
         resume=is_there,
         quiet=asked.quiet,
+        plain=asked.plain,
         label=label,
         whole=asked.folder,
     )

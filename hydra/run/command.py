@@ -15,6 +15,7 @@ from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
 from hydra.model import Scenario
 from hydra.results.folders import database
+from hydra.run.display import is_plain
 from hydra.run.engines import choose
 from hydra.run.folders import fresh_folder, resumed_folder
 
@@ -84,6 +85,7 @@ def ordered(name: str, replaced: Mapping[str, object], flags: Mapping[str, Any])
         "overrides": replaced,
         "resume": resumed is not None,
         "quiet": flags["quiet"],
+        "plain": is_plain(flags),
     }
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import platform
 import zlib
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -15,6 +17,7 @@ from hydra.client.watcher import Processes
 from hydra.control.controller import Controller
 from hydra.control.hosts import Place, Post
 from hydra.control.roster import Roster
+from hydra.measure.resources import summarise
 from hydra.model import HostSample, ThreadSample
 from hydra.run.window import TICK_NS
 
@@ -24,6 +27,11 @@ _MOST_SAMPLES: Final = 2400
 """Of a host in a step: ten minutes have four a second, an hour two in three. Each takes 1 to 2 kB of the database."""
 _MOST_APART_NS: Final = 3_000_000_000
 """Between two samples: who says nothing for longer is taken for mute (``control.hosts``)."""
+_RECENT: Final = 5
+"""Samples of a host that tell how busy it is just now: four a second, so that they span one."""
+_LOOKED_AT: Final = 1000
+"""Samples of other hosts that are looked at for that, newest first."""
+_ALL_TIMES: Final = (-(2**63), 2**63)
 _LAST_WITHIN_S: Final = 0.5
 """How long the last samples are waited for; they have been on their way since the window's end."""
 
@@ -61,6 +69,7 @@ class StepHosts:
         self._sampler = HostSampler()
         # Packed: a machine with many interfaces has 26 kB of objects in a sample, and there are thousands.
         self._own: list[bytes] = []
+        self._recent: deque[HostSample] = deque(maxlen=_RECENT)
         self._servers = [Processes(pid) for pid in servers]
         self._of_servers: list[ThreadSample] = []
         self._every_ns = min(max(TICK_NS, round(duration_s / _MOST_SAMPLES * 1e9)), _MOST_APART_NS)
@@ -73,10 +82,23 @@ class StepHosts:
             return
         # Half a tick early, so that a tick that comes a little before its time is not left out.
         self._next_ns = time_ns + self._every_ns - TICK_NS // 2
-        self._own.append(zlib.compress(_json.encode(HostSample(time_ns, self._sampler.read())), 1))
+        sample = HostSample(time_ns, self._sampler.read())
+        self._recent.append(sample)
+        self._own.append(zlib.compress(_json.encode(sample), 1))
         for number, server in enumerate(self._servers):
             threads, connections = server.read()
             self._of_servers.append(ThreadSample(time_ns, f"server {number}", threads, "server", connections))
+
+    def cpu_pct(self) -> dict[str, float]:
+        """The CPU time of all cores that each host used lately, in %, by its name or that of an agent there."""
+        recent: dict[Place, list[HostSample]] = {self._controller.roster.watch.own: list(self._recent)}
+        names = dict.fromkeys(recent, platform.node())
+        for post, sample in islice(reversed(self._controller.roster.watch.samples()), _LOOKED_AT):
+            if sample.host is not None and len(recent.setdefault(post.place, [])) < _RECENT:
+                names.setdefault(post.place, post.agent)
+                recent[post.place].append(HostSample(sample.time_ns, sample.host))
+        found = {names[place]: summarise(samples, _ALL_TIMES) for place, samples in recent.items()}
+        return {name: summary.cpu_mean_pct for name, summary in found.items() if summary is not None}
 
     def end(self) -> None:
         """The window is over."""

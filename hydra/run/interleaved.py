@@ -35,6 +35,7 @@ from hydra.results.interleaved import Record, TurnRecord
 from hydra.results.registered import columns_of, sweep_of
 from hydra.results.store import DATABASE, RunStore
 from hydra.run import launcher
+from hydra.run.display import is_plain
 from hydra.run.engines import Chosen, choose
 from hydra.run.failing import failed_if
 from hydra.run.folders import fresh_folder
@@ -88,7 +89,11 @@ def run_interleaved(
         shlex.join(redactor.command_line(command_line)),
         datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    asked = Asked(folder, runs, sides, replaced, engine, load_cluster(flags["config"]), command_line, flags["quiet"])
+    asked = Asked(
+        *(folder, runs, sides, replaced, engine, load_cluster(flags["config"]), command_line),
+        quiet=flags["quiet"],
+        plain=is_plain(flags),
+    )
     folder.mkdir(parents=True, exist_ok=True)
     with alone_in(folder):
         interleaved.write(folder, record)
@@ -189,6 +194,7 @@ class Asked:
         engine, cluster: where.
         command_line: the words of the command.
         quiet: whether only warnings are shown.
+        plain: whether lines are shown, and no live view.
     """
 
     folder: Path
@@ -199,6 +205,7 @@ class Asked:
     cluster: ClusterSpec
     command_line: Sequence[str]
     quiet: bool
+    plain: bool
 
     def say(self, text: str) -> None:
         """Shows a line, unless only warnings are shown."""
@@ -298,6 +305,7 @@ def _take(asked: Asked, name: str, turn: Turn | None, label: str) -> tuple[int, 
         overrides={**asked.replaced, **asked.sides[name]},
         resume=(out / DATABASE).is_file(),
         quiet=asked.quiet,
+        plain=asked.plain,
         label=label,
         whole=asked.folder,
         turn=turn,

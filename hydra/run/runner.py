@@ -24,6 +24,7 @@ from hydra.errors import (
     EXIT_INCOMPLETE,
     DoesNotFitError,
     HydraError,
+    PassedOverError,
     PlacementError,
     ReadinessError,
     StepError,
@@ -35,7 +36,7 @@ from hydra.events.warnings import SubscribersFailed
 from hydra.limits import machine
 from hydra.limits.report import check_row
 from hydra.measure.figures import Merged, Observation, figures, merged
-from hydra.model import ClusterSpec, Cohort, Histogram, Role, Scenario, StepPlan, StepResult
+from hydra.model import PASSED_OVER, ClusterSpec, Cohort, Histogram, Role, Scenario, StepPlan, StepResult
 from hydra.results.notes import gone_of
 from hydra.results.registered import added_by, sweep_of
 from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
@@ -54,6 +55,8 @@ from hydra.sweep.repeated import MERGED_IN_REPEATS
 from hydra.sweep.workload import loaded
 from hydra.system import System
 
+FINISHED: Final = "finished"
+"""How a run ended that has measured everything."""
 _WARMUP_RATE: Final = 1_000.0
 """Messages/s of a warm-up at most: enough to open every path, too few to fill a queue."""
 _WARM_UPS: Final = 2
@@ -82,25 +85,31 @@ def run(
 
     Raises:
         HydraError: the run could not go on; what was measured until then is stored.
-        KeyboardInterrupt: as it came, after everything was torn down.
+        KeyboardInterrupt: as it came, or because the user wants no further step; after everything was torn down.
     """
     began = time.monotonic()
     sweep = sweep_of(scenario)
     results = store.results()
     ended, error = "failed", ""
     pace = Pace(scenario, sweep)
-    observer.sweep_begins(sweep.steps(), len(results), scenario.sweep.varied)
+    observer.sweep_begins(sweep.steps(), results, scenario.sweep.varied)
     try:
-        with _up(scenario, cluster, engine, system, store, observer) as steps:
+        # The terminal is as it was before the tear-down begins: whoever is impatient may end that at once.
+        with _up(scenario, cluster, engine, system, store, observer) as steps, contextlib.closing(observer):
             while (plan := _coming(sweep, results, turn)) is not None:
+                if observer.ends:
+                    raise KeyboardInterrupt
                 step_began = time.monotonic()
                 observer.step_begins(plan, pace.left_s(results, plan))
-                result = steps.take(plan)
-                pace.took(plan, time.monotonic() - step_began)
+                if any(earlier.passed_over and earlier.plan == plan for earlier in results):
+                    result = steps.pass_over(plan)  # a repeat of a row that nobody wants
+                else:
+                    result = steps.take(plan)
+                    pace.took(plan, time.monotonic() - step_began)
                 results.append(result)
                 observer.step_ended(result)
                 write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
-        ended = "finished" if sweep.next(results) is None else ""
+        ended = FINISHED if sweep.next(results) is None else ""
     except KeyboardInterrupt:
         ended = "interrupted"
         raise
@@ -110,12 +119,12 @@ def run(
     finally:
         observer.close()
         # The error that stopped the run must reach the user: a full disk, for instance, makes this fail as well.
-        with contextlib.nullcontext() if ended in ("finished", "") else contextlib.suppress(HydraError):
+        with contextlib.nullcontext() if ended in (FINISHED, "") else contextlib.suppress(HydraError):
             _conclude(store, ended, error)
             write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
     if turn is None:
         observer.show(RunDone(time.monotonic() - began, str(store.directory)))
-    return _exit_code(sweep.rows(results), observer)
+    return exit_code(sweep.rows(results), observer)
 
 
 def _coming(sweep: Sweep, results: Sequence[StepResult], turn: Turn | None) -> StepPlan | None:
@@ -133,7 +142,7 @@ def _conclude(store: RunStore, ended: str, error: str) -> None:
         store.add_event(RunFailed(error))
 
 
-def _exit_code(rows: Sequence[Row], observer: Observer) -> int:
+def exit_code(rows: Sequence[Row], observer: Observer) -> int:
     """EXIT_INCOMPLETE if a row could not be measured, or if subscribers failed by themselves.
 
     A step that failed may have been measured again: only the final state of its row counts.
@@ -238,6 +247,8 @@ class _Steps:
                 raise
             result = StepResult(self._stepper.epoch, plan, "skipped", reason=self._store.redact(str(e)))
             self._store.add_step(result)
+        except PassedOverError:
+            result = self._passed_over(plan)
         except (StepError, ReadinessError) as e:
             result = StepResult(self._stepper.epoch, plan, "failed", reason=self._store.redact(str(e)))
             self._store.add_step(result)
@@ -255,6 +266,21 @@ class _Steps:
             self._journal.epoch = None
         self._begun = True
         return result
+
+    def pass_over(self, plan: StepPlan) -> StepResult:
+        """Measures nothing, and stores that nobody wants the row of this step."""
+        self._stepper.epoch += 1
+        return self._passed_over(plan)
+
+    def _passed_over(self, plan: StepPlan) -> StepResult:
+        result = StepResult(self._stepper.epoch, plan, "skipped", reason=PASSED_OVER)
+        self._store.add_step(result)
+        return result
+
+    def _tick(self, moment: Moment) -> None:
+        self._observer.tick(moment)
+        if self._observer.passes_over:
+            raise PassedOverError("the user wants no more of this row")
 
     def _kept(self, histograms: Merged) -> dict[str, Histogram]:
         """The histograms that repeated rows are made of, as the store returns them to a resumed run."""
@@ -284,7 +310,7 @@ class _Steps:
         for event in self._scenario.events:
             if event.kind in self._spec.events:
                 plan = replace(plan, settings=self._spec.disturbed(plan.settings, event, plan.duration_s))
-        raw = self._take_course(plan) if plan.course else self._stepper.measure(plan, self._observer.tick)
+        raw = self._take_course(plan) if plan.course else self._stepper.measure(plan, self._tick)
         self._deployment.evict(raw.silent)
         search = self._scenario.sweep.search
         tool = self._scenario.client in self._spec.tools
@@ -334,8 +360,9 @@ class _Steps:
         keeper = course.CourseKeeper(self._store, self._controller, plan, len(publishers), copies)
 
         def tick(moment: Moment) -> None:
-            self._observer.tick(moment)
-            keeper.tick(moment)
+            if moment.doing != "draining":
+                keeper.tick(moment)
+            self._tick(replace(moment, p99_us=keeper.p99_us))
 
         raw = self._stepper.measure(plan, tick)
         keeper.end(raw, grouped=grouped)
