@@ -21,6 +21,7 @@ from hydra.results import experiments as folders
 from hydra.results.alone import alone_in
 from hydra.results.conditions import columns, met, parse
 from hydra.results.experiments import Record
+from hydra.results.fitted import fitted, terminal_width
 from hydra.results.folders import is_experiment
 from hydra.run.display import is_plain
 from hydra.run.engines import Chosen, choose
@@ -91,7 +92,7 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
     if flags["as_json"]:
         click.echo(folders.json_text(record, views))
     else:
-        click.echo(folders.markdown(record, views))
+        click.echo(fitted(folders.markdown(record, views), terminal_width()))
         click.echo("".join(f"{line}\n" for line in experiment.lines(done)), nl=False)
     goes_on = "" if record.ended == "finished" else f"; the experiment goes on with --resume {asked.folder}"
     asked.say(f"everything is in {asked.folder}{goes_on}")

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import click
 import psutil
-from tabulate import tabulate
 
 from hydra import plugins
 from hydra.config.cluster import load_cluster
@@ -23,6 +22,7 @@ from hydra.limits.needs import CONTROLLER_BYTES_PER_CLIENT, CONTROLLER_MEMORY_BY
 from hydra.model import ClusterSpec, Scenario
 from hydra.planning.facts import RunFacts, read
 from hydra.planning.words import count, figure, times
+from hydra.results.fitted import fitted, tabled, terminal_width
 from hydra.scaling.constants import Cost, Costs
 from hydra.scaling.costs import PUBLISHER_CPU, SERVER_CPU, SUBSCRIBER_CPU, measured, per_listener
 from hydra.scaling.plan import SHARE, Host, Part, Plan, Use, extrapolated, together
@@ -83,7 +83,7 @@ def show_plan(asked: Asked, usual: str, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(_told(plan, scenario, host), indent=1, allow_nan=False))
     else:
-        click.echo("\n".join(_text(plan, scenario, spec, host)))
+        click.echo(fitted("\n".join(_text(plan, scenario, spec, host)), terminal_width()))
     return EXIT_GOOD if plan.fits else EXIT_INCOMPLETE
 
 
@@ -257,7 +257,7 @@ def _text(plan: Plan, scenario: Scenario, spec: SystemSpec, host: Host) -> Itera
     yield f"evidence ends at {count(plan.evidence)} clients: the least of all that was measured for the lines below"
     yield ""
     rows = [_row(part, use, plan) for part in plan.parts for use in part.uses]
-    yield tabulate(rows, headers="keys", disable_numparse=True)
+    yield tabled(rows, terminal_width(), as_text=True)
     costs = spec.costs.get(scenario.client, Costs())
     alone, late = costs.subscriber_message_s, costs.together_s
     if alone and late and alone.rates and plan.rate > alone.rates[1]:

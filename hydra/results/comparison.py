@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import compress
 from typing import Any, Final
 
 from tabulate import tabulate
@@ -35,14 +36,14 @@ def markdown(comparison: Comparison, *, whole: bool = False) -> str:
         method(comparison),
         *(f"- {MARK} {text}" for text in warnings(comparison)),
         f"## {comparison.primary.name}",
-        _table(comparison, comparison.first),
+        _table(comparison, comparison.first, left_out=("figure",)),
         "## Other figures" if comparison.others else "",
         _table(comparison, shown) if shown else "",
         "" if whole else _rest(comparison, shown),
         "## What else differs" if comparison.environment else "",
         _environment(comparison) if comparison.environment else "",
         _listed("Rows that not all of the runs have", _unmatched(comparison)),
-        _listed("What has to be known of single rows", notes(comparison)),
+        _listed("What has to be known of single rows", _noted(comparison)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -70,7 +71,10 @@ def warnings(comparison: Comparison) -> Iterator[str]:
         yield f"{', '.join(alone)}: one repeat has no spread, so that there is no verdict; measure with --repeat"
 
 
-def _table(comparison: Comparison, compared: Sequence[Compared]) -> str:
+def _table(comparison: Comparison, compared: Sequence[Compared], left_out: Sequence[str] = ()) -> str:
+    """A line for each; without what the title above it says already."""
+    if len(comparison.sides) == 2:
+        left_out = [*left_out, "run"]
     warned = {matched.name for matched in comparison.rows if any(row.notes for row in matched.rows)}
     body = [
         (
@@ -88,7 +92,10 @@ def _table(comparison: Comparison, compared: Sequence[Compared]) -> str:
         for each in compared
     ]
     align = ("left", "left", "left", *["right"] * 6, "left")
-    return tabulate(body, headers=_HEADS, tablefmt="pipe", disable_numparse=True, colalign=align if body else None)
+    kept = [head not in left_out for head in _HEADS]
+    heads, align = tuple(compress(_HEADS, kept)), tuple(compress(align, kept))
+    lines = [list(compress(line, kept)) for line in body]
+    return tabulate(lines, headers=heads, tablefmt="pipe", disable_numparse=True, colalign=align if body else None)
 
 
 def change(compared: Compared) -> str:
@@ -161,6 +168,16 @@ def notes(comparison: Comparison) -> list[str]:
         for side, its in zip(comparison.sides, row.rows, strict=True)
         if its.notes
     ]
+
+
+def _noted(comparison: Comparison) -> list[str]:
+    """The same notes, each once, behind the rows that have it."""
+    rows: dict[str, list[str]] = {}
+    for row in comparison.rows:
+        for side, its in zip(comparison.sides, row.rows, strict=True):
+            for note in its.notes:
+                rows.setdefault(note, []).append(f"{row.name}, {side.name}")
+    return [f"{'; '.join(names)}: {note}" for note, names in rows.items()]
 
 
 def _listed(title: str, lines: Iterable[str]) -> str:

@@ -133,7 +133,7 @@ def _row(scenario: Scenario, row: Row, repeats: Sequence[Row]) -> SideRow:
         CLIENTS: row.get(CLIENTS),
         PUBLISHERS: row.get(PUBLISHERS) or scenario.publishers,
     }
-    notes = [note.text for note in notes_of(row, scenario)]
+    notes = [str(note) for note in notes_of(row, scenario)]
     return SideRow(settings, [_repeat(each) for each in repeats], row, notes)
 
 

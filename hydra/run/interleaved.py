@@ -31,6 +31,7 @@ from hydra.results import comparison, interleaved
 from hydra.results.alone import alone_in
 from hydra.results.compared import compare_runs
 from hydra.results.conditions import columns, parse
+from hydra.results.fitted import fitted, terminal_width
 from hydra.results.interleaved import Record, TurnRecord
 from hydra.results.registered import columns_of, sweep_of
 from hydra.results.store import DATABASE, RunStore
@@ -104,7 +105,11 @@ def run_interleaved(
         asked.say(f"there is nothing to compare yet: {e}")
         code = code or EXIT_INCOMPLETE
     else:
-        text = comparison.json_text(compared) if flags["as_json"] else comparison.markdown(compared)
+        text = (
+            comparison.json_text(compared)
+            if flags["as_json"]
+            else fitted(comparison.markdown(compared), terminal_width())
+        )
         click.echo(text, nl=False)
         code = failed_if(lines, code)
     goes_on = f"; it goes on with --resume {folder}" if code == EXIT_INTERRUPTED else ""
