@@ -34,16 +34,16 @@ def countdown(seconds: float) -> str:
     return f"{tens // 6} min {tens % 6 * 10} s" if tens < 60 else duration(seconds)
 
 
-def number(value: Figure) -> str:
-    """A figure for a person: three significant digits, all before the point, no exponent; ``–`` where there is none."""
+def number(value: Figure, significant: int = 3) -> str:
+    """A figure for a person, ``–`` for none: so many significant digits, all of those before the point, no exponent."""
     if value is None:
         return "–"
     if isinstance(value, str | bool):
         return str(value)
     if isinstance(value, int) or abs(value) >= _WHOLE_FROM:
         return f"{value:,.0f}"
-    # Three significant digits; below a thousandth what the last of them is worth no longer matters.
-    digits = 3 if value == 0 else max(2 - floor(log10(abs(value))), 0)
+    # Below a thousandth what the last of the digits is worth no longer matters.
+    digits = significant if value == 0 else max(significant - 1 - floor(log10(abs(value))), 0)
     text = f"{value:.{min(digits, _MOST_DIGITS)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

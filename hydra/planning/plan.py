@@ -16,6 +16,7 @@ from hydra import plugins
 from hydra.config.cluster import load_cluster
 from hydra.config.scenario import load_scenario
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, UsageError
+from hydra.events.words import number
 from hydra.limits.machine import Machine
 from hydra.limits.machine import read as read_machine
 from hydra.limits.needs import CONTROLLER_BYTES_PER_CLIENT, CONTROLLER_MEMORY_BYTES, needs
@@ -230,11 +231,11 @@ def _text(plan: Plan, scenario: Scenario, spec: SystemSpec, host: Host) -> Itera
         else _amount(host.network_bytes_s, "bit/s")
     )
     yield (
-        f"{count(plan.clients)} subscribers of {spec.title} ({scenario.client}), {plan.rate:g} messages/s to each: "
-        f"{figure(plan.clients * plan.rate)} messages/s of {size} bytes"
+        f"{count(plan.clients)} subscribers of {spec.title} ({scenario.client}), {number(plan.rate)} messages/s to "
+        f"each: {figure(plan.clients * plan.rate)} messages/s of {size} bytes"
     )
     yield (
-        f"an agent has {host.cores:g} cores, {_amount(host.memory_bytes, 'bytes')}, {network}, "
+        f"an agent has {number(host.cores)} cores, {_amount(host.memory_bytes, 'bytes')}, {network}, "
         f"{count(host.open_files)} open files a process"
     )
     yield ""
@@ -262,7 +263,7 @@ def _text(plan: Plan, scenario: Scenario, spec: SystemSpec, host: Host) -> Itera
     alone, late = costs.subscriber_message_s, costs.together_s
     if alone and late and alone.rates and plan.rate > alone.rates[1]:
         cores = late.value * plan.rate * plan.clients
-        at = f"{late.rates[0]:g}/s with " if late.rates else ""
+        at = f"{number(late.rates[0])}/s with " if late.rates else ""
         yield ""
         yield (
             f"where messages may be late, and several go with one write: {figure(cores)} cores in all instead "
@@ -293,10 +294,10 @@ def _evidence(use: Use, plan: Plan) -> str:
     said = [f"; up to {count(use.cost.clients)} clients"]
     if use.cost.rates is not None:
         low, high = use.cost.rates
-        at = f"{low:.3g}" if high < 1.05 * low else f"{low:.3g} to {high:.3g}"
+        at = number(low) if high < 1.05 * low else f"{number(low)} to {number(high)}"
         said.append(f" at {at}/s each")
         if not 0.9 * low <= plan.rate <= 1.1 * high:
-            said.append(f" (not at {plan.rate:g}/s)")
+            said.append(f" (not at {number(plan.rate)}/s)")
     if use.cost.too_wide:
         said.append("; the interval is too wide to be used")
     return "".join(said) + _beyond(use, plan)
@@ -310,12 +311,12 @@ def _beyond(use: Use, plan: Plan) -> str:
 
 def _amount(value: float, unit: str) -> str:
     if unit == "bit/s":
-        return f"{value * 8 / 1e9:.3g} Gbit/s"
+        return f"{number(value * 8 / 1e9)} Gbit/s"
     if unit.startswith("bytes"):
         size, prefix = next(
             ((s, p) for s, p in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")) if value >= s), (1, "")
         )
-        return f"{value / size:.3g} {unit.replace('bytes', f'{prefix}B')}"
+        return f"{number(value / size)} {unit.replace('bytes', f'{prefix}B')}"
     return f"{figure(value)} {unit}"
 
 

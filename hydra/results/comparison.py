@@ -13,10 +13,10 @@ from tabulate import tabulate
 
 from hydra.columns import Column
 from hydra.compare.comparison import NO_DIFFERENCE, NO_VERDICT, Compared, Comparison, one
+from hydra.events.words import number
 from hydra.model import Figure
 from hydra.results.conditions import Condition, met
 from hydra.results.notes import MARK
-from hydra.results.tables import cell
 
 _HEADS: Final = ("row", "run", "figure", "base", "run's", "difference", "95 % interval", "p", "repeats", "verdict")
 _WORST: Final = 1000.0
@@ -81,8 +81,8 @@ def _table(comparison: Comparison, compared: Sequence[Compared], left_out: Seque
             f"{each.row} {MARK}" if each.row in warned else each.row,
             each.other,
             each.column.name,
-            cell(each.column, each.base_shown),
-            cell(each.column, each.other_shown),
+            _figure(each.base_shown),
+            _figure(each.other_shown),
             change(each),
             interval(each),
             probability(each.p_adjusted),
@@ -96,6 +96,10 @@ def _table(comparison: Comparison, compared: Sequence[Compared], left_out: Seque
     heads, align = tuple(compress(_HEADS, kept)), tuple(compress(align, kept))
     lines = [list(compress(line, kept)) for line in body]
     return tabulate(lines, headers=heads, tablefmt="pipe", disable_numparse=True, colalign=align if body else None)
+
+
+def _figure(value: Figure) -> str:
+    return "—" if value is None else number(value)
 
 
 def change(compared: Compared) -> str:
@@ -117,7 +121,8 @@ def _changed(compared: Compared, value: float | None) -> str:
         return "—"
     if compared.kind == "difference":
         unit = f" {compared.column.unit}" if compared.column.unit else ""
-        return f"{value:+.4g}{' points' if compared.column.unit == '%' else unit}"
+        sign = "-" if value < 0 else "+"
+        return f"{sign}{number(abs(value))}{' points' if compared.column.unit == '%' else unit}"
     if value + 1 >= _WORST:
         return f"> {_WORST:g}×"
     digits = 2 if abs(value) < 0.001 else 1 if abs(value) < 1 else 0

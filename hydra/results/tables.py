@@ -125,7 +125,8 @@ def cell(column: Column, value: Figure) -> str:
         return "—"
     if isinstance(value, float):
         if column.digits == "six":
-            return f"{value:.6g}"
+            text = f"{value:.6g}"
+            return number(value, 6) if "e" in text else text
         return f"{value:.0f}" if value.is_integer() or column.digits == "none" else f"{value:.2f}"
     return str(value)
 

@@ -148,8 +148,8 @@ def _now(shown: Snapshot) -> Text:
 def _slowest(watched: Watched) -> Text:
     if len(watched.slowest) < 2:
         return Text()
-    told = ", ".join(f"client {client} {pps:,.0f}/s" for client, pps in watched.slowest)
-    return _line("slowest", f"{told} (of {watched.of:,} that tell)")
+    told = ", ".join(f"client {client}: {pps:,.0f}/s" for client, pps in watched.slowest)
+    return _line("slowest", f"{told} (of {watched.of:,})")
 
 
 def _cpu(watched: Watched) -> Text:

@@ -23,7 +23,7 @@ def test_the_view_of_a_step_in_the_middle_of_its_window() -> None:
         "step 3 of 6: 30 clients, 1,000/s" + "about 80 s left".rjust(48),
         "━" * 10 + "─" * 14 + "  40 %, 6 s of this step left",
         "now       30,000/s sent, 998/s per subscriber, 2.3 % not there yet, p99 820 µs",
-        "slowest   client 17 512/s, client 3 890/s (of 30 that tell)",
+        "slowest   client 17: 512/s, client 3: 890/s (of 30)",
         "CPU       two 63 %, one 20 %",
         "carried   ▃·█  last 4,000/s, most 4,000/s",
         "lost      ▁·█  last 2.5 %, most 2.5 %",
