@@ -73,7 +73,7 @@ def describe(plan: StepPlan, varied: Iterable[str] = ()) -> str:
         f"{series}{rate}",
         f"{settings.messages:,} messages each" if settings.messages is not None else "",
         *(f"{name} {number(value_of(settings, name))}" for name in varied if name not in _ALWAYS_TOLD),
-        "" if plan.cohort.kind == "none" else f"{plan.cohort.fraction:.0%} {plan.cohort.kind}",
+        "" if plan.cohort.kind == "none" else f"{100 * plan.cohort.fraction:.0f} % {plan.cohort.kind}",
     ]
     return (f"{plan.point}: " if plan.point else "") + ", ".join(filter(None, words))
 

@@ -197,7 +197,7 @@ def told_once(about: Sequence[tuple[str, Sequence[HydraWarning]]]) -> list[tuple
     found = []
     for kind in sorted(kinds, key=lambda each: order.index(levels[each])):
         (names, text), *others = ((_names(its, len(about)), text) for text, its in kinds[kind].items())
-        said = "; ".join([text, *(f"{its}: {another}" for its, another in others)])
+        said = "; ".join([text, *(another if its == names else f"{its}: {another}" for its, another in others)])
         found.append((names, f"{said}; {kind[1]}" if kind[1] else said))
     return found
 

@@ -162,7 +162,7 @@ def _sparkline(name: str, values: Sequence[float | None], told: Callable[[float]
     if not known:
         return Text()
     last = "–" if values[-1] is None else told(values[-1])
-    return _line(name, f"{sparkline(values)}  last {last}, most {told(max(known))}", style)
+    return _line(name, f"{sparkline(values)}  last {last}, highest {told(max(known))}", style)
 
 
 def _keys(shown: Snapshot) -> Text:

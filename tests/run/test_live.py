@@ -25,9 +25,9 @@ def test_the_view_of_a_step_in_the_middle_of_its_window() -> None:
         "now       30,000/s sent, 998/s per subscriber, 2.3 % not there yet, p99 820 µs",
         "slowest   client 17: 512/s, client 3: 890/s (of 30)",
         "CPU       two 63 %, one 20 %",
-        "carried   ▃·█  last 4,000/s, most 4,000/s",
-        "lost      ▁·█  last 2.5 %, most 2.5 %",
-        "p99       ▂·█  last 1.6 ms, most 1.6 ms",
+        "carried   ▃·█  last 4,000/s, highest 4,000/s",
+        "lost      ▁·█  last 2.5 %, highest 2.5 %",
+        "p99       ▂·█  last 1.6 ms, highest 1.6 ms",
         "e end after this step   s skip this row   Ctrl-C end now",
     ]
 
