@@ -173,6 +173,7 @@ def compare(
     """
     from hydra.results.compared import compare_runs
     from hydra.results.comparison import json_text, markdown
+    from hydra.results.fitted import fitted, terminal_width
     from hydra.run.failing import failed_if
 
     compared, lines = compare_runs(runs, figure or "", fail_if)
@@ -180,8 +181,8 @@ def compare(
         from hydra.jupyter.command import write_comparison
 
         click.echo(str(write_comparison(compared, html)), err=True)
-    text = json_text(compared) if shown["as_json"] else markdown(compared, whole=shown["whole"])
-    click.echo(text, nl=False)
+    text = markdown(compared, whole=shown["whole"])
+    click.echo(json_text(compared) if shown["as_json"] else fitted(text, terminal_width()), nl=False)
     sys.exit(failed_if(lines, EXIT_GOOD))
 
 
@@ -196,14 +197,20 @@ def runs(folder: Path, as_json: bool) -> None:
 
     import json
 
-    from tabulate import tabulate
-
     from hydra.results.catalog import catalog
+    from hydra.results.fitted import tabled, terminal_width
 
     entries = catalog(folder)
     # A line of a terminal has room for the beginning of a reason; JSON has all of it.
-    short = [{**entry, "why": shorten(entry["why"], 72, placeholder=" …")} for entry in entries]
-    click.echo(json.dumps(entries, indent=2) if as_json else tabulate(short, headers="keys"))
+    short = [
+        {
+            **{"began (UTC)" if key == "began" else key: value for key, value in entry.items()},
+            "began (UTC)": entry["began"][:16].replace("T", " "),
+            "why": shorten(entry["why"], 72, placeholder=" …"),
+        }
+        for entry in entries
+    ]
+    click.echo(json.dumps(entries, indent=2) if as_json else tabled(short, terminal_width()))
 
 
 @cli.command()
@@ -222,9 +229,8 @@ def agents(config: Path | None, master: str, scenario: str | None, as_json: bool
 
     import json
 
-    from tabulate import tabulate
-
     from hydra.cluster.resources import format_resources
+    from hydra.results.fitted import tabled, terminal_width
     from hydra.run.launcher import roles_on
 
     rows = [
@@ -237,7 +243,7 @@ def agents(config: Path | None, master: str, scenario: str | None, as_json: bool
         }
         for a in engine.agents(declared)
     ]
-    click.echo(json.dumps(rows, indent=2) if as_json else tabulate(rows, headers="keys"))
+    click.echo(json.dumps(rows, indent=2) if as_json else tabled(rows, terminal_width()))
 
 
 @cli.command()
@@ -278,20 +284,20 @@ def check(scenario: str, config: Path | None, **_: Any) -> None:
 
     loaded, cluster = load_scenario(scenario, overrides()), load_cluster(config)
 
-    from tabulate import tabulate
-
     from hydra.client.processes import raise_open_files
     from hydra.limits.machine import read
     from hydra.limits.report import check_all, needs_line
+    from hydra.results.fitted import fitted, tabled, terminal_width
     from hydra.run.launcher import system_for
 
     system_for(loaded).program("subscriber")
     raise_open_files()
     rows = check_all(loaded, cluster, read())
-    click.echo(tabulate([needs_line(row) for row in rows], headers="keys", floatfmt=".1f"))
+    width = terminal_width()
+    click.echo(tabled([needs_line(row) for row in rows], width, floats=".1f"))
     # The largest row asks for the most: its lines mend the others too.
     for shortage in rows[-1].shortages:
-        click.echo(str(shortage))
+        click.echo(fitted(str(shortage), width))
     sys.exit(EXIT_GOOD if all(row.fits for row in rows) else EXIT_INCOMPLETE)
 
 

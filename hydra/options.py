@@ -423,6 +423,7 @@ run_flags = flags(
         "--prometheus", type=Listening(), help="Serve figures for Prometheus there (:PORT: this machine only)."
     ),
     click.option("--otlp", type=OtlpUrl(), help="Send figures to the OpenTelemetry receiver at URL (OTLP over HTTP)."),
+    click.option("--plain", is_flag=True, help="Print plain lines instead of the live view of a terminal."),
 )
 """Flags of every command that runs a scenario; those of engines are added by ``hydra.run.contributed.add_flags``."""
 

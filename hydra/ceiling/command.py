@@ -40,7 +40,7 @@ def run_ceiling(
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
-    from tabulate import tabulate
+    from hydra.results.fitted import tabled, terminal_width
 
-    click.echo(tabulate(rows, headers="keys", floatfmt=",.0f"))
+    click.echo(tabled(rows, terminal_width(), floats=",.0f"))
     click.echo(f"kept in {path()}; rows within 10 % of it are marked as limited by the generator")

@@ -11,8 +11,10 @@ from hydra.events.runs import (
     Resumed,
     Revived,
     RunBegan,
+    RunComplete,
     RunDone,
     RunFailed,
+    RunGoesOn,
     ServerExit,
     ServerKilled,
     ServersAgain,
@@ -23,7 +25,7 @@ from hydra.events.steps import PhasesTimed, StartUnacknowledged, StepMeasured, S
 from hydra.events.warnings import HydraWarning
 
 EVENTS: Final[tuple[type[Event], ...]] = (
-    *(RunBegan, RunDone, RunFailed, Resumed, SystemFact, Refused, Revived, HydraWarning),
+    *(RunBegan, RunDone, RunFailed, RunGoesOn, RunComplete, Resumed, SystemFact, Refused, Revived, HydraWarning),
     *(Launched, Present, Evicted, LaunchedElsewhere, ClientExit, GroupExit, ClientError),
     *(ServersUp, ServersAgain, ServerExit, ServerKilled),
     *(StartUnacknowledged, WindowOpened, PhasesTimed, StepStored, StepMeasured),

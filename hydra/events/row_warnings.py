@@ -11,10 +11,23 @@ from typing import Final
 
 from hydra.events.event import Level
 from hydra.events.warnings import GO_ON, HydraWarning
-from hydra.events.words import number
+from hydra.events.words import duration, number
+from hydra.model import PASSED_OVER
 
 _NAMED: Final = 4
 """Columns that a warning names, of those with fewer figures than repeats."""
+
+_REMEDIES: Final = {
+    "it may be anywhere": "take longer steps, or more of them (--search-steps)",
+    "nothing fell short": "raise --start-rate",
+    "still rising": "raise --start-rate",
+    "nothing was received": "lower --start-rate",
+    "no rate down to": "raise --loss-target, or lower sweep.search.floor_rate",
+    "above the rate without": "take longer steps",
+    "highest rate, which is not known": "search for max_rate as well",
+    "needs at least 2 clients": "measure more clients",
+}
+"""What would change the remarks of searches, by words of them."""
 
 # --- of a row: what is missing ---------------------------------------------------------------------------------------
 
@@ -29,6 +42,13 @@ class RowSkipped(HydraWarning):
     @property
     def text(self) -> str:
         return f"SKIPPED: {self.reason or 'no reason was given'}"
+
+    @property
+    def remedy(self) -> str:
+        by_hand = self.reason == PASSED_OVER
+        return (
+            "measure it in another run" if by_hand else "take fewer clients or more agents; hydra check says what fits"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +79,7 @@ class RowPartial(HydraWarning):
 class RowRemark(HydraWarning):
     """What the sweep says of a row that it has figures for."""
 
+    remedy = "--repeat measures it several times and shows the spread"
     reason: str
 
     @property
@@ -70,6 +91,7 @@ class RowRemark(HydraWarning):
 class FewerFigures(HydraWarning):
     """Columns that only some of the repeats have a figure for."""
 
+    remedy = "measure for longer, or repeat it more often"
     count: object
     repeats: object
     columns: Sequence[str]
@@ -88,6 +110,7 @@ class FewerFigures(HydraWarning):
 class LossBetween(HydraWarning):
     """Loss (%) that is known as an interval only."""
 
+    remedy = "ask for a lower rate"
     level = Level.LOSS
     low_pct: float
     high_pct: float
@@ -104,6 +127,7 @@ class LossBetween(HydraWarning):
 class Loss(HydraWarning):
     """Messages that were lost; ``with_waiting``: an earlier version counted those that still waited among them."""
 
+    remedy = "ask for a lower rate; the column verdict says what limited it"
     level = Level.LOSS
     pct: float
     with_waiting: bool = False
@@ -157,6 +181,7 @@ class FateOfGone(HydraWarning):
 class Lagged(HydraWarning):
     """Subscribers that received less than was sent, and yet lost nothing; ``share`` of what was due."""
 
+    remedy = "ask for a lower rate, or divide the work among more subscribers"
     messages: float
     share: float
     behind_s: float
@@ -204,6 +229,7 @@ class RateMissed(HydraWarning):
 class StoppedEarly(HydraWarning):
     """A publisher that could not go on until the end of the window."""
 
+    remedy = "ask for a lower rate, or give its host more memory"
     why: object
 
     @property
@@ -215,6 +241,7 @@ class StoppedEarly(HydraWarning):
 class SendsRefused(HydraWarning):
     """Messages that were refused when they were sent."""
 
+    remedy = "ask for a lower rate, or raise the limit that the server's log names"
     messages: float
 
     @property
@@ -273,13 +300,65 @@ class SearchRemark(HydraWarning):
     def text(self) -> str:
         return f"{self.search}: {self.remark}"
 
+    @property
+    def remedy(self) -> str:
+        return next((remedy for words, remedy in _REMEDIES.items() if words in str(self.remark)), "")
+
 
 @dataclass(frozen=True, slots=True)
 class SlowNotFelt(HydraWarning):
-    """Slow clients that never held anything up."""
+    """Slow clients that never held anything up, and what it would have taken.
 
-    remedy = "measure for longer, or make them slower"
+    Attributes:
+        sent_pps, read_pps: messages/s that were sent to each of them, and that they read; None: not known.
+        duration_s: the length of a step.
+        queue: messages that the system's queues hold for one of them; None: not known, or there is no limit.
+        queues: the settings that say so.
+        kernel: messages that the kernel's buffers hold beside those at most.
+    """
+
+    sent_pps: float | None = None
+    read_pps: float | None = None
+    duration_s: float = 0.0
+    queue: float | None = None
+    queues: str = ""
+    kernel: float = 0.0
 
     @property
     def text(self) -> str:
-        return "slow: the slow clients' buffers never filled, so they were not felt"
+        text = "slow: the slow clients' buffers never filled, so they were not felt"
+        if not self._is_known:
+            return text
+        if self._behind_pps <= 0:
+            return f"{text}: they read {number(self.read_pps)}/s, and no more than {number(self.sent_pps)}/s was sent"
+        more = f", the kernel's buffers up to {_about(self.kernel)} more" if self.kernel else ""
+        hold = "" if self.queue is None else f"; {self.queues} hold {number(self.queue)}{more}"
+        return f"{text}: they fall behind by {_about(self._behind_pps * self.duration_s)} messages in a step{hold}"
+
+    @property
+    def remedy(self) -> str:
+        if not self._is_known:
+            return "measure for longer, or make them slower"
+        if self._behind_pps <= 0:
+            return "make them slower: lower sweep.search.slow_share"
+        if self.queue is None:
+            return f"set a limit: {self.queues}" if self.queues else "measure for longer, or make them slower"
+        held, left = self.queue + self.kernel, self._behind_pps * self.duration_s - self.kernel
+        smaller = f", or with {self.queues} of {_about(left)} in all" if 1 <= left < self.queue else ""
+        return (
+            f"they are felt at the latest in steps of {duration(held / self._behind_pps)}, or at "
+            f"{_about(float(self.read_pps or 0) + held / self.duration_s)}/s{smaller}"
+        )
+
+    @property
+    def _is_known(self) -> bool:
+        return self.sent_pps is not None and self.read_pps is not None and self.duration_s > 0
+
+    @property
+    def _behind_pps(self) -> float:
+        return float(self.sent_pps or 0) - float(self.read_pps or 0)
+
+
+def _about(messages: float) -> str:
+    """A number of which no more than two digits mean anything."""
+    return number(float(f"{messages:.2g}"))

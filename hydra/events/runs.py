@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from hydra.events.event import Event, Level
 from hydra.events.words import duration
+
+_ROWS_NAMED: Final = 6
+"""Rows that are named, of many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,55 @@ class Resumed(Event):
     @property
     def text(self) -> str:
         return f"after {self.steps} steps, {self.again} failed ones of which are measured again"
+
+
+@dataclass(frozen=True, slots=True)
+class RunGoesOn(Event):
+    """A run is resumed: what is there and what is left.
+
+    Attributes:
+        out: its directory.
+        there: the names of the rows that are measured or were skipped.
+        rows: how many it has in all.
+        again: the names of those that failed and are tried again.
+        steps: how many are to go at most; None where their results decide that.
+        left_s: about how many seconds that takes.
+    """
+
+    kind = "goes_on"
+    out: str
+    there: Sequence[str]
+    rows: int
+    again: Sequence[str]
+    steps: int | None
+    left_s: float
+
+    @property
+    def text(self) -> str:
+        there = f"{len(self.there)} of {self.rows} rows are there{_named(self.there)}"
+        verb = "is" if len(self.again) == 1 else "are"
+        again = f"{len(self.again)} failed and {verb} tried again{_named(self.again)}" if self.again else ""
+        some = "the results decide how many steps are to go" if self.steps is None else f"{self.steps} steps to go"
+        left = f"{'1 step to go' if self.steps == 1 else some}, about {duration(self.left_s)}"
+        return f"{self.out} goes on: " + "; ".join(filter(None, (there, again, left)))
+
+
+@dataclass(frozen=True, slots=True)
+class RunComplete(Event):
+    """A run is resumed that has everything already."""
+
+    kind = "complete"
+    out: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.out} is complete: nothing is left to measure, and nothing is started"
+
+
+def _named(rows: Sequence[str]) -> str:
+    """The first few names in brackets."""
+    more = f"; {len(rows) - _ROWS_NAMED} more" if len(rows) > _ROWS_NAMED else ""
+    return f" ({'; '.join(rows[:_ROWS_NAMED])}{more})" if rows else ""
 
 
 @dataclass(frozen=True, slots=True)

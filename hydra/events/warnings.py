@@ -32,13 +32,15 @@ class HydraWarning(Event):
 
 @dataclass(frozen=True, slots=True)
 class Interrupted(HydraWarning):
-    """The user ended the run; ``out`` is its directory."""
+    """The user ended the run, ``by_key`` after the step that was measured; ``out`` is its directory."""
 
     out: str
+    by_key: bool = False
 
     @property
     def text(self) -> str:
-        return "interrupted: what was measured is kept"
+        how = "ended after this step, as was asked for with a key" if self.by_key else "interrupted"
+        return f"{how}: what was measured is kept"
 
     @property
     def remedy(self) -> str:

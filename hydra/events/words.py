@@ -26,16 +26,24 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def number(value: Figure) -> str:
-    """A figure for a person: three significant digits, all before the point, no exponent; ``–`` where there is none."""
+def countdown(seconds: float) -> str:
+    """Seconds that are left, as what is looked at while they pass: ``45 s``, ``2 min 10 s``, ``24 min``."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    tens = round(seconds / 10)
+    return f"{tens // 6} min {tens % 6 * 10} s" if tens < 60 else duration(seconds)
+
+
+def number(value: Figure, significant: int = 3) -> str:
+    """A figure for a person, ``–`` for none: so many significant digits, all of those before the point, no exponent."""
     if value is None:
         return "–"
     if isinstance(value, str | bool):
         return str(value)
     if isinstance(value, int) or abs(value) >= _WHOLE_FROM:
         return f"{value:,.0f}"
-    # Three significant digits; below a thousandth what the last of them is worth no longer matters.
-    digits = 3 if value == 0 else max(2 - floor(log10(abs(value))), 0)
+    # Below a thousandth what the last of the digits is worth no longer matters.
+    digits = significant if value == 0 else max(significant - 1 - floor(log10(abs(value))), 0)
     text = f"{value:.{min(digits, _MOST_DIGITS)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -65,7 +73,7 @@ def describe(plan: StepPlan, varied: Iterable[str] = ()) -> str:
         f"{series}{rate}",
         f"{settings.messages:,} messages each" if settings.messages is not None else "",
         *(f"{name} {number(value_of(settings, name))}" for name in varied if name not in _ALWAYS_TOLD),
-        "" if plan.cohort.kind == "none" else f"{plan.cohort.fraction:.0%} {plan.cohort.kind}",
+        "" if plan.cohort.kind == "none" else f"{100 * plan.cohort.fraction:.0f} % {plan.cohort.kind}",
     ]
     return (f"{plan.point}: " if plan.point else "") + ", ".join(filter(None, words))
 

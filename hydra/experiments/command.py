@@ -21,7 +21,9 @@ from hydra.results import experiments as folders
 from hydra.results.alone import alone_in
 from hydra.results.conditions import columns, met, parse
 from hydra.results.experiments import Record
+from hydra.results.fitted import fitted, terminal_width
 from hydra.results.folders import is_experiment
+from hydra.run.display import is_plain
 from hydra.run.engines import Chosen, choose
 from hydra.run.failing import failed_if
 from hydra.run.folders import fresh_folder, resumed_folder
@@ -61,6 +63,7 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
         command_line=["hydra", *sys.argv[1:]],
         overrides=overrides,
         quiet=flags["quiet"],
+        plain=is_plain(flags),
         say=lambda text: None if flags["quiet"] else click.echo(text, err=True),
     )
     # Whatever is wrong with the flags is told before anything starts.
@@ -90,7 +93,7 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
     if flags["as_json"]:
         click.echo(folders.json_text(record, views))
     else:
-        click.echo(folders.markdown(record, views))
+        click.echo(fitted(folders.markdown(record, views), terminal_width()))
         click.echo("".join(f"{line}\n" for line in experiment.lines(done)), nl=False)
     goes_on = "" if record.ended == "finished" else f"; the experiment goes on with --resume {asked.folder}"
     asked.say(f"everything is in {asked.folder}{goes_on}")

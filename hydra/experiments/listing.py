@@ -6,10 +6,10 @@ import json
 from dataclasses import asdict
 
 import click
-from tabulate import tabulate
 
 from hydra import plugins
 from hydra.events.words import duration
+from hydra.results.fitted import tabled, terminal_width
 
 
 def list_experiments(system: str, as_json: bool) -> None:
@@ -24,7 +24,7 @@ def list_experiments(system: str, as_json: bool) -> None:
         }
         for each in plugins.system(system).experiments
     ]
-    click.echo(json.dumps(found, indent=2) if as_json else tabulate(found, headers="keys", floatfmt="g"))
+    click.echo(json.dumps(found, indent=2) if as_json else tabled(found, terminal_width()))
 
 
 def list_presets(system: str, as_json: bool) -> None:
@@ -35,5 +35,5 @@ def list_presets(system: str, as_json: bool) -> None:
         return
     for name, preset in presets.items():
         click.echo(f"{name}: {preset.about}")
-        lines = [(key, json.dumps(value), reason) for key, (value, reason) in preset.values.items()]
-        click.echo(tabulate(lines, headers=("key", "value", "why"), disable_numparse=True) + "\n")
+        lines = [{"key": key, "value": json.dumps(value), "why": why} for key, (value, why) in preset.values.items()]
+        click.echo(tabled(lines, terminal_width(), as_text=True) + "\n")

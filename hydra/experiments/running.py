@@ -45,6 +45,7 @@ class Asked:
         command_line: the words of the command.
         overrides: keys that are replaced in every part.
         quiet: whether only warnings are shown.
+        plain: whether lines are shown, and no live view.
         say: shows a line.
         exports: where figures are read meanwhile.
     """
@@ -57,6 +58,7 @@ class Asked:
     command_line: Sequence[str]
     overrides: Mapping[str, object]
     quiet: bool
+    plain: bool
     say: Callable[[str], None]
     exports: Exports = field(default_factory=Exports)
 
@@ -128,6 +130,7 @@ def _take(asked: Asked, part: Part, label: str) -> tuple[int, Done]:
         overrides=asked.overrides,
         resume=is_there,
         quiet=asked.quiet,
+        plain=asked.plain,
         label=label,
         whole=asked.folder,
         exports=asked.exports,

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from hydra.events.words import number
+
 BUSY_PCT: Final = 90.0
 """A thread that wanted a core for so much of the time could do no more: the rest is what sampling blurs."""
 STARVED_PCT: Final = 60.0
@@ -83,8 +85,8 @@ class Flow:
 
     def __str__(self) -> str:
         return (
-            f"{self.connections:.3g} connections waited {100 * self.reader:.0f} % for their reader, "
-            f"{100 * self.network:.0f} % for the network, {self.unsent_bytes / 1e6:.3g} MB unsent"
+            f"{number(self.connections)} connections waited {100 * self.reader:.0f} % for their reader, "
+            f"{100 * self.network:.0f} % for the network, {number(self.unsent_bytes / 1e6)} MB unsent"
         )
 
 
@@ -256,7 +258,7 @@ def _of_publishers(e: Evidence) -> Iterator[str]:
     if e.library is not None and e.library != e.publisher:
         yield f"their library: {e.library}"
     if e.lag_p99_ms is not None:
-        yield f"schedule lag p99 {e.lag_p99_ms:.3g} ms"
+        yield f"schedule lag p99 {number(e.lag_p99_ms)} ms"
 
 
 def _of_network(e: Evidence) -> Iterator[str]:
@@ -265,9 +267,9 @@ def _of_network(e: Evidence) -> Iterator[str]:
     if e.out_of_servers is not None:
         yield f"servers' {e.out_of_servers}"
     if e.network_share is not None:
-        yield f"busiest link {100 * e.network_share:.2g} % of its speed"
+        yield f"busiest link {_two_digits(100 * e.network_share)} % of its speed"
     if e.segments_retransmitted is not None:
-        yield f"TCP sent {100 * e.segments_retransmitted:.2g} % again"
+        yield f"TCP sent {_two_digits(100 * e.segments_retransmitted)} % again"
     if e.drops:
         yield f"interfaces dropped {e.drops:,} packets"
 
@@ -285,3 +287,7 @@ def _of_subscribers(e: Evidence) -> Iterator[str]:
     if e.subscriber_host_pct is not None:
         stolen = f", {e.steal_pct:.0f} % stolen" if e.steal_pct is not None and e.steal_pct >= 1 else ""
         yield f"subscribers' hosts {e.subscriber_host_pct:.0f} % busy{stolen}"
+
+
+def _two_digits(value: float) -> str:
+    return number(float(f"{value:.2g}"))

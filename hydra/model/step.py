@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from hydra.model.base import Figure, require
 from hydra.model.reports import Histogram
@@ -70,6 +70,8 @@ class StepPlan:
 
 
 StepStatus = Literal["ok", "failed", "skipped"]
+PASSED_OVER: Final = "by hand, with the key s"
+"""The reason of a step that was skipped because nobody wanted more of its row: it says nothing of other rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +88,8 @@ class StepResult:
     figures: Mapping[str, Figure] = field(default_factory=dict)
     reason: str = ""
     histograms: Mapping[str, Histogram] = field(default_factory=dict)
+
+    @property
+    def passed_over(self) -> bool:
+        """Whether the user skipped it, and nothing kept it from being measured."""
+        return self.status == "skipped" and self.reason == PASSED_OVER

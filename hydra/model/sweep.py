@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Final, Literal
 
 from hydra.model.base import Figure, require
@@ -108,6 +109,11 @@ class SweepSpec:
         require(0 < self.duration_s <= 86_400, f"duration_s must be above 0 and at most 86400, not {self.duration_s}")
         require(not (self.vary and self.search), "a sweep has either vary (a grid) or search, not both")
         require(all(len(v) > 0 for v in self.vary.values()), "every list under vary needs at least one value")
+
+    @property
+    def rows(self) -> int:
+        """How many rows its table has when everything is measured."""
+        return len(self.points) or len(self.clients) * prod(len(values) for values in self.vary.values())
 
     @property
     def counts(self) -> tuple[int, ...]:

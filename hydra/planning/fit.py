@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-from tabulate import tabulate
 
 from hydra.errors import UsageError
 from hydra.planning.facts import RunFacts, read
 from hydra.planning.words import count, figure, span, times
 from hydra.results.files import write_whole
+from hydra.results.fitted import fitted, tabled, terminal_width
 from hydra.scaling.constants import FARTHEST
 from hydra.scaling.costs import BUDGETS, Fit, StepFacts, fit_budget
 from hydra.scaling.usl import KNEE, LEAST, Law, Prediction, fit
@@ -41,7 +41,7 @@ def fit_run(directory: Path, asked: Sequence[int], page: Path | None, as_json: b
         click.echo(json.dumps([_told(run, n, law, budgets[n]) for n, law in laws.items()], indent=1, allow_nan=False))
     else:
         texts = (_text(run, name, law, budgets[name]) for name, law in laws.items())
-        click.echo("\n\n".join("\n".join(lines) for lines in texts))
+        click.echo(fitted("\n\n".join("\n".join(lines) for lines in texts), terminal_width()))
     if page is not None:
         from hydra.jupyter.scaling import drawn
 
@@ -92,7 +92,7 @@ def _text(run: RunFacts, name: str, law: Law, budgets: Sequence[Fit]) -> Iterato
             "a capacity that is reached all at once; estimates below are by it"
         )
     yield ""
-    yield tabulate([_row(prediction) for prediction in law.predictions], headers="keys", disable_numparse=True)
+    yield tabled([_row(prediction) for prediction in law.predictions], terminal_width(), as_text=True)
     yield ""
     yield _held_out(law)
     if held and max(held) == law.largest:

@@ -11,18 +11,19 @@ from typing import Any, Final
 
 import click
 import psutil
-from tabulate import tabulate
 
 from hydra import plugins
 from hydra.config.cluster import load_cluster
 from hydra.config.scenario import load_scenario
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, UsageError
+from hydra.events.words import number
 from hydra.limits.machine import Machine
 from hydra.limits.machine import read as read_machine
 from hydra.limits.needs import CONTROLLER_BYTES_PER_CLIENT, CONTROLLER_MEMORY_BYTES, needs
 from hydra.model import ClusterSpec, Scenario
 from hydra.planning.facts import RunFacts, read
 from hydra.planning.words import count, figure, times
+from hydra.results.fitted import fitted, tabled, terminal_width
 from hydra.scaling.constants import Cost, Costs
 from hydra.scaling.costs import PUBLISHER_CPU, SERVER_CPU, SUBSCRIBER_CPU, measured, per_listener
 from hydra.scaling.plan import SHARE, Host, Part, Plan, Use, extrapolated, together
@@ -83,7 +84,7 @@ def show_plan(asked: Asked, usual: str, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(_told(plan, scenario, host), indent=1, allow_nan=False))
     else:
-        click.echo("\n".join(_text(plan, scenario, spec, host)))
+        click.echo(fitted("\n".join(_text(plan, scenario, spec, host)), terminal_width()))
     return EXIT_GOOD if plan.fits else EXIT_INCOMPLETE
 
 
@@ -230,11 +231,11 @@ def _text(plan: Plan, scenario: Scenario, spec: SystemSpec, host: Host) -> Itera
         else _amount(host.network_bytes_s, "bit/s")
     )
     yield (
-        f"{count(plan.clients)} subscribers of {spec.title} ({scenario.client}), {plan.rate:g} messages/s to each: "
-        f"{figure(plan.clients * plan.rate)} messages/s of {size} bytes"
+        f"{count(plan.clients)} subscribers of {spec.title} ({scenario.client}), {number(plan.rate)} messages/s to "
+        f"each: {figure(plan.clients * plan.rate)} messages/s of {size} bytes"
     )
     yield (
-        f"an agent has {host.cores:g} cores, {_amount(host.memory_bytes, 'bytes')}, {network}, "
+        f"an agent has {number(host.cores)} cores, {_amount(host.memory_bytes, 'bytes')}, {network}, "
         f"{count(host.open_files)} open files a process"
     )
     yield ""
@@ -257,12 +258,12 @@ def _text(plan: Plan, scenario: Scenario, spec: SystemSpec, host: Host) -> Itera
     yield f"evidence ends at {count(plan.evidence)} clients: the least of all that was measured for the lines below"
     yield ""
     rows = [_row(part, use, plan) for part in plan.parts for use in part.uses]
-    yield tabulate(rows, headers="keys", disable_numparse=True)
+    yield tabled(rows, terminal_width(), as_text=True)
     costs = spec.costs.get(scenario.client, Costs())
     alone, late = costs.subscriber_message_s, costs.together_s
     if alone and late and alone.rates and plan.rate > alone.rates[1]:
         cores = late.value * plan.rate * plan.clients
-        at = f"{late.rates[0]:g}/s with " if late.rates else ""
+        at = f"{number(late.rates[0])}/s with " if late.rates else ""
         yield ""
         yield (
             f"where messages may be late, and several go with one write: {figure(cores)} cores in all instead "
@@ -293,10 +294,10 @@ def _evidence(use: Use, plan: Plan) -> str:
     said = [f"; up to {count(use.cost.clients)} clients"]
     if use.cost.rates is not None:
         low, high = use.cost.rates
-        at = f"{low:.3g}" if high < 1.05 * low else f"{low:.3g} to {high:.3g}"
+        at = number(low) if high < 1.05 * low else f"{number(low)} to {number(high)}"
         said.append(f" at {at}/s each")
         if not 0.9 * low <= plan.rate <= 1.1 * high:
-            said.append(f" (not at {plan.rate:g}/s)")
+            said.append(f" (not at {number(plan.rate)}/s)")
     if use.cost.too_wide:
         said.append("; the interval is too wide to be used")
     return "".join(said) + _beyond(use, plan)
@@ -310,12 +311,12 @@ def _beyond(use: Use, plan: Plan) -> str:
 
 def _amount(value: float, unit: str) -> str:
     if unit == "bit/s":
-        return f"{value * 8 / 1e9:.3g} Gbit/s"
+        return f"{number(value * 8 / 1e9)} Gbit/s"
     if unit.startswith("bytes"):
         size, prefix = next(
             ((s, p) for s, p in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")) if value >= s), (1, "")
         )
-        return f"{value / size:.3g} {unit.replace('bytes', f'{prefix}B')}"
+        return f"{number(value / size)} {unit.replace('bytes', f'{prefix}B')}"
     return f"{figure(value)} {unit}"
 
 

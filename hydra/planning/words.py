@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hydra.events.words import number
 from hydra.scaling.usl import Interval
 
 
@@ -14,12 +15,12 @@ def figure(value: float | None) -> str:
     """A figure with three digits; "no limit" for None."""
     if value is None:
         return "no limit"
-    return f"{float(f'{value:.3g}'):,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"
+    return f"{float(f'{value:.3g}'):,.0f}" if abs(value) >= 99.95 else number(value)
 
 
 def times(value: float) -> str:
     """A factor: 12.5, 2,400."""
-    return f"{value:.3g}" if value < 1000 else count(value)
+    return number(value)
 
 
 def span(interval: Interval, unit: str = "") -> str:

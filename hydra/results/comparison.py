@@ -6,16 +6,17 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import compress
 from typing import Any, Final
 
 from tabulate import tabulate
 
 from hydra.columns import Column
 from hydra.compare.comparison import NO_DIFFERENCE, NO_VERDICT, Compared, Comparison, one
+from hydra.events.words import number
 from hydra.model import Figure
 from hydra.results.conditions import Condition, met
 from hydra.results.notes import MARK
-from hydra.results.tables import cell
 
 _HEADS: Final = ("row", "run", "figure", "base", "run's", "difference", "95 % interval", "p", "repeats", "verdict")
 _WORST: Final = 1000.0
@@ -35,14 +36,14 @@ def markdown(comparison: Comparison, *, whole: bool = False) -> str:
         method(comparison),
         *(f"- {MARK} {text}" for text in warnings(comparison)),
         f"## {comparison.primary.name}",
-        _table(comparison, comparison.first),
+        _table(comparison, comparison.first, left_out=("figure",)),
         "## Other figures" if comparison.others else "",
         _table(comparison, shown) if shown else "",
         "" if whole else _rest(comparison, shown),
         "## What else differs" if comparison.environment else "",
         _environment(comparison) if comparison.environment else "",
         _listed("Rows that not all of the runs have", _unmatched(comparison)),
-        _listed("What has to be known of single rows", notes(comparison)),
+        _listed("What has to be known of single rows", _noted(comparison)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -70,15 +71,18 @@ def warnings(comparison: Comparison) -> Iterator[str]:
         yield f"{', '.join(alone)}: one repeat has no spread, so that there is no verdict; measure with --repeat"
 
 
-def _table(comparison: Comparison, compared: Sequence[Compared]) -> str:
+def _table(comparison: Comparison, compared: Sequence[Compared], left_out: Sequence[str] = ()) -> str:
+    """A line for each; without what the title above it says already."""
+    if len(comparison.sides) == 2:
+        left_out = [*left_out, "run"]
     warned = {matched.name for matched in comparison.rows if any(row.notes for row in matched.rows)}
     body = [
         (
             f"{each.row} {MARK}" if each.row in warned else each.row,
             each.other,
             each.column.name,
-            cell(each.column, each.base_shown),
-            cell(each.column, each.other_shown),
+            _figure(each.base_shown),
+            _figure(each.other_shown),
             change(each),
             interval(each),
             probability(each.p_adjusted),
@@ -88,7 +92,14 @@ def _table(comparison: Comparison, compared: Sequence[Compared]) -> str:
         for each in compared
     ]
     align = ("left", "left", "left", *["right"] * 6, "left")
-    return tabulate(body, headers=_HEADS, tablefmt="pipe", disable_numparse=True, colalign=align if body else None)
+    kept = [head not in left_out for head in _HEADS]
+    heads, align = tuple(compress(_HEADS, kept)), tuple(compress(align, kept))
+    lines = [list(compress(line, kept)) for line in body]
+    return tabulate(lines, headers=heads, tablefmt="pipe", disable_numparse=True, colalign=align if body else None)
+
+
+def _figure(value: Figure) -> str:
+    return "—" if value is None else number(value)
 
 
 def change(compared: Compared) -> str:
@@ -110,7 +121,8 @@ def _changed(compared: Compared, value: float | None) -> str:
         return "—"
     if compared.kind == "difference":
         unit = f" {compared.column.unit}" if compared.column.unit else ""
-        return f"{value:+.4g}{' points' if compared.column.unit == '%' else unit}"
+        sign = "-" if value < 0 else "+"
+        return f"{sign}{number(abs(value))}{' points' if compared.column.unit == '%' else unit}"
     if value + 1 >= _WORST:
         return f"> {_WORST:g}×"
     digits = 2 if abs(value) < 0.001 else 1 if abs(value) < 1 else 0
@@ -161,6 +173,16 @@ def notes(comparison: Comparison) -> list[str]:
         for side, its in zip(comparison.sides, row.rows, strict=True)
         if its.notes
     ]
+
+
+def _noted(comparison: Comparison) -> list[str]:
+    """The same notes, each once, behind the rows that have it."""
+    rows: dict[str, list[str]] = {}
+    for row in comparison.rows:
+        for side, its in zip(comparison.sides, row.rows, strict=True):
+            for note in its.notes:
+                rows.setdefault(note, []).append(f"{row.name}, {side.name}")
+    return [f"{'; '.join(names)}: {note}" for note, names in rows.items()]
 
 
 def _listed(title: str, lines: Iterable[str]) -> str:

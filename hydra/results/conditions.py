@@ -16,6 +16,7 @@ from typing import Final
 from hydra.columns.column import TEXT, Column
 from hydra.columns.table import EARLIER
 from hydra.errors import UsageError
+from hydra.events.words import number
 from hydra.model import Scenario
 from hydra.results.registered import columns_of
 from hydra.sweep import Row
@@ -39,7 +40,7 @@ class Condition:
     of_base: bool = False
 
     def __str__(self) -> str:
-        return f"{self.column} {self.comparison} {self.number:g}{' * base' if self.of_base else ''}"
+        return f"{self.column} {self.comparison} {number(self.number, 6)}{' * base' if self.of_base else ''}"
 
     def holds(self, row: Row) -> bool:
         """Whether the row's figure fulfils it; a figure that is not known fulfils nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from hydra.columns.column import COUNT, REPEATS
@@ -17,6 +18,8 @@ from hydra.columns.names import (
     REASON,
     STATUS,
 )
+from hydra.columns.searched import rates
+from hydra.events.event import Level
 from hydra.events.row_warnings import (
     FateOfGone,
     FateUnknown,
@@ -43,10 +46,13 @@ from hydra.events.warnings import HydraWarning
 from hydra.events.words import number
 from hydra.measure.loss import BACKLOG_S
 from hydra.measure.verdict import BUSY_HOST_PCT
-from hydra.model import Figure, Scenario
+from hydra.model import Figure, Scenario, SearchSpec
+from hydra.results.registered import held_by
 from hydra.sweep import Row
 
 MARK: Final = "⚠"
+_ROWS_NAMED: Final = 4
+"""Rows that are named beside a warning, of many."""
 
 
 def notes_of(row: Row, scenario: Scenario) -> list[HydraWarning]:
@@ -64,7 +70,7 @@ def notes_of(row: Row, scenario: Scenario) -> list[HydraWarning]:
         notes.append(RowRemark(reason))
     notes += _repeat_notes(row)
     if scenario.sweep.search:
-        return notes + _search_notes(row)
+        return notes + _search_notes(row, scenario, scenario.sweep.search)
     return notes + _step_notes(row, scenario.sweep.length_s(str(row.get(POINT) or "")))
 
 
@@ -144,7 +150,7 @@ def _missed_rate(row: Row) -> HydraWarning:
     return RateMissed(_number(row.get("requested_rate")), reached_pps, row.get(REPEATS))
 
 
-def _search_notes(row: Row) -> list[HydraWarning]:
+def _search_notes(row: Row, scenario: Scenario, search: SearchSpec) -> list[HydraWarning]:
     notes: list[HydraWarning] = [
         SearchRemark(column.removesuffix("_note"), text)
         for column, text in row.items()
@@ -153,5 +159,52 @@ def _search_notes(row: Row) -> list[HydraWarning]:
     limited = f"_{GENERATOR_LIMITED}"
     notes += [GeneratorLimited(c.removesuffix(limited)) for c, v in row.items() if c.endswith(limited) and v is True]
     if row.get("slow_cohort_felt") is False:
-        notes.append(SlowNotFelt())
+        notes.append(_not_felt(row, scenario, search))
     return notes
+
+
+def _not_felt(row: Row, scenario: Scenario, search: SearchSpec) -> HydraWarning:
+    """What it would have taken, where the rates are known."""
+    columns = rates(search)
+    sent, highest = row.get(columns["slow"]), row.get(columns.get("max_rate", ""))
+    held = held_by(scenario)
+    return SlowNotFelt(
+        sent_pps=_number(sent) or None,
+        read_pps=search.slow_share * _number(highest) or None,
+        duration_s=scenario.sweep.duration_s,
+        queue=held.queue if held else None,
+        queues=held.queues if held else "",
+        kernel=held.kernel if held else 0.0,
+    )
+
+
+def told_once(about: Sequence[tuple[str, Sequence[HydraWarning]]]) -> list[tuple[str, str]]:
+    """Every warning once, gravest first, with the rows that have it: their names, and what is said of them.
+
+    What would change it stands once behind all that has the same remedy.
+
+    Args:
+        about: the name of each row, and its warnings.
+    """
+    kinds: dict[tuple[type, str], dict[str, list[str]]] = {}
+    levels: dict[tuple[type, str], Level] = {}
+    for name, warnings in about:
+        for warning in warnings:
+            kind = type(warning), warning.remedy
+            levels[kind] = warning.level
+            kinds.setdefault(kind, {}).setdefault(warning.text, []).append(name)
+    order = list(Level)
+    found = []
+    for kind in sorted(kinds, key=lambda each: order.index(levels[each])):
+        (names, text), *others = ((_names(its, len(about)), text) for text, its in kinds[kind].items())
+        said = "; ".join([text, *(another if its == names else f"{its}: {another}" for its, another in others)])
+        found.append((names, f"{said}; {kind[1]}" if kind[1] else said))
+    return found
+
+
+def _names(rows: Sequence[str], of: int) -> str:
+    if len(rows) == of > _ROWS_NAMED:
+        return f"all {of} rows"
+    if len(rows) <= _ROWS_NAMED:
+        return "; ".join(rows)
+    return f"{'; '.join(rows[: _ROWS_NAMED - 1])}; {len(rows) - _ROWS_NAMED + 1} more rows"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from hydra.config.scenario import load_scenario
+from hydra.events import words
 from hydra.model import Figure, Scenario, number, value_of
 from hydra.plugins import system
 from hydra.results.reference import parsed, text_of
@@ -135,4 +136,4 @@ def differences(scenario: Scenario, other: Scenario) -> list[str]:
 
 
 def _text(value: object) -> str:
-    return f"{value:,g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    return words.number(value, 6) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

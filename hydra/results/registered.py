@@ -10,6 +10,7 @@ from hydra.errors import ConfigError
 from hydra.model import Scenario
 from hydra.plugins import system
 from hydra.sweep import Sweep, for_scenario
+from hydra.system import Held
 
 
 def added_by(name: str) -> SystemColumns:
@@ -41,6 +42,11 @@ def published_columns(scenario: Scenario) -> tuple[Column, ...]:
 def in_order(scenario: Scenario, rows: Iterable[Mapping[str, object]]) -> list[Column]:
     """See :func:`hydra.columns.table.in_order`."""
     return table.in_order(scenario, added_by(scenario.system), rows)
+
+
+def held_by(scenario: Scenario) -> Held | None:
+    """What waits for a slow subscriber before messages are lost; None: the system does not say."""
+    return system(scenario.system).held(scenario)
 
 
 def sweep_of(scenario: Scenario) -> Sweep:

@@ -8,6 +8,7 @@ from typing import Final
 from hydra.columns.column import REPEATS
 from hydra.columns.names import CLIENTS, FAILED_STEPS, STEP_S
 from hydra.columns.searched import prefixes, rates
+from hydra.events.words import number
 from hydra.model import Figure, Scenario
 from hydra.sweep import Row
 
@@ -33,7 +34,7 @@ def whole(rate: Figure, grouped: bool = False) -> str:
     if not isinstance(rate, float):
         return str(rate)
     if rate < _LEAST_WHOLE:
-        return f"{rate:.3g}"
+        return number(rate)
     return f"{rate:,.0f}" if grouped else f"{rate:.0f}"
 
 
@@ -57,10 +58,14 @@ def efforts(scenario: Scenario, rows: Sequence[Row]) -> list[str]:
 def _effort(scenario: Scenario, row: Row) -> str:
     search = scenario.sweep.search
     names = rates(search) if search else ()
-    steps = [f"{name} {row[f'{name}_steps']:g}" for name in names if isinstance(row.get(f"{name}_steps"), int | float)]
+    steps = [
+        f"{name} {number(row[f'{name}_steps'])}" for name in names if isinstance(row.get(f"{name}_steps"), int | float)
+    ]
     if not steps or row.get(STEP_S) is None:
         return ""
     repeats = f", on average of {row[REPEATS]} repeats" if REPEATS in row else ""
-    text = f"{row.get(CLIENTS)} clients: steps of {row[STEP_S]:g} s{repeats}: {', '.join(steps)}"
+    text = f"{row.get(CLIENTS)} clients: steps of {number(row[STEP_S])} s{repeats}: {', '.join(steps)}"
     failed = row.get(FAILED_STEPS)
-    return f"{text}; failed and measured again: {failed:g}" if isinstance(failed, int | float) and failed else text
+    return (
+        f"{text}; failed and measured again: {number(failed)}" if isinstance(failed, int | float) and failed else text
+    )

@@ -135,7 +135,7 @@ def _row(scenario: Scenario, row: Row, repeats: Sequence[Row], slices: SlicesOfR
         CLIENTS: row.get(CLIENTS),
         PUBLISHERS: row.get(PUBLISHERS) or scenario.publishers,
     }
-    notes = [note.text for note in notes_of(row, scenario)]
+    notes = [str(note) for note in notes_of(row, scenario)]
     its_slices = slices.get(key_of_row(row, scenario.sweep.varied), [])
     return SideRow(settings, [_repeat(each) for each in repeats], row, notes, its_slices)
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from tabulate import tabulate
 
+from hydra.events.words import number
 from hydra.measure.course import Consequence, Stretch
 from hydra.measure.slo import Judged
 from hydra.model import Scenario
@@ -62,7 +63,7 @@ def _objective_row(o: Judged) -> list[str]:
     sign = ">=" if o.name == "rate" else "<="
 
     def text(value: float | None) -> str:
-        return "—" if value is None else f"{value:,.6g}{unit}"
+        return "—" if value is None else f"{number(value, 4)}{unit}"
 
     return [
         o.name,
@@ -79,7 +80,7 @@ def events_table(answer: Answer, kind: str = "pipe") -> str:
     rows = [
         [
             c.kind,
-            f"{c.at_s:g} s",
+            f"{number(c.at_s)} s",
             _recovered(c, answer.facts.interval_s),
             f"{c.highest_backlog:,}",
             f"{c.catch_up_pps:,.0f}/s",
@@ -101,4 +102,4 @@ def _recovered(c: Consequence, interval_s: float) -> str:
 
 def _latency(stretch: Stretch) -> str:
     values = (stretch.p50_us, stretch.p99_us, stretch.max_us)
-    return " / ".join("—" if us is None else f"{us / 1000:,.4g}" for us in values) + " ms"
+    return " / ".join("—" if us is None else f"{number(us / 1000)}" for us in values) + " ms"

@@ -14,12 +14,13 @@ from tabulate import tabulate
 from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
 from hydra.columns.names import CLIENTS, POINT, PUBLISHERS
+from hydra.events.warnings import HydraWarning
 from hydra.events.words import number
 from hydra.model import Figure, Scenario
 from hydra.results.bounded import shown
 from hydra.results.earlier import ROWS
 from hydra.results.files import write_whole
-from hydra.results.notes import MARK, notes_of
+from hydra.results.notes import MARK, notes_of, told_once
 from hydra.results.registered import columns_of, in_order, published_columns
 from hydra.results.searched import efforts, interval_of, legend, whole
 from hydra.sweep import Row
@@ -55,14 +56,14 @@ def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[
     A row with a note carries ``MARK`` in its first cell, so that nobody reads its figures without it.
     """
     columns = table_columns(scenario)
-    notes: list[str] = []
+    notes: list[tuple[str, list[HydraWarning]]] = []
     body: list[list[str]] = []
     for row in rows:
         about = notes_of(row, scenario)
+        notes.append((name_of(scenario, row), about))
         cells = [_with_interval(c, row, scenario) for c in columns]
         if about:
             cells[0] = f"{cells[0]} {MARK}"
-            notes.append(f"- {MARK} **{name_of(scenario, row)}**: {'; '.join(note.text for note in about)}")
         body.append(cells)
     table = tabulate(
         body,
@@ -73,7 +74,11 @@ def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[
         colalign=["right"] * len(columns) if body else None,
     )
     effort = "\n".join(f"- {text}" for text in efforts(scenario, rows))
-    below = [legend(scenario, rows), "\n".join(notes), effort]
+    below = [
+        legend(scenario, rows),
+        "\n".join(f"- {MARK} **{names}**: {said}" for names, said in told_once(notes)),
+        effort,
+    ]
     parts = [f"# {scenario.name}", scenario.description, clients_line(scenario, clients), table, *below]
     return "\n\n".join(p for p in parts if p) + "\n"
 
@@ -120,7 +125,8 @@ def cell(column: Column, value: Figure) -> str:
         return "—"
     if isinstance(value, float):
         if column.digits == "six":
-            return f"{value:.6g}"
+            text = f"{value:.6g}"
+            return number(value, 6) if "e" in text else text
         return f"{value:.0f}" if value.is_integer() or column.digits == "none" else f"{value:.2f}"
     return str(value)
 

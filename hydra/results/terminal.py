@@ -19,7 +19,7 @@ from hydra.columns.column import COUNT, INTERVAL, REPEATS
 from hydra.events.words import number
 from hydra.model import Scenario
 from hydra.results.bounded import shown
-from hydra.results.notes import MARK, notes_of
+from hydra.results.notes import MARK, notes_of, told_once
 from hydra.results.searched import efforts, interval_of, legend
 from hydra.results.tables import clients_line, name_of, table_columns
 from hydra.sweep import Row
@@ -52,9 +52,8 @@ def terminal(
     console.print(clients_line(scenario, clients))
     if text := legend(scenario, rows):
         console.print(text)
-    for row, about in zip(rows, notes, strict=True):
-        if about:
-            _bullet(console, MARK, f"{name_of(scenario, row)}: {'; '.join(note.text for note in about)}")
+    for names, said in told_once([(name_of(scenario, row), its) for row, its in zip(rows, notes, strict=True)]):
+        _bullet(console, MARK, f"{names}: {said}")
     for effort in efforts(scenario, rows):
         _bullet(console, "·", effort)
     return stream.getvalue()

@@ -17,7 +17,7 @@ from hydra.model import PublisherReport, StepPlan
 from hydra.run.asking import ANSWER_WITHIN_S, Asker
 from hydra.run.audiences import audiences
 from hydra.run.deployment import Deployment
-from hydra.run.moment import Tick, reading
+from hydra.run.moment import Tick, draining, reading
 from hydra.run.settling import settled
 from hydra.run.window import TICK_NS
 from hydra.system import System, SystemSpec
@@ -127,16 +127,28 @@ class Collector:
 
     # --- subscribers -----------------------------------------------------------------------------------------------
 
-    def subscribers(self, publishers: Publishers) -> None:
+    def subscribers(self, publishers: Publishers, tick: Tick) -> None:
         """Tells the subscribers what to expect, and waits for their reports."""
-        self._finish(publishers, self._asker.look_for_failure)
+        since_ns = self._now_ns()
+        self._finish(publishers, lambda now_ns: tick(draining(self.drain_max_s, since_ns, now_ns)))
 
     def stored(self, publishers: Publishers, since_ns: int, tick: Tick) -> None:
         """The same of subscribers that read what was stored, since then."""
         deployment, answers = self._deployment, self._controller.roster.answers
-        next_tick_ns = since_ns
         expected = sum(r.acknowledged for r in publishers.values())
         shared = self._spec.group(self._plan.settings) != ""
+
+        def tell(now_ns: int) -> None:
+            tick(reading(expected, answers.progress, deployment.subscribers, since_ns, now_ns, shared=shared))
+
+        self._finish(publishers, tell)
+
+    def _finish(self, publishers: Publishers, tell: Callable[[int], None]) -> None:
+        """Waits for the reports; ``tell`` is called a few times a second with the time on the step's clock, ns."""
+        subscribers, answers = BitMap(self._deployment.subscribers), self._controller.roster.answers
+        if not subscribers:
+            return
+        next_tick_ns = self._now_ns()
 
         def look() -> None:
             nonlocal next_tick_ns
@@ -144,14 +156,8 @@ class Collector:
             now_ns = self._now_ns()
             if now_ns >= next_tick_ns:
                 next_tick_ns = now_ns + TICK_NS
-                tick(reading(expected, answers.progress, deployment.subscribers, since_ns, now_ns, shared=shared))
+                tell(now_ns)
 
-        self._finish(publishers, look)
-
-    def _finish(self, publishers: Publishers, look: Callable[[], None]) -> None:
-        subscribers, answers = BitMap(self._deployment.subscribers), self._controller.roster.answers
-        if not subscribers:
-            return
         sent = {p: Sent(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in publishers.items()}
         finish = Finish(
             epoch=self._epoch,

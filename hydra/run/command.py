@@ -15,6 +15,7 @@ from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
 from hydra.model import Scenario
 from hydra.results.folders import database
+from hydra.run.display import is_plain
 from hydra.run.engines import choose
 from hydra.run.folders import fresh_folder, resumed_folder
 
@@ -93,6 +94,7 @@ def ordered(name: str, replaced: Mapping[str, object], flags: Mapping[str, Any])
         "resume": resumed is not None,
         "quiet": flags["quiet"],
         "exports": exports,
+        "plain": is_plain(flags),
     }
 
 

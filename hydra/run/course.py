@@ -18,6 +18,7 @@ from hydra.model import CourseFacts, CourseInterval, Histogram, Points, StepPlan
 from hydra.results.store import RunStore
 from hydra.run.moment import Moment
 from hydra.run.step import RawStep
+from hydra.wire.buckets import percentiles_us
 from hydra.wire.course import CourseSum
 from hydra.wire.load import Load
 from hydra.wire.messages import Second
@@ -61,6 +62,12 @@ class CourseKeeper:
         rate = plan.settings.rate
         points: Points = plan.load or ([] if rate == "max" else [(0.0, float(rate))])
         self._load = Load(points) if points else None
+        self._latest = Histogram()
+
+    @property
+    def p99_us(self) -> float | None:
+        """Of the latency in the last interval that was told; None before any was."""
+        return percentiles_us(self._latest, [99.0])[0]
 
     def tick(self, moment: Moment) -> None:
         """Stores what has come, once a second while the window lasts."""
@@ -109,7 +116,9 @@ class CourseKeeper:
         for second in _by_interval(answers.received, width):
             self._told += second.messages
             self._arrived(second.latency)
-            found[second.second] = replace(at(second.second), received=second.messages, latency=coarse(second.latency))
+            latency = coarse(second.latency)
+            self._latest = latency if latency.counts else self._latest
+            found[second.second] = replace(at(second.second), received=second.messages, latency=latency)
         for second in _by_interval(answers.cohort_received, width):
             self._told += second.messages
             now = replace(at(second.second), cohort_received=second.messages, cohort_latency=coarse(second.latency))

@@ -31,10 +31,12 @@ from hydra.results import comparison, interleaved
 from hydra.results.alone import alone_in
 from hydra.results.compared import compare_runs
 from hydra.results.conditions import columns, parse
+from hydra.results.fitted import fitted, terminal_width
 from hydra.results.interleaved import Record, TurnRecord
 from hydra.results.registered import columns_of, sweep_of
 from hydra.results.store import DATABASE, RunStore
 from hydra.run import launcher
+from hydra.run.display import is_plain
 from hydra.run.engines import Chosen, choose
 from hydra.run.exports import Exports
 from hydra.run.failing import failed_if
@@ -89,7 +91,11 @@ def run_interleaved(
         shlex.join(redactor.command_line(command_line)),
         datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    asked = Asked(folder, runs, sides, replaced, engine, load_cluster(flags["config"]), command_line, flags["quiet"])
+    asked = Asked(
+        *(folder, runs, sides, replaced, engine, load_cluster(flags["config"]), command_line),
+        quiet=flags["quiet"],
+        plain=is_plain(flags),
+    )
     asked.exports.open(flags)
     folder.mkdir(parents=True, exist_ok=True)
     with alone_in(folder):
@@ -101,7 +107,11 @@ def run_interleaved(
         asked.say(f"there is nothing to compare yet: {e}")
         code = code or EXIT_INCOMPLETE
     else:
-        text = comparison.json_text(compared) if flags["as_json"] else comparison.markdown(compared)
+        text = (
+            comparison.json_text(compared)
+            if flags["as_json"]
+            else fitted(comparison.markdown(compared), terminal_width())
+        )
         click.echo(text, nl=False)
         code = failed_if(lines, code)
     goes_on = f"; it goes on with --resume {folder}" if code == EXIT_INTERRUPTED else ""
@@ -191,6 +201,7 @@ class Asked:
         engine, cluster: where.
         command_line: the words of the command.
         quiet: whether only warnings are shown.
+        plain: whether lines are shown, and no live view.
         exports: where figures are read meanwhile.
     """
 
@@ -202,6 +213,7 @@ class Asked:
     cluster: ClusterSpec
     command_line: Sequence[str]
     quiet: bool
+    plain: bool
     exports: Exports = field(default_factory=Exports)
 
     def say(self, text: str) -> None:
@@ -302,6 +314,7 @@ def _take(asked: Asked, name: str, turn: Turn | None, label: str) -> tuple[int, 
         overrides={**asked.replaced, **asked.sides[name]},
         resume=(out / DATABASE).is_file(),
         quiet=asked.quiet,
+        plain=asked.plain,
         label=label,
         whole=asked.folder,
         turn=turn,

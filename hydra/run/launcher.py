@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from hydra import plugins
 from hydra.client.processes import raise_open_files
@@ -14,22 +15,28 @@ from hydra.cluster.constraints import permits
 from hydra.cluster.engine import Engine
 from hydra.cluster.resources import fits, need_of
 from hydra.cluster.splitting import split
+from hydra.columns.names import STATUS
 from hydra.errors import EXIT_INTERRUPTED, HydraError, RunDirectoryError
-from hydra.events.runs import Resumed, RunBegan
+from hydra.events.runs import Resumed, RunBegan, RunComplete, RunGoesOn
 from hydra.events.warnings import Interrupted
 from hydra.model import Agent, ClusterSpec, RoleSpec, Scenario
 from hydra.results.alone import alone_in
 from hydra.results.registered import added_by, sweep_of
-from hydra.results.store import ENDED_KEY, ERROR_KEY, RunStore
+from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
+from hydra.results.tables import name_of, write
 from hydra.run.engines import Chosen
 from hydra.run.exports import Exports
 from hydra.run.metadata import metadata
 from hydra.run.progress import Observer
 from hydra.run.redaction import Redactor
-from hydra.run.runner import run
+from hydra.run.runner import FINISHED, exit_code, run
 from hydra.run.servers import required
 from hydra.sweep import Turn
+from hydra.sweep.pace import Pace
 from hydra.system import System, programs
+
+_THERE_OR_FAILED: Final = (("ok", "skipped"), ("failed",))
+"""Statuses of rows that are there, and of those that are tried again."""
 
 
 def roles_on(agent: Agent, scenario: Scenario) -> list[str]:
@@ -80,6 +87,7 @@ class Order:
     overrides: Mapping[str, object]
     resume: bool = False
     quiet: bool = False
+    plain: bool = False
     label: str = ""
     whole: Path | None = None
     turn: Turn | None = None
@@ -106,28 +114,65 @@ def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int,
 def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Redactor) -> tuple[int, RunStore]:
     if not order.resume:
         check_folder(order.out)
-    observer = Observer(quiet=order.quiet, redact=redactor.text, label=order.label)
+    observer = Observer(quiet=order.quiet, plain=order.plain, redact=redactor.text, label=order.label)
     raise_open_files()
-    system = system_for(scenario, is_local=order.engine.spec.is_local)
-    system.check()
     with contextlib.ExitStack() as stack:
         if order.resume:
             stack.enter_context(alone_in(order.out))
+            if order.turn is None and (left := left_of(scenario, order.out)) is None:
+                return _complete(scenario, order, observer, redactor)
+        system = system_for(scenario, is_local=order.engine.spec.is_local)
+        system.check()
         its_engine = stack.enter_context(order.engine.open(cluster.agents, order.out, lambda: programs(system)))
         check_placement(scenario, cluster, its_engine)
         store = _store(scenario, cluster, order, redactor)
         if not order.resume:
             stack.enter_context(alone_in(order.out))
-        sweep = sweep_of(scenario)
         if order.turn is None:
-            observer.show(RunBegan(scenario.name, str(order.out), sweep.expected_s(), sweep.bound_s()))
+            sweep = sweep_of(scenario)
+            began = RunBegan(scenario.name, str(order.out), sweep.expected_s(), sweep.bound_s())
+            observer.show(left if order.resume and left else began)
         within = "" if order.whole is None else f"{order.whole.name}/"
         order.exports.begin(within + order.out.name, scenario.system)
         try:
-            return run(scenario, cluster, its_engine, system, store, observer, order.turn, order.exports), store
+            code = run(scenario, cluster, its_engine, system, store, observer, order.turn, order.exports)
         except KeyboardInterrupt:
-            observer.show(Interrupted(str(order.whole or order.out)))
-            return EXIT_INTERRUPTED, store
+            code = EXIT_INTERRUPTED
+        # It may have been the last step of this run, and not the last run of what it is a part of.
+        if code == EXIT_INTERRUPTED or (observer.ends and order.whole):
+            observer.show(Interrupted(str(order.whole or order.out), by_key=observer.ends))
+            code = EXIT_INTERRUPTED
+        return code, store
+
+
+def left_of(scenario: Scenario, directory: Path) -> RunGoesOn | None:
+    """What is there of a run that is resumed, and what is left; None: nothing is."""
+    with RunStore.open(directory) as store, store.reading():
+        results = store.results()
+    sweep = sweep_of(scenario)
+    again = sweep.offered_again(results)
+    names = [[name_of(scenario, row) for row in sweep.rows(results) if row[STATUS] in its] for its in _THERE_OR_FAILED]
+    kept = [result for result in results if result.epoch not in again]
+    coming = sweep.next(kept)
+    if coming is None:
+        return None
+    steps, done = sweep.steps(), sum(result.status != "failed" for result in kept)
+    to_go = None if steps is None else max(steps - done, 1)
+    left_s = Pace(scenario, sweep).left_s(kept, coming)
+    return RunGoesOn(str(directory), names[0], scenario.sweep.rows, names[1], to_go, left_s)
+
+
+def _complete(scenario: Scenario, order: Order, observer: Observer, redactor: Redactor) -> tuple[int, RunStore]:
+    """Concludes a run that has everything, should it have ended before it could."""
+    store = RunStore.open(order.out, writable=True)
+    store.redact = redactor.text
+    rows = sweep_of(scenario).rows(store.results())
+    if store.meta(ENDED_KEY) != FINISHED:
+        store.set_meta(ENDED_KEY, FINISHED)
+        store.set_meta(ERROR_KEY, "")
+        write(order.out, scenario, rows, store.meta(CLIENTS_KEY, []))
+    observer.show(RunComplete(str(order.out)))
+    return exit_code(rows, observer), store
 
 
 def check_folder(out: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a line per step, and on a terminal a moving line with the time left."""
+"""What a person sees while a run goes on: a line per step, and on a terminal a live view with keys to press."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import TextIO, cast
+from dataclasses import replace
+from typing import Final, TextIO, cast
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.console import Console, Group
+from rich.live import Live
 
 from hydra.events.event import Event
 from hydra.events.steps import StepMeasured
 from hydra.events.warnings import HydraWarning, StepNotMeasured
-from hydra.events.words import describe, duration
+from hydra.events.words import describe
 from hydra.model import StepPlan, StepResult
-from hydra.run.moment import Moment
+from hydra.run.keys import Keys
+from hydra.run.live import END_KEY, SKIP_KEY, Point, Snapshot, lines
+from hydra.run.moment import Moment, Watched
+
+_VIEWS_A_SECOND: Final = 4
+_LOOK_EVERY_S: Final = 1.0
+"""How often more is asked about a moment than its rates: clients tell no oftener how far they are."""
 
 
 class _Tolerant:
@@ -41,16 +48,22 @@ class _Tolerant:
 
 
 class Observer:
-    """Shows a run on standard error: plain lines when that is piped, a progress line on a terminal.
+    """Shows a run on standard error: plain lines when that is piped, and below them a live view on a terminal.
 
     A reader that goes away, or a disk that is full, ends the display and not the run.
 
     Args:
         stream: where to write; None is standard error.
         quiet: show warnings only.
+        plain: show lines only, also on a terminal.
         redact: hides secrets in a text.
         label: what the run is a part of, before its steps.
+        keys: where the user may press keys while there is a live view.
         clock_s: a clock that never goes back, in seconds.
+
+    Attributes:
+        ends: whether the user wants the run to end after this step.
+        passes_over: whether the user wants no more of the row that is being measured.
     """
 
     def __init__(
@@ -58,28 +71,29 @@ class Observer:
         stream: TextIO | None = None,
         *,
         quiet: bool = False,
+        plain: bool = False,
         redact: Callable[[str], str] = str,
         label: str = "",
+        keys: Keys | None = None,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.ends = self.passes_over = False
         self._console = Console(file=cast("TextIO", _Tolerant(stream or sys.stderr)), highlight=False, soft_wrap=True)
         self._quiet = quiet
         self._redact = redact
+        self._label = label
+        self._keys = keys or Keys()
         self._clock_s = clock_s
-        self._progress: Progress | None = None
-        self._task = TaskID(0)
         self._steps = 0
-        self._of = ""
+        self._of: int | None = None
         self._varied: tuple[str, ...] = ()
         self._left_until_s = 0.0
-        if self._console.is_terminal and not quiet:
-            self._progress = Progress(
-                TextColumn(f"{label}{{task.description}}"),
-                BarColumn(bar_width=10),
-                TextColumn("{task.fields[rate]}"),
-                TextColumn("{task.fields[left]}"),
-                console=self._console,
-                transient=True,
+        self._look_again_s = 0.0
+        self._snapshot = Snapshot("")
+        self._live: Live | None = None
+        if self._console.is_terminal and not self._console.is_dumb_terminal and not quiet and not plain:
+            self._live = Live(
+                console=self._console, get_renderable=self._view, refresh_per_second=_VIEWS_A_SECOND, transient=True
             )
 
     def show(self, event: Event) -> None:
@@ -92,62 +106,73 @@ class Observer:
     def _print(self, text: str, style: str | None = None) -> None:
         self._console.print(self._redact(text), markup=False, style=style)
 
-    def sweep_begins(self, steps: int | None, done: int, varied: Sequence[str]) -> None:
+    def sweep_begins(self, steps: int | None, done: Sequence[StepResult], varied: Sequence[str]) -> None:
         """A sweep begins, or goes on.
 
         Args:
             steps: how many it has; None where that is not known before.
-            done: how many of them were measured earlier.
+            done: those that were measured earlier.
             varied: the settings that tell its steps from each other.
         """
-        self._steps, self._varied = done, tuple(varied)
-        self._of = f" of {steps}" if steps is not None else ""
+        self._steps, self._of, self._varied = len(done), steps, tuple(varied)
+        self._snapshot = replace(self._snapshot, points=[Point.of(result) for result in done])
 
     def step_begins(self, plan: StepPlan, left_s: float) -> None:
         """A step is being prepared; ``left_s`` is about how long the run still takes."""
         self._steps += 1
         self._left_until_s = self._clock_s() + left_s
-        if self._progress is not None:
-            self._progress.start()
-            self._task = self._progress.add_task(self._description(plan), total=1.0, rate="preparing", left="")
-            self._tell_what_is_left()
+        self._look_again_s = 0.0
+        title = self._redact(f"{self._label}{self._description(plan)}")
+        self._snapshot = replace(self._snapshot, title=title, moment=None, watched=Watched())
+        if self._live is not None and not self._live.is_started:
+            self._snapshot = replace(self._snapshot, keys=self._keys.open())
+            self._live.start()
 
     def _description(self, plan: StepPlan) -> str:
-        return f"step {self._steps}{self._of}: {describe(plan, self._varied)}"
-
-    def _tell_what_is_left(self) -> None:
-        if self._progress is not None:
-            left_s = max(self._left_until_s - self._clock_s(), 1.0)
-            self._progress.update(self._task, left=f"about {duration(left_s)} left")
+        # Steps that failed are tried again: there may be more than were counted.
+        of = f" of {max(self._of, self._steps)}" if self._of is not None else ""
+        return f"step {self._steps}{of}: {describe(plan, self._varied)}"
 
     def tick(self, moment: Moment) -> None:
-        """The step's window is open, or what was stored is being read."""
-        if self._progress is not None and moment.elapsed_s > 0:
-            self._progress.update(self._task, completed=moment.share, rate=_doing(moment))
-            self._tell_what_is_left()
+        """The step's window is open, or what follows it goes on; called a few times a second."""
+        if self._live is None:
+            return
+        watched = self._snapshot.watched
+        if moment.doing == "sending" and self._clock_s() >= self._look_again_s:
+            self._look_again_s = self._clock_s() + _LOOK_EVERY_S
+            watched = moment.watched()
+        self._snapshot = replace(self._snapshot, moment=moment, watched=watched)
 
     def step_ended(self, result: StepResult) -> None:
         """A step is stored."""
-        if self._progress is not None:
-            self._progress.remove_task(self._task)
-            self._progress.stop()
+        self._look_for_keys()
+        self.passes_over = False
+        self._snapshot = replace(self._snapshot, points=[*self._snapshot.points, Point.of(result)])
         if result.status == "ok":
             self.show(StepMeasured(self._description(result.plan), result.plan, result.figures))
         else:
             self.show(StepNotMeasured(self._description(result.plan), result.status, result.reason))
 
     def close(self) -> None:
-        """Leaves the terminal as it was."""
-        if self._progress is not None:
-            self._progress.stop()
+        """Leaves the terminal as it was; may be called twice."""
+        try:
+            if self._live is not None and self._live.is_started:
+                self._live.stop()
+        finally:
+            self._keys.close()
+            if self._live is not None:
+                # Also where stopping it was interrupted.
+                self._console.show_cursor()
 
+    def _view(self) -> Group:
+        """What there is to see now; asked by the thread of the live view."""
+        self._look_for_keys()
+        left_s = max(self._left_until_s - self._clock_s(), 1.0)
+        shown = replace(self._snapshot, left_s=left_s, ends=self.ends, passes_over=self.passes_over)
+        # One line is left free: the terminal would scroll.
+        return Group(*lines(shown, self._console.width, self._console.height - 1))
 
-def _doing(moment: Moment) -> str:
-    """What a step does, at which rates and for how long still."""
-    rates = []
-    if moment.sent_pps:
-        rates.append(f"{moment.sent_pps:,.0f}/s sent")
-    if moment.received_pps:
-        rates.append(f"{moment.received_pps:,.0f}/s per subscriber")
-    left = f"{duration(moment.left_s)} left" if moment.left_s is not None else ""
-    return ", ".join(filter(None, ["reading" if moment.reading else "", *rates, left])) or "running"
+    def _look_for_keys(self) -> None:
+        pressed = self._keys.pressed().lower()
+        self.ends = self.ends or END_KEY in pressed
+        self.passes_over = self.passes_over or SKIP_KEY in pressed

@@ -24,6 +24,7 @@ from hydra.errors import (
     EXIT_INCOMPLETE,
     DoesNotFitError,
     HydraError,
+    PassedOverError,
     PlacementError,
     ReadinessError,
     StepError,
@@ -37,7 +38,7 @@ from hydra.limits.report import check_row
 from hydra.measure.figures import Merged, figures, merged
 from hydra.measure.observation import Observation
 from hydra.metrics.snapshot import Present, Progress
-from hydra.model import ClusterSpec, Cohort, Histogram, Role, Scenario, StepPlan, StepResult
+from hydra.model import PASSED_OVER, ClusterSpec, Cohort, Histogram, Role, Scenario, StepPlan, StepResult
 from hydra.results.notes import gone_of
 from hydra.results.registered import added_by, sweep_of
 from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
@@ -57,6 +58,8 @@ from hydra.sweep.repeated import MERGED_IN_REPEATS
 from hydra.sweep.workload import loaded
 from hydra.system import System
 
+FINISHED: Final = "finished"
+"""How a run ended that has measured everything."""
 _WARMUP_RATE: Final = 1_000.0
 """Messages/s of a warm-up at most: enough to open every path, too few to fill a queue."""
 _WARM_UPS: Final = 2
@@ -87,7 +90,7 @@ def run(
 
     Raises:
         HydraError: the run could not go on; what was measured until then is stored.
-        KeyboardInterrupt: as it came, after everything was torn down.
+        KeyboardInterrupt: as it came, or because the user wants no further step; after everything was torn down.
     """
     began = time.monotonic()
     sweep = sweep_of(scenario)
@@ -95,19 +98,28 @@ def run(
     ended, error = "failed", ""
     pace = Pace(scenario, sweep)
     exports = exports or Exports()
-    observer.sweep_begins(sweep.steps(), len(results), scenario.sweep.varied)
+    observer.sweep_begins(sweep.steps(), results, scenario.sweep.varied)
     try:
-        with _up(scenario, cluster, engine, system, store, observer, exports) as steps:
+        # The terminal is as it was before the tear-down begins: whoever is impatient may end that at once.
+        with (
+            _up(scenario, cluster, engine, system, store, observer, exports) as steps,
+            contextlib.closing(observer),
+        ):
             while (plan := _coming(sweep, results, turn)) is not None:
+                if observer.ends:
+                    raise KeyboardInterrupt
                 step_began = time.monotonic()
                 observer.step_begins(plan, pace.left_s(results, plan))
                 exports.keeper.step_begins(len(results) + 1, plan)
-                result = steps.take(plan)
-                pace.took(plan, time.monotonic() - step_began)
+                if any(earlier.passed_over and earlier.plan == plan for earlier in results):
+                    result = steps.pass_over(plan)  # a repeat of a row that nobody wants
+                else:
+                    result = steps.take(plan)
+                    pace.took(plan, time.monotonic() - step_began)
                 results.append(result)
                 observer.step_ended(result)
                 write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
-        ended = "finished" if sweep.next(results) is None else ""
+        ended = FINISHED if sweep.next(results) is None else ""
     except KeyboardInterrupt:
         ended = "interrupted"
         raise
@@ -118,12 +130,12 @@ def run(
         observer.close()
         exports.end(well=ended in ("finished", ""))
         # The error that stopped the run must reach the user: a full disk, for instance, makes this fail as well.
-        with contextlib.nullcontext() if ended in ("finished", "") else contextlib.suppress(HydraError):
+        with contextlib.nullcontext() if ended in (FINISHED, "") else contextlib.suppress(HydraError):
             _conclude(store, ended, error)
             write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
     if turn is None:
         observer.show(RunDone(time.monotonic() - began, str(store.directory)))
-    return _exit_code(sweep.rows(results), observer)
+    return exit_code(sweep.rows(results), observer)
 
 
 def _coming(sweep: Sweep, results: Sequence[StepResult], turn: Turn | None) -> StepPlan | None:
@@ -141,7 +153,7 @@ def _conclude(store: RunStore, ended: str, error: str) -> None:
         store.add_event(RunFailed(error))
 
 
-def _exit_code(rows: Sequence[Row], observer: Observer) -> int:
+def exit_code(rows: Sequence[Row], observer: Observer) -> int:
     """EXIT_INCOMPLETE if a row could not be measured, or if subscribers failed by themselves.
 
     A step that failed may have been measured again: only the final state of its row counts.
@@ -255,6 +267,8 @@ class _Steps:
             result = StepResult(self._stepper.epoch, plan, "skipped", reason=self._store.redact(str(e)))
             self._store.add_step(result)
             self._exports.keeper.step_ended(result)
+        except PassedOverError:
+            result = self._passed_over(plan)
         except (StepError, ReadinessError) as e:
             result = StepResult(self._stepper.epoch, plan, "failed", reason=self._store.redact(str(e)))
             self._store.add_step(result)
@@ -273,6 +287,17 @@ class _Steps:
         finally:
             self._journal.epoch = None
         self._begun = True
+        return result
+
+    def pass_over(self, plan: StepPlan) -> StepResult:
+        """Measures nothing, and stores that nobody wants the row of this step."""
+        self._stepper.epoch += 1
+        return self._passed_over(plan)
+
+    def _passed_over(self, plan: StepPlan) -> StepResult:
+        result = StepResult(self._stepper.epoch, plan, "skipped", reason=PASSED_OVER)
+        self._store.add_step(result)
+        self._exports.keeper.step_ended(result)
         return result
 
     def _kept(self, histograms: Merged) -> dict[str, Histogram]:
@@ -355,16 +380,27 @@ class _Steps:
         )
 
         def tick(moment: Moment) -> None:
-            self._tick(moment)
-            keeper.tick(moment)
+            if moment.doing != "draining":
+                keeper.tick(moment)
+            self._tick(replace(moment, p99_us=keeper.p99_us))
 
         raw = self._stepper.measure(plan, tick)
         keeper.end(raw, grouped=grouped)
         return raw
 
     def _tick(self, moment: Moment) -> None:
-        """The step goes on: whoever watches the run is told."""
+        """The step goes on: whoever watches the run is told.
+
+        Raises:
+            PassedOverError: the user wants no more of this row.
+        """
         self._observer.tick(moment)
+        if self._observer.passes_over:
+            raise PassedOverError("the user wants no more of this row")
+        if moment.doing != "draining":  # nothing new is told then
+            self._export(moment)
+
+    def _export(self, moment: Moment) -> None:
         there = self._controller.roster.present()
         roles: Sequence[tuple[Role, range, Told]] = (
             ("publisher", self._deployment.publishers, moment.sent),

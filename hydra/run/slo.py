@@ -42,6 +42,7 @@ def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping
     engine = choose(flags["master"], flags["config"], flags)
     from hydra.results.conditions import columns, met, parse
     from hydra.results.files import write_whole
+    from hydra.results.fitted import fitted, terminal_width
     from hydra.results.registered import sweep_of
     from hydra.results.slo import answer_of
     from hydra.results.slo_text import json_text, markdown
@@ -61,7 +62,7 @@ def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping
         sys.exit(code or EXIT_FAILED)
     for name, text in (("slo.md", markdown(loaded, answer)), ("slo.json", json_text(answer))):
         write_whole(order.out / name, text, f"everything measured is in {order.out / 'run.db'}")
-    click.echo(json_text(answer) if flags["as_json"] else markdown(loaded, answer))
+    click.echo(json_text(answer) if flags["as_json"] else fitted(markdown(loaded, answer), terminal_width()))
     code = EXIT_GOOD if answer.holds else EXIT_INCOMPLETE
     sys.exit(failed_if(met(conditions, rows), code))
 

@@ -22,7 +22,7 @@ from hydra.run.collecting import Collector, caught_up, stored_only
 from hydra.run.counters import ServerCounters
 from hydra.run.deployment import Deployment
 from hydra.run.hosts import StepHosts
-from hydra.run.moment import Moment, Tick
+from hydra.run.moment import Moment, Tick, watched
 from hydra.run.phases import Phases
 from hydra.run.window import run_window
 from hydra.sweep.cohort import cohort_ids
@@ -151,9 +151,21 @@ class Stepper:
         known_s = plan.duration_s if plan.settings.messages is None else 0.0
         hosts = StepHosts(self._controller, epoch, begun.clocks.step_ns, known_s, self._system.server_processes())
 
+        others = asked - cohort
+        each = 0.0 if cohort or self._spec.group(plan.settings) else 1.0
+        if self._spec.one_publisher(plan.settings):
+            each /= len(deployment.publishers)
+
         def sampled(moment: Moment) -> None:
             hosts.sample(moment.time_ns)
-            tick(replace(moment, hosts=hosts.lately()))
+            start_ns = begun.start.start_at_ns
+            tick(
+                replace(
+                    moment,
+                    hosts=hosts.lately(),
+                    watched=lambda: watched(moment, answers.progress, others, start_ns, each, hosts.cpu_pct()),
+                )
+            )
 
         try:
             window = run_window(
@@ -176,7 +188,7 @@ class Stepper:
                 reading_ns = self._beginner.read_stored(plan, begun, collect.drain_max_s)
             collect.stored(publishers, reading_ns or window[1], tick)
         else:
-            collect.subscribers(publishers)
+            collect.subscribers(publishers, tick)
         read_until_ns = min(int(answers.subscriber_reports.table().last_ns.max(initial=window[1])), now_ns())
         begun.clocks.hear_once_more(self._controller.wait_until)
         load = hosts.load(self._clock_ns())

@@ -16,8 +16,8 @@ class Grid:
     """Client counts ascending in the outer loop, then the product of ``vary``, or the points: in the order of the file.
 
     A skipped step skips the rest of its client count, because what did not fit is the number of clients; each of
-    its points keeps a row with the reason. Points that are listed skip nobody but themselves. A failed step is tried
-    once more, and the row is that of the last try.
+    its points keeps a row with the reason. Points that are listed skip nobody but themselves, and so does a step that
+    the user skipped. A failed step is tried once more, and the row is that of the last try.
 
     Results are told from each other by their plan, not by their order: a resumed run comes back to earlier rows.
     """
@@ -66,7 +66,7 @@ class Grid:
             if not tries:
                 continue
             last = tries[-1]
-            if last.status == "skipped" and not plan.point:
+            if last.status == "skipped" and not plan.point and not last.passed_over:
                 skipped[plan.clients] = last.reason
             reason = last.reason
             if last.status == "ok" and len(tries) > 1:

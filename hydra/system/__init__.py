@@ -11,13 +11,14 @@ from hydra.system.running import (
     programs,
     wait_alone,
 )
-from hydra.system.specification import Footprint, Reference, Refusal, ServerFootprint, SystemSpec
+from hydra.system.specification import Footprint, Held, Reference, Refusal, ServerFootprint, SystemSpec
 
 __all__ = [
     "Column",
     "Done",
     "Experiment",
     "Footprint",
+    "Held",
     "Order",
     "Part",
     "Preset",

@@ -86,6 +86,21 @@ class ServerFootprint:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """What waits for a slow subscriber before any message is lost.
+
+    Attributes:
+        queue: messages that the system's queues hold; None: there is no limit.
+        queues: the settings that limit it, in words.
+        kernel: messages that the kernel's buffers hold beside those at most; how many it is depends on the traffic.
+    """
+
+    queue: float | None
+    queues: str
+    kernel: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Reference:
     """Where an experiment's published table is, and what tells its rows apart.
 
@@ -155,6 +170,7 @@ class SystemSpec:
         one_publisher: whether each subscriber of a step listens to one publisher only (:mod:`hydra.wire.audience`).
         servers_of: how many servers of ours a scenario needs.
         copies_of: on how many servers each message is kept.
+        held: what waits for a slow subscriber before messages are lost; None: nobody can say.
         events: the kinds of events (``[[events]]``) that it makes beside those of all systems; each with why a scenario
             cannot have it, or "".
         disturbed: a step's settings with such an event, given the length of the step in seconds.
@@ -201,6 +217,7 @@ class SystemSpec:
     one_publisher: Callable[[Settings], bool] = lambda _: False
     servers_of: Callable[[Scenario], int] = lambda _: 0
     copies_of: Callable[[Scenario], int] = lambda _: 1
+    held: Callable[[Scenario], Held | None] = lambda _: None
     events: Mapping[str, Callable[[Scenario], str]] = field(default_factory=dict)
     disturbed: Callable[[Settings, EventSpec, float], Settings] = lambda settings, _event, _duration_s: settings
 

@@ -26,6 +26,7 @@ from hydra.events.row_warnings import (
     RowSkipped,
     SearchRemark,
     SendsRefused,
+    SlowNotFelt,
     StoppedEarly,
     SubscribersGone,
     Undrained,
@@ -35,8 +36,10 @@ from hydra.events.runs import (
     Resumed,
     Revived,
     RunBegan,
+    RunComplete,
     RunDone,
     RunFailed,
+    RunGoesOn,
     ServerExit,
     ServersAgain,
     ServersUp,
@@ -54,7 +57,7 @@ from hydra.events.warnings import (
     StepNotMeasured,
     SubscribersFailed,
 )
-from hydra.model import Agent, Demand, Group, GroupEvent, Launch, Resources, Settings, StepPlan
+from hydra.model import PASSED_OVER, Agent, Demand, Group, GroupEvent, Launch, Resources, Settings, StepPlan
 from hydra.wire.program import EXIT_STRANDED
 
 PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=1.0)
@@ -113,6 +116,26 @@ def launch(role: str, host: str) -> Launch:
             "row 3 (8 clients): 2 never answered",
         ),
         (Interrupted("runs/x"), "interrupted: what was measured is kept; go on with --resume runs/x"),
+        (
+            Interrupted("runs/x", by_key=True),
+            "ended after this step, as was asked for with a key: what was measured is kept; go on with --resume runs/x",
+        ),
+        (
+            RunGoesOn("runs/x", ["2 clients", "4 clients"], 6, ["8 clients"], 4, 75.0),
+            "runs/x goes on: 2 of 6 rows are there (2 clients; 4 clients); "
+            "1 failed and is tried again (8 clients); 4 steps to go, about 75 s",
+        ),
+        (
+            RunGoesOn("runs/x", [f"{n} clients" for n in range(8)], 9, [], None, 600.0),
+            "runs/x goes on: 8 of 9 rows are there (0 clients; 1 clients; 2 clients; 3 clients; 4 clients; 5 clients; "
+            "2 more); the results decide how many steps are to go, about 10 min",
+        ),
+        (
+            RunGoesOn("runs/x", [], 1, ["8 clients", "9 clients"], 1, 5.0),
+            "runs/x goes on: 0 of 1 rows are there; 2 failed and are tried again (8 clients; 9 clients); "
+            "1 step to go, about 5 s",
+        ),
+        (RunComplete("runs/x"), "runs/x is complete: nothing is left to measure, and nothing is started"),
         (LeftBehind("t-1", "h:1", "x removes it"), "t-1 may be left at h:1; x removes it"),
         (
             SettingsSkipped(["num.a", "num.b"], "h:1"),
@@ -152,12 +175,50 @@ def test_what_happened_is_said_in_one_line(event: Event, text: str) -> None:
         (HostBusy(99.6), "a host had no CPU left (100 % of all cores)"),
         (FewReceived(5), "the receive rate is of 5 subscribers only: the others got fewer than two batches"),
         (SearchRemark("slow", "still rising"), "slow: still rising"),
+        (SlowNotFelt(), "slow: the slow clients' buffers never filled, so they were not felt"),
+        (SlowNotFelt(9e3, 1e4, 1.0), "slow: the slow clients' buffers never filled, so they were not felt: they read 10,000/s, and no more than 9,000/s was sent"),  # noqa: E501
+        (SlowNotFelt(9e3, 8e3, 2.0), "slow: the slow clients' buffers never filled, so they were not felt: they fall behind by 2,000 messages in a step"),  # noqa: E501
+        (
+            SlowNotFelt(9e3, 8e3, 2.0, 2000.0, "sndhwm and rcvhwm", 40_329.8),
+            "slow: the slow clients' buffers never filled, so they were not felt: they fall behind by 2,000 messages in a step; sndhwm and rcvhwm hold 2,000, the kernel's buffers up to 40,000 more",  # noqa: E501
+        ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Event) else "",
 )  # fmt: skip
 def test_what_has_to_be_known_of_a_run_or_a_row(warning: HydraWarning, text: str) -> None:
     assert warning.text == text
     assert str(warning) == (f"{text}; {warning.remedy}" if warning.remedy else text)
+
+
+@pytest.mark.parametrize(
+    ("warning", "remedy"),
+    [
+        (RowSkipped(PASSED_OVER), "measure it in another run"),
+        (RowSkipped("needs 9 GB"), "take fewer clients or more agents; hydra check says what fits"),
+        (
+            SearchRemark("loss", "nothing fell short up to 8,000/s, the highest rate that is tried"),
+            "raise --start-rate",
+        ),
+        (SearchRemark("loss", "a word of another version"), ""),
+        (SlowNotFelt(), "measure for longer, or make them slower"),
+        (SlowNotFelt(9e3, 1e4, 1.0), "make them slower: lower sweep.search.slow_share"),
+        (SlowNotFelt(9e3, 8e3, 2.0, None, "marks above 0"), "set a limit: marks above 0"),
+        # Behind by 1,000/s, and 2,000 + 8,000 messages can wait.
+        (SlowNotFelt(9e3, 8e3, 2.0, 2e3, "marks", 8e3), "they are felt at the latest in steps of 10 s, or at 13,000/s"),
+        # 10,000 in a step, of which 9,000 wait elsewhere.
+        (
+            SlowNotFelt(9e3, 8e3, 10.0, 2e3, "marks", 9e3),
+            "they are felt at the latest in steps of 11 s, or at 9,100/s, or with marks of 1,000 in all",
+        ),
+    ],
+)
+def test_a_warning_says_what_would_change_it(warning: HydraWarning, remedy: str) -> None:
+    assert warning.remedy == remedy
+
+
+def test_every_warning_of_a_row_says_what_would_change_it() -> None:
+    silent = {w for w in defined(row_warnings) if w.__dict__.get("remedy") is None}
+    assert silent == set()
 
 
 def defined(module: object) -> set[type[Event]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.events.words import describe, number
+from hydra.events.words import countdown, describe, number
 from hydra.model import Cohort, Figure, Settings, StepPlan
 
 
@@ -30,7 +30,30 @@ def test_a_figure_has_no_exponent_and_no_digits_without_meaning(value: Figure, t
     assert number(value) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [(21.1473, 4, "21.15"), (1e6, 6, "1,000,000"), (0.5, 6, "0.5"), (123.456789, 6, "123.457")],
+)
+def test_a_figure_may_have_more_digits(value: float, digits: int, text: str) -> None:
+    assert number(value, digits) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0, "1 s"),
+        (51.4, "51 s"),
+        (89.9, "90 s"),
+        (130.0, "2 min 10 s"),
+        (599.0, "10 min"),
+        (3.3 * 3600, "3 h 18 min"),
+    ],
+)
+def test_what_is_left_moves_within_a_step(seconds: float, text: str) -> None:
+    assert countdown(seconds) == text
+
+
 def test_a_step_names_what_varies_and_nothing_else() -> None:
     plan = StepPlan(5, Settings(rate=1000.0, burst=100), 1.0, cohort=Cohort("slow", 0.1, 5.0))
-    assert describe(plan) == "5 clients, 1,000/s, 10% slow"
-    assert describe(plan, ("rate", "burst")) == "5 clients, 1,000/s, burst 100, 10% slow"
+    assert describe(plan) == "5 clients, 1,000/s, 10 % slow"
+    assert describe(plan, ("rate", "burst")) == "5 clients, 1,000/s, burst 100, 10 % slow"

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from hydra.columns.searched import rates
 from hydra.config.scenario import load_scenario
-from hydra.events.row_warnings import FateOfGone, FateUnknown, FewReceived, Lagged, SubscribersGone
-from hydra.results.notes import notes_of
+from hydra.events.row_warnings import (
+    FateOfGone,
+    FateUnknown,
+    FewReceived,
+    HostBusy,
+    Lagged,
+    Loss,
+    RowPartial,
+    SearchRemark,
+    SlowNotFelt,
+    SubscribersGone,
+)
+from hydra.events.warnings import HydraWarning
+from hydra.results.notes import notes_of, told_once
 from hydra.sweep import Row
 
 ROW: Row = {"clients": 4, "cohort_clients": None, "status": "ok", "total_tx": 1000, "rx_clients": 4}
@@ -32,3 +45,54 @@ def test_what_was_still_to_come_is_counted_once_for_a_group(group: str | None, m
     (note,) = notes_of({**ROW, "late_pct": 50.0, "group": group}, load_scenario("zmqfixed", {}))
     assert isinstance(note, Lagged)
     assert note.messages == messages
+
+
+def test_each_warning_stands_once_gravest_first_with_what_would_change_it() -> None:
+    busy, lost = HostBusy(99.0), [Loss(2.0), Loss(3.0)]
+    about: list[tuple[str, list[HydraWarning]]] = [
+        ("1 client", [busy, lost[0]]),
+        ("2 clients", [busy]),
+        ("3 clients", [lost[1], busy]),
+    ]
+    remedy = "ask for a lower rate; the column verdict says what limited it"
+    assert told_once(about) == [
+        ("1 client", f"{lost[0].text}; 3 clients: {lost[1].text}; {remedy}"),
+        ("1 client; 2 clients; 3 clients", f"{busy.text}; {busy.remedy}"),
+    ]
+    remarks = [SearchRemark("loss", "still rising"), SearchRemark("slow", "still rising")]
+    assert told_once([("1 client", remarks)]) == [
+        ("1 client", "loss: still rising; slow: still rising; raise --start-rate")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "of", "names"),
+    [
+        (4, 4, "row 0; row 1; row 2; row 3"),
+        (5, 5, "all 5 rows"),
+        (5, 6, "row 0; row 1; row 2; 2 more rows"),
+    ],
+)
+def test_of_many_rows_a_few_are_named(rows: int, of: int, names: str) -> None:
+    about: list[tuple[str, list[HydraWarning]]] = [(f"row {n}", [RowPartial()] if n < rows else []) for n in range(of)]
+    assert [said for said, _ in told_once(about)] == [names]
+
+
+SEARCHED: Row = {"clients": 4, "status": "ok", "slow_cohort_felt": False, "max_rate_with_drop_pps": 20_000.0}
+
+
+def test_slow_clients_that_were_not_felt_have_what_it_would_have_taken() -> None:
+    scenario = load_scenario("zmqrate", {"sweep.duration_s": 10.0})
+    assert scenario.sweep.search is not None
+    column = rates(scenario.sweep.search)["slow"]
+    (note,) = notes_of({**SEARCHED, column: 12_000.0}, scenario)
+    # They read half of 20,000/s, and the marks are 1,000 at both ends.
+    assert isinstance(note, SlowNotFelt)
+    assert (note.sent_pps, note.read_pps, note.duration_s, note.queue) == (12_000.0, 10_000.0, 10.0, 2000)
+    assert note.kernel == pytest.approx(10 * 2**20 / 26)
+    assert "fall behind by 20,000 messages in a step" in note.text
+    unbounded = load_scenario("zmqrate", {"settings.sndhwm": 0})
+    (note,) = notes_of({**SEARCHED, column: 12_000.0}, unbounded)
+    assert "set a limit" in str(note)
+    (note,) = notes_of(SEARCHED, scenario)
+    assert str(note).endswith("measure for longer, or make them slower")

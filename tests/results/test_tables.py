@@ -234,7 +234,10 @@ def test_a_searched_rate_has_its_interval_and_what_it_took() -> None:
     assert (
         "- 30 clients: steps of 1 s: max_rate 9, loss 31, slow 60, reconnecting 20; failed and measured again: 2"
     ) in lines
-    assert f"- {MARK} **30 clients**: slow: after 60 steps it may be anywhere from 100 to 900/s" in lines
+    assert (
+        f"- {MARK} **30 clients**: slow: after 60 steps it may be anywhere from 100 to 900/s; "
+        "take longer steps, or more of them (--search-steps)"
+    ) in lines
 
 
 def test_a_target_of_0_is_told_as_what_it_is_taken_for() -> None:

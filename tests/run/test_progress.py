@@ -20,7 +20,8 @@ PLAN = StepPlan(clients=3, settings=Settings(rate=100.0, burst=100), duration_s=
 
 def watch(observer: Observer) -> None:
     observer.show(SystemFact("begins", "now"))
-    observer.sweep_begins(6, 4, ("rate", "burst"))
+    done = [StepResult(epoch, PLAN, "ok") for epoch in range(1, 5)]
+    observer.sweep_begins(6, done, ("rate", "burst"))
     observer.step_begins(PLAN, 10.0)
     observer.tick(Moment(elapsed_s=0.5, share=0.5, received_pps=100.0))
     observer.step_ended(StepResult(1, PLAN, "ok"))

@@ -349,7 +349,7 @@ def test_subscribers_that_read_what_is_stored_are_told_of_the_step_when_it_is() 
     # Nobody has to be ready, so there are no probes; and all of it may be read.
     assert not any(m.probe for _, m in channel.told if isinstance(m, Configure))
     assert {m.drain_max_s for _, m in channel.told if isinstance(m, Finish)} == {PLAN.duration_s}
-    assert [moment.reading for moment in moments][-1]
+    assert [moment.doing == "reading" for moment in moments][-1]
 
 
 def test_a_step_without_subscribers_is_one_of_its_publishers_alone() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.model import Scenario, Settings, StepPlan, StepResult, SweepSpec, number, value_of
+from hydra.model import PASSED_OVER, Scenario, Settings, StepPlan, StepResult, SweepSpec, number, value_of
 from hydra.sweep import Sweep, for_scenario
 
 SCENARIO = Scenario(
@@ -72,6 +72,27 @@ def test_a_skipped_client_count_is_asked_once_and_the_others_go_on() -> None:
     rows = sweep.rows(results)
     assert [r["status"] for r in rows] == ["skipped"] * 4 + ["ok"] * 4
     assert {r["reason"] for r in rows[:4]} == {"needs 9 GB"}
+
+
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_a_step_that_the_user_skipped_skips_its_row_alone(repeat: int) -> None:
+    sweep = for_scenario(replace(THREE, sweep=replace(THREE.sweep, repeat=repeat)))
+    results: list[StepResult] = []
+    while (plan := sweep.next(results)) is not None:
+        by_hand = batch(plan) == 200
+        results.append(
+            StepResult(len(results) + 1, plan, "skipped", reason=PASSED_OVER)
+            if by_hand
+            else StepResult(len(results) + 1, plan, "ok")
+        )
+    assert batches(results) == [100, 200, 300] * repeat
+    # A repeat asks for the very same step: that is how it is known that nobody wants it.
+    assert len({r.plan for r in results if r.passed_over}) == 1
+    assert [(row["status"], row["reason"]) for row in sweep.rows(results)] == [
+        ("ok", ""),
+        ("skipped", PASSED_OVER),
+        ("ok", ""),
+    ]
 
 
 def test_a_grid_without_vary_is_one_step_a_client_count() -> None:

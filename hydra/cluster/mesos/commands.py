@@ -25,13 +25,12 @@ def ps(config: Path | None, master: str, as_json: bool) -> None:
     """List the runs that a Mesos master still knows, and their tasks."""
     import json
 
-    from tabulate import tabulate
-
     from hydra.cluster.mesos.leftovers import leftovers
     from hydra.config.engines import load_engine
+    from hydra.results.fitted import tabled, terminal_width
 
     rows = leftovers(load_engine("mesos", config), master)
-    click.echo(json.dumps(rows, indent=2) if as_json else tabulate(rows, headers="keys"))
+    click.echo(json.dumps(rows, indent=2) if as_json else tabled(rows, terminal_width()))
 
 
 @click.command()

@@ -1,0 +1,89 @@
+"""Tables and texts as wide as the terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+from hydra.results.fitted import fitted, grid, tabled
+
+ROWS = [
+    {"name": "a_long_name_of_a_run", "steps": 1234, "memory": 0.25, "why": "no disk was there to write on " * 3},
+    {"name": "b", "steps": 7, "memory": 12.0, "why": ""},
+]
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
+def test_a_table_is_no_wider_than_its_terminal_and_loses_nothing(width: int) -> None:
+    lines = tabled(ROWS, width).splitlines()
+    assert max(map(len, lines)) <= width
+    text = "".join("".join(lines).split())
+    for cell in ("1,234", "0.25", "12") if width > 20 else ():
+        assert cell in text
+    # Folded cells of several columns stand beside each other: every word is there nevertheless.
+    letters = sorted("".join(str(row["why"]) for row in ROWS).replace(" ", ""))
+    assert all(text.count(letter) >= letters.count(letter) for letter in set(letters))
+
+
+def test_the_column_whose_folding_costs_least_is_folded() -> None:
+    assert tabled(ROWS, 60).splitlines() == [
+        "name          steps  memory  why",
+        "────────────  ─────  ──────  ───────────────────────────────",
+        "a_long_name_  1,234    0.25  no disk was there to write on",
+        "of_a_run                     no disk was there to write on",
+        "                             no disk was there to write on",
+        "b                 7      12",
+    ]
+
+
+def test_a_table_of_a_pipe_is_as_wide_as_it_gets() -> None:
+    assert max(map(len, tabled(ROWS).splitlines())) > 100
+    assert fitted("x" * 200) == "x" * 200
+
+
+@pytest.mark.parametrize("rows", [[], [{"a": 1}]])
+def test_short_tables(rows: list[dict[str, object]]) -> None:
+    assert tabled(rows, 80).split() == (["a", "─", "1"] if rows else [])
+
+
+TEXT = """# t2 against t1
+
+- ⚠ the **runs** did not take turns, so that whatever else changed counts as well
+
+|   left | name   |
+|-------:|:-------|
+|      1 | one    |
+|  1,000 | two    |
+"""
+
+
+def test_a_text_is_wrapped_and_its_tables_are_fitted() -> None:
+    assert fitted(TEXT, 40).splitlines() == [
+        "t2 against t1",
+        "",
+        "- ⚠ the runs did not take turns, so that",
+        "  whatever else changed counts as well",
+        "",
+        " left  name",
+        "─────  ────",
+        "    1  one",
+        "1,000  two",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["| no table", "| a | b |\n|---|---|\n| a cell | with | a bar |", "  two spaces  between"]
+)
+def test_what_is_no_table_is_left_as_it_is(text: str) -> None:
+    assert fitted(text, 80) == text
+
+
+def test_only_where_nothing_else_is_left_words_are_cut() -> None:
+    heads, body = ["measured", "figure"], [["1,234,567", "max_rate_below_1pct_drop_pps"]]
+    assert list(grid(heads, body, [True, False], 24)) == [
+        " measured  figure",
+        "─────────  ─────────────",
+        "1,234,567  max_rate_",
+        "           below_1pct_",
+        "           drop_pps",
+    ]
+    assert max(map(len, grid(heads, body, [True, False], 12))) <= 12
