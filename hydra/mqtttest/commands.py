@@ -59,13 +59,28 @@ _mqtt_flags = flags(
 )
 
 
-@scenario_command("mqtt-rate", "mqtt-rate", _mqtt_flags, search_flags)
+@scenario_command(
+    "mqtt-rate",
+    "mqtt-rate",
+    _mqtt_flags,
+    search_flags,
+    examples=("hydra mqtt-rate --clients 10,30 --duration 2 --qos 1",),
+)
 def mqtt_rate(**values: Any) -> dict[str, object]:
     """The highest rate that MQTT carries without loss, by client count."""
     return _password(**values)
 
 
-@scenario_command("mqtt-fixed", "mqtt-fixed", _mqtt_flags, rate_flag)
+@scenario_command(
+    "mqtt-fixed",
+    "mqtt-fixed",
+    _mqtt_flags,
+    rate_flag,
+    examples=(
+        "hydra mqtt-fixed --clients 10,30 --rate 20 --duration 2",
+        "hydra mqtt-fixed --clients 10 --broker 10.0.0.5:1883 --username me --password-file ./password",
+    ),
+)
 def mqtt_fixed(**values: Any) -> dict[str, object]:
     """MQTT at a fixed rate, by client count."""
     return _password(**values)

@@ -112,7 +112,7 @@ def run(
         # The error that stopped the run must reach the user: a full disk, for instance, makes this fail as well.
         with contextlib.nullcontext() if ended in ("finished", "") else contextlib.suppress(HydraError):
             _conclude(store, ended, error)
-            write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
+            write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []), store.events())
     if turn is None:
         observer.show(RunDone(time.monotonic() - began, str(store.directory)))
     return _exit_code(sweep.rows(results), observer)
