@@ -6,6 +6,7 @@ import os
 
 import click
 
+from hydra.errors import UsageError
 from hydra.options import OUTPUT, Command, grouped
 from hydra.options.help import MORE
 
@@ -25,13 +26,16 @@ def install_completion(context: click.Context, shell: str | None, show: bool) ->
     Without SHELL it is the one of $SHELL. It writes one file, whose removal undoes it; doing it again changes nothing.
     """
     from hydra.results.files import write_whole
-    from hydra.shell.completion import completion_for, shell_of
+    from hydra.shell.completion import VARIABLE, completion_for, shell_of
 
     made = completion_for(shell or shell_of(os.environ), context.find_root().command, os.environ)
     if show:
         click.echo(made.text)
         return
-    if made.file.is_file() and made.file.read_text() == made.text:
+    there = made.file.read_text() if made.file.is_file() else ""
+    if there and VARIABLE not in there:
+        raise UsageError(f"{made.file} is there, and not of Hydra", "move it away, or print the script with --show")
+    if there == made.text:
         click.echo(f"{made.file} is there already")
     else:
         made.file.parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,8 @@ import click
 from hydra.errors import UsageError
 
 PROGRAM: Final = "hydra"
-_VARIABLE: Final = "_HYDRA_COMPLETE"
+VARIABLE: Final = "_HYDRA_COMPLETE"
+"""By which the scripts ask ``hydra`` what could follow."""
 SHELLS: Final = ("bash", "zsh", "fish")
 _LOADERS: Final = (Path("/usr/share/bash-completion/bash_completion"), Path("/etc/bash_completion"))
 """The package that loads completions of bash by the name of their command."""
@@ -47,7 +48,7 @@ def completion_for(shell: str, root: click.Command, environment: Mapping[str, st
     kind = get_completion_class(shell)
     if kind is None:
         raise UsageError(f"there is no completion for {shell}", f"name one of {', '.join(SHELLS)}")
-    made = kind(root, {}, PROGRAM, _VARIABLE)
+    made = kind(root, {}, PROGRAM, VARIABLE)
     # Not source(): that starts a bash only to read its version.
     text = made.source_template % made.source_vars()
     home = Path(environment.get("HOME") or "~").expanduser()

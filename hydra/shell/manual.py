@@ -20,7 +20,7 @@ def pages(root: click.Group) -> Iterator[tuple[str, str]]:
     Args:
         root: the ``hydra`` command.
     """
-    yield from _pages(root, click.Context(root, info_name="hydra"), [])
+    yield from _pages(root, click.Context(root, info_name="hydra", **root.context_settings), [])
 
 
 def _pages(command: click.Command, context: click.Context, above: Sequence[str]) -> Iterator[tuple[str, str]]:

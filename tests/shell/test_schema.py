@@ -13,9 +13,10 @@ from hydra.config.scenario import load_scenario
 from hydra.events.event import StoredEvent
 from hydra.results.tables import json_text
 from hydra.shell.schema import schema_of
+from hydra.sweep import Row
 from tests.integration.command import hydra
 
-ROW = {"clients": 2, "avg_tx_rate_pps": 10.0, "client_loss_pct": 50.0, "status": "ok", "reason": ""}
+ROW: Row = {"clients": 2, "avg_tx_rate_pps": 10.0, "client_loss_pct": 50.0, "status": "ok", "reason": ""}
 EVENTS = (
     StoredEvent(1, None, "warning", "interrupted: what was measured is kept"),
     StoredEvent(2, 3, "client_exit", "client 4 died"),
