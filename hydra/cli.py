@@ -29,6 +29,8 @@ from hydra.options import (
     WORD,
     WORKLOAD,
     Command,
+    Concerning,
+    Counts,
     ExperimentCommand,
     Finite,
     Runs,
@@ -319,8 +321,15 @@ def agents(config: Path | None, master: str, scenario: str | None, as_json: bool
 )
 @grouped(
     WORKLOAD,
-    click.option("--clients", type=COUNTS, default="1,2,4,8", show_default=True, help="Subscriber counts."),
-    click.option("--size", "sizes", type=COUNTS, default="24,1024,16384", show_default=True, help="Bytes of messages."),
+    click.option("--clients", type=Counts(1), default="1,2,4,8", show_default=True, help="Subscriber counts."),
+    click.option(
+        "--size",
+        "sizes",
+        type=Counts(24, 64 * 1024 * 1024),
+        default="24,1024,16384",
+        show_default=True,
+        help="Bytes of messages.",
+    ),
     click.option(
         "--duration",
         type=click.FloatRange(0.2, 60),
@@ -349,8 +358,6 @@ def ceiling(languages: tuple[str, ...], clients: list[int], sizes: list[int], du
     """
     from hydra.ceiling.command import run_ceiling
 
-    if min(clients) < 1 or not all(24 <= size <= 64 * 1024 * 1024 for size in sizes):
-        raise UsageError("there is no such count or size", "give counts from 1 on, and sizes of 24 to 67108864 bytes")
     run_ceiling(languages, clients, sizes, duration, as_json=as_json)
 
 
@@ -451,7 +458,16 @@ def fit(run: Path, clients: list[int], page: Path | None, as_json: bool) -> None
     ),
 )
 @grouped(
-    CLIENTS, click.option("--implementation", "--client", "implementation", type=WORD, help="Client implementation.")
+    CLIENTS,
+    click.option(
+        "--implementation",
+        "--client",
+        "implementation",
+        cls=Concerning,
+        key="client",
+        type=WORD,
+        help="Client implementation.",
+    ),
 )
 @grouped(
     CLUSTER,

@@ -41,15 +41,14 @@ class RefusedKeyError(ConfigError):
     """A key cannot have its value: a file's, or one that replaces it.
 
     Args:
-        label: the file.
+        label: the file; "": it is not known any more.
         keys: the dotted key, by its own name and by the one that its user wrote; "" is the whole file.
         reason: what is wrong with it.
         remedy: what to try.
     """
 
     def __init__(self, label: str, keys: tuple[str, ...], reason: str, remedy: str = "") -> None:
-        where = f"{keys[-1]}: " if keys[-1] else ""
-        super().__init__(f"{label}: {where}{reason}", remedy)
+        super().__init__(": ".join(filter(None, (label, keys[-1], reason))), remedy)
         self.keys, self.reason = keys, reason
 
     def said_of(self, flag: str) -> ConfigError:

@@ -67,6 +67,11 @@ def scenario_path(name_or_path: str | Path) -> Path:
     found = _named(text)
     if found is None:
         known, published = scenarios(), experiments()
+        if text in published:
+            raise ConfigError(
+                f"{text} is a published experiment, and no scenario",
+                f"run it with hydra run {text}; known scenarios: {', '.join(known)}",
+            )
         close = get_close_matches(text, [*known, *published], n=1)
         hint = f"did you mean {close[0]}? " if close else ""
         others = f"; experiments, for hydra run: {', '.join(published)}" if published else ""

@@ -17,6 +17,7 @@ from hydra.options import (
     SYSTEM,
     WORD,
     Command,
+    Concerning,
     Group,
     duration_flag,
     experiment_command,
@@ -86,7 +87,14 @@ _batch_flags = flags(keyed("--msg-batch", key="settings.msg_batch", type=int, he
     "kafka-batch",
     _sweep_flags,
     rate_flag,
-    click.option("--msg-batch", "batches", type=COUNTS, help="Messages per batch to try."),
+    click.option(
+        "--msg-batch",
+        "batches",
+        cls=Concerning,
+        key="sweep.vary",
+        type=COUNTS,
+        help="Messages per batch to try.",
+    ),
     _linger_flag,
     examples=(
         "hydra kafka-batch --clients 30,60 --msg-batch 100,1000 --duration 3 --out runs/k",

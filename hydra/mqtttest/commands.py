@@ -9,6 +9,7 @@ import click
 from hydra.options import (
     PATH,
     WORD,
+    Concerning,
     duration_flag,
     flags,
     implementation_flag,
@@ -30,7 +31,13 @@ _mqtt_flags = flags(
         help="Your own server (default: a mosquitto comes along).",
     ),
     keyed("--username", key="mqtt.username", type=WORD, help="For your own server."),
-    click.option("--password-file", type=PATH, help="A file whose first line is the password for it."),
+    click.option(
+        "--password-file",
+        cls=Concerning,
+        key="mqtt.password_file",
+        type=PATH,
+        help="A file whose first line is the password for it.",
+    ),
     keyed("--qos", key="settings.qos", type=click.IntRange(0, 2), help="0: at most once, 1: at least, 2: exactly."),
     keyed(
         "--retain",

@@ -8,6 +8,7 @@ takes more is a function that imports it, for flags are made when their command 
 
 from hydra.options.command import (
     Command,
+    Concerning,
     Group,
     Keyed,
     LateCommand,
@@ -68,6 +69,7 @@ from hydra.options.types import (
     RATE,
     UNITS,
     WORD,
+    Counts,
     Duration,
     Finite,
 )
@@ -95,6 +97,8 @@ __all__ = [
     "WORD",
     "WORKLOAD",
     "Command",
+    "Concerning",
+    "Counts",
     "Duration",
     "ExperimentCommand",
     "Finite",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
 
+from hydra.errors import RefusedKeyError
 from hydra.options.groups import flags
 from hydra.options.help import Helped
 from hydra.options.types import PERCENT
@@ -19,12 +21,10 @@ class Command(Helped):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs it."""
-        from hydra.errors import RefusedKeyError
-
         try:
             return super().invoke(ctx)
         except RefusedKeyError as e:
-            flag = flag_behind(self.get_params(ctx), ctx.params, e.keys)
+            flag = flag_behind(self.get_params(ctx), ctx.params, e)
             if not flag:
                 raise
             raise e.said_of(flag) from e
@@ -68,11 +68,11 @@ def late_command(
     return click.command(name, cls=LateCommand, flags=flags(*options), examples=examples, section=section)
 
 
-class Keyed(click.Option):
-    """An option whose value replaces the value of a scenario's key.
+class Concerning(click.Option):
+    """An option of which its command makes the value of a scenario's key.
 
     Args:
-        key: the dotted key.
+        key: the dotted key, or a table of which it makes a part.
     """
 
     def __init__(self, *args: Any, key: str, **attributes: Any) -> None:
@@ -93,6 +93,10 @@ class Keyed(click.Option):
         for _, what in out_of_bounds(tuple(cast) if isinstance(cast, list) else cast, self.key):
             raise click.BadParameter(what, ctx, self)
         return cast
+
+
+class Keyed(Concerning):
+    """An option whose value replaces the value of a scenario's key."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """With the default of the scenario that the command runs, where it is known."""
@@ -134,26 +138,35 @@ def overrides(more: Mapping[str, object] | None = None) -> dict[str, object]:
     return result
 
 
-def flag_behind(params: Sequence[click.Parameter], given: Mapping[str, Any], keys: Sequence[str]) -> str:
+def flag_behind(params: Sequence[click.Parameter], given: Mapping[str, Any], error: RefusedKeyError) -> str:
     """The flag that has replaced a refused key, as its user wrote it; "": none has.
+
+    Where a whole table is refused, it is the flag whose key the reason names first.
 
     Args:
         params: those of the command.
         given: their values by name.
-        keys: the refused key by all its names.
+        error: the refusal.
     """
-    for text in given.get("sets", ()):
-        key = text.partition("=")[0].strip()
-        if _concerns(key, keys):
-            return f"--set {key}"
-    for param in params:
-        if isinstance(param, Keyed) and given.get(str(param.name)) is not None and _concerns(param.key, keys):
-            return param.opts[0]
-    return ""
+    flags = [(f"--set {key}", key) for text in given.get("sets", ()) if (key := text.partition("=")[0].strip())]
+    flags += [
+        (param.opts[0], param.key)
+        for param in params
+        if isinstance(param, Concerning) and given.get(str(param.name)) is not None
+    ]
+    for flag, key in flags:
+        if any(each == key or each.startswith(f"{key}.") for each in error.keys):
+            return flag
+    inside = [(flag, key) for flag, key in flags if any(key.startswith(f"{each}.") for each in error.keys if each)]
+    named = [(place, flag) for flag, key in inside if (place := _named(key, error.reason)) is not None]
+    return min(named)[1] if named else ""
 
 
-def _concerns(key: str, refused: Sequence[str]) -> bool:
-    return any(each == key or each.startswith(f"{key}.") for each in refused)
+def _named(key: str, text: str) -> int | None:
+    """Where a text names a key, or one of what it holds; None: nowhere."""
+    word = re.escape(key.rpartition(".")[2].removesuffix("s"))
+    found = re.search(rf"\b{word}s?\b", text)
+    return found.start() if found else None
 
 
 def _written(value: object, kind: click.ParamType[Any]) -> str:

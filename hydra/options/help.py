@@ -28,6 +28,14 @@ class Helped(click.Command):
         self.examples = tuple(examples)
         self.section = section
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Whatever is wrong is said of this command."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as e:
+            e.ctx = e.ctx or ctx
+            raise
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """One section for each group; a group of commands lists these as well."""
         for group, params in in_groups(self.get_params(ctx)):

@@ -167,7 +167,13 @@ sweep_flags = grouped(
 rate_flag = grouped(WORKLOAD, keyed("--rate", key="settings.rate", type=RATE, help="Messages per second, or max."))
 duration_flag = grouped(
     WORKLOAD,
-    keyed("--duration", key="sweep.duration_s", type=NUMBER, metavar="SECONDS", help="Length of a step."),
+    keyed(
+        "--duration",
+        key="sweep.duration_s",
+        type=Duration("s"),
+        metavar="SECONDS",
+        help="Length of a step; also with a unit, such as 90s or 10min.",
+    ),
 )
 
 

@@ -11,9 +11,16 @@ import click
 
 
 class Counts(click.ParamType[list[int]]):
-    """Whole numbers with commas between them: ``30,60,120``."""
+    """Whole numbers with commas between them: ``30,60,120``.
+
+    Args:
+        least, most: of each of them; None: there is no upper limit.
+    """
 
     name = "N,N,…"
+
+    def __init__(self, least: int = 0, most: int | None = None) -> None:
+        self._least, self._most = least, most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The numbers as a list; fails with one line where it is none."""
@@ -25,6 +32,10 @@ class Counts(click.ParamType[list[int]]):
             numbers = []
         if not numbers or any(n < 0 for n in numbers):
             self.fail(f"{value!r} is not a list of whole numbers like 30,60,120", param, ctx)
+        for number in numbers:
+            if number < self._least or (self._most is not None and number > self._most):
+                upper = "or more" if self._most is None else f"to {self._most}"
+                self.fail(f"{number} is not {self._least} {upper}", param, ctx)
         return numbers
 
 

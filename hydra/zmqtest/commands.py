@@ -14,6 +14,7 @@ from hydra.options import (
     PERCENT,
     SEARCH,
     WORKLOAD,
+    Concerning,
     duration_flag,
     flags,
     grouped,
@@ -124,7 +125,14 @@ _zmq_flags = flags(
             metavar="PERCENT",
             help="Loss in percent below which a rate passes.",
         ),
-        click.option("--sndhwm", "sndhwms", type=COUNTS, help="High-water marks to search at; 0 is unbounded."),
+        click.option(
+            "--sndhwm",
+            "sndhwms",
+            cls=Concerning,
+            key="sweep.search.sndhwms",
+            type=COUNTS,
+            help="High-water marks to search at; 0 is unbounded.",
+        ),
         click.option("--no-flaky", is_flag=True, help="Leave out the slow and the reconnecting clients."),
     ),
     examples=(

@@ -13,7 +13,8 @@ from click.testing import CliRunner, Result
 from hydra.cli import cli
 from hydra.config.scenario import load_scenario
 from hydra.errors import HydraError, UsageError
-from hydra.model import Scenario
+from hydra.model import LoadSpec, Scenario
+from hydra.planning import facts
 from tests.jupyter import runs
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
@@ -148,3 +149,31 @@ def test_a_plan_takes_runs_of_one_implementation(capacity: Path, tmp_path: Path)
 def test_a_plan_of_a_run_is_for_what_the_run_measured(capacity: Path) -> None:
     plan = told("plan", "--clients", "1000", "--rate", "1", "--from", capacity, *AGENT)
     assert (plan["system"], plan["implementation"]) == ("zmq", "pyzmq")
+
+
+@pytest.mark.parametrize(
+    ("points", "swing"),
+    [
+        ((), 1.0),
+        (((0.0, 5.0),), 1.0),
+        (((0.0, 0.0), (10.0, 8.0)), 2.0),  # a ramp
+        (((0.0, 1.0), (5.0, 1.0), (5.0, 3.0)), 1.5),  # a jump, which lasts
+        (((0.0, 2.0), (10.0, 2.0), (20.0, 100.0)), 1.0),  # what comes behind the end does not count
+        (((0.0, 0.0),), 1.0),
+    ],
+)
+def test_how_far_a_loads_highest_rate_is_above_its_mean(points: tuple[tuple[float, float], ...], swing: float) -> None:
+    assert facts.swing(points, 10.0) == pytest.approx(swing)
+
+
+def test_another_message_size_and_a_load_that_changed_are_said_in_the_line(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", replace(runs.FIXED, load=LoadSpec(shape="ramp", low=0.0)), COUNTS)
+    asked = ("plan", "zmqfixed", "--clients", "64", "--rate", "10000", "--implementation", runs.FIXED.client)
+    (alike,) = (row for row in hydra(*asked, "--from", run).stdout.splitlines() if row.startswith("an agent      CPU"))
+    assert "with messages of" not in alike
+    larger = ("--set", "settings.message_size=1000")
+    (other,) = (
+        row for row in hydra(*asked, *larger, "--from", run).stdout.splitlines() if row.startswith("an agent      CPU")
+    )
+    assert "with messages of 24 bytes (not 1000)" in other
+    assert "means of a load that changed and was 2 times as high at its highest" in alike
