@@ -285,11 +285,11 @@ def _row(part: Part, use: Use, plan: Plan, size: int) -> dict[str, str]:
         "one has": "not known" if use.has is None else _amount(use.has, use.unit),
         "ends at": "" if use.ends_at is None else count(use.ends_at),
         "needed": "" if needed is None else count(needed),
-        "from": use.cost.source + _evidence(use, plan, size),
+        "from": use.cost.source + evidence(use, plan, size),
     }
 
 
-def _evidence(use: Use, plan: Plan, size: int) -> str:
+def evidence(use: Use, plan: Plan, size: int) -> str:
     """How far from what is asked for a cost was measured: clients, rate, load and size of messages."""
     if use.a_client is None or (use.cost.clients == plan.clients and use.cost.rates is None):
         return ""

@@ -192,11 +192,6 @@ def measured(name: str, steps: Sequence[StepFacts], rate: float, source: str) ->
         return None
     largest, rates = max(step.clients for step in steps), [step.received / step.client_seconds for step in steps]
     sizes = [step.message_bytes for step in steps]
-    at = {
-        "rates": (min(rates), max(rates)),
-        "sizes": (min(sizes), max(sizes)) if all(sizes) else None,
-        "swing": max(step.swing for step in steps),
-    }
     found = fit_budget(budget, steps)
     if found is not None:
         each = found.at(one_client(steps[0], rate))
@@ -205,7 +200,12 @@ def measured(name: str, steps: Sequence[StepFacts], rate: float, source: str) ->
         costs = [float(budget.figure(step) or 0) / step.received * rate for step in steps]
         few = f"{source}, {len(steps)} steps: too few for a fit, the range of them"
         whole = Cost(median(costs), few, largest, min(costs), max(costs))
-    return replace(whole, **at)
+    return replace(
+        whole,
+        rates=(min(rates), max(rates)),
+        sizes=(min(sizes), max(sizes)) if all(sizes) else None,
+        swing=max(step.swing for step in steps),
+    )
 
 
 def per_listener(steps: Sequence[StepFacts], source: str) -> Cost | None:

@@ -13,8 +13,11 @@ from click.testing import CliRunner, Result
 from hydra.cli import cli
 from hydra.config.scenario import load_scenario
 from hydra.errors import HydraError, UsageError
-from hydra.model import LoadSpec, Scenario
+from hydra.model import Scenario
 from hydra.planning import facts
+from hydra.planning.plan import evidence
+from hydra.scaling.constants import Cost
+from hydra.scaling.plan import Plan, Use
 from tests.jupyter import runs
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
@@ -166,14 +169,16 @@ def test_how_far_a_loads_highest_rate_is_above_its_mean(points: tuple[tuple[floa
     assert facts.swing(points, 10.0) == pytest.approx(swing)
 
 
-def test_another_message_size_and_a_load_that_changed_are_said_in_the_line(tmp_path: Path) -> None:
-    run = run_of(tmp_path / "run", replace(runs.FIXED, load=LoadSpec(shape="ramp", low=0.0)), COUNTS)
-    asked = ("plan", "zmqfixed", "--clients", "64", "--rate", "10000", "--implementation", runs.FIXED.client)
-    (alike,) = (row for row in hydra(*asked, "--from", run).stdout.splitlines() if row.startswith("an agent      CPU"))
-    assert "with messages of" not in alike
-    larger = ("--set", "settings.message_size=1000")
-    (other,) = (
-        row for row in hydra(*asked, *larger, "--from", run).stdout.splitlines() if row.startswith("an agent      CPU")
-    )
-    assert "with messages of 24 bytes (not 1000)" in other
-    assert "means of a load that changed and was 2 times as high at its highest" in alike
+@pytest.mark.parametrize(
+    ("cost", "size", "said"),
+    [
+        ({}, 24, "; up to 9 clients at 1 to 2/s each"),
+        ({"sizes": (24.0, 24.0)}, 24, "; up to 9 clients at 1 to 2/s each"),
+        ({"sizes": (24.0, 24.0)}, 1000, ", with messages of 24 bytes (not 1000)"),
+        ({"sizes": (24.0, 80.0)}, 1000, ", with messages of 24 to 80 bytes (not 1000)"),
+        ({"swing": 2.0}, 24, ", means of a load that changed and was 2 times as high at its highest"),
+    ],
+)
+def test_how_a_cost_was_measured_is_said_in_its_line(cost: dict[str, Any], size: int, said: str) -> None:
+    use = Use("CPU", "cores", 1.0, 2.0, Cost(1.0, "runs/a", 9, rates=(1.0, 2.0), **cost))
+    assert evidence(use, Plan(12, 1.5, ()), size).endswith(said)
