@@ -49,7 +49,8 @@ def ps(config: Path | None, master: str, as_json: bool) -> None:
 
     _refuse_other_engine("ps", master)
     rows = leftovers(load_engine("mesos", config), master)
-    click.echo(json.dumps(rows, indent=2) if as_json else tabulate(rows, headers="keys"))
+    text = tabulate(rows, headers="keys") if rows else f"the master at {master} knows no run of Hydra's"
+    click.echo(json.dumps(rows, indent=2) if as_json else text)
 
 
 @click.command(cls=Command, section=SECTION, examples=("hydra kill zmqrate-20260102-030405 --master 10.0.0.5:5050",))
