@@ -191,6 +191,7 @@ def run_(context: click.Context, /, scenario: str, **_: Any) -> None:
 @cli.command(
     cls=OfScenario,
     flags=flags(slo_flags, implementation_flag(), run_flags, scenario_argument(required=True)),
+    table="fixed",
     section=MEASURE,
     examples=("hydra slo ./mine.toml --clients 10 --rate 500 --duration 10s --p99 20ms --loss 0",),
 )

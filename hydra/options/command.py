@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -14,6 +14,9 @@ from hydra.options.help import Helped
 from hydra.options.types import PERCENT
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+SCENARIO: Final = "hydra.scenario"
+"""Where a context keeps the scenario that its command line names."""
 
 
 class Command(Helped):
@@ -101,7 +104,7 @@ class Keyed(Concerning):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """With the default of the scenario that the command runs, where it is known."""
         record = super().get_help_record(ctx)
-        scenario = getattr(ctx.command, "scenario", None)
+        scenario = getattr(ctx.command, "scenario", None) or ctx.meta.get(SCENARIO)
         if record is None or scenario is None:
             return record
         from hydra.config.defaults import default_of

@@ -11,6 +11,7 @@ import click
 
 from hydra.errors import ConfigError, UsageError
 from hydra.options import CLUSTER, COMPARISON, OUTPUT, RUN, ExperimentCommand, LateCommand, ScenarioCommand, group_of
+from hydra.options.command import SCENARIO
 from hydra.run.contributed import commands
 
 Like = ScenarioCommand | ExperimentCommand
@@ -26,7 +27,14 @@ class OfScenario(LateCommand):
     """A command with an argument ``scenario``: it has the flags of the command for scenarios of its system and table.
 
     They are known once the scenario is: ``hydra run mine.toml --help`` shows them.
+
+    Args:
+        table: the table that the command makes of every scenario; "": it leaves the scenario's.
     """
+
+    def __init__(self, *args: Any, table: str = "", **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self._table = table
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuses what is no scenario, and flags that the scenario's system does not have."""
@@ -34,7 +42,8 @@ class OfScenario(LateCommand):
         word = _scenario_among(args, own) or _default(own)
         asks_only = ctx.resilient_parsing or any(each in ctx.help_option_names for each in args)
         try:
-            ctx.meta[_LIKE] = command_like(word) if word else None
+            ctx.meta[_LIKE] = command_like(word, self._table) if word else None
+            ctx.meta[SCENARIO] = word
         except ConfigError:
             if not asks_only:
                 raise
@@ -72,11 +81,12 @@ def replaced_by(context: click.Context) -> Mapping[str, object] | None:
     return like.replaced(**context.params) if like is not None else None
 
 
-def command_like(scenario: str) -> Like | None:
+def command_like(scenario: str, table: str = "") -> Like | None:
     """The command whose flags a scenario has: the one for its system and its table, or for a published experiment.
 
     Args:
         scenario: as a command line has it.
+        table: what its table is made; "": it stays as it is.
 
     Raises:
         ConfigError: there is no such scenario, or it is no TOML file.
@@ -88,6 +98,8 @@ def command_like(scenario: str) -> Like | None:
         own = (c for c in _commands() if isinstance(c, ExperimentCommand) and c.system == experiment.system)
         return next((c for c in own if c.one in ("", scenario)), None)
     its = _subject(scenario)  # refused before all commands are imported
+    if table:
+        its, scenario = _Subject(its.system, table, searches=False), ""
     known = [(_distance(c, scenario, its), c) for c in _commands() if isinstance(c, ScenarioCommand)]
     near = [(distance, c) for distance, c in known if distance is not None]
     return min(near, key=itemgetter(0))[1] if near else None

@@ -52,6 +52,22 @@ def test_names_that_come_along(name: str, command: str) -> None:
     assert like.name == command
 
 
+@pytest.mark.parametrize(("name", "command"), [("zmqrate", "zmqfixed"), ("kafka-batch", "kafka-fixed")])
+def test_a_command_that_makes_one_step_of_a_scenario_has_the_flags_of_one_step(name: str, command: str) -> None:
+    like = command_like(name, "fixed")
+    assert like is not None
+    assert like.name == command
+
+
+def test_a_scenarios_help_has_its_own_defaults(tmp_path: Path) -> None:
+    text = (
+        CliRunner()
+        .invoke(cli, ["run", scenario(tmp_path, "zmq", "fixed", "[settings]\nrate = 77.0\n"), "--help"])
+        .output
+    )
+    assert "[default: 77]" in text
+
+
 def test_what_is_no_scenario_is_refused() -> None:
     with pytest.raises(ConfigError, match="known scenarios"):
         command_like("nosuch")
