@@ -16,7 +16,7 @@ NATIVE := $(wildcard native/CMakeLists.txt native/src/*.* native/src/*/*.* nativ
 BENCHES := $(sort $(filter-out bench/compare_aa.py bench/memory_drift.py bench/verdicts.py,$(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint soak bench clean install java servers browser prometheus native-tests
+.PHONY: help demo test lint soak bench man clean install java servers browser prometheus native-tests
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -51,6 +51,9 @@ soak: install servers ## Fifty seeds of trouble at random moments, lossy control
 
 bench: install servers ## What Hydra's own clients cost, against bare loops
 	@set -e; for script in $(BENCHES); do echo "== $$script"; $(BIN)/python "$$script" </dev/null; echo; done
+
+man: install ## Man pages of all commands, where man finds them while .venv/bin is on PATH
+	@$(BIN)/python scripts/man_pages.py $(VENV)/share/man/man1
 
 install: $(STAMP) ## Hydra and tox in .venv, from this tree
 

@@ -9,27 +9,37 @@ import contextlib
 import errno
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Final, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_USAGE, HydraError, UsageError
 from hydra.options import (
     BANDWIDTH,
+    CLIENTS,
+    CLUSTER,
     COUNTS,
     MEMORY,
+    OUTPUT,
     PATH,
     WORD,
+    WORKLOAD,
+    Command,
+    Concerning,
+    Counts,
+    ExperimentCommand,
     Finite,
-    LateCommand,
     Runs,
     comparing_flags,
-    experiment_flags,
+    config_flag,
     flags,
+    grouped,
     implementation_flag,
+    json_flag,
     keyed,
     master_flag,
     overrides,
@@ -39,12 +49,55 @@ from hydra.options import (
     set_flag,
     slo_flags,
 )
-from hydra.run.contributed import add_experiment_flags, add_flags, commands, refuse_comparing, refuse_flags
+from hydra.options.help import MACHINE, MORE, RESULTS, Helped
+from hydra.options.scenarios import MEASURE
+from hydra.run.alike import OfScenario, like_of, replaced_by, values_of
+from hydra.run.contributed import add_flags, commands, refuse_comparing
 from hydra.run.interrupts import hung_up, interrupt_on_the_first
+from hydra.shell.commands import install_completion, schema
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+USUAL: Final = "zmqrate"
+"""The scenario of commands that take one, where none is named."""
+
+SECTIONS: Final = (MEASURE, RESULTS, MACHINE, MORE)
+"""Of the list of commands, in this order."""
 
 
-class Hydra(click.Group):
+def scenario_argument(**attributes: Any) -> Callable[[_F], _F]:
+    """The argument that names a scenario; a shell completes the names of those that come along."""
+
+    def complete(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        from hydra.config.places import experiments, scenarios
+
+        names = [name for name in (*scenarios(), *experiments()) if name.startswith(incomplete)]
+        # What is none of these is a file.
+        return [CompletionItem(name) for name in names] or [CompletionItem(incomplete, type="file")]
+
+    return click.argument("scenario", shell_complete=complete, **attributes)
+
+
+class Hydra(Helped, click.Group):
     """Has the commands of systems and engines beside its own."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """In sections, each in alphabetical order."""
+        found = {name: command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))}
+        width = formatter.width - 6 - max(map(len, found))
+        rows: dict[str, list[tuple[str, str]]] = {name: [] for name in SECTIONS}
+        for name, command in found.items():
+            section = getattr(command, "section", "") or MORE
+            rows.setdefault(section, []).append((name, command.get_short_help_str(width)))
+        for section, commands_ in rows.items():
+            if commands_:
+                with formatter.section(section):
+                    formatter.write_dl(commands_, col_max=max(map(len, found)))
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """In alphabetical order."""
@@ -62,12 +115,18 @@ class Hydra(click.Group):
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None:
             add_flags(command, ctx)
-            if command is run_:
-                add_experiment_flags(command)
         return name, command, rest
 
 
-@click.group(cls=Hydra, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Hydra,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    examples=(
+        "hydra zmqrate --clients 30,120 --step-seconds 2 --out runs/first",
+        "hydra report runs/first",
+        "hydra zmqrate --help",
+    ),
+)
 @click.version_option(package_name="hydra-scale", prog_name="hydra")
 @click.pass_context
 def cli(context: click.Context) -> None:
@@ -107,37 +166,58 @@ def _presets(*order: Any) -> None:
 
 @cli.command(
     "run",
-    cls=LateCommand,
-    flags=flags(preset_flag, experiment_flags, comparing_flags, run_flags, click.argument("scenario")),
+    cls=OfScenario,
+    flags=flags(preset_flag, comparing_flags, run_flags, scenario_argument(required=True)),
+    section=MEASURE,
+    examples=(
+        "hydra run ./mine.toml --clients 10,50 --out runs/mine",
+        "hydra run ./mine.toml --set sweep.duration_s=2.0 --json",
+        "hydra run ./mine.toml --help",
+    ),
 )
-def run_(scenario: str, **values: Any) -> None:
-    """Run any scenario: a name from conf/scenarios or a TOML file; or a published experiment by its name."""
-    from hydra.config.places import experiments, scenarios
+@click.pass_context
+def run_(context: click.Context, /, scenario: str, **_: Any) -> None:
+    """Run any scenario: a name from conf/scenarios or a TOML file; or a published experiment by its name.
 
-    if scenario in experiments() and scenario not in scenarios():
+    It has the flags of the scenario's system as well, or of the experiment: hydra run SCENARIO --help shows them.
+    """
+    replaced, values = overrides(replaced_by(context)), values_of(context)
+    if isinstance(like_of(context), ExperimentCommand):
         refuse_comparing(scenario, values)
-        _experiment("", scenario, overrides(), values)
-    refuse_flags(scenario, values)
-    _scenario(scenario, overrides(), values)
+        _experiment("", scenario, replaced, values)
+    _scenario(scenario, replaced, values)
 
 
-@cli.command(cls=LateCommand, flags=flags(slo_flags, implementation_flag(), run_flags, click.argument("scenario")))
-def slo(scenario: str, **values: Any) -> None:
-    """Say whether a workload holds: yes (exit code 0) or no (3), and the margin of each objective."""
+@cli.command(
+    cls=OfScenario,
+    flags=flags(slo_flags, implementation_flag(), run_flags, scenario_argument(required=True)),
+    table="fixed",
+    section=MEASURE,
+    examples=("hydra slo ./mine.toml --clients 10 --rate 500 --duration 10s --p99 20ms --loss 0",),
+)
+@click.pass_context
+def slo(context: click.Context, /, scenario: str, **_: Any) -> None:
+    """Say whether a workload holds: yes (exit code 0) or no (3), and the margin of each objective.
+
+    It has the flags of the scenario's system as well: hydra slo SCENARIO --help shows them.
+    """
     from hydra.run.slo import run_slo
 
-    run_slo(scenario, overrides(), values)
+    run_slo(scenario, overrides(replaced_by(context)), values_of(context))
 
 
-@cli.command()
+@cli.command(cls=Command, section=RESULTS, examples=("hydra report runs/first", "hydra report runs/first --open"))
 @click.argument("run", type=PATH)
-@click.option("--open", "opened", is_flag=True, help="Open the page in a browser, too.")
-@click.option(
-    "--plotly",
-    type=click.Choice(["inline", "shared"]),
-    default="inline",
-    show_default=True,
-    help="Where plotly.js (4.7 MB) is: in the page, or in a file beside the run's folder that all pages share.",
+@grouped(
+    OUTPUT,
+    click.option("--open", "opened", is_flag=True, help="Open the page in a browser, too."),
+    click.option(
+        "--plotly",
+        type=click.Choice(["inline", "shared"]),
+        default="inline",
+        show_default=True,
+        help="Where plotly.js (4.7 MB) is: in the page, or in a file beside the run's folder that all pages share.",
+    ),
 )
 def report(run: Path, opened: bool, plotly: str) -> None:
     """Write report.ipynb and report.html into the run directory RUN, or into the folder of an experiment."""
@@ -149,21 +229,31 @@ def report(run: Path, opened: bool, plotly: str) -> None:
         click.launch(str(paths[-1]))
 
 
-@cli.command()
+@cli.command(
+    cls=Command,
+    section=RESULTS,
+    examples=(
+        "hydra compare runs/before runs/after",
+        "hydra compare runs/before runs/after --fail-if 'avg_rx_rate_pps < 0.95 * base'",
+    ),
+)
 @click.argument("runs", metavar="A B…", type=PATH, nargs=-1)
-@click.option(
-    "--figure", type=WORD, metavar="NAME", help="The figure that decides: a column (default: as docs/compare.md)."
+@grouped(
+    OUTPUT,
+    click.option(
+        "--figure", type=WORD, metavar="NAME", help="The figure that decides: a column (default: as docs/compare.md)."
+    ),
+    click.option(
+        "--fail-if",
+        "fail_if",
+        multiple=True,
+        metavar="EXPR",
+        help="Exit with 3 if this is true of a row, such as 'avg_rx_rate_pps < 0.95 * base'.",
+    ),
+    click.option("--all", "whole", is_flag=True, help="Print figures without a difference, too."),
+    click.option("--html", type=PATH, metavar="FILE", help="Write a page with the plots of all runs into FILE."),
+    json_flag,
 )
-@click.option(
-    "--fail-if",
-    "fail_if",
-    multiple=True,
-    metavar="EXPR",
-    help="Exit with 3 if this is true of a row, such as 'avg_rx_rate_pps < 0.95 * base'.",
-)
-@click.option("--all", "whole", is_flag=True, help="Print figures without a difference, too.")
-@click.option("--html", type=PATH, metavar="FILE", help="Write a page with the plots of all runs into FILE.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def compare(
     runs: tuple[Path, ...], figure: str | None, fail_if: tuple[str, ...], html: Path | None, **shown: bool
 ) -> None:
@@ -186,9 +276,9 @@ def compare(
     sys.exit(failed_if(lines, EXIT_GOOD))
 
 
-@cli.command()
+@cli.command(cls=Command, section=RESULTS, examples=("hydra runs", "hydra runs /data/runs --json"))
 @click.argument("folder", type=PATH, default=Path("runs"))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_flag
 def runs(folder: Path, as_json: bool) -> None:
     """List the run directories in FOLDER (default: runs), newest first, with how each ended and why."""
     from hydra.results.folders import refuse_no_folder
@@ -213,46 +303,61 @@ def runs(folder: Path, as_json: bool) -> None:
     click.echo(json.dumps(entries, indent=2) if as_json else tabled(short, terminal_width()))
 
 
-@cli.command()
-@click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml).")
+@cli.command(
+    cls=Command,
+    section=MACHINE,
+    examples=("hydra agents", "hydra agents --for zmqrate", "hydra agents --config ./cluster.toml --json"),
+)
+@config_flag
 @master_flag
-@click.option("--for", "scenario", type=WORD, metavar="SCENARIO", help="Say also which of its roles could run on each.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@grouped(
+    OUTPUT,
+    click.option("--for", "scenario", type=WORD, metavar="SCENARIO", help="Say which of its roles could run on each."),
+    json_flag,
+)
 def agents(config: Path | None, master: str, scenario: str | None, as_json: bool) -> None:
     """List the cluster's agents with their attributes and free resources."""
-    from hydra.config.cluster import load_cluster
-    from hydra.config.scenario import load_scenario
-    from hydra.run.engines import choose
+    from hydra.run.agents import list_agents
 
-    required = load_scenario(scenario) if scenario else None
-    declared, engine = load_cluster(config).agents, choose(master, config)
-
-    import json
-
-    from hydra.cluster.resources import format_resources
-    from hydra.results.fitted import tabled, terminal_width
-    from hydra.run.launcher import roles_on
-
-    rows = [
-        {
-            "agent": a.id,
-            "hostname": a.hostname,
-            "attributes": ";".join(f"{k}:{v}" for k, v in a.attributes.items()),
-            "resources": format_resources(a.resources),
-            **({"could run": ", ".join(roles_on(a, required))} if required else {}),
-        }
-        for a in engine.agents(declared)
-    ]
-    click.echo(json.dumps(rows, indent=2) if as_json else tabled(rows, terminal_width()))
+    list_agents(config, master, scenario, as_json=as_json)
 
 
-@cli.command()
-@click.option("--implementation", "languages", type=click.Choice(["python", "native"]), multiple=True,
-              help="Clients in Python or native ones (default: both).")  # fmt: skip
-@click.option("--clients", type=COUNTS, default="1,2,4,8", show_default=True, help="Subscriber counts.")
-@click.option("--size", "sizes", type=COUNTS, default="24,1024,16384", show_default=True, help="Message sizes, bytes.")
-@click.option("--duration", type=click.FloatRange(0.2, 60), default=1.0, show_default=True, help="Seconds of each.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@cli.command(
+    cls=Command,
+    section=MACHINE,
+    examples=("hydra ceiling", "hydra ceiling --implementation native --clients 1,8 --size 24"),
+)
+@grouped(
+    WORKLOAD,
+    click.option("--clients", type=Counts(1), default="1,2,4,8", show_default=True, help="Subscriber counts."),
+    click.option(
+        "--size",
+        "sizes",
+        type=Counts(24, 64 * 1024 * 1024),
+        default="24,1024,16384",
+        show_default=True,
+        help="Bytes of messages.",
+    ),
+    click.option(
+        "--duration",
+        type=click.FloatRange(0.2, 60),
+        default=1.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="Of each measurement.",
+    ),
+)
+@grouped(
+    CLIENTS,
+    click.option(
+        "--implementation",
+        "languages",
+        type=click.Choice(["python", "native"]),
+        multiple=True,
+        help="Clients in Python or native ones (default: both).",
+    ),
+)
+@json_flag
 def ceiling(languages: tuple[str, ...], clients: list[int], sizes: list[int], duration: float, as_json: bool) -> None:
     """Measure what the clients' own code can do on this machine: rows near it tell of Hydra, not of the system.
 
@@ -261,32 +366,44 @@ def ceiling(languages: tuple[str, ...], clients: list[int], sizes: list[int], du
     """
     from hydra.ceiling.command import run_ceiling
 
-    if min(clients) < 1 or not all(24 <= size <= 64 * 1024 * 1024 for size in sizes):
-        raise UsageError("there is no such count or size", "give counts from 1 on, and sizes of 24 to 67108864 bytes")
     run_ceiling(languages, clients, sizes, duration, as_json=as_json)
 
 
-@cli.command()
-@click.argument("scenario", default="zmqrate")
-@click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml).")
-@keyed("--clients", key="sweep.clients", type=COUNTS, help="Client counts to check (default: the scenario's).")
-@implementation_flag()
-@packing_flag
-@preset_flag
-@set_flag
-def check(scenario: str, config: Path | None, **_: Any) -> None:
+@cli.command(
+    cls=OfScenario,
+    flags=flags(
+        scenario_argument(default=USUAL),
+        config_flag,
+        grouped(
+            WORKLOAD,
+            keyed(
+                "--clients", key="sweep.clients", type=COUNTS, help="Client counts to check (default: the scenario's)."
+            ),
+        ),
+        implementation_flag(),
+        packing_flag,
+        preset_flag,
+        set_flag,
+    ),
+    section=MACHINE,
+    examples=("hydra check", "hydra check ./mine.toml --implementation native --clients 1920,7680"),
+)
+@click.pass_context
+def check(context: click.Context, /, scenario: str, config: Path | None, **_: Any) -> None:
     """Say what a scenario needs of this machine, and the command that removes each shortage.
 
-    Exit code 3 if some row does not fit.
+    Without SCENARIO it is zmqrate. It has the flags of the scenario's system as well: hydra check SCENARIO --help shows
+    them. Exit code 3 if some row does not fit.
     """
     from hydra.config.cluster import load_cluster
+    from hydra.config.places import scenario_path
     from hydra.config.scenario import load_scenario
 
-    loaded, cluster = load_scenario(scenario, overrides()), load_cluster(config)
+    loaded, cluster = load_scenario(scenario, overrides(replaced_by(context))), load_cluster(config)
 
     from hydra.client.processes import raise_open_files
     from hydra.limits.machine import read
-    from hydra.limits.report import check_all, needs_line
+    from hydra.limits.report import check_all, checked_line, needs_line
     from hydra.results.fitted import fitted, tabled, terminal_width
     from hydra.run.launcher import system_for
 
@@ -294,6 +411,8 @@ def check(scenario: str, config: Path | None, **_: Any) -> None:
     raise_open_files()
     rows = check_all(loaded, cluster, read())
     width = terminal_width()
+    named = context.get_parameter_source("scenario") is not ParameterSource.DEFAULT
+    click.echo(f"{fitted(checked_line(loaded, scenario, scenario_path(scenario), named=named), width)}\n")
     click.echo(tabled([needs_line(row) for row in rows], width, floats=".1f"))
     # The largest row asks for the most: its lines mend the others too.
     for shortage in rows[-1].shortages:
@@ -301,13 +420,23 @@ def check(scenario: str, config: Path | None, **_: Any) -> None:
     sys.exit(EXIT_GOOD if all(row.fits for row in rows) else EXIT_INCOMPLETE)
 
 
-@cli.command()
-@click.argument("run", type=PATH)
-@click.option(
-    "--clients", type=COUNTS, default=[], help="Client counts to predict (default: 2, 5, 10 times the largest)."
+@cli.command(
+    cls=Command,
+    section=RESULTS,
+    examples=("hydra fit runs/first", "hydra fit runs/first --clients 10000,100000 --plot fit.html"),
 )
-@click.option("--plot", "page", type=PATH, metavar="FILE.html", help="Draw the points, the law and its interval.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.argument("run", type=PATH)
+@grouped(
+    WORKLOAD,
+    click.option(
+        "--clients", type=COUNTS, default=[], help="Client counts to predict (default: 2, 5, 10 times the largest)."
+    ),
+)
+@grouped(
+    OUTPUT,
+    click.option("--plot", "page", type=PATH, metavar="FILE.html", help="Draw the points, the law and its interval."),
+    json_flag,
+)
 def fit(run: Path, clients: list[int], page: Path | None, as_json: bool) -> None:
     """Fit the scalability law and linear budgets to the run in RUN, and predict other client counts.
 
@@ -318,20 +447,45 @@ def fit(run: Path, clients: list[int], page: Path | None, as_json: bool) -> None
     fit_run(run, clients, page, as_json)
 
 
-@cli.command()
-@click.argument("scenario", required=False)
-@click.option("--clients", type=click.IntRange(min=1), required=True, help="How many subscribers.")
-@click.option("--rate", type=Finite(min=0, min_open=True), required=True, help="Messages/s to each of them.")
-@click.option(
-    "--from", "runs", type=PATH, multiple=True, metavar="RUN", help="Take costs from this run; several times."
+@cli.command(
+    cls=Command,
+    section=RESULTS,
+    examples=(
+        "hydra plan --clients 100000 --rate 10",
+        "hydra plan --clients 100000 --rate 10 --cores 16 --memory 64GB --network 10Gbit",
+        "hydra plan --clients 5000 --rate 100 --from runs/first",
+    ),
 )
-@click.option("--cores", type=Finite(min=0, min_open=True), help="Of an agent (default: this machine's).")
-@click.option("--memory", type=MEMORY, help="Of an agent, such as 64GB (default: this machine's).")
-@click.option("--network", type=BANDWIDTH, help="Of an agent, such as 10Gbit (default: this machine's).")
-@click.option("--implementation", "--client", "implementation", type=WORD, help="Client implementation.")
-@click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml).")
+@click.argument("scenario", required=False)
+@grouped(
+    WORKLOAD,
+    click.option("--clients", type=click.IntRange(min=1), required=True, help="How many subscribers."),
+    click.option("--rate", type=Finite(min=0, min_open=True), required=True, help="Messages/s to each of them."),
+    click.option(
+        "--from", "runs", type=PATH, multiple=True, metavar="RUN", help="Take costs from this run; several times."
+    ),
+)
+@grouped(
+    CLIENTS,
+    click.option(
+        "--implementation",
+        "--client",
+        "implementation",
+        cls=Concerning,
+        key="client",
+        type=WORD,
+        help="Client implementation.",
+    ),
+)
+@grouped(
+    CLUSTER,
+    click.option("--cores", type=Finite(min=0, min_open=True), help="Of an agent (default: this machine's)."),
+    click.option("--memory", type=MEMORY, help="Of an agent, such as 64GB (default: this machine's)."),
+    click.option("--network", type=BANDWIDTH, help="Of an agent, such as 10Gbit (default: this machine's)."),
+)
+@config_flag
 @set_flag
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_flag
 def plan(
     scenario: str | None,
     clients: int,
@@ -353,7 +507,11 @@ def plan(
     from hydra.planning.plan import Asked, show_plan
 
     asked = Asked(clients, rate, scenario, implementation, runs, cores, memory, network, config, overrides())
-    sys.exit(show_plan(asked, "zmqrate", as_json))
+    sys.exit(show_plan(asked, USUAL, as_json))
+
+
+cli.add_command(install_completion)
+cli.add_command(schema)
 
 
 def main() -> None:
@@ -382,11 +540,11 @@ def _obey() -> None:
         sys.exit(EXIT_INTERRUPTED)
     except click.ClickException as e:
         # One line instead of click's usage block: what, where, what to try.
-        where = f"hydra {e.ctx.info_name}" if isinstance(e, click.UsageError) and e.ctx and e.ctx.parent else "hydra"
+        where = _command_of(e)
         if not sys.argv[1:] or e.format_message().startswith("Usage:"):  # a command alone, which asks for its help
             click.echo(e.format_message(), err=True)
             sys.exit(e.exit_code)
-        _leave(f"{where}: {e.format_message()} (see {where} --help)", e.exit_code)
+        _leave(f"{where}: {_explained(e, where)} (see {where} --help)", e.exit_code)
     except HydraError as e:
         _leave(f"hydra: {e}", e.exit_code)
     except BrokenPipeError:
@@ -403,6 +561,29 @@ def _obey() -> None:
             _drop(sys.stdout)
             what = f"cannot write: {e.strerror}"
         _leave(f"hydra: {what}; {_REMEDIES[e.errno]}", EXIT_USAGE)
+
+
+def _command_of(error: click.ClickException) -> str:
+    """The command that an error is about: ``hydra broker up``."""
+    names: list[str] = []
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    while context is not None and context.parent is not None:
+        names.insert(0, str(context.info_name))
+        context = context.parent
+    return " ".join(["hydra", *names])
+
+
+def _explained(error: click.ClickException, command: str) -> str:
+    """What an error says, with what the command takes where there are too many words, too few, or a wrong one."""
+    text = error.format_message()
+    if not isinstance(error, click.UsageError) or error.ctx is None:
+        return text
+    taker = error.ctx.command
+    if isinstance(error, click.MissingParameter) or "unexpected extra argument" in text:
+        return f"{text.rstrip('.')}; write {' '.join([command, *taker.collect_usage_pieces(error.ctx)])}"
+    if "No such command" in text and isinstance(taker, click.Group) and error.ctx.parent is not None:
+        return f"{text.rstrip('.')}; there are {', '.join(taker.list_commands(error.ctx))}"
+    return text
 
 
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -37,6 +37,25 @@ class ConfigError(UsageError):
     """A configuration or scenario file is missing, malformed or impossible."""
 
 
+class RefusedKeyError(ConfigError):
+    """A key cannot have its value: a file's, or one that replaces it.
+
+    Args:
+        label: the file; "": it is not known any more.
+        keys: the dotted key, by its own name and by the one that its user wrote; "" is the whole file.
+        reason: what is wrong with it.
+        remedy: what to try.
+    """
+
+    def __init__(self, label: str, keys: tuple[str, ...], reason: str, remedy: str = "") -> None:
+        super().__init__(": ".join(filter(None, (label, keys[-1], reason))), remedy)
+        self.keys, self.reason = keys, reason
+
+    def said_of(self, flag: str) -> ConfigError:
+        """The same, said of the flag that has replaced the key."""
+        return ConfigError(f"{flag}: {self.reason}", self.remedy)
+
+
 class PlacementError(UsageError):
     """Some group of the scenario fits on no agent; the text names the constraint or the resource."""
 

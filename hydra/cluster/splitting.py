@@ -49,7 +49,7 @@ def split(
     if not matching:
         raise PlacementError(
             f"no agent for {count} {_plural(role)}: {why_no_agent_matches(spec.constraints, cluster)}",
-            "change the constraints or declare such an agent in conf/hydra.toml",
+            "change the constraints, or add such an agent: hydra agents lists those there are",
         )
     room = [_room(agent, spec, max_group, count) for agent in matching]
     if sum(room) < count:
@@ -81,7 +81,7 @@ def split(
             return sizes
     raise PlacementError(
         f"{count} {_plural(role)} in groups of at most {max_group} cannot be placed: {reason}",
-        "ask for fewer clients, relax the constraints, or raise cluster.max_group in conf/hydra.toml",
+        "ask for fewer clients, relax the constraints, or raise max_group under [cluster] of the cluster file",
     )
 
 
@@ -95,7 +95,7 @@ def _too_many(count: int, role: str, spec: RoleSpec, matching: Sequence[Agent], 
     return PlacementError(
         f"{count} {_plural(role)} do not fit: the {len(matching)} agents{which} have room for {room} "
         f"(a group of one needs {one})",
-        "ask for fewer clients, or change the agents' resources in conf/hydra.toml or the role's demand",
+        "ask for fewer clients, lower the role's demand, or add agents: hydra agents lists those there are",
     )
 
 

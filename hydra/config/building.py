@@ -6,23 +6,26 @@ import json
 from collections.abc import Hashable, Mapping
 from dataclasses import MISSING, Field, field, fields, make_dataclass
 from functools import cache
-from typing import Any, Final, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from hydra.config.refusal import Key, RefusedError, Tables, UnknownKeyError, explained, field_names
 
-from hydra.config.refusal import RefusedError, Tables, explained, field_names
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 T = TypeVar("T")
 
-_STRICT: Final = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 OWN: Final = "system"
 """The field of a noun that holds what is its system's own."""
 
 
 @cache
 def _adapter(noun: Hashable) -> TypeAdapter[Any]:
+    from pydantic import ConfigDict, TypeAdapter  # what is refused before does not wait for it
+
+    strict = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
     # A stdlib dataclass takes no configuration of its own, but inherits that of what it stands in: hence the tuple.
-    return TypeAdapter(cast("Any", tuple[noun]), config=_STRICT)  # type: ignore[valid-type]
+    return TypeAdapter(cast("Any", tuple[noun]), config=strict)  # type: ignore[valid-type]
 
 
 def build(noun: type[T], data: Mapping[str, object], tables: Tables | None = None) -> T:
@@ -36,12 +39,27 @@ def build(noun: type[T], data: Mapping[str, object], tables: Tables | None = Non
     Raises:
         RefusedError: something in it cannot be.
     """
+    places: Tables = {(): noun} if tables is None else tables
+    _refuse_unknown((), data, places)
+    from pydantic import ValidationError
+
     # By way of JSON: strict validation takes an object for a dataclass and an array for a tuple only from there.
     text = json.dumps([data], default=str)
     try:
         return cast("T", _adapter(cast("Hashable", noun)).validate_json(text)[0])
     except ValidationError as error:
-        raise explained(error.errors(), data, {(): noun} if tables is None else tables) from error
+        raise explained(error.errors(), data, places) from error
+
+
+def _refuse_unknown(key: Key, table: Mapping[str, object], tables: Tables) -> None:
+    """Refuses keys that are not known: most mistakes are of this kind, and found without importing pydantic."""
+    known = field_names(tables[key])
+    for name in table:
+        if name not in known:
+            raise UnknownKeyError((*key, name), known, tables)
+    for name, value in table.items():
+        if (*key, name) in tables and isinstance(value, dict):
+            _refuse_unknown((*key, name), value, tables)
 
 
 @cache

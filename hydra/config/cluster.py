@@ -30,6 +30,8 @@ def load_cluster(path: Path | None = None) -> ClusterSpec:
     """
     source, data = read_cluster(path)
     with refusals_in(source):
+        if "system" in data:
+            raise RefusedError((), "is a scenario, and no cluster file", f"run it with hydra run {source}")
         known_keys((), data, ("cluster", "agents", *plugins.engines()))
         cluster = table_of(("cluster",), data.get("cluster", {}))
         known_keys(("cluster",), cluster, _CLUSTER_KEYS)

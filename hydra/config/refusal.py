@@ -9,7 +9,7 @@ from dataclasses import fields
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from hydra.errors import ConfigError
+from hydra.errors import RefusedKeyError
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -74,13 +74,13 @@ def refusals_in(
         worded: a text with the names of keys as their user wrote them.
 
     Raises:
-        ConfigError: something was refused.
+        RefusedKeyError: something was refused.
     """
     try:
         yield
     except RefusedError as e:
-        where, what = written(e.dotted), worded(e.what)
-        raise ConfigError(f"{label}: {where}: {what}" if where else f"{label}: {what}", worded(e.remedy)) from e
+        keys = (e.dotted, written(e.dotted))
+        raise RefusedKeyError(str(label), keys, worded(e.what), worded(e.remedy)) from e
 
 
 def explained(errors: Sequence[ErrorDetails], data: Mapping[str, object], tables: Tables) -> RefusedError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -12,11 +12,17 @@ from hydra.errors import ServerError, UsageError
 from hydra.options import (
     COUNTS,
     KEY_VALUE,
+    NUMBER,
     PATH,
+    SYSTEM,
     WORD,
+    Command,
+    Concerning,
+    Group,
     duration_flag,
     experiment_command,
     flags,
+    grouped,
     implementation_flag,
     implementations_flag,
     keyed,
@@ -28,6 +34,9 @@ from hydra.options import (
 )
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+BROKERS: Final = "Kafka's brokers"
+"""The section of the commands that look after them, in a list."""
 
 bootstrap_flag = keyed(
     "--bootstrap",
@@ -63,16 +72,14 @@ _experiment_flags = flags(_cluster_flags, _implementations_flag)
 _sweep_flags = flags(_cluster_flags, _implementation_flag, duration_flag, native_flags)
 
 
-def _batch_flags(batch: int, linger_ms: int) -> Callable[[_F], _F]:
-    return flags(
-        keyed("--msg-batch", key="settings.msg_batch", type=int, help=f"Messages per batch (default: {batch})."),
-        _linger_flag(f" (default: {linger_ms})"),
-    )
-
-
-def _linger_flag(default: str = "") -> Callable[[_F], _F]:
-    text = f"How long the producer waits for a batch to fill{default}."
-    return keyed("--linger-ms", key="settings.linger_ms", type=float, help=text)
+_linger_flag = keyed(
+    "--linger-ms",
+    key="settings.linger_ms",
+    type=NUMBER,
+    metavar="MS",
+    help="How long the producer waits for a batch to fill.",
+)
+_batch_flags = flags(keyed("--msg-batch", key="settings.msg_batch", type=int, help="Messages per batch."), _linger_flag)
 
 
 @scenario_command(
@@ -80,27 +87,64 @@ def _linger_flag(default: str = "") -> Callable[[_F], _F]:
     "kafka-batch",
     _sweep_flags,
     rate_flag,
-    click.option("--msg-batch", "batches", type=COUNTS, help="Messages per batch to try."),
-    _linger_flag(),
+    click.option(
+        "--msg-batch",
+        "batches",
+        cls=Concerning,
+        key="sweep.vary",
+        type=COUNTS,
+        help="Messages per batch to try.",
+    ),
+    _linger_flag,
+    examples=(
+        "hydra kafka-batch --clients 30,60 --msg-batch 100,1000 --duration 3 --out runs/k",
+        "hydra kafka-batch --clients 10 --bootstrap 10.0.0.5:9092 --kafka-prop-file ./client.properties",
+    ),
 )
 def kafka_batch(batches: list[int] | None, **values: Any) -> dict[str, object]:
     """Kafka's throughput by client count and producer batch."""
     return {**_properties(**values), **({"sweep.vary": {"msg_batch": batches}} if batches is not None else {})}
 
 
-@scenario_command("kafka-fixed", "kafka-fixed", _sweep_flags, rate_flag, _batch_flags(1000, 10))
+@scenario_command(
+    "kafka-fixed",
+    "kafka-fixed",
+    _sweep_flags,
+    rate_flag,
+    _batch_flags,
+    examples=(
+        "hydra kafka-fixed --clients 10,30 --rate 1000 --duration 2",
+        "hydra kafka-fixed --clients 10 --bootstrap 10.0.0.5:9092 --json",
+    ),
+)
 def kafka_fixed(**values: Any) -> dict[str, object]:
     """Kafka at a fixed rate, by client count."""
     return _properties(**values)
 
 
-@scenario_command("kafka-rate", "kafka-rate", _sweep_flags, search_flags, _batch_flags(1000, 10))
+@scenario_command(
+    "kafka-rate",
+    "kafka-rate",
+    _sweep_flags,
+    search_flags,
+    _batch_flags,
+    examples=("hydra kafka-rate --clients 10,30 --duration 2 --search-steps 20",),
+)
 def kafka_rate(**values: Any) -> dict[str, object]:
     """The highest rate that Kafka carries without any drop, by client count."""
     return _properties(**values)
 
 
-@experiment_command("kafka-perf", "kafka", _experiment_flags)
+@experiment_command(
+    "kafka-perf",
+    "kafka",
+    _experiment_flags,
+    examples=(
+        "hydra kafka-perf --list",
+        "hydra kafka-perf single-consumer --out runs/consumer",
+        "hydra kafka-perf single-consumer --scale 1 --implementation kafka-python,native",
+    ),
+)
 def kafka_perf(**values: Any) -> dict[str, object]:
     """Repeat a published experiment: its figures beside the published ones.
 
@@ -110,7 +154,13 @@ def kafka_perf(**values: Any) -> dict[str, object]:
     return _properties(**values)
 
 
-@experiment_command("kafka-plan", "kafka", _experiment_flags, one="partition-formula")  # experiments.plan.NAME
+@experiment_command(
+    "kafka-plan",
+    "kafka",
+    _experiment_flags,
+    one="partition-formula",  # experiments.plan.NAME
+    examples=("hydra kafka-plan --target-rate 50000",),
+)
 def kafka_plan(**values: Any) -> dict[str, object]:
     """How many partitions a target rate needs, measured; then a run of as many.
 
@@ -131,12 +181,16 @@ def _given(pairs: tuple[str, ...], file: Path | None) -> dict[str, str]:
     return (properties.parse_file(file) if file else {}) | properties.parse(pairs)
 
 
-@click.group()
+@click.command(
+    cls=Group,
+    section=BROKERS,
+    examples=("hydra broker up", "hydra kafka-fixed --clients 10 --bootstrap 127.0.0.1:9092", "hydra broker down"),
+)
 def broker() -> None:
     """Start, stop and look at a Kafka broker that outlives a run."""
 
 
-@broker.command()
+@broker.command(cls=Command, examples=("hydra broker up",))
 def up() -> None:
     """Start the broker and print its address."""
     from hydra.kafkatest import daemon
@@ -145,7 +199,7 @@ def up() -> None:
     click.echo(f"broker up at {started.bootstrap} (pid {started.pid}); use it with --bootstrap {started.bootstrap}")
 
 
-@broker.command()
+@broker.command(cls=Command, examples=("hydra broker down",))
 def down() -> None:
     """Stop the broker and remove its data."""
     from hydra.kafkatest import daemon
@@ -153,7 +207,7 @@ def down() -> None:
     click.echo("broker down" if daemon.down() else "no broker was running")
 
 
-@broker.command()
+@broker.command(cls=Command, examples=("hydra broker status",))
 def status() -> None:
     """Say whether the broker runs; exit code 1 if it does not."""
     from hydra.kafkatest import daemon
@@ -164,10 +218,18 @@ def status() -> None:
     click.echo(f"broker up at {found.bootstrap} (pid {found.pid})")
 
 
-@click.command("kafka-clean")
-@click.option("--bootstrap", required=True, metavar="HOST:PORT", help="The cluster.")
-@click.option("--kafka-prop", "properties_", multiple=True, metavar=KEY_VALUE, help="As in the run.")
-@click.option("--kafka-prop-file", "file", type=click.Path(path_type=Path), help="A file of them: for passwords.")
+@click.command(
+    "kafka-clean",
+    cls=Command,
+    section=BROKERS,
+    examples=("hydra kafka-clean --bootstrap 10.0.0.5:9092", "hydra kafka-clean --bootstrap 10.0.0.5:9092 runs/killed"),
+)
+@grouped(
+    SYSTEM,
+    click.option("--bootstrap", required=True, metavar="HOST:PORT", help="The cluster."),
+    click.option("--kafka-prop", "properties_", multiple=True, metavar=KEY_VALUE, help="As in the run."),
+    click.option("--kafka-prop-file", "file", type=click.Path(path_type=Path), help="A file of them: for passwords."),
+)
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path, exists=True, file_okay=False))
 def kafka_clean(bootstrap: str, properties_: tuple[str, ...], file: Path | None, runs: tuple[Path, ...]) -> None:
     """Remove the topics that killed runs left on a cluster.

@@ -69,6 +69,28 @@ def read(folder: Path = Path()) -> Machine:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Has:
+    """What this machine has for people to compare with what they declared."""
+
+    cores: int
+    memory_bytes: int
+    available_bytes: int
+    disk_bytes: int
+
+    def __str__(self) -> str:
+        memory, available, disk = (n / 1e9 for n in (self.memory_bytes, self.available_bytes, self.disk_bytes))
+        cores = f"{self.cores} core{'' if self.cores == 1 else 's'}"
+        return f"{cores}, {memory:.1f} GB of memory ({available:.1f} GB available) and {disk:.1f} GB of free disk here"
+
+
+def has(folder: Path) -> Has:
+    """The cores that this process may use, memory, and free space at a folder."""
+    limit = _number(_CGROUP / "memory.max")
+    total = int(psutil.virtual_memory().total)
+    return Has(len(os.sched_getaffinity(0)), min(total, limit) if limit else total, _memory(), _disk(folder))
+
+
 def _memory() -> int:
     available = int(psutil.virtual_memory().available)
     limit, used = _number(_CGROUP / "memory.max"), _number(_CGROUP / "memory.current")

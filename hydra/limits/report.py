@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from hydra.limits.machine import Machine
 from hydra.limits.needs import Needs, needs
@@ -65,6 +66,20 @@ def _needs(scenario: Scenario, cluster: ClusterSpec, size: Size) -> Needs:
 def check_all(scenario: Scenario, cluster: ClusterSpec, machine: Machine) -> list[RowCheck]:
     """Every size that the scenario's deployment has, ascending."""
     return [check_row(scenario, cluster, machine, size) for size in scenario.sizes]
+
+
+def checked_line(scenario: Scenario, name: str, file: Path, *, named: bool) -> str:
+    """Says which scenario was checked.
+
+    Args:
+        scenario: with what its user replaced.
+        name: as a command line has it.
+        file: where it stands.
+        named: whether somebody named it.
+    """
+    about = f": {scenario.description}" if scenario.description else ""
+    usual = "" if named else "; no scenario was named, so this is the usual one: hydra check SCENARIO checks another"
+    return f"Scenario {name} ({file}){about}; clients: {scenario.client}{usual}"
 
 
 def needs_line(row: RowCheck) -> dict[str, str | float]:

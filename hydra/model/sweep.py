@@ -54,7 +54,7 @@ class SearchSpec:
         require(0 < self.cohort_fraction < 1, f"cohort_fraction must lie between 0 and 1, not {self.cohort_fraction}")
         require(0 < self.slow_share < 1, f"slow_share must lie between 0 and 1, not {self.slow_share}")
         require(all(h >= 0 for h in self.sndhwms), f"sndhwms are 0 (unbounded) or more, not {list(self.sndhwms)}")
-        require(len(set(self.sndhwms)) == len(self.sndhwms), f"a mark stands twice in {list(self.sndhwms)}")
+        require(len(set(self.sndhwms)) == len(self.sndhwms), f"a mark stands twice in sndhwms: {list(self.sndhwms)}")
         require(len(self.series) > 0, "series must name at least one search")
         require(
             "max_rate" in self.series or "slow" not in self.series,

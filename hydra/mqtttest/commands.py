@@ -9,6 +9,7 @@ import click
 from hydra.options import (
     PATH,
     WORD,
+    Concerning,
     duration_flag,
     flags,
     implementation_flag,
@@ -30,7 +31,13 @@ _mqtt_flags = flags(
         help="Your own server (default: a mosquitto comes along).",
     ),
     keyed("--username", key="mqtt.username", type=WORD, help="For your own server."),
-    click.option("--password-file", type=PATH, help="A file whose first line is the password for it."),
+    click.option(
+        "--password-file",
+        cls=Concerning,
+        key="mqtt.password_file",
+        type=PATH,
+        help="A file whose first line is the password for it.",
+    ),
     keyed("--qos", key="settings.qos", type=click.IntRange(0, 2), help="0: at most once, 1: at least, 2: exactly."),
     keyed(
         "--retain",
@@ -59,13 +66,28 @@ _mqtt_flags = flags(
 )
 
 
-@scenario_command("mqtt-rate", "mqtt-rate", _mqtt_flags, search_flags)
+@scenario_command(
+    "mqtt-rate",
+    "mqtt-rate",
+    _mqtt_flags,
+    search_flags,
+    examples=("hydra mqtt-rate --clients 10,30 --duration 2 --qos 1",),
+)
 def mqtt_rate(**values: Any) -> dict[str, object]:
     """The highest rate that MQTT carries without loss, by client count."""
     return _password(**values)
 
 
-@scenario_command("mqtt-fixed", "mqtt-fixed", _mqtt_flags, rate_flag)
+@scenario_command(
+    "mqtt-fixed",
+    "mqtt-fixed",
+    _mqtt_flags,
+    rate_flag,
+    examples=(
+        "hydra mqtt-fixed --clients 10,30 --rate 20 --duration 2",
+        "hydra mqtt-fixed --clients 10 --broker 10.0.0.5:1883 --username me --password-file ./password",
+    ),
+)
 def mqtt_fixed(**values: Any) -> dict[str, object]:
     """MQTT at a fixed rate, by client count."""
     return _password(**values)

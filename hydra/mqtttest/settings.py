@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from hydra.errors import ConfigError
+from hydra.errors import RefusedKeyError
 from hydra.model import Scenario, Settings
 
 TABLE: Final = "mqtt"
@@ -86,7 +86,7 @@ def password_of(spec: MqttSpec) -> str:
     """The password, from its file where one is named.
 
     Raises:
-        ConfigError: the file cannot be read.
+        RefusedKeyError: the file cannot be read.
     """
     if not spec.password_file:
         return spec.password
@@ -94,7 +94,8 @@ def password_of(spec: MqttSpec) -> str:
         return Path(spec.password_file).read_text().partition("\n")[0].rstrip("\r")
     except (OSError, UnicodeDecodeError) as e:
         why = e.strerror if isinstance(e, OSError) else "it is not UTF-8"
-        raise ConfigError(f"{TABLE}.password_file: {spec.password_file} cannot be read: {why}", "name another") from e
+        key = f"{TABLE}.password_file"
+        raise RefusedKeyError("", (key,), f"{spec.password_file} cannot be read: {why}", "name another") from e
 
 
 def most_in_flight(scenario: Scenario) -> int:

@@ -68,11 +68,26 @@ _nats_flags: Final = flags(
 )
 
 
-@scenario_command("nats-rate", "nats-rate", _nats_flags, search_flags)
+@scenario_command(
+    "nats-rate",
+    "nats-rate",
+    _nats_flags,
+    search_flags,
+    examples=(
+        "hydra nats-rate --clients 10,30 --duration 2",
+        "hydra nats-rate --clients 10 --mode jetstream --storage memory --servers 10.0.0.5:4222",
+    ),
+)
 def nats_rate(**_: Any) -> None:
     """The highest rate that NATS carries without loss, by client count."""
 
 
-@scenario_command("nats-fixed", "nats-fixed", _nats_flags, rate_flag)
+@scenario_command(
+    "nats-fixed",
+    "nats-fixed",
+    _nats_flags,
+    rate_flag,
+    examples=("hydra nats-fixed --clients 10,30 --rate 1000 --duration 2 --out runs/nats",),
+)
 def nats_fixed(**_: Any) -> None:
     """NATS at a fixed rate, by client count."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from hydra.columns.names import AGGREGATE, GONE, RATE_HELD, VERDICT
 from hydra.errors import UsageError
 from hydra.measure.rates import SECOND_NS
 from hydra.measure.resources import summarise
-from hydra.model import Scenario, StepResult, number, value_of
+from hydra.model import Points, Scenario, StepResult, number, value_of
 from hydra.plugins import system
 from hydra.results.earlier import upgraded
 from hydra.results.store import RunStore
@@ -138,4 +139,21 @@ def _facts(store: RunStore, scenario: Scenario, result: StepResult) -> StepFacts
         publisher_memory_bytes=publisher.get("max_rss_bytes", 0.0),
         server_cpu_s=None if busy_pct is None else busy_pct / 100 * servers * seconds,
         network_bytes=sent * seconds if len(set(store.host_of(result.epoch).values())) > 1 else None,
+        swing=swing(plan.load, plan.duration_s),
     )
+
+
+def swing(load: Points, duration_s: float) -> float:
+    """The highest rate of a load over its mean one; 1 where it does not change.
+
+    Args:
+        load: its points, as of ``StepPlan``.
+        duration_s: length of the step.
+    """
+    within = [(begin, rate) for begin, rate in load if begin <= duration_s]
+    if not within:
+        return 1.0
+    within.append((duration_s, within[-1][1]))
+    messages = sum((end - begin) * (first + last) / 2 for (begin, first), (end, last) in pairwise(within))
+    highest = max(rate for _, rate in within)
+    return highest * duration_s / messages if messages > 0 else 1.0

@@ -41,6 +41,8 @@ _FOOTPRINT_CLIENTS: Final = 40
 """With how many subscribers every footprint was measured (docs/limits.md)."""
 _UNTOLD: Final = "not measured, neither in the runs that you named nor by Hydra's authors"
 _UNKNOWN: Final = "nobody has measured it: name a run with --from"
+_STEADY: Final = 1.05
+"""The highest rate over the mean: up to here a load has not changed."""
 _MEMORY_SHARE: Final = 0.9
 """Of an agent's memory."""
 
@@ -257,7 +259,7 @@ def _text(plan: Plan, scenario: Scenario, spec: SystemSpec, host: Host) -> Itera
         yield f"what breaks first: {use.name} of {part.one}, at {count(end)} clients{_beyond(use, plan)}"
     yield f"evidence ends at {count(plan.evidence)} clients: the least of all that was measured for the lines below"
     yield ""
-    rows = [_row(part, use, plan) for part in plan.parts for use in part.uses]
+    rows = [_row(part, use, plan, size) for part in plan.parts for use in part.uses]
     yield tabled(rows, terminal_width(), as_text=True)
     costs = spec.costs.get(scenario.client, Costs())
     alone, late = costs.subscriber_message_s, costs.together_s
@@ -271,7 +273,7 @@ def _text(plan: Plan, scenario: Scenario, spec: SystemSpec, host: Host) -> Itera
         )
 
 
-def _row(part: Part, use: Use, plan: Plan) -> dict[str, str]:
+def _row(part: Part, use: Use, plan: Plan, size: int) -> dict[str, str]:
     total, needed = use.total(plan.clients), use.needed(plan.clients)
     interval = ""
     if use.cost.low is not None and use.a_client is not None:
@@ -284,12 +286,13 @@ def _row(part: Part, use: Use, plan: Plan) -> dict[str, str]:
         "one has": "not known" if use.has is None else _amount(use.has, use.unit),
         "ends at": "" if use.ends_at is None else count(use.ends_at),
         "needed": "" if needed is None else count(needed),
-        "from": use.cost.source + _evidence(use, plan),
+        "from": use.cost.source + evidence(use, plan, size),
     }
 
 
-def _evidence(use: Use, plan: Plan) -> str:
-    if use.a_client is None or use.cost.clients == plan.clients:
+def evidence(use: Use, plan: Plan, size: int) -> str:
+    """How far from what is asked for a cost was measured: clients, rate, load and size of messages."""
+    if use.a_client is None or (use.cost.clients == plan.clients and use.cost.rates is None):
         return ""
     said = [f"; up to {count(use.cost.clients)} clients"]
     if use.cost.rates is not None:
@@ -298,6 +301,11 @@ def _evidence(use: Use, plan: Plan) -> str:
         said.append(f" at {at}/s each")
         if not 0.9 * low <= plan.rate <= 1.1 * high:
             said.append(f" (not at {number(plan.rate)}/s)")
+        if use.cost.swing > _STEADY:
+            said.append(f", means of a load that changed and was {use.cost.swing:.2g} times as high at its highest")
+    if use.cost.sizes is not None and not 0.9 * use.cost.sizes[0] <= size <= 1.1 * use.cost.sizes[1]:
+        least, most = (f"{n:.0f}" for n in use.cost.sizes)
+        said.append(f", with messages of {least if least == most else f'{least} to {most}'} bytes (not {size})")
     if use.cost.too_wide:
         said.append("; the interval is too wide to be used")
     return "".join(said) + _beyond(use, plan)

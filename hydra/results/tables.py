@@ -14,6 +14,7 @@ from tabulate import tabulate
 from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
 from hydra.columns.names import CLIENTS, POINT, PUBLISHERS
+from hydra.events.event import StoredEvent
 from hydra.events.warnings import HydraWarning
 from hydra.events.words import number
 from hydra.model import Figure, Scenario
@@ -23,6 +24,7 @@ from hydra.results.files import write_whole
 from hydra.results.notes import MARK, notes_of, told_once
 from hydra.results.registered import columns_of, in_order, published_columns
 from hydra.results.searched import efforts, interval_of, legend, whole
+from hydra.results.warned import warnings
 from hydra.sweep import Row
 
 
@@ -144,15 +146,33 @@ def csv_text(scenario: Scenario, rows: Sequence[Row]) -> str:
     return out.getvalue()
 
 
-def json_text(scenario: Scenario, rows: Sequence[Row]) -> str:
-    """``rows.json``: the rows as objects, every one with all columns in their order."""
+def json_text(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEvent] = ()) -> str:
+    """``rows.json``: the rows as objects, every one with all columns in their order, and all warnings.
+
+    ``results/json_schema.py`` describes it.
+
+    Args:
+        scenario: what was asked for.
+        rows: the table.
+        events: what happened in the run.
+    """
     columns = in_order(scenario, rows)
-    body = [{c.name: row.get(c.name) for c in columns} for row in rows]
-    return json.dumps({"scenario": scenario.name, "rows": body}, indent=1, allow_nan=False) + "\n"
+    told = {
+        "scenario": scenario.name,
+        "system": scenario.system,
+        "client": scenario.client,
+        "rows": [{c.name: row.get(c.name) for c in columns} for row in rows],
+        "warnings": warnings(scenario, rows, events),
+    }
+    return json.dumps(told, indent=1, allow_nan=False) + "\n"
 
 
 def write(
-    directory: Path, scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]] = ()
+    directory: Path,
+    scenario: Scenario,
+    rows: Sequence[Row],
+    clients: Sequence[Mapping[str, Any]] = (),
+    events: Iterable[StoredEvent] = (),
 ) -> list[Path]:
     """Writes the three files, each at once or not at all, and returns their paths.
 
@@ -161,6 +181,7 @@ def write(
         scenario: what was asked for.
         rows: the table.
         clients: the run's fact of that name: what its clients said that they are.
+        events: what happened in the run.
 
     Raises:
         HydraError: the directory cannot be written.
@@ -168,7 +189,7 @@ def write(
     texts = {
         "table.md": markdown(scenario, rows, clients),
         "table.csv": csv_text(scenario, rows),
-        ROWS: json_text(scenario, rows),
+        ROWS: json_text(scenario, rows, events),
     }
     remedy = f"everything measured is in {directory / 'run.db'}"
     return [write_whole(directory / name, text, remedy) for name, text in texts.items()]

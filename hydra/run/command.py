@@ -49,8 +49,9 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
     code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
     with store:
         rows, clients = sweep_of(loaded).rows(store.results()), store.meta(CLIENTS_KEY, [])
+        events = store.events()
     if flags["as_json"]:
-        click.echo(json_text(loaded, rows))
+        click.echo(json_text(loaded, rows, events))
     elif sys.stdout.isatty():
         click.echo(terminal(loaded, rows, clients, get_terminal_size().columns, colours=True))
     else:

@@ -10,6 +10,7 @@ import click
 
 from hydra import plugins
 from hydra.errors import ConfigError, UsageError
+from hydra.options.groups import CLUSTER, put
 from hydra.plugins import engines, systems
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def add_flags(command: click.Command, context: click.Context) -> None:
     if not {"master", "resume"} <= {option.name for option in options}:
         return  # it runs no scenario
     theirs = [flag for engine in engines().values() for flag in engine.flags]
+    for flag in theirs:
+        put(flag, CLUSTER)
     for engine in engines().values():
         for flag in engine.flags:
             if any(option in theirs and (option.name, option.opts) == (flag.name, flag.opts) for option in options):
@@ -78,26 +81,6 @@ def masters() -> str:
     return ", or ".join(spec.masters for spec in engines().values())
 
 
-def add_experiment_flags(command: click.Command) -> None:
-    """Adds the flags that experiments have of their own to a command that runs any of them, once."""
-    taken = {param.name for param in command.params}
-    for option in _own_options():
-        if option.name not in taken:
-            command.params.append(option)
-
-
-def refuse_flags(scenario: str, flags: Mapping[str, object]) -> None:
-    """Refuses flags of experiments where a scenario is run.
-
-    Raises:
-        UsageError: one was given.
-    """
-    given = ["--scale"] if flags["scale"] is not None else []
-    given += [option.opts[0] for option in _own_options() if flags.get(str(option.name)) is not None]
-    if given:
-        raise UsageError(f"{given[0]} is for published experiments, and {scenario} is none", f"leave out {given[0]}")
-
-
 def refuse_comparing(experiment: str, flags: Mapping[str, object]) -> None:
     """Refuses the flags of runs that are compared where an experiment is run.
 
@@ -109,10 +92,3 @@ def refuse_comparing(experiment: str, flags: Mapping[str, object]) -> None:
             f"{experiment} is an experiment, whose implementations are not interleaved",
             "name them with --implementation, and compare the folders of its parts",
         )
-
-
-def _own_options() -> list[click.Option]:
-    """Each experiment's, once by its name."""
-    from hydra.config.places import experiments
-
-    return list({option.name: option for each in experiments().values() for option in each.options}.values())

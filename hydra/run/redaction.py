@@ -116,9 +116,10 @@ def is_secret(key: str) -> bool:
 
 
 def _assigning(words: Sequence[str]) -> set[str]:
-    """The flags whose value is KEY=VALUE: ``--set``, and those of the commands that a command line names, or of all."""
+    """The flags whose value is KEY=VALUE: ``--set``, and those of the command of a command line, or of all."""
     known = commands({})
-    named = [known[word] for word in words if word in known] or known.values()
+    # Behind the program; hydra run has the flags of any of them.
+    named = [known[word] for word in words[1:2] if word in known] or known.values()
     params = [param for load in named for param in _params(load()) if param.metavar == KEY_VALUE]
     return {SET, *(name for param in params for name in param.opts)}
 

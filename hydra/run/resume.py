@@ -45,11 +45,13 @@ def continued(directory: Path, load: Load, given: Mapping[str, object]) -> Scena
         results = store.results()
         stored, first = upgraded(store.meta("scenario")), dict(store.meta("overrides"))
         an_earlier = bisected(stored)
+        command = str(store.meta("command_line", ""))
     if an_earlier:
         raise RunDirectoryError(
             f"{directory} is a search of an earlier Hydra, by bisection: this one would ask for other steps",
             "go on with the Hydra that made it, or start a new run",
         )
+    _refuse_other_command(directory, load, stored, command, renamed="name" in {**first, **given})
     scenario = load({**first, **given})
     refuse_hidden(as_written(msgspec.to_builtins(scenario)))
     shown = redacted(scenario, Redactor.of_run(scenario))
@@ -69,6 +71,28 @@ def continued(directory: Path, load: Load, given: Mapping[str, object]) -> Scena
             "go on with the Hydra that made it, or start a new run",
         ) from e
     return scenario
+
+
+def _refuse_other_command(
+    directory: Path, load: Load, stored: Mapping[str, Any], command: str, *, renamed: bool
+) -> None:
+    """Refuses a run of another scenario before its flags are tried on this one, which may not have them.
+
+    Raises:
+        RunDirectoryError: the text names both, and the command that the run was started with.
+    """
+    try:
+        ours = load({})
+    except ConfigError:
+        return  # it is no scenario by itself: whatever is wrong is told with all flags
+    if ours.system == stored["system"] and (renamed or ours.name == stored["name"]):
+        return
+    began = f"go on with the command that began it, and --resume: {command}" if command else "resume it as it was begun"
+    raise RunDirectoryError(
+        f"{directory} is a run of {stored['name']} (system {stored['system']}), and this command runs {ours.name} "
+        f"(system {ours.system})",
+        began,
+    )
 
 
 def as_written(scenario: Mapping[str, Any]) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def run(
         # The error that stopped the run must reach the user: a full disk, for instance, makes this fail as well.
         with contextlib.nullcontext() if ended in (FINISHED, "") else contextlib.suppress(HydraError):
             _conclude(store, ended, error)
-            write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
+            write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []), store.events())
     if turn is None:
         observer.show(RunDone(time.monotonic() - began, str(store.directory)))
     return exit_code(sweep.rows(results), observer)

@@ -22,6 +22,8 @@ class Cost:
         low, high: its 95 % interval; None: it is a constant, or its ``source`` says what the limits are.
         rates: the rates (messages/s of a client) that it was measured at, lowest and highest; None: it has none.
         kind: how it is known.
+        sizes: the sizes of messages (bytes) that it was measured at, least and most; None: it is of no size.
+        swing: the highest rate over the mean one, where the load changed while it was measured; ``rates`` are means.
     """
 
     value: float
@@ -31,6 +33,8 @@ class Cost:
     high: float | None = None
     rates: tuple[float, float] | None = None
     kind: str = "measured"
+    sizes: tuple[float, float] | None = None
+    swing: float = 1.0
 
     @property
     def too_wide(self) -> bool:

@@ -33,6 +33,7 @@ class StepFacts:
         publisher_memory_bytes: the largest resident memory of a publisher.
         server_cpu_s: CPU time of all servers; None: nobody told.
         network_bytes: what all interfaces of all hosts sent; None where everything was on one host.
+        swing: the highest rate over the mean one, of a load that changes during the step; 1: it does not.
     """
 
     clients: int
@@ -52,6 +53,12 @@ class StepFacts:
     publisher_memory_bytes: float
     server_cpu_s: float | None
     network_bytes: float | None
+    swing: float = 1.0
+
+    @property
+    def message_bytes(self) -> float:
+        """Mean size of a message that subscribers received, its header included."""
+        return self.received_bytes / self.received if self.received else 0.0
 
     @property
     def client_seconds(self) -> float:
@@ -184,14 +191,21 @@ def measured(name: str, steps: Sequence[StepFacts], rate: float, source: str) ->
     if not steps:
         return None
     largest, rates = max(step.clients for step in steps), [step.received / step.client_seconds for step in steps]
-    spread = (min(rates), max(rates))
+    sizes = [step.message_bytes for step in steps]
     found = fit_budget(budget, steps)
     if found is not None:
         each = found.at(one_client(steps[0], rate))
-        return Cost(each.estimate or 0.0, f"{source}, {found.steps} steps", largest, each.low, each.high, spread)
-    costs = [float(budget.figure(step) or 0) / step.received * rate for step in steps]
-    few = f"{source}, {len(steps)} steps: too few for a fit, the range of them"
-    return Cost(median(costs), few, largest, min(costs), max(costs), spread)
+        whole = Cost(each.estimate or 0.0, f"{source}, {found.steps} steps", largest, each.low, each.high)
+    else:
+        costs = [float(budget.figure(step) or 0) / step.received * rate for step in steps]
+        few = f"{source}, {len(steps)} steps: too few for a fit, the range of them"
+        whole = Cost(median(costs), few, largest, min(costs), max(costs))
+    return replace(
+        whole,
+        rates=(min(rates), max(rates)),
+        sizes=(min(sizes), max(sizes)) if all(sizes) else None,
+        swing=max(step.swing for step in steps),
+    )
 
 
 def per_listener(steps: Sequence[StepFacts], source: str) -> Cost | None:

@@ -8,10 +8,16 @@ from typing import Any, TypeVar
 import click
 
 from hydra.options import (
+    CLIENTS,
     COUNTS,
+    NUMBER,
     PERCENT,
+    SEARCH,
+    WORKLOAD,
+    Concerning,
     duration_flag,
     flags,
+    grouped,
     implementation_flag,
     keyed,
     native_flags,
@@ -44,7 +50,10 @@ _zmq_flags = flags(
         type=int,
         help="A subscriber's high-water mark in messages; 0 is unbounded.",
     ),
-    keyed("--publishers", key="publishers", type=int, metavar="N", help="How many publish, each at the rate."),
+    grouped(
+        WORKLOAD,
+        keyed("--publishers", key="publishers", type=int, metavar="N", help="How many publish, each at the rate."),
+    ),
     keyed(
         "--subscriptions",
         key="settings.subscriptions",
@@ -59,33 +68,38 @@ _zmq_flags = flags(
         help="Wait instead of dropping (XPUB_NODROP).",
     ),
     native_flags,
-    keyed(
-        "--publisher",
-        key="native.publisher",
-        type=click.Choice(["native", "pyzmq"]),
-        help="native, zmtp: the implementation of the publishers.",
+    grouped(
+        CLIENTS,
+        keyed(
+            "--publisher",
+            key="native.publisher",
+            type=click.Choice(["native", "pyzmq"]),
+            help="native, zmtp: the implementation of the publishers.",
+        ),
+        keyed(
+            "--io-threads",
+            key="native.io_threads",
+            type=int,
+            help="native, zmtp: libzmq's threads for input and output.",
+        ),
+        keyed(
+            "--sndbuf", key="native.sndbuf", type=int, metavar="BYTES", help="native, zmtp: the kernel's send buffer."
+        ),
+        keyed(
+            "--rcvbuf",
+            key="native.rcvbuf",
+            type=int,
+            metavar="BYTES",
+            help="native, zmtp: the kernel's receive buffer.",
+        ),
+        keyed(
+            "--transport",
+            key="native.transport",
+            type=click.Choice(["tcp", "ipc"]),
+            help="native, zmtp: of the data plane.",
+        ),
+        keyed("--secure", key="native.secure", is_flag=True, default=None, help="native: CURVE on the data plane."),
     ),
-    keyed(
-        "--io-threads",
-        key="native.io_threads",
-        type=int,
-        help="native, zmtp: libzmq's threads for input and output.",
-    ),
-    keyed("--sndbuf", key="native.sndbuf", type=int, metavar="BYTES", help="native, zmtp: the kernel's send buffer."),
-    keyed(
-        "--rcvbuf",
-        key="native.rcvbuf",
-        type=int,
-        metavar="BYTES",
-        help="native, zmtp: the kernel's receive buffer.",
-    ),
-    keyed(
-        "--transport",
-        key="native.transport",
-        type=click.Choice(["tcp", "ipc"]),
-        help="native, zmtp: of the data plane.",
-    ),
-    keyed("--secure", key="native.secure", is_flag=True, default=None, help="native: CURVE on the data plane."),
 )
 
 
@@ -93,24 +107,39 @@ _zmq_flags = flags(
     "zmqrate",
     "zmqrate",
     _zmq_flags,
-    click.option("--sndhwm", "sndhwms", type=COUNTS, help="High-water marks to search at; 0 is unbounded."),
-    keyed(
-        "--step-seconds",
-        "duration",
-        key="sweep.duration_s",
-        type=float,
-        metavar="SECONDS",
-        help="Length of a step (default: 60).",
+    grouped(
+        SEARCH,
+        keyed(
+            "--step-seconds",
+            "duration",
+            key="sweep.duration_s",
+            type=NUMBER,
+            metavar="SECONDS",
+            help="Length of a step.",
+        ),
+        search_flags,
+        keyed(
+            "--loss-target",
+            key="sweep.search.loss_target",
+            type=PERCENT,
+            metavar="PERCENT",
+            help="Loss in percent below which a rate passes.",
+        ),
+        click.option(
+            "--sndhwm",
+            "sndhwms",
+            cls=Concerning,
+            key="sweep.search.sndhwms",
+            type=COUNTS,
+            help="High-water marks to search at; 0 is unbounded.",
+        ),
+        click.option("--no-flaky", is_flag=True, help="Leave out the slow and the reconnecting clients."),
     ),
-    search_flags,
-    keyed(
-        "--loss-target",
-        key="sweep.search.loss_target",
-        type=PERCENT,
-        metavar="PERCENT",
-        help="Loss below which a rate passes (default: 0.5).",
+    examples=(
+        "hydra zmqrate --clients 30,120 --step-seconds 2 --out runs/z",
+        "hydra zmqrate --clients 30 --step-seconds 2 --loss-target 0.1 --no-flaky",
+        "hydra zmqrate --clients 30 --compare-implementations pyzmq,native --repeat 5",
     ),
-    click.option("--no-flaky", is_flag=True, help="Leave out the slow and the reconnecting clients."),
 )
 def zmqrate(sndhwms: list[int] | None, *, no_flaky: bool, **_: Any) -> dict[str, object]:
     """The highest rates that raw ZMQ PUB/SUB carries, by client count."""
@@ -139,6 +168,10 @@ def zmqrate(sndhwms: list[int] | None, *, no_flaky: bool, **_: Any) -> dict[str,
     ),
     rate_flag,
     duration_flag,
+    examples=(
+        "hydra zmqfixed --clients 10,20 --rate 1000 --duration 2",
+        "hydra zmqfixed --implementation native --clients 1920,7680 --rate 10 --out runs/n",
+    ),
 )
 def zmqfixed(**_: Any) -> None:
     """Raw ZMQ PUB/SUB at a fixed rate, by client count."""

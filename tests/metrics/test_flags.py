@@ -7,7 +7,7 @@ import pytest
 
 from hydra.errors import MissingDependencyError, UsageError
 from hydra.metrics.refusal import refuse_address, refuse_missing, written
-from hydra.options import Listening, OtlpUrl
+from hydra.options.types import Listening, OtlpUrl
 
 pytest.importorskip("prometheus_client", reason="pip install '.[metrics]'")
 

@@ -14,6 +14,10 @@ from hydra.cli import cli
 from hydra.config.scenario import load_scenario
 from hydra.errors import HydraError, UsageError
 from hydra.model import Scenario
+from hydra.planning import facts
+from hydra.planning.plan import evidence
+from hydra.scaling.constants import Cost
+from hydra.scaling.plan import Plan, Use
 from tests.jupyter import runs
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
@@ -148,3 +152,33 @@ def test_a_plan_takes_runs_of_one_implementation(capacity: Path, tmp_path: Path)
 def test_a_plan_of_a_run_is_for_what_the_run_measured(capacity: Path) -> None:
     plan = told("plan", "--clients", "1000", "--rate", "1", "--from", capacity, *AGENT)
     assert (plan["system"], plan["implementation"]) == ("zmq", "pyzmq")
+
+
+@pytest.mark.parametrize(
+    ("points", "swing"),
+    [
+        ((), 1.0),
+        (((0.0, 5.0),), 1.0),
+        (((0.0, 0.0), (10.0, 8.0)), 2.0),  # a ramp
+        (((0.0, 1.0), (5.0, 1.0), (5.0, 3.0)), 1.5),  # a jump, which lasts
+        (((0.0, 2.0), (10.0, 2.0), (20.0, 100.0)), 1.0),  # what comes behind the end does not count
+        (((0.0, 0.0),), 1.0),
+    ],
+)
+def test_how_far_a_loads_highest_rate_is_above_its_mean(points: tuple[tuple[float, float], ...], swing: float) -> None:
+    assert facts.swing(points, 10.0) == pytest.approx(swing)
+
+
+@pytest.mark.parametrize(
+    ("cost", "size", "said"),
+    [
+        ({}, 24, "; up to 9 clients at 1 to 2/s each"),
+        ({"sizes": (24.0, 24.0)}, 24, "; up to 9 clients at 1 to 2/s each"),
+        ({"sizes": (24.0, 24.0)}, 1000, ", with messages of 24 bytes (not 1000)"),
+        ({"sizes": (24.0, 80.0)}, 1000, ", with messages of 24 to 80 bytes (not 1000)"),
+        ({"swing": 2.0}, 24, ", means of a load that changed and was 2 times as high at its highest"),
+    ],
+)
+def test_how_a_cost_was_measured_is_said_in_its_line(cost: dict[str, Any], size: int, said: str) -> None:
+    use = Use("CPU", "cores", 1.0, 2.0, Cost(1.0, "runs/a", 9, rates=(1.0, 2.0), **cost))
+    assert evidence(use, Plan(12, 1.5, ()), size).endswith(said)

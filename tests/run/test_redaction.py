@@ -215,3 +215,10 @@ def test_what_was_hidden_is_not_taken_for_a_value(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"not stored with a run: kafka\.bootstrap"):
         scenario_of(tmp_path, "kafka-fixed", again)
     assert scenario_of(tmp_path, "kafka-fixed", first) == scenario
+
+
+def test_hydra_run_hides_what_any_systems_flags_assign() -> None:
+    """Whatever other words stand there: a folder may be called like a command."""
+    words = ["hydra", "run", "mine.toml", "--out", "ps", "--kafka-prop", "sasl.password=geheim123"]
+    assert Redactor([]).command_line(words)[-1] == f"sasl.password={HIDDEN}"
+    assert "geheim123" not in Redactor.of_command(words).text("what about geheim123?")

@@ -73,3 +73,28 @@ def test_what_differs_from_it_is_named_by_its_key_in_a_file(
     RunStore.create(tmp_path, stored_before(name, {})).close()
     with pytest.raises(RunDirectoryError, match=says):
         scenario_of(tmp_path, name, given)
+
+
+@pytest.mark.parametrize(
+    ("stored", "command", "says"),
+    [
+        (
+            "kafka-fixed",
+            "zmqrate",
+            r"is a run of kafka-fixed \(system kafka\), and this command runs zmqrate \(system zm",
+        ),
+        ("zmqfixed", "zmqrate", r"is a run of zmqfixed \(system zmq\), and this command runs zmqrate"),
+    ],
+)
+def test_another_commands_run_is_refused_with_the_command_that_began_it(
+    tmp_path: Path, stored: str, command: str, says: str
+) -> None:
+    replaced: dict[str, object] = {"settings.linger_ms": 3.0} if stored == "kafka-fixed" else {}
+    scenario = load_scenario(stored, replaced)
+    words = ["hydra", stored, "--clients", "2"]
+    RunStore.create(
+        tmp_path, metadata("run", scenario, load_cluster(), "local", words, replaced, Redactor.of_run(scenario))
+    ).close()
+    with pytest.raises(RunDirectoryError, match=says) as refused:
+        scenario_of(tmp_path, command, {})
+    assert f"go on with the command that began it, and --resume: hydra {stored} --clients 2" in refused.value.remedy

@@ -100,3 +100,13 @@ def test_memory_of_a_listener_is_the_slope() -> None:
     assert cost is not None
     assert cost.value == pytest.approx(LISTENER, rel=0.02)
     assert PUBLISHER_MEMORY in [budget.name for budget in BUDGETS]
+
+
+def test_a_cost_knows_the_sizes_and_the_loads_that_it_was_measured_at() -> None:
+    one, two = step(10), step(20)
+    larger = replace(two, received_bytes=100 * two.received, swing=3.0)
+    for known in ([one, larger], [*steps(10.0), larger]):
+        cost = measured(SUBSCRIBER_CPU, known, 100.0, "runs/a")
+        assert cost is not None
+        assert cost.sizes == pytest.approx((24.0, 100.0))
+        assert cost.swing == 3.0

@@ -24,6 +24,8 @@ from hydra.model import Agent
 DEFAULT_PORT: Final = 5050
 INSTALL: Final = "pip install ./shims/http-parser '.[mesos]'"
 _HOST: Final = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?")
+_GLOG: Final = re.compile(r"[IW]\d{4,8} \d\d:\d\d:\d\d\.\d+ .*?\] ")
+"""A line of glog's: ``I20261120 15:58:59.997551 29086 exec.cpp:164] …``, without the year in its earlier versions."""
 _TIMEOUT_S: Final = 10.0
 _ZOOKEEPER_TIMEOUT_S: Final = 2.0
 _TAIL_BYTES: Final = 2048
@@ -157,7 +159,7 @@ class OperatorApi:
         size = self._get("/files/read", {"path": path, "offset": -1})["offset"]
         query = {"path": path, "offset": max(0, size - _TAIL_BYTES), "length": _TAIL_BYTES}
         text = str(self._get("/files/read", query)["data"])
-        # The executor writes there, too, in the manner of glog: I20261120 15:58:59.997551 29086 exec.cpp:164] …
+        # The executor and the fetcher write there, too, with JSON of their own: the task's words are wanted.
         lines = [line.strip() for line in text.splitlines() if line.strip() and not _of_the_executor(line)]
         return " | ".join(lines[-_TAIL_LINES:])
 
@@ -203,7 +205,7 @@ class OperatorApi:
 
 
 def _of_the_executor(line: str) -> bool:
-    return len(line) > 1 and line[0] in "IW" and line[1:9].isdigit() and "] " in line
+    return _GLOG.match(line) is not None
 
 
 def route_to(master: str) -> str:

@@ -378,7 +378,7 @@ class MesosState:
     def _autopsied(self, task: str, text: str) -> None:
         event, _ = self._autopsies.pop(task, (None, 0.0))
         if event is not None:
-            self.events.append(replace(event, detail=f"{event.detail}: {text}") if text else event)
+            self.events.append(replace(event, detail=f"{text} ({event.detail})") if text else event)
 
     def _try_again(self, task: _Task, now: float) -> None:
         del self._tasks[task.id]

@@ -1,0 +1,184 @@
+"""Commands whose flags are made late, and flags that replace keys of a scenario."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import click
+
+from hydra.errors import RefusedKeyError
+from hydra.options.groups import flags
+from hydra.options.help import Helped
+from hydra.options.types import PERCENT
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+SCENARIO: Final = "hydra.scenario"
+"""Where a context keeps the scenario that its command line names."""
+
+
+class Command(Helped):
+    """A command; what is wrong with the value of one of its flags is said of the flag, wherever it is found out."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs it."""
+        try:
+            return super().invoke(ctx)
+        except RefusedKeyError as e:
+            flag = flag_behind(self.get_params(ctx), ctx.params, e)
+            if not flag:
+                raise
+            raise e.said_of(flag) from e
+
+
+class Group(Helped, click.Group):
+    """A command that has commands of its own."""
+
+
+class LateCommand(Command):
+    """A command whose flags are made when it is used, and not when it is listed.
+
+    Args:
+        flags: adds them.
+    """
+
+    def __init__(self, *args: Any, flags: Callable[[click.Command], object], **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self._flags: Callable[[click.Command], object] | None = flags
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """All of them, made by now."""
+        if self._flags is not None:
+            make, self._flags = self._flags, None
+            make(self)
+            self.params.reverse()  # decorators add the last one first
+        return super().get_params(ctx)
+
+
+def late_command(
+    name: str, *options: Callable[[_F], _F], examples: Sequence[str] = (), section: str = ""
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Makes a :class:`LateCommand` of a function, whose docstring is the command's help.
+
+    Args:
+        name: the command's.
+        options: its arguments and flags.
+        examples: whole command lines.
+        section: where a list of commands shows it.
+    """
+    return click.command(name, cls=LateCommand, flags=flags(*options), examples=examples, section=section)
+
+
+class Concerning(click.Option):
+    """An option of which its command makes the value of a scenario's key.
+
+    Args:
+        key: the dotted key, or a table of which it makes a part.
+    """
+
+    def __init__(self, *args: Any, key: str, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.key = key
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """The value, within the bounds of its key.
+
+        Raises:
+            click.BadParameter: it is out of them.
+        """
+        cast = super().type_cast_value(ctx, value)
+        if cast is None:
+            return None
+        from hydra.config.bounds import out_of_bounds
+
+        for _, what in out_of_bounds(tuple(cast) if isinstance(cast, list) else cast, self.key):
+            raise click.BadParameter(what, ctx, self)
+        return cast
+
+
+class Keyed(Concerning):
+    """An option whose value replaces the value of a scenario's key."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """With the default of the scenario that the command runs, where it is known."""
+        record = super().get_help_record(ctx)
+        scenario = getattr(ctx.command, "scenario", None) or ctx.meta.get(SCENARIO)
+        if record is None or scenario is None:
+            return record
+        from hydra.config.defaults import default_of
+
+        default = _written(default_of(scenario, self.key), self.type)
+        return (record[0], f"{record[1]}  [default: {default}]") if default else record
+
+
+def keyed(*names: str, key: str, **attributes: Any) -> Callable[[_F], _F]:
+    """A flag that replaces the value of a scenario's key; the rest is as for ``click.option``."""
+    return click.option(*names, cls=Keyed, key=key, **attributes)
+
+
+def overrides(more: Mapping[str, object] | None = None) -> dict[str, object]:
+    """Dotted keys and values from the flags that were given to the command that runs, and from ``--set``, which wins.
+
+    Args:
+        more: what the command makes of flags that have no key.
+
+    Raises:
+        ConfigError: a ``--set`` is no KEY=VALUE.
+    """
+    from hydra.config.toml import parse_set
+
+    context = click.get_current_context()
+    options = [param for param in context.command.get_params(context) if isinstance(param, Keyed)]
+    given = {option.key: context.params[str(option.name)] for option in options}
+    result = {key: value for key, value in given.items() if value is not None} | dict(more or {})
+    for text in context.params.get("sets", ()):
+        key, value = parse_set(text)
+        # Last, for it may be a part of what another flag has set.
+        result.pop(key, None)
+        result[key] = value
+    return result
+
+
+def flag_behind(params: Sequence[click.Parameter], given: Mapping[str, Any], error: RefusedKeyError) -> str:
+    """The flag that has replaced a refused key, as its user wrote it; "": none has.
+
+    Where a whole table is refused, it is the flag whose key the reason names first.
+
+    Args:
+        params: those of the command.
+        given: their values by name.
+        error: the refusal.
+    """
+    flags = [(f"--set {key}", key) for text in given.get("sets", ()) if (key := text.partition("=")[0].strip())]
+    flags += [
+        (param.opts[0], param.key)
+        for param in params
+        if isinstance(param, Concerning) and given.get(str(param.name)) is not None
+    ]
+    for flag, key in flags:
+        if any(each == key or each.startswith(f"{key}.") for each in error.keys):
+            return flag
+    inside = [(flag, key) for flag, key in flags if any(key.startswith(f"{each}.") for each in error.keys if each)]
+    named = [(place, flag) for flag, key in inside if (place := _named(key, error.reason)) is not None]
+    return min(named)[1] if named else ""
+
+
+def _named(key: str, text: str) -> int | None:
+    """Where a text names a key, or one of what it holds; None: nowhere."""
+    word = re.escape(key.rpartition(".")[2].removesuffix("s"))
+    found = re.search(rf"\b{word}s?\b", text)
+    return found.start() if found else None
+
+
+def _written(value: object, kind: click.ParamType[Any]) -> str:
+    """A value as a command line has it; "" for none."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        number = value * 100 if kind is PERCENT else value
+        return f"{number:g}" if abs(number) < 1e6 else f"{number:.0f}"
+    if isinstance(value, list | tuple):
+        return ",".join(_written(each, kind) for each in value)
+    return value if isinstance(value, str) else ""

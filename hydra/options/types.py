@@ -1,0 +1,226 @@
+"""Types of flags: what is written on a command line, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+
+class Counts(click.ParamType[list[int]]):
+    """Whole numbers with commas between them: ``30,60,120``.
+
+    Args:
+        least, most: of each of them; None: there is no upper limit.
+    """
+
+    name = "N,N,…"
+
+    def __init__(self, least: int = 0, most: int | None = None) -> None:
+        self._least, self._most = least, most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The numbers as a list; fails with one line where it is none."""
+        if isinstance(value, list):
+            return value
+        try:
+            numbers = [int(part) for part in str(value).split(",")]
+        except ValueError:
+            numbers = []
+        if not numbers or any(n < 0 for n in numbers):
+            self.fail(f"{value!r} is not a list of whole numbers like 30,60,120", param, ctx)
+        for number in numbers:
+            if number < self._least or (self._most is not None and number > self._most):
+                upper = "or more" if self._most is None else f"to {self._most}"
+                self.fail(f"{number} is not {self._least} {upper}", param, ctx)
+        return numbers
+
+
+class Word(click.ParamType[str]):
+    """Text that is not empty."""
+
+    name = "TEXT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The text; fails with one line where there is none."""
+        if not str(value).strip():
+            self.fail("it is empty", param, ctx)
+        return value
+
+
+class FilePath(click.Path):
+    """A path that is not empty: that would be the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; fails with one line where it is empty."""
+        return super().convert(WORD.convert(str(value), param, ctx), param, ctx)
+
+
+class RateType(click.ParamType[float | str]):
+    """Messages per second, or ``max``."""
+
+    name = "RATE|max"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The rate; fails with one line where it is none."""
+        if value == "max" or isinstance(value, float):
+            return value
+        try:
+            rate = float(value)
+        except ValueError:
+            rate = nan
+        if not isfinite(rate):
+            self.fail(f"{value!r} is neither messages per second nor max", param, ctx)
+        return rate
+
+
+class Percent(click.types.FloatParamType):
+    """A fraction below 1 that is written in percent."""
+
+    name = "PERCENT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The fraction; fails with one line where it is none."""
+        percent = super().convert(value, param, ctx)
+        if not 0 <= percent < 100:
+            self.fail(f"{value!r} is no percentage from 0 to below 100", param, ctx)
+        return percent / 100
+
+
+class Number(click.types.FloatParamType):
+    """A number that is neither nan nor infinite."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; fails with one line where it is none."""
+        number = super().convert(value, param, ctx)
+        if not isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
+class Finite(click.FloatRange):
+    """A number in a range, and neither nan nor infinite."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; fails with one line where it is none."""
+        number = super().convert(value, param, ctx)
+        if not isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
+class Amount(click.ParamType[float]):
+    """A number with a unit: ``64GB``.
+
+    Args:
+        units: how much each is; one of them has to be named.
+    """
+
+    def __init__(self, units: Mapping[str, float]) -> None:
+        self.name = f"N{next(iter(units))}"
+        self._units = units
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The amount; fails with one line where it is none."""
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        unit = next((unit for unit in sorted(self._units, key=len, reverse=True) if text.endswith(unit)), None)
+        try:
+            amount = float(text.removesuffix(unit or "")) * self._units[unit or ""]
+        except (ValueError, KeyError):
+            amount = 0.0
+        if not isfinite(amount) or amount <= 0:
+            self.fail(f"{value!r} is not a number above 0 with a unit: {', '.join(self._units)}", param, ctx)
+        return amount
+
+
+MEMORY = Amount({"GB": 1e9, "MB": 1e6, "TB": 1e12, "GiB": 2.0**30, "MiB": 2.0**20, "TiB": 2.0**40})
+"""Bytes."""
+BANDWIDTH = Amount({"Gbit": 1e9 / 8, "Mbit": 1e6 / 8})
+"""Bytes/s."""
+
+
+class Duration(click.ParamType[float]):
+    """A time with its unit: ``20ms``, ``90s``, ``1h``.
+
+    Args:
+        unit: that of what comes out, and of a number without one; of :data:`UNITS`.
+    """
+
+    name = "TIME"
+
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The time in its unit; fails with one line where it is none."""
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        unit = next((u for u in sorted(UNITS, key=len, reverse=True) if text.endswith(u)), "")
+        try:
+            number = float(text.removesuffix(unit))
+        except ValueError:
+            number = -1.0
+        if not isfinite(number) or number < 0:
+            self.fail(f"{value!r} is no time like {' or '.join(f'20{u}' for u in UNITS)}", param, ctx)
+        return number * UNITS[unit or self._unit] / UNITS[self._unit]
+
+
+class Listening(click.ParamType[tuple[str, int]]):
+    """An address for Prometheus: ``:9464`` and ``9464`` are this machine's own, which nobody else reaches."""
+
+    name = "[HOST]:PORT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Host and port; fails with one line where it is no address, or nobody can listen there."""
+        if isinstance(value, tuple):
+            return value
+        host, _, port = str(value).strip().rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if not (port.isascii() and port.isdigit() and int(port) < 65536) or any(c in host for c in "/@ []"):
+            self.fail(f"{value!r} is no address like :9464 or 0.0.0.0:9464", param, ctx)
+        from hydra.metrics.refusal import refuse_address, refuse_missing
+
+        found = host or "127.0.0.1", int(port)
+        refuse_missing("--prometheus", "prometheus_client")
+        refuse_address(*found)
+        return found
+
+
+class OtlpUrl(click.ParamType[str]):
+    """The address of an OpenTelemetry receiver."""
+
+    name = "URL"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The address; fails with one line where it is none."""
+        from urllib.parse import urlsplit
+
+        text = str(value).strip()
+        try:
+            parts = urlsplit(text)
+            known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and " " not in text
+        except ValueError:
+            known = False
+        if not known:
+            self.fail(f"{value!r} is no address like http://localhost:4318", param, ctx)
+        from hydra.metrics.refusal import refuse_missing
+
+        refuse_missing("--otlp", "opentelemetry.sdk")
+        return text
+
+
+UNITS: Final[Mapping[str, float]] = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+"""Of times, in seconds."""
+
+COUNTS = Counts()
+NUMBER = Number()
+RATE = RateType()
+PERCENT = Percent()
+WORD = Word()
+PATH = FilePath(path_type=Path)

@@ -1,0 +1,1 @@
+"""What a shell and a reader of manuals get of the commands: completion, man pages, schemas."""

@@ -1,0 +1,105 @@
+"""Which command's flags a scenario has, and how flags of others are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hydra.cli import cli
+from hydra.errors import ConfigError
+from hydra.run.alike import command_like
+
+SEARCH = "[sweep.search]\n"
+
+
+def scenario(folder: Path, system: str, table: str, more: str = "") -> str:
+    path = folder / "mine.toml"
+    path.write_text(f'system = "{system}"\ntable = "{table}"\n[sweep]\nclients = [2]\nduration_s = 0.5\n{more}')
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("system", "table", "more", "command"),
+    [
+        ("zmq", "fixed", "", "zmqfixed"),
+        ("zmq", "rates", SEARCH, "zmqrate"),
+        ("zmq", "rate", SEARCH, "zmqrate"),
+        ("zmq", "batch", "", "zmqfixed"),
+        ("kafka", "batch", "", "kafka-batch"),
+        ("kafka", "fixed", "", "kafka-fixed"),
+        ("kafka", "rate", SEARCH, "kafka-rate"),
+        ("nats", "rate", SEARCH, "nats-rate"),
+        ("mqtt", "fixed", "", "mqtt-fixed"),
+        ("nothing", "fixed", "", None),
+    ],
+)
+def test_a_scenario_has_the_flags_of_the_command_for_its_system_and_table(
+    tmp_path: Path, system: str, table: str, more: str, command: str | None
+) -> None:
+    like = command_like(scenario(tmp_path, system, table, more))
+    assert (like.name if like else None) == command
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [("kafka-rate", "kafka-rate"), ("zmqburst", "zmqfixed"), ("single-consumer", "kafka-perf")],
+)
+def test_names_that_come_along(name: str, command: str) -> None:
+    like = command_like(name)
+    assert like is not None
+    assert like.name == command
+
+
+@pytest.mark.parametrize(("name", "command"), [("zmqrate", "zmqfixed"), ("kafka-batch", "kafka-fixed")])
+def test_a_command_that_makes_one_step_of_a_scenario_has_the_flags_of_one_step(name: str, command: str) -> None:
+    like = command_like(name, "fixed")
+    assert like is not None
+    assert like.name == command
+
+
+def test_a_scenarios_help_has_its_own_defaults(tmp_path: Path) -> None:
+    text = (
+        CliRunner()
+        .invoke(cli, ["run", scenario(tmp_path, "zmq", "fixed", "[settings]\nrate = 77.0\n"), "--help"])
+        .output
+    )
+    assert "[default: 77]" in text
+
+
+def test_what_is_no_scenario_is_refused() -> None:
+    with pytest.raises(ConfigError, match="known scenarios"):
+        command_like("nosuch")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--bootstrap", "h:1"], "--bootstrap is for system kafka, and MINE is of zmq; leave out --bootstrap"),
+        (["--servers", "h:1"], "--servers is for system nats, and MINE is of zmq"),
+        (["--search-width", "2"], "--search-width is a flag of hydra zmqrate, and MINE has those of hydra zmqfixed"),
+        (["--scale", "2"], "--scale is for published experiments, and MINE is none"),
+        (["--nosuch"], "No such option '--nosuch'"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "check", "slo"])
+def test_flags_of_others_are_refused_by_name(tmp_path: Path, command: str, words: list[str], said: str) -> None:
+    mine = scenario(tmp_path, "zmq", "fixed")
+    for line in ([command, mine, *words], [command, *words, mine]):
+        done = CliRunner().invoke(cli, line)
+        assert said.replace("MINE", mine) in str(done.exception) + done.output
+
+
+def test_of_a_published_experiment_too() -> None:
+    done = CliRunner().invoke(cli, ["run", "single-consumer", "--rcvhwm", "2"])
+    assert "--rcvhwm is for scenarios, and single-consumer is a published experiment" in str(done.exception)
+
+
+def test_a_flags_value_is_not_taken_for_the_scenario(tmp_path: Path) -> None:
+    mine = scenario(tmp_path, "kafka", "fixed")
+    Path(mine).write_text(f'client = "kafka-python"\n{Path(mine).read_text()}')
+    other = tmp_path / "cluster.toml"
+    other.write_text("nonsense = 1\n")
+    done = CliRunner().invoke(cli, ["check", "--config", str(other), "--bootstrap", "127.0.0.1:x", mine])
+    assert "--bootstrap: '127.0.0.1:x' is no address" in str(done.exception)

@@ -1,0 +1,44 @@
+"""Man pages: one for each command, which groff reads without a complaint."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from hydra.cli import cli
+from hydra.shell.manual import pages
+
+PAGES = dict(pages(cli))
+
+
+def test_each_command_has_a_page() -> None:
+    expected = {f"hydra-{name}.1" for name in cli.commands} | {"hydra.1", "hydra-zmqrate.1", "hydra-broker-up.1"}
+    assert expected <= set(PAGES)
+
+
+def test_a_page_has_the_flags_with_defaults_and_the_examples() -> None:
+    page = PAGES["hydra-zmqrate.1"].replace("\\-", "-")
+    for text in (
+        ".SH NAME\nhydra-zmqrate - The highest rates",
+        '.SH "SEARCH FOR A RATE"',
+        ".B --loss-target PERCENT",
+        "[default: 0.5]",
+        ".B --advertise ADDRESS",
+        "hydra zmqrate --clients 30,120",
+        ".BR hydra (1)",
+    ):
+        assert text in page
+    assert ".B hydra broker up" in PAGES["hydra-broker-up.1"]
+    assert ".BR hydra-broker-up (1)" in PAGES["hydra-broker.1"].replace("\\-", "-")
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="there is no groff")
+def test_groff_reads_them_without_a_complaint() -> None:
+    text = "".join(PAGES.values())
+    done = subprocess.run(
+        ["groff", "-man", "-Tutf8", "-Kutf8", "-ww"], input=text, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    assert "hydra zmqrate --clients 30,120 --step-seconds 2 --out runs/z" in done.stdout.replace("\u2010", "-")

@@ -1,0 +1,79 @@
+"""The schema of what ``--json`` prints: as it is shipped, and real output against it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from hydra.config.places import conf_dir
+from hydra.config.scenario import load_scenario
+from hydra.events.event import StoredEvent
+from hydra.results.tables import json_text
+from hydra.shell.schema import schema_of
+from hydra.sweep import Row
+from tests.integration.command import hydra
+
+ROW: Row = {"clients": 2, "avg_tx_rate_pps": 10.0, "client_loss_pct": 50.0, "status": "ok", "reason": ""}
+EVENTS = (
+    StoredEvent(1, None, "warning", "interrupted: what was measured is kept"),
+    StoredEvent(2, 3, "client_exit", "client 4 died"),
+    StoredEvent(3, 3, "window", "a matter of course"),
+)
+
+
+def test_the_shipped_schema_is_that_of_the_code() -> None:
+    """Write it anew with: hydra schema > conf/schema/rows.json."""
+    assert (conf_dir() / "schema" / "rows.json").read_text(encoding="utf-8") == schema_of(None)
+
+
+@pytest.mark.parametrize("scenario", [None, "zmqrate", "kafka-batch", "mqtt-fixed", "nats-fixed"])
+def test_every_schema_is_one(scenario: str | None) -> None:
+    schema = json.loads(schema_of(scenario))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["properties"]["rows"]["items"]["properties"]["clients"]["description"]
+
+
+@pytest.mark.parametrize("scenario", [None, "zmqfixed"])
+def test_warnings_of_rows_and_of_the_run(scenario: str | None) -> None:
+    told = json.loads(json_text(load_scenario("zmqfixed"), [ROW], EVENTS))
+    jsonschema.validate(told, json.loads(schema_of(scenario)))
+    assert [(each["row"], each["step"], each["level"]) for each in told["warnings"]] == [
+        (None, None, "note"),
+        (None, 3, "note"),
+        (0, None, "loss"),
+    ]
+    assert told["warnings"][2]["clients"] == 2
+    assert "50" in told["warnings"][2]["text"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"rows": [{"clients": 2}]},
+        {"rows": [{**ROW, "nonsense": 1}]},
+        {"rows": [{**ROW, "avg_tx_rate_pps": "many"}]},
+        {"warnings": [{"row": 0, "text": "what?"}]},
+        {"more": 1},
+    ],
+)
+def test_what_is_no_output_is_refused(wrong: dict[str, object]) -> None:
+    good = json.loads(json_text(load_scenario("zmqfixed"), [ROW]))
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**good, **wrong}, json.loads(schema_of("zmqfixed")))
+
+
+@pytest.mark.processes
+def test_what_a_run_prints_and_stores(tmp_path: Path) -> None:
+    """Two subscribers at a rate that no machine holds: rows with warnings."""
+    out = tmp_path / "run"
+    done = hydra(
+        "zmqfixed", "--clients", "2", "--rate", 1e8, "--duration", 0.3, "--repeat", 2, "--json", "--out", out,
+    )  # fmt: skip
+    told = json.loads(done.stdout)
+    for scenario in (None, "zmqfixed"):
+        jsonschema.validate(told, json.loads(schema_of(scenario)))
+    assert [each["row"] for each in told["warnings"]].count(0) >= 1
+    assert json.loads((out / "rows.json").read_text()) == told
