@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, Final
@@ -15,8 +14,8 @@ from plotly.colors import qualitative
 from hydra.columns.names import CLIENTS, POINT
 from hydra.compare.comparison import NO_DIFFERENCE, NO_VERDICT, Compared, Comparison
 from hydra.jupyter.cells import Html, block, figure, scrolling, style
-from hydra.jupyter.drawing import Marked, finish, line, panels
-from hydra.jupyter.report import PLOTLY, Plot
+from hydra.jupyter.drawing import Marked, dress, finish, line, panels
+from hydra.jupyter.report import PLOTLY, Plot, file_name
 from hydra.model import number
 from hydra.results.comparison import change, interval, method, notes, probability, samples, verdict, warnings
 
@@ -55,15 +54,13 @@ def _heading(text: str) -> NotebookNode:
 
 
 def _cell(shown: Html | Plot) -> NotebookNode:
-    data: dict[str, Any] = (
-        {PLOTLY: json.loads(shown.figure.to_json())} if isinstance(shown, Plot) else {"text/html": shown.text}
-    )
+    data: dict[str, Any] = {PLOTLY: shown.data()} if isinstance(shown, Plot) else {"text/html": shown.text}
     cell: NotebookNode = nbformat.v4.new_code_cell("", outputs=[nbformat.v4.new_output("display_data", data=data)])
     return cell
 
 
 def _drawn(title: str, plot: go.Figure | None) -> list[NotebookNode]:
-    return [] if plot is None else [_heading(title), _cell(Plot(plot))]
+    return [] if plot is None else [_heading(title), _cell(Plot(plot, file_name(title)))]
 
 
 def _table(comparison: Comparison, compared: Sequence[Compared]) -> Html:
@@ -166,7 +163,8 @@ def changes(comparison: Comparison) -> go.Figure | None:
     drawn.add_vline(x=0, line={"color": "#52606d", "width": 1})
     across = f"{comparison.primary.name}: difference from {escape(comparison.sides[0].name)}, {unit}"
     height = 200 + 34 * len({each.row for each in comparison.first})
-    drawn.update_layout(template="plotly_white", height=height, showlegend=True, scattermode="group")
+    dress(drawn, height)
+    drawn.update_layout(scattermode="group")
     drawn.update_xaxes(title_text=across)
     drawn.update_yaxes(type="category", autorange="reversed")
     return drawn
@@ -190,7 +188,7 @@ def repeats(comparison: Comparison) -> go.Figure | None:
                 hovertemplate="repeat %{x}: %{y:,.6g}<extra>%{fullData.name}</extra>",
             )
             drawn.add_trace(trace, row=1, col=panel)
-    drawn.update_layout(template="plotly_white", height=380, showlegend=True)
+    dress(drawn, 380)
     longest = max((len(its.repeats) for row in rows for its in row.rows), default=0)
     drawn.update_xaxes(title_text="repeat", dtick=max(1, longest // 10))
     drawn.update_yaxes(title_text=comparison.primary.axis_title, col=1)
