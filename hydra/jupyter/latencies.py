@@ -72,7 +72,10 @@ def percentiles(run: Run) -> go.Figure | None:
         furthest = max(float(x) for trace in drawn.data for x in trace.x)
         ticks = {at: text for at, text in _PERCENTS.items() if at <= furthest * 1.5}
         drawn.update_xaxes(
-            tickvals=list(ticks), ticktext=list(ticks.values()), range=[-0.05, np.log10(max(furthest, 10.0)) + 0.1]
+            tickvals=list(ticks),
+            ticktext=list(ticks.values()),
+            tickangle=0,
+            range=[-0.05, np.log10(max(furthest, 10.0)) + 0.1],
         )
     return drawn
 
