@@ -45,7 +45,9 @@ _DIGITS: Final = ((4.0, (1,)), (2.0, (1, 3)), (0.9, (1, 2, 5)), (0.0, (1, 1.5, 2
 
 def panels(titles: Sequence[str]) -> go.Figure:
     """A figure with panels side by side."""
-    return make_subplots(rows=1, cols=len(titles), subplot_titles=list(titles), horizontal_spacing=_between(len(titles)))
+    return make_subplots(
+        rows=1, cols=len(titles), subplot_titles=list(titles), horizontal_spacing=_between(len(titles))
+    )
 
 
 def _between(count: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -91,14 +92,23 @@ def _draw(plots: list[dict[str, Any]], folder: Path) -> list[Path]:
     import kaleido
 
     orders: list[dict[str, Any]] = []
+    names: Counter[str] = Counter()
     for plot in plots:
         name = str(plot["layout"]["meta"])
-        again = sum(order["path"].stem.rstrip("0123456789").rstrip("-") == name for order in orders) // len(_FORMATS)
-        file = f"{name}-{again + 1}" if again else name
+        names[name] += 1
+        file = f"{name}-{names[name]}" if names[name] > 1 else name
         figure = {"data": plot["data"], "layout": plot["layout"]}
         for kind in _FORMATS:
             opts = {"format": kind, "width": _WIDTH_PX, "height": plot["layout"]["height"]}
             scale = {"scale": _PNG_SCALE} if kind == "png" else {}
             orders.append({"fig": figure, "path": folder / f"{file}.{kind}", "opts": {**opts, **scale}})
-    kaleido.write_fig_from_object_sync(orders, kopts={"path": _chromium()})
+    try:
+        kaleido.write_fig_from_object_sync(orders, kopts={"path": _chromium()})
+    except OSError:
+        raise
+    except Exception as e:  # kaleido and what it stands on have no error of their own for all of them
+        said = " ".join(str(e).split()) or type(e).__name__
+        raise HydraError(f"Chromium could not draw the plots: {said}", "run it by hand: chromium --headless") from e
+    if missing := [order["path"].name for order in orders if not order["path"].is_file()]:
+        raise HydraError(f"Chromium did not draw {', '.join(missing)}", "run it by hand: chromium --headless")
     return [order["path"] for order in orders]

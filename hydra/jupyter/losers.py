@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
-from hydra.columns.names import CLIENTS, GROUP
+from hydra.columns.names import GROUP
 from hydra.columns.names import LOSS as LOST
 from hydra.jupyter.drawing import dress, panels
 from hydra.jupyter.recorded import Run
-from hydra.jupyter.rows import shown_steps
+from hydra.jupyter.rows import rate_of, shown_steps
 from hydra.jupyter.stored import losers_of, losses_of, subscribers_of
 from hydra.measure.losers import edges, shares
 from hydra.model import StepResult, number
@@ -53,15 +53,15 @@ class _Map:
 
 def losers(run: Run) -> Losers | None:
     """The heat maps of subscribers against steps and against time; None where nobody lost anything."""
-    steps = [(label, step) for label, step in _steps(run) if step.figures.get(GROUP) is None]
+    steps, at = _steps(run)
     ids = subscribers_of(run)
-    if not steps or not ids:
-        return None
+    if not steps or not ids or any(step.figures.get(GROUP) is not None for _, step in steps):
+        return None  # members of a group share the messages: none of them has a loss of its own
     ids = range(ids.start, ids.stop, math.ceil(len(ids) / _MOST_GROUPS))
     everyone = _by_step(run, steps, ids)
     if not any(cell for line in everyone.percents for cell in line):
         return None
-    label, worst = max(steps, key=lambda each: number(each[1].figures.get(LOST)) or 0.0)
+    label, worst = steps[at]
     maps, titles = [everyone], ["in each step"]
     within, unlisted = _by_time(run, worst, ids)
     if within is not None:
@@ -88,17 +88,25 @@ def losers(run: Run) -> Losers | None:
     return Losers(figure, _remark(ids.step, worst, unlisted, within=within is not None))
 
 
-def _steps(run: Run) -> list[tuple[str, StepResult]]:
-    """The last step of each row; of a search, those that lost most."""
-    found = [(label, steps[-1]) for label, _, steps in shown_steps(run)]
-    if run.scenario.sweep.search is not None:
-        tried = [r for r in run.results if r.status == "ok" and r.plan.cohort.kind == "none"]
-        found = [(f"{r.figures.get(CLIENTS, r.plan.clients)} × {_rate(r)}", r) for r in tried]
-    if len(found) > _MOST_STEPS:
-        most = sorted(found, key=lambda each: -(number(each[1].figures.get(LOST)) or 0.0))[:_MOST_STEPS]
-        epochs = {step.epoch for _, step in most}
-        found = [each for each in found if each[1].epoch in epochs]
-    return found
+def _steps(run: Run) -> tuple[list[tuple[str, StepResult]], int]:
+    """The last step of each row, or of a search the slowest steps that lost something; and which one is looked into.
+
+    That is the step that lost most; of a search, whose fastest steps lose whatever they are asked for, the slowest that
+    did not pass.
+    """
+    if run.scenario.sweep.search is None:
+        found = [(label, steps[-1]) for label, _, steps in shown_steps(run)]
+        found = sorted(found, key=lambda each: -_lost(each[1]))[:_MOST_STEPS] if len(found) > _MOST_STEPS else found
+        return found, max(range(len(found)), key=lambda n: _lost(found[n][1]), default=0)
+    tried = [r for r in run.results if r.status == "ok" and r.plan.cohort.kind == "none" and _lost(r)]
+    shown = sorted(sorted(tried, key=rate_of)[:_MOST_STEPS], key=lambda r: (r.plan.clients, rate_of(r)))
+    failed = [n for n, r in enumerate(shown) if not r.figures.get("passed")]
+    worst = min(failed or range(len(shown)), key=lambda n: rate_of(shown[n]), default=0)
+    return [(f"{r.plan.clients} at {_rate(r)}", r) for r in shown], worst
+
+
+def _lost(step: StepResult) -> float:
+    return number(step.figures.get(LOST)) or 0.0
 
 
 def _rate(step: StepResult) -> str:

@@ -15,13 +15,13 @@ from hydra.columns.names import BURSTS, CLIENTS, GONE, GROUP, LOSS, REQUESTED, S
 from hydra.jupyter.drawing import Floor, Interval, Marked, finish, level, line
 from hydra.jupyter.plots import STEP
 from hydra.jupyter.recorded import Run
-from hydra.jupyter.rows import Tried, across, groups, has, marked, steps_of, together, tried
+from hydra.jupyter.rows import Tried, across, groups, has, marked, rate_of, steps_of, together, tried
 from hydra.jupyter.stored import spread_of
 from hydra.measure import confidence
 from hydra.measure.confidence import Limits
 from hydra.measure.figures import asked_s
 from hydra.measure.shortfall import read
-from hydra.model import SearchSpec, number
+from hydra.model import SearchSpec, StepResult, number
 from hydra.results.registered import columns_of
 from hydra.sweep import Row
 
@@ -46,7 +46,7 @@ class Lost:
 def loss(run: Run) -> Lost | None:
     """Loss against the rate where it varies, otherwise against the client count.
 
-    For a search it is what fell short in each step. Where one line is enough for the loss, what came late, still waited
+    For a search it is what fell short at each rate. Where one line is enough for the loss, what came late, still waited
     or is unknown stands beside it.
     """
     if run.scenario.sweep.search is not None:
@@ -149,7 +149,7 @@ def _percent(limits: Limits | None) -> Limits | None:
 
 
 def _searched(run: Run, search: SearchSpec) -> Lost | None:
-    """A point a step: whether one loses anything is chance, so no line is drawn from each to the next."""
+    """A point a rate, of all steps at it: whether one loses anything is chance, so no line is drawn to the next."""
     lines = tried(run)
     # Steps of earlier versions have their loss only.
     column = SHORTFALL if has([row for each in lines for row in each.rows], SHORTFALL) else LOSS
@@ -161,6 +161,8 @@ def _searched(run: Run, search: SearchSpec) -> Lost | None:
             figure, rows, REQUESTED, column, each.label, each.color, place=floor, joined=False, interval=_limits(column)
         )
     remark = _remark(["bursts"] if has(everything, SHORTFALL + HIGH) else [])
+    if len(everything) < sum(len(each.steps) for each in lines):
+        remark = f"A point is all steps at its rate. {remark}"
     if figure.data and column == SHORTFALL:
         target = 100 * search.target
         level(figure, target, f"target {target:g} %")
@@ -171,14 +173,31 @@ def _searched(run: Run, search: SearchSpec) -> Lost | None:
 
 
 def _with_limits(each: Tried) -> Marked:
-    """Steps with the limits of their shortfall, in %."""
+    """The steps at each rate together, with the limits of their shortfall in %."""
     bursts = [_bursts(row) for row, _ in each.rows]
     one_more = _one_more([its for its in bursts if its])
+    at_rates: dict[float, list[tuple[StepResult, tuple[float, ...]]]] = {}
     found: Marked = []
     for (row, note), its, step in zip(each.rows, bursts, each.steps, strict=True):
-        limits = None if its is None else _percent(confidence.of_bursts(its, asked_s(step.plan), one_more))
-        found.append(({**row, SHORTFALL + LOW: limits.low, SHORTFALL + HIGH: limits.high} if limits else row, note))
+        if its is None:
+            found.append((row, note))
+        else:
+            at_rates.setdefault(rate_of(step), []).append((step, its))
+    for steps in at_rates.values():
+        length = sum(asked_s(step.plan) for step, _ in steps)
+        bursts_of_all = [size for _, its in steps for size in its]
+        row = {**steps[-1][0].figures, SHORTFALL: 100 * sum(bursts_of_all) / length}
+        if limits := _percent(confidence.of_bursts(bursts_of_all, length, one_more)):
+            row |= {SHORTFALL + LOW: limits.low, SHORTFALL + HIGH: limits.high}
+        found.append((row, _not_passed([step for step, _ in steps])))
     return found
+
+
+def _not_passed(steps: Sequence[StepResult]) -> str:
+    count = sum(not step.figures.get("passed") for step in steps)
+    if not count:
+        return ""
+    return "did not pass" if len(steps) == 1 else f"{count} of {len(steps)} steps at this rate did not pass"
 
 
 def _answers(run: Run, search: SearchSpec, lines: Sequence[Tried], figure: go.Figure) -> bool:

@@ -144,9 +144,9 @@ def _found(run: Run, row: Row) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """All steps of a search, slowest first, that differ in the rate alone, and their figures.
+    """All steps of a search, slowest first, that differ in the rate alone.
 
-    The figures of those that did not pass are marked.
+    Rows are their figures; those of steps that did not pass are marked.
     """
 
     clients: int
@@ -157,7 +157,7 @@ class Tried:
 
     @property
     def rows(self) -> Marked:
-        """The figures of each step."""
+        """The figures of each step, slowest first."""
         return [(dict(step.figures), "" if step.figures.get("passed") else "did not pass") for step in self.steps]
 
 
