@@ -14,7 +14,7 @@ from hydra.columns.names import LOSS as LOST
 from hydra.jupyter.drawing import dress, panels
 from hydra.jupyter.recorded import Run
 from hydra.jupyter.rows import rate_of, shown_steps
-from hydra.jupyter.stored import losers_of, losses_of, subscribers_of
+from hydra.jupyter.stored import losers_of, losses_of, plan_of, subscribers_of
 from hydra.measure.losers import edges, shares
 from hydra.model import StepResult, number
 
@@ -134,7 +134,10 @@ def _by_time(run: Run, step: StepResult, ids: range) -> tuple[_Map | None, int]:
     groups = {each.group: each for each in losses_of(run, step.epoch, ids)}
     if not found or not groups:
         return None, 0
-    seconds, sequences = edges(step.plan, sent, _PARTS)
+    plan = plan_of(run, step)
+    if plan is None:
+        return None, 0
+    seconds, sequences = edges(plan, sent, _PARTS)
     if sequences[-1] <= 0:
         return None, 0
     numbers = range(min(groups), max(groups) + 1)
@@ -142,7 +145,12 @@ def _by_time(run: Run, step: StepResult, ids: range) -> tuple[_Map | None, int]:
     expected = [groups[n].expected if n in groups else 0 for n in numbers]
     percents = 100 * shares(found, its, expected, sequences)
     middles = [float(f"{at:.4g}") for at in ((seconds[:-1] + seconds[1:]) / 2).tolist()]
-    cells = [[_short(c) if due else None for c in line] for line, due in zip(percents.tolist(), expected, strict=True)]
+    cells = [
+        [_short(c) if due and not math.isnan(c) else None for c in line]
+        for line, due in zip(percents.tolist(), expected, strict=True)
+    ]
+    if not any(cell for line in cells for cell in line):
+        return None, 0
     return _Map(middles, [_name(ids, n) for n in numbers], cells), sum(each.unlisted > 0 for each in found)
 
 
@@ -185,7 +193,5 @@ def _remark(size: int, worst: StepResult, unlisted: int, *, within: bool) -> str
     if within and worst.plan.settings.rate == "max":
         said.append("At full speed a message has no due time: it stands where it does among those that were sent.")
     if within and unlisted:
-        said.append(
-            f"Of {unlisted:,} subscribers not all gaps are stored: the rest is spread evenly behind the last that is."
-        )
+        said.append(f"Of {unlisted:,} subscribers only the first gaps are stored: it is blank where the others may be.")
     return " ".join(said)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hydra.jupyter.recorded import Run
 from hydra.measure.lag import Lags
 from hydra.measure.losers import Loser
-from hydra.model import Histogram
+from hydra.model import Histogram, StepPlan, StepResult
 from hydra.results import losers
 from hydra.results.losers import GroupLoss, Spread
 from hydra.results.store import RunStore
@@ -47,3 +47,12 @@ def losers_of(run: Run, epoch: int) -> tuple[list[Loser], int]:
     """The subscribers that lost something in a step, and the messages of the publisher that sent most."""
     with RunStore.open(run.directory) as store:
         return store.ask(losers.losers, epoch), store.ask(losers.most_sent, epoch)
+
+
+def plan_of(run: Run, step: StepResult) -> StepPlan | None:
+    """The plan of a step as it was carried out; None where the rate changed and nobody kept how."""
+    with RunStore.open(run.directory) as store:
+        course = store.course(step.epoch)
+    if course is not None:
+        return course[0]
+    return None if run.scenario.has_course else step.plan

@@ -61,7 +61,7 @@ def edges(plan: StepPlan, sent: int, parts: int) -> tuple[Course, Course]:
 def shares(losers: Iterable[Loser], groups: Sequence[range], expected: Sequence[int], sequences: Course) -> Course:
     """The share of what was due that was lost, by group and part of the window.
 
-    What the lists of gaps had no room for is spread evenly behind the last gap that is listed.
+    NaN where it is not known: where a list of gaps had no room for more, these lie somewhere behind the last one.
 
     Args:
         losers: all subscribers with a loss.
@@ -70,20 +70,21 @@ def shares(losers: Iterable[Loser], groups: Sequence[range], expected: Sequence[
         sequences: what :func:`edges` gave.
     """
     firsts = np.array([group.start for group in groups])
-    of_groups: list[list[tuple[float, float, float]]] = [[] for _ in groups]
-    end = float(sequences[-1])
+    of_groups: list[list[tuple[int, int]]] = [[] for _ in groups]
+    known_until = [float(np.inf)] * len(groups)
     for loser in losers:
-        ranges = of_groups[int(np.searchsorted(firsts, loser.client, side="right")) - 1]
-        listed = [(float(first), last + 1.0, 1.0) for gaps in loser.gaps.values() for first, last in gaps]
-        ranges += listed
+        row = int(np.searchsorted(firsts, loser.client, side="right")) - 1
+        listed = [(first, last + 1) for gaps in loser.gaps.values() for first, last in gaps]
+        of_groups[row] += listed
         if loser.unlisted:
-            begin = min(max((behind for _, behind, _ in listed), default=0.0), end - 1.0)
-            ranges.append((begin, end, loser.unlisted / (end - begin)))
-    width = np.diff(sequences) / max(end, 1.0)
+            known_until[row] = min(known_until[row], max((behind for _, behind in listed), default=0))
+    width = np.diff(sequences) / max(float(sequences[-1]), 1.0)
     found = np.zeros((len(groups), len(width)))
     for row, (ranges, due) in enumerate(zip(of_groups, expected, strict=True)):
         if ranges and due:
-            first, behind, density = np.array(ranges).T
-            lost = np.diff(before(first, density, sequences) - before(behind, density, sequences))
+            first, behind = np.array(ranges, np.float64).T
+            one = np.ones(len(first))
+            lost = np.diff(before(first, one, sequences) - before(behind, one, sequences))
             found[row] = np.divide(lost, due * width, out=np.zeros_like(lost), where=width > 0)
+        found[row, sequences[1:] > known_until[row]] = np.nan
     return np.clip(found, 0.0, 1.0)

@@ -11,7 +11,7 @@ import pytest
 from hydra.jupyter import recorded
 from hydra.jupyter.losers import losers
 from hydra.measure.figures import figures, merged
-from hydra.model import LedgerCounts, StepPlan, StepResult, SubscriberReport
+from hydra.model import CourseFacts, LedgerCounts, StepPlan, StepResult, SubscriberReport
 from hydra.results.store import RunStore
 from hydra.wire.table import table_of
 from tests.jupyter.runs import FACTS, FIXED, SEARCH, make, observe
@@ -71,10 +71,18 @@ def test_many_subscribers_share_lines_and_the_page_stays_small(tmp_path: Path) -
 
 
 def test_what_was_not_stored_is_told(tmp_path: Path) -> None:
-    found = losers(run_of(tmp_path / "r", {1: missing((0, 9), truncated=99)}))
+    found = losers(run_of(tmp_path / "r", {1: missing((0, 99), truncated=99)}))
     assert found is not None
-    assert "Of 1 subscribers not all gaps are stored" in found.remark
-    assert 0 < float(found.figure.data[-1].text[0][30]) < 100
+    assert "Of 1 subscribers only the first gaps are stored" in found.remark
+    assert [cell is None for cell in found.figure.data[-1].z[0]] == [False] * 6 + [True] * 54
+
+
+def test_where_the_time_is_not_known_the_steps_are_shown_alone(tmp_path: Path) -> None:
+    found = losers(run_of(tmp_path / "r", {1: missing(truncated=99)}))
+    assert found is not None
+    (by_step,) = found.figure.data
+    assert by_step.text[0] == ("9.9",)
+    assert "gaps" not in found.remark
 
 
 def test_who_did_not_report_is_blank(tmp_path: Path) -> None:
@@ -101,3 +109,15 @@ def test_the_steps_of_a_search_stand_side_by_side(tmp_path: Path) -> None:
 def test_what_may_have_been_on_its_way_is_no_loss(tmp_path: Path, drain: str) -> None:
     late = replace(missing((0, 9)), drain=drain)  # type: ignore[arg-type]  # a literal
     assert losers(run_of(tmp_path / "r", {1: late})) is None
+
+
+def test_a_changing_rate_is_read_as_it_was_carried_out(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "r", {1: missing((900, 999))})
+    # 500 messages are due in the first nine seconds, and 500 in the last.
+    load = ((0.0, 500 / 9), (9.0, 500 / 9), (9.0, 500.0))
+    with RunStore.open(run.directory, writable=True) as store:
+        store.begin_course(1, replace(run.results[0].plan, load=load), CourseFacts(0, SECONDS, 1, 4.0))
+    found = losers(run)
+    assert found is not None
+    lossy = [at for at, text in zip(found.figure.data[-1].x, found.figure.data[-1].text[0], strict=True) if text != "0"]
+    assert min(lossy) > 9.7

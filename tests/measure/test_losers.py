@@ -9,6 +9,7 @@ from hydra.measure.losers import Loser, edges, shares
 from hydra.model import Rate, Settings, StepPlan
 
 GROUPS = [range(1, 3), range(3, 5)]
+NAN = float("nan")
 EDGES = np.array([0.0, 100.0, 200.0])
 
 
@@ -21,14 +22,15 @@ EDGES = np.array([0.0, 100.0, 200.0])
         ([Loser(1, 200, 20, {0: [(90, 109)]})], [[0.05, 0.05], [0, 0]]),
         ([Loser(3, 200, 200, {0: [(0, 199)]}), Loser(4, 200, 100, {0: [(100, 199)]})], [[0, 0], [0.5, 1.0]]),
         # Ten are listed, and the list had no room for 50 more: these are somewhere behind.
-        ([Loser(2, 200, 60, {0: [(90, 99)]})], [[0.05, 0.25], [0, 0]]),
-        ([Loser(2, 200, 40, {})], [[0.1, 0.1], [0, 0]]),
+        ([Loser(2, 200, 60, {0: [(90, 99)]})], [[0.05, NAN], [0, 0]]),
+        ([Loser(2, 200, 60, {0: [(80, 89)]})], [[NAN, NAN], [0, 0]]),
+        ([Loser(2, 200, 40, {}), Loser(3, 200, 10, {0: [(0, 9)]})], [[NAN, NAN], [0.05, 0]]),
         # Two publishers: their sequences are counted apart.
         ([Loser(4, 400, 20, {0: [(0, 9)], 7: [(190, 199)]})], [[0, 0], [0.05, 0.05]]),
     ],
 )
 def test_gaps_become_shares_of_what_was_due(losers: list[Loser], expected: list[list[float]]) -> None:
-    assert shares(losers, GROUPS, [400, 400], EDGES) == pytest.approx(np.array(expected))
+    assert shares(losers, GROUPS, [400, 400], EDGES) == pytest.approx(np.array(expected), nan_ok=True)
 
 
 def test_a_group_to_which_nothing_was_due_lost_nothing() -> None:
