@@ -81,7 +81,7 @@ def test_where_the_time_is_not_known_the_steps_are_shown_alone(tmp_path: Path) -
     found = losers(run_of(tmp_path / "r", {1: missing(truncated=99)}))
     assert found is not None
     (by_step,) = found.figure.data
-    assert by_step.text[0] == ("9.9",)
+    assert list(by_step.text[0]) == ["9.9"]
     assert "gaps" not in found.remark
 
 
@@ -102,7 +102,6 @@ def test_the_steps_of_a_search_stand_side_by_side(tmp_path: Path) -> None:
     across = found.figure.data[0].x
     assert len(across) == len(set(across)) <= 40
     assert across[0].startswith("30 at ")
-    assert "at " in found.figure.layout.annotations[1].text
 
 
 @pytest.mark.parametrize("drain", ["deadline"])
