@@ -14,6 +14,8 @@ _SAME: Final = 0.006
 """Points are not seen apart within this share of the span of all figures of a panel; its axis is logarithmic."""
 _WIDER_PX: Final = 4
 _LARGER_PX: Final = 6
+_WIDEST_PX: Final = 12
+_LARGEST_PX: Final = 18
 _DASHES: Final = ("dash", "dot", "dashdot")
 
 
@@ -29,8 +31,8 @@ def tell_apart(figure: go.Figure) -> None:
     same: dict[str, list[str]] = {}
     for of_panel in panels.values():
         for lowest, *others in _stacks(of_panel):
-            for height, trace in enumerate((lowest, *others)):
-                _widen(trace, len(others) - height, height)
+            for below, trace in enumerate((lowest, *others)):
+                _widen(trace, len(others) - below, below, len(others))
             for trace in others:
                 same.setdefault(trace.name, []).append(lowest.name)
     everywhere = {
@@ -69,12 +71,15 @@ def _alike(first: Mapping[Any, float], second: Mapping[Any, float], near: float)
     return all(abs(math.log10(first[x] / second[x])) <= near for x in first)
 
 
-def _widen(trace: Any, above: int, below: int) -> None:
-    """So that a curve is seen beside so many that lie above it, and through it so many below."""
+def _widen(trace: Any, above: int, below: int, most: int) -> None:
+    """So that a curve is seen beside so many that lie above it, and through it so many below.
+
+    The lowest has ``most`` above it, and is no wider than can be looked at.
+    """
     size = trace.marker.size
     if size is not None:
-        trace.marker.size = size + _LARGER_PX * above
+        trace.marker.size = size + min(_LARGER_PX, _LARGEST_PX / most) * above
     if "lines" in trace.mode:
-        trace.line.width = trace.line.width + _WIDER_PX * above
+        trace.line.width = trace.line.width + min(_WIDER_PX, _WIDEST_PX / most) * above
         if below:
             trace.line.dash = _DASHES[(below - 1) % len(_DASHES)]

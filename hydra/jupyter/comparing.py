@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from nbformat import NotebookNode
 from plotly.colors import qualitative
 
+from hydra.columns.column import MICROSECONDS
 from hydra.columns.names import CLIENTS, POINT
 from hydra.compare.comparison import NO_DIFFERENCE, NO_VERDICT, Compared, Comparison
 from hydra.jupyter.cells import Html, block, figure, scrolling, style
@@ -26,7 +27,8 @@ _MOST_ROWS: Final = 6
 
 def notebook(comparison: Comparison) -> NotebookNode:
     """The page as a notebook whose cells were executed."""
-    names = " against ".join(escape(side.name) for side in (*comparison.sides[1:], comparison.sides[0]))
+    base, *others = (escape(side.name) for side in comparison.sides)
+    names = f"{' and '.join(others)} against {base}"
     cautions = "".join(f"<li>{escape(text)}</li>" for text in warnings(comparison))
     head = f'<div class="hydra"><h1>{names}</h1><p class="lead">{escape(method(comparison))}</p>'
     cautions = f'<ul class="cautions">{cautions}</ul>' if cautions else ""
@@ -112,7 +114,8 @@ def overlaid(comparison: Comparison) -> go.Figure | None:
     known = {each.column.name: each.column for each in (*comparison.first, *comparison.others)}
     units: dict[str, str] = {}
     for name, column in known.items():
-        units.setdefault(column.unit, name)  # several rates side by side tell little more than one of them
+        if any(number(row.shown.get(name)) for matched in comparison.rows for row in matched.rows):
+            units.setdefault(column.unit, name)  # several rates side by side tell little more than one of them
     names = list(units.values())[:_MOST_PANELS]
     drawn = panels(names)
     across = POINT if any(row.settings.get(POINT) for row in comparison.rows) else CLIENTS
@@ -146,7 +149,8 @@ def changes(comparison: Comparison) -> go.Figure | None:
         middle = [scale * (each.change or 0.0) for each in its]
         trace = go.Scatter(
             x=middle,
-            y=[each.row for each in its],
+            # Of several runs each has a line of its own: upon each other they could not be told apart.
+            y=[each.row if len(comparison.sides) == 2 else f"{each.row}, {escape(side.name)}" for each in its],
             name=escape(side.name),
             mode="markers",
             marker={"size": 9, "color": qualitative.D3[number_ % len(qualitative.D3)]},
@@ -162,9 +166,8 @@ def changes(comparison: Comparison) -> go.Figure | None:
         drawn.add_trace(trace)
     drawn.add_vline(x=0, line={"color": "#52606d", "width": 1})
     across = f"{comparison.primary.name}: difference from {escape(comparison.sides[0].name)}, {unit}"
-    height = 200 + 34 * len({each.row for each in comparison.first})
+    height = 200 + 34 * sum(each.low is not None for each in comparison.first)
     dress(drawn, height)
-    drawn.update_layout(scattermode="group")
     drawn.update_xaxes(title_text=across)
     drawn.update_yaxes(type="category", autorange="reversed")
     return drawn
@@ -172,11 +175,14 @@ def changes(comparison: Comparison) -> go.Figure | None:
 
 def repeats(comparison: Comparison) -> go.Figure | None:
     """The primary figure of every repeat in its order, a panel for each of the first rows."""
-    rows = comparison.rows[:_MOST_ROWS]
+    rows, title, scale = comparison.rows[:_MOST_ROWS], comparison.primary.axis_title, 1.0
+    if comparison.primary.unit == MICROSECONDS:
+        title, scale = f"{title.removesuffix(MICROSECONDS)}ms", 1e-3
     drawn = panels([escape(row.name) for row in rows])
     for panel, row in enumerate(rows, start=1):
         for number_, (side, its) in enumerate(zip(comparison.sides, row.rows, strict=True)):
-            values = [number(repeat.figures.get(comparison.primary.name)) for repeat in its.repeats]
+            found = [number(repeat.figures.get(comparison.primary.name)) for repeat in its.repeats]
+            values = [None if value is None else value * scale for value in found]
             trace = go.Scatter(
                 x=list(range(1, len(values) + 1)),
                 y=values,
@@ -191,5 +197,5 @@ def repeats(comparison: Comparison) -> go.Figure | None:
     dress(drawn, 380)
     longest = max((len(its.repeats) for row in rows for its in row.rows), default=0)
     drawn.update_xaxes(title_text="repeat", dtick=max(1, longest // 10))
-    drawn.update_yaxes(title_text=comparison.primary.axis_title, col=1)
+    drawn.update_yaxes(title_text=title, col=1)
     return drawn

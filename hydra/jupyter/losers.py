@@ -97,7 +97,7 @@ def _steps(run: Run) -> tuple[list[tuple[str, StepResult]], int]:
     if run.scenario.sweep.search is None:
         found = [(label, steps[-1]) for label, _, steps in shown_steps(run)]
         found = sorted(found, key=lambda each: -_lost(each[1]))[:_MOST_STEPS] if len(found) > _MOST_STEPS else found
-        return found, max(range(len(found)), key=lambda n: _lost(found[n][1]), default=0)
+        return found, max(range(len(found)), key=lambda n: (_lost(found[n][1]), found[n][1].plan.clients), default=0)
     tried = [r for r in run.results if r.status == "ok" and r.plan.cohort.kind == "none" and _lost(r)]
     shown = sorted(sorted(tried, key=rate_of)[:_MOST_STEPS], key=lambda r: (r.plan.clients, rate_of(r)))
     failed = [n for n, r in enumerate(shown) if not r.figures.get("passed")]
