@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+import psutil
 
 from hydra.errors import HydraError, MissingDependencyError, UsageError
 
@@ -23,6 +28,9 @@ _NAMED_BY: Final = "BROWSER_PATH"
 _FORMATS: Final = ("png", "svg")
 _WIDTH_PX: Final = 1200
 _PNG_SCALE: Final = 2
+_SCRATCH: Final = "TMPDIR"
+_END_S: Final = 10.0
+"""A killed Chromium is gone well before."""
 
 
 def refuse_images(folder: Path) -> None:
@@ -78,19 +86,48 @@ def write_images(notebook: NotebookNode, folder: Path) -> list[Path]:
     ]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".images-", dir=folder) as drafts:
-            made = _draw(plots, Path(drafts))
-            return [path.replace(folder / path.name) for path in made]
+        try:
+            with tempfile.TemporaryDirectory(prefix=".images-", dir=folder) as drafts:
+                with _scratch():
+                    made = _draw(plots, Path(drafts))
+                return [path.replace(folder / path.name) for path in made]
+        finally:
+            with contextlib.suppress(OSError):
+                folder.rmdir()  # unless it holds something
     except OSError as e:
         raise HydraError(
             f"cannot write plots into {folder}: {e.strerror or e}", "free some space, or name another"
         ) from e
 
 
+@contextlib.contextmanager
+def _scratch() -> Iterator[None]:
+    """What libraries start and write meanwhile is gone afterwards: an interrupted kaleido leaves Chromium behind."""
+    others = set(psutil.Process().children(recursive=True))
+    before, variable = tempfile.tempdir, os.environ.get(_SCRATCH)
+    # Not below the folder of images: the path of Chromium's socket has to be short.
+    with tempfile.TemporaryDirectory(prefix="hydra-images-", ignore_cleanup_errors=True) as folder:
+        tempfile.tempdir = os.environ[_SCRATCH] = folder
+        try:
+            yield
+        finally:
+            tempfile.tempdir = before
+            os.environ.pop(_SCRATCH)
+            if variable is not None:
+                os.environ[_SCRATCH] = variable
+            left = set(psutil.Process().children(recursive=True)) - others
+            for process in left:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+            psutil.wait_procs(left, timeout=_END_S)
+
+
 def _draw(plots: list[dict[str, Any]], folder: Path) -> list[Path]:
     """Draws all plots into an empty folder."""
     import kaleido
 
+    for library in ("choreographer", "kaleido"):
+        logging.getLogger(library).setLevel(logging.CRITICAL)  # what goes wrong is raised as well
     orders: list[dict[str, Any]] = []
     names: Counter[str] = Counter()
     for plot in plots:

@@ -101,7 +101,7 @@ def percentiles(run: Run) -> Plot | None:
 
 def over_time(run: Run) -> Plot | None:
     """How late messages were in the course of each row's window."""
-    text = "The median subscriber; dotted, the slowest one. From the mean of each in twenty parts of the window."
+    text = "The median subscriber, and dotted the slowest, in twenty parts of each row's window (of repeats: the last)."
     return _shown("Latency over time", text, latencies.over_time(run))
 
 

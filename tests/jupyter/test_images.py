@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import tempfile
 from pathlib import Path
 
 import nbformat
 import plotly.graph_objects as go
+import psutil
 import pytest
 from nbformat import NotebookNode
 
-from hydra.errors import EXIT_USAGE, HydraError, MissingDependencyError, UsageError
+from hydra.errors import EXIT_INTERRUPTED, EXIT_USAGE, HydraError, MissingDependencyError, UsageError
 from hydra.jupyter import images
 from hydra.jupyter.command import write_report
 from hydra.jupyter.images import refuse_images, write_images
 from hydra.jupyter.report import PLOTLY, Plot, file_name
+from tests.integration.command import Hydra, wait_until
 from tests.jupyter.runs import FIXED, make
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -38,6 +44,25 @@ def test_every_plot_is_a_png_and_an_svg(tmp_path: Path) -> None:
         assert begin.startswith(PNG) if path.suffix == ".png" else b"<svg" in begin
 
 
+@pytest.mark.processes
+def test_an_interrupted_chromium_leaves_nothing(tmp_path: Path) -> None:
+    run = make(tmp_path / "run", FIXED, steps=1)
+    words = [*Hydra, "report", str(run), "--images", "auto"]
+    # The path of Chromium's socket has to be short.
+    with tempfile.TemporaryDirectory(prefix="hydra-test-") as scratch:
+        with subprocess.Popen(words, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": scratch}) as process:
+            me = psutil.Process(process.pid)
+            wait_until(lambda: list(Path(scratch).glob("hydra-images-*/*/Default")), 60, "Chromium's profile")
+            children = me.children(recursive=True)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+        assert process.returncode == EXIT_INTERRUPTED
+        assert said.strip() == b""
+        assert not any(child.is_running() for child in children)
+        assert list(Path(scratch).iterdir()) == []
+    assert not (run / "images").exists()
+
+
 def test_images_that_cannot_be_drawn_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import kaleido
 
@@ -47,7 +72,7 @@ def test_images_that_cannot_be_drawn_leave_nothing(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(kaleido, "write_fig_from_object_sync", broken)
     with pytest.raises(HydraError, match="Chromium could not draw the plots: the browser ended"):
         write_images(notebook("loss"), tmp_path / "images")
-    assert list(tmp_path.rglob("*")) == [tmp_path / "images"]
+    assert list(tmp_path.rglob("*")) == []
 
 
 def test_a_missing_package_is_told_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
