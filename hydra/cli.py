@@ -206,8 +206,12 @@ def slo(context: click.Context, /, scenario: str, **_: Any) -> None:
     run_slo(scenario, overrides(replaced_by(context)), values_of(context))
 
 
-@cli.command(cls=Command, section=RESULTS, examples=("hydra report runs/first", "hydra report runs/first --open"))
-@click.argument("run", type=PATH)
+@cli.command(
+    cls=Command,
+    section=RESULTS,
+    examples=("hydra report runs/first --open", "hydra report runs/before runs/after --images auto"),
+)
+@click.argument("runs", metavar="RUN [OTHER]…", type=PATH, nargs=-1, required=True)
 @grouped(
     OUTPUT,
     click.option("--open", "opened", is_flag=True, help="Open the page in a browser, too."),
@@ -218,15 +222,24 @@ def slo(context: click.Context, /, scenario: str, **_: Any) -> None:
         show_default=True,
         help="Where plotly.js (4.7 MB) is: in the page, or in a file beside the run's folder that all pages share.",
     ),
+    click.option(
+        "--images",
+        type=WORD,
+        metavar="FOLDER|auto",
+        help="Write every plot as PNG and SVG into FOLDER, too (auto: `images` beside the page). Needs Chromium.",
+    ),
 )
-def report(run: Path, opened: bool, plotly: str) -> None:
-    """Write report.ipynb and report.html into the run directory RUN, or into the folder of an experiment."""
+def report(runs: tuple[Path, ...], opened: bool, plotly: str, images: str | None) -> None:
+    """Write report.ipynb and report.html into the run directory RUN, or into the folder of an experiment.
+
+    With other runs it is one page that compares these with the first, written beside that run's folder.
+    """
     from hydra.jupyter.command import write_report
 
-    paths = write_report(run, shared=plotly == "shared")
+    paths = write_report(*runs, shared=plotly == "shared", images=images or "")
     click.echo("\n".join(map(str, paths)))
     if opened:
-        click.launch(str(paths[-1]))
+        click.launch(str(next(path for path in paths if path.suffix == ".html")))
 
 
 @cli.command(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, Final
@@ -13,11 +12,12 @@ from nbformat import NotebookNode
 from plotly.colors import qualitative
 from plotly.subplots import make_subplots
 
+from hydra.columns.column import MICROSECONDS
 from hydra.columns.names import CLIENTS, POINT
 from hydra.compare.comparison import NO_DIFFERENCE, NO_VERDICT, Compared, Comparison
 from hydra.jupyter.cells import Html, block, figure, scrolling, style
-from hydra.jupyter.drawing import Marked, finish, line, panels
-from hydra.jupyter.report import PLOTLY, Plot
+from hydra.jupyter.drawing import Marked, dress, finish, line, panels
+from hydra.jupyter.report import PLOTLY, Plot, file_name
 from hydra.model import number
 from hydra.results.comparison import change, interval, method, notes, probability, samples, verdict, warnings
 
@@ -28,7 +28,8 @@ _MOST_ROWS: Final = 6
 
 def notebook(comparison: Comparison) -> NotebookNode:
     """The page as a notebook whose cells were executed."""
-    names = " against ".join(escape(side.name) for side in (*comparison.sides[1:], comparison.sides[0]))
+    base, *others = (escape(side.name) for side in comparison.sides)
+    names = f"{' and '.join(others)} against {base}"
     cautions = "".join(f"<li>{escape(text)}</li>" for text in warnings(comparison))
     head = f'<div class="hydra"><h1>{names}</h1><p class="lead">{escape(method(comparison))}</p>'
     cautions = f'<ul class="cautions">{cautions}</ul>' if cautions else ""
@@ -57,15 +58,13 @@ def _heading(text: str) -> NotebookNode:
 
 
 def _cell(shown: Html | Plot) -> NotebookNode:
-    data: dict[str, Any] = (
-        {PLOTLY: json.loads(shown.figure.to_json())} if isinstance(shown, Plot) else {"text/html": shown.text}
-    )
+    data: dict[str, Any] = {PLOTLY: shown.data()} if isinstance(shown, Plot) else {"text/html": shown.text}
     cell: NotebookNode = nbformat.v4.new_code_cell("", outputs=[nbformat.v4.new_output("display_data", data=data)])
     return cell
 
 
 def _drawn(title: str, plot: go.Figure | None) -> list[NotebookNode]:
-    return [] if plot is None else [_heading(title), _cell(Plot(plot))]
+    return [] if plot is None else [_heading(title), _cell(Plot(plot, file_name(title)))]
 
 
 def _table(comparison: Comparison, compared: Sequence[Compared]) -> Html:
@@ -117,7 +116,7 @@ def overlaid(comparison: Comparison) -> go.Figure | None:
     known = {each.column.name: each.column for each in (*comparison.first, *comparison.others)}
     units: dict[str, str] = {}
     for name, column in known.items():
-        if any(number(side.shown.get(name)) for row in comparison.rows for side in row.rows):  # not 0 everywhere
+        if any(number(row.shown.get(name)) for matched in comparison.rows for row in matched.rows):
             units.setdefault(column.unit, name)  # several rates side by side tell little more than one of them
     names = list(units.values())[:_MOST_PANELS]
     drawn = panels(names)
@@ -152,7 +151,8 @@ def changes(comparison: Comparison) -> go.Figure | None:
         middle = [scale * (each.change or 0.0) for each in its]
         trace = go.Scatter(
             x=middle,
-            y=[each.row for each in its],
+            # Of several runs each has a line of its own: upon each other they could not be told apart.
+            y=[each.row if len(comparison.sides) == 2 else f"{each.row}, {escape(side.name)}" for each in its],
             name=escape(side.name),
             mode="markers",
             marker={"size": 9, "color": qualitative.D3[number_ % len(qualitative.D3)]},
@@ -168,8 +168,8 @@ def changes(comparison: Comparison) -> go.Figure | None:
         drawn.add_trace(trace)
     drawn.add_vline(x=0, line={"color": "#52606d", "width": 1})
     across = f"{comparison.primary.name}: difference from {escape(comparison.sides[0].name)}, {unit}"
-    height = 200 + 34 * len({each.row for each in comparison.first})
-    drawn.update_layout(template="plotly_white", height=height, showlegend=True, scattermode="group")
+    height = 200 + 34 * sum(each.low is not None for each in comparison.first)
+    dress(drawn, height)
     drawn.update_xaxes(title_text=across)
     drawn.update_yaxes(type="category", autorange="reversed")
     return drawn
@@ -177,11 +177,14 @@ def changes(comparison: Comparison) -> go.Figure | None:
 
 def repeats(comparison: Comparison) -> go.Figure | None:
     """The primary figure of every repeat in its order, a panel for each of the first rows."""
-    rows = comparison.rows[:_MOST_ROWS]
+    rows, title, scale = comparison.rows[:_MOST_ROWS], comparison.primary.axis_title, 1.0
+    if comparison.primary.unit == MICROSECONDS:
+        title, scale = f"{title.removesuffix(MICROSECONDS)}ms", 1e-3
     drawn = panels([escape(row.name) for row in rows])
     for panel, row in enumerate(rows, start=1):
         for number_, (side, its) in enumerate(zip(comparison.sides, row.rows, strict=True)):
-            values = [number(repeat.figures.get(comparison.primary.name)) for repeat in its.repeats]
+            found = [number(repeat.figures.get(comparison.primary.name)) for repeat in its.repeats]
+            values = [None if value is None else value * scale for value in found]
             trace = go.Scatter(
                 x=list(range(1, len(values) + 1)),
                 y=values,
@@ -193,10 +196,10 @@ def repeats(comparison: Comparison) -> go.Figure | None:
                 hovertemplate="repeat %{x}: %{y:,.6g}<extra>%{fullData.name}</extra>",
             )
             drawn.add_trace(trace, row=1, col=panel)
-    drawn.update_layout(template="plotly_white", height=380, showlegend=True)
+    dress(drawn, 380)
     longest = max((len(its.repeats) for row in rows for its in row.rows), default=0)
     drawn.update_xaxes(title_text="repeat", dtick=max(1, longest // 10))
-    drawn.update_yaxes(title_text=comparison.primary.axis_title, col=1)
+    drawn.update_yaxes(title_text=title, col=1)
     return drawn
 
 
@@ -226,7 +229,7 @@ def slices(comparison: Comparison) -> go.Figure | None:
                         hovertemplate=f"repeat {steps + 1}, %{{x}} s: %{{y:,.4g}}<extra>%{{fullData.name}}</extra>",
                     )
                     drawn.add_trace(trace, row=height, col=panel)
-    drawn.update_layout(template="plotly_white", height=520, showlegend=True)
+    dress(drawn, 520)
     drawn.update_xaxes(title_text="seconds since the start of the step", row=2)
     drawn.update_yaxes(rangemode="tozero", row=1)
     drawn.update_yaxes(type="log", row=2)

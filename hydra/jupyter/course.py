@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from plotly.colors import qualitative
 from plotly.subplots import make_subplots
 
+from hydra.jupyter.drawing import dress
 from hydra.jupyter.recorded import Run
 from hydra.measure.course import outstanding, stretch_of
 from hydra.results.slo import Answer
@@ -30,14 +31,8 @@ def course(run: Run) -> go.Figure | None:
         figure.add_annotation(
             x=done.at_s, y=1, yref="paper", text=done.kind, showarrow=False, yanchor="bottom", xanchor="left"
         )
-    figure.update_layout(
-        template="plotly_white",
-        height=720,
-        margin={"l": 70, "r": 20, "t": 64, "b": 60},
-        font={"family": "system-ui, Segoe UI, Roboto, DejaVu Sans, sans-serif", "size": 13, "color": "#1f2933"},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.1, "x": 0},
-        hovermode="x",
-    )
+    dress(figure, 720)
+    figure.update_layout(hovermode="x")
     figure.update_xaxes(title_text="seconds since the start of the step", row=3, col=1)
     return figure
 

@@ -13,6 +13,8 @@ from hydra.jupyter.recorded import Run
 from hydra.measure.resources import HostSummary
 
 _OF_BYTES: Final = "_bytes"
+_MOST_LINES: Final = 400
+"""Of a table: a page of a long search would be megabytes of them."""
 _NAMED: Final = 3
 """Agents of one host that are named."""
 
@@ -115,11 +117,14 @@ def _by_step(run: Run, title: str, heads: Iterable[str], lines: Iterable[Sequenc
     """A table, folded away, whose lines begin with the epoch of a step and go on with texts."""
     plans = {result.epoch: escape(describe(result.plan, run.scenario.sweep.varied)) for result in run.results}
     head = "".join(f"<th>{escape(text)}</th>" for text in ("Step", *heads))
+    lines = list(lines)
     body = "".join(
         f"<tr><td>{plans[epoch]}</td>{''.join(f'<td>{escape(text)}</td>' for text in texts)}</tr>"
-        for epoch, *texts in lines
+        for epoch, *texts in lines[:_MOST_LINES]
     )
     text = scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows every")
+    if len(lines) > _MOST_LINES:
+        text += f'<p class="below">The first {_MOST_LINES} of {len(lines):,} lines; run.db has all of them.</p>'
     return f"<details><summary>{escape(title)}</summary>{text}</details>"
 
 

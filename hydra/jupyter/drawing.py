@@ -13,6 +13,7 @@ from plotly.subplots import make_subplots
 from hydra.columns.column import HIGH, INTERVAL, LOW, MICROSECONDS
 from hydra.columns.names import CLIENTS
 from hydra.events.words import duration_us
+from hydra.jupyter.apart import PUBLISHED, tell_apart
 from hydra.model import Figure, number
 from hydra.results.bounded import bound_above, shown
 from hydra.sweep import Row
@@ -22,9 +23,18 @@ Marked = list[tuple[Row, str]]
 Interval = Callable[[Row], tuple[Figure, Figure]]
 """The lowest and the highest that a figure of this row can be."""
 
-_PUBLISHED: Final = "published"
-"""What says of a line that it is of published figures: axes show what was measured."""
 _MOST_TICKS: Final = 14
+_TEMPLATE: Final = "plotly_white"
+_INK: Final = "#1f2933"
+_LEGEND_PX: Final = 1100
+"""Width of a page's plot that a legend surely has."""
+_LETTER_PX: Final = 7
+_SIGN_PX: Final = 60
+"""What an entry of a legend takes, and each of its letters."""
+_LINE_PX: Final = 20
+_MOST_LEGEND_PX: Final = 400
+_AXIS_PX: Final = 58
+"""What the texts of an axis across take."""
 _GRID: Final = "#e5e9ee"
 _LEVEL: Final = "#52606d"
 _NARROWEST: Final = 0.5
@@ -35,22 +45,30 @@ _DIGITS: Final = ((4.0, (1,)), (2.0, (1, 3)), (0.9, (1, 2, 5)), (0.0, (1, 1.5, 2
 
 def panels(titles: Sequence[str]) -> go.Figure:
     """A figure with panels side by side."""
-    return make_subplots(rows=1, cols=len(titles), subplot_titles=list(titles), horizontal_spacing=0.07)
+    return make_subplots(
+        rows=1, cols=len(titles), subplot_titles=list(titles), horizontal_spacing=_between(len(titles))
+    )
+
+
+def _between(count: int) -> float:
+    """The room between so many panels, for the texts of an axis on paper too, as a share of the width."""
+    return min(0.1, 0.35 / max(count - 1, 1))
 
 
 class Floor:
     """Where a logarithmic axis shows a loss of 0: below the smallest loss there is, with a label that says 0."""
 
-    def __init__(self, rows: Marked, columns: Iterable[str]) -> None:
+    def __init__(self, rows: Marked, columns: Sequence[str]) -> None:
         found = [v for c in columns for row, _ in rows if (v := number(row.get(c))) is not None]
+        limits = [v for c in columns for row, _ in rows if (v := number(row.get(c + HIGH)))]
         losses = [v for v in found if v]
         self.zero = len(losses) < len(found)
-        self.value = 10.0 ** ((math.floor(math.log10(min(losses))) if losses else -1) - 1)
-        self.highest = max(losses, default=1.0)
+        self.value = 10.0 ** ((math.floor(math.log10(min(losses or limits))) if losses or limits else -1) - 1)
+        self.highest = max([*losses, *limits], default=1.0)
 
     def __call__(self, value: float) -> float:
-        """Where a loss is drawn."""
-        return value or self.value
+        """Where a loss, or the end of its interval, is drawn."""
+        return max(value, self.value)
 
     def axis(self) -> dict[str, Any]:
         """Ticks and range, from the floor to the decade above the highest loss."""
@@ -108,7 +126,7 @@ def line(
             ],
             "line": {"color": color, "width": 2},
         },
-        error_y=_errors([row for _, _, row, _ in points], y, interval),
+        error_y=_errors([row for _, _, row, _ in points], y, interval, place),
         customdata=[
             [_said(row, x, y, interval), f"<br>⚠ {_folded(note)}" if note else ""] for _, _, row, note in points
         ],
@@ -129,7 +147,7 @@ def dotted(figure: go.Figure, rows: Iterable[Row], column: str, name: str, color
         legendgroup=name,
         showlegend=False,
         mode="lines",
-        meta=_PUBLISHED,
+        meta=PUBLISHED,
         line={"color": color, "width": 1.5, "dash": "dot"},
         opacity=0.6,
         hovertemplate="%{x} clients: %{y:,.6g}<extra>%{fullData.name}</extra>",
@@ -158,16 +176,8 @@ def finish(figure: go.Figure, across: str, upwards: Sequence[str], floor: Floor 
     """
     if not figure.data:
         return None
-    figure.update_layout(
-        template="plotly_white",
-        height=460,
-        margin={"l": 70, "r": 20, "t": 64, "b": 60},
-        font={"family": "system-ui, Segoe UI, Roboto, DejaVu Sans, sans-serif", "size": 13, "color": "#1f2933"},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.2, "x": 0},
-        hovermode="closest",
-        showlegend=True,
-    )
-    measured = [trace for trace in figure.data if trace.meta != _PUBLISHED]
+    dress(figure)
+    measured = [trace for trace in figure.data if trace.meta != PUBLISHED]
     values_across = {at for trace in measured for at in trace.x}
     if any(isinstance(at, str) for at in values_across):
         figure.update_xaxes(type="category", gridcolor=_GRID)
@@ -183,9 +193,32 @@ def finish(figure: go.Figure, across: str, upwards: Sequence[str], floor: Floor 
             "gridcolor": _GRID,
             "title": {"text": title.removesuffix(MICROSECONDS).removesuffix(", ") if in_us else title, "standoff": 8},
         }
-        axis = floor.axis() if floor else _log_axis(values, duration_us if in_us else _short)
+        axis = floor.axis() if floor else log_axis(values, duration_us if in_us else None)
         figure.update_layout({f"yaxis{name[1:]}": look | axis})
+    tell_apart(figure)
     return figure
+
+
+def dress(figure: go.Figure, height: int = 460) -> None:
+    """The look of every plot: letters, margins, and a legend below the panels, which makes the plot higher.
+
+    Args:
+        figure: with all its lines.
+        height: of the panels and what is around them but the legend, in pixels.
+    """
+    names = [str(trace.name) for trace in figure.data if trace.showlegend is not False]
+    widest = max(map(len, names), default=0) * _LETTER_PX + _SIGN_PX
+    lines = math.ceil(len(names) / max(_LEGEND_PX // widest, 1))
+    below = min(lines * _LINE_PX, _MOST_LEGEND_PX)
+    figure.update_layout(
+        template=_TEMPLATE,
+        height=height + below,
+        margin={"l": 70, "r": 20, "t": 64, "b": 60 + below},
+        font={"family": "system-ui, Segoe UI, Roboto, DejaVu Sans, sans-serif", "size": 13, "color": _INK},
+        legend={"orientation": "h", "yanchor": "top", "y": -_AXIS_PX / (height - 124), "x": 0},
+        hovermode="closest",
+        showlegend=True,
+    )
 
 
 def _at(value: Figure) -> float | str | None:
@@ -208,18 +241,21 @@ def _add(figure: go.Figure, trace: go.Scatter, panel: int) -> None:
     figure.add_trace(trace)
 
 
-def _errors(rows: Sequence[Row], y: str, interval: Interval | None) -> dict[str, Any] | None:
+def _errors(
+    rows: Sequence[Row], y: str, interval: Interval | None, place: Callable[[float], float] | None
+) -> dict[str, Any] | None:
     halves = [number(row.get(y + INTERVAL)) or 0.0 for row in rows]
     look = {"type": "data", "thickness": 1.2, "width": 4}
-    if any(halves):
+    if any(halves) and place is None:
         return {**look, "array": halves}
     interval = interval or (lambda row: (row.get(y + LOW), row.get(y + HIGH)))
+    place = place or float
     above, below = [], []
     for row in rows:
         value = _upwards(row, y) or 0.0
         low, high = (number(limit) for limit in interval(row))
-        above.append(max((high or value) - value, 0.0))
-        below.append(max(value - (low or value), 0.0))
+        above.append(max(place(value if high is None else high) - place(value), 0.0))
+        below.append(max(place(value) - place(value if low is None else low), 0.0))
     return {**look, "symmetric": False, "array": above, "arrayminus": below} if any(above + below) else None
 
 
@@ -227,7 +263,7 @@ def _said(row: Row, x: str, y: str, interval: Interval | None) -> str:
     half = number(row.get(y + INTERVAL))
     low, high = map(number, interval(row)) if interval else (None, None)
     around = ""
-    if half is not None:
+    if half is not None and low is None:
         around = f" ± {half:,.4g}"
     elif low is not None and high is not None:
         around = f" [{low:,.4g} – {high:,.4g}]"
@@ -249,7 +285,7 @@ def _folded(text: str, width: int = 70) -> str:
 def _ticks_at(values: Sequence[float]) -> dict[str, Any]:
     """A tick for every value there is, as long as they can be told apart."""
     if len(values) > _MOST_TICKS:
-        return _log_axis(values, _short)
+        return log_axis(values)
     texts = [f"{v:,g}" if v < 1e6 else _short(v) for v in values]
     return {"tickvals": list(values), "ticktext": texts, "range": _log_range(values)}
 
@@ -261,15 +297,15 @@ def _log_range(values: Sequence[float]) -> list[float]:
     return [low - margin, high + margin]
 
 
-def _log_axis(values: Sequence[float], text: Callable[[float], str]) -> dict[str, Any]:
-    """Range and labelled ticks of a logarithmic axis."""
+def log_axis(values: Sequence[float], text: Callable[[float], str] | None = None) -> dict[str, Any]:
+    """Range and labelled ticks of a logarithmic axis; ``text`` says what a tick says, usually in brief: ``1.5k``."""
     if not values:
         return {}
     low, high = _log_range(values)
     digits = next(digits for span, digits in _DIGITS if high - low > span)
     ticks = [d * 10.0**e for e in range(math.floor(low), math.ceil(high) + 1) for d in digits]
     shown = [t for t in ticks if low <= math.log10(t) <= high]
-    return {"range": [low, high], "tickvals": shown, "ticktext": [text(t) for t in shown]}
+    return {"range": [low, high], "tickvals": shown, "ticktext": [(text or _short)(t) for t in shown]}
 
 
 def _short(value: float) -> str:

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from hydra.columns import Column
 from hydra.jupyter.cells import Html, block, figure, scrolling, style
 from hydra.jupyter.drawing import finish, panels
-from hydra.jupyter.report import Plot
+from hydra.jupyter.report import Plot, file_name
 from hydra.model import Figure, number
 from hydra.results import experiments
 from hydra.results.experiments import Record, View, shown
@@ -67,7 +67,7 @@ def show(found: Found) -> None:
         display(table(view))  # type: ignore[no-untyped-call]
         picture = plot(view)
         if picture is not None:
-            display(Plot(picture))  # type: ignore[no-untyped-call]
+            display(Plot(picture, file_name(view.title)))  # type: ignore[no-untyped-call]
 
 
 def table(view: View) -> Html:

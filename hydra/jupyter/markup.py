@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any, Final
+from typing import Any
 
 from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
@@ -180,40 +180,40 @@ def _hint(column: Column) -> str:
 
 
 def comparison(run: Run) -> Html | None:
-    """The run's table beside the published one, with the ratio of every cell; None where no rows of the two match."""
+    """The rows of the run that were published, beside the published ones; None where there are none."""
     if run.published is None:
         return None
     lines = compare(run.rows, run.published, run.scenario.sweep.vary)
-    if not any(line.side == "both" for line in lines):
+    both = [line for line in lines if line.side == "both"]
+    if not both:
         return None
     known = columns_of(run.scenario)
-    columns = [known.get(c, Column(c)) for c in run.published.columns if lines and c in lines[0].cells]
-    keys = [known.get(key, Column(key)) for key in (lines[0].key if lines else ())]
+    columns = [known.get(c, Column(c)) for c in run.published.columns if c in both[0].cells]
+    keys = [known.get(key, Column(key)) for key in both[0].key]
     head = "".join(f'<th rowspan="2">{escape(key.title)}</th>' for key in keys)
     head += "".join(f'<th colspan="3" class="first">{escape(c.title)}</th>' for c in columns)
     under = '<th class="first">here</th><th>publ.</th><th>ratio</th>' * len(columns)
-    body = "".join(_line(line, keys, columns) for line in lines)
+    body = "".join(_line(line, keys, columns) for line in both)
     differing = differences(run.scenario, asked(run.published))
     note = f"Published: <code>{escape(run.published.reference.file)}</code>, measured on other machines. "
     note += f"This run asked for {escape('; '.join(differing))}. " if differing else ""
     note += "A ratio is this run's figure divided by the published one. "
-    note += "Grey rows were not measured here, rows with * were not published."
+    for side, text in (
+        ("published", "published and not measured here"),
+        ("measured", "measured here and not published"),
+    ):
+        count = sum(line.side == side for line in lines)
+        note += f"{count} more {'row was' if count == 1 else 'rows were'} {text}. " if count else ""
     return block(
         f"<p>{note}</p>"
         + scrolling(f"<thead><tr>{head}</tr><tr>{under}</tr></thead><tbody>{body}</tbody>", "rows comparison")
     )
 
 
-_SIDES: Final = {"both": "", "measured": "not published", "published": "not measured in this run"}
-
-
 def _line(line: Line, keys: Iterable[Column], columns: Iterable[Column]) -> str:
-    mark = " *" if line.side == "measured" else ""
-    (first, *others) = (figure(key, line.key[key.name]) for key in keys)
-    told = "".join(f"<td>{text}</td>" for text in (first + mark, *others))
+    told = "".join(f"<td>{figure(key, line.key[key.name])}</td>" for key in keys)
     cells = "".join(_cell(c, line.cells[c.name]) for c in columns)
-    hint = f' title="{_SIDES[line.side]}"' if _SIDES[line.side] else ""
-    return f'<tr class="only-{line.side}"{hint}>{told}{cells}</tr>'
+    return f"<tr>{told}{cells}</tr>"
 
 
 def _cell(column: Column, cell: Cell) -> str:

@@ -15,26 +15,27 @@ from plotly.offline import get_plotlyjs, get_plotlyjs_version
 
 from hydra.errors import RunDirectoryError
 from hydra.jupyter import recorded
+from hydra.jupyter.images import write_images
+from hydra.jupyter.names import NOTEBOOK, PAGE
 from hydra.jupyter.notebooks import execute, template
 from hydra.jupyter.report import PLOTLY
 from hydra.results.experiments import read
 from hydra.results.files import write_whole
 from hydra.results.folders import is_experiment
 
-NOTEBOOK: Final = "report.ipynb"
-PAGE: Final = "report.html"
 LIBRARY: Final = f"plotly-{get_plotlyjs_version()}.min.js"
 """The file of plotly.js that pages share, by its version: a page goes on with the one that it was made for."""
 _ROOM: Final = "free some space, or move what is in the way"
 _PLOT: Final[dict[str, Any]] = {"displaylogo": False, "responsive": True, "toImageButtonOptions": {"scale": 2}}
 
 
-def render(run: Path, *, shared: bool = False) -> list[Path]:
+def render(run: Path, *, shared: bool = False, pictures: Path | None = None) -> list[Path]:
     """Executes the report over a run, or over an experiment, and writes both files, each at once or not at all.
 
     Args:
         run: the folder.
         shared: plotly.js is a file beside the run's folder, which all pages there share, and not a part of the page.
+        pictures: the folder for images of all plots; None makes none.
 
     Raises:
         RunDirectoryError: the directory holds neither.
@@ -45,13 +46,29 @@ def render(run: Path, *, shared: bool = False) -> list[Path]:
     _refuse_unwritable(run)
     notebook = execute(template("experiment" if of_experiment else "report"), run)
     notebook.metadata["title"] = f"Hydra: {name}"
-    library = run.resolve().parent / LIBRARY
-    if shared and not library.exists():
-        write_whole(library, get_plotlyjs(), _ROOM)
-    return [
-        write_whole(run / NOTEBOOK, nbformat.writes(notebook), _ROOM),
-        write_whole(run / PAGE, page(notebook, f"../{LIBRARY}" if shared else ""), _ROOM),
-    ]
+    written = write_whole(run / NOTEBOOK, nbformat.writes(notebook), _ROOM)
+    return [written, *write_page(notebook, run / PAGE, run.resolve().parent if shared else None, pictures)]
+
+
+def write_page(notebook: NotebookNode, path: Path, shared: Path | None, pictures: Path | None) -> list[Path]:
+    """Writes the page of an executed notebook, and images of its plots; returns the paths, the page's first.
+
+    Args:
+        notebook: the one.
+        path: of the page.
+        shared: the folder of plotly.js, which pages share: that of the page or the one above; None: it is in the page.
+        pictures: see :func:`render`.
+
+    Raises:
+        HydraError: something cannot be written or drawn.
+    """
+    library = ""
+    if shared is not None:
+        library = LIBRARY if shared == path.resolve().parent else f"../{LIBRARY}"
+        if not (shared / LIBRARY).exists():
+            write_whole(shared / LIBRARY, get_plotlyjs(), _ROOM)
+    written = [write_whole(path, page(notebook, library), _ROOM)]
+    return written if pictures is None else [*written, *write_images(notebook, pictures)]
 
 
 def page(notebook: NotebookNode, library: str = "") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
@@ -12,7 +13,9 @@ import plotly.graph_objects as go
 from IPython.display import display
 
 from hydra.jupyter import course as its_course
-from hydra.jupyter import plots
+from hydra.jupyter import latencies, lost, plots
+from hydra.jupyter import losers as its_losers
+from hydra.jupyter.apart import PUBLISHED
 from hydra.jupyter.cells import Html, block
 from hydra.jupyter.markup import comparison, facts, table, title, warnings
 from hydra.jupyter.recorded import Run, load
@@ -26,7 +29,10 @@ __all__ = [
     "facts",
     "latency",
     "load",
+    "losers",
     "loss",
+    "over_time",
+    "percentiles",
     "published",
     "rates",
     "summary",
@@ -40,30 +46,63 @@ PLOTLY: Final = "application/vnd.plotly.v1+json"
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A plot as Jupyter draws it itself, without a copy of plotly.js in every notebook."""
+    """A plot as Jupyter draws it itself, without a copy of plotly.js in every notebook; ``name`` is a file's."""
 
     figure: go.Figure
+    name: str
+
+    def data(self) -> dict[str, Any]:
+        """The plot as Jupyter knows it; the ``meta`` of its layout is its name."""
+        drawn: dict[str, Any] = json.loads(self.figure.to_json())
+        drawn["layout"]["meta"] = self.name
+        return drawn
 
     def _repr_mimebundle_(self, **_: object) -> Mapping[str, Any]:
-        return {
-            PLOTLY: json.loads(self.figure.to_json()),
-            "text/plain": "a plot: open it with JupyterLab, or read report.html",
-        }
+        return {PLOTLY: self.data(), "text/plain": "a plot: open it with JupyterLab, or read report.html"}
+
+
+def file_name(title: str) -> str:
+    """The name of a plot's file, of its title: ``Loss by rate`` → ``loss-by-rate``."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "plot"
 
 
 def rates(run: Run) -> Plot | None:
     """Tx, Rx and aggregate rates, or the rates that were searched for."""
-    return _shown("Rates", "Dotted: as published. Click a name in the legend to hide or show it.", plots.rates(run))
+    figure = plots.rates(run)
+    dotted = figure is not None and any(trace.meta == PUBLISHED for trace in figure.data)
+    hint = "Click a name in the legend to hide or show it."
+    return _shown("Rates", f"Dotted: as published. {hint}" if dotted else hint, figure)
 
 
 def loss(run: Run) -> Plot | None:
-    """Loss by client count, or by rate for a search."""
-    return _shown("Loss", "", plots.loss(run))
+    """Loss with its intervals by rate, or by client count where there is one rate."""
+    found = lost.loss(run)
+    return _shown("Loss", found.remark, found.figure) if found else None
+
+
+def losers(run: Run) -> Plot | None:
+    """Who lost messages when."""
+    found = its_losers.losers(run)
+    return _shown("Who lost when", found.remark, found.figure) if found else None
 
 
 def latency(run: Run) -> Plot | None:
     """Latency percentiles by client count."""
-    return _shown("Latency", "", plots.latency(run))
+    return _shown("Latency", "", latencies.latency(run))
+
+
+def percentiles(run: Run) -> Plot | None:
+    """Latency at every percentile, a curve a row."""
+    of = "the fastest step that passed, for each client count" if run.scenario.sweep.search else "each row"
+    return _shown(
+        "Latency at every percentile", f"Of {of}: all messages of all subscribers.", latencies.percentiles(run)
+    )
+
+
+def over_time(run: Run) -> Plot | None:
+    """How late messages were in the course of each row's window."""
+    text = "The median subscriber, and dotted the slowest, in twenty parts of each row's window (of repeats: the last)."
+    return _shown("Latency over time", text, latencies.over_time(run))
 
 
 def batches(run: Run) -> Plot | None:
@@ -102,7 +141,7 @@ def _shown(title: str, text: str, figure: go.Figure | None) -> Plot | None:
     if figure is None:
         return None
     _head(title, text)
-    return Plot(figure)
+    return Plot(figure, file_name(title))
 
 
 def _head(title: str, text: str = "") -> None:

@@ -6,7 +6,9 @@ Percentiles are never averaged: counts are added, then asked once.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from math import floor, log10
+from typing import Final
 
 import numpy as np
 from hdrh.histogram import HdrHistogram
@@ -14,6 +16,10 @@ from hdrh.histogram import HdrHistogram
 from hydra.columns.step import ACK, ACK_PERCENTILES, DUE, PERCENTILES, SENT
 from hydra.model import LATENCY_DIGITS, LATENCY_HIGHEST_US, LATENCY_LOWEST_US, Figure, Histogram, Rate
 from hydra.wire.buckets import highest_of, lowest_of, percentiles_us
+from hydra.wire.histogram import merge
+
+_CURVE_STEPS: Final = 10
+"""Points of a percentile curve in each decade."""
 
 
 def count(histogram: Histogram) -> int:
@@ -46,6 +52,21 @@ def ack_figures(histogram: Histogram) -> dict[str, Figure]:
     """The percentile columns (µs) of the time until an acknowledgement, of a merged histogram."""
     values = percentiles_us(histogram, ACK_PERCENTILES.values())
     return {f"{ACK}_{name}_us": value for name, value in zip(ACK_PERCENTILES, values, strict=True)}
+
+
+def curve(histograms: Iterable[Histogram]) -> list[tuple[float, int]]:
+    """The latency of all these together at every percentile, from the lowest to the highest.
+
+    Returns pairs (x, µs): one message in x took longer. With equal steps of the logarithm of x, which is what HDR
+    histograms are commonly drawn against, as far as there are messages; nothing where none was counted.
+    """
+    together = merge(histograms)
+    total = count(together)
+    if not total:
+        return []
+    at = [10 ** (step / _CURVE_STEPS) for step in range(floor(log10(total) * _CURVE_STEPS) + 1)]
+    values = percentiles_us(together, [100 - 100 / x for x in at])
+    return [*((x, us) for x, us in zip(at, values, strict=True) if us is not None), (float(total), together.max_us)]
 
 
 def mean_us(histogram: Histogram) -> float | None:

@@ -63,10 +63,10 @@ def lost_before(reports: SubscriberTable, due: float, edges: Course) -> Course:
     density = np.concatenate((np.ones(len(listed)), count / (behind - begin)))
     # The sum over ranges of how much of each lies before the edge: a broken line, which bends at the beginning of a
     # range and at its end.
-    return _before(first, density, edges) - _before(end, density, edges)
+    return before(first, density, edges) - before(end, density, edges)
 
 
-def _before(points: Course, weights: Course, edges: Course) -> Course:
+def before(points: Course, weights: Course, edges: Course) -> Course:
     """Σ weight · max(0, edge − point) over the points, for every edge; the edges rise."""
     # A point counts from the first edge behind it on.
     at = np.searchsorted(edges, points, side="right")

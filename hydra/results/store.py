@@ -18,7 +18,7 @@ from dataclasses import astuple
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 import msgspec
 
@@ -49,6 +49,9 @@ from hydra.results.folders import database
 from hydra.results.schema import ADDED, FORMAT, SCHEMA, SINCE
 from hydra.results.subscriber_rows import AT_ONCE
 from hydra.sweep.repeated import MERGED_IN_REPEATS
+
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
 
 BUSY_S: Final = 10.0
 """How long a reader (a report of a run that goes on) may be in the way before it is an error."""
@@ -404,6 +407,16 @@ class RunStore:
         """What groups told of their busiest threads, oldest first, by agent; empty for runs of earlier versions."""
         with self.reading():
             return samples.of_threads(self._db, epoch) if self._has("threads") else {}
+
+    def ask(
+        self,
+        question: Callable[Concatenate[sqlite3.Connection, Asked], Answer],
+        *about: Asked.args,
+        **more: Asked.kwargs,
+    ) -> Answer:
+        """What a function that reads the database says, such as those of :mod:`hydra.results.losers`."""
+        with self.reading():
+            return question(self._db, *about, **more)
 
     def _has(self, table: str) -> bool:
         """Whether the run has a table that runs of earlier versions lack."""

@@ -42,8 +42,9 @@ DRAWN = """
 new Promise(resolve => {
     const plots = () => Array.from(document.querySelectorAll('.plotly-graph-div'), div => ({
         id: div.id,
+        name: (div.layout || {}).meta,
         expected: (div.data || []).length,
-        traces: div.querySelectorAll('.scatterlayer .trace').length,
+        traces: div.querySelectorAll('.scatterlayer .trace, .heatmaplayer .hm').length,
         drawn: div.querySelectorAll('.main-svg').length > 0,
         axes: Object.keys(div.layout || {}).filter(k => /axis/.test(k)).map(k => div.layout[k].type),
     }));

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
+import plotly.graph_objects as go
 import pytest
 
 from hydra.errors import EXIT_USAGE, RunDirectoryError
 from hydra.events.clients import ClientError, ClientExit
 from hydra.events.runs import Refused, SystemFact
-from hydra.jupyter import markup, plots, recorded, summary
+from hydra.jupyter import latencies, markup, plots, recorded, summary
 from hydra.jupyter.cautions import cautions
+from hydra.jupyter.lost import loss
 from hydra.model import (
     AgentClock,
     BusyThread,
@@ -29,6 +32,11 @@ from hydra.model import (
 from hydra.results.store import RunStore
 from tests.jupyter.runs import BATCH, FIXED, KINDS, RATE, REPEATED, SEARCH, bisected, make, observe
 from tests.measure.reports import SECOND, START
+
+
+def lost_figure(run: recorded.Run) -> go.Figure | None:
+    found = loss(run)
+    return found and found.figure
 
 
 def loaded(tmp_path: Path, kind: str = "fixed") -> recorded.Run:
@@ -60,7 +68,7 @@ def test_a_run_that_is_not_complete_says_so_first(tmp_path: Path, ended: str | N
 def test_a_run_without_any_row_still_has_a_report(tmp_path: Path) -> None:
     run = recorded.load(make(tmp_path / "r", FIXED, steps=0, ended="failed"))
     assert "No row was measured" in markup.table(run).text
-    assert [draw(run) for draw in (plots.rates, plots.loss, plots.latency, plots.batches)] == [None] * 4
+    assert [draw(run) for draw in (plots.rates, lost_figure, latencies.latency, plots.batches)] == [None] * 4
     assert markup.comparison(run) is None
     assert "no row was measured" in summary.summary(run).text
 
@@ -136,7 +144,7 @@ def test_what_was_never_published_has_nothing_beside_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_every_kind_of_run_has_rates_loss_and_latency_on_logarithmic_axes(tmp_path: Path, kind: str) -> None:
     run = loaded(tmp_path, kind)
-    for figure in (plots.rates(run), plots.loss(run), plots.latency(run)):
+    for figure in (plots.rates(run), lost_figure(run), latencies.latency(run)):
         assert figure is not None
         assert {axis.type for axis in (*figure.select_xaxes(), *figure.select_yaxes())} == {"log"}
         assert all(y > 0 for trace in figure.data for y in trace.y)
@@ -158,7 +166,7 @@ def test_where_a_system_has_no_batch_the_burst_is_plotted(tmp_path: Path) -> Non
 
 
 def test_no_loss_at_all_is_drawn_at_a_tick_that_says_0(tmp_path: Path) -> None:
-    figure = plots.loss(loaded(tmp_path))
+    figure = lost_figure(loaded(tmp_path))
     assert figure is not None
     ticks = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
     assert [ticks[y] for y in figure.data[0].y] == ["0"] * 3
@@ -170,7 +178,7 @@ def test_what_is_late_or_waits_is_drawn_beside_the_loss_and_not_as_one(tmp_path:
         run = recorded.load(directory)
         assert {name for result in store.results() for name in result.figures} >= {"late_pct", "undrained_pct"}
     lagging = [{**row, "late_pct": 12.5, "undrained_pct": 30.0} for row in run.rows]
-    figure = plots.loss(replace(run, rows=lagging))
+    figure = lost_figure(replace(run, rows=lagging))
     assert figure is not None
     assert {t.name: set(t.y) for t in figure.data} == {
         "Client Loss[%]": {figure.data[0].y[0]},
@@ -192,7 +200,7 @@ def test_the_report_says_which_libraries_were_measured(tmp_path: Path) -> None:
 def test_a_repeated_percentile_has_its_range_in_the_plot(tmp_path: Path) -> None:
     run = recorded.load(make(tmp_path / "r", REPEATED))
     wide = [{**row, "latency_p50_us_low": 100, "latency_p50_us_high": 900} for row in run.rows]
-    figure = plots.latency(replace(run, rows=wide))
+    figure = latencies.latency(replace(run, rows=wide))
     assert figure is not None
     p50 = figure.data[0]
     assert [y + up for y, up in zip(p50.y, p50.error_y.array, strict=True)] == [900] * 3
@@ -206,7 +214,7 @@ def test_a_latency_below_the_bound_of_the_clocks_is_shown_as_that(tmp_path: Path
     run = replace(run, rows=[{**first, **early}, {**second, "latency_bound_us": 75.3}, *others])
     assert "<td>&lt; 76</td>" in markup.table(run).text
     assert "<td>20,000</td>" in markup.table(run).text
-    figure = plots.latency(run)
+    figure = latencies.latency(run)
     assert figure is not None
     p50 = figure.data[0]
     assert p50.y[0] == 75.3
@@ -217,7 +225,7 @@ def test_a_latency_below_the_bound_of_the_clocks_is_shown_as_that(tmp_path: Path
 
 def test_a_latency_below_zero_that_no_bound_covers_is_left_out_of_the_plot(tmp_path: Path) -> None:
     run = loaded(tmp_path)
-    figure = plots.latency(replace(run, rows=[{**run.rows[0], "latency_p50_us": -40}, *run.rows[1:]]))
+    figure = latencies.latency(replace(run, rows=[{**run.rows[0], "latency_p50_us": -40}, *run.rows[1:]]))
     assert figure is not None
     assert min(figure.layout.yaxis.tickvals) > 0
 
@@ -308,7 +316,7 @@ def cells(line: str) -> list[str]:
 
 
 def test_a_point_with_a_warning_is_hollow(tmp_path: Path) -> None:
-    figure = plots.loss(loaded(tmp_path, "batch"))
+    figure = lost_figure(loaded(tmp_path, "batch"))
     assert figure is not None
     assert list(figure.data[0].marker.symbol) == ["circle", "circle", "circle-open"]
 
@@ -330,18 +338,23 @@ def test_a_search_shows_the_interval_of_its_answer(tmp_path: Path) -> None:
     assert f"30 clients: steps of 10 s: {steps}</p>" in text
 
 
-def test_every_step_of_a_search_is_a_point_at_its_rate(tmp_path: Path) -> None:
+def test_the_steps_of_a_search_at_each_rate_are_a_point(tmp_path: Path) -> None:
     run = recorded.load(make(tmp_path / "r", RATE))
-    figure = plots.loss(run)
+    figure = lost_figure(run)
     assert figure is not None
-    assert [t.name for t in figure.data] == ["10 clients", "30 clients"]
-    for trace, clients in zip(figure.data, (10, 30), strict=True):
-        steps = [r for r in run.results if r.plan.clients == clients]
+    lines = [t for t in figure.data if t.marker.symbol != "diamond"]
+    assert [t.name for t in lines] == ["10 clients", "30 clients"]
+    for trace, clients in zip(lines, (10, 30), strict=True):
         assert trace.mode == "markers"
-        short = [(r.plan.settings.rate, r.figures["shortfall_pct"]) for r in steps]
-        drawn = list(zip(trace.x, trace.y, strict=True))
-        assert len(drawn) == len(short)
-        assert {point for point in short if point[1]} <= set(drawn)
+        short: dict[float, list[float]] = {}
+        for r in run.results:
+            if r.plan.clients == clients:
+                short.setdefault(float(r.plan.settings.rate), []).append(float(r.figures["shortfall_pct"] or 0))
+        drawn = dict(zip(trace.x, trace.y, strict=True))
+        assert drawn.keys() == short.keys()
+        assert len(trace.x) == len(short) < len(run.results)
+        means = {rate: fmean(its) for rate, its in short.items() if any(its)}
+        assert {rate: drawn[rate] for rate in means} == pytest.approx(means, rel=1e-3)
     # A target of 0 is taken for this.
     (target,) = figure.layout.annotations
     assert (target.text, 10**target.y) == ("target 0.05 %", pytest.approx(0.05))
@@ -351,7 +364,7 @@ def test_every_step_of_a_search_is_a_point_at_its_rate(tmp_path: Path) -> None:
 def test_the_latency_of_a_search_is_that_of_a_step_within_its_figure(tmp_path: Path) -> None:
     """Chance lets steps pass above it."""
     run = recorded.load(make(tmp_path / "r", RATE))
-    figure = plots.latency(run)
+    figure = latencies.latency(run)
     assert figure is not None
     passed = [r for r in run.results if r.plan.clients == 10 and r.figures["passed"]]
     slowest = min(passed, key=lambda r: float(r.plan.settings.rate))
@@ -359,7 +372,7 @@ def test_the_latency_of_a_search_is_that_of_a_step_within_its_figure(tmp_path: P
     limited = [{**row, "max_rate_without_drop_pps": slowest.plan.settings.rate} for row in run.rows]
     marked = replace(slowest, figures={**slowest.figures, "latency_p50_us": 7})
     results = [marked if r is slowest else r for r in run.results]
-    figure = plots.latency(replace(run, rows=limited, results=results))
+    figure = latencies.latency(replace(run, rows=limited, results=results))
     assert figure is not None
     assert figure.data[0].y[0] == 7
 
@@ -380,7 +393,7 @@ def test_a_search_of_an_earlier_hydra_is_shown_as_it_was_stored(tmp_path: Path) 
     assert "by bisection of single steps" in caution.text
     assert "<td>65,976</td>" in markup.table(run).text
     assert 'class="interval"' not in markup.table(run).text
-    for draw in (plots.rates, plots.loss, plots.latency):
+    for draw in (plots.rates, lost_figure, latencies.latency):
         figure = draw(run)
         assert figure is not None
         assert figure.data
@@ -400,7 +413,7 @@ def test_a_line_is_broken_where_a_row_failed(tmp_path: Path) -> None:
 
 def test_a_search_at_several_high_water_marks_has_a_line_for_each(tmp_path: Path) -> None:
     run = loaded(tmp_path, "native")
-    rates, lost = plots.rates(run), plots.loss(run)
+    rates, lost = plots.rates(run), lost_figure(run)
     assert rates is not None
     assert lost is not None
     searched = [t for t in rates.data if "pub" not in t.name and t.name.startswith("MaxRate")]
@@ -408,7 +421,7 @@ def test_a_search_at_several_high_water_marks_has_a_line_for_each(tmp_path: Path
     assert [bool(t.error_y.array) for t in searched] == [False, True, True]
     assert "30 clients, sndhwm 100,000" in {t.name for t in lost.data}
     series = replace(RATE.sweep, search=SearchSpec(8_000.0, steps=15, series=("loss", "nodrop")))
-    lost = plots.loss(recorded.load(make(tmp_path / "r", replace(SEARCH, sweep=series))))
+    lost = lost_figure(recorded.load(make(tmp_path / "r", replace(SEARCH, sweep=series))))
     assert lost is not None
     assert {t.name for t in lost.data} == {"10 clients", "10 clients, nodrop", "30 clients", "30 clients, nodrop"}
     beside = markup.comparison(run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,8 @@ import pytest
 from hydra.errors import EXIT_INTERRUPTED, EXIT_USAGE, HydraError, MissingDependencyError
 from hydra.jupyter import command, notebooks
 from hydra.jupyter.command import write_report
-from hydra.jupyter.rendering import LIBRARY, NOTEBOOK, PAGE, render
+from hydra.jupyter.names import NOTEBOOK, PAGE
+from hydra.jupyter.rendering import LIBRARY, render
 from hydra.model import StepPlan
 from tests.integration.command import Hydra, hydra, wait_until
 from tests.jupyter.browser import Browser, chromium
@@ -24,30 +25,45 @@ from tests.jupyter.runs import BATCH, FIXED, KINDS, make
 pytestmark = pytest.mark.processes
 
 
+USUAL = ("rates", "loss", "latency", "latency-at-every-percentile")
+LOSSY = (*USUAL[:2], "who-lost-when", *USUAL[2:])
+BATCHES = "effect-of-the-batch"
+LINEAR = ("latency-over-time", "who-lost-when", "second-by-second")
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as running:
         yield running
 
 
-def check(browser: Browser, run: Path, plots: int, patience_s: float = 20) -> str:
+def check(browser: Browser, run: Path, plots: Sequence[str], patience_s: float = 20) -> str:
     """The page's text, after it has shown itself without an error, off the network, with all its plots drawn."""
     page = browser.see(run / PAGE, patience_s)
     assert page.errors == []
     assert [r for r in page.requests if not r.startswith(("file:", "data:", "blob:"))] == []
-    assert len(page.plots) == plots
+    assert [plot["name"] for plot in page.plots] == list(plots)
     for plot in page.plots:
         assert plot["drawn"], plot
         assert 0 < plot["expected"] == plot["traces"], plot
-        assert set(plot["axes"]) == {"log"}, plot
+        # Time and subscribers are counted.
+        assert plot["name"] in LINEAR or set(plot["axes"]) == {"log"}, plot
     return page.text
 
 
 @pytest.mark.parametrize(
-    ("kind", "plots"), [("batch", 4), ("fixed", 3), ("search", 3), ("rate", 3), ("native", 3), ("repeated", 3)]
+    ("kind", "plots"),
+    [
+        ("batch", (*LOSSY, BATCHES)),
+        ("fixed", USUAL),
+        ("search", LOSSY),
+        ("rate", LOSSY),
+        ("native", LOSSY),
+        ("repeated", USUAL),
+    ],
 )
 def test_the_page_of_every_kind_of_table_shows_itself_whole(
-    browser: Browser, tmp_path: Path, kind: str, plots: int
+    browser: Browser, tmp_path: Path, kind: str, plots: Sequence[str]
 ) -> None:
     run = make(tmp_path / kind, KINDS[kind])
     assert write_report(run) == [run / NOTEBOOK, run / PAGE]
@@ -62,7 +78,7 @@ def test_pages_may_share_plotly_and_are_small_then(browser: Browser, tmp_path: P
     write_report(run, shared=True)
     assert (run / PAGE).stat().st_size < 1_000_000
     assert (tmp_path / LIBRARY).exists()
-    check(browser, run, 3)
+    check(browser, run, USUAL)
 
 
 def test_runs_that_went_wrong_have_a_page_too(browser: Browser, tmp_path: Path) -> None:
@@ -73,9 +89,9 @@ def test_runs_that_went_wrong_have_a_page_too(browser: Browser, tmp_path: Path) 
     none = make(tmp_path / "none", FIXED, steps=0, ended="interrupted")
     killed = make(tmp_path / "killed", replace(FIXED, name="<script>x</script>"), steps=1, ended=None)
     for run, plots, said in (
-        (failed, 4, "FAILED: <b>broker died</b>"),
-        (none, 0, "it was interrupted; the sweep would go on with 30 clients"),
-        (killed, 3, "<script>x</script>"),
+        (failed, (*LOSSY, BATCHES), "FAILED: <b>broker died</b>"),
+        (none, (), "it was interrupted; the sweep would go on with 30 clients"),
+        (killed, USUAL, "<script>x</script>"),
     ):
         render(run)
         assert said in check(browser, run, plots)
@@ -88,7 +104,7 @@ def test_a_plot_that_cannot_be_drawn_is_noticed(browser: Browser, tmp_path: Path
     page = run / PAGE
     page.write_text(page.read_text().replace("Plotly.newPlot(", "Plotly.newPlott(", 1))
     with pytest.raises(AssertionError, match="newPlott is not a function"):
-        check(browser, run, 3, patience_s=1)
+        check(browser, run, USUAL, patience_s=1)
 
 
 def test_the_notebook_can_be_executed_again_where_it_lies(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hydra import cli
-from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_USAGE, HydraError, RunDirectoryError
+from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_USAGE, HydraError, RunDirectoryError, UsageError
 from hydra.jupyter.command import write_report
+from hydra.jupyter.rendering import LIBRARY
 from hydra.model import StepPlan
 from hydra.results import experiments, interleaved
 from hydra.results.interleaved import Record
@@ -238,9 +239,20 @@ def test_a_page_that_cannot_be_written_is_one_line(pair: Path) -> None:
     assert "cannot write" in str(compare(pair, "--html", pair / "page.html", expect=1).exception)
 
 
-def test_a_report_is_of_one_run(pair: Path) -> None:
-    with pytest.raises(RunDirectoryError, match="holds several runs; name one of them"):
-        write_report(pair)
+def test_the_report_of_runs_that_took_turns_is_their_comparison(pair: Path) -> None:
+    assert write_report(pair) == [pair / "report.html"]
+    assert "b against a" in (pair / "report.html").read_text()
+
+
+def test_a_report_of_several_runs_is_their_comparison_beside_the_first(pair: Path) -> None:
+    page, library = pair / "compare-a-b.html", pair / LIBRARY
+    assert write_report(pair / "a", pair / "b", shared=True) == [page]
+    assert f'<script src="{LIBRARY}">' in page.read_text()
+    assert library.is_file()
+    with pytest.raises(UsageError, match="is named twice"):
+        write_report(pair / "a", pair / "a")
+    with pytest.raises(RunDirectoryError, match="holds no run"):
+        write_report(pair / "a", pair / "none")
 
 
 def test_a_run_that_takes_turns_does_not_go_on_by_itself(pair: Path) -> None:

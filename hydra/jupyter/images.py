@@ -1,0 +1,151 @@
+"""Every plot of a page as a PNG and an SVG file, drawn by kaleido in a Chromium of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import psutil
+
+from hydra.errors import HydraError, MissingDependencyError, UsageError
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+BESIDE: Final = "auto"
+"""Stands for a folder ``images`` beside the page."""
+_PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_NAMED_BY: Final = "BROWSER_PATH"
+"""The variable by which kaleido is told of a Chromium elsewhere."""
+_FORMATS: Final = ("png", "svg")
+_WIDTH_PX: Final = 1200
+_PNG_SCALE: Final = 2
+_SCRATCH: Final = "TMPDIR"
+_END_S: Final = 10.0
+"""A killed Chromium is gone well before."""
+
+
+def refuse_images(folder: Path) -> None:
+    """Refuses what could not be drawn or written, before any work is done.
+
+    Raises:
+        MissingDependencyError: kaleido or Chromium is not installed.
+        UsageError: the folder cannot be made or written.
+    """
+    if find_spec("kaleido") is None:
+        raise MissingDependencyError(
+            "--images needs the package kaleido, which is not installed", "pip install 'hydra-scale[images]'"
+        )
+    _chromium()
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise UsageError(f"--images {folder}: {there} is no folder", "name another one")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UsageError(f"--images {folder}: {there} cannot be written", "name another folder")
+
+
+def _chromium() -> str:
+    """The path of a Chromium.
+
+    Raises:
+        MissingDependencyError: there is none.
+    """
+    named = os.environ.get(_NAMED_BY, "")
+    if named and not shutil.which(named):
+        raise MissingDependencyError(f"--images: {_NAMED_BY} is {named}, which is no program", "set it right, or not")
+    found = named or next(filter(None, map(shutil.which, _PROGRAMS)), None)
+    if found is None:
+        raise MissingDependencyError(
+            "--images needs Chromium, which is not installed",
+            f"apt-get install chromium, or set {_NAMED_BY} to a Chromium of yours",
+        )
+    return found
+
+
+def write_images(notebook: NotebookNode, folder: Path) -> list[Path]:
+    """Writes all plots of an executed notebook and returns the files' paths: all of them, or none.
+
+    Raises:
+        HydraError: Chromium failed, or the files cannot be written.
+    """
+    from hydra.jupyter.report import PLOTLY
+
+    plots = [
+        output.data[PLOTLY]
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if PLOTLY in output.get("data", {})
+    ]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with tempfile.TemporaryDirectory(prefix=".images-", dir=folder) as drafts:
+                with _scratch():
+                    made = _draw(plots, Path(drafts))
+                return [path.replace(folder / path.name) for path in made]
+        finally:
+            with contextlib.suppress(OSError):
+                folder.rmdir()  # unless it holds something
+    except OSError as e:
+        raise HydraError(
+            f"cannot write plots into {folder}: {e.strerror or e}", "free some space, or name another"
+        ) from e
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[None]:
+    """What libraries start and write meanwhile is gone afterwards: an interrupted kaleido leaves Chromium behind."""
+    others = set(psutil.Process().children(recursive=True))
+    before, variable = tempfile.tempdir, os.environ.get(_SCRATCH)
+    # Not below the folder of images: the path of Chromium's socket has to be short.
+    with tempfile.TemporaryDirectory(prefix="hydra-images-", ignore_cleanup_errors=True) as folder:
+        tempfile.tempdir = os.environ[_SCRATCH] = folder
+        try:
+            yield
+        finally:
+            tempfile.tempdir = before
+            os.environ.pop(_SCRATCH)
+            if variable is not None:
+                os.environ[_SCRATCH] = variable
+            left = set(psutil.Process().children(recursive=True)) - others
+            for process in left:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+            psutil.wait_procs(left, timeout=_END_S)
+
+
+def _draw(plots: list[dict[str, Any]], folder: Path) -> list[Path]:
+    """Draws all plots into an empty folder."""
+    import kaleido
+
+    for library in ("choreographer", "kaleido"):
+        logging.getLogger(library).setLevel(logging.CRITICAL)  # what goes wrong is raised as well
+    orders: list[dict[str, Any]] = []
+    names: Counter[str] = Counter()
+    for plot in plots:
+        name = str(plot["layout"]["meta"])
+        names[name] += 1
+        file = f"{name}-{names[name]}" if names[name] > 1 else name
+        figure = {"data": plot["data"], "layout": plot["layout"]}
+        for kind in _FORMATS:
+            opts = {"format": kind, "width": _WIDTH_PX, "height": plot["layout"]["height"]}
+            scale = {"scale": _PNG_SCALE} if kind == "png" else {}
+            orders.append({"fig": figure, "path": folder / f"{file}.{kind}", "opts": {**opts, **scale}})
+    try:
+        kaleido.write_fig_from_object_sync(orders, kopts={"path": _chromium()})
+    except OSError:
+        raise
+    except Exception as e:  # kaleido and what it stands on have no error of their own for all of them
+        said = " ".join(str(e).split()) or type(e).__name__
+        raise HydraError(f"Chromium could not draw the plots: {said}", "run it by hand: chromium --headless") from e
+    if missing := [order["path"].name for order in orders if not order["path"].is_file()]:
+        raise HydraError(f"Chromium did not draw {', '.join(missing)}", "run it by hand: chromium --headless")
+    return [order["path"] for order in orders]

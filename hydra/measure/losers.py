@@ -1,0 +1,90 @@
+"""Who lost messages when: the gaps of subscribers, as shares of groups of them in parts of the window. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from hydra.measure.figures import asked_s
+from hydra.measure.shortfall import Course, before
+from hydra.model import StepPlan
+from hydra.wire.load import Load
+
+_SECOND_NS: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Loser:
+    """A subscriber that lost messages.
+
+    Attributes:
+        client: its id.
+        expected: messages that it should have got.
+        lost: messages of those that it never got.
+        gaps: by publisher, the first and the last sequence of each missing range; of many, the first.
+    """
+
+    client: int
+    expected: int
+    lost: int
+    gaps: Mapping[int, Sequence[tuple[int, int]]]
+
+    @property
+    def unlisted(self) -> int:
+        """Lost messages that are in none of the gaps."""
+        return max(self.lost - sum(last - first + 1 for ranges in self.gaps.values() for first, last in ranges), 0)
+
+
+def edges(plan: StepPlan, sent: int, parts: int) -> tuple[Course, Course]:
+    """Where equal parts of a step's window begin and end: in seconds, and as sequences of a publisher.
+
+    A message belongs to the part in which it was due. Without due times, at rate ``max``, it belongs where it stands
+    among those that were sent.
+
+    Args:
+        plan: of the step.
+        sent: messages of the publisher that sent most.
+        parts: how many.
+    """
+    rate, length_s = plan.settings.rate, asked_s(plan)
+    seconds = np.linspace(0.0, length_s, parts + 1)
+    if plan.load:
+        load = Load(plan.load)
+        due = np.array([load.count_by(round(at * _SECOND_NS) - 1) for at in seconds.tolist()], np.float64)
+        return seconds, due
+    return seconds, seconds * (sent / length_s if rate == "max" else rate)
+
+
+def shares(losers: Iterable[Loser], groups: Sequence[range], expected: Sequence[int], sequences: Course) -> Course:
+    """The share of what was due that was lost, by group and part of the window.
+
+    NaN where it is not known: where a list of gaps had no room for more, these lie somewhere behind the last one.
+
+    Args:
+        losers: all subscribers with a loss.
+        groups: ids of subscribers, rising.
+        expected: messages that those of each group should have got together.
+        sequences: what :func:`edges` gave.
+    """
+    firsts = np.array([group.start for group in groups])
+    of_groups: list[list[tuple[int, int]]] = [[] for _ in groups]
+    known_until = [float(np.inf)] * len(groups)
+    for loser in losers:
+        row = int(np.searchsorted(firsts, loser.client, side="right")) - 1
+        listed = [(first, last + 1) for gaps in loser.gaps.values() for first, last in gaps]
+        of_groups[row] += listed
+        if loser.unlisted:
+            known_until[row] = min(known_until[row], max((behind for _, behind in listed), default=0))
+    width = np.diff(sequences) / max(float(sequences[-1]), 1.0)
+    found = np.zeros((len(groups), len(width)))
+    for row, (ranges, due) in enumerate(zip(of_groups, expected, strict=True)):
+        if ranges and due:
+            first, behind = np.array(ranges, np.float64).T
+            one = np.ones(len(first))
+            lost = np.diff(before(first, one, sequences) - before(behind, one, sequences))
+            found[row] = np.divide(lost, due * width, out=np.zeros_like(lost), where=width > 0)
+        found[row, sequences[1:] > known_until[row]] = np.nan
+    return np.clip(found, 0.0, 1.0)

@@ -1,0 +1,119 @@
+"""``hydra report --images``: the files, and what can be in the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+import nbformat
+import plotly.graph_objects as go
+import psutil
+import pytest
+from nbformat import NotebookNode
+
+from hydra.errors import EXIT_INTERRUPTED, EXIT_USAGE, HydraError, MissingDependencyError, UsageError
+from hydra.jupyter import images
+from hydra.jupyter.command import write_report
+from hydra.jupyter.images import refuse_images, write_images
+from hydra.jupyter.report import PLOTLY, Plot, file_name
+from tests.integration.command import Hydra, wait_until
+from tests.jupyter.runs import FIXED, make
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def notebook(*names: str) -> NotebookNode:
+    figure = go.Figure([go.Scatter(x=[1, 2], y=[3, 4])], layout={"height": 300})
+    outputs = [nbformat.v4.new_output("display_data", data={PLOTLY: Plot(figure, name).data()}) for name in names]
+    made: NotebookNode = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)])
+    return made
+
+
+@pytest.mark.processes
+def test_every_plot_is_a_png_and_an_svg(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    written = write_images(notebook("loss", "rates", "loss"), folder)
+    names = ["loss.png", "loss.svg", "rates.png", "rates.svg", "loss-2.png", "loss-2.svg"]
+    assert [path.name for path in written] == names
+    assert sorted(path.name for path in folder.iterdir()) == sorted(names), "no draft is left"
+    for path in written:
+        begin = path.read_bytes()[:200]
+        assert begin.startswith(PNG) if path.suffix == ".png" else b"<svg" in begin
+
+
+@pytest.mark.processes
+def test_an_interrupted_chromium_leaves_nothing(tmp_path: Path) -> None:
+    run = make(tmp_path / "run", FIXED, steps=1)
+    words = [*Hydra, "report", str(run), "--images", "auto"]
+    # The path of Chromium's socket has to be short.
+    with tempfile.TemporaryDirectory(prefix="hydra-test-") as scratch:
+        with subprocess.Popen(words, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": scratch}) as process:
+            me = psutil.Process(process.pid)
+            wait_until(lambda: list(Path(scratch).glob("hydra-images-*/*/Default")), 60, "Chromium's profile")
+            children = me.children(recursive=True)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+        assert process.returncode == EXIT_INTERRUPTED
+        assert said.strip() == b""
+        assert not any(child.is_running() for child in children)
+        assert list(Path(scratch).iterdir()) == []
+    assert not (run / "images").exists()
+
+
+def test_images_that_cannot_be_drawn_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import kaleido
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("the browser\nended")
+
+    monkeypatch.setattr(kaleido, "write_fig_from_object_sync", broken)
+    with pytest.raises(HydraError, match="Chromium could not draw the plots: the browser ended"):
+        write_images(notebook("loss"), tmp_path / "images")
+    assert list(tmp_path.rglob("*")) == []
+
+
+def test_a_missing_package_is_told_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make(tmp_path / "run", FIXED, steps=1)
+    monkeypatch.setattr(images, "find_spec", lambda _: None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'hydra-scale\[images\]'$") as error:
+        write_report(run, images="auto")
+    assert error.value.exit_code == EXIT_USAGE
+    assert [path.name for path in run.iterdir()] == ["run.db"]
+
+
+@pytest.mark.parametrize(
+    ("path", "said"), [("", r"apt-get install chromium"), ("/no/chromium", "BROWSER_PATH is /no/chromium")]
+)
+def test_a_missing_chromium_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, said: str) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("BROWSER_PATH", path)
+    with pytest.raises(MissingDependencyError, match=said) as error:
+        refuse_images(tmp_path / "images")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("folder", ["file", "file/below"])
+def test_a_file_in_the_way_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    program = tmp_path / "chromium"
+    program.touch()
+    program.chmod(0o755)
+    monkeypatch.setenv("BROWSER_PATH", str(program))
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="is no folder"):
+        refuse_images(tmp_path / folder)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["chromium", "file"]
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("Loss", "loss"),
+        ("Difference of each row, with its 95 % interval", "difference-of-each-row-with-its-95-interval"),
+    ],
+)
+def test_a_title_is_the_name_of_a_file(title: str, name: str) -> None:
+    assert file_name(title) == name
+    assert file_name("…") == "plot"

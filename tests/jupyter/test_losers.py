@@ -1,0 +1,122 @@
+"""Who lost when, as heat maps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hydra.jupyter import recorded
+from hydra.jupyter.losers import losers
+from hydra.measure.figures import figures, merged
+from hydra.model import CourseFacts, LedgerCounts, StepPlan, StepResult, SubscriberReport
+from hydra.results.store import RunStore
+from hydra.wire.table import table_of
+from tests.jupyter.runs import FACTS, FIXED, SEARCH, make, observe
+from tests.measure.reports import received
+
+RATE, SECONDS = 100.0, 10.0
+DUE = int(RATE * SECONDS)
+
+
+def missing(*gaps: tuple[int, int], truncated: int = 0) -> SubscriberReport:
+    lost = sum(last - first + 1 for first, last in gaps) + truncated
+    ledger = LedgerCounts(0, DUE - lost, DUE - lost, lost, missing_ranges=list(gaps), truncated=truncated > 0)
+    return replace(received(DUE - lost), ledgers=[ledger])
+
+
+def run_of(
+    directory: Path, *steps: Mapping[int, SubscriberReport], count: int = 4, silent: frozenset[int] = frozenset()
+) -> recorded.Run:
+    """A run with a row a step, whose other subscribers lost nothing."""
+    counts = tuple(range(count, count + len(steps)))
+    settings = replace(FIXED.settings, rate=RATE)
+    scenario = replace(FIXED, sweep=replace(FIXED.sweep, clients=counts), settings=settings)
+    with RunStore.create(directory, {**FACTS, "name": "r", "scenario": scenario}) as store:
+        for epoch, (clients, lossy) in enumerate(zip(counts, steps, strict=True), 1):
+            plan = StepPlan(clients, settings, SECONDS)
+            reports = {n: lossy.get(n, received(DUE)) for n in range(1, clients + 1) if n not in silent}
+            o = replace(observe(scenario, plan), subscriber_reports=table_of(reports), silent=set(silent))
+            histograms = merged(o)
+            store.add_step(StepResult(epoch, plan, "ok", figures(o, histograms)), o, histograms)
+        store.set_meta("ended", "finished")
+    return recorded.load(directory)
+
+
+def test_each_subscriber_stands_beside_each_step_and_each_part_of_the_worst(tmp_path: Path) -> None:
+    found = losers(run_of(tmp_path / "r", {2: missing((0, 9))}, {3: missing((500, 599)), 5: missing((990, 999))}))
+    assert found is not None
+    by_step, by_time = found.figure.data
+    assert (by_step.x, by_step.y) == (("4 clients", "5 clients"), ("1", "2", "3", "4", "5"))
+    assert [list(line) for line in by_step.text] == [["0", "0"], ["1", "0"], ["0", "10"], ["0", "0"], ["", "1"]]
+    # The window has sixty parts of 16.7 messages.
+    assert [n for n, text in enumerate(by_time.text[2]) if text != "0"] == [*range(30, 36)]
+    assert by_time.text[2][31] == "100"
+    assert [n for n, text in enumerate(by_time.text[4]) if text != "0"] == [59]
+    assert "5 clients" in found.figure.layout.annotations[1].text
+    assert "not all gaps" not in found.remark
+
+
+def test_many_subscribers_share_lines_and_the_page_stays_small(tmp_path: Path) -> None:
+    found = losers(run_of(tmp_path / "r", {n: missing((0, 99)) for n in range(1, 50)}, count=1000))
+    assert found is not None
+    (by_time,) = found.figure.data
+    assert len(by_time.y) <= 60
+    assert by_time.y[0] == "1 – 17"
+    assert float(by_time.text[0][0]) == 100
+    assert len(found.figure.to_json()) < 100_000
+    assert "the mean of 17 subscribers" in found.remark
+
+
+def test_what_was_not_stored_is_told(tmp_path: Path) -> None:
+    found = losers(run_of(tmp_path / "r", {1: missing((0, 99), truncated=99)}))
+    assert found is not None
+    assert "Of 1 subscribers only the first gaps are stored" in found.remark
+    assert [cell is None for cell in found.figure.data[-1].z[0]] == [False] * 6 + [True] * 54
+
+
+def test_where_the_time_is_not_known_the_steps_are_shown_alone(tmp_path: Path) -> None:
+    found = losers(run_of(tmp_path / "r", {1: missing(truncated=99)}))
+    assert found is not None
+    (by_step,) = found.figure.data
+    assert list(by_step.text[0]) == ["9.9"]
+    assert "gaps" not in found.remark
+
+
+def test_who_did_not_report_is_blank(tmp_path: Path) -> None:
+    found = losers(run_of(tmp_path / "r", {1: missing((0, 9))}, silent=frozenset({3})))
+    assert found is not None
+    assert set(found.figure.data[-1].z[2]) == {None}
+
+
+def test_where_nobody_lost_anything_there_is_no_plot(tmp_path: Path) -> None:
+    assert losers(recorded.load(make(tmp_path / "r", FIXED))) is None
+    assert losers(recorded.load(make(tmp_path / "none", FIXED, steps=0, ended="failed"))) is None
+
+
+def test_the_steps_of_a_search_stand_side_by_side(tmp_path: Path) -> None:
+    found = losers(recorded.load(make(tmp_path / "r", SEARCH)))
+    assert found is not None
+    across = found.figure.data[0].x
+    assert len(across) == len(set(across)) <= 40
+    assert across[0].startswith("30 at ")
+
+
+@pytest.mark.parametrize("drain", ["deadline"])
+def test_what_may_have_been_on_its_way_is_no_loss(tmp_path: Path, drain: str) -> None:
+    late = replace(missing((0, 9)), drain=drain)  # type: ignore[arg-type]  # a literal
+    assert losers(run_of(tmp_path / "r", {1: late})) is None
+
+
+def test_a_changing_rate_is_read_as_it_was_carried_out(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "r", {1: missing((900, 999))})
+    # 500 messages are due in the first nine seconds, and 500 in the last.
+    load = ((0.0, 500 / 9), (9.0, 500 / 9), (9.0, 500.0))
+    with RunStore.open(run.directory, writable=True) as store:
+        store.begin_course(1, replace(run.results[0].plan, load=load), CourseFacts(0, SECONDS, 1, 4.0))
+    found = losers(run)
+    assert found is not None
+    lossy = [at for at, text in zip(found.figure.data[-1].x, found.figure.data[-1].text[0], strict=True) if text != "0"]
+    assert min(lossy) > 9.7

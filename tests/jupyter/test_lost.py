@@ -1,0 +1,110 @@
+"""The plot of losses: what is drawn against what, and how well each point is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hydra.jupyter import recorded
+from hydra.jupyter.lost import Lost, loss
+from hydra.measure.confidence import of_bursts
+from hydra.model import Figure, StepResult
+from tests.jupyter.runs import FIXED, KINDS, RATE, REPEATED, make
+
+RATES = replace(FIXED, sweep=replace(FIXED.sweep, clients=(30, 60), vary={"rate": (1000.0, 50_000.0, 80_000.0)}))
+
+
+def drawn(run: recorded.Run) -> Lost:
+    found = loss(run)
+    assert found is not None
+    return found
+
+
+def with_figures(run: recorded.Run, *figures: Mapping[str, Figure]) -> recorded.Run:
+    """The run with other figures in its first rows."""
+    return replace(run, rows=[{**row, **more} for row, more in zip(run.rows, [*figures, *[{}] * 9], strict=False)])
+
+
+def test_the_bursts_of_a_row_tell_its_interval(tmp_path: Path) -> None:
+    run = recorded.load(make(tmp_path / "r", FIXED))
+    lossy: dict[str, Figure] = {"client_loss_pct": 2.0, "bursts_s": "0.1 0.1"}
+    found = drawn(with_figures(run, lossy, {"client_loss_pct": 0.0, "bursts_s": ""}))
+    (trace,) = found.figure.data
+    limits = of_bursts([0.1, 0.1], 10.0)
+    assert limits is not None
+    assert trace.error_y.array[0] == pytest.approx(100 * limits.high - 2.0)
+    assert trace.error_y.arrayminus[0] == pytest.approx(2.0 - 100 * limits.low, rel=0.01)
+    assert f"[{100 * limits.low:,.4g} – {100 * limits.high:,.4g}]" in trace.customdata[0][0]
+    # Rows of 60 and 120 clients saw no burst, and no row with as many clients did.
+    assert list(trace.error_y.array[1:]) == [0, 0]
+    assert "from the bursts in which it was lost" in found.remark
+
+
+def test_a_row_without_a_burst_is_known_from_what_one_would_have_cost(tmp_path: Path) -> None:
+    run = recorded.load(make(tmp_path / "r", RATES))
+    clean: dict[str, Figure] = {"client_loss_pct": 0.0, "bursts_s": ""}
+    lossy: dict[str, Figure] = {"client_loss_pct": 1.0, "bursts_s": "0.05 0.05"}
+    found = drawn(with_figures(run, clean, lossy))
+    first = found.figure.data[0]
+    assert first.y[0] + first.error_y.array[0] == pytest.approx(100 * 3.689 * 0.05 / 10, rel=0.001)
+
+
+def test_rates_that_vary_are_drawn_across(tmp_path: Path) -> None:
+    figure = drawn(recorded.load(make(tmp_path / "r", RATES))).figure
+    assert [(trace.name, trace.x) for trace in figure.data] == [
+        (f"{clients} clients", (1000.0, 50_000.0, 80_000.0)) for clients in (30, 60)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("figures", "said"),
+    [
+        ({"failed_dead": 1, "client_loss_pct": 2.0, "bursts_s": "0.2"}, ""),  # who died, did not do so by chance
+        ({"client_loss_pct": 0.0, "bursts_s": "0.2"}, ""),  # it piled up
+        ({"client_loss_pct": 2.0, "bursts_s": None, "group": "g"}, ""),
+        ({"client_loss_pct": 2.0, "bursts_s": None}, ""),  # all subscribers lost the same
+        ({"client_loss_pct": None, "bursts_s": None}, ""),
+    ],
+)
+def test_where_nothing_tells_there_is_no_bar(tmp_path: Path, figures: Mapping[str, Figure], said: str) -> None:
+    run = recorded.load(make(tmp_path / "r", FIXED))
+    found = drawn(with_figures(run, figures, {"bursts_s": None}, {"bursts_s": None}))
+    assert found.figure.data[0].error_y.array is None
+    assert found.remark == said
+
+
+def test_repeats_tell_before_anything_else(tmp_path: Path) -> None:
+    run = recorded.load(make(tmp_path / "r", REPEATED))
+    found = drawn(with_figures(run, {"client_loss_pct": 2.0, "client_loss_pct_ci95": 1.5}))
+    bars = found.figure.data[0].error_y
+    assert (bars.array[0], bars.arrayminus[0]) == (pytest.approx(1.5), pytest.approx(1.5))
+    assert "from its repeats" in found.remark
+
+
+def test_each_step_of_a_search_has_its_interval_and_the_answer_a_diamond(tmp_path: Path) -> None:
+    run = recorded.load(make(tmp_path / "r", RATE))
+    found = drawn(run)
+    diamonds = [trace for trace in found.figure.data if trace.marker.symbol == "diamond"]
+    assert [d.x[0] for d in diamonds] == [row["max_rate_without_drop_pps"] for row in run.rows]
+    low, high = (float(run.rows[0][f"loss_{limit}_pps"] or 0) for limit in ("low", "high"))
+    assert diamonds[0].x[0] - diamonds[0].error_x.arrayminus[0] == pytest.approx(low)
+    assert diamonds[0].x[0] + diamonds[0].error_x.array[0] == pytest.approx(high)
+    steps = [trace for trace in found.figure.data if trace not in diamonds]
+    assert all(any(trace.error_y.array) for trace in steps)
+    assert "diamond" in found.remark
+
+
+def test_a_diamond_stands_on_the_line_of_its_mark(tmp_path: Path) -> None:
+    run = recorded.load(make(tmp_path / "r", KINDS["native"]))
+    names = [trace.name for trace in drawn(run).figure.data if trace.marker.symbol == "diamond"]
+    assert names == [f"{n} clients, sndhwm {mark}" for n in (30, 60) for mark in ("1,000", "100,000")]
+
+
+def test_a_step_that_was_measured_again_counts_once(tmp_path: Path) -> None:
+    run = recorded.load(make(tmp_path / "r", FIXED))
+    again = replace(run.results[0], epoch=99)
+    both: list[StepResult] = [*run.results, again]
+    assert drawn(replace(run, results=both)).figure.data[0].x == (30, 60, 120)
