@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hydra.results.store import DATABASE
 from tests.integration.command import hydra, steps
 from tests.integration.terminal import terminal
 
@@ -56,3 +57,14 @@ def test_the_terminal_is_as_before_however_a_run_ends(tmp_path: Path, how: str) 
         assert screen.wait() == 130
         assert "interrupted: what was measured is kept" in screen.text
         assert screen.is_as_before
+
+
+def test_a_table_fits_the_terminal(tmp_path: Path) -> None:
+    folder = tmp_path / ("a-long-name-of-a-folder-" * 4)
+    (folder / "run").mkdir(parents=True)
+    (folder / "run" / DATABASE).write_text("no database")
+    with terminal("runs", folder, columns=80) as screen:
+        assert screen.wait() == 0
+        lines = screen.text.splitlines()
+    assert len(lines) > 4
+    assert max(map(len, lines)) <= 80
