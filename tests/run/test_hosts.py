@@ -11,7 +11,7 @@ from hydra.control.roster import Roster
 from hydra.errors import StepError
 from hydra.model import HostSample, ThreadSample
 from hydra.run.hosts import gathered
-from hydra.run.moment import Moment
+from hydra.run.moment import Moment, Watched
 from hydra.run.step import RawStep
 from hydra.wire.messages import FromClient, FromController, Host, Sample, Watch, encode
 from tests.channel import THREAD, Channel
@@ -141,3 +141,16 @@ def test_without_a_clock_there_are_no_samples() -> None:
     assert load.host_of == {"agent-a": "agent-a", "agent-b": "agent-b"}
     assert load.hosts == {"agent-b": [HostSample(1000, COUNTERS)]}
     assert load.threads == {"agent-b": [ThreadSample(1000, "g-1", [THREAD], "subscriber")]}
+
+
+def test_who_watches_a_step_is_told_how_busy_its_hosts_are() -> None:
+    channel = Channel(range(1, 5), elsewhere={0: clock(-(10**9), 50), 3: clock(AHEAD, -400)})
+    told: list[Watched] = []
+
+    def tick(moment: Moment) -> None:
+        if moment.doing == "sending":
+            told.append(moment.watched())
+
+    channel.stepper().measure(PLAN, tick)
+    assert told[-1].cpu_pct.keys() == {OURS, "agent-0", "agent-3"}
+    assert all(0 <= pct <= 100 for pct in told[-1].cpu_pct.values())

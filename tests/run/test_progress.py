@@ -12,6 +12,7 @@ import pytest
 
 from hydra.events.runs import SystemFact
 from hydra.model import Settings, StepPlan, StepResult
+from hydra.run.keys import Keys
 from hydra.run.moment import Moment
 from hydra.run.progress import Observer
 
@@ -36,6 +37,31 @@ def test_steps_and_warnings_are_lines_without_secrets() -> None:
     assert begins == "begins: now"
     assert first.startswith("step 5 of 6: 3 clients, 100/s, burst 100: Tx")
     assert second == "warning: step 5 of 6: 6 clients, 100/s, burst 100: FAILED: *** was refused"
+
+
+@pytest.mark.parametrize(
+    ("plain", "quiet", "term", "view"),
+    [
+        (False, False, "xterm", True),
+        (True, False, "xterm", False),
+        (False, True, "xterm", False),
+        (False, False, "dumb", False),
+    ],
+)
+def test_a_terminal_has_a_view_unless_that_is_not_wanted(
+    plain: bool, quiet: bool, term: str, view: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    ours, end = pty.openpty()
+    with os.fdopen(end, "w", buffering=1) as stream:
+        # Nobody's keys are taken: the terminal is not the one that this test was started from.
+        watch(Observer(stream, keys=Keys(end), plain=plain, quiet=quiet))
+        shown = ""
+        while "was refused" not in shown:
+            shown += os.read(ours, 65_536).decode()
+    os.close(ours)
+    assert ("Ctrl-C ends the run now" in shown) is view
+    assert ("\x1b[?25l" in shown) is view
 
 
 @pytest.mark.parametrize("gone", ["a full disk", "a closed pipe", "a closed terminal"])
