@@ -5,14 +5,12 @@ What a command runs is imported when it runs: ``hydra --help`` and a refusal of 
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -55,6 +53,7 @@ from hydra.run.alike import OfScenario, like_of, replaced_by, values_of
 from hydra.run.contributed import add_flags, commands, refuse_comparing
 from hydra.run.interrupts import hung_up, interrupt_on_the_first
 from hydra.shell.commands import install_completion, schema
+from hydra.shell.leaving import FULL, REMEDIES, command_of, drop, explained, leave
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -538,7 +537,7 @@ def main() -> None:
             try:
                 stream.flush()
             except OSError:
-                _drop(stream)
+                drop(stream)
 
 
 def _obey() -> None:
@@ -553,90 +552,27 @@ def _obey() -> None:
         sys.exit(EXIT_INTERRUPTED)
     except click.ClickException as e:
         # One line instead of click's usage block: what, where, what to try.
-        where = _command_of(e)
+        where = command_of(e)
         if not sys.argv[1:] or e.format_message().startswith("Usage:"):  # a command alone, which asks for its help
             click.echo(e.format_message(), err=True)
             sys.exit(e.exit_code)
-        _leave(f"{where}: {_explained(e, where)} (see {where} --help)", e.exit_code)
+        leave(f"{where}: {explained(e, where)} (see {where} --help)", e.exit_code)
     except HydraError as e:
-        _leave(f"hydra: {e}", e.exit_code)
+        leave(f"hydra: {e}", e.exit_code)
     except BrokenPipeError:
         # Whoever read our output has gone; nothing can be said to them any more.
-        _drop(sys.stdout)
+        drop(sys.stdout)
         sys.exit(EXIT_FAILED)
     except OSError as e:
         if e.errno == errno.EIO and hung_up():
             sys.exit(EXIT_INTERRUPTED)
-        if e.errno is None or e.errno not in (_REMEDIES if e.filename else _FULL):
+        if e.errno is None or e.errno not in (REMEDIES if e.filename else FULL):
             raise
         what = f"{e.filename}: {e.strerror}"
         if not e.filename:
-            _drop(sys.stdout)
+            drop(sys.stdout)
             what = f"cannot write: {e.strerror}"
-        _leave(f"hydra: {what}; {_REMEDIES[e.errno]}", EXIT_USAGE)
-
-
-def _command_of(error: click.ClickException) -> str:
-    """The command that an error is about: ``hydra broker up``."""
-    names: list[str] = []
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    while context is not None and context.parent is not None:
-        names.insert(0, str(context.info_name))
-        context = context.parent
-    return " ".join(["hydra", *names])
-
-
-def _explained(error: click.ClickException, command: str) -> str:
-    """What an error says, with what the command takes where there are too many words, too few, or a wrong one."""
-    text = error.format_message()
-    if not isinstance(error, click.UsageError) or error.ctx is None:
-        return text
-    taker = error.ctx.command
-    if isinstance(error, click.MissingParameter) or "unexpected extra argument" in text:
-        return f"{text.rstrip('.')}; write {' '.join([command, *taker.collect_usage_pieces(error.ctx)])}"
-    if "No such command" in text and isinstance(taker, click.Group) and error.ctx.parent is not None:
-        return f"{text.rstrip('.')}; there are {', '.join(taker.list_commands(error.ctx))}"
-    return text
-
-
-_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What happens to output as well, which has no file's name."""
-
-_REMEDIES: Final = {
-    **dict.fromkeys(_FULL, "free some space, raise ulimit -f, or write elsewhere"),
-    errno.EACCES: "check the permissions, or name another place",
-    errno.EPERM: "check the permissions, or name another place",
-    errno.EROFS: "name a place that can be written",
-    errno.ENAMETOOLONG: "choose a shorter name",
-    errno.ENOENT: "check that the folder exists and can be written",
-    errno.ENOTDIR: "a part of it is no folder: name another place",
-    errno.EISDIR: "name a file, not a folder",
-    errno.ELOOP: "its symbolic links lead in a circle: name another place",
-}
-"""What the user can do about files that cannot be read or written, by the kernel's error."""
-
-
-_LINE: Final = 800
-"""Characters of an error at most: what the user gave may be a file."""
-
-
-def _leave(text: str, code: int) -> NoReturn:
-    """Ends with one line, in which no secret of the command line is repeated."""
-    from hydra.run.redaction import Redactor
-
-    with contextlib.suppress(HydraError):  # a system's package is damaged: that is what the text is about
-        text = Redactor.of_command(sys.argv).text(text)
-    line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    if len(line) > _LINE:
-        line = f"{line[: _LINE // 2]} … {line[-_LINE // 2 :]}"
-    with contextlib.suppress(OSError):  # nobody reads it
-        click.echo(line, err=True)
-    sys.exit(code)
-
-
-def _drop(stream: TextIO) -> None:
-    """It leads nowhere from now on: what is left in its buffer could not be written at the end either."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        leave(f"hydra: {what}; {REMEDIES[e.errno]}", EXIT_USAGE)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hydra.config.refusal import RefusedError
 from hydra.errors import ConfigError
 
 
@@ -19,7 +20,7 @@ def default_of(scenario: str | Path, key: str) -> Any:
     """
     try:
         return _value(scenario, key)
-    except ConfigError:
+    except (ConfigError, RefusedError):
         return None
 
 
@@ -49,10 +50,12 @@ def _known(scenario: str | Path) -> tuple[dict[str, Any], dict[str, list[type]]]
 
     data = read(scenario_path(scenario), lambda: "")
     spec = plugins.system(str(data.get("system")))
+    sweep = data.get("sweep")
+    searches = isinstance(sweep, dict) and "search" in sweep
     homes: dict[str, list[type]] = {
         "": [Scenario],
         "sweep": [SweepSpec],
-        "sweep.search": [SearchSpec] if "search" in data.get("sweep", {}) else [],
+        "sweep.search": [SearchSpec] if searches else [],
         "settings": [spec.settings, Settings],
         "native": [*([spec.native] if spec.native else []), NativeSpec],
         "load": [LoadSpec],

@@ -169,7 +169,9 @@ sweep_flags = grouped(
 )
 """Flags of every command with a scenario of its own."""
 
-rate_flag = grouped(WORKLOAD, keyed("--rate", key="settings.rate", type=RATE, help="Messages per second, or max."))
+rate_flag = grouped(
+    WORKLOAD, keyed("--rate", key="settings.rate", type=RATE, metavar="RATE|max", help="Messages per second, or max.")
+)
 duration_flag = grouped(
     WORKLOAD,
     keyed(
@@ -192,7 +194,13 @@ def _load_flag(command: _F) -> _F:
 slo_flags = flags(
     grouped(
         WORKLOAD,
-        keyed("--rate", key="settings.rate", type=RATE, help="Messages per second of each publisher, at most."),
+        keyed(
+            "--rate",
+            key="settings.rate",
+            type=RATE,
+            metavar="RATE|max",
+            help="Messages per second of each publisher, at most.",
+        ),
         keyed("--clients", key="sweep.clients", type=COUNTS, help="How many subscribers."),
         keyed("--publishers", key="publishers", type=int, metavar="N", help="How many publish, each at the rate."),
         keyed("--duration", key="sweep.duration_s", type=Duration("s"), help="How long, such as 90s, 10min or 1h."),
@@ -201,13 +209,18 @@ slo_flags = flags(
     grouped(
         OBJECTIVES,
         *(
-            keyed(f"--{name}", key=f"slo.{name}_ms", type=Duration("ms"), help=f"{what} of the latency, like 20ms.")
+            keyed(
+                f"--{name}",
+                key=f"slo.{name}_ms",
+                type=Duration("ms"),
+                help=f"{what} of the latency at most, like 20ms.",
+            )
             for name, what in (
-                ("p50", "Upper limit of the median"),
-                ("p90", "Upper limit of the 90th percentile"),
-                ("p99", "Upper limit of the 99th percentile"),
-                ("p999", "Upper limit of the 99.9th percentile"),
-                ("max", "Upper limit of the highest"),
+                ("p50", "The median"),
+                ("p90", "The 90th percentile"),
+                ("p99", "The 99th percentile"),
+                ("p999", "The 99.9th percentile"),
+                ("max", "The highest"),
             )
         ),
         keyed("--loss", key="slo.loss_pct", type=Finite(min=0), metavar="PERCENT", help="Lost messages at most."),

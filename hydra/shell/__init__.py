@@ -1,1 +1,1 @@
-"""What a shell and a reader of manuals get of the commands: completion, man pages, schemas."""
+"""What a shell gets of the commands: completion, man pages, schemas, and the line that says what is wrong."""

@@ -68,6 +68,24 @@ def test_a_scenarios_help_has_its_own_defaults(tmp_path: Path) -> None:
     assert "[default: 77]" in text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "nonsense",
+        'system = "zmq"\nsweep = 3\nsettings = []\n',
+        'system = "zmq"\n[settings]\nburst = 1\nmsg_batch = 2\n',
+        'system = "nothing"\ntable = 3\n[sweep]\nclients = "many"\n',
+    ],
+)
+def test_help_is_shown_for_files_that_are_no_scenarios(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    done = CliRunner().invoke(cli, ["run", str(path), "--help"])
+    assert done.exit_code == 0, done.exception
+    assert "--resume" in done.output
+
+
 def test_what_is_no_scenario_is_refused() -> None:
     with pytest.raises(ConfigError, match="known scenarios"):
         command_like("nosuch")
