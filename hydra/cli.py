@@ -207,6 +207,23 @@ def runs(folder: Path, as_json: bool) -> None:
 
 
 @cli.command()
+@click.argument("folder", type=PATH, default=Path("runs"))
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen (default: any free port).")
+@click.option(
+    "--host", type=WORD, default="127.0.0.1", show_default=True, help="A loopback address; no other is taken."
+)
+@click.option("--open", "opened", is_flag=True, help="Open the page in a browser, too.")
+def serve(folder: Path, port: int, host: str, opened: bool) -> None:
+    """Show the runs in FOLDER (default: runs) in a browser on this machine: reports and comparisons.
+
+    Nothing is written into the folder: reports are made when they are opened, into the user's cache. Ctrl-C ends it.
+    """
+    from hydra.serve.command import serve_runs
+
+    serve_runs(folder, host, port, opened=opened)
+
+
+@cli.command()
 @click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml).")
 @master_flag
 @click.option("--for", "scenario", type=WORD, metavar="SCENARIO", help="Say also which of its roles could run on each.")

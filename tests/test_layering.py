@@ -72,7 +72,7 @@ TIERS = {
         "hydra.native",
     ],
     "rooms": ROOMS,
-    "runs": ["hydra.run", "hydra.jupyter", "hydra.experiments", "hydra.planning"],
+    "runs": ["hydra.run", "hydra.jupyter", "hydra.experiments", "hydra.planning", "hydra.serve"],
     "command": ["hydra.cli"],
 }
 

@@ -28,7 +28,7 @@ def write_report(run: Path, *, shared: bool = False) -> list[Path]:
         RunDirectoryError: the directory holds no run, or several, which is told before a second of imports.
         HydraError: it cannot be written, or the notebook failed.
     """
-    _require()
+    require_packages()
     if is_interleaved(run):
         raise RunDirectoryError(
             f"{run} holds several runs", "name one of them, or lay them together: hydra compare --html"
@@ -49,7 +49,7 @@ def write_comparison(comparison: Comparison, path: Path) -> Path:
         UsageError: there is no such folder.
         HydraError: it cannot be written.
     """
-    _require()
+    require_packages()
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}", "name a file in a folder that exists")
     from hydra.jupyter.comparing import notebook
@@ -58,7 +58,12 @@ def write_comparison(comparison: Comparison, path: Path) -> Path:
     return write_whole(path, page(notebook(comparison)), "free some space, or name another place")
 
 
-def _require() -> None:
+def require_packages() -> None:
+    """Refuses to begin where packages of Jupyter are missing.
+
+    Raises:
+        MissingDependencyError: some are not installed.
+    """
     missing = [package for package in NEEDED if find_spec(package) is None]
     if missing:
         raise MissingDependencyError(
