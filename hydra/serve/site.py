@@ -108,7 +108,7 @@ class Site:
         if within and not self._overview.holds(within):
             return _no_run(within)
         shown = pages.listing(str(self._folder / within), within, self._overview.entries(within))
-        return Answer(HTTPStatus.OK, shown.encode())
+        return Answer(HTTPStatus.OK, shown.encode("utf-8", "replace"))
 
     def _file(self, run: str, name: str) -> Answer:
         file = self._folder / run / name
