@@ -62,7 +62,7 @@ class Site:
     def __init__(self, folder: Path, made: Pages) -> None:
         self._folder: Final = folder
         self._made: Final = made
-        self._overview: Final = Overview(folder)
+        self._overview: Final = Overview(folder, made.folder)
 
     def answer(self, target: str, hosts: Sequence[str]) -> Answer:
         """The answer to a GET.

@@ -12,6 +12,7 @@ import pytest
 
 from hydra.errors import HydraError, UsageError
 from hydra.results.catalog import entry
+from hydra.results.experiments import PartRecord, Record, write_record
 from hydra.serve import overview
 from hydra.serve.made import Made, Pages
 from hydra.serve.routing import run_url
@@ -43,8 +44,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Told:
-    return Told(tmp_path / "cache")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    return Told(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture
@@ -112,6 +113,22 @@ def test_runs_that_were_measured_together_are_a_list_of_their_own(site: Site) ->
     html = text(site.answer("/in/both/", HERE))
     assert Rows(html).boxes == ["both/y", "both/x"]
     assert "All runs" in html
+
+
+def test_an_experiment_has_a_report_and_its_parts_have_theirs(tmp_path: Path, made: Told) -> None:
+    record = Record("growth", "it grows", "somebody, 2014", 1.0, {}, {}, "hydra x", "2026-01-01", "finished")
+    record.parts.append(PartRecord("part", "finished"))
+    make(tmp_path / "exp" / "part", FIXED)
+    (tmp_path / "exp" / "part" / "table.md").write_text("a table")
+    write_record(tmp_path / "exp", record)
+    site = Site(tmp_path, made)
+    listed = Rows(text(site.answer("/", HERE)))
+    assert (listed.boxes, listed.links[1:]) == ([], ["/run/exp/", "/in/exp/"])
+    assert Rows(text(site.answer("/in/exp/", HERE))).boxes == ["exp/part"]
+    assert "Runs of exp" in text(site.answer("/run/exp/part/", HERE))
+    # To these the page of the experiment links.
+    assert text(site.answer("/run/exp/part/table.md", HERE)) == "a table"
+    assert site.answer("/run/exp/part/report.html", HERE).headers()["Location"] == "/run/exp/part/"
 
 
 def test_a_report_and_a_comparison_have_a_way_back_above_them(site: Site, made: Told, folder: Path) -> None:
@@ -198,6 +215,13 @@ def test_a_run_that_changed_is_read_again_and_no_other(
     make(tmp_path / "b", FIXED, steps=1, ended=None)
     assert "unfinished" in text(site.answer("/", HERE))
     assert sorted(read) == ["a", "b", "b"]
+    # Nor by the next server.
+    assert Site(tmp_path, made).answer("/", HERE).body == site.answer("/", HERE).body
+    assert sorted(read) == ["a", "b", "b"]
+    (kept,) = made.folder.glob("list-*.json")
+    kept.write_text('{"a": "of another version"}')
+    assert Site(tmp_path, made).answer("/", HERE).body == site.answer("/", HERE).body
+    assert sorted(read) == ["a", "a", "b", "b", "b"]
 
 
 def test_an_empty_folder_says_what_to_do(tmp_path: Path, made: Told) -> None:
