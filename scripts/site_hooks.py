@@ -17,6 +17,8 @@ _ITEM: Final = re.compile(r"( *)([-*]|\d+\.)( +)")
 _FENCE: Final = re.compile(r" *(```|~~~)")
 _OUTSIDE: Final = re.compile(r"\[([^\]]*)\]\(\.\./([^)#]+)(#[^)]*)?\)")
 _LOADED: Final = re.compile(r"""<(?:script|img|link|iframe|source)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//[^>]*>""")
+_PICTURE: Final = re.compile(r"^```mermaid\nflowchart [A-Z]+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_ARROW: Final = re.compile(r"(\w+) --> (\w+)")
 _TAB: Final = 4
 """How far Python's Markdown wants the inside of a list's item."""
 
@@ -27,7 +29,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     Raises:
         FileNotFoundError: it links to a file of the repository that is not there.
     """
-    return "\n".join(blocks(_OUTSIDE.sub(lambda link: outside(link, page.file.src_uri), markdown).split("\n")))
+    text = _PICTURE.sub(lambda found: arrows(found[1]), markdown)
+    return "\n".join(blocks(_OUTSIDE.sub(lambda link: outside(link, page.file.src_uri), text).split("\n")))
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001  # by name
@@ -39,6 +42,16 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa:
     if found := _LOADED.search(output):
         raise ValueError(f"docs/{page.file.src_uri} is not readable offline: {found[0]}")
     return output
+
+
+def arrows(picture: str) -> str:
+    """A picture of Mermaid's as a table: what draws it would have to be loaded from elsewhere."""
+    ends: dict[str, list[str]] = {}
+    for begin, end in _ARROW.findall(picture):
+        ends.setdefault(begin, []).append(f"`{end}`")
+    return "\n".join(
+        ["| from | to |", "|---|---|", *(f"| `{begin}` | {', '.join(to)} |" for begin, to in ends.items())]
+    )
 
 
 def outside(link: re.Match[str], source: str) -> str:

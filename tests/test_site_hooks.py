@@ -43,6 +43,13 @@ def test_a_link_out_of_the_documentation_becomes_the_name_of_the_file() -> None:
         link("[x](../nothing)")
 
 
+def test_a_picture_of_arrows_is_a_table() -> None:
+    read = HOOKS["_PICTURE"].sub(
+        lambda found: HOOKS["arrows"](found[1]), "```mermaid\nflowchart TD\n    a --> b\n    a --> c\n```\n"
+    )
+    assert read == "| from | to |\n|---|---|\n| `a` | `b`, `c` |\n"
+
+
 @pytest.mark.parametrize(
     ("html", "good"),
     [
