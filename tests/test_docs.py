@@ -47,3 +47,12 @@ def test_every_command_of_a_page_has_the_flags_that_are_told(page: Path) -> None
         options = [o for p in command.get_params(click.Context(command)) for o in (*p.opts, *p.secondary_opts)]
         flags = [word.partition("=")[0] for word in words if word.startswith("--")]
         assert [flag for flag in flags if flag not in options] == [], f"hydra {name}"
+
+
+def test_the_worked_client_stands_in_its_page() -> None:
+    """``ruff format`` takes what stands in a block of Python for Python, and would take the marks apart."""
+    shown = re.findall(
+        r'^--8<-- "(docs/examples/\S+)"$', (ROOT / "docs" / "another-client.md").read_text(), re.MULTILINE
+    )
+    assert [Path(name).name for name in shown] == ["first_slice.c", "tiny_publisher.py", "tiny_step.py"]
+    assert all((ROOT / name).is_file() for name in shown)
