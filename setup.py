@@ -87,6 +87,7 @@ setup(
         "": ["native-packages"],
         "hydra": ["py.typed"],
         "hydra.jupyter": ["*.ipynb", "*.css", "template/**/*"],
+        "hydra.serve": ["*.css"],
     },
     distclass=PlatformDistribution,
     cmdclass={"build_py": BuildPython, "bdist_wheel": Wheel},

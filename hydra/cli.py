@@ -317,6 +317,30 @@ def runs(folder: Path, as_json: bool) -> None:
 
 @cli.command(
     cls=Command,
+    section=RESULTS,
+    examples=("hydra serve", "hydra serve runs --port 8000 --open"),
+)
+@click.argument("folder", type=PATH, default=Path("runs"))
+@grouped(
+    OUTPUT,
+    click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen (default: any free port)."),
+    click.option(
+        "--host", type=WORD, default="127.0.0.1", show_default=True, help="A loopback address; no other is taken."
+    ),
+    click.option("--open", "opened", is_flag=True, help="Open the page in a browser, too."),
+)
+def serve(folder: Path, port: int, host: str, opened: bool) -> None:
+    """Show the runs in FOLDER (default: runs) in a browser on this machine: reports and comparisons.
+
+    Nothing is written into the folder: reports are made when they are opened, into the user's cache. Ctrl-C ends it.
+    """
+    from hydra.serve.command import serve_runs
+
+    serve_runs(folder, host, port, opened=opened)
+
+
+@cli.command(
+    cls=Command,
     section=MACHINE,
     examples=("hydra agents", "hydra agents --for zmqrate", "hydra agents --config ./cluster.toml --json"),
 )

@@ -76,7 +76,7 @@ TIERS = {
         "hydra.native",
     ],
     "rooms": ROOMS,
-    "runs": ["hydra.run", "hydra.jupyter", "hydra.experiments", "hydra.planning", "hydra.shell"],
+    "runs": ["hydra.run", "hydra.jupyter", "hydra.experiments", "hydra.planning", "hydra.serve", "hydra.shell"],
     "command": ["hydra.cli"],
 }
 

@@ -57,6 +57,8 @@ finally:
         (["zmqrat"], 2, set()),
         (["runs", "/no/such/folder"], 2, set()),
         (["report", "/no/such/folder"], 2, set()),
+        (["serve", "/no/such/folder"], 2, set()),
+        (["serve", "/", "--host", "0.0.0.0"], 2, set()),
         (["kafka-perf", "no-such-experiment"], 2, set()),
         (["zmqfixed", "--resume", "/no/such/folder"], 2, set()),
         (["check", "no-such-scenario"], 2, set()),

@@ -38,7 +38,7 @@ def write_report(run: Path, *others: Path, shared: bool = False, images: str = "
         RunDirectoryError: the directory holds no run, which is told before a second of imports.
         HydraError: it cannot be written, or the notebook failed.
     """
-    _require()
+    require_packages()
     several = bool(others) or is_interleaved(run)
     if not several and not is_experiment(run):
         database(run)
@@ -77,7 +77,7 @@ def write_comparison(comparison: Comparison, path: Path) -> Path:
         UsageError: there is no such folder.
         HydraError: it cannot be written.
     """
-    _require()
+    require_packages()
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}", "name a file in a folder that exists")
     return _compared(comparison, path)[0]
@@ -90,7 +90,12 @@ def _compared(comparison: Comparison, path: Path, *, shared: bool = False, pictu
     return write_page(notebook(comparison), path, path.parent if shared else None, pictures)
 
 
-def _require() -> None:
+def require_packages() -> None:
+    """Refuses to begin where packages of Jupyter are missing.
+
+    Raises:
+        MissingDependencyError: some are not installed.
+    """
     missing = [package for package in NEEDED if find_spec(package) is None]
     if missing:
         raise MissingDependencyError(

@@ -41,11 +41,9 @@ def render(run: Path, *, shared: bool = False, pictures: Path | None = None) -> 
         RunDirectoryError: the directory holds neither.
         HydraError: it cannot be written, or the notebook failed.
     """
-    of_experiment = is_experiment(run)
-    name = read(run).experiment if of_experiment else recorded.load(run).metadata.get("name", run.name)
+    titled = title(run)
     _refuse_unwritable(run)
-    notebook = execute(template("experiment" if of_experiment else "report"), run)
-    notebook.metadata["title"] = f"Hydra: {name}"
+    notebook = executed(run, titled)
     written = write_whole(run / NOTEBOOK, nbformat.writes(notebook), _ROOM)
     return [written, *write_page(notebook, run / PAGE, run.resolve().parent if shared else None, pictures)]
 
@@ -71,12 +69,34 @@ def write_page(notebook: NotebookNode, path: Path, shared: Path | None, pictures
     return written if pictures is None else [*written, *write_images(notebook, pictures)]
 
 
-def page(notebook: NotebookNode, library: str = "") -> str:
+def title(run: Path) -> str:
+    """What the report of a run, or of an experiment, is called.
+
+    Raises:
+        RunDirectoryError: the directory holds neither.
+    """
+    name = read(run).experiment if is_experiment(run) else recorded.load(run).metadata.get("name", run.name)
+    return f"Hydra: {name}"
+
+
+def executed(run: Path, titled: str) -> NotebookNode:
+    """The report over a run, or over an experiment, as an executed notebook; nothing is written.
+
+    Raises:
+        HydraError: the notebook failed.
+    """
+    notebook = execute(template("experiment" if is_experiment(run) else "report"), run)
+    notebook.metadata["title"] = titled
+    return notebook
+
+
+def page(notebook: NotebookNode, library: str = "", nonce: str = "") -> str:
     """The HTML of an executed notebook, without its code.
 
     Args:
         notebook: the one.
         library: where the page finds plotly.js; "" puts it into the page.
+        nonce: what every script of the page carries, for a server whose content security policy lets no other one run.
     """
     exporter = HTMLExporter(
         template_name="hydra",
@@ -85,9 +105,8 @@ def page(notebook: NotebookNode, library: str = "") -> str:
         exclude_output_prompt=True,
         preprocessors=[_Plots],
     )
-    text, _ = exporter.from_notebook_node(
-        notebook, {"plotly_js": "" if library else get_plotlyjs(), "plotly_src": library}
-    )
+    resources = {"plotly_js": "" if library else get_plotlyjs(), "plotly_src": library, "nonce": nonce}
+    text, _ = exporter.from_notebook_node(notebook, resources)
     return str(text)
 
 
@@ -98,7 +117,7 @@ class _Plots(Preprocessor):
         for number, output in enumerate(cell.get("outputs", [])):
             figure = output.get("data", {}).pop(PLOTLY, None)
             if figure:
-                output.data["text/html"] = plotly.io.to_html(
+                html = plotly.io.to_html(
                     figure,
                     config=_PLOT,
                     include_plotlyjs=False,
@@ -107,6 +126,9 @@ class _Plots(Preprocessor):
                     validate=False,
                     div_id=f"plot-{index}-{number}",
                 )
+                # Its data has no "<": every one of these begins a script of plotly's.
+                marked = f'<script nonce="{resources["nonce"]}"' if resources["nonce"] else "<script"
+                output.data["text/html"] = html.replace("<script", marked)
         return cell, resources
 
 

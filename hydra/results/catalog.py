@@ -8,8 +8,11 @@ from typing import Any, Final
 from hydra.errors import RunDirectoryError, UnreadableRunError
 from hydra.results import interleaved
 from hydra.results.experiments import read
-from hydra.results.folders import DATABASE, RECORD, refuse_no_folder
+from hydra.results.folders import DATABASE, RECORD, is_experiment, refuse_no_folder
 from hydra.results.store import ENDED_KEY, ERROR_KEY, RunStore
+
+UNREADABLE: Final = "unreadable"
+"""How a run ended that cannot be read."""
 
 
 def catalog(folder: Path) -> list[dict[str, Any]]:
@@ -23,18 +26,28 @@ def catalog(folder: Path) -> list[dict[str, Any]]:
         RunDirectoryError: there is no such folder.
     """
     refuse_no_folder(folder)
-    entries = []
-    for database in folder.glob(f"*/{DATABASE}"):
-        directory = database.parent
-        try:
-            with RunStore.open(directory) as store, store.reading():
-                entries.append(_entry(directory, store))
-        except UnreadableRunError as e:
-            # Where it is stands in the first column.
-            entries.append(dict.fromkeys(_COLUMNS, "") | {"run": str(directory), "ended": "unreadable", "why": e.brief})
-    entries += [_experiment(record.parent) for record in folder.glob(f"*/{RECORD}")]
-    entries += [_together(record.parent) for record in folder.glob(f"*/{interleaved.RECORD}")]
+    entries = [entry(directory) for directory in directories(folder)]
     return sorted(entries, key=lambda entry: str(entry["began"]), reverse=True)
+
+
+def directories(folder: Path) -> list[Path]:
+    """The directories below ``folder`` that :func:`catalog` lists, in no order."""
+    return [found.parent for name in (DATABASE, RECORD, interleaved.RECORD) for found in folder.glob(f"*/{name}")]
+
+
+def entry(directory: Path) -> dict[str, Any]:
+    """What :func:`catalog` tells of one of :func:`directories`."""
+    if is_experiment(directory):
+        return _experiment(directory)
+    if interleaved.is_interleaved(directory):
+        return _together(directory)
+    try:
+        with RunStore.open(directory) as store, store.reading():
+            return _entry(directory, store)
+    except RunDirectoryError as e:
+        # Where it is stands in the first column.
+        why = e.brief if isinstance(e, UnreadableRunError) else e.what
+        return dict.fromkeys(_COLUMNS, "") | {"run": str(directory), "ended": UNREADABLE, "why": why}
 
 
 _COLUMNS: Final = ("run", "scenario", "began", "client", "steps", "not ok", "ended", "why")
@@ -60,7 +73,7 @@ def _experiment(folder: Path) -> dict[str, Any]:
     try:
         record = read(folder)
     except RunDirectoryError as e:
-        return dict.fromkeys(_COLUMNS, "") | {"run": str(folder), "ended": "unreadable", "why": e.what}
+        return dict.fromkeys(_COLUMNS, "") | {"run": str(folder), "ended": UNREADABLE, "why": e.what}
     failed = sum(bool(part.reason) for part in record.parts)
     ended = record.ended or "unfinished"
     values = (str(folder), record.experiment, record.began, "", len(record.parts), failed, ended, record.error)
@@ -71,7 +84,7 @@ def _together(folder: Path) -> dict[str, Any]:
     try:
         record = interleaved.read(folder)
     except RunDirectoryError as e:
-        return dict.fromkeys(_COLUMNS, "") | {"run": str(folder), "ended": "unreadable", "why": e.what}
+        return dict.fromkeys(_COLUMNS, "") | {"run": str(folder), "ended": UNREADABLE, "why": e.what}
     ended = record.ended or "unfinished"
     clients = ", ".join(record.sides)
     values = (str(folder), record.scenario, record.began, clients, len(record.turns), "", ended, record.error)

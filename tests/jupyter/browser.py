@@ -30,12 +30,12 @@ FLAGS = [
     "--no-first-run",
     "--no-default-browser-check",
     "--disable-extensions",
-    # Off the network: nothing of its own, and no name or address for the page.
+    # Off the network: nothing of its own, and no name or address for the page but that of a server on this machine.
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-default-apps",
     "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--proxy-server=127.0.0.1:9",
 ]
 DRAWN = """
@@ -59,6 +59,36 @@ new Promise(resolve => {
 """
 
 
+CONTROLS = """
+(window.controls = Array.from(
+    document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')
+).filter(e => e.tabIndex >= 0 && e.checkVisibility())).map(e => e.outerHTML.slice(0, 120))
+"""
+FOCUSED = """
+[window.controls.indexOf(document.activeElement),
+ document.activeElement.matches(':focus-visible') && getComputedStyle(document.activeElement).outlineStyle !== 'none']
+"""
+NAMED = {"link", "button", "checkbox", "region", "textbox", "DisclosureTriangle"}
+"""Roles whose elements must say what they are."""
+
+
+@dataclass
+class Walk:
+    """What the Tab key came by.
+
+    Attributes:
+        controls: all links and controls of the page, each as the beginning of its HTML.
+        missed: those that it did not come by.
+        unseen: those that did not show that they had the focus.
+        unnamed: the roles of elements without a name for those who cannot see them.
+    """
+
+    controls: list[str]
+    missed: list[str]
+    unseen: list[str]
+    unnamed: list[str]
+
+
 @dataclass
 class Page:
     """What was seen of a page."""
@@ -80,15 +110,11 @@ class Browser:
         self._session: str | None = None
         self.events: list[dict[str, Any]] = []
 
-    def see(self, path: Path, patience_s: float = 20, screenshot: Path | None = None) -> Page:
-        """Opens a file and waits until its plots are drawn, at most ``patience_s`` after it was loaded."""
-        self._session, self.events = None, []
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Runtime", "Log", "Network", "Page"):
-            self.call(f"{domain}.enable")
-        self.call("Page.navigate", url=path.resolve().as_uri())
-        self._wait_for("Page.loadEventFired")
+    def see(
+        self, where: Path | str, patience_s: float = 20, screenshot: Path | None = None, look: str = "light"
+    ) -> Page:
+        """Opens a file or an address and waits until its plots are drawn, at most ``patience_s`` after it loaded."""
+        target = self._open(where, look)
         page = Page()
         page.plots = json.loads(self._value(DRAWN.replace("PATIENCE_MS", str(int(patience_s * 1000)))))
         page.text = self._value("document.body.innerText")
@@ -104,6 +130,37 @@ class Browser:
             screenshot.write_bytes(base64.b64decode(data))
         self.call("Target.closeTarget", targetId=target)
         return page
+
+    def walk(self, where: Path | str) -> Walk:
+        """Opens a page and goes through it with the Tab key."""
+        target = self._open(where, "light")
+        self.call("Page.bringToFront")
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)
+        controls = self._value(CONTROLS)
+        reached, unseen = set(), []
+        for _ in range(len(controls) + 1):
+            for kind in ("rawKeyDown", "keyUp"):
+                self.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+            at, shown = self._value(FOCUSED)
+            reached.add(at)
+            unseen += [controls[at]] if at >= 0 and not shown else []
+        nodes = self.call("Accessibility.getFullAXTree")["nodes"]
+        told = [(n["role"]["value"], n.get("name", {}).get("value")) for n in nodes if not n["ignored"]]
+        self.call("Target.closeTarget", targetId=target)
+        missed = [control for number, control in enumerate(controls) if number not in reached]
+        return Walk(controls, missed, unseen, [role for role, name in told if role in NAMED and not name])
+
+    def _open(self, where: Path | str, look: str) -> str:
+        """Opens a page in a tab of its own, waits until it is loaded, and returns the tab's id."""
+        self._session, self.events = None, []
+        target = str(self.call("Target.createTarget", url="about:blank")["targetId"])
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Runtime", "Log", "Network", "Page"):
+            self.call(f"{domain}.enable")
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": look}])
+        self.call("Page.navigate", url=where if isinstance(where, str) else where.resolve().as_uri())
+        self._wait_for("Page.loadEventFired")
+        return target
 
     def call(self, method: str, **params: object) -> dict[str, Any]:
         self._last += 1

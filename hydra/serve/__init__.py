@@ -1,0 +1,1 @@
+"""The local page that lists runs, opens their reports and lays runs upon each other."""

@@ -1,0 +1,48 @@
+"""`hydra serve`: the runs of a folder in a browser, on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hydra.results.folders import refuse_no_folder
+from hydra.serve.address import loopback, url
+
+
+def serve_runs(folder: Path, host: str, port: int, *, opened: bool) -> None:
+    """Serves the runs of a folder until Ctrl-C or SIGTERM.
+
+    Args:
+        folder: holds them.
+        host: a loopback address.
+        port: 0: any free one.
+        opened: whether a browser is opened.
+
+    Raises:
+        UsageError: another machine could reach it, the port is taken, or the cache cannot be written.
+        RunDirectoryError: there is no such folder.
+        MissingDependencyError: packages of Jupyter are not installed.
+    """
+    refuse_no_folder(folder)
+    address = loopback(host)
+    # A refusal does not wait for them.
+    from hydra.config.places import cache_folder
+    from hydra.jupyter.command import require_packages
+    from hydra.serve.made import Pages
+    from hydra.serve.server import bind
+    from hydra.serve.site import Site
+
+    require_packages()
+    made = Pages(cache_folder() / "pages")
+    with bind(host, address, port, Site(folder.absolute(), made)) as server:
+        where = url(address, server.server_address[1])
+        click.echo(f"{where} shows the runs in {folder}; Ctrl-C ends it")
+        if opened:
+            click.launch(where)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            pass  # its only end
+        finally:
+            made.close()

@@ -1,0 +1,152 @@
+"""What a request asks for, and the address of everything that can be asked for. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import parse_qs, quote, unquote
+
+FILES: Final = ("table.md", "table.csv", "rows.json")
+"""What can be read of a run's folder beside its report."""
+_PAGE: Final = "report.html"
+"""To which the page of an experiment links; here the report is made anew."""
+STYLE: Final = "style.css"
+_ASSET: Final = re.compile(r"style\.css|plotly-[0-9][0-9A-Za-z.-]*\.min\.js")
+_DEPTH: Final = 2
+"""A run lies in the folder, or in an experiment or a set of runs there."""
+_MOST_RUNS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The runs of the folder; or of an experiment, or of runs that took turns, in it."""
+
+    within: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The report of a run or of an experiment, by its path in the folder."""
+
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparing:
+    """Several runs in one page, the base first. One folder of runs that took turns stands for all of these."""
+
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of a run's folder, one of :data:`FILES`."""
+
+    run: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A style or a script."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The same under another address."""
+
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """What cannot be asked for, and what to do instead."""
+
+    status: HTTPStatus
+    what: str
+
+
+Asked = Listing | Report | Comparing | File | Asset | Moved | Refused
+
+_NOWHERE: Final = Refused(HTTPStatus.NOT_FOUND, "There is no such page.")
+
+
+def route(target: str) -> Asked:
+    """What the target of a request line asks for.
+
+    Args:
+        target: path and query as they were sent.
+    """
+    path, _, query = target.partition("?")
+    if not path.startswith("/"):
+        return Refused(HTTPStatus.BAD_REQUEST, "The address must begin with a slash.")
+    # Names of folders are bytes: those that are no UTF-8 come through as they are.
+    first, *rest = [unquote(part, errors="surrogateescape") for part in path[1:].split("/")]
+    if not all(_is_name(part) for part in [first, *rest] if part):
+        return _NOWHERE
+    match first, rest:
+        case "", []:
+            return Listing()
+        case "in", [name, ""] if name:
+            return Listing(name)
+        case "run", [*names]:
+            return _of_a_run(path, names)
+        case "compare", []:
+            return _comparing(query)
+        case "assets", [name] if _ASSET.fullmatch(name):
+            return Asset(name)
+    return _NOWHERE
+
+
+def _of_a_run(path: str, names: list[str]) -> Asked:
+    *folders, last = names or [""]
+    if not all(folders) or len(folders) > _DEPTH:
+        return _NOWHERE
+    run = "/".join(folders)
+    if run and not last:
+        return Report(run)
+    if run and last in FILES:
+        return File(run, last)
+    if run and last == _PAGE:
+        return Moved(path.removesuffix(_PAGE))
+    return Moved(f"{path}/") if last and len(folders) < _DEPTH else _NOWHERE
+
+
+def _comparing(query: str) -> Asked:
+    try:
+        asked = parse_qs(query, errors="surrogateescape", max_num_fields=_MOST_RUNS + 1)
+    except ValueError:
+        return Refused(HTTPStatus.BAD_REQUEST, f"At most {_MOST_RUNS} runs are compared at once.")
+    runs, base = asked.get("run", []), asked.get("base", [])
+    names = list(dict.fromkeys([*(run for run in base if run in runs), *runs]))
+    if not all(len(parts := name.split("/")) <= _DEPTH and all(map(_is_name, parts)) for name in names):
+        return _NOWHERE
+    if not names:
+        return Refused(HTTPStatus.BAD_REQUEST, "No run was chosen: go back, and choose two or more.")
+    return Comparing(tuple(names))
+
+
+def _is_name(part: str) -> bool:
+    return bool(part) and part not in (".", "..") and not {"/", "\0"} & set(part)
+
+
+# --- addresses -----------------------------------------------------------------------------------------------------
+
+
+def run_url(run: str) -> str:
+    """Of a report."""
+    return f"/run/{quote(run, errors='surrogateescape')}/"
+
+
+def listing_url(within: str) -> str:
+    """Of the list of runs in an experiment, or in a folder of runs that took turns; "": of all."""
+    return f"/in/{quote(within, safe='', errors='surrogateescape')}/" if within else "/"
+
+
+def comparing_url(runs: tuple[str, ...]) -> str:
+    """Of a comparison, the base first."""
+    return "/compare?" + "&".join(f"run={quote(run, errors='surrogateescape')}" for run in runs)

@@ -1,0 +1,101 @@
+"""The HTTP server on a loopback address: reads requests, writes answers, and does nothing else."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import sys
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final
+
+from hydra.errors import UsageError
+from hydra.serve.site import METHODS, Answer, Site, refused
+
+_IDLE_S: Final = 30.0
+_REMEDIES: Final = {
+    errno.EADDRINUSE: "choose another --port, or none for a free one",
+    errno.EACCES: "choose a --port from 1024 on, or none for a free one",
+    errno.EADDRNOTAVAIL: "use 127.0.0.1",
+}
+
+
+class Server(ThreadingHTTPServer):
+    """A thread for each connection; all end with the process.
+
+    Attributes:
+        site: answers.
+    """
+
+    def __init__(self, address: str, port: int, site: Site) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        self.site = site
+        super().__init__((address, port), _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that went away is nothing to tell of; anything else is a fault of Hydra's."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+
+def bind(host: str, address: str, port: int, site: Site) -> Server:
+    """The server, which listens.
+
+    Args:
+        host: what the user named.
+        address: what that is.
+        port: 0: any free one.
+        site: answers.
+
+    Raises:
+        UsageError: it cannot listen there.
+    """
+    try:
+        return Server(address, port, site)
+    except OSError as e:
+        remedy = _REMEDIES.get(e.errno or 0, "choose another --port or --host")
+        raise UsageError(f"cannot listen on port {port} of {host}: {e.strerror or e}", remedy) from e
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = _IDLE_S
+    server: Server
+
+    def parse_request(self) -> bool:
+        """Whether there is a request that may be answered; every method but two is refused here."""
+        if not super().parse_request():
+            return False
+        if self.command in METHODS:
+            return True
+        # What it has sent beside its headers is not read.
+        self.close_connection = True
+        allowed = {"Allow": ", ".join(METHODS), "Connection": "close"}
+        self._say(refused(HTTPStatus.METHOD_NOT_ALLOWED, "Nothing can be changed here.", allowed))
+        return False
+
+    def do_GET(self) -> None:
+        """Answers."""
+        self._say(self.server.site.answer(self.path, self.headers.get_all("Host", [])))
+
+    do_HEAD = do_GET  # noqa: N815  # the name that the library calls
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answers a request that cannot be read."""
+        self.close_connection = True
+        self._say(refused(HTTPStatus(code), message or explain or "It cannot be read.", {"Connection": "close"}))
+
+    def version_string(self) -> str:
+        """Tells no versions."""
+        return "hydra"
+
+    def log_message(self, *_: object) -> None:
+        """Requests are not told in the terminal."""
+
+    def _say(self, answer: Answer) -> None:
+        self.send_response(answer.status)
+        for name, value in answer.headers().items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(answer.body)

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Writes ``docs/commands.md`` anew, from the commands themselves: what each does, its arguments and all its flags."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+
+from hydra.cli import cli
+
+PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "commands.md"
+_TOP: Final = """# Every command
+
+Made from the code by `scripts/command_pages.py`; `hydra COMMAND --help` tells the same in a terminal. What commands are
+for is told in [Recipes](my-kafka.md) and on the pages of the systems.
+"""
+_CODES: Final = """
+Exit codes of all of them: 0 good; 1 the run failed; 2 usage or configuration; 3 finished, but a row failed or was
+skipped, or a condition of `--fail-if` held, or the answer is no; 130 interrupted.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    root = click.Context(cli, info_name="hydra")
+    names = cli.list_commands(root)
+    links = " · ".join(f"[{name}](#hydra-{name})" for name in names)
+    return "\n".join([_TOP, links, _CODES, *(part for name in names for part in _sections(root, cli, name))])
+
+
+def _sections(parent: click.Context, group: click.Group, name: str) -> Iterator[str]:
+    """A command, and those below it."""
+    # As it is used: what engines and experiments add comes then.
+    _, command, _ = group.resolve_command(parent, [name])
+    if command is None:
+        raise ValueError(f"there is no command {name}")
+    context = click.Context(command, info_name=name, parent=parent)
+    yield _section(command, context)
+    if isinstance(command, click.Group):
+        for inner in command.list_commands(context):
+            yield from _sections(context, command, inner)
+
+
+def _section(command: click.Command, context: click.Context) -> str:
+    options = [param for param in command.get_params(context) if isinstance(param, click.Option)]
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    level = "##" if context.parent and context.parent.parent is None else "###"
+    lines = [f"{level} {context.command_path}", "", "```", usage, "```", ""]
+    # Paragraphs are the help's own; click wraps them for a terminal.
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    lines += [part for text in paragraphs for part in (_escaped(" ".join(text.split())), "")]
+    rows = [row for option in options if (row := _row(option, context))]
+    table = ["| flag | meaning | default |", "|---|---|---|", *rows, ""] if rows else []
+    return "\n".join([*lines, *table])
+
+
+def _row(option: click.Option, context: click.Context) -> str:
+    if option.hidden or "--help" in option.opts:
+        return ""
+    record = option.get_help_record(context)
+    names = record[0] if record else ", ".join(option.opts)
+    return f"| `{_cell(names)}` | {_escaped(_cell(option.help or ''))} | {_default(option, context)} |"
+
+
+def _default(option: click.Option, context: click.Context) -> str:
+    extra = option.get_help_extra(context)
+    told = extra.get("default", "")
+    return f"`{_cell(str(told))}`" if told else ""
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _escaped(text: str) -> str:
+    """Text whose angle brackets, stars and underscores are no Markdown."""
+    return "".join(_plain(text))
+
+
+def _plain(text: str) -> Iterator[str]:
+    for part in re.split(r"(`[^`]*`)", text):
+        yield part if part.startswith("`") else re.sub(r"([<*_\[\]])", r"\\\1", part)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

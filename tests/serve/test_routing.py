@@ -1,0 +1,106 @@
+"""What a request line asks for; nothing asks for a path."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import pytest
+
+from hydra.serve.routing import (
+    Asked,
+    Asset,
+    Comparing,
+    File,
+    Listing,
+    Moved,
+    Refused,
+    Report,
+    comparing_url,
+    listing_url,
+    route,
+    run_url,
+)
+
+
+@pytest.mark.parametrize(
+    ("target", "asked"),
+    [
+        ("/", Listing()),
+        ("/?reload=1", Listing()),
+        ("/in/exp/", Listing("exp")),
+        ("/run/a/", Report("a")),
+        ("/run/a", Moved("/run/a/")),
+        ("/run/a%20b%3F/", Report("a b?")),
+        ("/run/exp/part/", Report("exp/part")),
+        ("/run/exp/part", Moved("/run/exp/part/")),
+        ("/run/exp/part/report.html", Moved("/run/exp/part/")),
+        ("/run/a/run.db", Moved("/run/a/run.db/")),  # which is no run
+        ("/run/a/table.md", File("a", "table.md")),
+        ("/run/exp/part/rows.json", File("exp/part", "rows.json")),
+        ("/assets/style.css", Asset("style.css")),
+        ("/assets/plotly-3.1.0.min.js", Asset("plotly-3.1.0.min.js")),
+        ("/compare?run=a&run=b", Comparing(("a", "b"))),
+        ("/compare?run=a&run=b&base=b", Comparing(("b", "a"))),
+        ("/compare?run=a&run=b&base=c", Comparing(("a", "b"))),
+        ("/compare?run=a&run=a", Comparing(("a",))),
+        ("/compare?run=both", Comparing(("both",))),
+        ("/compare?run=exp/x&run=exp/y", Comparing(("exp/x", "exp/y"))),
+    ],
+)
+def test_what_a_request_asks_for(target: str, asked: Asked) -> None:
+    assert route(target) == asked
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/nowhere",
+        "/run/",
+        "/run//",
+        "/run",
+        "/run/a/b/c/",
+        "/run/a/b/c/table.md",
+        "/run/../",
+        "/run/%2e%2e/",
+        "/run/a/../../etc/passwd",
+        "/run/a/%2e%2e/table.md",
+        "/run/..%2f..%2fetc/table.md",
+        "/run/%2fetc/table.md",
+        "/run/a%00b/",
+        "/in/",
+        "/in/../",
+        "/in/a/b/",
+        "/in/%2e%2e/",
+        "/assets/../style.css",
+        "/assets/%2e%2e%2fmade.py",
+        "/assets/plotly-1/../../x.min.js",
+        "/assets/report.html",
+        "/compare?run=../../etc",
+        "/compare?run=a&run=/etc/passwd",
+        "/compare?run=a&run=..",
+        "/compare?run=a/b/c&run=d",
+        "//evil.example/",
+        "/favicon.ico",
+    ],
+)
+def test_what_is_not_there(target: str) -> None:
+    asked = route(target)
+    assert isinstance(asked, Refused)
+    assert asked.status is HTTPStatus.NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    "target", ["*", "http://evil.example/", "", "/compare", "/compare?base=a", "/compare?" + "run=a&" * 30]
+)
+def test_a_request_that_makes_no_sense_is_refused(target: str) -> None:
+    asked = route(target)
+    assert isinstance(asked, Refused)
+    assert asked.status is HTTPStatus.BAD_REQUEST
+
+
+@pytest.mark.parametrize("run", ["a", "exp/part", "ä b&c?d=e#f%g", "<script>", "\udcff\udcfe", "a+b", "report.html"])
+def test_every_name_finds_its_way_back(run: str) -> None:
+    assert route(run_url(run)) == Report(run)
+    assert route(comparing_url((run, "other"))) == Comparing((run, "other"))
+    folder = run.partition("/")[0]
+    assert route(listing_url(folder)) == Listing(folder)

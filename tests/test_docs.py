@@ -1,0 +1,58 @@
+"""Pages of the documentation that are made from the code are up to date, and the site's navigation has every page."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from hydra.cli import cli
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.processes  # it needs what engines bring: a second of imports
+def test_every_command_stands_in_its_page() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "command_pages.py"))
+    assert (ROOT / "docs" / "commands.md").read_text() == script["page"](), "run scripts/command_pages.py"
+
+
+def test_the_navigation_has_every_page_once() -> None:
+    listed = [line.split(":")[-1].strip() for line in (ROOT / "mkdocs.yml").read_text().splitlines() if ".md" in line]
+    assert sorted(listed) == sorted(
+        path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")
+    )
+
+
+def told(page: Path) -> Iterator[list[str]]:
+    """The words of every ``hydra`` command in the page's blocks of code, without those that stand for something."""
+    text = page.read_text().replace("\\\n", " ")
+    for block in re.findall(r"^```\w*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        for line in re.findall(r"^(?:.*[ /])?hydra +([a-z].*)$", block, re.MULTILINE):
+            yield [word for word in shlex.split(line, comments=True) if not word.startswith(("$", "…"))]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
+def test_every_command_of_a_page_has_the_flags_that_are_told(page: Path) -> None:
+    root = click.Context(cli, info_name="hydra")
+    for name, *words in told(page):
+        _, command, _ = cli.resolve_command(root, [name])
+        assert command is not None
+        options = [o for p in command.get_params(click.Context(command)) for o in (*p.opts, *p.secondary_opts)]
+        flags = [word.partition("=")[0] for word in words if word.startswith("--")]
+        assert [flag for flag in flags if flag not in options] == [], f"hydra {name}"
+
+
+def test_the_worked_client_stands_in_its_page() -> None:
+    """``ruff format`` takes what stands in a block of Python for Python, and would take the marks apart."""
+    shown = re.findall(
+        r'^--8<-- "(docs/examples/\S+)"$', (ROOT / "docs" / "another-client.md").read_text(), re.MULTILINE
+    )
+    assert [Path(name).name for name in shown] == ["first_slice.c", "tiny_publisher.py", "tiny_step.py"]
+    assert all((ROOT / name).is_file() for name in shown)
