@@ -15,7 +15,8 @@ from hydra.columns.column import MICROSECONDS
 from hydra.columns.names import CLIENTS, POINT
 from hydra.compare.comparison import NO_DIFFERENCE, NO_VERDICT, Compared, Comparison
 from hydra.jupyter.cells import Html, block, figure, scrolling, style
-from hydra.jupyter.drawing import Marked, dress, finish, line, panels
+from hydra.jupyter.drawing import Marked, finish, line, panels
+from hydra.jupyter.looks import dress
 from hydra.jupyter.report import PLOTLY, Plot, file_name
 from hydra.model import number
 from hydra.results.comparison import change, interval, method, notes, probability, samples, verdict, warnings
