@@ -115,7 +115,7 @@ def overlaid(comparison: Comparison) -> go.Figure | None:
     known = {each.column.name: each.column for each in (*comparison.first, *comparison.others)}
     units: dict[str, str] = {}
     for name, column in known.items():
-        if any(number(row.shown.get(name)) for matched in comparison.rows for row in matched.rows):
+        if any(number(side.shown.get(name)) for row in comparison.rows for side in row.rows):  # not 0 everywhere
             units.setdefault(column.unit, name)  # several rates side by side tell little more than one of them
     names = list(units.values())[:_MOST_PANELS]
     drawn = panels(names)
