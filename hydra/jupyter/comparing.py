@@ -16,7 +16,8 @@ from hydra.columns.column import MICROSECONDS
 from hydra.columns.names import CLIENTS, POINT
 from hydra.compare.comparison import NO_DIFFERENCE, NO_VERDICT, Compared, Comparison
 from hydra.jupyter.cells import Html, block, figure, scrolling, style
-from hydra.jupyter.drawing import Marked, dress, finish, line, panels
+from hydra.jupyter.drawing import Marked, finish, line, panels
+from hydra.jupyter.looks import dress
 from hydra.jupyter.report import PLOTLY, Plot, file_name
 from hydra.model import number
 from hydra.results.comparison import change, interval, method, notes, probability, samples, verdict, warnings
@@ -116,7 +117,7 @@ def overlaid(comparison: Comparison) -> go.Figure | None:
     known = {each.column.name: each.column for each in (*comparison.first, *comparison.others)}
     units: dict[str, str] = {}
     for name, column in known.items():
-        if any(number(row.shown.get(name)) for matched in comparison.rows for row in matched.rows):
+        if any(number(side.shown.get(name)) for row in comparison.rows for side in row.rows):  # not 0 everywhere
             units.setdefault(column.unit, name)  # several rates side by side tell little more than one of them
     names = list(units.values())[:_MOST_PANELS]
     drawn = panels(names)

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.colors import qualitative
 from plotly.subplots import make_subplots
 
-from hydra.jupyter.drawing import dress
+from hydra.jupyter.looks import dress
 from hydra.jupyter.recorded import Run
 from hydra.measure.course import outstanding, stretch_of
 from hydra.results.slo import Answer

@@ -14,6 +14,7 @@ from hydra.columns.column import HIGH, INTERVAL, LOW, MICROSECONDS
 from hydra.columns.names import CLIENTS
 from hydra.events.words import duration_us
 from hydra.jupyter.apart import PUBLISHED, tell_apart
+from hydra.jupyter.looks import dress
 from hydra.model import Figure, number
 from hydra.results.bounded import bound_above, shown
 from hydra.sweep import Row
@@ -24,17 +25,6 @@ Interval = Callable[[Row], tuple[Figure, Figure]]
 """The lowest and the highest that a figure of this row can be."""
 
 _MOST_TICKS: Final = 14
-_TEMPLATE: Final = "plotly_white"
-_INK: Final = "#1f2933"
-_LEGEND_PX: Final = 1100
-"""Width of a page's plot that a legend surely has."""
-_LETTER_PX: Final = 7
-_SIGN_PX: Final = 60
-"""What an entry of a legend takes, and each of its letters."""
-_LINE_PX: Final = 20
-_MOST_LEGEND_PX: Final = 400
-_AXIS_PX: Final = 58
-"""What the texts of an axis across take."""
 _GRID: Final = "#e5e9ee"
 _LEVEL: Final = "#52606d"
 _NARROWEST: Final = 0.5
@@ -197,28 +187,6 @@ def finish(figure: go.Figure, across: str, upwards: Sequence[str], floor: Floor 
         figure.update_layout({f"yaxis{name[1:]}": look | axis})
     tell_apart(figure)
     return figure
-
-
-def dress(figure: go.Figure, height: int = 460) -> None:
-    """The look of every plot: letters, margins, and a legend below the panels, which makes the plot higher.
-
-    Args:
-        figure: with all its lines.
-        height: of the panels and what is around them but the legend, in pixels.
-    """
-    names = [str(trace.name) for trace in figure.data if trace.showlegend is not False]
-    widest = max(map(len, names), default=0) * _LETTER_PX + _SIGN_PX
-    lines = math.ceil(len(names) / max(_LEGEND_PX // widest, 1))
-    below = min(lines * _LINE_PX, _MOST_LEGEND_PX)
-    figure.update_layout(
-        template=_TEMPLATE,
-        height=height + below,
-        margin={"l": 70, "r": 20, "t": 64, "b": 60 + below},
-        font={"family": "system-ui, Segoe UI, Roboto, DejaVu Sans, sans-serif", "size": 13, "color": _INK},
-        legend={"orientation": "h", "yanchor": "top", "y": -_AXIS_PX / (height - 124), "x": 0},
-        hovermode="closest",
-        showlegend=True,
-    )
 
 
 def _at(value: Figure) -> float | str | None:

@@ -11,7 +11,8 @@ from plotly.colors import sample_colorscale
 
 from hydra.columns.names import CLIENTS, LATENCY_BOUND
 from hydra.columns.step import DUE, SENT, latency_columns
-from hydra.jupyter.drawing import dress, finish, line, log_axis
+from hydra.jupyter.drawing import finish, line, log_axis
+from hydra.jupyter.looks import dress
 from hydra.jupyter.plots import by_settings
 from hydra.jupyter.recorded import Run
 from hydra.jupyter.rows import across, has, marked, passing, shades, shown_steps

@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 
 from hydra.columns.names import GROUP
 from hydra.columns.names import LOSS as LOST
-from hydra.jupyter.drawing import dress, panels
+from hydra.jupyter.drawing import panels
+from hydra.jupyter.looks import dress
 from hydra.jupyter.recorded import Run
 from hydra.jupyter.rows import rate_of, shown_steps
 from hydra.jupyter.stored import losers_of, losses_of, plan_of, subscribers_of
