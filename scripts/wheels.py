@@ -172,7 +172,11 @@ def run(command: Iterable[str | Path], environment: Mapping[str, str]) -> None:
         WheelError: it failed.
     """
     words = [str(word) for word in command]
-    if subprocess.run(words, env=dict(environment), check=False).returncode != 0:
+    try:
+        done = subprocess.run(words, env=dict(environment), check=False)
+    except FileNotFoundError as e:
+        raise WheelError(f"there is no {words[0]}; try scripts/system-packages native") from e
+    if done.returncode != 0:
         raise WheelError(f"{' '.join(words[:4])} … failed; what it says is above")
 
 
