@@ -44,7 +44,6 @@ set(CMAKE_AR {folder}/ar CACHE FILEPATH "")
 set(CMAKE_RANLIB {folder}/ranlib CACHE FILEPATH "")
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR {machine})
-set(CMAKE_EXE_LINKER_FLAGS_INIT -s)
 set(CMAKE_FIND_ROOT_PATH {prefix})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
@@ -60,7 +59,8 @@ class WheelError(Exception):
 
 def compiler_text(zig: Path, tool: str, machine: str) -> str:
     """A program that is one of zig's tools: ``cc`` and ``c++`` for this machine and the old glibc."""
-    target = f" -target {machine}-linux-gnu.{GLIBC[0]}.{GLIBC[1]}" if tool in {"cc", "c++"} else ""
+    # Stripped (-s) here and not by CMake: zig compiles its C++ library once for each set of such flags.
+    target = f" -target {machine}-linux-gnu.{GLIBC[0]}.{GLIBC[1]} -s" if tool in {"cc", "c++"} else ""
     return f'#!/bin/sh\nexec "{zig}" {tool}{target} "$@"\n'
 
 

@@ -16,8 +16,8 @@ SCRIPT = runpy.run_path(str(TREE / "scripts" / "wheels.py"))
 @pytest.mark.parametrize(
     ("tool", "machine", "text"),
     [
-        ("cc", "x86_64", '"/z" cc -target x86_64-linux-gnu.2.28 "$@"'),
-        ("c++", "aarch64", '"/z" c++ -target aarch64-linux-gnu.2.28 "$@"'),
+        ("cc", "x86_64", '"/z" cc -target x86_64-linux-gnu.2.28 -s "$@"'),
+        ("c++", "aarch64", '"/z" c++ -target aarch64-linux-gnu.2.28 -s "$@"'),
         ("ar", "aarch64", '"/z" ar "$@"'),
     ],
 )
