@@ -137,6 +137,8 @@ def build_wheel(program: Path, machine: str, folder: Path, out: Path) -> Path:
     shutil.rmtree(tree)
     (wheel,) = fresh.glob("*.whl")
     out.mkdir(parents=True, exist_ok=True)
+    for older in out.glob(f"*_{machine}.whl"):
+        older.unlink()
     return Path(shutil.copy2(wheel, out))
 
 
