@@ -25,13 +25,10 @@ help: ## List these commands
 	@echo
 	@echo "  Another interpreter: make PYTHON=python3.12 demo"
 
-demo: install servers ## Two small scaling tables, really measured: ZMQ PUB/SUB and Kafka (about three minutes)
-	$(BIN)/hydra zmqrate --clients 30,60 --step-seconds 0.5 --start-rate 8000 \
-		--search-steps 20 --set warmup_s=0.5 \
-		--out runs/demo-$(NOW)-zmqrate
-	@echo
-	$(BIN)/hydra kafka-batch --clients 10,30 --msg-batch 100,1000 --duration 2 \
-		--set warmup_s=0.5 --out runs/demo-$(NOW)-kafka-batch
+demo: install servers ## Five small measurements on four systems, and a report (three minutes)
+	@scripts/patiently "The jars of Kafka, fetched once" \
+		$(BIN)/python -c 'from hydra.kafkatest.jars import fetch; fetch()'
+	@scripts/demo $(BIN)/hydra runs/demo-$(NOW)
 
 test: native-tests install servers browser prometheus ## Lint, strict types, and all tests against the built package (tox)
 	$(BIN)/tox run

@@ -2,9 +2,13 @@
 
 conf/ is installed as the package hydra.conf, and native/ is built into hydra/native/hydra-client where its packages are
 there. The build never fails for want of the native client: it says what is missing and goes on.
+
+scripts/wheels.py, which builds a client that runs on other machines as well, names it in HYDRA_WHEEL_CLIENT, and in
+HYDRA_WHEEL_PLATFORM the platforms on which it runs.
 """
 
 import importlib.util
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -15,6 +19,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 TREE = Path(__file__).resolve().parent
+PORTABLE = os.environ.get("HYDRA_WHEEL_CLIENT", "")
 
 
 def load_nativebuild() -> ModuleType:
@@ -45,6 +50,9 @@ class BuildPython(build_py):
 
     def build_program(self, program: Path) -> str:
         """Why there is no native client, or ""."""
+        if PORTABLE:
+            put(Path(PORTABLE), program)
+            return ""
         if not (TREE / "native" / "CMakeLists.txt").exists():
             return "there is no native/ in this tree"
         missing = nativebuild.missing()
@@ -54,12 +62,17 @@ class BuildPython(build_py):
             built = nativebuild.build(TREE / "native", TREE / "build" / "native", "-DHYDRA_TESTS=OFF")
         except nativebuild.BuildError as e:
             return str(e)
-        program.parent.mkdir(parents=True, exist_ok=True)
-        # A program that runs cannot be overwritten, but it can be replaced.
-        fresh = program.with_suffix(".new")
-        shutil.copy2(built, fresh)
-        fresh.replace(program)
+        put(built, program)
         return ""
+
+
+def put(built: Path, program: Path) -> None:
+    """Copies the built program to its place."""
+    program.parent.mkdir(parents=True, exist_ok=True)
+    # A program that runs cannot be overwritten, but it can be replaced.
+    fresh = program.with_suffix(".new")
+    shutil.copy2(built, fresh)
+    fresh.replace(program)
 
 
 class PlatformDistribution(Distribution):
@@ -67,7 +80,7 @@ class PlatformDistribution(Distribution):
 
     def has_ext_modules(self) -> bool:
         """Whether the native client will be part of it."""
-        return (TREE / "native" / "CMakeLists.txt").exists() and not nativebuild.missing()
+        return bool(PORTABLE) or ((TREE / "native" / "CMakeLists.txt").exists() and not nativebuild.missing())
 
 
 class Wheel(bdist_wheel):
@@ -76,7 +89,9 @@ class Wheel(bdist_wheel):
     def get_tag(self) -> tuple[str, str, str]:
         """The interpreter, its ABI, and the platform."""
         python, abi, platform = super().get_tag()
-        return (python, abi, platform) if self.root_is_pure else ("py3", "none", platform)
+        if self.root_is_pure:
+            return python, abi, platform
+        return "py3", "none", os.environ.get("HYDRA_WHEEL_PLATFORM", platform)
 
 
 setup(

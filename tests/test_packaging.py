@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -25,23 +26,48 @@ TREE = Path(__file__).resolve().parents[1]
 PARTS = ("pyproject.toml", "setup.py", "README.md", "hydra", "conf")
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:
-    # A copy: setuptools leaves a build folder, whose leftovers would end up in later wheels.
-    tree = tmp_path_factory.mktemp("tree")
+def copied(tree: Path) -> Path:
+    """A copy of what a wheel is built from: setuptools leaves a build folder, which would end up in later wheels."""
     for part in PARTS:
         source = TREE / part
         if source.is_dir():
-            shutil.copytree(source, tree / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, tree / part, ignore=shutil.ignore_patterns("__pycache__", "hydra-client*"))
         else:
             shutil.copy(source, tree / part)
-    out = tmp_path_factory.mktemp("wheel")
+    return tree
+
+
+def built(tree: Path, out: Path, **told: str) -> Path:
     build = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
-    done = subprocess.run([sys.executable, "-c", build, out], cwd=tree, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", build, out]
+    done = subprocess.run(command, cwd=tree, env=os.environ | told, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (built,) = out.glob("*.whl")
-    with zipfile.ZipFile(built) as file:
+    (found,) = out.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:
+    with zipfile.ZipFile(built(copied(tmp_path_factory.mktemp("tree")), tmp_path_factory.mktemp("wheel"))) as file:
         yield file
+
+
+def test_a_wheel_takes_the_client_and_the_platform_that_it_is_told(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "out").mkdir()
+    client = tmp_path / "portable"
+    client.write_bytes(b"\x7fELF as it was built")
+    client.chmod(0o755)
+    found = built(
+        copied(tmp_path / "tree"),
+        tmp_path / "out",
+        HYDRA_WHEEL_CLIENT=str(client),
+        HYDRA_WHEEL_PLATFORM="manylinux_2_28_aarch64",
+    )
+    assert found.name.endswith("-py3-none-manylinux_2_28_aarch64.whl")
+    with zipfile.ZipFile(found) as file:
+        assert file.read("hydra/native/hydra-client") == client.read_bytes()
+        assert file.getinfo("hydra/native/hydra-client").external_attr >> 16 & 0o111
 
 
 def test_a_source_distribution_can_build_the_native_client(tmp_path: Path) -> None:

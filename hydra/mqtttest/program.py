@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
+import os
 import re
 import resource
 import shutil
@@ -112,7 +112,8 @@ def configuration(endpoint: str, limits: ServerLimits) -> str:
             "log_type error",
             "log_type warning",
             # Started by root it would become another user, and the kernel then no longer ends it with its supervisor.
-            f"user {getpass.getuser()}",
+            # Others need no name: in a container a user may have none.
+            *(["user root"] if os.geteuid() == 0 else []),
             "",
         ]
     )

@@ -25,6 +25,13 @@ def test_the_limits_stand_in_its_configuration() -> None:
     assert {"listener 1999 10.0.0.1", "max_queued_messages 7", "max_inflight_messages 9"} <= set(lines)
 
 
+@pytest.mark.parametrize(("uid", "named"), [(0, ["user root"]), (10001, [])])
+def test_only_root_needs_a_name_in_it(monkeypatch: pytest.MonkeyPatch, uid: int, named: list[str]) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: uid)
+    lines = configuration("127.0.0.1:1999", ServerLimits(max_queued_messages=7, max_inflight_messages=9)).splitlines()
+    assert [line for line in lines if line.startswith("user ")] == named
+
+
 def test_one_that_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(program, "_WHERE", str(tmp_path))

@@ -31,6 +31,19 @@ std::string kinds_of(const System& system) {
     return "the kind " + (system.offers(Role::publisher) ? publisher : subscriber);
 }
 
+// This release and the libraries that it was built with or found.
+std::string versions(const Systems& systems) {
+    std::map<std::string, std::string> libraries;
+    for (const auto& system : systems) {
+        libraries.merge(system->versions());
+    }
+    std::string text = "hydra-client " HYDRA_VERSION;
+    for (const auto& [library, version] : libraries) {
+        text += "\n" + library + " " + version;
+    }
+    return text;
+}
+
 // Where an option means nothing it is no small matter: --secure would be taken for what it says.
 void refuse_options_of_others(const CLI::App& app, const Kind& kind, const Systems& systems) {
     for (const auto& system : systems) {
@@ -60,6 +73,8 @@ Options parse_options(int argc, const char* const* argv, const Systems& systems)
     std::string kind;
     std::string pacing = "smooth";
     CLI::App app("A group of Hydra clients; started by hydra on an agent.", "hydra-client");
+    app.set_version_flag(
+        "--version", [&systems] { return versions(systems); }, "tell this release and its libraries");
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     app.add_option("kind", kind)->required()->check(CLI::IsMember(kinds));
     app.add_option("--group", options.group, "the group's id")->required();
@@ -84,6 +99,9 @@ Options parse_options(int argc, const char* const* argv, const Systems& systems)
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
         std::fputs(app.help().c_str(), stdout);
+        std::exit(0);
+    } catch (const CLI::CallForVersion& e) {
+        std::puts(e.what());
         std::exit(0);
     } catch (const CLI::Error& e) {
         refuse(first_line(e.what()));
