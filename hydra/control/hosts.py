@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
+
+import msgspec
 
 from hydra.control.clocks import HostKey
 from hydra.model import GroupRole
@@ -15,6 +18,8 @@ from hydra.wire.program import RESEND_EVERY_S
 Place = tuple[str, str, str]
 """Boot id, time namespace and network namespace: processes with the same three see the same counters."""
 
+_json: Final = msgspec.json.Encoder()
+_sample: Final = msgspec.json.Decoder(Sample)
 _AGAIN_NS: Final = round(RESEND_EVERY_S * 1e9)
 _REPEAT_NS: Final = 10_000_000_000
 """A third of the time after which a watch ends by itself."""
@@ -72,7 +77,8 @@ class _Watching:
     epoch: int
     every_s: float
     on: bool = True
-    samples: list[tuple[Post, Sample]] = field(default_factory=list)
+    # Packed: of an hour there are thousands, each with dozens of objects.
+    samples: list[tuple[Post, bytes]] = field(default_factory=list)
 
 
 class HostWatch:
@@ -119,7 +125,7 @@ class HostWatch:
 
     def posts(self) -> list[Post]:
         """Those that are there, and those that have told something in this watch."""
-        told = [post for post, _ in self.samples()]
+        told = [] if self._now is None else [post for post, _ in self._now.samples]
         return list(dict.fromkeys([*(w.post for w in self._watchers.values()), *told]))
 
     # --- a watch -----------------------------------------------------------------------------------------------------
@@ -160,15 +166,16 @@ class HostWatch:
         if watcher is not None and watching is not None and message.epoch == watching.epoch:
             watcher.heard_ns = now_ns
             watcher.ended = not watching.on
-            watching.samples += [(watcher.post, sample) for sample in message.samples]
+            watching.samples += [(watcher.post, zlib.compress(_json.encode(s), 1)) for s in message.samples]
 
     def answered(self) -> bool:
         """Whether everybody who was told to watch, and is still there, has answered the end."""
         return all(self._watchers[identity].ended for identity in self._told)
 
-    def samples(self) -> list[tuple[Post, Sample]]:
-        """What was read in the watch that is on, or was last, in the order in which it came."""
-        return [] if self._now is None else self._now.samples
+    def samples(self, first: int = 0) -> list[tuple[Post, Sample]]:
+        """What was read in the watch that is on, or was last, in the order of arrival, from number ``first`` on."""
+        packed = [] if self._now is None else self._now.samples[first:]
+        return [(post, _sample.decode(zlib.decompress(text))) for post, text in packed]
 
     def _wanted(self, watching: _Watching, now_ns: int) -> Iterator[tuple[bytes, Watch]]:
         readers = [r for p in self._by_place if p != self.own and (r := self._reader(p, now_ns)) is not None]

@@ -109,13 +109,13 @@ class StepHosts:
     def lately(self) -> dict[str, tuple[HostSample, HostSample]]:
         """What each host did last: two samples of it, by its name; times are those of its own clock."""
         watch = self._controller.roster.watch
-        samples = watch.samples()
-        for post, sample in samples[self._seen :]:
+        samples = watch.samples(self._seen)
+        for post, sample in samples:
             if sample.host is not None:
                 if post.place not in self._names:
                     self._names = _names(watch.posts(), watch.own)
                 self._lately.add(self._names[post.place], HostSample(sample.time_ns, sample.host))
-        self._seen = len(samples)
+        self._seen += len(samples)
         return dict(self._lately.pairs)
 
     def cpu_pct(self) -> dict[str, float]:
