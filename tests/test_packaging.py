@@ -39,7 +39,7 @@ def copied(tree: Path) -> Path:
 
 def built(tree: Path, out: Path, **told: str) -> Path:
     build = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
-    command = [sys.executable, "-c", build, out]
+    command = [sys.executable, "-c", build, str(out)]
     done = subprocess.run(command, cwd=tree, env=os.environ | told, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (found,) = out.glob("*.whl")
