@@ -94,7 +94,8 @@ SYSTEMS = re.compile("|".join([*_SYSTEMS, "topic", "bootstrap"]), re.IGNORECASE)
 CHANNEL = {
     # The control channel is made of ZeroMQ sockets, whatever is measured.
     **dict.fromkeys(["hydra.control", "hydra.client.relay", "hydra.client.transport", "hydra.native.build"], "zmq"),
-    "hydra.cli": "zmqrate",  # the scenario that `hydra check` takes unless another is named
+    # The scenario that `hydra check` takes unless another is named, and that examples are of.
+    **dict.fromkeys(["hydra.cli", "hydra.shell"], "zmqrate"),
 }
 """The words that a room may say nevertheless."""
 
