@@ -1,5 +1,5 @@
 # Hydra's everyday commands; `make` alone lists them. Everything is installed into .venv, nothing into the system but
-# Java and Maven, and those only where they are missing (scripts/system-packages).
+# Debian's packages that are missing, and those as root only (scripts/system-packages; it names them otherwise).
 
 PYTHON ?= python3
 VENV := .venv

@@ -33,18 +33,26 @@ def told(page: Path) -> Iterator[list[str]]:
     """The words of every ``hydra`` command in the page's blocks of code, without those that stand for something."""
     text = page.read_text().replace("\\\n", " ")
     for block in re.findall(r"^```\w*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        for line in re.findall(r"^(?:.*[ /])?hydra +([a-z].*)$", block, re.MULTILINE):
+        for line in re.findall(r"^(?:\$ )?(?:\S*/bin/)?hydra +([a-z].*)$", block, re.MULTILINE):
             yield [word for word in shlex.split(line, comments=True) if not word.startswith(("$", "…"))]
 
 
+def options_of(root: click.Context, name: str) -> set[str]:
+    _, command, _ = cli.resolve_command(root, [name])
+    assert command is not None
+    return {o for p in command.get_params(click.Context(command)) for o in (*p.opts, *p.secondary_opts)}
+
+
 @pytest.mark.processes
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.stem
+)
 def test_every_command_of_a_page_has_the_flags_that_are_told(page: Path) -> None:
     root = click.Context(cli, info_name="hydra")
     for name, *words in told(page):
-        _, command, _ = cli.resolve_command(root, [name])
-        assert command is not None
-        options = [o for p in command.get_params(click.Context(command)) for o in (*p.opts, *p.secondary_opts)]
+        # Scenarios have the flags of their system.
+        names = cli.list_commands(root) if name in ("run", "slo", "check") else [name]
+        options = {option for each in names for option in options_of(root, each)}
         flags = [word.partition("=")[0] for word in words if word.startswith("--")]
         assert [flag for flag in flags if flag not in options] == [], f"hydra {name}"
 

@@ -25,6 +25,8 @@ from hydra.model import SearchSpec, StepResult, number
 from hydra.results.registered import columns_of
 from hydra.sweep import Row
 
+_MOSTLY_LOST: Final = 1.25
+"""So many times what was lost may have fallen short, for its bursts to be those of the loss."""
 _NOT_LOST: Final = ("late_pct", "undrained_pct", "unknown_pct")
 """What did not come in the window and is no loss."""
 _RATE: Final = "rate"
@@ -121,7 +123,9 @@ def _of_row(
     if bursts is not None:
         length = asked_s(steps[-1].plan)
         if lost:
-            # Of all that fell short the bursts tell; the loss may be a part of it, and is known as well in proportion.
+            # Bursts are of all that fell short. Where a good part of that piled up, they tell little of the loss.
+            if sum(bursts) > _MOSTLY_LOST * lost * length / 100:
+                return None, ""
             relative = confidence.of_bursts(bursts, length)
             scale = lost * length / (sum(bursts) or 1.0)
             return relative and Limits(relative.low * scale, min(relative.high * scale, 100.0)), "bursts"
@@ -142,7 +146,7 @@ def _one_more(bursts: Sequence[Sequence[float]]) -> float | None:
 
 
 def _percent(limits: Limits | None) -> Limits | None:
-    return limits and Limits(100 * limits.low, 100 * limits.high)
+    return limits and Limits(100 * limits.low, min(100 * limits.high, 100.0))
 
 
 # --- steps of a search -----------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 from hydra.measure.figures import asked_s
 from hydra.measure.shortfall import Course, before
 from hydra.model import StepPlan
+from hydra.wire.checks import MAX_MISSING_RANGES
 from hydra.wire.load import Load
 
 _SECOND_NS: Final = 1_000_000_000
@@ -31,6 +32,12 @@ class Loser:
     expected: int
     lost: int
     gaps: Mapping[int, Sequence[tuple[int, int]]]
+
+    @property
+    def known_until(self) -> float:
+        """Behind which sequence there may be gaps that are not listed: where the first list that is full ends."""
+        full = [ranges for ranges in self.gaps.values() if len(ranges) >= MAX_MISSING_RANGES]
+        return min((ranges[-1][1] + 1 for ranges in full or self.gaps.values() if ranges), default=0)
 
     @property
     def unlisted(self) -> int:
@@ -77,7 +84,7 @@ def shares(losers: Iterable[Loser], groups: Sequence[range], expected: Sequence[
         listed = [(first, last + 1) for gaps in loser.gaps.values() for first, last in gaps]
         of_groups[row] += listed
         if loser.unlisted:
-            known_until[row] = min(known_until[row], max((behind for _, behind in listed), default=0))
+            known_until[row] = min(known_until[row], loser.known_until)
     width = np.diff(sequences) / max(float(sequences[-1]), 1.0)
     found = np.zeros((len(groups), len(width)))
     for row, (ranges, due) in enumerate(zip(of_groups, expected, strict=True)):

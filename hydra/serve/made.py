@@ -17,7 +17,7 @@ from typing import Final
 
 from hydra.errors import EXIT_USAGE, HydraError, UsageError
 from hydra.serve.making import command
-from hydra.serve.stamp import stamp
+from hydra.serve.stamp import code, stamp
 
 _MOST: Final = 200
 """Pages that are kept."""
@@ -129,5 +129,5 @@ def _names(kind: str, runs: Sequence[Path]) -> tuple[str, str]:
     place = sha256(kind.encode())
     for run in runs:
         place.update(b"\0" + os.fsencode(run.resolve()))
-    state = sha256(f"{stamp(runs)} {version('hydra-scale')} {version('plotly')}".encode())
+    state = sha256(f"{stamp(runs)} {code()} {version('plotly')}".encode())
     return place.hexdigest()[:16], state.hexdigest()[:16]

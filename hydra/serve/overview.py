@@ -6,8 +6,8 @@ import contextlib
 import os
 from collections.abc import Mapping
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 import msgspec
@@ -20,7 +20,7 @@ from hydra.results.files import write_whole
 from hydra.results.folders import DATABASE, is_experiment
 from hydra.results.interleaved import is_interleaved
 from hydra.serve.entry import Entry, Kind
-from hydra.serve.stamp import stamp
+from hydra.serve.stamp import code, stamp
 
 
 class Overview:
@@ -28,21 +28,24 @@ class Overview:
 
     Args:
         folder: holds them.
-        cache: where that is kept, so that the next server need not read them all: a search takes 0.1 s.
+        cache: where that is kept, so that the next server need not read them all.
     """
 
     def __init__(self, folder: Path, cache: Path) -> None:
         self._folder: Final = folder
         self._file: Final = cache / f"list-{sha256(os.fsencode(folder.resolve())).hexdigest()[:16]}.json"
         self._known: dict[str, tuple[str, Entry]] = _kept(self._file)
+        self._lock: Final = Lock()  # of what is known: a page is asked for by several threads
 
     def entries(self, within: str = "") -> list[Entry]:
         """The runs in the folder, or in one of its folders, newest first."""
         folder = self._folder / within if within else self._folder
-        before = dict(self._known)
-        found = [self._entry(directory) for directory in directories(folder)]
-        if self._known != before:
-            _keep(self._file, self._known)
+        with self._lock:
+            before = dict(self._known)
+            found = [self._entry(directory) for directory in directories(folder)]
+            self._known = {name: each for name, each in self._known.items() if (self._folder / name).is_dir()}
+            if self._known != before:
+                _keep(self._file, self._known)
         return sorted(found, key=lambda entry: (entry.began, entry.name), reverse=True)
 
     def holds(self, run: str) -> bool:
@@ -58,7 +61,7 @@ class Overview:
 
     def _entry(self, directory: Path) -> Entry:
         name = str(directory.relative_to(self._folder))
-        now = f"{stamp([directory])} {version('hydra-scale')}"
+        now = f"{stamp([directory])} {code()}"
         before = self._known.get(name)
         if before is None or before[0] != now:
             before = self._known[name] = now, _read(name, directory)

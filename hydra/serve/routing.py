@@ -121,8 +121,7 @@ def _comparing(query: str) -> Asked:
         asked = parse_qs(query, errors="surrogateescape", max_num_fields=_MOST_RUNS + 1)
     except ValueError:
         return Refused(HTTPStatus.BAD_REQUEST, f"At most {_MOST_RUNS} runs are compared at once.")
-    runs, base = asked.get("run", []), asked.get("base", [])
-    names = list(dict.fromkeys([*(run for run in base if run in runs), *runs]))
+    names = list(dict.fromkeys(asked.get("run", [])))
     if not all(len(parts := name.split("/")) <= _DEPTH and all(map(_is_name, parts)) for name in names):
         return _NOWHERE
     if not names:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+import hydra
 from hydra.results import interleaved
 from hydra.results.experiments import TABLE
 from hydra.results.folders import DATABASE, RECORD
@@ -15,6 +17,8 @@ from hydra.results.folders import DATABASE, RECORD
 # A run that goes on writes into the second of these first.
 _OF_A_RUN: Final = (DATABASE, f"{DATABASE}-wal")
 _OF_SEVERAL: Final = (RECORD, TABLE, interleaved.RECORD)
+
+_SOURCES: Final = (".py", ".ipynb", ".j2", ".css")
 
 
 def stamp(directories: Iterable[Path]) -> str:
@@ -31,3 +35,10 @@ def stamp(directories: Iterable[Path]) -> str:
             if found.st_size:
                 told.update(os.fsencode(path) + f" {found.st_mtime_ns} {found.st_size}\n".encode())
     return told.hexdigest()[:16]
+
+
+@cache
+def code() -> int:
+    """The newest change of Hydra's own files: a page is made anew by newer code, also where the version is the same."""
+    files = (path for path in Path(hydra.__file__).parent.rglob("*") if path.suffix in _SOURCES)
+    return max(path.stat().st_mtime_ns for path in files)

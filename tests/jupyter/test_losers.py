@@ -56,7 +56,7 @@ def test_each_subscriber_stands_beside_each_step_and_each_part_of_the_worst(tmp_
     assert by_time.text[2][31] == "100"
     assert [n for n, text in enumerate(by_time.text[4]) if text != "0"] == [59]
     assert "5 clients" in found.figure.layout.annotations[1].text
-    assert "not all gaps" not in found.remark
+    assert "first gaps" not in found.remark
 
 
 def test_many_subscribers_share_lines_and_the_page_stays_small(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_a_report_is_made_once_and_its_plots_are_drawn_under_the_policy(address:
     page = browser.see(where, 30)
     assert page.errors == []
     assert all(request.startswith((address, "data:", "blob:")) for request in page.requests)
-    assert len(page.plots) == 3
+    assert len(page.plots) == 5
     assert all(plot["drawn"] and plot["traces"] == plot["expected"] for plot in page.plots)
     assert "All runs" in page.text
     assert ask(address, "GET", "/run/search/")[1] == ask(address, "GET", "/run/search/")[1], "it was made anew"
