@@ -68,9 +68,9 @@ def _row(option: click.Option, context: click.Context) -> str:
 
 
 def _default(option: click.Option, context: click.Context) -> str:
-    extra = option.get_help_extra(context)
-    told = extra.get("default", "")
-    return f"`{_cell(str(told))}`" if told else ""
+    record = option.get_help_record(context)
+    told = re.search(r"\[default: (.*?)[\];]", record[1]) if record else None
+    return f"`{_cell(told[1])}`" if told else ""
 
 
 def _cell(text: str) -> str:

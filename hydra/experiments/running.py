@@ -28,6 +28,7 @@ from hydra.run import launcher
 from hydra.run.engines import Chosen
 from hydra.run.exports import Exports
 from hydra.run.resume import continued
+from hydra.run.runner import code_of
 from hydra.system import Done, Experiment, Order, Part
 
 _FINISHED: Final = "finished"
@@ -122,7 +123,7 @@ def _take(asked: Asked, part: Part, label: str) -> tuple[int, Done]:
     load = partial(asked.scenario, part)
     scenario = continued(folder, load, asked.overrides) if is_there else load(asked.overrides)
     if is_there and (kept := _complete(part, scenario, folder)):
-        return EXIT_GOOD, kept
+        return code_of([dict(row) for row in kept.rows]), kept
     order = launcher.Order(
         engine=asked.engine,
         out=folder,

@@ -77,7 +77,7 @@ class SnapshotKeeper:
         # Of messages without a header there is none.
         known = {since: found for since, found in done.latency.items() if found.count}
         self._measured = replace(done, steps=steps, latency=known)
-        self._ended.append(KeptStep(running.number, result.plan, result.status, result.figures))
+        self._ended.append(KeptStep(running.number, running.plan, result.status, result.figures))
         self._forget()
         totals = self._risen(self._measured)
         self.snapshot = replace(self.snapshot, totals=totals, ended=tuple(self._ended), running=None, progress=None)

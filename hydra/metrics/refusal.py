@@ -35,6 +35,8 @@ def refuse_address(host: str, port: int) -> None:
             # As the server will: a connection that has ended a moment ago is no hindrance.
             it.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             it.bind((host, port))
+    except UnicodeError as e:  # no name of a host
+        raise cannot_listen(host, port, OSError(0, "it is no name of a host")) from e
     except OSError as e:
         raise cannot_listen(host, port, e) from e
 

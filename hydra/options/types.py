@@ -209,6 +209,9 @@ class OtlpUrl(click.ParamType[str]):
             known = False
         if not known:
             self.fail(f"{value!r} is no address like http://localhost:4318", param, ctx)
+        if parts.query or parts.fragment:
+            about = "keys belong into the environment variable OTEL_EXPORTER_OTLP_HEADERS"
+            self.fail(f"the address has more than a path: {about}", param, ctx)
         from hydra.metrics.refusal import refuse_missing
 
         refuse_missing("--otlp", "opentelemetry.sdk")

@@ -142,7 +142,9 @@ def _padded(text: str, room: int, *, to_right: bool) -> str:
 def _cell(value: object, floats: str) -> str:
     if isinstance(value, float):
         return f"{value:{floats}}"
-    return number(value) if isinstance(value, int) and not isinstance(value, bool) else str(value or "")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return number(value)
+    return "" if value is None else str(value)
 
 
 def _table(lines: Sequence[str], width: int) -> Iterable[str]:

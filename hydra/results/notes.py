@@ -59,10 +59,11 @@ def notes_of(row: Row, scenario: Scenario) -> list[HydraWarning]:
     """The warnings of a row, gravest first; empty when its figures can be taken as they are."""
     status = row.get(STATUS)
     reason = str(row.get(REASON) or "")
-    if status == "skipped":
-        return [RowSkipped(reason)]
     notes: list[HydraWarning] = []
-    if status == "failed":
+    if status == "skipped":
+        # By hand, in the middle of its repeats: it has figures, too.
+        notes.append(RowSkipped(reason))
+    elif status == "failed":
         notes.append(RowFailed(reason))
     elif status == "partial":
         notes.append(RowPartial())

@@ -177,6 +177,8 @@ def _of_others(scenario: str, flag: str, like: Like | None) -> UsageError | None
     if not owners:
         return None
     remedy = f"leave out {flag}"
+    if any(flag in param.opts for param in _params(like)):
+        return UsageError(f"{flag} is a flag of hydra {like.name}, and not of this command", remedy)
     if all(isinstance(each, ExperimentCommand) for each in owners):
         return UsageError(f"{flag} is for published experiments, and {scenario} is none", remedy)
     if isinstance(like, ExperimentCommand):

@@ -43,6 +43,7 @@ from hydra.run.failing import failed_if
 from hydra.run.folders import fresh_folder
 from hydra.run.redaction import Redactor
 from hydra.run.resume import continued, refuse_hidden
+from hydra.run.runner import code_of
 from hydra.sweep import Repeated, Turn
 
 CLIENT: Final = "client"
@@ -262,7 +263,15 @@ def measure(asked: Asked, record: Record, *, is_new: bool) -> int:
         raise
     finally:
         interleaved.write(asked.folder, dataclasses.replace(record, turns=turns, ended=ended, error=error))
-    return max(codes.values(), default=EXIT_GOOD)
+    return max(codes.get(name) or _code_of(asked, name) for name in asked.scenarios)
+
+
+def _code_of(asked: Asked, name: str) -> int:
+    """The code of a run's rows, which earlier commands may have measured."""
+    if not (asked.folder / name / DATABASE).is_file():
+        return EXIT_GOOD
+    with RunStore.open(asked.folder / name) as store:
+        return code_of(sweep_of(asked.scenarios[name]).rows(store.results()))
 
 
 def schedule(record: Record, scenarios: Mapping[str, Scenario]) -> Iterator[tuple[int, Turn | None, str]]:

@@ -31,12 +31,22 @@ class Keys:
         self._lock = threading.RLock()
 
     def open(self) -> bool:
-        """From now on keys come one by one and are not shown; False where there is no terminal to ask."""
+        """From now on keys come one by one and are not shown; False where there is no terminal to ask.
+
+        What was typed before was not meant for us.
+        """
         with self._lock:
-            return self._ours() and self._by_key()
+            if not (self._ours() and self._by_key()):
+                return False
+            with contextlib.suppress(termios.error), _in_background_too():
+                termios.tcflush(self._descriptor, termios.TCIFLUSH)
+            return True
 
     def pressed(self) -> str:
-        """What was pressed since the last time, "" if nothing was; does not wait."""
+        """The key that was pressed since the last time, once or again and again; does not wait.
+
+        "" if none was, or several: that is a word that was meant for somebody else, or a key that sends a sequence.
+        """
         with self._lock:
             if self._before is None or not self._ours():
                 return ""
@@ -44,9 +54,10 @@ class Keys:
             self._by_key()
             try:
                 ready, _, _ = select.select([self._descriptor], [], [], 0)
-                return os.read(self._descriptor, _ENOUGH).decode("ascii", "ignore") if ready else ""
+                text = os.read(self._descriptor, _ENOUGH).decode("ascii", "ignore") if ready else ""
             except OSError:  # it is closed
                 return ""
+            return text[0] if len({*text}) == 1 else ""
 
     def close(self) -> None:
         """Leaves the terminal as it was; may be called twice, and again where it was interrupted."""

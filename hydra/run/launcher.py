@@ -112,6 +112,7 @@ def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int,
 
 
 def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Redactor) -> tuple[int, RunStore]:
+    order.exports.end(well=False)  # of the turn before; nobody waits for its readers should this one not begin
     if not order.resume:
         check_folder(order.out)
     observer = Observer(quiet=order.quiet, plain=order.plain, redact=redactor.text, label=order.label)
@@ -142,6 +143,7 @@ def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Re
         if code == EXIT_INTERRUPTED or (observer.ends and order.whole):
             observer.show(Interrupted(str(order.whole or order.out), by_key=observer.ends))
             code = EXIT_INTERRUPTED
+            order.exports.end(well=False)
         return code, store
 
 
@@ -170,7 +172,7 @@ def _complete(scenario: Scenario, order: Order, observer: Observer, redactor: Re
     if store.meta(ENDED_KEY) != FINISHED:
         store.set_meta(ENDED_KEY, FINISHED)
         store.set_meta(ERROR_KEY, "")
-        write(order.out, scenario, rows, store.meta(CLIENTS_KEY, []))
+        write(order.out, scenario, rows, store.meta(CLIENTS_KEY, []), store.events())
     observer.show(RunComplete(str(order.out)))
     return exit_code(rows, observer), store
 

@@ -110,12 +110,13 @@ def run(
                     raise KeyboardInterrupt
                 step_began = time.monotonic()
                 observer.step_begins(plan, pace.left_s(results, plan))
-                exports.keeper.step_begins(len(results) + 1, plan)
+                exports.keeper.step_begins(len(results) + 1, _as_sent(plan, scenario))
                 if any(earlier.passed_over and earlier.plan == plan for earlier in results):
                     result = steps.pass_over(plan)  # a repeat of a row that nobody wants
                 else:
                     result = steps.take(plan)
-                    pace.took(plan, time.monotonic() - step_began)
+                    if result.status == "ok":
+                        pace.took(plan, time.monotonic() - step_began)
                 results.append(result)
                 observer.step_ended(result)
                 write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
@@ -153,15 +154,28 @@ def _conclude(store: RunStore, ended: str, error: str) -> None:
         store.add_event(RunFailed(error))
 
 
+def _as_sent(plan: StepPlan, scenario: Scenario) -> StepPlan:
+    """The plan with its load; without where that sends nothing, of which the step tells."""
+    try:
+        return loaded(plan, scenario)
+    except ValueError:
+        return plan
+
+
 def exit_code(rows: Sequence[Row], observer: Observer) -> int:
+    """The code of these rows; those whose subscribers failed by themselves are told."""
+    if gone := [(n, row[CLIENTS], text) for n, row in enumerate(rows, 1) if (text := gone_of(row))]:
+        observer.show(SubscribersFailed(gone))
+    return code_of(rows)
+
+
+def code_of(rows: Sequence[Row]) -> int:
     """EXIT_INCOMPLETE if a row could not be measured, or if subscribers failed by themselves.
 
     A step that failed may have been measured again: only the final state of its row counts.
     """
-    gone = [(n, row[CLIENTS], text) for n, row in enumerate(rows, 1) if (text := gone_of(row))]
-    if gone:
-        observer.show(SubscribersFailed(gone))
-    return EXIT_GOOD if not gone and all(row[STATUS] == "ok" for row in rows) else EXIT_INCOMPLETE
+    good = all(row[STATUS] == "ok" and not gone_of(row) for row in rows)
+    return EXIT_GOOD if good else EXIT_INCOMPLETE
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import click
 
 from hydra import plugins
 from hydra.config.cluster import load_cluster
-from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, UsageError
+from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, UsageError
 from hydra.model import Scenario
 from hydra.run.command import asked_scenario, ordered
 from hydra.run.engines import choose
@@ -59,7 +59,7 @@ def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping
     if answer is None:
         why = f": {results[-1].reason}" if results else ""
         click.echo(f"no answer: the step could not be measured{why}", err=True)
-        sys.exit(code or EXIT_FAILED)
+        sys.exit(EXIT_INTERRUPTED if code == EXIT_INTERRUPTED else EXIT_FAILED)
     for name, text in (("slo.md", markdown(loaded, answer)), ("slo.json", json_text(answer))):
         write_whole(order.out / name, text, f"everything measured is in {order.out / 'run.db'}")
     click.echo(json_text(answer) if flags["as_json"] else fitted(markdown(loaded, answer), terminal_width()))

@@ -78,12 +78,13 @@ def run_(context: click.Context, /, scenario: str, **_: Any) -> None:
     if isinstance(like_of(context), ExperimentCommand):
         refuse_comparing(scenario, values)
         _experiment("", scenario, replaced, values)
-    _scenario(scenario, replaced, values)
+    else:
+        _scenario(scenario, replaced, values)
 
 
 @click.command(
     cls=OfScenario,
-    flags=flags(slo_flags, implementation_flag(), run_flags, scenario_argument(required=True)),
+    flags=flags(slo_flags, preset_flag, implementation_flag(), run_flags, scenario_argument(required=True)),
     table="fixed",
     section=MEASURE,
     examples=("hydra slo ./mine.toml --clients 10 --rate 500 --duration 10s --p99 20ms --loss 0",),

@@ -43,6 +43,16 @@ def test_nonsense_is_no_url(url: str) -> None:
         OtlpUrl().convert(url, None, None)
 
 
+def test_a_secret_in_a_url_is_refused() -> None:
+    with pytest.raises(click.UsageError, match="OTEL_EXPORTER_OTLP_HEADERS"):
+        OtlpUrl().convert("http://localhost:4318?api_key=abcd", None, None)
+
+
+def test_what_is_no_name_of_a_host_is_refused() -> None:
+    with pytest.raises(UsageError, match="no name of a host"):
+        refuse_address("a..b", 9464)
+
+
 @pytest.mark.parametrize(
     ("host", "why"),
     [

@@ -14,6 +14,7 @@ from hydra.events.row_warnings import (
     Lagged,
     Loss,
     RowPartial,
+    RowSkipped,
     SearchRemark,
     SlowNotFelt,
     SubscribersGone,
@@ -38,6 +39,13 @@ def test_the_notes_of_a_row(figures: Row, alone: set[type], in_a_group: set[type
     scenario = load_scenario("zmqfixed", {})
     assert {type(n) for n in notes_of({**ROW, **figures}, scenario)} == alone
     assert {type(n) for n in notes_of({**ROW, **figures, "group": "readers"}, scenario)} == in_a_group
+
+
+def test_a_row_that_was_skipped_in_the_middle_of_its_repeats_keeps_the_warnings_of_its_figures() -> None:
+    skipped = {**ROW, "status": "skipped", "reason": "by hand", "late_pct": 50.0}
+    assert [type(note) for note in notes_of(skipped, load_scenario("zmqfixed", {}))] == [RowSkipped, Lagged]
+    bare: Row = {"clients": 4, "status": "skipped", "reason": "too large"}
+    assert [type(note) for note in notes_of(bare, load_scenario("zmqfixed", {}))] == [RowSkipped]
 
 
 @pytest.mark.parametrize(("group", "messages"), [(None, 2000), ("readers", 500)])
