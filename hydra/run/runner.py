@@ -133,7 +133,8 @@ def run(
         # The error that stopped the run must reach the user: a full disk, for instance, makes this fail as well.
         with contextlib.nullcontext() if ended in (FINISHED, "") else contextlib.suppress(HydraError):
             _conclude(store, ended, error)
-            write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []), store.events())
+            # An interrupt may have come between a step's storing and our learning of it: the store knows all.
+            write(store.directory, scenario, sweep.rows(store.results()), store.meta(CLIENTS_KEY, []), store.events())
     if turn is None:
         observer.show(RunDone(time.monotonic() - began, str(store.directory)))
     return exit_code(sweep.rows(results), observer)

@@ -72,7 +72,7 @@ def test_groups_are_placed_started_ended_and_explained(cluster: Cluster, tmp_pat
         assert {launch.agent.hostname for launch in launches} <= {"agent-pub", "agent-sub-1", "agent-sub-2"}
         it.await_event("b", "running")
         failed = it.await_event("a", "failed")
-        assert failed.detail == "TASK_FAILED: Command exited with status 3: k 127.0.0.1"
+        assert failed.detail == "k 127.0.0.1 (TASK_FAILED: Command exited with status 3)"
         it.engine.kill(["b", "unknown"])
         it.await_event("b", "killed")
         with pytest.raises(PlacementError, match="0 of 3 agents match group CLUSTER huge; seen: cpu16-mem60 x2, cpu4"):
