@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Records ``make demo`` as the picture that README.md shows: ``.venv/bin/python scripts/demo_recording.py``.
 
-What is shown is what was printed. The demo runs once, for three minutes; tables are fitted to the picture's width.
+What is shown is what was printed, but for the lines that tell, where progress goes to a file, that it goes on. The demo
+runs once, for three minutes; tables are fitted to the picture's width.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ TREE: Final = Path(__file__).resolve().parents[1]
 PICTURE: Final = TREE / "docs" / "images" / "demo.svg"
 COLUMNS: Final = 100
 _CHUNK: Final = 65_536
+_GOES_ON: Final = re.compile(r"^hydra \S+ …(?: \d+ s)?\n", re.MULTILINE)
 _FONT_FACE: Final = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 
@@ -77,6 +79,6 @@ def picture(text: str) -> str:
 if __name__ == "__main__":
     (TREE / "runs").mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="demo-", dir=TREE / "runs")).relative_to(TREE)
-    session = recorded(folder).replace(str(folder), "runs/demo")
+    session = _GOES_ON.sub("", recorded(folder)).replace(str(folder), "runs/demo").replace(f"{TREE}/", "")
     PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_text(picture(session), encoding="utf-8")

@@ -67,7 +67,7 @@ def numbers(run: Run) -> list[Number]:
     """What it carries, how late that came or with which loss, and what limits it; fewer where they are not known."""
     good = [row for row in run.rows if row.get(STATUS) == "ok"]
     if not good:
-        return [Number("carried", UNKNOWN, "no row was measured")]
+        return [Number("carried", UNKNOWN, "no row was finished")]
     found = _of_a_search(run, good) if run.scenario.sweep.search else _of_a_grid(run, good)
     return [*found, _limit(good)]
 

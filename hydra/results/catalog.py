@@ -35,6 +35,14 @@ def directories(folder: Path) -> list[Path]:
     return [found.parent for name in (DATABASE, RECORD, interleaved.RECORD) for found in folder.glob(f"*/{name}")]
 
 
+def elsewhere(folder: Path, listed: bool) -> list[str]:
+    """Where runs are that stand a folder deeper; a line that there are none, if nothing was ``listed`` either."""
+    here = set(directories(folder))
+    found = [(below, len(directories(below))) for below in sorted(folder.iterdir()) if below not in here]
+    lines = [f"{below} holds {count} more: hydra runs {below}" for below, count in found if count]
+    return lines if lines or listed else [f"there is no run in {folder}; a command that measures makes one"]
+
+
 def entry(directory: Path) -> dict[str, Any]:
     """What :func:`catalog` tells of one of :func:`directories`."""
     if is_experiment(directory):

@@ -8,15 +8,17 @@ from dataclasses import asdict
 
 from tabulate import tabulate
 
+from hydra.events.warnings import HydraWarning
 from hydra.events.words import number
 from hydra.measure.course import Consequence, Stretch
 from hydra.measure.slo import Judged
 from hydra.model import Scenario
+from hydra.results.notes import MARK
 from hydra.results.slo import Answer
 
 
-def json_text(answer: Answer) -> str:
-    """The answer as JSON."""
+def json_text(answer: Answer, notes: Sequence[HydraWarning] = ()) -> str:
+    """The answer as JSON, with the warnings of its row."""
     objectives = [{**asdict(o), "margin": o.margin} for o in answer.objectives]
     body = {
         "holds": answer.holds,
@@ -24,6 +26,7 @@ def json_text(answer: Answer) -> str:
         "events": [asdict(c) for c in answer.consequences],
         "highest_backlog": answer.highest_backlog,
         "complete": answer.complete,
+        "warnings": [{"level": str(note.level), "text": note.text, "remedy": note.remedy} for note in notes],
     }
     return json.dumps(body, indent=1, allow_nan=False) + "\n"
 
@@ -41,11 +44,11 @@ def remarks(answer: Answer) -> list[str]:
     return notes
 
 
-def markdown(scenario: Scenario, answer: Answer) -> str:
-    """The answer, each objective with its margin, and what each event has done."""
+def markdown(scenario: Scenario, answer: Answer, notes: Sequence[HydraWarning] = ()) -> str:
+    """The answer, each objective with its margin, what each event has done, and the warnings of the row."""
     parts = [f"# {scenario.name}: {answered(answer)}", objectives_table(answer.objectives)]
-    if notes := remarks(answer):
-        parts.append("\n".join(f"- {note}" for note in notes))
+    if lines := [*remarks(answer), *(f"{MARK} {note}" for note in notes)]:
+        parts.append("\n".join(f"- {line}" for line in lines))
     if answer.consequences:
         parts.append(events_table(answer))
     parts.append(f"Highest backlog: {answer.highest_backlog:,} copies.")

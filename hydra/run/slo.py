@@ -43,6 +43,7 @@ def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping
     from hydra.results.conditions import columns, met, parse
     from hydra.results.files import write_whole
     from hydra.results.fitted import fitted, terminal_width
+    from hydra.results.notes import notes_of
     from hydra.results.registered import sweep_of
     from hydra.results.slo import answer_of
     from hydra.results.slo_text import json_text, markdown
@@ -60,9 +61,11 @@ def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping
         why = f": {results[-1].reason}" if results else ""
         click.echo(f"no answer: the step could not be measured{why}", err=True)
         sys.exit(EXIT_INTERRUPTED if code == EXIT_INTERRUPTED else EXIT_FAILED)
-    for name, text in (("slo.md", markdown(loaded, answer)), ("slo.json", json_text(answer))):
+    notes = notes_of(rows[-1], loaded)
+    as_text, as_json = markdown(loaded, answer, notes), json_text(answer, notes)
+    for name, text in (("slo.md", as_text), ("slo.json", as_json)):
         write_whole(order.out / name, text, f"everything measured is in {order.out / 'run.db'}")
-    click.echo(json_text(answer) if flags["as_json"] else fitted(markdown(loaded, answer), terminal_width()))
+    click.echo(as_json if flags["as_json"] else fitted(as_text, terminal_width()))
     code = EXIT_GOOD if answer.holds else EXIT_INCOMPLETE
     sys.exit(failed_if(met(conditions, rows), code))
 

@@ -33,6 +33,14 @@ def explained(error: click.ClickException, command: str) -> str:
         return f"{text.rstrip('.')}; write {' '.join([command, *taker.collect_usage_pieces(error.ctx)])}"
     if "No such command" in text and isinstance(taker, click.Group) and error.ctx.parent is not None:
         return f"{text.rstrip('.')}; there are {', '.join(taker.list_commands(error.ctx))}"
+    if "No such command" in text and isinstance(taker, click.Group):
+        from difflib import get_close_matches
+
+        asked = text.split("'")[1]
+        # Some names have a hyphen and others have none: who has seen one writes another one like it.
+        plain = {name.replace("-", ""): name for name in taker.list_commands(error.ctx)}
+        if near := get_close_matches(asked.replace("-", ""), plain, 1):
+            return f"{text.rstrip('.')}; did you mean {plain[near[0]]}?"
     return text
 
 

@@ -127,7 +127,7 @@ def runs(folder: Path, as_json: bool) -> None:
 
     import json
 
-    from hydra.results.catalog import catalog
+    from hydra.results.catalog import catalog, elsewhere
     from hydra.results.fitted import tabled, terminal_width
 
     entries = catalog(folder)
@@ -140,7 +140,13 @@ def runs(folder: Path, as_json: bool) -> None:
         }
         for entry in entries
     ]
-    click.echo(json.dumps(entries, indent=2) if as_json else tabled(short, terminal_width()))
+    if as_json:
+        click.echo(json.dumps(entries, indent=2))
+        return
+    if entries:
+        click.echo(tabled(short, terminal_width()))
+    for line in elsewhere(folder, any(entries)):
+        click.echo(line)
 
 
 @click.command(

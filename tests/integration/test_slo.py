@@ -43,6 +43,11 @@ recovery_s = 6.0
 """
 
 
+def row_warnings(run: Path) -> list[dict[str, str]]:
+    told = json.loads((run / "rows.json").read_text())["warnings"]
+    return [each for each in told if each["row"] is not None]
+
+
 def test_a_workload_that_holds_is_a_yes_with_its_margins(tmp_path: Path) -> None:
     done = hydra(*HOLDS, "--duration", "3s", "--json", "--out", tmp_path / "run")
     answer = json.loads(done.stdout)
@@ -51,6 +56,8 @@ def test_a_workload_that_holds_is_a_yes_with_its_margins(tmp_path: Path) -> None
     assert objectives["p99_ms"]["margin"] == 10_000 - objectives["p99_ms"]["measured"]
     assert 0 < objectives["loss_pct"]["limit"] < 1
     assert answer["complete"] is True
+    # Those of its row, as any table has them.
+    assert [w["text"] for w in answer["warnings"]] == [w["text"] for w in row_warnings(tmp_path / "run")]
     assert (tmp_path / "run" / "slo.md").read_text().startswith("# zmqfixed: yes")
 
 

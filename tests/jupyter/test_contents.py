@@ -70,7 +70,7 @@ def test_a_run_without_any_row_still_has_a_report(tmp_path: Path) -> None:
     assert "No row was measured" in markup.table(run).text
     assert [draw(run) for draw in (plots.rates, lost_figure, latencies.latency, plots.batches)] == [None] * 4
     assert markup.comparison(run) is None
-    assert "no row was measured" in summary.summary(run).text
+    assert "no row was finished" in summary.summary(run).text
 
 
 def test_warnings_come_by_gravity_and_events_are_summed_up(tmp_path: Path) -> None:

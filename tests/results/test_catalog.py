@@ -1,0 +1,40 @@
+"""Runs that stand a folder deeper than where one looks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hydra.cli import cli
+from hydra.results.catalog import elsewhere
+from hydra.shell.leaving import command_of, explained
+from tests.jupyter.runs import FIXED, make
+
+
+def test_folders_that_hold_more_runs_are_named(tmp_path: Path) -> None:
+    for name in ("one", "demo/two", "demo/three"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        make(tmp_path / name, FIXED, steps=1)
+    (tmp_path / "note.txt").touch()
+    deeper = f"{tmp_path / 'demo'} holds 2 more: hydra runs {tmp_path / 'demo'}"
+    assert elsewhere(tmp_path, True) == [deeper]
+    assert CliRunner().invoke(cli, ["runs", str(tmp_path)]).output.splitlines()[-1] == deeper
+    assert elsewhere(tmp_path / "demo", True) == []
+
+
+def test_a_folder_without_runs_says_so(tmp_path: Path) -> None:
+    assert CliRunner().invoke(cli, ["runs", str(tmp_path)]).output == (
+        f"there is no run in {tmp_path}; a command that measures makes one\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("zmq-fixed", "zmqfixed"), ("kafkabatch", "kafka-batch"), ("reprot", "report")]
+)
+def test_a_mistyped_command_is_answered_with_the_nearest_one(word: str, meant: str) -> None:
+    error = CliRunner().invoke(cli, [word], standalone_mode=False).exception
+    assert error is not None
+    text = explained(error, command_of(error))  # type: ignore[arg-type]  # a UsageError
+    assert text.endswith(f"did you mean {meant}?")
