@@ -43,6 +43,11 @@ class Exports:
         self._quiet = False
         self._warned = self._ended_well = False
 
+    @property
+    def are_read(self) -> bool:
+        """Whether anybody can read them."""
+        return self._prometheus is not None or self._otlp is not None
+
     def families(self) -> list[Family]:
         """What is told right now; asked for by threads."""
         return families([keeper.snapshot for keeper in self._keepers.values()])

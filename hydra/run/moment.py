@@ -67,7 +67,8 @@ class Moment:
         time_ns: when this is, on the step's clock.
         sent: what publishers have told so far.
         received: what subscribers have told so far.
-        hosts: two samples of each host, by its name: what it did between them is what it did last.
+        hosts: two samples of each host, by its name: what it did between them is what it did last. Asking unpacks
+            what has come since.
         p99_us: of the latency in the last second that clients told of; None where they tell of no seconds.
         watched: more about this moment, for who shows it; asking takes about a millisecond.
     """
@@ -80,7 +81,7 @@ class Moment:
     time_ns: int = 0
     sent: Told = NOTHING_TOLD
     received: Told = NOTHING_TOLD
-    hosts: Mapping[str, tuple[HostSample, HostSample]] = field(default_factory=dict)
+    hosts: Callable[[], Mapping[str, tuple[HostSample, HostSample]]] = dict
     p99_us: float | None = None
     watched: Callable[[], Watched] = Watched
 

@@ -412,7 +412,7 @@ class _Steps:
         self._observer.tick(moment)
         if self._observer.passes_over:
             raise PassedOverError("the user wants no more of this row")
-        if moment.doing != "draining":  # nothing new is told then
+        if self._exports.are_read and moment.doing != "draining":  # nothing new is told in a drain
             self._export(moment)
 
     def _export(self, moment: Moment) -> None:
@@ -431,7 +431,7 @@ class _Steps:
             sent_pps=sent.mean_pps if sent.clients else None,
             received_pps=received.mean_pps if received.clients else None,
             clients=clients,
-            hosts=moment.hosts,
+            hosts=moment.hosts(),
         )
         self._exports.keeper.tick(progress, sent.messages, received.messages)
         for warning in self._exports.warnings():

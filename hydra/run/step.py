@@ -162,7 +162,7 @@ class Stepper:
             tick(
                 replace(
                     moment,
-                    hosts=hosts.lately(),
+                    hosts=hosts.lately,
                     watched=lambda: watched(moment, answers.progress, others, start_ns, each, hosts.cpu_pct()),
                 )
             )
