@@ -106,6 +106,12 @@ def summarise(samples: Iterable[HostSample], window_ns: tuple[int, int]) -> Host
     )
 
 
+def cpu_between(before: HostSample, last: HostSample) -> float | None:
+    """The CPU time of all cores that a host used from one sample to the other, in %; None where no time has passed."""
+    found = summarise((before, last), (before.time_ns, last.time_ns))
+    return None if found is None else found.cpu_mean_pct
+
+
 def busiest(samples: Iterable[ThreadSample], window_ns: tuple[int, int], most: int = BUSIEST) -> list[BusyThread]:
     """The threads of an agent that wanted most CPU in the window, most first, each with its means over it.
 

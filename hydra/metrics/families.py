@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from hydra.columns.names import AGGREGATE, AVG_RX, AVG_TX, LOSS, REQUESTED
 from hydra.columns.step import DUE, PERCENTILES, SENT
-from hydra.measure.resources import summarise
+from hydra.measure.resources import cpu_between
 from hydra.metrics.distribution import Distribution
 from hydra.metrics.snapshot import KeptStep, Snapshot
 from hydra.model import Figure
@@ -146,9 +146,9 @@ def _of_progress(snapshot: Snapshot, step: KeptStep) -> Iterator[_Named]:
     for host, (before, last) in progress.hosts.items():
         agent = {"agent": host}
         yield "hydra_agent_memory_available_bytes", agent, last.counters.memory_available
-        used = summarise((before, last), (before.time_ns, last.time_ns))
-        if used is not None:
-            yield "hydra_agent_cpu_ratio", agent, used.cpu_mean_pct / 100
+        used_pct = cpu_between(before, last)
+        if used_pct is not None:
+            yield "hydra_agent_cpu_ratio", agent, used_pct / 100
 
 
 def _labels(step: KeptStep) -> Labels:

@@ -15,7 +15,7 @@ from hydra.client.watcher import Processes
 from hydra.control.controller import Controller
 from hydra.control.hosts import Place, Post
 from hydra.control.roster import Roster
-from hydra.measure.resources import summarise
+from hydra.measure.resources import cpu_between
 from hydra.model import HostSample, ThreadSample
 from hydra.run.window import TICK_NS
 
@@ -27,7 +27,6 @@ _MOST_APART_NS: Final = 3_000_000_000
 """Between two samples: who says nothing for longer is taken for mute (``control.hosts``)."""
 _APART_NS: Final = 900_000_000
 """Between two samples that tell what a host does: less, and the kernel's ticks of CPU time would be seen."""
-_ALL_TIMES: Final = (-(2**63), 2**63)
 _LAST_WITHIN_S: Final = 0.5
 """How long the last samples are waited for; they have been on their way since the window's end."""
 
@@ -120,8 +119,8 @@ class StepHosts:
 
     def cpu_pct(self) -> dict[str, float]:
         """The CPU time of all cores that each host used lately, in %, by its name."""
-        found = {name: summarise(pair, _ALL_TIMES) for name, pair in self.lately().items()}
-        return {name: summary.cpu_mean_pct for name, summary in found.items() if summary is not None}
+        found = {name: cpu_between(*pair) for name, pair in self.lately().items()}
+        return {name: used_pct for name, used_pct in found.items() if used_pct is not None}
 
     def end(self) -> None:
         """The window is over."""
