@@ -35,6 +35,8 @@ TIERS = {
         "hydra.cluster.placement",
         "hydra.cluster.resources",
         "hydra.cluster.splitting",
+        "hydra.cluster.kubernetes.names",
+        "hydra.cluster.kubernetes.settings",
         "hydra.cluster.mesos.translate",
         "hydra.cluster.mesos.offered",
         "hydra.cluster.mesos.state",

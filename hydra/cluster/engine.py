@@ -108,6 +108,23 @@ class NoSettings:
     """The settings of an engine that has none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """A command that may run elsewhere than here: an engine returns its exit code, or None for running it here.
+
+    Attributes:
+        master: what ``--master`` names.
+        settings: the engine's own, of its ``settings`` type.
+        arguments: the command and its arguments, as they were typed behind ``hydra``.
+        out: the directory that the command makes, here.
+    """
+
+    master: str
+    settings: Any
+    arguments: Sequence[str]
+    out: Path
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSpec:
     """Everything that generic code knows of an engine.
@@ -131,6 +148,13 @@ class EngineSpec:
             (``hydra.commands``): for them ``hydra --help`` has to import the specification.
         secrets: values of the settings that must not be seen.
         users: names that may stand before a secret in HTTP's basic authentication.
+        leftovers: a row for each run that the cluster still knows, for ``hydra ps``: its name under ``run``, and
+            counts of what is left. Takes ``--master`` and the settings. None: a run leaves nothing where nobody looks.
+        end_run: ends what is left of a run, for ``hydra kill``, and tells what was ended, a line each. Takes
+            ``--master``, the settings and the run's name; raises UsageError for a run that the cluster does not know.
+        check: what a scenario's groups meet on the cluster, for ``hydra check``: lines, those that ask for a change
+            first. Takes ``--master`` and the settings. None: nothing beyond the agents.
+        relocate: runs a whole command elsewhere; None: never. See :class:`Relocation`.
     """
 
     name: str
@@ -146,3 +170,7 @@ class EngineSpec:
     commands: Sequence[click.Command] = ()
     secrets: Callable[[Any], Iterable[str]] = lambda _: ()
     users: Callable[[Any], Iterable[str]] = lambda _: ()
+    leftovers: Callable[[str, Any], list[dict[str, object]]] | None = None
+    end_run: Callable[[str, Any, str], list[str]] | None = None
+    check: Callable[[str, Any], list[str]] | None = None
+    relocate: Callable[[Relocation], int | None] | None = None

@@ -29,7 +29,7 @@ from typing import Any, Final
 
 import pymesos
 
-from hydra.cluster.mesos.channel import Channel, Message
+from hydra.cluster.channel import Channel, Message
 from hydra.cluster.mesos.master import OperatorApi
 from hydra.errors import ClusterError
 

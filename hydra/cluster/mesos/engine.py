@@ -21,8 +21,8 @@ from typing import Final
 from hydra.cluster.artifacts.archive import Artifact
 from hydra.cluster.artifacts.script import RUNNER, rewritten
 from hydra.cluster.artifacts.server import ArtifactServer
+from hydra.cluster.channel import Channel
 from hydra.cluster.mesos import translate
-from hydra.cluster.mesos.channel import Channel
 from hydra.cluster.mesos.master import INSTALL, hosts, route_to
 from hydra.cluster.mesos.settings import MesosSettings
 from hydra.cluster.mesos.state import MesosState, TaskProgram

@@ -49,9 +49,7 @@ SPEC: Final = EngineSpec(
     bounds={"failover_timeout_s": (0, 1e9)},
     environment={"principal": "HYDRA_MESOS_PRINCIPAL", "secret": "HYDRA_MESOS_SECRET"},
     flags=(
-        click.Option(
-            ["--advertise"], type=WORD, metavar="ADDRESS", help="This machine's address as Mesos agents reach it."
-        ),
+        click.Option(["--advertise"], type=WORD, metavar="ADDRESS", help="This machine's address as agents reach it."),
         click.Option(
             ["--artifact"],
             type=WORD,

@@ -1,0 +1,60 @@
+"""What generic code knows of Kubernetes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import click
+
+from hydra.cluster.engine import Engine, EngineSpec, Opening
+from hydra.cluster.kubernetes.settings import KubernetesSettings
+from hydra.model import Agent
+from hydra.options import WORD
+
+
+@contextlib.contextmanager
+def _opened(opening: Opening) -> Iterator[Engine]:
+    """Makes what the run's Pods belong to, and proves that they reach this machine."""
+    from hydra.cluster.kubernetes.opening import opened
+
+    with opened(opening) as engine:
+        yield engine
+
+
+def _agents(master: str, _: Sequence[Agent], settings: KubernetesSettings) -> list[Agent]:
+    from hydra.cluster.kubernetes.opening import agents
+
+    return agents(master, settings)
+
+
+SPEC: Final = EngineSpec(
+    name="kubernetes",
+    masters="k8s://CONTEXT of your kubeconfig",
+    handles=lambda master: master == "k8s" or master.startswith("k8s://"),
+    is_local=False,
+    open=_opened,
+    agents=_agents,
+    settings=KubernetesSettings,
+    bounds={"cpu_limit_ratio": (0, 100), "memory_limit_ratio": (0, 100), "node_lost_s": (1, 3600)},
+    flags=(
+        click.Option(["--advertise"], type=WORD, metavar="ADDRESS", help="This machine's address as agents reach it."),
+        click.Option(
+            ["--artifact"],
+            type=WORD,
+            metavar="URL",
+            help="A copy of the agents' archive that you serve (hydra artifact).",
+        ),
+        click.Option(
+            ["--image", "python_image"],
+            type=WORD,
+            metavar="IMAGE",
+            help="Any image with Python for Kubernetes' Pods, instead of Hydra's own.",
+        ),
+        click.Option(
+            ["--in-cluster"], is_flag=True, default=None, help="Run the whole command in the Kubernetes cluster."
+        ),
+        click.Option(["--namespace"], type=WORD, help="Of Kubernetes: where the run's Pods are made."),
+    ),
+)
