@@ -23,7 +23,7 @@ Query = Mapping[str, str | int | bool]
 INSTALL: Final = "pip install 'hydra-scale[kubernetes]'"
 IN_CLUSTER: Final = "in-cluster"
 """The context of whoever runs in a Pod: its service account."""
-_ANSWER_S: Final = 10.0
+ANSWER_S: Final = 10.0
 _CONNECT_S: Final = 5.0
 _CONNECTIONS: Final = 16
 _KEEPALIVE: Final = (
@@ -89,7 +89,7 @@ class Api:
         self.server = str(self._client.configuration.host)
 
     def call(
-        self, method: str, path: str, body: Json | None = None, query: Query | None = None, timeout_s: float = _ANSWER_S
+        self, method: str, path: str, body: Json | None = None, query: Query | None = None, timeout_s: float = ANSWER_S
     ) -> Json:
         """One request, and the answer's object.
 
@@ -117,7 +117,7 @@ class Api:
 
         asked = {**query, "watch": "true", "timeoutSeconds": timeout_s, "allowWatchBookmarks": "true"}
         with _errors():
-            response = self._open(self._client, "GET", path, None, asked, timeout_s + _ANSWER_S)
+            response = self._open(self._client, "GET", path, None, asked, timeout_s + ANSWER_S)
             try:
                 if response.status != 200:
                     raise _refused(response.status, response.response.read())
