@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +50,10 @@ class Chosen:
             UsageError, ClusterError: the master is none, or does not answer.
         """
         return self.spec.agents(self.master, declared, self.settings)
+
+    def secrets(self) -> tuple[Iterable[str], Iterable[str]]:
+        """The values of the settings that must not be seen, and the names that may stand before them."""
+        return self.spec.secrets(self.settings), self.spec.users(self.settings)
 
 
 def choose(master: str, config: Path | None, flags: Mapping[str, object] | None = None) -> Chosen:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import click
 import pytest
 
 from hydra import plugins
+from hydra.cli import main
 from hydra.cluster.engine import EngineSpec
 from hydra.config.engines import load_engine
 from hydra.config.places import conf_dir
@@ -134,6 +137,74 @@ def test_its_flag_is_refused_on_another_engine(master: str) -> None:
 def test_a_master_of_no_engine_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(UsageError, match=r"--master http://h is of no engine .* local, or .*, or toy://ANYTHING"):
         choose("http://h", None)
+
+
+RUN = ("zmqfixed", "--clients", "2")
+COMPARED = (*RUN, "--compare-implementations", "pyzmq,native")
+
+
+def obeyed(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    """The exit code of a whole command, run in this process."""
+    monkeypatch.setattr(sys, "argv", ["hydra", *words])
+    monkeypatch.setattr("hydra.cli.interrupt_on_the_first", lambda: None)
+    with pytest.raises(SystemExit) as left:
+        main()
+    return int(str(left.value.code))
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    "words",
+    [
+        RUN,
+        ("run", "zmqfixed"),
+        ("slo", "zmqfixed", "--clients", "2", "--duration", "10s", "--p99", "20ms"),
+        COMPARED,
+        ("kafka-perf", "single-producer-no-replication"),
+        ("run", "single-producer-no-replication"),
+    ],
+)
+def test_it_may_run_a_whole_command_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path, words: Sequence[str]
+) -> None:
+    out = tmp_path / "run"
+    words = (*words, "--master", "toy://elsewhere", "--mark", "m", "--out", str(out))
+    assert obeyed(monkeypatch, *words) == 3
+    assert capfd.readouterr() == (f"m: {shlex.join(words)} into {out}\n", "")
+    assert not out.exists()
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((*RUN, "--rate", "-5"), "--rate"),
+        ((*RUN, "--fail-if", "nonsense > 1"), "nonsense"),
+        ((*COMPARED, "--fail-if", "nonsense > 1"), "nonsense"),
+        ((*RUN, "--mark", "m", "--out", "{here}"), "already holds a run"),
+        ((*COMPARED, "--out", "{here}"), "already holds a run"),
+        (("kafka-perf", "--resume", "{here}"), "{here}"),
+        (("slo", "zmqfixed", "--clients", "2"), "nothing is asked for"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_it_is_asked(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path, words: Sequence[str], says: str
+) -> None:
+    (tmp_path / "run.db").touch()
+    words = [word.format(here=tmp_path) for word in words]
+    assert obeyed(monkeypatch, *words, "--master", "toy://elsewhere") == 2
+    said, refused = capfd.readouterr()
+    assert said == ""
+    assert says.format(here=tmp_path) in refused
+
+
+@pytest.mark.usefixtures("installed")
+def test_its_secret_is_hidden_where_it_cannot_run_a_command_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TOY_PASSWORD", "geheim")
+    assert obeyed(monkeypatch, *RUN, "--master", "toy://refused") == 1
+    assert capfd.readouterr().err == "hydra: nobody else takes ***; run it here\n"
 
 
 @click.command("toy-settings")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +11,10 @@ from typing import Any, Final
 
 import click
 
-from hydra.cluster.engine import Engine, EngineSpec, Opening
+from hydra.cluster.engine import Engine, EngineSpec, Opening, Relocation
 from hydra.cluster.local.engine import LocalEngine
 from hydra.config.engines import load_engine
-from hydra.errors import ClusterError
+from hydra.errors import EXIT_INCOMPLETE, ClusterError
 from hydra.model import Agent, Group, GroupEvent, Launch
 
 
@@ -73,6 +74,16 @@ def agents(master: str, declared: Sequence[Agent], _: Any) -> list[Agent]:
     return [agent for agent in declared if agent.id != master.removeprefix("toy://")]
 
 
+def relocate(relocation: Relocation) -> int | None:
+    settings: ToySettings = relocation.settings
+    if relocation.master == "toy://refused":
+        raise ClusterError(f"nobody else takes {settings.password}", "run it here")
+    if relocation.master != "toy://elsewhere":
+        return None
+    click.echo(f"{settings.mark}: {shlex.join(relocation.arguments)} into {relocation.out}")
+    return EXIT_INCOMPLETE
+
+
 @click.command("toy-settings")
 @click.option("--config", type=Path)
 def settings_command(config: Path | None) -> None:
@@ -92,4 +103,5 @@ SPEC = EngineSpec(
     flags=(click.Option(["--mark"], help="What stands before every line that the toy notes."),),
     commands=(settings_command,),
     secrets=lambda settings: (settings.password,),
+    relocate=relocate,
 )
