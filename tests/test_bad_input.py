@@ -150,8 +150,10 @@ def checked(code: object, out: str, err: str) -> str:
         (("broker", "up", "foo"), "hydra broker up: Got unexpected extra argument (foo); write hydra broker up"),
         (("broker", "foo"), "hydra broker: No such command 'foo'; there are down, status, up"),
         (("kill", "--master", "h:1"), "Missing argument 'RUN'; write hydra kill [OPTIONS] RUN"),
-        (("ps", "--master", "local"), "--master local is no Mesos master, and hydra ps is for what runs have left"),
-        (("kill", "x", "--master", "local"), "--master local is no Mesos master"),
+        (("ps", "--master", "local"), "runs on --master local leave nothing behind, and hydra ps is for"),
+        (("kill", "x", "--engine", "local"), "runs on --master local leave nothing behind, and hydra kill is for"),
+        (("ps",), "Missing option '--master' / '--engine'"),
+        (("ps", "--master", "nowhere://"), "--master nowhere:// is of no engine that is installed"),
         (("check", "single-consumer"), "is a published experiment, and no scenario; run it with hydra run single-c"),
         ((*ZMQ, "--config", "../scenario.toml"), "is a scenario, and no cluster file; run it with hydra run"),
         # lists

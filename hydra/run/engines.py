@@ -72,9 +72,9 @@ def choose(master: str, config: Path | None, flags: Mapping[str, object] | None 
     """
     spec = _engine_of(master)
     given = flags or {}
-    own = {str(flag.name): given.get(str(flag.name)) for flag in spec.flags}
+    own = {str(flag.name): given.get(str(flag.name)) for flag in (*spec.cluster_flags, *spec.flags)}
     for other in engines().values():
-        for flag in other.flags:
+        for flag in (*other.cluster_flags, *other.flags):
             if flag.name not in own and given.get(str(flag.name)) is not None:
                 raise UsageError(
                     f"{flag.opts[0]} is for another --master: {other.masters}", f"name one, or leave out {flag.opts[0]}"

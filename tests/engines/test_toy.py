@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,9 +12,10 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from hydra import plugins
-from hydra.cli import main
+from hydra.cli import cli, main
 from hydra.cluster.engine import EngineSpec
 from hydra.config.engines import load_engine
 from hydra.config.places import conf_dir
@@ -76,7 +78,7 @@ def test_a_run_on_it_has_its_settings_and_its_flag(package: Path, cluster: Path,
 @pytest.mark.processes
 def test_its_command_and_its_agents_are_hydras(package: Path, cluster: Path) -> None:
     said = hydra("toy-settings", "--config", cluster, PYTHONPATH=str(package), TOY_PASSWORD="geheim").stdout
-    assert said == "ToySettings(mark='file', most=9)\n"
+    assert said == "ToySettings(mark='file', most=9, room='nursery')\n"
     listed = hydra("agents", "--json", "--master", "toy://agent-pub", "--config", cluster, PYTHONPATH=str(package))
     assert [row["agent"] for row in json.loads(listed.stdout)] == ["agent-sub-1", "agent-sub-2", "agent-sub-3"]
     assert "toy://ANYTHING" in hydra("agents", "--help", PYTHONPATH=str(package)).stdout
@@ -207,6 +209,34 @@ def test_its_secret_is_hidden_where_it_cannot_run_a_command_elsewhere(
     assert capfd.readouterr().err == "hydra: nobody else takes ***; run it here\n"
 
 
+@pytest.mark.usefixtures("installed")
+def test_what_runs_have_left_on_it_is_listed_and_ended() -> None:
+    listed = CliRunner().invoke(cli, ["ps", "--master", "toy://untidy", "--room", "attic"])
+    assert listed.output.split()[-3:] == ["old", "2", "attic"]
+    as_json = CliRunner().invoke(cli, ["ps", "--engine", "toy://untidy", "--json"])
+    assert json.loads(as_json.output) == [{"run": "old", "groups": 2, "room": "nursery"}]
+    tidy = CliRunner().invoke(cli, ["ps", "--master", "toy"])
+    assert (tidy.exit_code, tidy.output) == (0, "toy knows no run of Hydra's\n")
+    ended = CliRunner().invoke(cli, ["kill", "old", "--master", "toy://untidy", "--room", "attic"])
+    assert ended.output == "ended group 1 in attic\nended group 2 in attic\n"
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["kill", "old", "--master", "toy"], "no run 'old'; hydra ps --master toy lists them"),
+        (["ps", "--master", "local"], "runs on --master local leave nothing behind, .* name .*, or toy://ANYTHING;"),
+        (["kill", "old", "--master", "local"], "hydra kill is for what they have left"),
+        (["ps", "--master", "host:5050", "--room", "x"], "--room is for another --master: toy://ANYTHING"),
+    ],
+)
+def test_what_is_not_left_is_not_ended(words: list[str], says: str) -> None:
+    done = CliRunner().invoke(cli, words)
+    assert isinstance(done.exception, UsageError)
+    assert re.search(says, str(done.exception))
+
+
 @click.command("toy-settings")
 def a_command() -> None: ...
 
@@ -254,15 +284,18 @@ def test_engines_may_have_a_flag_in_common(monkeypatch: pytest.MonkeyPatch) -> N
     both = {"other": other, "toy": toy_engine.SPEC}
     with_engines(monkeypatch, both)
     run = click.Command("run", params=[click.Option(["--master"]), click.Option(["--resume"])])
-    assert names(run) == ["master", "resume", "mark"]
+    assert names(run) == ["master", "resume", "room", "mark"]
     for master in both:
         assert choose(master, None, {"mark": "x"}).settings.mark == "x"
 
 
-def test_its_flag_is_added_once_and_only_where_a_scenario_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_flags_are_added_once_and_those_of_its_groups_only_where_a_scenario_is_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     options = [click.Option([flag]) for flag in ("--master", "--resume")]
     run, look = click.Command("run", params=[*options]), click.Command("look", params=[options[0]])
     with_engines(monkeypatch, {"toy": toy_engine.SPEC})
-    assert names(run) == ["master", "resume", "mark"]
-    assert names(look) == ["master"]
+    assert names(run) == ["master", "resume", "room", "mark"]
+    assert names(look) == ["master", "room"]
+    assert names(click.Command("neither", params=[options[1]])) == ["resume"]
     assert {"run", "look", "toy-settings"} < set(contributed.commands({"run": run, "look": look}))
