@@ -139,8 +139,9 @@ class EngineSpec:
         agents: the agents with what is free on each; registers nothing. Takes ``--master``, the agents of the cluster
             file and the settings.
         handles: whether another ``--master`` is this engine's. The first engine that says so takes it.
-        settings: a frozen dataclass of texts, numbers and booleans; every field has a default, and ``__post_init__``
-            raises ValueError for what cannot be. Of a field with ``repr=False`` no value is ever shown.
+        settings: a frozen dataclass of texts, numbers, booleans, and mappings and tuples of these; every field has a
+            default, and ``__post_init__`` raises ValueError for what cannot be: a text that begins with the field's
+            name. Of a field with ``repr=False`` no value is ever shown.
         bounds: the least and the most of its numbers, by field.
         environment: texts that may stand in the environment instead: the variable's name by field.
         cluster_flags: click options that say which cluster, or which part of it; every command with ``--master`` gets
@@ -177,3 +178,8 @@ class EngineSpec:
     end_run: Callable[[str, Any, str], list[str]] | None = None
     check: Callable[[str, Any], list[str]] | None = None
     relocate: Callable[[Relocation], int | None] | None = None
+
+    @property
+    def all_flags(self) -> Sequence[click.Option]:
+        """Those of the cluster and those of groups."""
+        return (*self.cluster_flags, *self.flags)

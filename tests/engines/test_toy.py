@@ -99,7 +99,7 @@ def test_its_secret_is_hidden_in_its_errors(package: Path, tmp_path: Path) -> No
         ("marc = 'x'", "toy.marc: unknown key; did you mean mark?"),
         ("most = 'x'", "toy.most: must be a valid integer, not 'x'"),
         ("most = 2000", "toy.most: must be 1 to 1000, not 2000"),
-        ("password = 42", "toy.password: must be a valid string"),
+        ("password = 42", "toy.password: must be a valid string; write it in quotes"),
     ],
 )
 def test_a_mistake_in_its_table_is_refused_whichever_engine_runs(cluster: Path, written: str, says: str) -> None:
