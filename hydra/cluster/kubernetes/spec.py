@@ -24,7 +24,7 @@ def _opened(opening: Opening) -> Iterator[Engine]:
 
 
 def _agents(master: str, _: Sequence[Agent], settings: KubernetesSettings) -> list[Agent]:
-    from hydra.cluster.kubernetes.opening import agents
+    from hydra.cluster.kubernetes.listing import agents
 
     return agents(master, settings)
 
