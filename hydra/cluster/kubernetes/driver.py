@@ -9,9 +9,9 @@ From the engine come, by ``call``: ``open`` (context, namespace, run), ``nodes``
 then: lists of tag, path, body), ``owner`` (token), ``delete`` (pods, grace), ``why`` (pod), ``look`` (tag, path),
 ``clear``, ``stop``.
 To the engine go, by ``kind``: ``opened`` (namespace, server), ``nodes`` (nodes, pods, partial), ``door`` (port,
-message), ``made`` (tag, name, uid), ``refused`` (tag, status, reason, message), ``keeper`` (hello), ``pod`` (pod, gone),
-``pods`` (names: all that are there), ``cleared``, ``why`` (pod, events), ``offline`` (status, message), ``online``,
-``failed`` (what, remedy), ``stopped`` (left: how many Pods, -1 if that is not known).
+message), ``made`` (tag, name, uid), ``refused`` (tag, status, reason, message), ``keeper`` (hello), ``pod`` (pod,
+gone), ``pods`` (names: all that are there), ``cleared``, ``why`` (pod, events), ``offline`` (status, message),
+``online``, ``failed`` (what, remedy), ``stopped`` (left: how many Pods, -1 if that is not known).
 """
 
 from __future__ import annotations
