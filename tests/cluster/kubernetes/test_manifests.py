@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ FILES = sorted(FOLDER.glob("*.yaml"))
 RIGHTS = {
     # (group of the API, resource): verbs. The test with a real cluster proves that they are enough, and used.
     ("", "pods"): {"create", "get", "list", "watch", "delete", "deletecollection"},
-    ("", "secrets"): {"create", "list", "delete", "deletecollection"},
-    ("batch", "jobs"): {"create", "get", "list", "watch", "delete"},
+    ("", "secrets"): {"create", "deletecollection"},
+    ("batch", "jobs"): {"create", "get", "list", "deletecollection"},
     ("", "events"): {"list"},
     ("networking.k8s.io", "networkpolicies"): {"list"},
     ("", "pods/log"): {"get"},
@@ -72,6 +73,14 @@ def test_every_object_can_be_applied_to_any_namespace(path: Path) -> None:
 
 def test_the_role_gives_what_a_run_needs_and_no_more() -> None:
     assert rules(FOLDER / "role.yaml", "Role") == RIGHTS
+
+
+def test_the_documentation_tells_the_same_rights() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "kubernetes.md").read_text()
+    told = dict(re.findall(r"^\| ([\w/]+) \| ((?:\w+, )*\w+) \|", text.partition("<!-- rights")[2], re.MULTILINE))
+    assert {resource: verbs for (_, resource), verbs in RIGHTS.items()} == {
+        resource: set(told.get(resource, "").split(", ")) for _, resource in RIGHTS
+    }
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
