@@ -16,12 +16,12 @@ NATIVE := $(wildcard native/CMakeLists.txt native/src/*.* native/src/*/*.* nativ
 BENCHES := $(sort $(filter-out bench/compare_aa.py bench/memory_drift.py bench/verdicts.py,$(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint soak bench man clean install java servers browser prometheus native-tests
+.PHONY: help demo test lint soak bench man clean install java servers browser prometheus kubernetes-rig native-tests
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
 help: ## List these commands
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
 	@echo
 	@echo "  Another interpreter: make PYTHON=python3.12 demo"
 
@@ -65,6 +65,10 @@ browser: ## Chromium, if it is missing (the tests of the report open it)
 
 prometheus: ## Prometheus, if it is missing (a test has it read what the dashboard shows)
 	@scripts/system-packages prometheus
+
+kubernetes-rig: install ## A Kubernetes for the tests, in the user's cache: compiled once, in about ten minutes (root)
+	@scripts/system-packages kubernetes
+	@$(BIN)/python -m tests.kubernetes.building
 
 native-tests: ## What the native client and its tests are built from, if it is missing
 	@scripts/system-packages native-tests

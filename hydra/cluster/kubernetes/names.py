@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection
 from typing import Final
 
 RUN: Final = "hydra/run"
@@ -16,6 +17,9 @@ PART: Final = "hydra/part"
 """The label that says what an object is: ``group``, ``keeper``, ``environment``, ``controller``."""
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 MANAGER: Final = "hydra"
+
+ENGINE_PARTS: Final = ("environment", "group", "keeper")
+"""What an engine makes, and removes at its end; a controller in the cluster is not among it."""
 
 _LONGEST: Final = 40
 _ODD: Final = re.compile(r"[^a-z0-9]+")
@@ -45,7 +49,10 @@ def labels(run: str, part: str, **more: str) -> dict[str, str]:
     return {MANAGED_BY: MANAGER, RUN: slug(run), PART: part, **{f"hydra/{k}": slug(v) for k, v in more.items()}}
 
 
-def selector(run: str = "", part: str = "") -> str:
-    """The label selector of everything of a run, or of all runs."""
-    terms = [f"{MANAGED_BY}={MANAGER}", f"{RUN}={slug(run)}" if run else RUN, *([f"{PART}={part}"] if part else ())]
+def selector(run: str = "", parts: Collection[str] = (), groups: Collection[str] = ()) -> str:
+    """The label selector of everything of a run, or of all runs; of some parts or groups only."""
+    terms = [f"{MANAGED_BY}={MANAGER}", f"{RUN}={slug(run)}" if run else RUN]
+    for key, values in ((PART, parts), (GROUP, [slug(group) for group in groups])):
+        if values:
+            terms.append(f"{key} in ({','.join(sorted(values))})")
     return ",".join(terms)

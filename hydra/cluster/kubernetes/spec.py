@@ -24,9 +24,27 @@ def _opened(opening: Opening) -> Iterator[Engine]:
 
 
 def _agents(master: str, _: Sequence[Agent], settings: KubernetesSettings) -> list[Agent]:
-    from hydra.cluster.kubernetes.opening import agents
+    from hydra.cluster.kubernetes.listing import agents
 
     return agents(master, settings)
+
+
+def _leftovers(master: str, settings: KubernetesSettings) -> list[dict[str, object]]:
+    from hydra.cluster.kubernetes.leftovers import leftovers
+
+    return leftovers(master, settings)
+
+
+def _end_run(master: str, settings: KubernetesSettings, run: str) -> list[str]:
+    from hydra.cluster.kubernetes.leftovers import end_run
+
+    return end_run(master, settings, run)
+
+
+def _check(master: str, settings: KubernetesSettings) -> list[str]:
+    from hydra.cluster.kubernetes.checking import check
+
+    return check(master, settings)
 
 
 SPEC: Final = EngineSpec(
@@ -36,6 +54,9 @@ SPEC: Final = EngineSpec(
     is_local=False,
     open=_opened,
     agents=_agents,
+    leftovers=_leftovers,
+    end_run=_end_run,
+    check=_check,
     settings=KubernetesSettings,
     bounds={"cpu_limit_ratio": (0, 100), "memory_limit_ratio": (0, 100), "node_lost_s": (1, 3600)},
     cluster_flags=(click.Option(["--namespace"], type=WORD, help="Of Kubernetes: where the Pods of runs are."),),

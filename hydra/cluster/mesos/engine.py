@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from hydra.cluster.address import resolved
 from hydra.cluster.artifacts.archive import Artifact
 from hydra.cluster.artifacts.script import RUNNER, rewritten
 from hydra.cluster.artifacts.server import ArtifactServer
@@ -26,7 +27,7 @@ from hydra.cluster.mesos import translate
 from hydra.cluster.mesos.master import INSTALL, hosts, route_to
 from hydra.cluster.mesos.settings import MesosSettings
 from hydra.cluster.mesos.state import MesosState, TaskProgram
-from hydra.errors import ClusterError, MissingDependencyError, UsageError
+from hydra.errors import ClusterError, MissingDependencyError
 from hydra.model import Agent, Group, GroupEvent, Launch
 
 OFFERS_WITHIN_S: Final = 30.0
@@ -77,7 +78,7 @@ class MesosEngine:
         if importlib.util.find_spec("pymesos") is None or importlib.util.find_spec("http_parser") is None:
             raise MissingDependencyError("--master needs pymesos, which is not installed", INSTALL)
         hosts(master)
-        self.address = _resolved(settings.advertise) if settings.advertise else route_to(master)
+        self.address = resolved(settings.advertise) if settings.advertise else route_to(master)
         self._master = master
         self._settings = settings
         self._clock = clock
@@ -247,19 +248,3 @@ def _for_agents(group: Group) -> Group:
         demand=group.demand,
         constraints=group.constraints,
     )
-
-
-def _resolved(advertise: str) -> str:
-    try:
-        address = socket.gethostbyname(advertise)
-    except OSError as e:
-        raise UsageError(f"--advertise {advertise} cannot be resolved: {e}", "name an address of this machine") from e
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        try:
-            probe.bind((address, 0))
-        except OSError as e:
-            raise UsageError(
-                f"--advertise {advertise} is no address of this machine: {e.strerror}",
-                "name one that agents can reach; ip addr lists them",
-            ) from e
-    return address

@@ -1,0 +1,1 @@
+"""The project's own Kubernetes for its tests: control plane, kubelets, containers and Pod network, on this machine."""

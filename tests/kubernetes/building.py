@@ -1,0 +1,56 @@
+"""Builds the programs of Kubernetes from the Go modules, and the images that do not change with the tree: once.
+
+`python -m tests.kubernetes.building` is what `make kubernetes-rig` runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from tests.kubernetes import store
+from tests.kubernetes.places import cache, programs
+from tests.kubernetes.processes import RigError, say
+
+SOURCES: Final = Path(__file__).parent / "programs"
+
+
+def build_programs() -> None:
+    """Compiles what is missing, or was compiled from other sources."""
+    digest = hashlib.sha256()
+    for path in sorted(p for p in SOURCES.rglob("*") if p.is_file()):
+        digest.update(f"{path.relative_to(SOURCES)}\0".encode() + path.read_bytes())
+    stamp = programs() / "sources"
+    if stamp.exists() and stamp.read_text() == digest.hexdigest():
+        return
+    say("Compiling Kubernetes (about five minutes on two cores)")
+    programs().mkdir(parents=True, exist_ok=True)
+    # go.sum says what is fetched; a toolchain is never fetched, and the programs run in images without a C library.
+    environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+    command = ["go", "build", "-p", "2", "-trimpath", "-ldflags=-s -w", "-o", f"{programs()}/", "./..."]
+    done = subprocess.run(command, cwd=SOURCES, env=environment, check=False)
+    if done.returncode != 0:
+        raise RigError("go could not build the programs of Kubernetes: its messages are above")
+    stamp.write_text(digest.hexdigest())
+
+
+def reason_not_built() -> str:
+    """Why the rig cannot be used here, or ""."""
+    if os.geteuid() != 0:
+        return "only root can run the Kubernetes rig"
+    if not (programs() / "sources").exists() or not store.is_built():
+        return "the Kubernetes rig is not built: make kubernetes-rig"
+    return ""
+
+
+if __name__ == "__main__":
+    cache().mkdir(parents=True, exist_ok=True)
+    try:
+        build_programs()
+        store.build()
+    except RigError as e:
+        sys.exit(f"kubernetes-rig: {e}")

@@ -1,0 +1,93 @@
+"""Who is who in an instance: its certificates, its users and their kubeconfig files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import secrets
+import subprocess
+from pathlib import Path
+
+from tests.kubernetes.places import Place
+
+SYSTEM = "rig-system"
+"""The user of the rig's own processes; the audit log leaves it out."""
+NOBODY = "hydra"
+"""A user without any right."""
+ADMIN = "admin"
+
+
+def certificates(folder: Path, address: str) -> None:
+    """An authority, a certificate of the apiserver, and the key of service account tokens.
+
+    Python 3.13 refuses certificates without the extensions that are named here.
+    """
+    (folder / "server.ext").write_text(
+        "basicConstraints=critical,CA:FALSE\nkeyUsage=critical,digitalSignature\nextendedKeyUsage=serverAuth\n"
+        "subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n"
+        f"subjectAltName=IP:{address},DNS:kubernetes.default.svc,DNS:kubernetes.default,DNS:localhost\n"
+    )
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    _openssl(folder, "req", "-x509", *curve, "-keyout", "ca.key", "-out", "ca.crt", "-days", "30", "-subj", "/CN=rig",
+             "-addext", "keyUsage=critical,keyCertSign,cRLSign")  # fmt: skip
+    _openssl(folder, "req", *curve, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=kube-apiserver")
+    _openssl(folder, "x509", "-req", "-in", "server.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial",
+             "-out", "server.crt", "-days", "30", "-extfile", "server.ext")  # fmt: skip
+    _openssl(folder, "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "sa.key")
+    _openssl(folder, "ec", "-in", "sa.key", "-pubout", "-out", "sa.pub")
+
+
+def _openssl(folder: Path, *arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+class Users:
+    """Those who have a token; the apiserver reads them when it starts."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._file = place.run / "tokens.csv"
+
+    def add(self, user: str, *groups: str) -> Path:
+        """A user with a new token, in place of one of that name; gives the kubeconfig."""
+        self.remove(user)
+        token = secrets.token_hex(16)
+        with self._file.open("a", newline="") as file:
+            csv.writer(file).writerow([token, user, f"rig-{user}", ",".join(groups)])
+        self._file.chmod(0o600)
+        return self.kubeconfig(user, token)
+
+    def remove(self, user: str) -> None:
+        """Takes a user's token away."""
+        rows = [row for row in self._rows() if row[1] != user]
+        with self._file.open("w", newline="") as file:
+            csv.writer(file).writerows(rows)
+
+    def token(self, user: str) -> str:
+        """The token of a user."""
+        return next(row[0] for row in self._rows() if row[1] == user)
+
+    def _rows(self) -> list[list[str]]:
+        if not self._file.exists():
+            return []
+        with self._file.open(newline="") as file:
+            return list(csv.reader(file))
+
+    def kubeconfig(self, user: str, token: str, namespace: str = "default") -> Path:
+        """A kubeconfig file with one context, which is called as the user."""
+        path = self._place.run / f"{user}.kubeconfig"
+        cluster = {"server": self._place.server, "certificate-authority": str(self._place.run / "ca.crt")}
+        text = json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "rig", "cluster": cluster}],
+                "users": [{"name": user, "user": {"token": token}}],
+                "contexts": [{"name": user, "context": {"cluster": "rig", "user": user, "namespace": namespace}}],
+                "current-context": user,
+            },
+            indent=1,
+        )
+        path.touch(0o600)
+        path.write_text(text)
+        return path

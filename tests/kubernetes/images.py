@@ -1,0 +1,108 @@
+"""Images of the rig as archives in the format of OCI."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import platform
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from tests.kubernetes import layers
+from tests.kubernetes.layers import Layer
+
+PAUSE: Final = "rig.local/pause:1"
+PYTHON: Final = f"rig.local/python:{layers.PYTHON}"
+_PATH: Final = "PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin"
+_MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image.
+
+    Attributes:
+        name: with its tag.
+        layers: from the lowest one.
+        settings: how its containers start: the "config" of an image.
+    """
+
+    name: str
+    layers: Sequence[Layer]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def lasting() -> list[Image]:
+    """Those that do not change with the tree."""
+    return [
+        Image(PAUSE, [layers.pause()], {"Entrypoint": ["/pause"]}),
+        Image(PYTHON, [layers.python()], {"Env": [_PATH], "Cmd": ["python3"]}),
+        Image("rig.local/base:1", [layers.debian(), layers.dependencies()]),
+    ]
+
+
+def this_hydra() -> Image:
+    """The image with the Hydra that is imported here; its tag is a digest of its files."""
+    top = layers.this_hydra()
+    settings = {
+        "Env": [_PATH, "PYTHONDONTWRITEBYTECODE=1", "XDG_CACHE_HOME=/tmp/cache"],
+        "User": "10001:10001",
+        "Entrypoint": ["hydra"],
+        "Cmd": ["--help"],
+    }
+    below = [layers.debian(), layers.dependencies()]
+    key = hashlib.sha256("".join(each.digest for each in (*below, top)).encode()).hexdigest()
+    return Image(f"rig.local/hydra:{key[:12]}", [*below, top], settings)
+
+
+def write(image: Image, path: Path, without: Sequence[Layer] = ()) -> None:
+    """Writes an archive; layers that the store holds already may be left out of it."""
+    blobs: dict[str, bytes] = {}
+
+    def blob(kind: str, content: dict[str, Any]) -> dict[str, Any]:
+        data = json.dumps(content).encode()
+        digest = hashlib.sha256(data).hexdigest()
+        blobs[digest] = data
+        return {
+            "mediaType": f"application/vnd.oci.image.{kind}.v1+json",
+            "digest": f"sha256:{digest}",
+            "size": len(data),
+        }
+
+    configuration = {
+        "architecture": _MACHINES.get(platform.machine(), platform.machine()),
+        "os": "linux",
+        "config": dict(image.settings),
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer.digest}" for layer in image.layers]},
+    }
+    manifest = {
+        "schemaVersion": 2,
+        "config": blob("config", configuration),
+        "layers": [
+            {
+                "mediaType": "application/vnd.oci.image.layer.v1.tar",
+                "digest": f"sha256:{layer.digest}",
+                "size": layer.path.stat().st_size,
+            }
+            for layer in image.layers
+        ],
+    }
+    named = blob("manifest", manifest) | {"annotations": {"io.containerd.image.name": image.name}}
+    with tarfile.open(path, "w") as tar:
+        _add(tar, "oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
+        _add(tar, "index.json", json.dumps({"schemaVersion": 2, "manifests": [named]}).encode())
+        for digest, data in blobs.items():
+            _add(tar, f"blobs/sha256/{digest}", data)
+        for layer in image.layers:
+            if layer not in without:
+                tar.add(layer.path, f"blobs/sha256/{layer.digest}")
+
+
+def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(data)
+    tar.addfile(member, io.BytesIO(data))

@@ -1,0 +1,150 @@
+"""A node: its containerd, its kubelet, and what they leave behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from tests.kubernetes import network
+from tests.kubernetes.identity import SYSTEM
+from tests.kubernetes.images import PAUSE
+from tests.kubernetes.places import Place, programs
+
+_CONTROLLERS: Final = ("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "systemd")
+_CGROUPS: Final = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """What a node is like.
+
+    Attributes:
+        labels: of the node, beside those that every node has.
+        pids_limit: the most processes and threads of a Pod; -1 is no limit.
+    """
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    pids_limit: int = -1
+
+
+PUBLISHED: Final = (NodeSpec({"group": "cpu4-mem16"}), NodeSpec({"group": "cpu16-mem60"}))
+"""Two nodes with the attributes of the published scenarios."""
+
+
+def containerd(place: Place, node: int) -> list[str | Path]:
+    """Writes the configuration of a node's containerd; gives its command line."""
+    folder = place.folder(node)
+    (folder / "cni").mkdir(parents=True, exist_ok=True)
+    (folder / "cni" / "10-rig.conflist").write_text(network.cni(place, node))
+    (folder / "containerd.toml").write_text(
+        f"""version = 2
+root = "{folder / "root"}"
+state = "{folder / "state"}"
+[grpc]
+  address = "{place.socket(node)}"
+[plugins."io.containerd.grpc.v1.cri"]
+  # Without them containers cannot start where this machine is a container itself.
+  restrict_oom_score_adj = true
+  disable_apparmor = true
+  netns_mounts_under_state_dir = true
+  sandbox_image = "{PAUSE}"
+  stream_server_address = "{place.node_address(node)}"
+  stream_server_port = "0"
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "overlayfs"
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "{folder / "cni"}"
+"""
+    )
+    return ["containerd", "--config", folder / "containerd.toml", "--log-level", "warn"]
+
+
+def kubelet(place: Place, node: int, spec: NodeSpec) -> list[str | Path]:
+    """Writes the configuration of a kubelet; gives its command line."""
+    folder = place.folder(node)
+    settings = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "address": place.node_address(node),
+        "port": 10250,
+        "healthzBindAddress": place.node_address(node),
+        "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
+        "authorization": {"mode": "AlwaysAllow"},
+        "cgroupDriver": "cgroupfs",
+        "cgroupRoot": f"/{place.name}/node{node}",
+        "enforceNodeAllocatable": [],
+        "failCgroupV1": False,
+        "failSwapOn": False,
+        "localStorageCapacityIsolation": False,
+        "containerRuntimeEndpoint": f"unix://{place.socket(node)}",
+        "podLogsDir": str(folder / "logs"),
+        "volumePluginDir": str(folder / "plugins"),
+        "evictionHard": {"memory.available": "10Mi"},
+        "imageGCHighThresholdPercent": 100,
+        "maxPods": 250,
+        "podPidsLimit": spec.pids_limit,
+        "serializeImagePulls": False,
+        "nodeStatusUpdateFrequency": "1s",
+        "nodeLeaseDurationSeconds": 4,
+        "kubeAPIQPS": 200,
+        "kubeAPIBurst": 400,
+        "eventRecordQPS": 0,
+    }
+    (folder / "kubelet.json").write_text(json.dumps(settings, indent=1))
+    return [
+        programs() / "kubelet",
+        f"--config={folder / 'kubelet.json'}",
+        f"--kubeconfig={place.run / SYSTEM}.kubeconfig",
+        f"--hostname-override=node{node}",
+        f"--node-ip={place.node_address(node)}",
+        f"--root-dir={folder / 'kubelet'}",
+        f"--cert-dir={folder / 'certificates'}",
+        f"--node-labels={','.join(f'{name}={value}' for name, value in spec.labels.items())}",
+    ]
+
+
+def make_cgroups(place: Place, node: int) -> None:
+    """The control groups under which a kubelet makes its own (version 1)."""
+    for controller in _CONTROLLERS:
+        folder = _CGROUPS / controller / place.name / f"node{node}"
+        folder.mkdir(parents=True, exist_ok=True)
+        if controller == "cpuset":
+            for name in ("cpuset.cpus", "cpuset.mems"):
+                text = (_CGROUPS / controller / name).read_text()
+                (folder.parent / name).write_text(text)
+                (folder / name).write_text(text)
+
+
+def contained(place: Place, node: int | None = None) -> list[int]:
+    """The processes in the containers of a node; None: of all nodes."""
+    root = _CGROUPS / "pids" / place.name / (f"node{node}" if node else "")
+    pids: list[int] = []
+    for file in root.rglob("cgroup.procs"):
+        with contextlib.suppress(FileNotFoundError, OSError):
+            pids += map(int, file.read_text().split())
+    return pids
+
+
+def remove_traces(place: Place) -> None:
+    """Mounts, control groups, sockets and links; no process is left."""
+    inside = f"{place.run}/"
+    for file in place.run.glob("node*/state/io.containerd.runtime.v2.task/*/*/address"):
+        Path(file.read_text().strip().removeprefix("unix://")).unlink(missing_ok=True)
+    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+    for mount in sorted((m for m in mounts if m.startswith(inside)), reverse=True):
+        subprocess.run(["umount", "--lazy", mount], check=False, capture_output=True)
+    for root in _CGROUPS.glob(f"*/{place.name}"):
+        for folder in sorted((p for p in root.rglob("*") if p.is_dir()), reverse=True):
+            with contextlib.suppress(FileNotFoundError):
+                folder.rmdir()
+        root.rmdir()
+    logs = Path("/var/log/containers")
+    for link in logs.glob("*") if logs.exists() else ():
+        if link.is_symlink() and str(link.readlink()).startswith(inside):
+            link.unlink(missing_ok=True)

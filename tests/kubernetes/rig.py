@@ -1,0 +1,206 @@
+"""A Kubernetes of one's own: python -m tests.kubernetes.rig up | down | status | env, as root.
+
+Several can run at once: --instance 2. What it does is in docstrings of Rig; how it is built, in building.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.kubernetes import control, identity, network, nodes, processes, store
+from tests.kubernetes.api import Api, ApiError
+from tests.kubernetes.identity import ADMIN, NOBODY, SYSTEM
+from tests.kubernetes.nodes import PUBLISHED, NodeSpec
+from tests.kubernetes.places import Place
+from tests.kubernetes.processes import until
+
+_PROGRAMS = {
+    "etcd": "etcd",
+    "apiserver": "kube-apiserver",
+    "controller-manager": "kube-controller-manager",
+    "scheduler": "kube-scheduler",
+    "kubelet": "kubelet",
+    "containerd": "containerd",
+}
+"""The programs of roles; those of a node have its number behind them, as kubelet1."""
+
+
+class Rig:
+    """An instance: a control plane and nodes named node1, node2, …
+
+    It outlives the process that has started it. What is left of one that was killed, ``up`` and ``down`` remove.
+    """
+
+    def __init__(self, number: int = 1, specs: Sequence[NodeSpec] = PUBLISHED) -> None:
+        """
+        Args:
+            number: which instance: 1 to 9.
+            specs: its nodes; of an instance that is up already, those that it has.
+        """
+        self.place = Place(number)
+        self._noted = self.place.run / "rig.json"
+        self._specs = self._specs_noted() or tuple(specs)
+        self.users = identity.Users(self.place)
+
+    @property
+    def nodes(self) -> list[str]:
+        """The names of its nodes."""
+        return [f"node{n + 1}" for n in range(len(self._specs))]
+
+    @property
+    def image(self) -> str:
+        """The image with the Hydra of the tree from which the rig was started."""
+        name: str = json.loads(self._noted.read_text())["image"]
+        return name
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it has been started, and nobody has ended it."""
+        return self._noted.exists()
+
+    def up(self) -> None:
+        """Starts it; all nodes are ready then.
+
+        Raises:
+            RigError: it does not start; nothing is left of it.
+        """
+        images, image = store.with_this_hydra()
+        self.down()
+        self.place.run.mkdir(parents=True, mode=0o700)
+        try:
+            self._start(images)
+        except BaseException:
+            self._keep_logs()
+            self.down()
+            raise
+        self._noted.write_text(json.dumps({"image": image, "nodes": [asdict(spec) for spec in self._specs]}))
+
+    def _start(self, images: Path) -> None:
+        network.up(self.place, len(self._specs))
+        identity.certificates(self.place.run, self.place.api)
+        for user, groups in ((SYSTEM, ("system:masters",)), (ADMIN, ("system:masters",)), (NOBODY, ())):
+            self.users.add(user, *groups)
+        self.start("etcd", "apiserver")
+        for n in range(1, len(self._specs) + 1):
+            self.place.folder(n).mkdir()
+            store.lend(images, self.place.folder(n) / "root")
+            nodes.make_cgroups(self.place, n)
+            self.start(f"containerd{n}")
+        until(self.answers, "the apiserver")
+        self.start("controller-manager", "scheduler", *(f"kubelet{n + 1}" for n in range(len(self._specs))))
+        until(lambda: len(self.ready()) == len(self._specs), "nodes that are ready", 60)
+        # Without it no Pod can be made.
+        until(lambda: self.answers("/api/v1/namespaces/default/serviceaccounts/default"), "the service account")
+
+    def down(self) -> None:
+        """Ends it, and removes everything that it has made; nothing happens where there is nothing."""
+        processes.kill(lambda: processes.of(self.place))
+        processes.kill(lambda: nodes.contained(self.place))
+        nodes.remove_traces(self.place)
+        network.down(self.place)
+        shutil.rmtree(self.place.run, ignore_errors=True)
+
+    def start(self, *roles: str) -> None:
+        """Starts processes by their roles: etcd, apiserver, controller-manager, scheduler, containerd1, kubelet1, …"""
+        for role in roles:
+            processes.start(self.place, role, self._command(role))
+
+    def kill(self, *roles: str, what: int = signal.SIGKILL) -> None:
+        """Ends processes by their roles, and waits until they are gone. Containers go on."""
+        for role in roles:
+            processes.kill(partial(self.pids, role), what)
+
+    def pids(self, role: str) -> list[int]:
+        """The processes of a role: one, or none."""
+        return processes.of(self.place, role, _PROGRAMS[role.rstrip("0123456789")])
+
+    def lose(self, node: str) -> None:
+        """Ends all that runs on a node at once, containers too, as if its power had failed."""
+        n = self.nodes.index(node) + 1
+        self.kill(f"kubelet{n}")
+        processes.kill(lambda: processes.of(self.place, f"containerd{n}"))
+        processes.kill(lambda: nodes.contained(self.place, n))
+
+    def find(self, node: str) -> None:
+        """Starts a lost node again."""
+        n = self.nodes.index(node) + 1
+        self.start(f"containerd{n}", f"kubelet{n}")
+
+    def restart_apiserver(self) -> None:
+        """So that it reads its users anew."""
+        self.kill("apiserver")
+        self.start("apiserver")
+        until(self.answers, "the apiserver")
+
+    def kubeconfig(self, user: str = ADMIN, namespace: str = "default") -> Path:
+        """The kubeconfig file of a user who has a token."""
+        return self.users.kubeconfig(user, self.users.token(user), namespace)
+
+    def api(self, user: str = ADMIN) -> Api:
+        """The API, as a user who has a token."""
+        return Api(self.place.server, self.place.run / "ca.crt", self.users.token(user))
+
+    def answers(self, path: str = "/readyz") -> bool:
+        """Whether the apiserver answers, and has what is at a path."""
+        try:
+            self.api(SYSTEM).get(path)
+        except (ApiError, OSError):
+            return False
+        return True
+
+    def ready(self) -> list[str]:
+        """The nodes that are ready."""
+        found = self.api(SYSTEM).items("/api/v1/nodes")
+        return [
+            each["metadata"]["name"]
+            for each in found
+            if any(c["type"] == "Ready" and c["status"] == "True" for c in each["status"].get("conditions", []))
+        ]
+
+    def audited(self, user: str) -> list[dict[str, Any]]:
+        """What a user has called: the entries of the audit log, from the oldest."""
+        entries = [json.loads(line) for line in self.place.audit.read_text().splitlines() if line.endswith("}")]
+        return [each for each in entries if each["user"].get("username") == user]
+
+    def _command(self, role: str) -> Sequence[str | Path]:
+        name = role.rstrip("0123456789")
+        if name == "containerd":
+            return nodes.containerd(self.place, int(role[len(name) :]))
+        if name == "kubelet":
+            n = int(role[len(name) :])
+            return nodes.kubelet(self.place, n, self._specs[n - 1])
+        commands = {
+            "etcd": control.etcd,
+            "apiserver": control.apiserver,
+            "controller-manager": control.controller_manager,
+            "scheduler": control.scheduler,
+        }
+        return commands[role](self.place)
+
+    def _specs_noted(self) -> tuple[NodeSpec, ...]:
+        if not self._noted.exists():
+            return ()
+        return tuple(NodeSpec(**each) for each in json.loads(self._noted.read_text())["nodes"])
+
+    def _keep_logs(self) -> None:
+        """What the processes said is looked at when they do not start."""
+        kept = Path(os.environ.get("TMPDIR", "/tmp")) / f"{self.place.name}-logs"
+        shutil.rmtree(kept, ignore_errors=True)
+        kept.mkdir()
+        for log in self.place.run.glob("*.log"):
+            shutil.copy(log, kept)
+        processes.say(f"the rig's logs are kept in {kept}")
+
+
+if __name__ == "__main__":
+    from tests.kubernetes.command import main
+
+    main()
