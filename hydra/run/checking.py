@@ -43,10 +43,11 @@ def check_scenario(scenario: str, replaced: Mapping[str, object], flags: Mapping
     system_for(loaded, is_local=is_local).program("subscriber")
     about = checked_line(loaded, scenario, scenario_path(scenario), named=named)
     fits, text, lines = _here(loaded, cluster, width) if is_local else _elsewhere(loaded, cluster, engine, width)
-    if engine.spec.check is not None:
-        lines += engine.spec.check(engine.master, engine.settings)
     click.echo(f"{fitted(about, width)}\n\n{text}")
     for line in lines:
+        click.echo(fitted(line, width))
+    # An engine may take its time, or fail: what is known is shown by then.
+    for line in engine.spec.check(engine.master, engine.settings) if engine.spec.check else ():
         click.echo(fitted(line, width))
     return EXIT_GOOD if fits else EXIT_INCOMPLETE
 
