@@ -139,11 +139,14 @@ class EngineSpec:
         agents: the agents with what is free on each; registers nothing. Takes ``--master``, the agents of the cluster
             file and the settings.
         handles: whether another ``--master`` is this engine's. The first engine that says so takes it.
-        settings: a frozen dataclass of texts, numbers and booleans; every field has a default, and ``__post_init__``
-            raises ValueError for what cannot be. Of a field with ``repr=False`` no value is ever shown.
+        settings: a frozen dataclass of texts, numbers, booleans, and mappings and tuples of these; every field has a
+            default, and ``__post_init__`` raises ValueError for what cannot be: a text that begins with the field's
+            name. Of a field with ``repr=False`` no value is ever shown.
         bounds: the least and the most of its numbers, by field.
         environment: texts that may stand in the environment instead: the variable's name by field.
-        flags: click options that every command that runs a scenario gets; each names a field of the settings.
+        cluster_flags: click options that say which cluster, or which part of it; every command with ``--master`` gets
+            them. Each names a field of the settings.
+        flags: likewise, of how its groups run: only commands that run a scenario get them.
         commands: click commands, added to ``hydra``, of a package that has none under its entry points
             (``hydra.commands``): for them ``hydra --help`` has to import the specification.
         secrets: values of the settings that must not be seen.
@@ -166,6 +169,7 @@ class EngineSpec:
     settings: type = NoSettings
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
+    cluster_flags: Sequence[click.Option] = ()
     flags: Sequence[click.Option] = ()
     commands: Sequence[click.Command] = ()
     secrets: Callable[[Any], Iterable[str]] = lambda _: ()
@@ -174,3 +178,8 @@ class EngineSpec:
     end_run: Callable[[str, Any, str], list[str]] | None = None
     check: Callable[[str, Any], list[str]] | None = None
     relocate: Callable[[Relocation], int | None] | None = None
+
+    @property
+    def all_flags(self) -> Sequence[click.Option]:
+        """Those of the cluster and those of groups."""
+        return (*self.cluster_flags, *self.flags)

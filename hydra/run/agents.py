@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,12 +17,15 @@ if TYPE_CHECKING:
     from hydra.limits.machine import Has
 
 
-def list_agents(config: Path | None, master: str, scenario: str | None, *, as_json: bool) -> None:
+def list_agents(
+    config: Path | None, master: str, flags: Mapping[str, Any], scenario: str | None, *, as_json: bool
+) -> None:
     """Prints the agents of a cluster; of the embedded one also what the machine has beside what is declared.
 
     Args:
         config: the cluster file; None is ``conf/hydra.toml``.
         master: as ``--master`` has it.
+        flags: those of the engines.
         scenario: whose roles are looked at; None: nobody asked.
         as_json: whether JSON is printed in place of a table.
 
@@ -30,7 +34,7 @@ def list_agents(config: Path | None, master: str, scenario: str | None, *, as_js
         UsageError, ClusterError: the master is none, or does not answer.
     """
     required = load_scenario(scenario) if scenario else None
-    declared, engine = load_cluster(config).agents, choose(master, config)
+    declared, engine = load_cluster(config).agents, choose(master, config, flags)
     file = str(read_cluster(config)[0]) if engine.spec.is_local else None
     # What is refused so far is refused within the time that these take to import.
     from hydra.cluster.resources import format_resources

@@ -48,7 +48,9 @@ def _itself(command: click.Command) -> click.Command:
 
 
 def add_flags(command: click.Command, context: click.Context) -> None:
-    """Adds what engines bring where a scenario is run, once: their flags, which they may have in common.
+    """Adds what engines bring, once: flags that say which cluster, and where a scenario is run how.
+
+    They may have them in common.
 
     Raises:
         ConfigError: one cannot be loaded, or brings a flag that is taken.
@@ -57,17 +59,20 @@ def add_flags(command: click.Command, context: click.Context) -> None:
     for option in options:
         if option.name == "master" and not option.help:
             option.help = f"{masters()}."
-    if not {"master", "resume"} <= {option.name for option in options}:
-        return  # it runs no scenario
-    theirs = [flag for engine in engines().values() for flag in engine.flags]
+    names = {option.name for option in options}
+    if "master" not in names:
+        return
+    runs = "resume" in names
+    brought = {name: (*spec.cluster_flags, *(spec.flags if runs else ())) for name, spec in engines().items()}
+    theirs = [flag for flags in brought.values() for flag in flags]
     for flag in theirs:
         put(flag, CLUSTER)
-    for engine in engines().values():
-        for flag in engine.flags:
+    for engine, flags in brought.items():
+        for flag in flags:
             if any(option in theirs and (option.name, option.opts) == (flag.name, flag.opts) for option in options):
                 continue
             if any(set(flag.opts) & set(option.opts) or flag.name == option.name for option in options):
-                raise _taken(engine.name, f"flag {flag.opts[0]} of hydra {command.name}")
+                raise _taken(engine, f"flag {flag.opts[0]} of hydra {command.name}")
             options.append(flag)
             command.params.append(flag)
 

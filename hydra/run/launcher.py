@@ -16,13 +16,13 @@ from hydra.cluster.engine import Engine
 from hydra.cluster.resources import fits, need_of
 from hydra.cluster.splitting import split
 from hydra.columns.names import STATUS
-from hydra.errors import EXIT_INTERRUPTED, HydraError, RunDirectoryError
+from hydra.errors import EXIT_INTERRUPTED, RunDirectoryError
 from hydra.events.runs import Resumed, RunBegan, RunComplete, RunGoesOn
 from hydra.events.warnings import Interrupted
 from hydra.model import Agent, ClusterSpec, RoleSpec, Scenario
 from hydra.results.alone import alone_in
 from hydra.results.registered import added_by, sweep_of
-from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
+from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore, refuse_run_in
 from hydra.results.tables import name_of, write
 from hydra.run.engines import Chosen
 from hydra.run.exports import Exports
@@ -102,13 +102,9 @@ def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int,
     Raises:
         HydraError: the run could not begin, or could not go on.
     """
-    spec, settings = order.engine.spec, order.engine.settings
-    redactor = Redactor.of_run(scenario, spec.secrets(settings), spec.users(settings))
-    try:
+    redactor = Redactor.of_run(scenario, *order.engine.secrets())
+    with redactor.in_errors():
         return _launch(scenario, cluster, order, redactor)
-    except HydraError as e:
-        e.what, e.remedy = redactor.text(e.what), redactor.text(e.remedy)
-        raise
 
 
 def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Redactor) -> tuple[int, RunStore]:
@@ -181,11 +177,12 @@ def check_folder(out: Path) -> None:
     """Refuses a run directory that cannot be made, before anything starts.
 
     Raises:
-        RunDirectoryError: it has no name or one that is too long, or is to be in what cannot be written.
+        RunDirectoryError: it has no name or one that is too long, is to be in what cannot be written, or holds a run.
     """
     try:
         if not out.resolve().name:
             raise RunDirectoryError(f"{out} is no folder of its own", "choose another folder with --out")
+        refuse_run_in(out)
         there = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
     except OSError as e:
         raise RunDirectoryError(f"{out}: {e.strerror}", "choose another folder with --out") from e

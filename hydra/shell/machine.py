@@ -1,4 +1,4 @@
-"""Commands that tell of this machine and the cluster."""
+"""Commands that tell of this machine."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE
 from hydra.options import (
     CLIENTS,
     COUNTS,
-    OUTPUT,
-    WORD,
     WORKLOAD,
     Command,
     Counts,
@@ -24,7 +22,6 @@ from hydra.options import (
     implementation_flag,
     json_flag,
     keyed,
-    master_flag,
     overrides,
     packing_flag,
     preset_flag,
@@ -33,25 +30,6 @@ from hydra.options import (
 from hydra.options.help import MACHINE
 from hydra.run.alike import OfScenario, replaced_by
 from hydra.shell.arguments import USUAL, scenario_argument
-
-
-@click.command(
-    cls=Command,
-    section=MACHINE,
-    examples=("hydra agents", "hydra agents --for zmqrate", "hydra agents --config ./cluster.toml --json"),
-)
-@config_flag
-@master_flag
-@grouped(
-    OUTPUT,
-    click.option("--for", "scenario", type=WORD, metavar="SCENARIO", help="Say which of its roles could run on each."),
-    json_flag,
-)
-def agents(config: Path | None, master: str, scenario: str | None, as_json: bool) -> None:
-    """List the cluster's agents with their attributes and free resources."""
-    from hydra.run.agents import list_agents
-
-    list_agents(config, master, scenario, as_json=as_json)
 
 
 @click.command(

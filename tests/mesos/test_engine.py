@@ -231,19 +231,19 @@ def test_what_is_left_of_a_run_is_listed_and_ended(cluster: Cluster, tmp_path: P
         it.engine.launch([group("a"), group("b")])
         it.await_event("a", "running")
         it.await_event("b", "running")
-        (row,) = leftovers(spec, cluster.address)
+        (row,) = leftovers(cluster.address, spec)
         assert {key: row[key] for key in ("run", "connected", "tasks")} == {
             "run": "run-1",
             "connected": "yes",
             "tasks": 2,
         }
-        assert end_run(spec, cluster.address, "run-1") == [row["framework"]]
-        assert leftovers(spec, cluster.address) == []
+        assert end_run(cluster.address, spec, "run-1") == [f"framework {row['framework']}"]
+        assert leftovers(cluster.address, spec) == []
         it.await_event("a", "lost")
         with pytest.raises(ClusterError, match="Framework has been removed"):
             it.engine.launch([group("c")])
     with pytest.raises(UsageError, match="knows no run 'run-1'"):
-        end_run(spec, cluster.address, "run-1")
+        end_run(cluster.address, spec, "run-1")
 
 
 def test_a_master_may_ask_who_we_are(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_a_master_may_ask_who_we_are(tmp_path: Path) -> None:
         with engine(cluster, tmp_path, principal="hydra", secret="s3cret") as it:
             it.engine.launch([group("a")])
             it.await_event("a", "running")
-            assert leftovers(MesosSettings(principal="hydra", secret="s3cret"), cluster.address)
+            assert leftovers(cluster.address, MesosSettings(principal="hydra", secret="s3cret"))
             command = psutil.Process(it.engine._driver.pid).cmdline()
             assert not any("s3cret" in word for word in command)
         log = (tmp_path / "mesos.log").read_bytes()
@@ -260,7 +260,7 @@ def test_a_master_may_ask_who_we_are(tmp_path: Path) -> None:
         with closing(wrong), pytest.raises(ClusterError, match="401"):
             wrong.await_offers(10)
         with pytest.raises(ClusterError, match="set principal and secret under \\[mesos\\]"):
-            leftovers(MesosSettings(), cluster.address)
+            leftovers(cluster.address, MesosSettings())
 
 
 def test_resources_of_another_role_are_not_offered_and_reserved_ones_are_used(tmp_path: Path) -> None:

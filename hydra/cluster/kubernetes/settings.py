@@ -11,6 +11,9 @@ from hydra.cluster.resources import parse_resources
 
 _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+_VALUES: Final = "at most 63 letters, digits, -, _ and ., of which the first and the last is a letter or digit"
+_TOLERATION: Final = {"key": str, "operator": str, "value": str, "effect": str, "tolerationSeconds": int}
 OWN_IMAGE: Final = "hydra"
 """The name of Hydra's own image where none is given; its tag is the version."""
 
@@ -61,8 +64,22 @@ class KubernetesSettings:
             raise ValueError(f"pull_policy must be one of {', '.join(_PULL_POLICIES)}, not {self.pull_policy!r}")
         if self.namespace and not _LABEL.fullmatch(self.namespace):
             raise ValueError(f"namespace must be lower-case letters, digits and -, not {self.namespace!r}")
-        parse_resources(f"ports:[{self.ports}]")
+        try:
+            parse_resources(f"ports:[{self.ports}]")
+        except ValueError:
+            raise ValueError(f"ports must be a range within 1-65535, as in '31000-32000', not {self.ports!r}") from None
         for name in ("cpu_limit_ratio", "memory_limit_ratio"):
             ratio = getattr(self, name)
             if ratio and ratio < 1:
                 raise ValueError(f"{name} must be 0 for no limit, or 1 or more, not {ratio}")
+        for key, value in self.labels.items():
+            if not _VALUE.fullmatch(value):
+                raise ValueError(f"labels.{key} must be {_VALUES}")
+        for number, toleration in enumerate(self.tolerations):
+            for key, its in toleration.items():
+                # The API would take no notice of a key that it does not know.
+                if key not in _TOLERATION:
+                    raise ValueError(f"tolerations.{number}.{key} is no key of a toleration: {', '.join(_TOLERATION)}")
+                if type(its) is not _TOLERATION[key]:
+                    kind = "a whole number" if _TOLERATION[key] is int else "a text in quotes"
+                    raise ValueError(f"tolerations.{number}.{key} must be {kind}, not {its!r}")

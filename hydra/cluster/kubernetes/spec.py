@@ -38,6 +38,7 @@ SPEC: Final = EngineSpec(
     agents=_agents,
     settings=KubernetesSettings,
     bounds={"cpu_limit_ratio": (0, 100), "memory_limit_ratio": (0, 100), "node_lost_s": (1, 3600)},
+    cluster_flags=(click.Option(["--namespace"], type=WORD, help="Of Kubernetes: where the Pods of runs are."),),
     flags=(
         click.Option(["--advertise"], type=WORD, metavar="ADDRESS", help="This machine's address as agents reach it."),
         click.Option(
@@ -55,6 +56,5 @@ SPEC: Final = EngineSpec(
         click.Option(
             ["--in-cluster"], is_flag=True, default=None, help="Run the whole command in the Kubernetes cluster."
         ),
-        click.Option(["--namespace"], type=WORD, help="Of Kubernetes: where the run's Pods are made."),
     ),
 )
