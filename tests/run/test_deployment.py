@@ -286,9 +286,8 @@ def test_a_group_that_the_cluster_refuses_fails_the_row_with_the_reason_and_not_
     launch = fleet.launch
 
     def refused(groups: Sequence[Group]) -> list[Launch]:
-        fleet._running.extend(
-            GroupEvent(g.id, "failed", AGENT.id, "no quota; ask for more", refused=True) for g in groups
-        )
+        for group in groups:
+            fleet._running.append(GroupEvent(group.id, "failed", AGENT.id, "no quota; ask for more", refused=True))
         return [Launch(group, AGENT) for group in groups]
 
     for _ in range(6):  # more often than a client may be lost

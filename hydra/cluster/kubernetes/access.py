@@ -23,7 +23,7 @@ Query = Mapping[str, str | int | bool]
 INSTALL: Final = "pip install 'hydra-scale[kubernetes]'"
 IN_CLUSTER: Final = "in-cluster"
 """The context of whoever runs in a Pod: its service account."""
-_ANSWER_S: Final = 10.0
+ANSWER_S: Final = 10.0
 _CONNECT_S: Final = 5.0
 _CONNECTIONS: Final = 16
 _KEEPALIVE: Final = (
@@ -89,7 +89,7 @@ class Api:
         self.server = str(self._client.configuration.host)
 
     def call(
-        self, method: str, path: str, body: Json | None = None, query: Query | None = None, timeout_s: float = _ANSWER_S
+        self, method: str, path: str, body: Json | None = None, query: Query | None = None, timeout_s: float = ANSWER_S
     ) -> Json:
         """One request, and the answer's object.
 
@@ -114,7 +114,7 @@ class Api:
             ApiError: it was refused, or the connection broke.
         """
         asked = {**query, "watch": "true", "timeoutSeconds": timeout_s, "allowWatchBookmarks": "true"}
-        for line in self.lines(path, asked, timeout_s + _ANSWER_S):
+        for line in self.lines(path, asked, timeout_s + ANSWER_S):
             if line:
                 yield json.loads(line)
 
@@ -122,7 +122,8 @@ class Api:
         """The lines of an answer as they come.
 
         Args:
-            path, query: what is asked.
+            path: what is asked.
+            query: its parameters.
             silent_s: how long nothing may come.
 
         Raises:

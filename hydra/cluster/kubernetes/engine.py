@@ -21,8 +21,8 @@ from hydra.cluster.kubernetes.state import KubernetesState
 from hydra.errors import ClusterError
 from hydra.model import Agent, Group, GroupEvent, Launch
 
-_STOP_WITHIN_S: Final = 15.0
-"""The driver takes 12 s at most."""
+_STOP_WITHIN_S: Final = 120.0
+"""The driver takes 12 s at most, and 0.2 s for each Pod."""
 
 
 class Driver:

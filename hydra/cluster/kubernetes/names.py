@@ -49,7 +49,10 @@ def labels(run: str, part: str, **more: str) -> dict[str, str]:
     return {MANAGED_BY: MANAGER, RUN: slug(run), PART: part, **{f"hydra/{k}": slug(v) for k, v in more.items()}}
 
 
-def selector(run: str = "", parts: Collection[str] = ()) -> str:
-    """The label selector of everything of a run, or of all runs; of some parts only."""
+def selector(run: str = "", parts: Collection[str] = (), groups: Collection[str] = ()) -> str:
+    """The label selector of everything of a run, or of all runs; of some parts or groups only."""
     terms = [f"{MANAGED_BY}={MANAGER}", f"{RUN}={slug(run)}" if run else RUN]
-    return ",".join([*terms, *([f"{PART} in ({','.join(sorted(parts))})"] if parts else ())])
+    for key, values in ((PART, parts), (GROUP, [slug(group) for group in groups])):
+        if values:
+            terms.append(f"{key} in ({','.join(sorted(values))})")
+    return ",".join(terms)

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -38,9 +39,24 @@ POD_IP: Final = "HYDRA_POD_IP"
 """The variable with the address of a controller that is a Pod itself."""
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A run that has begun: its engine, and what the keeper has said of the image and of its Pod."""
+
+    engine: KubernetesEngine
+    hello: Json
+
+
 @contextlib.contextmanager
 def opened(opening: Opening) -> Iterator[Engine]:
-    """The engine for a run: what its Pods belong to is there, and they reach this machine.
+    """The engine for a run; see :func:`begun`."""
+    with begun(opening) as run:
+        yield run.engine
+
+
+@contextlib.contextmanager
+def begun(opening: Opening) -> Iterator[Begun]:
+    """Begins a run: what its Pods belong to is there, and they reach this machine.
 
     Raises:
         UsageError, ClusterError, MissingDependencyError: it cannot be used; nothing is left there.
@@ -63,7 +79,7 @@ def opened(opening: Opening) -> Iterator[Engine]:
         state.handle(found, time.monotonic())
         engine = stack.enter_context(contextlib.closing(KubernetesEngine(driver, state, delivery, address)))
         state.family = beginning.keep(family, address)
-        yield engine
+        yield Begun(engine, {**beginning.hello, "address": address})
 
 
 def _address(settings: KubernetesSettings, nodes: Sequence[Json]) -> str:
@@ -94,6 +110,7 @@ class _Beginning:
 
     def __init__(self, driver: Driver) -> None:
         self.namespace = ""
+        self.hello: Json = {}
         self._driver = driver
         self._messages: list[Json] = []
         self._server = ""
@@ -122,10 +139,10 @@ class _Beginning:
         body = keeper.job(family, source("keeper"), f"{address}:{door['port']}", family.image)
         owner = keeper.owner(self._made(body))
         self._driver.send([{"call": "owner", "token": owner["uid"]}])
-        hello = self._keeper(family, address, owner["uid"])
+        self.hello = self._keeper(family, address, owner["uid"])
         python = f"{sys.version_info.major}.{sys.version_info.minor}"
         what, remedy = keeper.refusal(
-            hello,
+            self.hello,
             version("hydra-scale"),
             digest(str(sources())),
             python,
@@ -134,7 +151,7 @@ class _Beginning:
         )
         if what:
             raise ClusterError(what, remedy)
-        return Family(family.run, family.namespace, owner, family.settings, family.image, family.archive)
+        return replace(family, owner=owner)
 
     @property
     def _jobs(self) -> str:

@@ -13,6 +13,8 @@ AGAIN: Final = (0, 401, 409, 429, 500, 502, 503, 504)
 """Status codes for which a call is made again; of 409, that is an object which somebody else is changing."""
 GRACE_S: Final = 2
 """How long Pods have to end by themselves: their clients have been told to by then."""
+DELETED_WITHIN_S: Final = 30.0
+"""How long the answer to a call may take that deletes hundreds of objects."""
 _ANSWER_S: Final = 6.0
 """How long a node has to say that a Pod of it has ended, beyond the grace."""
 
@@ -64,7 +66,7 @@ def _await_end(api: Api, pods: str, query: Query, deadline: float) -> int:
 def _insist(api: Api, path: str, options: Json, query: Query, deadline: float) -> None:
     while True:
         try:
-            api.call("DELETE", path, options, query)
+            api.call("DELETE", path, options, query, DELETED_WITHIN_S)
         except ApiError as e:
             if e.status not in AGAIN or time.monotonic() + 1.0 > deadline:
                 raise

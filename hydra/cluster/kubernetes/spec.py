@@ -38,6 +38,24 @@ def _relocate(asked: Relocation) -> int | None:
     return relocate(asked)
 
 
+def _leftovers(master: str, settings: KubernetesSettings) -> list[dict[str, object]]:
+    from hydra.cluster.kubernetes.leftovers import leftovers
+
+    return leftovers(master, settings)
+
+
+def _end_run(master: str, settings: KubernetesSettings, run: str) -> list[str]:
+    from hydra.cluster.kubernetes.leftovers import end_run
+
+    return end_run(master, settings, run)
+
+
+def _check(master: str, settings: KubernetesSettings) -> list[str]:
+    from hydra.cluster.kubernetes.checking import check
+
+    return check(master, settings)
+
+
 SPEC: Final = EngineSpec(
     name="kubernetes",
     masters="k8s://CONTEXT of your kubeconfig",
@@ -45,6 +63,9 @@ SPEC: Final = EngineSpec(
     is_local=False,
     open=_opened,
     agents=_agents,
+    leftovers=_leftovers,
+    end_run=_end_run,
+    check=_check,
     settings=KubernetesSettings,
     bounds={
         "controller_cpus": (0.01, 1000),

@@ -166,7 +166,7 @@ class KubernetesState:
         for pod in ending:
             pod.killed = now
         if ending:
-            self.calls.append({"call": "delete", "pods": [pod.name for pod in ending], "grace": grace_s})
+            self.calls.append({"call": "delete", "groups": [pod.launch.group.id for pod in ending], "grace": grace_s})
 
     def _refresh(self, now: float) -> None:
         """Has the nodes listed anew, unless that was done just now."""
@@ -194,13 +194,11 @@ class KubernetesState:
 
     def tick(self, now: float) -> None:
         """Gives up what has waited for too long, and repeats what was not answered."""
-        for pod in list(self._pods.values()):
-            if pod.killed is not None:
-                if now - pod.killed >= KILL_AGAIN_S:
-                    self._delete([pod], now)
-            elif pod.phase == "creating":
-                if now - pod.since >= CREATED_WITHIN_S:
-                    self._end(pod, "lost", "the API server did not answer", now)
+        overdue = [p for p in self._pods.values() if p.killed is not None and now - p.killed >= KILL_AGAIN_S]
+        self._delete(overdue, now)
+        for pod in [p for p in self._pods.values() if p.killed is None]:
+            if pod.phase == "creating" and now - pod.since >= CREATED_WITHIN_S:
+                self._end(pod, "lost", "the API server did not answer", now)
             elif pod.phase == "starting" and pod.status is not None:
                 self._wait(pod, pod.status, now)
 
@@ -309,7 +307,8 @@ class KubernetesState:
         if state == "lost":
             self._refresh(now)
         if exists and pod.killed is None:
-            self.calls.append({"call": "delete", "pods": [pod.name], "grace": 0 if state == "lost" else GRACE_S})
+            grace_s = 0 if state == "lost" else GRACE_S
+            self.calls.append({"call": "delete", "groups": [pod.launch.group.id], "grace": grace_s})
 
     def _tell(self, pod: _Pod, state: GroupState, detail: str, *, refused: bool = False) -> None:
         self.events.append(GroupEvent(pod.launch.group.id, state, pod.launch.agent.id, detail, refused=refused))

@@ -37,8 +37,8 @@ def relocate(asked: Relocation) -> int | None:
     place = Place.of(asked.master, asked.settings, out.resolve().name)
     _make(place, asked, words, files)
     if "--quiet" not in asked.arguments:
-        job_name = f"{place.namespace}/{place.name}"
-        click.echo(f"handed to the cluster as Job {job_name}; should this command end early: {place.fetching}", err=True)
+        text = f"handed to the cluster as Job {place.namespace}/{place.name}; should this command end early"
+        click.echo(f"{text}: {place.fetching}", err=True)
     try:
         pod = await_begin(place)
     except (HydraError, KeyboardInterrupt) as e:
