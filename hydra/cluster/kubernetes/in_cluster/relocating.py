@@ -84,16 +84,10 @@ def _make(place: Place, asked: Relocation, words: Words, files: dict[str, bytes]
         UsageError: the files are too large.
         ClusterError: the cluster refuses.
     """
-    from hydra.cluster.kubernetes.spec import SPEC
-
     installed = version("hydra-scale")
     image = own_image(asked.settings, installed)
     family = Family(place.run, place.namespace, {}, asked.settings, image, archive=False)
-    surroundings = {
-        name: value
-        for name, value in os.environ.items()
-        if name in SPEC.environment.values() or name.startswith("OTEL_EXPORTER_")
-    }
+    surroundings = {name: value for name, value in os.environ.items() if name.startswith("OTEL_EXPORTER_")}
     data = secret_data(words.arguments, installed, image, files, surroundings)
     made = place.create("jobs", job(family, list(files), list(surroundings)))
     try:
