@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.kubernetes import store
+from tests.kubernetes.locks import locked
 from tests.kubernetes.places import cache, programs
 from tests.kubernetes.processes import RigError, say
 
@@ -24,18 +25,23 @@ def build_programs() -> None:
     digest = hashlib.sha256()
     for path in sorted(p for p in SOURCES.rglob("*") if p.is_file()):
         digest.update(f"{path.relative_to(SOURCES)}\0".encode() + path.read_bytes())
+    programs().mkdir(parents=True, exist_ok=True)
+    with locked(programs() / "lock"):
+        _compile(digest.hexdigest())
+
+
+def _compile(digest: str) -> None:
     stamp = programs() / "sources"
-    if stamp.exists() and stamp.read_text() == digest.hexdigest():
+    if stamp.exists() and stamp.read_text() == digest:
         return
     say("Compiling Kubernetes (about five minutes on two cores)")
-    programs().mkdir(parents=True, exist_ok=True)
     # go.sum says what is fetched; a toolchain is never fetched, and the programs run in images without a C library.
     environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
     command = ["go", "build", "-p", "2", "-trimpath", "-ldflags=-s -w", "-o", f"{programs()}/", "./..."]
     done = subprocess.run(command, cwd=SOURCES, env=environment, check=False)
     if done.returncode != 0:
         raise RigError("go could not build the programs of Kubernetes: its messages are above")
-    stamp.write_text(digest.hexdigest())
+    stamp.write_text(digest)
 
 
 def reason_not_built() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from typing import Final
 import hydra
 from hydra.cluster.artifacts.bytecode import compiled, compiled_name
 from hydra.config.places import conf_dir
+from tests.kubernetes.locks import locked
 from tests.kubernetes.places import TREE, cache, programs
 from tests.kubernetes.processes import RigError, say
 
@@ -163,7 +165,7 @@ def _of_files(name: str, files: Mapping[str, Path | bytes]) -> Layer:
     digest = hashlib.sha256(data).hexdigest()
     path = _folder() / f"{name}-{digest[:12]}.tar"
     if not path.exists():
-        part = path.with_suffix(".part")
+        part = path.with_suffix(f".{os.getpid()}")
         part.write_bytes(data)
         part.replace(path)
     return Layer(path, digest)
@@ -173,7 +175,11 @@ def _kept(name: str, made_of: list[str], make: Callable[[Path], None]) -> Layer:
     key = hashlib.sha256(json.dumps([_FORMAT, *made_of]).encode()).hexdigest()[:12]
     path = _folder() / f"{name}-{key}.tar"
     noted = path.with_suffix(".sha256")
-    if not noted.exists():
+    if noted.exists():
+        return Layer(path, noted.read_text())
+    with locked(path.with_suffix(".lock")):
+        if noted.exists():
+            return Layer(path, noted.read_text())
         say(f"Making the images' layer {name}")
         part = path.with_suffix(".part")
         part.unlink(missing_ok=True)

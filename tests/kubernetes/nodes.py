@@ -57,9 +57,15 @@ state = "{folder / "state"}"
   stream_server_port = "0"
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "overlayfs"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        Root = "{folder / "runc"}"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = "{folder / "cni"}"
+[plugins."io.containerd.internal.v1.opt"]
+  path = "{folder / "opt"}"
 """
     )
     return ["containerd", "--config", folder / "containerd.toml", "--log-level", "warn"]
@@ -132,10 +138,12 @@ def contained(place: Place, node: int | None = None) -> list[int]:
 
 
 def remove_traces(place: Place) -> None:
-    """Mounts, control groups, sockets and links; no process is left."""
+    """Removes mounts, control groups, sockets and links of an instance of which no process is left."""
     inside = f"{place.run}/"
-    for file in place.run.glob("node*/state/io.containerd.runtime.v2.task/*/*/address"):
-        Path(file.read_text().strip().removeprefix("unix://")).unlink(missing_ok=True)
+    for container in place.run.glob("node*/state/io.containerd.runtime.v2.task/*/*"):
+        Path("/var/lib/cni/results", f"cni-loopback-{container.name}-lo").unlink(missing_ok=True)
+        if (address := container / "address").exists():
+            Path(address.read_text().strip().removeprefix("unix://")).unlink(missing_ok=True)
     mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
     for mount in sorted((m for m in mounts if m.startswith(inside)), reverse=True):
         subprocess.run(["umount", "--lazy", mount], check=False, capture_output=True)
