@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -137,22 +138,32 @@ def contained(place: Place, node: int | None = None) -> list[int]:
     return pids
 
 
-def remove_traces(place: Place) -> None:
-    """Removes mounts, control groups, sockets and links of an instance of which no process is left."""
-    inside = f"{place.run}/"
-    for container in place.run.glob("node*/state/io.containerd.runtime.v2.task/*/*"):
+def clear(place: Place, node: int) -> None:
+    """What a machine forgets when its power fails; no process of the node is left."""
+    folder = place.folder(node)
+    for container in folder.glob("state/io.containerd.runtime.v2.task/*/*"):
         Path("/var/lib/cni/results", f"cni-loopback-{container.name}-lo").unlink(missing_ok=True)
         if (address := container / "address").exists():
             Path(address.read_text().strip().removeprefix("unix://")).unlink(missing_ok=True)
     mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
-    for mount in sorted((m for m in mounts if m.startswith(inside)), reverse=True):
+    for mount in sorted((m for m in mounts if m.startswith(f"{folder}/")), reverse=True):
         subprocess.run(["umount", "--lazy", mount], check=False, capture_output=True)
-    for root in _CGROUPS.glob(f"*/{place.name}"):
-        for folder in sorted((p for p in root.rglob("*") if p.is_dir()), reverse=True):
+    for name in ("state", "runc", "addresses"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for root in _CGROUPS.glob(f"*/{place.name}/node{node}"):
+        for group in (*sorted((p for p in root.rglob("*") if p.is_dir()), reverse=True), root):
             with contextlib.suppress(FileNotFoundError):
-                folder.rmdir()
-        root.rmdir()
-    logs = Path("/var/log/containers")
-    for link in logs.glob("*") if logs.exists() else ():
-        if link.is_symlink() and str(link.readlink()).startswith(inside):
+                group.rmdir()
+
+
+def remove_traces(place: Place) -> None:
+    """Removes mounts, control groups, sockets and links of an instance of which no process is left."""
+    for folder in place.run.glob("node*"):
+        clear(place, int(folder.name.removeprefix("node")))
+    for root in _CGROUPS.glob(f"*/{place.name}"):
+        for group in (*root.iterdir(), root):
+            with contextlib.suppress(NotADirectoryError):
+                group.rmdir()
+    for link in Path("/var/log/containers").glob("*"):
+        if link.is_symlink() and str(link.readlink()).startswith(f"{place.run}/"):
             link.unlink(missing_ok=True)

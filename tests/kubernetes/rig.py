@@ -136,10 +136,12 @@ class Rig:
         self.kill(f"kubelet{n}")
         processes.kill(lambda: processes.of(self.place, f"containerd{n}"))
         processes.kill(lambda: nodes.contained(self.place, n))
+        nodes.clear(self.place, n)
 
     def find(self, node: str) -> None:
         """Starts a lost node again."""
         n = self.nodes.index(node) + 1
+        nodes.make_cgroups(self.place, n)
         self.start(f"containerd{n}", f"kubelet{n}")
 
     def restart_apiserver(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Final
 
@@ -26,7 +26,7 @@ def shared() -> Iterator[Rig]:
     """
     if named := os.environ.get("HYDRA_RIG"):
         rig = Rig(int(named))
-        with locked(_TAKING):
+        with _starting(rig):
             if rig.is_up:
                 rig.bring()
             else:
@@ -37,9 +37,10 @@ def shared() -> Iterator[Rig]:
     with locked(_TAKING):
         rig, users = _of_session(session) or _free(session)
         fcntl.flock(users, fcntl.LOCK_SH)
-        if not rig.is_up:
-            rig.up()
     try:
+        with _starting(rig):
+            if not rig.is_up:
+                rig.up()
         yield rig
     finally:
         with locked(_TAKING), users:
@@ -78,6 +79,10 @@ def own(specs: Sequence[NodeSpec] = PUBLISHED) -> Iterator[Rig]:
         finally:
             rig.down()
             users.truncate(0)
+
+
+def _starting(rig: Rig) -> AbstractContextManager[None]:
+    return locked(MACHINE / f"{rig.place.number}.starting")
 
 
 def _of_session(session: str) -> tuple[Rig, IO[str]] | None:

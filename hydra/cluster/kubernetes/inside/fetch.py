@@ -24,7 +24,7 @@ PAUSE_S = 1.0
 PIECE = 1 << 18
 REFUSALS = (400, 401, 403, 404, 410)
 """Answers that another try does not change."""
-DISK = (errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EROFS)
+DISK = (errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENOENT, errno.ENOSPC, errno.EPERM, errno.EROFS)
 
 
 class FetchError(Exception):
