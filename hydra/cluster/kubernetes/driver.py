@@ -224,6 +224,8 @@ class _Process:
             except ApiError as e:
                 if e.reason == "AlreadyExists" and unanswered and body is not None:
                     # It was made although the answer was lost.
+                    if body["kind"] == "Secret":
+                        return {"metadata": {"uid": "", **body["metadata"]}}  # which nobody has the right to read
                     return self.api.call("GET", f"{path}/{body['metadata']['name']}")
                 unanswered = unanswered or e.status in (0, 500, 504)
                 pause_s = _PAUSES_S[min(attempt, len(_PAUSES_S) - 1)]
