@@ -46,6 +46,8 @@ class Door:
         with self._lock:
             self._closed = True
             inside, self._inside = self._inside, set()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # to close it alone does not end the wait for the next
         self._listener.close()
         for connection in inside:
             with contextlib.suppress(OSError):
@@ -63,7 +65,7 @@ class Door:
     def _hear(self, connection: socket.socket) -> None:
         with connection:
             hello = _hello(connection)
-            if hello is None or hello.get("token") != self.token:
+            if hello is None or not self.token or hello.get("token") != self.token:
                 return
             with self._lock:
                 if self._closed:
