@@ -33,6 +33,7 @@ TIERS = {
         "hydra.wire",
         "hydra.cluster.constraints",
         "hydra.cluster.placement",
+        "hydra.cluster.rehearsal",
         "hydra.cluster.resources",
         "hydra.cluster.splitting",
         "hydra.cluster.kubernetes.affinity",

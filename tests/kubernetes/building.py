@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Final
@@ -15,7 +14,7 @@ from typing import Final
 from tests.kubernetes import store
 from tests.kubernetes.locks import locked
 from tests.kubernetes.places import cache, programs
-from tests.kubernetes.processes import RigError, say
+from tests.kubernetes.processes import RigError, patiently
 
 SOURCES: Final = Path(__file__).parent / "programs"
 
@@ -34,13 +33,10 @@ def _compile(digest: str) -> None:
     stamp = programs() / "sources"
     if stamp.exists() and stamp.read_text() == digest:
         return
-    say("Compiling Kubernetes (about five minutes on two cores)")
     # go.sum says what is fetched; a toolchain is never fetched, and the programs run in images without a C library.
-    environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+    environment = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
     command = ["go", "build", "-p", "2", "-trimpath", "-ldflags=-s -w", "-o", f"{programs()}/", "./..."]
-    done = subprocess.run(command, cwd=SOURCES, env=environment, check=False)
-    if done.returncode != 0:
-        raise RigError("go could not build the programs of Kubernetes: its messages are above")
+    patiently("Compiling Kubernetes (five to ten minutes, once)", command, SOURCES, **environment)
     stamp.write_text(digest)
 
 

@@ -23,7 +23,7 @@ from hydra.cluster.artifacts.bytecode import compiled, compiled_name
 from hydra.config.places import conf_dir
 from tests.kubernetes.locks import locked
 from tests.kubernetes.places import TREE, cache, programs
-from tests.kubernetes.processes import RigError, say
+from tests.kubernetes.processes import RigError, patiently
 
 PYTHON: Final = f"{sys.version_info.major}.{sys.version_info.minor}"
 PACKAGES: Final = f"usr/local/lib/python{PYTHON}/dist-packages"
@@ -69,16 +69,9 @@ def dependencies() -> Layer:
 
     def make(part: Path) -> None:
         with tempfile.TemporaryDirectory(dir=part.parent) as folder:
-            pip = [
-                sys.executable,
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--root-user-action=ignore",
-            ]
-            _run("pip", [*pip, "--only-binary=:all:", "--ignore-installed", "--target", folder, *wanted])
+            options = ["--quiet", "--disable-pip-version-check", "--only-binary=:all:", "--ignore-installed"]
+            pip = [sys.executable, "-m", "pip", "install", *options, "--target", folder, *wanted]
+            patiently("The images' Python packages", pip)
             shutil.rmtree(Path(folder, "bin"), ignore_errors=True)
             with tarfile.open(part, "w") as tar:
                 Path(folder).chmod(0o755)
@@ -133,16 +126,10 @@ def _debian(name: str, *packages: str) -> Layer:
 
     def make(part: Path) -> None:
         include = ",".join(["python3", "ca-certificates", *packages])
-        command = ["mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", f"--include={include}"]
-        _run("mmdebstrap", [*command, *left_out, *hooks, suite, str(part)])
+        command = ["mmdebstrap", "--variant=minbase", "--format=tar", f"--include={include}"]
+        patiently(f"The images' layer {name}", [*command, *left_out, *hooks, suite, str(part)])
 
     return _kept(name, [suite, *packages, *hooks], make)
-
-
-def _run(what: str, command: list[str]) -> None:
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RigError(f"{what} failed: " + "; ".join(done.stderr.strip().splitlines()[-3:]))
 
 
 def _as_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -180,7 +167,6 @@ def _kept(name: str, made_of: list[str], make: Callable[[Path], None]) -> Layer:
     with locked(path.with_suffix(".lock")):
         if noted.exists():
             return Layer(path, noted.read_text())
-        say(f"Making the images' layer {name}")
         part = path.with_suffix(".part")
         part.unlink(missing_ok=True)
         make(part)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +17,7 @@ from tests.kubernetes import network
 from tests.kubernetes.identity import SYSTEM
 from tests.kubernetes.images import PAUSE
 from tests.kubernetes.places import Place, programs
+from tests.kubernetes.processes import until
 
 _CONTROLLERS: Final = ("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "systemd")
 _CGROUPS: Final = Path("/sys/fs/cgroup")
@@ -132,9 +135,10 @@ def contained(place: Place, node: int | None = None) -> list[int]:
     """The processes in the containers of a node; None: of all nodes."""
     root = _CGROUPS / "pids" / place.name / (f"node{node}" if node else "")
     pids: list[int] = []
-    for file in root.rglob("cgroup.procs"):
-        with contextlib.suppress(FileNotFoundError, OSError):
-            pids += map(int, file.read_text().split())
+    # Groups may go meanwhile, which os.walk does not mind.
+    for folder, _, _ in os.walk(root):
+        with contextlib.suppress(OSError):
+            pids += map(int, Path(folder, "cgroup.procs").read_text().split())
     return pids
 
 
@@ -151,9 +155,15 @@ def clear(place: Place, node: int) -> None:
     for name in ("state", "runc", "addresses"):
         shutil.rmtree(folder / name, ignore_errors=True)
     for root in _CGROUPS.glob(f"*/{place.name}/node{node}"):
-        for group in (*sorted((p for p in root.rglob("*") if p.is_dir()), reverse=True), root):
-            with contextlib.suppress(FileNotFoundError):
-                group.rmdir()
+        until(partial(_rmdirs, root), f"{root} to be empty")
+
+
+def _rmdirs(root: Path) -> bool:
+    """Whether a control group and those in it are removed; those of processes that have just ended are not at once."""
+    for group, _, _ in os.walk(root, topdown=False):
+        with contextlib.suppress(OSError):
+            Path(group).rmdir()
+    return not root.exists()
 
 
 def remove_traces(place: Place) -> None:
@@ -161,9 +171,7 @@ def remove_traces(place: Place) -> None:
     for folder in place.run.glob("node*"):
         clear(place, int(folder.name.removeprefix("node")))
     for root in _CGROUPS.glob(f"*/{place.name}"):
-        for group in (*root.iterdir(), root):
-            with contextlib.suppress(NotADirectoryError):
-                group.rmdir()
+        until(partial(_rmdirs, root), f"{root} to be empty")
     for link in Path("/var/log/containers").glob("*"):
         if link.is_symlink() and str(link.readlink()).startswith(f"{place.run}/"):
             link.unlink(missing_ok=True)

@@ -67,18 +67,25 @@ def by_hand(number: int) -> Iterator[None]:
 
 
 @contextmanager
-def own(specs: Sequence[NodeSpec] = PUBLISHED) -> Iterator[Rig]:
-    """A rig that nobody else uses, with these nodes."""
+def reserved(specs: Sequence[NodeSpec] = PUBLISHED) -> Iterator[Rig]:
+    """An instance that nobody else uses, with these nodes; it is not up."""
     with locked(_TAKING):
         free, users = _free("one test")
     with users:
         rig = Rig(free.place.number, specs)
         try:
-            rig.up()
             yield rig
         finally:
             rig.down()
             users.truncate(0)
+
+
+@contextmanager
+def own(specs: Sequence[NodeSpec] = PUBLISHED) -> Iterator[Rig]:
+    """A rig that nobody else uses, with these nodes."""
+    with reserved(specs) as rig:
+        rig.up()
+        yield rig
 
 
 def _starting(rig: Rig) -> AbstractContextManager[None]:

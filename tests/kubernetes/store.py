@@ -19,14 +19,14 @@ from typing import Final
 from tests.kubernetes import images
 from tests.kubernetes.images import Image
 from tests.kubernetes.locks import locked
-from tests.kubernetes.places import cache
+from tests.kubernetes.places import RUNNING, cache
 from tests.kubernetes.processes import RigError, until
 
 _BLOBS: Final = Path("io.containerd.content.v1.content/blobs/sha256")
 _OVERLAYS: Final = Path("io.containerd.snapshotter.v1.overlayfs")
 _DATABASES: Final = (Path("io.containerd.metadata.v1.bolt/meta.db"), _OVERLAYS / "metadata.db")
-_UNUSED_S: Final = 24 * 3600
-"""What nobody has asked for that long is removed."""
+_UNUSED_S: Final = 7 * 24 * 3600
+"""What takes minutes to make is removed when nobody has asked for it that long."""
 
 
 def build() -> Path:
@@ -81,12 +81,31 @@ def _need(folder: Path, wanted: Sequence[Image]) -> None:
                 for image in missing:
                     bring(image, folder / "root", socket)
                     _keep_once(folder, image)
-                for note in notes.iterdir():
-                    if time.time() - note.stat().st_mtime > _UNUSED_S and note not in map(_note, [notes], wanted):
-                        _ctr(socket, "images", "rm", "--sync", note.name.replace("_", "/"))
-                        note.unlink()
+                _forget(notes, socket)
         for image in wanted:
             _note(notes, image).touch()
+
+
+def _forget(notes: Path, socket: Path) -> None:
+    """Removes images, stores and layers for which nobody has asked for long; none while an instance may use them."""
+    if any(each.is_dir() for each in RUNNING.glob("*")):
+        return
+    for note in notes.glob("*hydra:*"):
+        if _unused_s(note) > 24 * 3600:
+            _ctr(socket, "images", "rm", "--sync", note.name.replace("_", "/"))
+            note.unlink()
+    for other in cache().glob("store-*"):
+        if min(map(_unused_s, (other / "images").glob("*")), default=0) > _UNUSED_S:
+            shutil.rmtree(other)
+    for layer in (cache() / "layers").glob("*.tar"):
+        # One that a store holds has a second name there.
+        if layer.stat().st_nlink == 1 and _unused_s(layer) > _UNUSED_S:
+            layer.with_suffix(".sha256").unlink(missing_ok=True)
+            layer.unlink()
+
+
+def _unused_s(path: Path) -> float:
+    return time.time() - path.stat().st_mtime
 
 
 def _note(notes: Path, image: Image) -> Path:
@@ -96,10 +115,12 @@ def _note(notes: Path, image: Image) -> Path:
 def _keep_once(folder: Path, image: Image) -> None:
     """containerd holds the same bytes as the file of a layer: one of them is enough."""
     for layer in image.layers:
-        linked = layer.path.with_suffix(".link")
-        linked.unlink(missing_ok=True)
-        linked.hardlink_to(folder / "root" / _BLOBS / layer.digest)
-        linked.replace(layer.path)
+        held = folder / "root" / _BLOBS / layer.digest
+        if not layer.path.samefile(held):
+            linked = layer.path.with_suffix(".link")
+            linked.unlink(missing_ok=True)
+            linked.hardlink_to(held)
+            linked.replace(layer.path)
 
 
 @contextmanager

@@ -113,28 +113,46 @@ class Api:
         Raises:
             ApiError: it was refused, or the connection broke.
         """
+        asked = {**query, "watch": "true", "timeoutSeconds": timeout_s, "allowWatchBookmarks": "true"}
+        for line in self.lines(path, asked, timeout_s + ANSWER_S):
+            if line:
+                yield json.loads(line)
+
+    def lines(self, path: str, query: Query, silent_s: float) -> Iterator[str]:
+        """The lines of an answer as they come.
+
+        Args:
+            path: what is asked.
+            query: its parameters.
+            silent_s: how long nothing may come.
+
+        Raises:
+            ApiError: it was refused, or the connection broke.
+        """
         from kubernetes.watch.watch import iter_resp_lines
 
-        asked = {**query, "watch": "true", "timeoutSeconds": timeout_s, "allowWatchBookmarks": "true"}
-        with _errors():
-            response = self._open(self._client, "GET", path, None, asked, timeout_s + ANSWER_S)
+        with errors():
+            response = self._open(self._client, "GET", path, None, query, silent_s)
             try:
                 if response.status != 200:
-                    raise _refused(response.status, response.response.read())
-                for line in iter_resp_lines(response.response):
-                    if line:
-                        yield json.loads(line)
+                    raise refused(response.status, response.response.read())
+                yield from iter_resp_lines(response.response)
             finally:
                 response.response.close()
+
+    @property
+    def configuration(self) -> Any:
+        """The official client's: where the API server is, and as whom it is asked."""
+        return self._client.configuration
 
     def _request(
         self, client: Any, method: str, path: str, body: Json | None, query: Query | None, timeout_s: float
     ) -> Any:
-        with _errors():
+        with errors():
             response = self._open(client, method, path, body, query, timeout_s)
             data = response.read()
         if not 200 <= response.status < 300:
-            raise _refused(response.status, data)
+            raise refused(response.status, data)
         try:
             return json.loads(data)
         except ValueError:
@@ -200,7 +218,7 @@ def _own_namespace() -> str:
 
 
 @contextlib.contextmanager
-def _errors() -> Iterator[None]:
+def errors() -> Iterator[None]:
     """Every way in which there is no answer as an :class:`ApiError` of status 0."""
     import urllib3
     from kubernetes.client import ApiException
@@ -212,7 +230,8 @@ def _errors() -> Iterator[None]:
         raise ApiError(0, "", reason[-1] if reason else type(e).__name__) from None
 
 
-def _refused(status: int, data: bytes) -> ApiError:
+def refused(status: int, data: bytes) -> ApiError:
+    """What an answer other than 200 says, which is a Status object unless somebody between us has answered."""
     try:
         told = json.loads(data)
         return ApiError(status, str(told.get("reason") or ""), str(told.get("message") or ""))

@@ -31,6 +31,8 @@ class KubernetesSettings:
         artifact: the URL of a copy of the archive that somebody else serves; "" serves it here.
         in_cluster: whether the whole command runs in the cluster.
         service_account: as whom a controller in the cluster asks the API.
+        controller_cpus, controller_mem: what a controller in the cluster requests: CPUs and MB.
+        keep_s: how long a controller in the cluster keeps its run directory for hydra fetch once it has ended.
         priority_class: of all Pods; "" is none.
         ports: a range, ``31000-32000``: of these each server gets some.
         cpu_limit_ratio: a Pod's CPU limit over what it requests; 0 sets none, as a quota stops clients within a burst.
@@ -49,6 +51,9 @@ class KubernetesSettings:
     artifact: str = ""
     in_cluster: bool = False
     service_account: str = "hydra"
+    controller_cpus: float = 0.5
+    controller_mem: float = 512.0
+    keep_s: int = 3600
     priority_class: str = ""
     ports: str = "31000-32000"
     cpu_limit_ratio: float = 0.0

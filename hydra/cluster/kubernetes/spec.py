@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from hydra.cluster.engine import Engine, EngineSpec, Opening
+from hydra.cluster.engine import Engine, EngineSpec, Opening, Relocation
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.model import Agent
 from hydra.options import WORD
@@ -27,6 +27,15 @@ def _agents(master: str, _: Sequence[Agent], settings: KubernetesSettings) -> li
     from hydra.cluster.kubernetes.listing import agents
 
     return agents(master, settings)
+
+
+def _relocate(asked: Relocation) -> int | None:
+    if not asked.settings.in_cluster:
+        return None
+
+    from hydra.cluster.kubernetes.in_cluster.relocating import relocate
+
+    return relocate(asked)
 
 
 def _leftovers(master: str, settings: KubernetesSettings) -> list[dict[str, object]]:
@@ -58,7 +67,15 @@ SPEC: Final = EngineSpec(
     end_run=_end_run,
     check=_check,
     settings=KubernetesSettings,
-    bounds={"cpu_limit_ratio": (0, 100), "memory_limit_ratio": (0, 100), "node_lost_s": (1, 3600)},
+    bounds={
+        "controller_cpus": (0.01, 1000),
+        "controller_mem": (64, 1e6),
+        "cpu_limit_ratio": (0, 100),
+        "keep_s": (0, 7 * 86_400),
+        "memory_limit_ratio": (0, 100),
+        "node_lost_s": (1, 3600),
+    },
+    relocate=_relocate,
     cluster_flags=(click.Option(["--namespace"], type=WORD, help="Of Kubernetes: where the Pods of runs are."),),
     flags=(
         click.Option(["--advertise"], type=WORD, metavar="ADDRESS", help="This machine's address as agents reach it."),
