@@ -45,6 +45,7 @@ class _Pod:
 
     launch: Launch
     name: str
+    secret: str
     since: float
     phase: Phase = "creating"
     status: statuses.PodStatus | None = None
@@ -157,7 +158,7 @@ class KubernetesState:
             body = pods.group_pod(
                 self.family, launch, group.command, name, archive=group.id in archived, grace_s=GRACE_S
             )
-            pod = _Pod(launch, body["metadata"]["name"], now)
+            pod = _Pod(launch, body["metadata"]["name"], name, now)
             self._pods[pod.name] = pod
             wanted.append(self._wanted("pods", body))
         self.calls.append({"call": "create", "first": secrets, "then": wanted})
@@ -251,7 +252,10 @@ class KubernetesState:
             pod.phase = "starting"
             if before is None or before.waits_for != status.waits_for:
                 pod.waits_since = now
-            pod.hopeless = (pod.hopeless or now) if status.hopeless else None
+            if not status.hopeless:
+                pod.hopeless = None
+            elif pod.hopeless is None:
+                pod.hopeless = now
 
     def _agent(self, node: str, like: Agent) -> Agent:
         known = next((agent for agent in self._nodes if agent.id == node), None)
@@ -286,11 +290,12 @@ class KubernetesState:
                 )
         elif tag in self._environments:
             self._environments.discard(tag)
-            for pod in [pod for pod in self._pods.values() if pod.phase == "creating"]:
+            for pod in [pod for pod in self._pods.values() if pod.phase == "creating" and pod.secret == tag]:
                 self._end(pod, "failed", _line(refusal), now, refused=True, exists=False)
         elif tag in self._pods:
-            self._end(self._pods[tag], "failed", _line(refusal), now, refused=True, exists=False)
-        if refusal.kind == "terminating":
+            # Without an answer it may have been made all the same.
+            self._end(self._pods[tag], "failed", _line(refusal), now, refused=True, exists=not refusal.final)
+        if refusal.kind in ("terminating", "namespace"):
             self.fatal = (refusal.what, refusal.remedy)
 
     def _take_why(self, message: Mapping[str, Any], now: float) -> None:
