@@ -15,7 +15,7 @@ from hydra.kafkatest.jars import fetch, find_java
 from tests.conformance.bench import Bench
 
 STARTING: Final = frozenset(
-    {"bench", "broker", "own_broker", "needs_kafka", "kafka", "cluster", "zmq_client", "kafka_client", "rig", "own_rig"}
+    {"bench", "broker", "own_broker", "needs_kafka", "kafka", "cluster", "zmq_client", "kafka_client", "rig_is_built"}
 )
 """Fixtures that start brokers or clients, or that tests which do so ask for."""
 

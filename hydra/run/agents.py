@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from hydra.run.engines import choose
 
 if TYPE_CHECKING:
     from hydra.limits.machine import Has
+    from hydra.model import Agent, Scenario
 
 
 def list_agents(
@@ -37,21 +38,10 @@ def list_agents(
     declared, engine = load_cluster(config).agents, choose(master, config, flags)
     file = str(read_cluster(config)[0]) if engine.spec.is_local else None
     # What is refused so far is refused within the time that these take to import.
-    from hydra.cluster.resources import format_resources
     from hydra.limits.machine import has
     from hydra.results.fitted import fitted, tabled, terminal_width
-    from hydra.run.launcher import roles_on
 
-    rows = [
-        {
-            "agent": a.id,
-            "hostname": a.hostname,
-            "attributes": ";".join(f"{k}:{v}" for k, v in a.attributes.items()),
-            "resources": format_resources(a.resources),
-            **({"could run": ", ".join(roles_on(a, required))} if required else {}),
-        }
-        for a in engine.agents(declared)
-    ]
+    rows = agent_rows(engine.agents(declared), required)
     if as_json:
         click.echo(json.dumps([{**row, "declared_in": file} for row in rows], indent=2))
         return
@@ -59,6 +49,28 @@ def list_agents(
     click.echo(tabled(rows, width))
     if file:
         click.echo(f"\n{fitted(_declared(file, has(Path.cwd())), width)}")
+
+
+def agent_rows(agents: Iterable[Agent], scenario: Scenario | None) -> list[dict[str, str]]:
+    """A row for each agent, for a table.
+
+    Args:
+        agents: with what is free on each.
+        scenario: whose roles are looked at; None: nobody asked.
+    """
+    from hydra.cluster.resources import format_resources
+    from hydra.run.placing import roles_on
+
+    return [
+        {
+            "agent": a.id,
+            "hostname": a.hostname,
+            "attributes": ";".join(f"{k}:{v}" for k, v in a.attributes.items()),
+            "resources": format_resources(a.resources),
+            **({"could run": ", ".join(roles_on(a, scenario))} if scenario else {}),
+        }
+        for a in agents
+    ]
 
 
 def _declared(file: str, machine: Has) -> str:

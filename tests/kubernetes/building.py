@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Final
 
 from tests.kubernetes import store
+from tests.kubernetes.locks import locked
 from tests.kubernetes.places import cache, programs
-from tests.kubernetes.processes import RigError, say
+from tests.kubernetes.processes import RigError, patiently
 
 SOURCES: Final = Path(__file__).parent / "programs"
 
@@ -24,18 +24,20 @@ def build_programs() -> None:
     digest = hashlib.sha256()
     for path in sorted(p for p in SOURCES.rglob("*") if p.is_file()):
         digest.update(f"{path.relative_to(SOURCES)}\0".encode() + path.read_bytes())
-    stamp = programs() / "sources"
-    if stamp.exists() and stamp.read_text() == digest.hexdigest():
-        return
-    say("Compiling Kubernetes (about five minutes on two cores)")
     programs().mkdir(parents=True, exist_ok=True)
+    with locked(programs() / "lock"):
+        _compile(digest.hexdigest())
+
+
+def _compile(digest: str) -> None:
+    stamp = programs() / "sources"
+    if stamp.exists() and stamp.read_text() == digest:
+        return
     # go.sum says what is fetched; a toolchain is never fetched, and the programs run in images without a C library.
-    environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+    environment = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
     command = ["go", "build", "-p", "2", "-trimpath", "-ldflags=-s -w", "-o", f"{programs()}/", "./..."]
-    done = subprocess.run(command, cwd=SOURCES, env=environment, check=False)
-    if done.returncode != 0:
-        raise RigError("go could not build the programs of Kubernetes: its messages are above")
-    stamp.write_text(digest.hexdigest())
+    patiently("Compiling Kubernetes (five to ten minutes, once)", command, SOURCES, **environment)
+    stamp.write_text(digest)
 
 
 def reason_not_built() -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import nullcontext
 
 from tests.kubernetes import building
 from tests.kubernetes.processes import RigError
 from tests.kubernetes.rig import Rig
+from tests.kubernetes.sharing import by_hand
 
 _ROLES = ("etcd", "apiserver", "controller-manager", "scheduler")
 
@@ -21,6 +23,7 @@ def main() -> None:
     does = parser.add_subparsers(dest="does", required=True)
     for name, what in (
         ("up", "start it anew, with the Hydra of this tree in its image"),
+        ("image", "bring the Hydra of this tree, as it is now, to the nodes of one that is up; gives the image's name"),
         ("down", "end it, and remove all that it made"),
         ("status", "what runs"),
         ("env", "where its kubeconfig is, for a shell: eval $(… env)"),
@@ -31,7 +34,8 @@ def main() -> None:
         sys.exit(reason)
     rig = Rig(options.instance)
     try:
-        _do(options.does, rig)
+        with by_hand(options.instance) if options.does in ("up", "down") else nullcontext():
+            _do(options.does, rig)
     except RigError as e:
         sys.exit(str(e))
 
@@ -44,7 +48,9 @@ def _do(what: str, rig: Rig) -> None:
         return
     if not rig.is_up:
         raise RigError(f"instance {rig.place.number} is not up")
-    if what == "status":
+    if what == "image":
+        sys.stdout.write(f"{rig.bring()}\n")
+    elif what == "status":
         roles = [*_ROLES, *(f"{each}{n + 1}" for n in range(len(rig.nodes)) for each in ("containerd", "kubelet"))]
         for role in roles:
             sys.stdout.write(f"{role:<20} {' '.join(map(str, rig.pids(role))) or 'does not run'}\n")

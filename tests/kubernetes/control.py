@@ -72,6 +72,7 @@ def controller_manager(place: Place) -> list[str | Path]:
         "--leader-elect=false",
         f"--bind-address={place.gateway}",
         f"--cert-dir={run / 'certificates'}",
+        f"--flex-volume-plugin-dir={run / 'plugins'}",
         "--node-monitor-period=1s",
         "--node-monitor-grace-period=6s",
         "--node-eviction-rate=10",

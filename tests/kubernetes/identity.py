@@ -74,8 +74,13 @@ class Users:
             return list(csv.reader(file))
 
     def kubeconfig(self, user: str, token: str, namespace: str = "default") -> Path:
-        """A kubeconfig file with one context, which is called as the user."""
-        path = self._place.run / f"{user}.kubeconfig"
+        """The kubeconfig file of a user for a namespace."""
+        path = self._place.run / (f"{user}.kubeconfig" if namespace == "default" else f"{user}-{namespace}.kubeconfig")
+        self.write(path, user, token, namespace)
+        return path
+
+    def write(self, path: Path, user: str, token: str, namespace: str) -> None:
+        """Writes a kubeconfig file with one context, which is called as the user."""
         cluster = {"server": self._place.server, "certificate-authority": str(self._place.run / "ca.crt")}
         text = json.dumps(
             {
@@ -90,4 +95,3 @@ class Users:
         )
         path.touch(0o600)
         path.write_text(text)
-        return path

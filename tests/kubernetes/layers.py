@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -20,8 +21,9 @@ from typing import Final
 import hydra
 from hydra.cluster.artifacts.bytecode import compiled, compiled_name
 from hydra.config.places import conf_dir
+from tests.kubernetes.locks import locked
 from tests.kubernetes.places import TREE, cache, programs
-from tests.kubernetes.processes import RigError, say
+from tests.kubernetes.processes import RigError, patiently
 
 PYTHON: Final = f"{sys.version_info.major}.{sys.version_info.minor}"
 PACKAGES: Final = f"usr/local/lib/python{PYTHON}/dist-packages"
@@ -67,16 +69,9 @@ def dependencies() -> Layer:
 
     def make(part: Path) -> None:
         with tempfile.TemporaryDirectory(dir=part.parent) as folder:
-            pip = [
-                sys.executable,
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--root-user-action=ignore",
-            ]
-            _run("pip", [*pip, "--only-binary=:all:", "--ignore-installed", "--target", folder, *wanted])
+            options = ["--quiet", "--disable-pip-version-check", "--only-binary=:all:", "--ignore-installed"]
+            pip = [sys.executable, "-m", "pip", "install", *options, "--target", folder, *wanted]
+            patiently("The images' Python packages", pip)
             shutil.rmtree(Path(folder, "bin"), ignore_errors=True)
             with tarfile.open(part, "w") as tar:
                 Path(folder).chmod(0o755)
@@ -131,16 +126,10 @@ def _debian(name: str, *packages: str) -> Layer:
 
     def make(part: Path) -> None:
         include = ",".join(["python3", "ca-certificates", *packages])
-        command = ["mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", f"--include={include}"]
-        _run("mmdebstrap", [*command, *left_out, *hooks, suite, str(part)])
+        command = ["mmdebstrap", "--variant=minbase", "--format=tar", f"--include={include}"]
+        patiently(f"The images' layer {name}", [*command, *left_out, *hooks, suite, str(part)])
 
     return _kept(name, [suite, *packages, *hooks], make)
-
-
-def _run(what: str, command: list[str]) -> None:
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RigError(f"{what} failed: " + "; ".join(done.stderr.strip().splitlines()[-3:]))
 
 
 def _as_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -163,7 +152,7 @@ def _of_files(name: str, files: Mapping[str, Path | bytes]) -> Layer:
     digest = hashlib.sha256(data).hexdigest()
     path = _folder() / f"{name}-{digest[:12]}.tar"
     if not path.exists():
-        part = path.with_suffix(".part")
+        part = path.with_suffix(f".{os.getpid()}")
         part.write_bytes(data)
         part.replace(path)
     return Layer(path, digest)
@@ -173,8 +162,11 @@ def _kept(name: str, made_of: list[str], make: Callable[[Path], None]) -> Layer:
     key = hashlib.sha256(json.dumps([_FORMAT, *made_of]).encode()).hexdigest()[:12]
     path = _folder() / f"{name}-{key}.tar"
     noted = path.with_suffix(".sha256")
-    if not noted.exists():
-        say(f"Making the images' layer {name}")
+    if noted.exists():
+        return Layer(path, noted.read_text())
+    with locked(path.with_suffix(".lock")):
+        if noted.exists():
+            return Layer(path, noted.read_text())
         part = path.with_suffix(".part")
         part.unlink(missing_ok=True)
         make(part)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +17,7 @@ from tests.kubernetes import network
 from tests.kubernetes.identity import SYSTEM
 from tests.kubernetes.images import PAUSE
 from tests.kubernetes.places import Place, programs
+from tests.kubernetes.processes import until
 
 _CONTROLLERS: Final = ("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "systemd")
 _CGROUPS: Final = Path("/sys/fs/cgroup")
@@ -57,9 +61,15 @@ state = "{folder / "state"}"
   stream_server_port = "0"
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "overlayfs"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        Root = "{folder / "runc"}"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = "{folder / "cni"}"
+[plugins."io.containerd.internal.v1.opt"]
+  path = "{folder / "opt"}"
 """
     )
     return ["containerd", "--config", folder / "containerd.toml", "--log-level", "warn"]
@@ -125,26 +135,43 @@ def contained(place: Place, node: int | None = None) -> list[int]:
     """The processes in the containers of a node; None: of all nodes."""
     root = _CGROUPS / "pids" / place.name / (f"node{node}" if node else "")
     pids: list[int] = []
-    for file in root.rglob("cgroup.procs"):
-        with contextlib.suppress(FileNotFoundError, OSError):
-            pids += map(int, file.read_text().split())
+    # Groups may go meanwhile, which os.walk does not mind.
+    for folder, _, _ in os.walk(root):
+        with contextlib.suppress(OSError):
+            pids += map(int, Path(folder, "cgroup.procs").read_text().split())
     return pids
 
 
-def remove_traces(place: Place) -> None:
-    """Mounts, control groups, sockets and links; no process is left."""
-    inside = f"{place.run}/"
-    for file in place.run.glob("node*/state/io.containerd.runtime.v2.task/*/*/address"):
-        Path(file.read_text().strip().removeprefix("unix://")).unlink(missing_ok=True)
+def clear(place: Place, node: int) -> None:
+    """What a machine forgets when its power fails; no process of the node is left."""
+    folder = place.folder(node)
+    for container in folder.glob("state/io.containerd.runtime.v2.task/*/*"):
+        Path("/var/lib/cni/results", f"cni-loopback-{container.name}-lo").unlink(missing_ok=True)
+        if (address := container / "address").exists():
+            Path(address.read_text().strip().removeprefix("unix://")).unlink(missing_ok=True)
     mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
-    for mount in sorted((m for m in mounts if m.startswith(inside)), reverse=True):
+    for mount in sorted((m for m in mounts if m.startswith(f"{folder}/")), reverse=True):
         subprocess.run(["umount", "--lazy", mount], check=False, capture_output=True)
+    for name in ("state", "runc", "addresses"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for root in _CGROUPS.glob(f"*/{place.name}/node{node}"):
+        until(partial(_rmdirs, root), f"{root} to be empty")
+
+
+def _rmdirs(root: Path) -> bool:
+    """Whether a control group and those in it are removed; those of processes that have just ended are not at once."""
+    for group, _, _ in os.walk(root, topdown=False):
+        with contextlib.suppress(OSError):
+            Path(group).rmdir()
+    return not root.exists()
+
+
+def remove_traces(place: Place) -> None:
+    """Removes mounts, control groups, sockets and links of an instance of which no process is left."""
+    for folder in place.run.glob("node*"):
+        clear(place, int(folder.name.removeprefix("node")))
     for root in _CGROUPS.glob(f"*/{place.name}"):
-        for folder in sorted((p for p in root.rglob("*") if p.is_dir()), reverse=True):
-            with contextlib.suppress(FileNotFoundError):
-                folder.rmdir()
-        root.rmdir()
-    logs = Path("/var/log/containers")
-    for link in logs.glob("*") if logs.exists() else ():
-        if link.is_symlink() and str(link.readlink()).startswith(inside):
+        until(partial(_rmdirs, root), f"{root} to be empty")
+    for link in Path("/var/log/containers").glob("*"):
+        if link.is_symlink() and str(link.readlink()).startswith(f"{place.run}/"):
             link.unlink(missing_ok=True)

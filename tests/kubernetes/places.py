@@ -11,6 +11,8 @@ from hydra.config.places import cache_folder
 TREE: Final = Path(__file__).resolve().parents[2]
 INSTANCES: Final = range(1, 10)
 """Numbers of instances that can run at once."""
+RUNNING: Final = Path("/var/lib/hydra-rig")
+"""The folders of instances that are up."""
 
 
 def cache() -> Path:
@@ -42,7 +44,7 @@ class Place:
     @property
     def run(self) -> Path:
         """The folder of its files while it runs: a short path for sockets, and on a disk for overlayfs."""
-        return Path("/var/lib/hydra-rig") / str(self.number)
+        return RUNNING / str(self.number)
 
     @property
     def prefix(self) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from tests.kubernetes.places import Place
+from tests.kubernetes.places import TREE, Place
 
 _MARK = "HYDRA_RIG_PROCESS"
 _T = TypeVar("_T")
@@ -84,6 +84,25 @@ def until(check: Callable[[], _T], what: str, within_s: float = 30) -> _T:
             raise RigError(f"waited {within_s:.0f} s for {what}")
         time.sleep(0.05)
     return answer
+
+
+def patiently(what: str, command: Sequence[str | Path], cwd: Path | None = None, **variables: str) -> None:
+    """Runs a command that takes long, and says that it goes on.
+
+    Raises:
+        RigError: it failed; the last lines that it has said are in it.
+    """
+    done = subprocess.run(
+        [TREE / "scripts" / "patiently", what, *command],
+        cwd=cwd,
+        env=os.environ | variables,
+        stdout=2,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RigError(f"{what} failed: " + "; ".join(done.stderr.strip().splitlines()[-3:]))
 
 
 def say(text: str) -> None:

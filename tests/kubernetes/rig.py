@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.kubernetes import control, identity, network, nodes, processes, store
+from tests.kubernetes import control, identity, machine, network, nodes, processes, store
 from tests.kubernetes.api import Api, ApiError
 from tests.kubernetes.identity import ADMIN, NOBODY, SYSTEM
 from tests.kubernetes.nodes import PUBLISHED, NodeSpec
@@ -57,7 +57,7 @@ class Rig:
 
     @property
     def image(self) -> str:
-        """The image with the Hydra of the tree from which the rig was started."""
+        """The image with Hydra: that of the tree from which the rig was started, unless ``bring`` brought another."""
         name: str = json.loads(self._noted.read_text())["image"]
         return name
 
@@ -74,14 +74,14 @@ class Rig:
         """
         images, image = store.with_this_hydra()
         self.down()
-        self.place.run.mkdir(parents=True, mode=0o700)
+        machine.enter(self.place)
         try:
             self._start(images)
         except BaseException:
             self._keep_logs()
             self.down()
             raise
-        self._noted.write_text(json.dumps({"image": image, "nodes": [asdict(spec) for spec in self._specs]}))
+        self._note(image.name)
 
     def _start(self, images: Path) -> None:
         network.up(self.place, len(self._specs))
@@ -106,7 +106,15 @@ class Rig:
         processes.kill(lambda: nodes.contained(self.place))
         nodes.remove_traces(self.place)
         network.down(self.place)
-        shutil.rmtree(self.place.run, ignore_errors=True)
+        machine.leave(self.place)
+
+    def bring(self) -> str:
+        """Brings the image with the Hydra that is imported here to all nodes; gives its name."""
+        _, image = store.with_this_hydra()
+        for n in range(1, len(self._specs) + 1):
+            store.bring(image, self.place.folder(n) / "root", self.place.socket(n))
+        self._note(image.name)
+        return image.name
 
     def start(self, *roles: str) -> None:
         """Starts processes by their roles: etcd, apiserver, controller-manager, scheduler, containerd1, kubelet1, …"""
@@ -128,10 +136,12 @@ class Rig:
         self.kill(f"kubelet{n}")
         processes.kill(lambda: processes.of(self.place, f"containerd{n}"))
         processes.kill(lambda: nodes.contained(self.place, n))
+        nodes.clear(self.place, n)
 
     def find(self, node: str) -> None:
         """Starts a lost node again."""
         n = self.nodes.index(node) + 1
+        nodes.make_cgroups(self.place, n)
         self.start(f"containerd{n}", f"kubelet{n}")
 
     def restart_apiserver(self) -> None:
@@ -184,6 +194,9 @@ class Rig:
             "scheduler": control.scheduler,
         }
         return commands[role](self.place)
+
+    def _note(self, image: str) -> None:
+        self._noted.write_text(json.dumps({"image": image, "nodes": [asdict(spec) for spec in self._specs]}))
 
     def _specs_noted(self) -> tuple[NodeSpec, ...]:
         if not self._noted.exists():

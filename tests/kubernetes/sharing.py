@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Final
 
+from tests.kubernetes.locks import MACHINE, locked
+from tests.kubernetes.nodes import PUBLISHED, NodeSpec
 from tests.kubernetes.places import INSTANCES
 from tests.kubernetes.processes import RigError
 from tests.kubernetes.rig import Rig
 
-_LOCKS: Final = Path("/run/lock/hydra-rig")
+_TAKING: Final = MACHINE / "taking"
 
 
 @contextmanager
@@ -24,36 +26,70 @@ def shared() -> Iterator[Rig]:
     """
     if named := os.environ.get("HYDRA_RIG"):
         rig = Rig(int(named))
-        with _lock("taking"):
-            if not rig.is_up:
+        with _starting(rig):
+            if rig.is_up:
+                rig.bring()
+            else:
                 rig.up()
         yield rig
         return
     session = os.environ.get("PYTEST_XDIST_TESTRUNUID") or f"process {os.getpid()}"
-    with _lock("taking"):
+    with locked(_TAKING):
         rig, users = _of_session(session) or _free(session)
         fcntl.flock(users, fcntl.LOCK_SH)
-        if not rig.is_up:
-            rig.up()
     try:
+        with _starting(rig):
+            if not rig.is_up:
+                rig.up()
         yield rig
     finally:
-        with _lock("taking"), users:
+        with locked(_TAKING), users:
             if _is_last(users):
                 rig.down()
+                users.truncate(0)
 
 
 @contextmanager
-def own() -> Iterator[Rig]:
-    """A rig that nobody else uses."""
-    with _lock("taking"):
-        rig, users = _free("nobody else")
+def by_hand(number: int) -> Iterator[None]:
+    """Keeps tests off an instance while it is started or ended by hand; they leave one that is up alone.
+
+    Raises:
+        RigError: tests use it.
+    """
+    with locked(_TAKING):
+        users = _users(number).open("a+")
+        if not _is_last(users):
+            users.close()
+            raise RigError(f"tests use instance {number}; take another: --instance")
+        users.truncate(0)
     with users:
+        yield
+
+
+@contextmanager
+def reserved(specs: Sequence[NodeSpec] = PUBLISHED) -> Iterator[Rig]:
+    """An instance that nobody else uses, with these nodes; it is not up."""
+    with locked(_TAKING):
+        free, users = _free("one test")
+    with users:
+        rig = Rig(free.place.number, specs)
         try:
-            rig.up()
             yield rig
         finally:
             rig.down()
+            users.truncate(0)
+
+
+@contextmanager
+def own(specs: Sequence[NodeSpec] = PUBLISHED) -> Iterator[Rig]:
+    """A rig that nobody else uses, with these nodes."""
+    with reserved(specs) as rig:
+        rig.up()
+        yield rig
+
+
+def _starting(rig: Rig) -> AbstractContextManager[None]:
+    return locked(MACHINE / f"{rig.place.number}.starting")
 
 
 def _of_session(session: str) -> tuple[Rig, IO[str]] | None:
@@ -92,12 +128,4 @@ def _is_last(users: IO[str]) -> bool:
 
 
 def _users(number: int) -> Path:
-    return _LOCKS / f"{number}"
-
-
-@contextmanager
-def _lock(name: str) -> Iterator[None]:
-    _LOCKS.mkdir(parents=True, exist_ok=True)
-    with (_LOCKS / name).open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    return MACHINE / f"{number}"

@@ -6,25 +6,27 @@ was unpacked: made in milliseconds, and thrown away with the node.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 import shutil
-import signal
 import subprocess
-from collections.abc import Iterator
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from tests.kubernetes import images
 from tests.kubernetes.images import Image
-from tests.kubernetes.places import cache
+from tests.kubernetes.locks import locked
+from tests.kubernetes.places import RUNNING, cache
 from tests.kubernetes.processes import RigError, until
 
-_CONTENT: Final = Path("io.containerd.content.v1.content")
-_SNAPSHOTS: Final = Path("io.containerd.snapshotter.v1.overlayfs")
-_DATABASES: Final = (Path("io.containerd.metadata.v1.bolt/meta.db"), _SNAPSHOTS / "metadata.db")
+_BLOBS: Final = Path("io.containerd.content.v1.content/blobs/sha256")
+_OVERLAYS: Final = Path("io.containerd.snapshotter.v1.overlayfs")
+_DATABASES: Final = (Path("io.containerd.metadata.v1.bolt/meta.db"), _OVERLAYS / "metadata.db")
+_UNUSED_S: Final = 7 * 24 * 3600
+"""What takes minutes to make is removed when nobody has asked for it that long."""
 
 
 def build() -> Path:
@@ -32,8 +34,7 @@ def build() -> Path:
     lasting = images.lasting()
     layers = [layer.digest for image in lasting for layer in image.layers]
     folder = cache() / f"store-{hashlib.sha256(''.join(layers).encode()).hexdigest()[:12]}"
-    for image in lasting:
-        _need(folder, image)
+    _need(folder, lasting)
     return folder
 
 
@@ -42,70 +43,109 @@ def is_built() -> bool:
     return any(cache().glob("store-*/images"))
 
 
-def with_this_hydra() -> tuple[Path, str]:
-    """The store, and the name of the image with the Hydra that is imported here."""
+def with_this_hydra() -> tuple[Path, Image]:
+    """The store, and the image with the Hydra that is imported here, which is in it."""
     folder, image = build(), images.this_hydra()
-    _need(folder, image)
-    return folder, image.name
+    _need(folder, [image])
+    return folder, image
 
 
 def lend(folder: Path, root: Path) -> None:
     """Makes a root folder for a containerd of its own, with the images of the store."""
-    with _locked(folder):
+    with locked(folder / "lock"):
         for database in _DATABASES:
             (root / database).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(folder / "root" / database, root / database)
-        for inside in (_CONTENT / "blobs" / "sha256", _SNAPSHOTS / "snapshots"):
+        for inside in (_BLOBS, _OVERLAYS / "snapshots"):
             (root / inside).mkdir(parents=True)
             for path in (folder / "root" / inside).iterdir():
                 (root / inside / path.name).symlink_to(path)
 
 
+def bring(image: Image, root: Path, socket: Path) -> None:
+    """Imports an image into a containerd that runs, without the layers that it has."""
+    with tempfile.TemporaryDirectory() as folder:
+        archive = Path(folder) / "image.tar"
+        images.write(image, archive, [layer for layer in image.layers if (root / _BLOBS / layer.digest).exists()])
+        _ctr(socket, "images", "import", str(archive))
+
+
+def _need(folder: Path, wanted: Sequence[Image]) -> None:
+    """Brings images into the store unless they are there."""
+    with locked(folder / "lock"):
+        notes = folder / "images"
+        notes.mkdir(exist_ok=True)
+        missing = [image for image in wanted if not _note(notes, image).exists()]
+        if missing:
+            with _containerd(folder) as socket:
+                for image in missing:
+                    bring(image, folder / "root", socket)
+                    _keep_once(folder, image)
+                _forget(notes, socket)
+        for image in wanted:
+            _note(notes, image).touch()
+
+
+def _forget(notes: Path, socket: Path) -> None:
+    """Removes images, stores and layers for which nobody has asked for long; none while an instance may use them."""
+    if any(each.is_dir() for each in RUNNING.glob("*")):
+        return
+    for note in notes.glob("*hydra:*"):
+        if _unused_s(note) > 24 * 3600:
+            _ctr(socket, "images", "rm", "--sync", note.name.replace("_", "/"))
+            note.unlink()
+    for other in cache().glob("store-*"):
+        if min(map(_unused_s, (other / "images").glob("*")), default=0) > _UNUSED_S:
+            shutil.rmtree(other)
+    for layer in (cache() / "layers").glob("*.tar"):
+        # One that a store holds has a second name there.
+        if layer.stat().st_nlink == 1 and _unused_s(layer) > _UNUSED_S:
+            layer.with_suffix(".sha256").unlink(missing_ok=True)
+            layer.unlink()
+
+
+def _unused_s(path: Path) -> float:
+    return time.time() - path.stat().st_mtime
+
+
+def _note(notes: Path, image: Image) -> Path:
+    return notes / image.name.replace("/", "_")
+
+
+def _keep_once(folder: Path, image: Image) -> None:
+    """containerd holds the same bytes as the file of a layer: one of them is enough."""
+    for layer in image.layers:
+        held = folder / "root" / _BLOBS / layer.digest
+        if not layer.path.samefile(held):
+            linked = layer.path.with_suffix(".link")
+            linked.unlink(missing_ok=True)
+            linked.hardlink_to(held)
+            linked.replace(layer.path)
+
+
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _need(folder: Path, image: Image) -> None:
-    """Brings an image into the store unless it is there."""
-    with _locked(folder):
-        noted = folder / "images" / image.name.replace("/", "_")
-        if noted.exists():
-            return
-        archive = folder / "archive.tar"
-        known = [
-            layer for layer in image.layers if (folder / "root" / _CONTENT / "blobs/sha256" / layer.digest).exists()
-        ]
-        images.write(image, archive, known)
-        _import(folder, archive)
-        archive.unlink()
-        noted.parent.mkdir(exist_ok=True)
-        noted.touch()
-
-
-def _import(folder: Path, archive: Path) -> None:
-    """Imports an archive with a containerd that runs for nothing else."""
-    configuration, socket = folder / "containerd.toml", folder / "s"
-    configuration.write_text(
-        f'version = 2\nroot = "{folder / "root"}"\nstate = "{folder / "state"}"\n'
-        f'disabled_plugins = ["io.containerd.grpc.v1.cri"]\n[grpc]\n  address = "{socket}"\n'
-    )
-    socket.unlink(missing_ok=True)
-    log = folder / "containerd.log"
-    with log.open("wb") as file:
-        server = subprocess.Popen(
-            ["containerd", "--config", configuration], stdout=file, stderr=file, env={**os.environ}
+def _containerd(folder: Path) -> Iterator[Path]:
+    """A containerd that runs for the store only; gives its socket."""
+    with tempfile.TemporaryDirectory(prefix="rig-") as short, (folder / "containerd.log").open("wb") as log:
+        socket, configuration = Path(short) / "socket", Path(short) / "containerd.toml"
+        configuration.write_text(
+            f'version = 2\nroot = "{folder / "root"}"\nstate = "{short}/state"\n'
+            f'disabled_plugins = ["io.containerd.grpc.v1.cri"]\n[grpc]\n  address = "{socket}"\n'
+            f'[plugins."io.containerd.internal.v1.opt"]\n  path = "{short}/opt"\n'
         )
-    try:
-        until(lambda: socket.exists() or server.poll() is not None, "containerd")
-        ctr = ["ctr", "--address", str(socket), "--namespace", "k8s.io", "images", "import", str(archive)]
-        done = subprocess.run(ctr, check=False, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RigError(f"containerd does not take the image: {done.stderr.strip()}; see {log}")
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait(20)
-        shutil.rmtree(folder / "state", ignore_errors=True)
+        # A second one could not open the store: it must not outlive this process.
+        command = ["setpriv", "--pdeathsig", "KILL", "containerd", "--config", str(configuration)]
+        server = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            until(lambda: socket.exists() or server.poll() is not None, "containerd")
+            yield socket
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
+def _ctr(socket: Path, *arguments: str) -> None:
+    command = ["ctr", "--address", str(socket), "--namespace", "k8s.io", *arguments]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RigError(f"containerd refuses: {' '.join(arguments)}: {done.stderr.strip()}")

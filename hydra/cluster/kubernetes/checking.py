@@ -44,6 +44,7 @@ def check(master: str, settings: KubernetesSettings) -> list[str]:
     found, pods = nodes_and_pods(api, namespace)
     asks += nodes.left_out(found, pods, settings.tolerations)
     tells += [f"node {node['metadata']['name']}: room for {nodes.slots(node, pods)} more Pods" for node in found]
+    tells.append(ports(settings))
     asks += policies(_listed(api, f"/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies"))
     tells += quotas(_listed(api, f"/api/v1/namespaces/{namespace}/resourcequotas"))
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
@@ -79,6 +80,12 @@ def _chooses(labels: Mapping[str, str], ours: Mapping[str, str]) -> bool:
     )
 
 
+def ports(settings: KubernetesSettings) -> str:
+    """Whose ports servers are given. Pure."""
+    whose = "of their nodes" if settings.pod.get("hostNetwork") else "in their Pods' own network"
+    return f"servers are given ports {settings.ports} {whose}"
+
+
 def quotas(found: Iterable[Json]) -> Iterator[str]:
     """What is left of each quota. Pure."""
     for quota in found:
@@ -93,9 +100,10 @@ def told(hello: Mapping[str, Any]) -> Iterator[str]:
     """What the first Pod found. Pure."""
     yield f"a Pod on {hello.get('node') or 'some node'} reached this machine at {hello['address']}"
     limit = hello.get("pids_max")
-    if limit:
-        least = "any number of" if limit == "max" else limit
-        yield f"a Pod may have {least} processes: one for each client that is not packed, and three for its group"
+    if limit == "max":
+        yield "its container has no limit of processes; one of the kubelet (podPidsLimit) is not seen from a Pod"
+    elif limit:
+        yield f"its container may have {limit} processes: one for each client that is not packed, three for its group"
 
 
 def _missing_rights(api: Api, namespace: str) -> Iterator[str]:

@@ -23,7 +23,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -302,10 +302,13 @@ class _Process:
 
 def _trimmed(pod: Json) -> Json:
     """A Pod without what nobody reads: the record of who has changed which field is half of it."""
-    metadata: Sequence[str] = ("name", "labels", "deletionTimestamp", "deletionGracePeriodSeconds", "uid")
+    spec = pod.get("spec", {})
+    containers = [
+        {key: each[key] for key in ("name", "resources") if key in each} for each in spec.get("containers", ())
+    ]
     return {
-        "metadata": {key: pod["metadata"][key] for key in metadata if key in pod["metadata"]},
-        "spec": {"nodeName": pod.get("spec", {}).get("nodeName", "")},
+        "metadata": {key: value for key, value in pod["metadata"].items() if key != "managedFields"},
+        "spec": {"nodeName": spec.get("nodeName", ""), "containers": containers},
         "status": pod.get("status", {}),
     }
 

@@ -23,6 +23,8 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 ENDED: Final = frozenset({"Succeeded", "Failed"})
 """Phases of a Pod that holds nothing of its node any more."""
 
+_DEPRECATED: Final = "beta.kubernetes.io/"
+"""Labels that stand there a second time under their lasting names."""
 _OS: Final = "kubernetes.io/os"
 _UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 _KUBERNETES_OWN: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
@@ -103,7 +105,7 @@ def _agent(node: Json, pods: Sequence[Json], ports: Ports) -> Agent:
     return Agent(
         id=_name(node),
         hostname=labels.get(HOSTNAME) or _name(node),
-        attributes=labels,
+        attributes={name: value for name, value in labels.items() if not name.startswith(_DEPRECATED)},
         resources=Resources(
             cpus=_floor(cpus * 1000) / 1000,
             mem=float(_floor(mem / _MB)),

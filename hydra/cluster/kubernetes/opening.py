@@ -22,7 +22,7 @@ from hydra.cluster.kubernetes.listing import ports_of
 from hydra.cluster.kubernetes.pods import Family, own_image
 from hydra.cluster.kubernetes.scripts import source
 from hydra.cluster.kubernetes.settings import KubernetesSettings
-from hydra.cluster.kubernetes.state import KubernetesState
+from hydra.cluster.kubernetes.state import NODE_WITHIN_S, PATIENCE_S, START_WITHIN_S, KubernetesState
 from hydra.errors import ClusterError
 
 Json = dict[str, Any]
@@ -31,8 +31,6 @@ ANSWERS_WITHIN_S: Final = 15.0
 """How long the API server may take to tell its nodes, or to take the keeper's Job."""
 REACHES_WITHIN_S: Final = 10.0
 """How long the keeper's Pod, once it runs, may take to reach this machine."""
-NODE_WITHIN_S: Final = 30.0
-IMAGE_WITHIN_S: Final = 120.0
 CLEARED_WITHIN_S: Final = 20.0
 HOPELESS_S: Final = 3.0
 POD_IP: Final = "HYDRA_POD_IP"
@@ -178,6 +176,7 @@ class _Beginning:
         began = time.monotonic()
         running: float | None = None
         hopeless: float | None = None
+        waits_for, waits_since = "", began
         seen: Json = {}
         while True:
             message = self._next(0.2)
@@ -213,8 +212,10 @@ class _Beginning:
                     )
                 continue
             hopeless = (hopeless or now) if status.hopeless else None
-            within_s = {"node": NODE_WITHIN_S, "image": IMAGE_WITHIN_S}.get(status.waits_for, IMAGE_WITHIN_S)
-            if now - began >= within_s or (hopeless is not None and now - hopeless >= HOPELESS_S):
+            if status.waits_for != waits_for:
+                waits_for, waits_since = status.waits_for, now
+            late = now - waits_since >= PATIENCE_S.get(waits_for, START_WITHIN_S)
+            if late or (hopeless is not None and now - hopeless >= HOPELESS_S):
                 raise ClusterError(f"the first Pod, of the image {family.image}: {status.detail}")
 
     # --- messages -----------------------------------------------------------------------------------------------------

@@ -17,12 +17,15 @@ from hydra.cluster.kubernetes.affinity import rules
 from hydra.cluster.kubernetes.nodes import Json
 from hydra.cluster.kubernetes.scripts import source
 from hydra.cluster.kubernetes.settings import OWN_IMAGE, KubernetesSettings
+from hydra.cluster.kubernetes.statuses import MAIN
 from hydra.cluster.resources import Need, need_of
 from hydra.model import Demand, Launch
 
 USER: Final = 10001
 """The user of Hydra's own image; any other image gets on with it, too."""
 
+CONTAINER: Final = "group"
+"""A group's own container in its Pod."""
 WORK: Final = "/work"
 """Where a group runs."""
 ARCHIVE: Final = "/hydra"
@@ -152,6 +155,7 @@ def group_pod(
     group, settings = launch.group, family.settings
     name = names.object_name(family.run, group.id) + (f"-{attempt}" if attempt > 1 else "")
     meta = metadata(family, name, "group", group=group.id, role=group.role)
+    meta["annotations"][MAIN] = CONTAINER
     match = {key: meta["labels"][key] for key in (names.RUN, names.PART, names.ROLE)}
     where = rules(group.constraints, launch.agent.id, match, pin=pin)
     pod_security, container_security = security()
@@ -170,7 +174,7 @@ def group_pod(
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
     container: Json = {
-        "name": "group",
+        "name": CONTAINER,
         "command": verbatim(["sh", f"{ARCHIVE}/{RUNNER}", *command] if archive else command),
         "env": [
             {"name": "HYDRA_AGENT", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},

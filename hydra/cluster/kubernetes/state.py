@@ -21,10 +21,12 @@ Json = dict[str, Any]
 
 NODE_WITHIN_S: Final = 30.0
 """How long a Pod waits for a node: Pods of the step before may still be ending."""
-IMAGE_WITHIN_S: Final = 120.0
-"""How long a node may take to fetch an image, from the Pod's creation on."""
-START_WITHIN_S: Final = 60.0
-"""How long a Pod that has a node may take to start beside that, before it is asked what keeps it."""
+IMAGE_WITHIN_S: Final = 20.0
+"""How long a node tries again whose attempt to fetch an image has failed."""
+START_WITHIN_S: Final = 120.0
+"""How long a Pod that has a node may take to start, its image fetched, before it is asked what keeps it."""
+PATIENCE_S: Final = {"node": NODE_WITHIN_S, "image": IMAGE_WITHIN_S, "start": START_WITHIN_S}
+"""How long each of what a Pod waits for (``PodStatus.waits_for``) may last."""
 WHY_WITHIN_S: Final = 5.0
 HOPELESS_S: Final = 2.0
 """A Secret that was just made is not seen by each node at once."""
@@ -50,6 +52,8 @@ class _Pod:
     """When it was last asked to end."""
     asked: float | None = None
     """When it was asked what keeps it from starting."""
+    waits_since: float = 0.0
+    """Since when it has been waiting for what it waits for now."""
     hopeless: float | None = None
 
 
@@ -203,20 +207,18 @@ class KubernetesState:
                 self._wait(pod, pod.status, now)
 
     def _wait(self, pod: _Pod, status: statuses.PodStatus, now: float) -> None:
-        waited = now - pod.since
         if pod.hopeless is not None and now - pod.hopeless >= HOPELESS_S:
             self._end(pod, "failed", status.detail, now, refused=True)
-        elif status.waits_for == "node" and waited >= NODE_WITHIN_S:
+        elif now - pod.waits_since < PATIENCE_S.get(status.waits_for, START_WITHIN_S):
+            pass
+        elif status.waits_for != "start":
             self._refresh(now)
             self._end(pod, "failed", status.detail, now, refused=True)
-        elif status.waits_for == "image" and waited >= IMAGE_WITHIN_S:
-            self._end(pod, "failed", status.detail, now, refused=True)
-        elif status.waits_for == "start" and waited >= START_WITHIN_S:
-            if pod.asked is None:
-                pod.asked = now
-                self.calls.append({"call": "why", "pod": pod.name})
-            elif now - pod.asked >= WHY_WITHIN_S:
-                self._end(pod, "failed", f"it did not start within {START_WITHIN_S:g} s", now, refused=True)
+        elif pod.asked is None:
+            pod.asked = now
+            self.calls.append({"call": "why", "pod": pod.name})
+        elif now - pod.asked >= WHY_WITHIN_S:
+            self._end(pod, "failed", f"it did not start within {START_WITHIN_S:g} s", now, refused=True)
 
     def _take_nodes(self, message: Mapping[str, Any]) -> None:
         self.partial = message["partial"]
@@ -233,7 +235,8 @@ class KubernetesState:
         if pod is None:
             self._take_keeper(seen, gone=gone)
             return
-        status = pod.status = statuses.status(seen)
+        before, status = pod.status, statuses.status(seen)
+        pod.status = status
         if status.node and status.node != pod.launch.agent.id:
             pod.launch = replace(pod.launch, agent=self._agent(status.node, pod.launch.agent))
         if gone and status.state in ("starting", "running"):
@@ -246,6 +249,8 @@ class KubernetesState:
                 self._tell(pod, "running", f"Pod {name}")
         else:
             pod.phase = "starting"
+            if before is None or before.waits_for != status.waits_for:
+                pod.waits_since = now
             pod.hopeless = (pod.hopeless or now) if status.hopeless else None
 
     def _agent(self, node: str, like: Agent) -> Agent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import pytest
@@ -55,6 +56,7 @@ def test_a_group_becomes_a_pod() -> None:
         },
         "annotations": {
             "hydra/run-name": "r",
+            "kubectl.kubernetes.io/default-container": "group",
             "sidecar.istio.io/inject": "false",
             "linkerd.io/inject": "disabled",
             "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
@@ -98,7 +100,7 @@ def test_the_archive_s_script_is_called_as_the_archive_calls_it() -> None:
 
 
 def test_the_scripts_for_pods_are_python_of_old() -> None:
-    compile(source("fetch"), "fetch", "exec", dont_inherit=True)
+    ast.parse(source("fetch"), feature_version=(3, 8))
 
 
 def test_a_later_attempt_has_another_name() -> None:

@@ -17,7 +17,7 @@ import socket
 import sys
 import time
 
-FIRST_WITHIN_S = 8.0
+FIRST_WITHIN_S = 5.0
 """How long the first connection is tried for: the controller waits for 10 s."""
 AGAIN_WITHIN_S = 20.0
 EVERY_S = 0.5
