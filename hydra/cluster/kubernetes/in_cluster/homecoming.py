@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from hydra.cluster.kubernetes.access import ApiError
 from hydra.cluster.kubernetes.in_cluster.fetching import Fetched, fetch, refuse_existing
@@ -72,15 +72,20 @@ def brought_home(place: Place, pod: Json, out: Path) -> int:
 
 
 def _code(pod: Json, fetched: Fetched, out: Path) -> int:
-    if fetched.code is not None and fetched.code <= EXIT_INTERRUPTED:
+    if _is_own(fetched.code):
         return fetched.code
     what, remedy = explained(pod)
     kept = f"what it had measured is in {out}" if fetched.measured else "it had measured nothing"
     raise ClusterError(f"the command in the cluster has not come to its end: {what}; {kept}", remedy)
 
 
+def _is_own(code: int | None) -> TypeGuard[int]:
+    """Whether a command ended by itself: signals have the numbers from 128 on, of which it uses Ctrl-C's."""
+    return code is not None and code <= EXIT_INTERRUPTED
+
+
 def _how(fetched: Fetched, pod: Json) -> str:
-    if fetched.code is not None:
+    if _is_own(fetched.code):
         return f"has ended with exit code {fetched.code}"
     return f"has not come to its end: {explained(pod)[0]}"
 
