@@ -88,11 +88,8 @@ def _make(place: Place, asked: Relocation, words: Words, files: dict[str, bytes]
     installed = version("hydra-scale")
     image = own_image(asked.settings, installed)
     family = Family(place.run, place.namespace, {}, asked.settings, image, archive=False)
-    surroundings = {
-        name: value
-        for name, value in os.environ.items()
-        if name.startswith("OTEL_EXPORTER_")  # of --otlp
-    }
+    # Of --otlp.
+    surroundings = {name: value for name, value in os.environ.items() if name.startswith("OTEL_EXPORTER_")}
     data = secret_data(words.arguments, installed, image, files, surroundings)
     made = place.create("jobs", job(family, list(files), list(surroundings)))
     try:
