@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+import click
+
 from hydra.cluster.kubernetes import names
 from hydra.cluster.kubernetes.access import Api, ApiError, context_of, require_client
 from hydra.cluster.kubernetes.in_cluster.objects import PART
@@ -123,6 +125,13 @@ class Place:
             remove(self.api, self.namespace, self.run, (PART,), time.monotonic() + _REMOVED_WITHIN_S)
         except ApiError as e:
             raise self.refused(e, f"delete the Job {self.name}") from None
+
+    def give_up(self) -> None:
+        """The same on the way out of an error that matters more."""
+        try:
+            self.remove()
+        except ClusterError as e:
+            click.echo(f"warning: {e.what}; hydra kill {self.run} removes what is left in the cluster", err=True)
 
     def refused(self, error: ApiError, doing: str) -> ClusterError:
         """What the API server has refused, for people."""

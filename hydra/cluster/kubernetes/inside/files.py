@@ -22,20 +22,30 @@ from pathlib import Path
 from typing import Any
 
 BEGINS_WITHIN_S = 600
+DRAINED_S = 30
 
 
 def keep(folder: str, seconds: str) -> None:
     """Returns when nobody needs the files any more."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGTERM, leave)
     lock = Path(folder, ".hydra", "lock")
     deadline = time.monotonic() + BEGINS_WITHIN_S
     while not lock.exists():
         if time.monotonic() > deadline:
             sys.exit(f"the command has not begun within {BEGINS_WITHIN_S} s")
         time.sleep(0.2)
+    # A Pod that is drained from its node: the command ends in order, and may still be fetched.
+    drained: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: drained.append(number))
     with lock.open() as file:
         fcntl.flock(file, fcntl.LOCK_SH)
-    time.sleep(float(seconds))
+    signal.signal(signal.SIGTERM, leave)
+    time.sleep(DRAINED_S if drained else float(seconds))
+
+
+def leave(*_: object) -> None:
+    """Ends at once."""
+    sys.exit(0)
 
 
 def pack(folder: str, run: str) -> None:
