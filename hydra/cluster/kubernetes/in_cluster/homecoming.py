@@ -66,6 +66,9 @@ def brought_home(place: Place, pod: Json, out: Path) -> int:
     try:
         fetched = fetch(place, pod["metadata"]["name"], out)
     except ClusterError as e:
+        if ended["metadata"].get("deletionTimestamp"):
+            what = f"the Pod of {place.run} was deleted before its run directory could be fetched"
+            raise ClusterError(what, "hydra kill does that, for example") from None
         raise ClusterError(e.what, f"{f'{e.remedy}; then ' if e.remedy else ''}{place.fetching}") from None
     place.remove()
     return _code(ended, fetched, out)
