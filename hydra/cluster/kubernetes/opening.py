@@ -85,7 +85,8 @@ def _address(settings: KubernetesSettings, nodes: Sequence[Json]) -> str:
         UsageError: what was given is none of this machine's.
         ClusterError: there is no way to any node.
     """
-    if advertised := settings.advertise or os.environ.get(POD_IP):
+    # A Pod may have been given the cluster file of another machine.
+    if advertised := os.environ.get(POD_IP) or settings.advertise:
         return resolved(advertised)
     tried = []
     for node in nodes:
