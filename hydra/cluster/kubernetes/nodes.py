@@ -92,7 +92,7 @@ def less(free: Resources, need: Need, ports: Iterable[int]) -> Resources:
         free,
         cpus=max(0.0, round(free.cpus - need.cpus, 3)),
         mem=max(0.0, round(free.mem - need.mem, 3)),
-        ports=_without(free.ports, ports),
+        ports=without(free.ports, ports),
     )
 
 
