@@ -114,7 +114,7 @@ class _Process:
         except HydraError as e:
             self._say("failed", what=e.what, remedy=e.remedy)
         except Exception as e:  # noqa: BLE001  # whatever it is, the run must end with a word
-            self._say("failed", what=f"the process that talks to Kubernetes: {type(e).__name__}: {e}", remedy="")
+            self._say("failed", what=f"the process that asks Kubernetes: {type(e).__name__}: {e}", remedy="")
 
     # --- what is asked ------------------------------------------------------------------------------------------------
 

@@ -12,11 +12,12 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from hydra.cluster.address import resolved, route_to
+from hydra.cluster.driven import Driver
 from hydra.cluster.engine import Engine, Opening
 from hydra.cluster.kubernetes import keeper, refusals
 from hydra.cluster.kubernetes.access import Api, context_of, require_client
 from hydra.cluster.kubernetes.delivery import Delivery, sources
-from hydra.cluster.kubernetes.engine import Driver, KubernetesEngine
+from hydra.cluster.kubernetes.engine import KubernetesEngine
 from hydra.cluster.kubernetes.inside.keeper import digest
 from hydra.cluster.kubernetes.listing import ports_of
 from hydra.cluster.kubernetes.pods import Family, own_image
@@ -62,7 +63,7 @@ def begun(opening: Opening) -> Iterator[Begun]:
     programs = opening.programs()
     opening.folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-        driver = Driver(opening.folder / "kubernetes.log")
+        driver = Driver("hydra.cluster.kubernetes.driver", opening.folder / "kubernetes.log")
         stack.callback(driver.close)
         beginning = _Beginning(driver)
         found = beginning.connect(context, settings.namespace, opening.run)
@@ -84,7 +85,8 @@ def _address(settings: KubernetesSettings, nodes: Sequence[Json]) -> str:
         UsageError: what was given is none of this machine's.
         ClusterError: there is no way to any node.
     """
-    if advertised := settings.advertise or os.environ.get(POD_IP):
+    # A Pod may have been given the cluster file of another machine.
+    if advertised := os.environ.get(POD_IP) or settings.advertise:
         return resolved(advertised)
     tried = []
     for node in nodes:

@@ -158,6 +158,12 @@ NO_ACCOUNT = {
         (pod({"waiting": {"reason": "ImagePullBackOff", "message": "i/o timeout"}}), [], 31, "image"),
         (pod({"waiting": {"reason": "ContainerCreating"}}), [], 299, ""),
         (
+            pod({"terminated": {"exitCode": 128, "reason": "StartError", "message": "python3: not found"}}),
+            [],
+            1,
+            "cannot be started: python3: not found; is the image Hydra's own",
+        ),
+        (
             pod({"waiting": {"reason": "ContainerCreating"}}),
             [{"type": "Warning", "reason": "FailedMount", "message": "MountVolume.SetUp failed"}],
             301,
@@ -179,6 +185,7 @@ def test_what_keeps_a_command_from_beginning_is_named_in_time(
         (UNPLACED, False, False, False),
         (pod({"waiting": {}}, {"waiting": {}}), False, False, False),
         (pod({"running": {}}), True, False, True),
+        (pod({"terminated": {"exitCode": 128, "reason": "StartError"}}), False, True, True),
         (pod({"terminated": {"exitCode": 0}}), True, True, True),
         (pod({"terminated": {"exitCode": 0}}, {"terminated": {"exitCode": 0}}), True, True, False),
     ],

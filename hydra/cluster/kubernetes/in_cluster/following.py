@@ -27,6 +27,8 @@ _AWAY_S: Final = 300.0
 _LATE_S: Final = 10.0
 """How long after its grace a Pod that is deleted may still be there; then its node does not answer."""
 _PAUSE_S: Final = 0.5
+_UNHEARD_S: Final = 2.0
+"""Between two looks at a command whose log nobody may read."""
 
 
 def await_begin(place: Place) -> Json:
@@ -102,7 +104,7 @@ def _follow(place: Place, pod: str, log: Log) -> Json:
             now = place.api.call("GET", place.path("pods", pod))
         except ApiError as e:
             if e.status == 404:
-                place.give_up()
+                place.tidy()
                 what = f"the Pod of {place.run} has gone, and its run directory with it"
                 raise ClusterError(what, "it was deleted by somebody else") from None
             if e.status not in AGAIN or time.monotonic() - heard > _AWAY_S:
@@ -119,10 +121,11 @@ def _follow(place: Place, pod: str, log: Log) -> Json:
         if not has_ended(now) and (
             now["status"].get("phase") == "Failed" or (lost_since and heard - lost_since > GRACE_S + _LATE_S)
         ):
-            place.give_up()
+            place.tidy()
             raise ClusterError(f"the run in the cluster is lost: {state.detail}")
         if whole or has_ended(now):
-            time.sleep(_PAUSE_S)  # the node tells of an end a moment after the log's
+            # The node tells of an end a moment after the log's.
+            time.sleep(_UNHEARD_S if told else _PAUSE_S)
 
 
 def _show(log: Log, text: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypeGuard
 
+import click
+
 from hydra.cluster.kubernetes.access import ApiError
 from hydra.cluster.kubernetes.in_cluster.fetching import Fetched, fetch, refuse_existing
 from hydra.cluster.kubernetes.in_cluster.following import follow
@@ -48,7 +50,7 @@ def take_home(master: str, settings: KubernetesSettings, run: str, out: Path) ->
         raise ClusterError(f"{run} has ended and measured nothing", f"its log says why: {log}; hydra kill removes it")
     if not fetched.ended:
         return f"{out} has what {run} has measured so far; it goes on"
-    place.remove()
+    place.tidy()
     return f"{out} has all of {run}, which {_how(fetched, pod)}"
 
 
@@ -61,13 +63,19 @@ def brought_home(place: Place, pod: Json, out: Path) -> int:
     try:
         ended = follow(place, pod, Log(place.run, str(out)))
     except KeyboardInterrupt:
-        place.remove()
+        place.tidy()
         return EXIT_INTERRUPTED
     try:
         fetched = fetch(place, pod["metadata"]["name"], out)
+    except KeyboardInterrupt:
+        click.echo(f"the run is in the cluster still: {place.fetching}", err=True)
+        return EXIT_INTERRUPTED
     except ClusterError as e:
+        if ended["metadata"].get("deletionTimestamp"):
+            what = f"the Pod of {place.run} was deleted before its run directory could be fetched"
+            raise ClusterError(what, "hydra kill does that, for example") from None
         raise ClusterError(e.what, f"{f'{e.remedy}; then ' if e.remedy else ''}{place.fetching}") from None
-    place.remove()
+    place.tidy()
     return _code(ended, fetched, out)
 
 

@@ -12,6 +12,8 @@ from hydra.cluster.kubernetes.statuses import status
 
 BEGINS_WITHIN_S: Final = 300.0
 """How long a command may take to begin: an image of some hundred MB may have to be pulled."""
+_NEVER_BEGUN: Final = ("StartError", "ContainerCannotRun")
+"""Of a container: its first process could not be started."""
 _PATIENCE_S: Final = {"node": 60.0, "image": 30.0}
 """How long it may wait for these once something is wrong."""
 
@@ -19,7 +21,8 @@ _PATIENCE_S: Final = {"node": 60.0, "image": 30.0}
 def has_begun(pod: Json) -> bool:
     """Whether the command runs, or has run."""
     state = _state(pod, COMMAND)
-    return "running" in state or "terminated" in state
+    ended = state.get("terminated")
+    return "running" in state or (ended is not None and ended.get("reason") not in _NEVER_BEGUN)
 
 
 def is_kept(pod: Json) -> bool:

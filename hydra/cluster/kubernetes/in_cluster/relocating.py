@@ -42,10 +42,10 @@ def relocate(asked: Relocation) -> int | None:
     try:
         pod = await_begin(place)
     except KeyboardInterrupt:
-        place.remove()
+        place.tidy()
         return EXIT_INTERRUPTED
     except HydraError:
-        place.give_up()
+        place.tidy()
         raise
     return brought_home(place, pod, out)
 
@@ -95,5 +95,5 @@ def _make(place: Place, asked: Relocation, words: Words, files: dict[str, bytes]
     try:
         place.create("secrets", secret(replace(family, owner=owner(made)), data))
     except BaseException:
-        place.give_up()
+        place.tidy()
         raise
