@@ -46,6 +46,8 @@ class Door:
         with self._lock:
             self._closed = True
             inside, self._inside = self._inside, set()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # to close it alone does not end the wait for the next
         self._listener.close()
         for connection in inside:
             with contextlib.suppress(OSError):
@@ -63,8 +65,10 @@ class Door:
     def _hear(self, connection: socket.socket) -> None:
         with connection:
             hello = _hello(connection)
-            if hello is None or hello.get("token") != self.token:
+            if hello is None or not self.token or hello.get("token") != self.token:
                 return
+            with contextlib.suppress(OSError):
+                connection.sendall(b"ok")  # so that it knows this door from another one at the same port
             with self._lock:
                 if self._closed:
                     return

@@ -28,7 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from hydra.cluster.channel import Channel, Message, Outbox
-from hydra.cluster.kubernetes import names
+from hydra.cluster.kubernetes import names, statuses
 from hydra.cluster.kubernetes.access import ANSWER_S, Api, ApiError, Json, Query
 from hydra.cluster.kubernetes.door import Door
 from hydra.cluster.kubernetes.removal import AGAIN, DELETED_WITHIN_S, remove
@@ -114,7 +114,7 @@ class _Process:
         except HydraError as e:
             self._say("failed", what=e.what, remedy=e.remedy)
         except Exception as e:  # noqa: BLE001  # whatever it is, the run must end with a word
-            self._say("failed", what=f"the process that talks to Kubernetes: {type(e).__name__}: {e}", remedy="")
+            self._say("failed", what=f"the process that asks Kubernetes: {type(e).__name__}: {e}", remedy="")
 
     # --- what is asked ------------------------------------------------------------------------------------------------
 
@@ -223,10 +223,11 @@ class _Process:
                 return self.api.call(method, path, body, query, answer_s)
             except ApiError as e:
                 if e.reason == "AlreadyExists" and unanswered and body is not None:
-                    # It was made although the answer was lost.
-                    if body["kind"] == "Secret":
-                        return {"metadata": {"uid": "", **body["metadata"]}}  # which nobody has the right to read
-                    return self.api.call("GET", f"{path}/{body['metadata']['name']}")
+                    # It was made although the answer was lost. Nobody may look at a Secret, nor need one.
+                    if path.endswith("/secrets"):
+                        return {"metadata": {**body["metadata"], "uid": ""}}
+                    method, path, body = "GET", f"{path}/{body['metadata']['name']}", None
+                    continue
                 unanswered = unanswered or e.status in (0, 500, 504)
                 pause_s = _PAUSES_S[min(attempt, len(_PAUSES_S) - 1)]
                 late = time.monotonic() + pause_s > deadline
@@ -251,7 +252,7 @@ class _Process:
                     listed = self.api.call("GET", self._pods, query=query)
                     version = listed["metadata"]["resourceVersion"]
                     for pod in listed["items"]:
-                        self._say("pod", pod=_trimmed(pod), gone=False)
+                        self._say("pod", pod=statuses.trimmed(pod), gone=False)
                     self._there = {pod["metadata"]["name"] for pod in listed["items"]}
                     self._say("pods", names=sorted(self._there))
                 if not online:
@@ -280,7 +281,7 @@ class _Process:
                 continue
             gone = event["type"] == "DELETED"
             (self._there.discard if gone else self._there.add)(seen["metadata"]["name"])
-            self._say("pod", pod=_trimmed(seen), gone=gone)
+            self._say("pod", pod=statuses.trimmed(seen), gone=gone)
         return version
 
     # --- the end ------------------------------------------------------------------------------------------------------
@@ -300,19 +301,6 @@ class _Process:
                 self._door.close()
             self._say("stopped", left=left)
             self._stopped.set()
-
-
-def _trimmed(pod: Json) -> Json:
-    """A Pod without what nobody reads: the record of who has changed which field is half of it."""
-    spec = pod.get("spec", {})
-    containers = [
-        {key: each[key] for key in ("name", "resources") if key in each} for each in spec.get("containers", ())
-    ]
-    return {
-        "metadata": {key: value for key, value in pod["metadata"].items() if key != "managedFields"},
-        "spec": {"nodeName": spec.get("nodeName", ""), "containers": containers},
-        "status": pod.get("status", {}),
-    }
 
 
 def main() -> None:

@@ -12,26 +12,17 @@ from typing import Any, Final, Literal
 
 from hydra.cluster.kubernetes import names, nodes, pods, refusals, statuses
 from hydra.cluster.kubernetes.pods import Family
+from hydra.cluster.kubernetes.waiting import HOPELESS_S, PATIENCE_S, START_WITHIN_S
 from hydra.cluster.placement import place
-from hydra.cluster.resources import fits, need_of, subtract, taken_by
+from hydra.cluster.resources import need_of
 from hydra.errors import ClusterError, PlacementError
 from hydra.model import Agent, Group, GroupEvent, GroupState, Launch
 
 Json = dict[str, Any]
 
-NODE_WITHIN_S: Final = 30.0
-"""How long a Pod waits for a node: Pods of the step before may still be ending."""
-IMAGE_WITHIN_S: Final = 20.0
-"""How long a node tries again whose attempt to fetch an image has failed."""
-START_WITHIN_S: Final = 120.0
-"""How long a Pod that has a node may take to start, its image fetched, before it is asked what keeps it."""
-PATIENCE_S: Final = {"node": NODE_WITHIN_S, "image": IMAGE_WITHIN_S, "start": START_WITHIN_S}
-"""How long each of what a Pod waits for (``PodStatus.waits_for``) may last."""
-WHY_WITHIN_S: Final = 5.0
-HOPELESS_S: Final = 2.0
-"""A Secret that was just made is not seen by each node at once."""
 CREATED_WITHIN_S: Final = 75.0
 """The driver tries for a minute."""
+WHY_WITHIN_S: Final = 5.0
 KILL_AGAIN_S: Final = 10.0
 REFRESH_S: Final = 5.0
 GRACE_S: Final = 5
@@ -45,6 +36,7 @@ class _Pod:
 
     launch: Launch
     name: str
+    secret: str
     since: float
     phase: Phase = "creating"
     status: statuses.PodStatus | None = None
@@ -95,15 +87,9 @@ class KubernetesState:
     def agents(self) -> list[Agent]:
         """The nodes, with what is free on each as far as is known."""
         free = {agent.id: agent.resources for agent in self._nodes}
-        for pod in self._pods.values():
-            name = pod.launch.agent.id
-            if name in free:
-                taken = taken_by(pod.launch)
-                if fits(need_of(pod.launch.group.demand, pod.launch.group.count), free[name]):
-                    free[name] = subtract(free[name], replace(taken, ports=()))
-                    free[name] = replace(free[name], ports=_without(free[name].ports, pod.launch.ports))
-                else:  # the node has less than was known when the Pod came
-                    free[name] = replace(free[name], cpus=0.0)
+        for launch in [pod.launch for pod in self._pods.values() if pod.launch.agent.id in free]:
+            node = launch.agent.id
+            free[node] = nodes.less(free[node], need_of(launch.group.demand, launch.group.count), launch.ports)
         return [replace(agent, resources=free[agent.id]) for agent in self._nodes]
 
     def launch(self, groups: Sequence[Group], now: float, archived: Container[str] = ()) -> list[Launch]:
@@ -157,7 +143,7 @@ class KubernetesState:
             body = pods.group_pod(
                 self.family, launch, group.command, name, archive=group.id in archived, grace_s=GRACE_S
             )
-            pod = _Pod(launch, body["metadata"]["name"], now)
+            pod = _Pod(launch, body["metadata"]["name"], name, now)
             self._pods[pod.name] = pod
             wanted.append(self._wanted("pods", body))
         self.calls.append({"call": "create", "first": secrets, "then": wanted})
@@ -251,7 +237,10 @@ class KubernetesState:
             pod.phase = "starting"
             if before is None or before.waits_for != status.waits_for:
                 pod.waits_since = now
-            pod.hopeless = (pod.hopeless or now) if status.hopeless else None
+            if not status.hopeless:
+                pod.hopeless = None
+            elif pod.hopeless is None:
+                pod.hopeless = now
 
     def _agent(self, node: str, like: Agent) -> Agent:
         known = next((agent for agent in self._nodes if agent.id == node), None)
@@ -286,11 +275,12 @@ class KubernetesState:
                 )
         elif tag in self._environments:
             self._environments.discard(tag)
-            for pod in [pod for pod in self._pods.values() if pod.phase == "creating"]:
+            for pod in [pod for pod in self._pods.values() if pod.phase == "creating" and pod.secret == tag]:
                 self._end(pod, "failed", _line(refusal), now, refused=True, exists=False)
         elif tag in self._pods:
-            self._end(self._pods[tag], "failed", _line(refusal), now, refused=True, exists=False)
-        if refusal.kind == "terminating":
+            # Without an answer it may have been made all the same.
+            self._end(self._pods[tag], "failed", _line(refusal), now, refused=True, exists=not refusal.final)
+        if refusal.kind in ("terminating", "namespace"):
             self.fatal = (refusal.what, refusal.remedy)
 
     def _take_why(self, message: Mapping[str, Any], now: float) -> None:
@@ -321,14 +311,3 @@ class KubernetesState:
 
 def _line(refusal: refusals.Refusal) -> str:
     return f"{refusal.what}; {refusal.remedy}" if refusal.remedy else refusal.what
-
-
-def _without(ranges: nodes.Ports, taken: Iterable[int]) -> nodes.Ports:
-    for port in taken:
-        ranges = tuple(
-            part
-            for first, last in ranges
-            for part in ((first, min(last, port - 1)), (max(first, port + 1), last))
-            if part[0] <= part[1]
-        )
-    return ranges

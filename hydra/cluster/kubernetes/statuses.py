@@ -61,6 +61,21 @@ def status(pod: Json) -> PodStatus:
     return PodStatus("starting", node, waiting.detail, waiting.waits_for, waiting.hopeless)
 
 
+def trimmed(pod: Json) -> Json:
+    """A Pod without what nobody here reads: the record of who has changed which field is half of it."""
+    metadata, spec = pod["metadata"], pod.get("spec", {})
+    keys = ("name", "namespace", "uid", "labels", "deletionTimestamp")
+    main = {key: value for key, value in (metadata.get("annotations") or {}).items() if key == MAIN}
+    containers = [
+        {key: each[key] for key in ("name", "resources") if key in each} for each in spec.get("containers", ())
+    ]
+    return {
+        "metadata": {**{key: metadata[key] for key in keys if key in metadata}, "annotations": main},
+        "spec": {"nodeName": spec.get("nodeName", ""), "containers": containers},
+        "status": pod.get("status", {}),
+    }
+
+
 def _own(pod: Json) -> Json:
     """The status of the Pod's own container, {} while there is none."""
     statuses: list[Json] = pod.get("status", {}).get("containerStatuses") or []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hydra.cluster.kubernetes.statuses import MAIN, PodStatus, status
+from hydra.cluster.kubernetes.statuses import MAIN, PodStatus, status, trimmed
 from hydra.model import GroupState
 from tests.cluster.kubernetes.golden import recorded
 
@@ -214,7 +214,7 @@ def test_how_groups_end(it: Json, state: GroupState, says: str) -> None:
         (pod(waiting("ContainerCreating")), PodStatus("starting", "n1", "", "start")),
         (
             pod(waiting("ContainerCreating", conditions=[{"type": "PodReadyToStartContainers", "status": "True"}])),
-            PodStatus("starting", "n1", "the image is being pulled", "image"),
+            PodStatus("starting", "n1", "the image is being pulled", "pull"),
         ),
         (pod(waiting("PodInitializing")), PodStatus("starting", "n1", "", "start")),
         (
@@ -327,6 +327,14 @@ def test_a_container_beside_the_own_one_does_not_count() -> None:
     ]})  # fmt: skip
     it["spec"]["containers"].insert(0, {"name": "istio-proxy"})
     assert status(it) == PodStatus("running", "n1")
+
+
+@pytest.mark.parametrize("name", sorted(PODS))
+def test_what_the_driver_leaves_out_of_a_pod_is_not_missed(name: str) -> None:
+    it = PODS[name]
+    it["metadata"]["managedFields"] = [{"manager": "kubelet"}]
+    assert status(trimmed(it)) == status(it)
+    assert "managedFields" not in trimmed(it)["metadata"]
 
 
 def test_long_output_keeps_its_end() -> None:
