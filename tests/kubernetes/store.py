@@ -6,6 +6,7 @@ was unpacked: made in milliseconds, and thrown away with the node.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import shutil
 import subprocess
@@ -14,9 +15,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, STDOUT
 from typing import Final
 
-from tests.kubernetes import images
+from tests.kubernetes import contents, images
 from tests.kubernetes.images import Image
 from tests.kubernetes.locks import locked
 from tests.kubernetes.places import RUNNING, cache
@@ -32,15 +34,15 @@ _UNUSED_S: Final = 7 * 24 * 3600
 def build() -> Path:
     """The store with the images that do not change with the tree; filled if it is not there yet."""
     lasting = images.lasting()
-    layers = [layer.digest for image in lasting for layer in image.layers]
-    folder = cache() / f"store-{hashlib.sha256(''.join(layers).encode()).hexdigest()[:12]}"
+    folder = _folder(lasting)
     _need(folder, lasting)
     return folder
 
 
 def is_built() -> bool:
-    """Whether there is any store."""
-    return any(cache().glob("store-*/images"))
+    """Whether the store is there, for the tree as it is now."""
+    recipes = (contents.python(), contents.debian(), contents.dependencies())
+    return all(each.is_made for each in recipes) and _has(_folder(lasting := images.lasting()), lasting)
 
 
 def with_this_hydra() -> tuple[Path, Image]:
@@ -64,10 +66,23 @@ def lend(folder: Path, root: Path) -> None:
 
 def bring(image: Image, root: Path, socket: Path) -> None:
     """Imports an image into a containerd that runs, without the layers that it has."""
-    with tempfile.TemporaryDirectory() as folder:
-        archive = Path(folder) / "image.tar"
-        images.write(image, archive, [layer for layer in image.layers if (root / _BLOBS / layer.digest).exists()])
-        _ctr(socket, "images", "import", str(archive))
+    known = [layer for layer in image.layers if (root / _BLOBS / layer.digest).exists()]
+    with subprocess.Popen(_ctr(socket, "images", "import", "-"), stdin=PIPE, stdout=PIPE, stderr=STDOUT) as imports:
+        assert imports.stdin is not None
+        with contextlib.suppress(BrokenPipeError), imports.stdin as stream:
+            images.write(image, stream, known)
+        said = imports.stdout.read().decode() if imports.stdout else ""
+    if imports.returncode != 0:
+        raise RigError(f"containerd does not take {image.name}: {said.strip()}")
+
+
+def _folder(lasting: Sequence[Image]) -> Path:
+    layers = [layer.digest for image in lasting for layer in image.layers]
+    return cache() / f"store-{hashlib.sha256(''.join(layers).encode()).hexdigest()[:12]}"
+
+
+def _has(folder: Path, wanted: Sequence[Image]) -> bool:
+    return all(_note(folder / "images", image).exists() for image in wanted)
 
 
 def _need(folder: Path, wanted: Sequence[Image]) -> None:
@@ -92,7 +107,8 @@ def _forget(notes: Path, socket: Path) -> None:
         return
     for note in notes.glob("*hydra:*"):
         if _unused_s(note) > 24 * 3600:
-            _ctr(socket, "images", "rm", "--sync", note.name.replace("_", "/"))
+            name = note.name.replace("_", "/")
+            subprocess.run(_ctr(socket, "images", "rm", "--sync", name), check=True, stdout=DEVNULL)
             note.unlink()
     for other in cache().glob("store-*"):
         if min(map(_unused_s, (other / "images").glob("*")), default=0) > _UNUSED_S:
@@ -141,11 +157,8 @@ def _containerd(folder: Path) -> Iterator[Path]:
             yield socket
         finally:
             server.terminate()
-            server.wait(20)
+            server.wait(60)
 
 
-def _ctr(socket: Path, *arguments: str) -> None:
-    command = ["ctr", "--address", str(socket), "--namespace", "k8s.io", *arguments]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RigError(f"containerd refuses: {' '.join(arguments)}: {done.stderr.strip()}")
+def _ctr(socket: Path, *arguments: str) -> list[str]:
+    return ["ctr", "--address", str(socket), "--namespace", "k8s.io", *arguments]
