@@ -84,5 +84,5 @@ $(STAMP): pyproject.toml setup.py hydra/native/build.py shims/http-parser/pyproj
 	@scripts/system-packages native || echo "going on without the native client (--client native)"
 	@[ -e $@ ] || $(PYTHON) -m venv --clear $(VENV)
 	@scripts/patiently "Installing Hydra into $(VENV), its native clients compiled (two to three minutes)" \
-		$(PIP) install 'pip>=23.1' 'tox>=4.21,<5' ./shims/http-parser --editable '.[mesos]'
+		$(PIP) install 'pip>=23.1' 'tox>=4.21,<5' ./shims/http-parser --editable '.[kubernetes,mesos]'
 	@touch $@

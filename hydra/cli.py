@@ -17,9 +17,10 @@ from hydra.options.help import MACHINE, MORE, RESULTS, Helped
 from hydra.options.scenarios import MEASURE
 from hydra.run.contributed import add_flags, commands
 from hydra.run.interrupts import hung_up, interrupt_on_the_first
+from hydra.shell.cluster import agents, artifact, kill, ps
 from hydra.shell.commands import install_completion, schema
 from hydra.shell.leaving import FULL, REMEDIES, command_of, drop, explained, leave
-from hydra.shell.machine import agents, ceiling, check
+from hydra.shell.machine import ceiling, check
 from hydra.shell.measuring import RUNS, run_, slo
 from hydra.shell.results import compare, fit, plan, report, runs, serve
 
@@ -87,7 +88,7 @@ def cli(context: click.Context) -> None:
 for _command in (
     *(run_, slo),
     *(report, compare, runs, serve, fit, plan),
-    *(agents, ceiling, check),
+    *(agents, artifact, ceiling, check, kill, ps),
     *(install_completion, schema),
 ):
     cli.add_command(_command)

@@ -150,8 +150,10 @@ def checked(code: object, out: str, err: str) -> str:
         (("broker", "up", "foo"), "hydra broker up: Got unexpected extra argument (foo); write hydra broker up"),
         (("broker", "foo"), "hydra broker: No such command 'foo'; there are down, status, up"),
         (("kill", "--master", "h:1"), "Missing argument 'RUN'; write hydra kill [OPTIONS] RUN"),
-        (("ps", "--master", "local"), "--master local is no Mesos master, and hydra ps is for what runs have left"),
-        (("kill", "x", "--master", "local"), "--master local is no Mesos master"),
+        (("ps", "--master", "local"), "runs on --master local leave nothing behind, and hydra ps is for"),
+        (("kill", "x", "--engine", "local"), "runs on --master local leave nothing behind, and hydra kill is for"),
+        (("ps",), "Missing option '--master' / '--engine'"),
+        (("ps", "--master", "nowhere://"), "--master nowhere:// is of no engine that is installed"),
         (("check", "single-consumer"), "is a published experiment, and no scenario; run it with hydra run single-c"),
         ((*ZMQ, "--config", "../scenario.toml"), "is a scenario, and no cluster file; run it with hydra run"),
         # lists
@@ -178,16 +180,16 @@ def checked(code: object, out: str, err: str) -> str:
         (("kafka-fixed", "--bootstrap", "h:1\nh:2"), "is no address"),
         (
             (*ZMQ, "--advertise", "1.2.3.4"),
-            "--advertise is for another --master: the address of a Mesos master; name",
+            "--advertise is for another --master: k8s://CONTEXT of your kubeconfig, or the address of a Mesos master;",
         ),
         (
             (*ZMQ, "--artifact", "http://h/x"),
-            "--artifact is for another --master: the address of a Mesos master; name",
+            "--artifact is for another --master: k8s://CONTEXT of your kubeconfig, or the address of a Mesos master;",
         ),
-        ((*ZMQ, "--master", ""), "'--master': it is empty"),
+        ((*ZMQ, "--master", ""), "'--master' / '--engine': it is empty"),
         (
             (*ZMQ, "--master", "http://host"),
-            "--master http://host is of no engine that is installed; write local, or",
+            "--master http://host is of no engine that is installed; write k8s://CONTEXT of your kubeconfig, or local",
         ),
         ((*ZMQ, "--master", "host:port"), "--master host:port is no address"),
         ((*ZMQ, "--master", "a b"), "--master a b is no address"),

@@ -91,7 +91,8 @@ def test_a_source_distribution_can_build_the_native_client(tmp_path: Path) -> No
 
 def test_conf_is_in_the_wheel_file_by_file(wheel: zipfile.ZipFile) -> None:
     expected = {f"hydra/{path.relative_to(TREE)}" for path in (TREE / "conf").rglob("*") if path.is_file()}
-    assert {"hydra/conf/hydra.toml", "hydra/conf/kafka/pom.xml", "hydra/conf/scenarios/zmqrate.toml"} <= expected
+    known = ("hydra.toml", "kafka/pom.xml", "kubernetes/role.yaml", "scenarios/zmqrate.toml")
+    assert {f"hydra/conf/{name}" for name in known} <= expected
     assert expected - set(wheel.namelist()) == set()
 
 

@@ -108,6 +108,23 @@ class NoSettings:
     """The settings of an engine that has none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """A command that may run elsewhere than here: an engine returns its exit code, or None for running it here.
+
+    Attributes:
+        master: what ``--master`` names.
+        settings: the engine's own, of its ``settings`` type.
+        arguments: the command and its arguments, as they were typed behind ``hydra``.
+        out: the directory that the command makes, here.
+    """
+
+    master: str
+    settings: Any
+    arguments: Sequence[str]
+    out: Path
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSpec:
     """Everything that generic code knows of an engine.
@@ -122,15 +139,26 @@ class EngineSpec:
         agents: the agents with what is free on each; registers nothing. Takes ``--master``, the agents of the cluster
             file and the settings.
         handles: whether another ``--master`` is this engine's. The first engine that says so takes it.
-        settings: a frozen dataclass of texts, numbers and booleans; every field has a default, and ``__post_init__``
-            raises ValueError for what cannot be. Of a field with ``repr=False`` no value is ever shown.
+        settings: a frozen dataclass of texts, numbers, booleans, and mappings and tuples of these; every field has a
+            default, and ``__post_init__`` raises ValueError for what cannot be: a text that begins with the field's
+            name. Of a field with ``repr=False`` no value is ever shown.
         bounds: the least and the most of its numbers, by field.
         environment: texts that may stand in the environment instead: the variable's name by field.
-        flags: click options that every command that runs a scenario gets; each names a field of the settings.
+        cluster_flags: click options that say which cluster, or which part of it; every command with ``--master`` gets
+            them. Each names a field of the settings.
+        flags: likewise, of how its groups run: only commands that run a scenario, or check one, get them.
+        run_flags: likewise, only of commands that run a scenario.
         commands: click commands, added to ``hydra``, of a package that has none under its entry points
             (``hydra.commands``): for them ``hydra --help`` has to import the specification.
         secrets: values of the settings that must not be seen.
         users: names that may stand before a secret in HTTP's basic authentication.
+        leftovers: a row for each run that the cluster still knows, for ``hydra ps``: its name under ``run``, and
+            counts of what is left. Takes ``--master`` and the settings. None: a run leaves nothing where nobody looks.
+        end_run: ends what is left of a run, for ``hydra kill``, and tells what was ended, a line each. Takes
+            ``--master``, the settings and the run's name; raises UsageError for a run that the cluster does not know.
+        check: what a scenario's groups meet on the cluster, for ``hydra check``: lines, those that ask for a change
+            first. Takes ``--master`` and the settings. None: nothing beyond the agents.
+        relocate: runs a whole command elsewhere; None: never. See :class:`Relocation`.
     """
 
     name: str
@@ -142,7 +170,18 @@ class EngineSpec:
     settings: type = NoSettings
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
+    cluster_flags: Sequence[click.Option] = ()
     flags: Sequence[click.Option] = ()
+    run_flags: Sequence[click.Option] = ()
     commands: Sequence[click.Command] = ()
     secrets: Callable[[Any], Iterable[str]] = lambda _: ()
     users: Callable[[Any], Iterable[str]] = lambda _: ()
+    leftovers: Callable[[str, Any], list[dict[str, object]]] | None = None
+    end_run: Callable[[str, Any, str], list[str]] | None = None
+    check: Callable[[str, Any], list[str]] | None = None
+    relocate: Callable[[Relocation], int | None] | None = None
+
+    @property
+    def all_flags(self) -> Sequence[click.Option]:
+        """Those of every kind."""
+        return (*self.cluster_flags, *self.flags, *self.run_flags)

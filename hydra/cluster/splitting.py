@@ -158,9 +158,15 @@ def _try(
     sizes: Sequence[int], agents: Sequence[Agent], spec: RoleSpec, role: str, running: Sequence[Launch]
 ) -> tuple[int, str]:
     """How many groups of these sizes can be placed, and why the first of the others cannot."""
-    groups = [
+    launches, unplaced = place(agents, shapes_of(sizes, spec, role), running)
+    return len(launches), unplaced[0].reason if unplaced else ""
+
+
+def shapes_of(sizes: Sequence[int], spec: RoleSpec, role: str) -> list[Group]:
+    """Groups of these sizes for placement alone: they have no program."""
+    return [
         Group(
-            id=str(index),
+            id=f"{role}-{index}",
             role=role,
             first_client=0,
             count=size,
@@ -171,5 +177,3 @@ def _try(
         )
         for index, size in enumerate(sizes)
     ]
-    launches, unplaced = place(agents, groups, running)
-    return len(launches), unplaced[0].reason if unplaced else ""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra.config.cluster import built, read_cluster
-from hydra.config.refusal import field_names, known_keys, refusals_in, table_of
+from hydra.config.refusal import RefusedError, field_names, known_keys, refusals_in, table_of
 from hydra.plugins import engines
+
+if TYPE_CHECKING:
+    from hydra.cluster.engine import EngineSpec
 
 
 def load_engine(name: str, path: Path | None = None, given: Mapping[str, object] | None = None) -> Any:
@@ -21,14 +24,35 @@ def load_engine(name: str, path: Path | None = None, given: Mapping[str, object]
         given: values from flags, by field; None leaves the file's.
 
     Raises:
-        ConfigError: the file is missing, malformed or impossible.
+        ConfigError: the file is missing, malformed or impossible, or a flag is.
     """
     spec = engines()[name]
     source, data = read_cluster(path)
-    names = field_names(spec.settings)
     with refusals_in(source):
         written = table_of((name,), data.get(name, {}))
-        known_keys((name,), written, names)
+        known_keys((name,), written, field_names(spec.settings))
         surroundings = {key: os.environ[v] for key, v in spec.environment.items() if os.environ.get(v)}
-        flags = {key: value for key, value in (given or {}).items() if value is not None}
-        return built(spec.settings, {**written, **surroundings, **flags}, dict.fromkeys(names, name), spec.bounds)
+        values = {**written, **surroundings}
+        settings = _built(spec, values)
+    words = {str(flag.name): flag.opts[0] for flag in spec.all_flags}
+    for key, value in (given or {}).items():
+        if value is not None:
+            # One by one: what is refused now is not the file's.
+            values[key] = value
+            with refusals_in(words.get(key, key), lambda _: ""):
+                settings = _built(spec, values)
+    return settings
+
+
+def _built(spec: EngineSpec, values: Mapping[str, object]) -> Any:
+    names = field_names(spec.settings)
+    try:
+        return built(spec.settings, values, dict.fromkeys(names, spec.name), spec.bounds)
+    except RefusedError as e:
+        if e.key:
+            raise
+        # A check of the settings' own; its text begins with the field, if it is about one.
+        field, _, what = e.what.partition(" ")
+        if field.partition(".")[0] in names:
+            raise RefusedError((spec.name, field), what, e.remedy) from e
+        raise RefusedError((spec.name,), e.what, e.remedy) from e

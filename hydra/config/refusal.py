@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from hydra.errors import RefusedKeyError
 
@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 Key = tuple[str | int, ...]
+_IN_TOML: Final = {"an object": "a table", "a valid array": "a list"}
+_REMEDIES: Final = {
+    "dict_type": 'write { name = "value" }',
+    "tuple_type": "write [ ] around it",
+    "string_type": "write it in quotes",
+}
+"""By the kind of pydantic's refusal."""
+
 Tables = Mapping[Key, type]
 """The dataclass that each table of a file is."""
 
@@ -106,10 +114,20 @@ def explained(errors: Sequence[ErrorDetails], data: Mapping[str, object], tables
             # Members of a union report one by one, each with its own name at the end of the location.
             key = _existing(key, data)
             wants = [e["msg"] for e in errors if _existing(tuple(e["loc"][1:]), data) == key]
-            text = " or ".join(dict.fromkeys(w.removeprefix("Input should be ") for w in wants))
+            text = " or ".join(dict.fromkeys(_wanted(w) for w in wants))
+            is_plain = len(wants) == 1 and not (
+                first["type"] == "string_type" and isinstance(first["input"], dict | list)
+            )
+            remedy = _REMEDIES.get(first["type"], "") if is_plain else ""
             if _may_be_secret(key, tables):
-                return RefusedError(key, f"must be {text}")
-            return RefusedError(key, f"must be {text}, not {shown(first['input'])}")
+                return RefusedError(key, f"must be {text}", remedy)
+            return RefusedError(key, f"must be {text}, not {shown(first['input'])}", remedy)
+
+
+def _wanted(message: str) -> str:
+    """What a message of pydantic's asks for, by TOML's names: it has validated JSON."""
+    wanted = message.removeprefix("Input should be ")
+    return _IN_TOML.get(wanted, wanted)
 
 
 def known_keys(key: Key, table: Mapping[str, object], known: Sequence[str]) -> None:

@@ -24,11 +24,12 @@ from hydra.results.experiments import Record
 from hydra.results.fitted import fitted, terminal_width
 from hydra.results.folders import is_experiment
 from hydra.run.display import is_plain
-from hydra.run.engines import Chosen, choose
+from hydra.run.engines import choose
 from hydra.run.failing import failed_if
 from hydra.run.folders import fresh_folder, resumed_folder
 from hydra.run.launcher import check_folder
 from hydra.run.redaction import Redactor
+from hydra.run.relocating import run_elsewhere
 from hydra.run.resume import differences, refuse_hidden
 from hydra.system import Experiment, Order, Part
 
@@ -72,7 +73,8 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
     conditions = [parse(text, list(dict.fromkeys(known))) for text in flags["fail_if"]]
     if not before:
         _check_new(asked.folder)
-    redactor = Redactor.of_run(scenarios[0], *_secrets(engine))
+    run_elsewhere(engine, scenarios[0], asked.folder, resumed=before is not None)
+    redactor = Redactor.of_run(scenarios[0], *engine.secrets())
     record = before or Record(
         experiment.name,
         experiment.title,
@@ -133,10 +135,6 @@ def _known(experiment: Experiment, order: Order) -> Sequence[Part]:
         return experiment.parts(order)
     first = experiment.next_part(order, ())
     return [first] if first else []
-
-
-def _secrets(engine: Chosen) -> tuple[Any, Any]:
-    return engine.spec.secrets(engine.settings), engine.spec.users(engine.settings)
 
 
 def _check_new(folder: Path) -> None:

@@ -1,14 +1,15 @@
 """What makes the embedded broker start in two seconds instead of six: formatted storage and a class data archive.
 
-Both are made once for a version of Kafka and of Java, by those themselves, and kept beside the jars. A broker's data
-folder starts as a copy of the formatted storage with identities of its own. The archive holds the classes of a broker
-that came up once; a Java that cannot use it goes on without.
+Both are made once for a version of Kafka and of Java, by those themselves, and kept beside the jars, or in the cache
+where nobody may write there. A broker's data folder starts as a copy of the formatted storage with identities of its
+own. The archive holds the classes of a broker that came up once; a Java that cannot use it goes on without.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import re
 import shutil
 import string
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from hydra.config.places import cache_folder
 from hydra.errors import ServerError
 from hydra.kafkatest.heap import options
 from hydra.kafkatest.jars import Jars, Java, building, locked
@@ -117,7 +119,7 @@ def prepare(java: Java, jars: Jars, conf: Path) -> Template:
         ServerError: Kafka's own tool could not format the storage.
     """
     text = (java.version + (conf / PROPERTIES).read_text() + "".join(java_options(conf))).encode()
-    folder = jars.folder.parent / f"template-{hashlib.sha256(text).hexdigest()[:12]}"
+    folder = _home(jars) / f"template-{hashlib.sha256(text).hexdigest()[:12]}"
     if not folder.is_dir():
         with locked(folder.parent / f"{folder.name}.lock"):
             if not folder.is_dir():
@@ -126,6 +128,13 @@ def prepare(java: Java, jars: Jars, conf: Path) -> Template:
                     _train(java, jars, conf, unfinished)
     archive = folder / ARCHIVE
     return Template(folder / DATA, archive if archive.is_file() else None)
+
+
+def _home(jars: Jars) -> Path:
+    """Where templates of these jars are kept."""
+    beside = jars.folder.parent
+    # An image brings the jars, and its root may be read-only.
+    return beside if os.access(beside, os.W_OK) else cache_folder() / f"kafka-{jars.version}"
 
 
 def copy_storage(storage: Path, data: Path, cluster: str, node: int = 1) -> None:

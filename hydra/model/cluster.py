@@ -88,12 +88,17 @@ GroupState = Literal["starting", "running", "finished", "failed", "killed", "los
 
 @dataclass(frozen=True, slots=True)
 class GroupEvent:
-    """A change of a launched group's state; ``detail`` is for the user (exit status, the end of its stderr)."""
+    """A change of a launched group's state.
+
+    ``detail`` is for the user (exit status, the end of its stderr). ``agent`` of ``running`` is where it really is.
+    ``refused``: the cluster would not have it, and to ask again at once would not help.
+    """
 
     group: str
     state: GroupState
     agent: str
     detail: str = ""
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

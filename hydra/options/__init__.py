@@ -41,6 +41,7 @@ from hydra.options.scenarios import (
 from hydra.options.shared import (
     KEY_VALUE,
     SET,
+    cluster_flag,
     comparing_flags,
     config_flag,
     duration_flag,
@@ -107,6 +108,7 @@ __all__ = [
     "LateCommand",
     "Runs",
     "ScenarioCommand",
+    "cluster_flag",
     "comparing_flags",
     "config_flag",
     "duration_flag",

@@ -33,8 +33,14 @@ SET: Final = "--set"
 
 config_flag = grouped(CLUSTER, click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml)."))
 
-master_flag = grouped(CLUSTER, click.option("--master", type=WORD, default="local", show_default=True))
+_MASTER: Final = ("--master", "--engine")
+
+master_flag = grouped(CLUSTER, click.option(*_MASTER, type=WORD, default="local", show_default=True))
 """Its help is what the engines say (``hydra.run.contributed.add_flags``)."""
+cluster_flag = grouped(
+    CLUSTER, click.option(*_MASTER, type=WORD, required=True, help="The cluster, as a run's --master names it.")
+)
+"""The same of commands that are for what runs have left on a cluster."""
 
 set_flag = grouped(
     RUN, click.option(SET, "sets", multiple=True, metavar=KEY_VALUE, help="Replace any key of the scenario.")

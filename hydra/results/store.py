@@ -76,6 +76,16 @@ _DAMAGED: Final = (
 """What reading bytes that Hydra did not write may raise."""
 
 
+def refuse_run_in(directory: Path) -> None:
+    """Refuses a folder that holds a run.
+
+    Raises:
+        RunDirectoryError: it does.
+    """
+    if (directory / DATABASE).exists():
+        raise RunDirectoryError(f"{directory} already holds a run", "choose another folder with --out")
+
+
 class RunStore:
     """A run that is written or read; made by :meth:`create` or :meth:`open`, closed as a context manager.
 
@@ -107,8 +117,7 @@ class RunStore:
             RunDirectoryError: it holds a run already, or cannot be written.
         """
         path = directory / DATABASE
-        if path.exists():
-            raise RunDirectoryError(f"{directory} already holds a run", "choose another folder with --out")
+        refuse_run_in(directory)
         # Under its final name only when it is whole: a run.db without tables would be no run and in the way.
         draft = directory / f"{DATABASE}.new"
         try:

@@ -17,7 +17,7 @@ from hydra.model import Scenario
 from hydra.results.folders import database
 from hydra.run.display import is_plain
 from hydra.run.engines import choose
-from hydra.run.folders import fresh_folder, resumed_folder
+from hydra.run.folders import resumed_folder, target_folder
 
 
 def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> None:
@@ -43,9 +43,12 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
     from hydra.results.terminal import terminal
     from hydra.run import launcher
     from hydra.run.failing import failed_if
+    from hydra.run.relocating import run_elsewhere
 
     conditions = [parse(text, columns(loaded)) for text in flags["fail_if"]]
-    order = launcher.Order(engine=engine, **ordered(loaded.name, replaced, flags))
+    out = target_folder(loaded.name, flags)
+    run_elsewhere(engine, loaded, out, resumed=resumed is not None)
+    order = launcher.Order(engine=engine, **ordered(out, replaced, flags))
     code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
     with store:
         rows, clients = sweep_of(loaded).rows(store.results()), store.meta(CLIENTS_KEY, [])
@@ -71,12 +74,12 @@ def asked_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: 
     return scenario_of(resumed, scenario, replaced)
 
 
-def ordered(name: str, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> dict[str, Any]:
+def ordered(out: Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> dict[str, Any]:
     """What ``launcher.Order`` is made of, beside the engine.
 
     Args:
-        name: the scenario's.
-        replaced: what the command replaces in it, by dotted key.
+        out: the run directory.
+        replaced: what the command replaces in the scenario, by dotted key.
         flags: as of :func:`run_scenario`.
 
     Raises:
@@ -87,12 +90,11 @@ def ordered(name: str, replaced: Mapping[str, object], flags: Mapping[str, Any])
 
     exports = Exports()
     exports.open(flags)
-    resumed = resumed_folder(flags)
     return {
-        "out": resumed or flags["out"] or fresh_folder(name),
+        "out": out,
         "command_line": ["hydra", *sys.argv[1:]],
         "overrides": replaced,
-        "resume": resumed is not None,
+        "resume": flags["resume"] is not None,
         "quiet": flags["quiet"],
         "exports": exports,
         "plain": is_plain(flags),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -48,7 +48,10 @@ def _itself(command: click.Command) -> click.Command:
 
 
 def add_flags(command: click.Command, context: click.Context) -> None:
-    """Adds what engines bring where a scenario is run, once: their flags, which they may have in common.
+    """Adds the flags that engines bring, once; they may have them in common.
+
+    Which a command gets follows from what it has: with ``--master`` it asks a cluster, with ``--set`` as well it is
+    about a scenario's groups, and with ``--resume`` it runs them.
 
     Raises:
         ConfigError: one cannot be loaded, or brings a flag that is taken.
@@ -57,19 +60,27 @@ def add_flags(command: click.Command, context: click.Context) -> None:
     for option in options:
         if option.name == "master" and not option.help:
             option.help = f"{masters()}."
-    if not {"master", "resume"} <= {option.name for option in options}:
-        return  # it runs no scenario
-    theirs = [flag for engine in engines().values() for flag in engine.flags]
+    names = {str(option.name) for option in options}
+    if "master" not in names:
+        return
+    brought = {name: _flags_for(names, spec) for name, spec in engines().items()}
+    theirs = [flag for flags in brought.values() for flag in flags]
     for flag in theirs:
         put(flag, CLUSTER)
-    for engine in engines().values():
-        for flag in engine.flags:
+    for engine, flags in brought.items():
+        for flag in flags:
             if any(option in theirs and (option.name, option.opts) == (flag.name, flag.opts) for option in options):
                 continue
             if any(set(flag.opts) & set(option.opts) or flag.name == option.name for option in options):
-                raise _taken(engine.name, f"flag {flag.opts[0]} of hydra {command.name}")
+                raise _taken(engine, f"flag {flag.opts[0]} of hydra {command.name}")
             options.append(flag)
             command.params.append(flag)
+
+
+def _flags_for(names: Set[str], spec: EngineSpec) -> list[click.Option]:
+    """The engine's flags of a command whose own have these names, and ``master`` among them."""
+    groups, whole = "sets" in names, "resume" in names
+    return [*spec.cluster_flags, *(spec.flags if groups else ()), *(spec.run_flags if whole else ())]
 
 
 def _taken(who: str, what: str) -> ConfigError:

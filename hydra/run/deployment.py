@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from pyroaring import BitMap
@@ -65,6 +66,7 @@ class Deployment:
         self._publishers = 0
         self._subscribers = 0
         self._last_end = ""
+        self._refused = ""
         self._relaunches: Counter[int] = Counter()
         self._homes = Homes()
         self._renewed = BitMap()
@@ -112,6 +114,9 @@ class Deployment:
                 self._group_ended(event)
             elif event.state == "running":
                 self._started.add(event.group)
+                launch = self.launches[event.group]
+                if event.agent != launch.agent.id:
+                    self.launches[event.group] = replace(launch, agent=replace(launch.agent, id=event.agent))
 
     def begin_step(self) -> None:
         """From now on ``died`` counts for the next step; clients that are absent now count as dead in it."""
@@ -142,9 +147,11 @@ class Deployment:
         Raises:
             PlacementError: they do not fit.
             ClusterError: some were lost, or did not dial in, too often.
-            ReadinessError: some had not dialled in before the deadline; the text names them.
+            ReadinessError: some had not dialled in before the deadline, or the cluster would not have them; the text
+                names them, or the reason.
         """
         self.watch()
+        self._refused = ""
         publishers = self._scenario.publishers if publishers is None else publishers
         required_before = self._required()
         self._publishers, self._subscribers = publishers, subscribers
@@ -159,6 +166,9 @@ class Deployment:
             self._launch_missing("publisher", self.publishers, self._scenario.publisher)
             self._launch_missing("subscriber", self.subscribers, self._scenario.subscriber)
             complete = self._await_present(deadline)
+            if self._refused:
+                refused, self._refused = self._refused, ""
+                raise ReadinessError(refused)
         if self._groups_made > before:
             self._note(Present(len(self._homes.everyone), self._clock_s() - began))
         return self._groups_made > before
@@ -391,7 +401,11 @@ class Deployment:
         self._last_end = f"group {event.group} {event.state}: {event.detail}"
         self.died |= ids
         self._renewed |= ids
-        self._relaunches.update(ids)
+        if event.refused:
+            # Nothing speaks against the clients, and to launch them again at once would not help.
+            self._refused = self._last_end
+        else:
+            self._relaunches.update(ids)
         self._controller.roster.forget(ids)
         for client in ids & BitMap(self._evicted):
             del self._evicted[client]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +51,10 @@ class Chosen:
         """
         return self.spec.agents(self.master, declared, self.settings)
 
+    def secrets(self) -> tuple[Iterable[str], Iterable[str]]:
+        """The values of the settings that must not be seen, and the names that may stand before them."""
+        return self.spec.secrets(self.settings), self.spec.users(self.settings)
+
 
 def choose(master: str, config: Path | None, flags: Mapping[str, object] | None = None) -> Chosen:
     """The engine of a ``--master``, with the settings of its table, of the environment and of flags.
@@ -68,13 +72,14 @@ def choose(master: str, config: Path | None, flags: Mapping[str, object] | None 
     """
     spec = _engine_of(master)
     given = flags or {}
-    own = {str(flag.name): given.get(str(flag.name)) for flag in spec.flags}
+    own = {str(flag.name): given.get(str(flag.name)) for flag in spec.all_flags}
+    owners: dict[str, list[str]] = {}
     for other in engines().values():
-        for flag in other.flags:
+        for flag in other.all_flags:
             if flag.name not in own and given.get(str(flag.name)) is not None:
-                raise UsageError(
-                    f"{flag.opts[0]} is for another --master: {other.masters}", f"name one, or leave out {flag.opts[0]}"
-                )
+                owners.setdefault(flag.opts[0], []).append(other.masters)
+    for name, theirs in owners.items():
+        raise UsageError(f"{name} is for another --master: {', or '.join(theirs)}", f"name one, or leave out {name}")
     settings = {name: load_engine(name, config, own if name == spec.name else None) for name in engines()}
     return Chosen(master, spec, settings[spec.name])
 

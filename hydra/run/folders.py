@@ -22,6 +22,17 @@ def resumed_folder(flags: Mapping[str, Any]) -> Path | None:
     return resumed
 
 
+def target_folder(name: str, flags: Mapping[str, Any]) -> Path:
+    """Where a command goes on or begins.
+
+    Args:
+        name: what it runs.
+        flags: of ``options.run_flags``.
+    """
+    folder: Path | None = resumed_folder(flags) or flags["out"]
+    return folder or fresh_folder(name)
+
+
 def fresh_folder(name: str) -> Path:
     """Where a run of this name goes unless the user says so."""
     return Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"  # local time

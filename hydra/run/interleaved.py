@@ -42,6 +42,7 @@ from hydra.run.exports import Exports
 from hydra.run.failing import failed_if
 from hydra.run.folders import fresh_folder
 from hydra.run.redaction import Redactor
+from hydra.run.relocating import run_elsewhere
 from hydra.run.resume import continued, refuse_hidden
 from hydra.run.runner import code_of
 from hydra.sweep import Repeated, Turn
@@ -77,11 +78,12 @@ def run_interleaved(
     for text in flags["fail_if"]:
         parse(text, columns(first), measured(columns_of(first)))
     engine = choose(flags["master"], flags["config"], flags)
-    for each in runs.values():
-        launcher.system_for(each, is_local=engine.spec.is_local).check()
     if not before:
         _check_new(folder)
-    redactor = Redactor.of_run(first, engine.spec.secrets(engine.settings), engine.spec.users(engine.settings))
+    run_elsewhere(engine, first, folder, resumed=before is not None)
+    for each in runs.values():
+        launcher.system_for(each, is_local=engine.spec.is_local).check()
+    redactor = Redactor.of_run(first, *engine.secrets())
     command_line = ["hydra", *sys.argv[1:]]
     record = before or Record(
         first.name,
@@ -186,7 +188,7 @@ def _load(scenario: str | Path, replaced: Mapping[str, object], directory: Path 
 
 def _check_new(folder: Path) -> None:
     launcher.check_folder(folder)
-    if interleaved.is_interleaved(folder) or (folder / DATABASE).is_file():
+    if interleaved.is_interleaved(folder):
         raise RunDirectoryError(f"{folder} already holds runs", "go on with --resume, or choose another --out")
 
 

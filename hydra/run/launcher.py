@@ -11,22 +11,19 @@ from typing import Final
 
 from hydra import plugins
 from hydra.client.processes import raise_open_files
-from hydra.cluster.constraints import permits
-from hydra.cluster.engine import Engine
-from hydra.cluster.resources import fits, need_of
-from hydra.cluster.splitting import split
 from hydra.columns.names import STATUS
-from hydra.errors import EXIT_INTERRUPTED, HydraError, RunDirectoryError
+from hydra.errors import EXIT_INTERRUPTED, RunDirectoryError
 from hydra.events.runs import Resumed, RunBegan, RunComplete, RunGoesOn
 from hydra.events.warnings import Interrupted
-from hydra.model import Agent, ClusterSpec, RoleSpec, Scenario
+from hydra.model import ClusterSpec, Scenario
 from hydra.results.alone import alone_in
 from hydra.results.registered import added_by, sweep_of
-from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
+from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore, refuse_run_in
 from hydra.results.tables import name_of, write
 from hydra.run.engines import Chosen
 from hydra.run.exports import Exports
 from hydra.run.metadata import metadata
+from hydra.run.placing import check_placement
 from hydra.run.progress import Observer
 from hydra.run.redaction import Redactor
 from hydra.run.runner import FINISHED, exit_code, run
@@ -39,37 +36,9 @@ _THERE_OR_FAILED: Final = (("ok", "skipped"), ("failed",))
 """Statuses of rows that are there, and of those that are tried again."""
 
 
-def roles_on(agent: Agent, scenario: Scenario) -> list[str]:
-    """Which of a scenario's roles could run on the agent as it is now: their constraints, and one client's need."""
-    specs: dict[str, RoleSpec] = {"publisher": scenario.publisher, "subscriber": scenario.subscriber}
-    if servers := required(scenario, is_local=False):
-        specs["server"] = servers
-    return [
-        role
-        for role, spec in specs.items()
-        if all(permits(c, agent, {}) for c in spec.constraints) and fits(need_of(spec.demand, 1), agent.resources)
-    ]
-
-
 def system_for(scenario: Scenario, *, is_local: bool = True) -> System:
     """The system under test that a scenario names, with its groups on this machine or elsewhere."""
     return plugins.system(scenario.system).make(scenario, required(scenario, is_local=is_local) is not None, is_local)
-
-
-def check_placement(scenario: Scenario, cluster: ClusterSpec, its_engine: Engine) -> None:
-    """Refuses a scenario of which not even the smallest step fits on the cluster.
-
-    Raises:
-        PlacementError: the text names the role and the constraint or resource.
-    """
-    agents = its_engine.agents()
-    if servers := required(scenario, is_local=its_engine.is_local):
-        split(servers.count, agents, servers, 1, role="server")
-    publishers, subscribers = (min(counts) for counts in zip(*scenario.sizes, strict=True))
-    split(publishers, agents, scenario.publisher, cluster.max_group, role="publisher")
-    if subscribers:
-        most = cluster.most_in_group(scenario.native.clients_per_process)
-        split(subscribers, agents, scenario.subscriber, most, role="subscriber")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +71,9 @@ def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int,
     Raises:
         HydraError: the run could not begin, or could not go on.
     """
-    spec, settings = order.engine.spec, order.engine.settings
-    redactor = Redactor.of_run(scenario, spec.secrets(settings), spec.users(settings))
-    try:
+    redactor = Redactor.of_run(scenario, *order.engine.secrets())
+    with redactor.in_errors():
         return _launch(scenario, cluster, order, redactor)
-    except HydraError as e:
-        e.what, e.remedy = redactor.text(e.what), redactor.text(e.remedy)
-        raise
 
 
 def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Redactor) -> tuple[int, RunStore]:
@@ -125,7 +90,7 @@ def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Re
         system = system_for(scenario, is_local=order.engine.spec.is_local)
         system.check()
         its_engine = stack.enter_context(order.engine.open(cluster.agents, order.out, lambda: programs(system)))
-        check_placement(scenario, cluster, its_engine)
+        check_placement(scenario, cluster, its_engine.agents(), is_local=its_engine.is_local)
         store = _store(scenario, cluster, order, redactor)
         if not order.resume:
             stack.enter_context(alone_in(order.out))
@@ -181,11 +146,12 @@ def check_folder(out: Path) -> None:
     """Refuses a run directory that cannot be made, before anything starts.
 
     Raises:
-        RunDirectoryError: it has no name or one that is too long, or is to be in what cannot be written.
+        RunDirectoryError: it has no name or one that is too long, is to be in what cannot be written, or holds a run.
     """
     try:
         if not out.resolve().name:
             raise RunDirectoryError(f"{out} is no folder of its own", "choose another folder with --out")
+        refuse_run_in(out)
         there = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
     except OSError as e:
         raise RunDirectoryError(f"{out}: {e.strerror}", "choose another folder with --out") from e

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ import click
 
 from hydra import plugins
 from hydra.config.toml import parse_set
-from hydra.errors import ConfigError
+from hydra.errors import ConfigError, HydraError
 from hydra.model import Scenario
 from hydra.options import KEY_VALUE, SET
 from hydra.run.contributed import commands
@@ -62,6 +63,15 @@ class Redactor:
         if self._pattern is not None:
             text = self._pattern.sub(HIDDEN, text)
         return _LOGIN.sub(rf"\1{HIDDEN}@", text)
+
+    @contextlib.contextmanager
+    def in_errors(self) -> Iterator[None]:
+        """Hides every secret in what is raised within."""
+        try:
+            yield
+        except HydraError as e:
+            e.what, e.remedy = self.text(e.what), self.text(e.remedy)
+            raise
 
     def value(self, value: object, key: str = "") -> object:
         """A value as JSON or TOML has it, with every secret in it hidden.

@@ -15,6 +15,7 @@ from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPT
 from hydra.model import Scenario
 from hydra.run.command import asked_scenario, ordered
 from hydra.run.engines import choose
+from hydra.run.folders import target_folder
 
 ONE_STEP: Final[Mapping[str, object]] = {
     "table": "fixed",
@@ -49,9 +50,12 @@ def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping
     from hydra.results.slo_text import json_text, markdown
     from hydra.run import launcher
     from hydra.run.failing import failed_if
+    from hydra.run.relocating import run_elsewhere
 
     conditions = [parse(text, columns(loaded)) for text in flags["fail_if"]]
-    order = launcher.Order(engine=engine, **ordered(loaded.name, replaced, flags))
+    out = target_folder(loaded.name, flags)
+    run_elsewhere(engine, loaded, out, resumed=flags["resume"] is not None)
+    order = launcher.Order(engine=engine, **ordered(out, replaced, flags))
     code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
     with store:
         results = store.results()

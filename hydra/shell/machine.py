@@ -1,20 +1,16 @@
-"""Commands that tell of this machine and the cluster."""
+"""Commands that tell of this machine."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE
 from hydra.options import (
     CLIENTS,
     COUNTS,
-    OUTPUT,
-    WORD,
     WORKLOAD,
     Command,
     Counts,
@@ -31,27 +27,8 @@ from hydra.options import (
     set_flag,
 )
 from hydra.options.help import MACHINE
-from hydra.run.alike import OfScenario, replaced_by
+from hydra.run.alike import OfScenario, replaced_by, values_of
 from hydra.shell.arguments import USUAL, scenario_argument
-
-
-@click.command(
-    cls=Command,
-    section=MACHINE,
-    examples=("hydra agents", "hydra agents --for zmqrate", "hydra agents --config ./cluster.toml --json"),
-)
-@config_flag
-@master_flag
-@grouped(
-    OUTPUT,
-    click.option("--for", "scenario", type=WORD, metavar="SCENARIO", help="Say which of its roles could run on each."),
-    json_flag,
-)
-def agents(config: Path | None, master: str, scenario: str | None, as_json: bool) -> None:
-    """List the cluster's agents with their attributes and free resources."""
-    from hydra.run.agents import list_agents
-
-    list_agents(config, master, scenario, as_json=as_json)
 
 
 @click.command(
@@ -106,6 +83,7 @@ def ceiling(languages: tuple[str, ...], clients: list[int], sizes: list[int], du
     flags=flags(
         scenario_argument(default=USUAL),
         config_flag,
+        master_flag,
         grouped(
             WORKLOAD,
             keyed(
@@ -118,35 +96,21 @@ def ceiling(languages: tuple[str, ...], clients: list[int], sizes: list[int], du
         set_flag,
     ),
     section=MACHINE,
-    examples=("hydra check", "hydra check ./mine.toml --implementation native --clients 1920,7680"),
+    examples=(
+        "hydra check",
+        "hydra check ./mine.toml --implementation native --clients 1920,7680",
+        "hydra check zmqrate --master 10.0.0.5:5050",
+    ),
 )
 @click.pass_context
-def check(context: click.Context, /, scenario: str, config: Path | None, **_: Any) -> None:
+def check(context: click.Context, /, scenario: str, **_: Any) -> None:
     """Say what a scenario needs of this machine, and the command that removes each shortage.
 
+    With --master it is the cluster's agents: which roles each could run, and whether every row can be placed on them.
     Without SCENARIO it is zmqrate. It has the flags of the scenario's system as well: hydra check SCENARIO --help shows
     them. Exit code 3 if some row does not fit.
     """
-    from hydra.config.cluster import load_cluster
-    from hydra.config.places import scenario_path
-    from hydra.config.scenario import load_scenario
+    from hydra.run.checking import check_scenario
 
-    loaded, cluster = load_scenario(scenario, overrides(replaced_by(context))), load_cluster(config)
-
-    from hydra.client.processes import raise_open_files
-    from hydra.limits.machine import read
-    from hydra.limits.report import check_all, checked_line, needs_line
-    from hydra.results.fitted import fitted, tabled, terminal_width
-    from hydra.run.launcher import system_for
-
-    system_for(loaded).program("subscriber")
-    raise_open_files()
-    rows = check_all(loaded, cluster, read())
-    width = terminal_width()
     named = context.get_parameter_source("scenario") is not ParameterSource.DEFAULT
-    click.echo(f"{fitted(checked_line(loaded, scenario, scenario_path(scenario), named=named), width)}\n")
-    click.echo(tabled([needs_line(row) for row in rows], width, floats=".1f"))
-    # The largest row asks for the most: its lines mend the others too.
-    for shortage in rows[-1].shortages:
-        click.echo(fitted(str(shortage), width))
-    sys.exit(EXIT_GOOD if all(row.fits for row in rows) else EXIT_INCOMPLETE)
+    sys.exit(check_scenario(scenario, overrides(replaced_by(context)), values_of(context), named=named))

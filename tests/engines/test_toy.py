@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from hydra import plugins
+from hydra.cli import cli, main
 from hydra.cluster.engine import EngineSpec
 from hydra.config.engines import load_engine
 from hydra.config.places import conf_dir
@@ -19,6 +24,7 @@ from hydra.results.store import RunStore
 from hydra.run import contributed
 from hydra.run.engines import choose
 from tests.engines import toy_engine
+from tests.engines.flags import for_a_test
 from tests.integration.command import assert_all_arrived, hydra, table
 
 METADATA = "Metadata-Version: 2.1\nName: toy-engine\nVersion: 1.0\n"
@@ -50,7 +56,8 @@ def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The package can be imported in this process."""
     monkeypatch.syspath_prepend(package)
     plugins.engines.cache_clear()
-    yield
+    with for_a_test(plugins.engines()["toy"]):
+        yield
     plugins.engines.cache_clear()
 
 
@@ -73,7 +80,7 @@ def test_a_run_on_it_has_its_settings_and_its_flag(package: Path, cluster: Path,
 @pytest.mark.processes
 def test_its_command_and_its_agents_are_hydras(package: Path, cluster: Path) -> None:
     said = hydra("toy-settings", "--config", cluster, PYTHONPATH=str(package), TOY_PASSWORD="geheim").stdout
-    assert said == "ToySettings(mark='file', most=9)\n"
+    assert said == "ToySettings(mark='file', most=9, room='nursery')\n"
     listed = hydra("agents", "--json", "--master", "toy://agent-pub", "--config", cluster, PYTHONPATH=str(package))
     assert [row["agent"] for row in json.loads(listed.stdout)] == ["agent-sub-1", "agent-sub-2", "agent-sub-3"]
     assert "toy://ANYTHING" in hydra("agents", "--help", PYTHONPATH=str(package)).stdout
@@ -94,7 +101,7 @@ def test_its_secret_is_hidden_in_its_errors(package: Path, tmp_path: Path) -> No
         ("marc = 'x'", "toy.marc: unknown key; did you mean mark?"),
         ("most = 'x'", "toy.most: must be a valid integer, not 'x'"),
         ("most = 2000", "toy.most: must be 1 to 1000, not 2000"),
-        ("password = 42", "toy.password: must be a valid string"),
+        ("password = 42", "toy.password: must be a valid string; write it in quotes"),
     ],
 )
 def test_a_mistake_in_its_table_is_refused_whichever_engine_runs(cluster: Path, written: str, says: str) -> None:
@@ -136,6 +143,102 @@ def test_a_master_of_no_engine_is_refused_with_those_that_there_are() -> None:
         choose("http://h", None)
 
 
+RUN = ("zmqfixed", "--clients", "2")
+COMPARED = (*RUN, "--compare-implementations", "pyzmq,native")
+
+
+def obeyed(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    """The exit code of a whole command, run in this process."""
+    monkeypatch.setattr(sys, "argv", ["hydra", *words])
+    monkeypatch.setattr("hydra.cli.interrupt_on_the_first", lambda: None)
+    with pytest.raises(SystemExit) as left:
+        main()
+    return int(str(left.value.code))
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    "words",
+    [
+        RUN,
+        ("run", "zmqfixed"),
+        ("slo", "zmqfixed", "--clients", "2", "--duration", "10s", "--p99", "20ms"),
+        COMPARED,
+        ("kafka-perf", "single-producer-no-replication"),
+        ("run", "single-producer-no-replication"),
+    ],
+)
+def test_it_may_run_a_whole_command_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path, words: Sequence[str]
+) -> None:
+    out = tmp_path / "run"
+    words = (*words, "--master", "toy://elsewhere", "--mark", "m", "--out", str(out))
+    assert obeyed(monkeypatch, *words) == 3
+    assert capfd.readouterr() == (f"m: {shlex.join(words)} into {out}\n", "")
+    assert not out.exists()
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((*RUN, "--rate", "-5"), "--rate"),
+        ((*RUN, "--fail-if", "nonsense > 1"), "nonsense"),
+        ((*COMPARED, "--fail-if", "nonsense > 1"), "nonsense"),
+        ((*RUN, "--mark", "m", "--out", "{here}"), "already holds a run"),
+        ((*COMPARED, "--out", "{here}"), "already holds a run"),
+        (("kafka-perf", "--resume", "{here}"), "{here}"),
+        (("slo", "zmqfixed", "--clients", "2"), "nothing is asked for"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_it_is_asked(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path, words: Sequence[str], says: str
+) -> None:
+    (tmp_path / "run.db").touch()
+    words = [word.format(here=tmp_path) for word in words]
+    assert obeyed(monkeypatch, *words, "--master", "toy://elsewhere") == 2
+    said, refused = capfd.readouterr()
+    assert said == ""
+    assert says.format(here=tmp_path) in refused
+
+
+@pytest.mark.usefixtures("installed")
+def test_its_secret_is_hidden_where_it_cannot_run_a_command_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TOY_PASSWORD", "geheim")
+    assert obeyed(monkeypatch, *RUN, "--master", "toy://refused") == 1
+    assert capfd.readouterr().err == "hydra: nobody else takes ***; run it here\n"
+
+
+@pytest.mark.usefixtures("installed")
+def test_what_runs_have_left_on_it_is_listed_and_ended() -> None:
+    listed = CliRunner().invoke(cli, ["ps", "--master", "toy://untidy", "--room", "attic"])
+    assert listed.output.split()[-3:] == ["old", "2", "attic"]
+    as_json = CliRunner().invoke(cli, ["ps", "--engine", "toy://untidy", "--json"])
+    assert json.loads(as_json.output) == [{"run": "old", "groups": 2, "room": "nursery"}]
+    tidy = CliRunner().invoke(cli, ["ps", "--master", "toy"])
+    assert (tidy.exit_code, tidy.output) == (0, "the cluster of --master toy knows no run of Hydra's\n")
+    ended = CliRunner().invoke(cli, ["kill", "old", "--master", "toy://untidy", "--room", "attic"])
+    assert ended.output == "ended group 1 in attic\nended group 2 in attic\n"
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["kill", "old", "--master", "toy"], "no run 'old'; hydra ps --master toy lists them"),
+        (["ps", "--master", "local"], "runs on --master local leave nothing behind, .* name .*, or toy://ANYTHING;"),
+        (["kill", "old", "--master", "local"], "hydra kill is for what they have left"),
+        (["ps", "--master", "host:5050", "--room", "x"], "--room is for another --master: toy://ANYTHING"),
+    ],
+)
+def test_what_is_not_left_is_not_ended(words: list[str], says: str) -> None:
+    done = CliRunner().invoke(cli, words)
+    assert isinstance(done.exception, UsageError)
+    assert re.search(says, str(done.exception))
+
+
 @click.command("toy-settings")
 def a_command() -> None: ...
 
@@ -146,6 +249,10 @@ def with_engines(monkeypatch: pytest.MonkeyPatch, known: Mapping[str, EngineSpec
         monkeypatch.setattr(f"hydra.run.{module}.engines", lambda: known)
     monkeypatch.setattr("hydra.config.engines.engines", lambda: known)
     monkeypatch.setattr(plugins, "without_commands", lambda group: list(known) if group == plugins.ENGINES else [])
+
+
+def options(*flags: str) -> list[click.Parameter]:
+    return [click.Option([flag, "sets"] if flag == "--set" else [flag]) for flag in flags]
 
 
 def names(command: click.Command) -> list[str | None]:
@@ -174,7 +281,7 @@ def test_an_engine_that_takes_a_flag_twice_is_refused(
 ) -> None:
     with_engines(monkeypatch, {"toy": toy_engine.SPEC, "other": replace(toy_engine.SPEC, flags=(click.Option(flag),))})
     with pytest.raises(ConfigError, match=says):
-        names(click.Command("run", params=[click.Option([flag]) for flag in ("--master", "--resume", "--out")]))
+        names(click.Command("run", params=options("--master", "--set", "--resume", "--out")))
 
 
 def test_engines_may_have_a_flag_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,16 +289,52 @@ def test_engines_may_have_a_flag_in_common(monkeypatch: pytest.MonkeyPatch) -> N
     other = replace(toy_engine.SPEC, name="other", flags=(flag,), commands=())
     both = {"other": other, "toy": toy_engine.SPEC}
     with_engines(monkeypatch, both)
-    run = click.Command("run", params=[click.Option(["--master"]), click.Option(["--resume"])])
-    assert names(run) == ["master", "resume", "mark"]
+    run = click.Command("run", params=options("--master", "--set", "--resume"))
+    assert names(run) == ["master", "sets", "resume", "room", "mark", "most"]
     for master in both:
         assert choose(master, None, {"mark": "x"}).settings.mark == "x"
 
 
-def test_its_flag_is_added_once_and_only_where_a_scenario_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = [click.Option([flag]) for flag in ("--master", "--resume")]
-    run, look = click.Command("run", params=[*options]), click.Command("look", params=[options[0]])
+@pytest.mark.parametrize(
+    ("own", "added"),
+    [
+        ([], []),
+        (["--resume", "--set"], []),
+        (["--master"], ["room"]),
+        (["--master", "--set"], ["room", "mark"]),
+        (["--master", "--set", "--resume"], ["room", "mark", "most"]),
+    ],
+)
+def test_a_command_has_those_of_its_flags_that_make_sense_there_once(
+    monkeypatch: pytest.MonkeyPatch, own: list[str], added: list[str]
+) -> None:
     with_engines(monkeypatch, {"toy": toy_engine.SPEC})
-    assert names(run) == ["master", "resume", "mark"]
-    assert names(look) == ["master"]
+    found = names(click.Command("any", params=options(*own)))
+    assert found == [*(option.name for option in options(*own)), *added]
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("command", "added"),
+    [
+        ("agents", {"room"}),
+        ("ps", {"room"}),
+        ("kill", {"room"}),
+        ("check", {"room", "mark"}),
+        ("run", {"room", "mark", "most"}),
+        ("slo", {"room", "mark", "most"}),
+        ("zmqfixed", {"room", "mark", "most"}),
+        ("kafka-perf", {"room", "mark", "most"}),
+        ("artifact", set()),
+        ("plan", set()),
+    ],
+)
+def test_hydras_commands_have_its_flags(command: str, added: set[str]) -> None:
+    text = CliRunner().invoke(cli, [command, "--help"]).output
+    assert {name for name in ("room", "mark", "most") if f"--{name} " in text} == added
+
+
+def test_its_command_is_one_of_hydras(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, look = click.Command("run"), click.Command("look")
+    with_engines(monkeypatch, {"toy": toy_engine.SPEC})
     assert {"run", "look", "toy-settings"} < set(contributed.commands({"run": run, "look": look}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +11,10 @@ from typing import Any, Final
 
 import click
 
-from hydra.cluster.engine import Engine, EngineSpec, Opening
+from hydra.cluster.engine import Engine, EngineSpec, Opening, Relocation
 from hydra.cluster.local.engine import LocalEngine
 from hydra.config.engines import load_engine
-from hydra.errors import ClusterError
+from hydra.errors import EXIT_INCOMPLETE, ClusterError, UsageError
 from hydra.model import Agent, Group, GroupEvent, Launch
 
 
@@ -23,6 +24,7 @@ class ToySettings:
 
     mark: str = "toy"
     most: int = 10
+    room: str = "nursery"
     password: str = field(default="", repr=False)
 
 
@@ -73,6 +75,26 @@ def agents(master: str, declared: Sequence[Agent], _: Any) -> list[Agent]:
     return [agent for agent in declared if agent.id != master.removeprefix("toy://")]
 
 
+def leftovers(master: str, settings: ToySettings) -> list[dict[str, object]]:
+    return [{"run": "old", "groups": 2, "room": settings.room}] if master == "toy://untidy" else []
+
+
+def end_run(master: str, settings: ToySettings, run: str) -> list[str]:
+    if run not in [row["run"] for row in leftovers(master, settings)]:
+        raise UsageError(f"no run {run!r}", f"hydra ps --master {master} lists them")
+    return [f"group {number} in {settings.room}" for number in (1, 2)]
+
+
+def relocate(relocation: Relocation) -> int | None:
+    settings: ToySettings = relocation.settings
+    if relocation.master == "toy://refused":
+        raise ClusterError(f"nobody else takes {settings.password}", "run it here")
+    if relocation.master != "toy://elsewhere":
+        return None
+    click.echo(f"{settings.mark}: {shlex.join(relocation.arguments)} into {relocation.out}")
+    return EXIT_INCOMPLETE
+
+
 @click.command("toy-settings")
 @click.option("--config", type=Path)
 def settings_command(config: Path | None) -> None:
@@ -89,7 +111,12 @@ SPEC = EngineSpec(
     settings=ToySettings,
     bounds={"most": (1, 1000)},
     environment={"password": "TOY_PASSWORD"},
+    cluster_flags=(click.Option(["--room"], help="In which room the toy is."),),
     flags=(click.Option(["--mark"], help="What stands before every line that the toy notes."),),
+    run_flags=(click.Option(["--most"], type=int, help="How many groups one launch may have."),),
     commands=(settings_command,),
     secrets=lambda settings: (settings.password,),
+    leftovers=leftovers,
+    end_run=end_run,
+    relocate=relocate,
 )

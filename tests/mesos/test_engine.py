@@ -86,7 +86,7 @@ def test_the_end_tears_the_framework_down_and_its_tasks_with_it(cluster: Cluster
     with engine(cluster, tmp_path) as it:
         it.engine.launch([group("a"), group("b")])
         it.await_event("b", "running")
-        driver = it.engine._driver
+        driver = it.engine._driver.process
     assert driver.poll() == 0
     wait_until(lambda: set(cluster.states().values()) == {"TASK_KILLED"}, 5, "the end of the tasks")
     assert cluster.ask(lambda: cluster.master.frameworks) == {}
@@ -104,7 +104,7 @@ def test_no_call_blocks_although_a_master_never_answers(tmp_path: Path) -> None:
             assert time.monotonic() - began < 0.1
         with pytest.raises(ClusterError, match=r"took our framework within 0\.3 s"):
             made.await_offers(0.3)
-        made._driver.kill()
+        made._driver.process.kill()
         made.close()
 
 
@@ -217,10 +217,10 @@ def test_a_driver_whose_engine_is_gone_leaves_nothing(cluster: Cluster, tmp_path
     made.await_offers()
     made.launch([group("a")])
     wait_until(lambda: (made.events(), cluster.states() == {"a.1": "TASK_RUNNING"})[1], 10, "its task")
-    driver = psutil.Process(made._driver.pid)
-    made._channel.close()  # as when the process is killed
+    driver = psutil.Process(made._driver.process.pid)
+    made._driver._channel.close()  # as when the process is killed
     wait_until(lambda: cluster.states() == {"a.1": "TASK_KILLED"}, 10, "the end of its task")
-    made._driver.wait(10)
+    made._driver.process.wait(10)
     assert not driver.is_running()
     made.close()
 
@@ -231,19 +231,19 @@ def test_what_is_left_of_a_run_is_listed_and_ended(cluster: Cluster, tmp_path: P
         it.engine.launch([group("a"), group("b")])
         it.await_event("a", "running")
         it.await_event("b", "running")
-        (row,) = leftovers(spec, cluster.address)
+        (row,) = leftovers(cluster.address, spec)
         assert {key: row[key] for key in ("run", "connected", "tasks")} == {
             "run": "run-1",
             "connected": "yes",
             "tasks": 2,
         }
-        assert end_run(spec, cluster.address, "run-1") == [row["framework"]]
-        assert leftovers(spec, cluster.address) == []
+        assert end_run(cluster.address, spec, "run-1") == [f"framework {row['framework']}"]
+        assert leftovers(cluster.address, spec) == []
         it.await_event("a", "lost")
         with pytest.raises(ClusterError, match="Framework has been removed"):
             it.engine.launch([group("c")])
     with pytest.raises(UsageError, match="knows no run 'run-1'"):
-        end_run(spec, cluster.address, "run-1")
+        end_run(cluster.address, spec, "run-1")
 
 
 def test_a_master_may_ask_who_we_are(tmp_path: Path) -> None:
@@ -251,8 +251,8 @@ def test_a_master_may_ask_who_we_are(tmp_path: Path) -> None:
         with engine(cluster, tmp_path, principal="hydra", secret="s3cret") as it:
             it.engine.launch([group("a")])
             it.await_event("a", "running")
-            assert leftovers(MesosSettings(principal="hydra", secret="s3cret"), cluster.address)
-            command = psutil.Process(it.engine._driver.pid).cmdline()
+            assert leftovers(cluster.address, MesosSettings(principal="hydra", secret="s3cret"))
+            command = psutil.Process(it.engine._driver.process.pid).cmdline()
             assert not any("s3cret" in word for word in command)
         log = (tmp_path / "mesos.log").read_bytes()
         assert not any(form in log for form in (b"s3cret", base64.b64encode(b"hydra:s3cret")))
@@ -260,7 +260,7 @@ def test_a_master_may_ask_who_we_are(tmp_path: Path) -> None:
         with closing(wrong), pytest.raises(ClusterError, match="401"):
             wrong.await_offers(10)
         with pytest.raises(ClusterError, match="set principal and secret under \\[mesos\\]"):
-            leftovers(MesosSettings(), cluster.address)
+            leftovers(cluster.address, MesosSettings())
 
 
 def test_resources_of_another_role_are_not_offered_and_reserved_ones_are_used(tmp_path: Path) -> None:

@@ -291,6 +291,14 @@ def test_agents_are_listed_with_the_roles_that_could_run_there(cluster: Cluster)
     assert "rack:12;slots:[1-3]" in rows[1]
 
 
+def test_check_places_every_row_on_the_agents(cluster: Cluster) -> None:
+    done = hydra("check", "zmqfixed", "--clients", "2,100000", "--master", cluster.address, expect=3).stdout
+    assert [line.split()[-1] for line in done.splitlines() if line.split()[:2] in (["2", "1"], ["100000", "1"])] == [
+        *("yes", "no")
+    ]
+    assert "subscriber clients do not fit: the 2 agents that match" in done
+
+
 def test_a_master_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     done = hydra("agents", "--master", "127.0.0.1:1", expect=1)
     assert "no answer from 127.0.0.1:1" in done.stderr

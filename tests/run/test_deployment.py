@@ -16,6 +16,7 @@ from hydra.config.cluster import load_cluster
 from hydra.config.scenario import load_scenario
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
+from hydra.errors import ReadinessError
 from hydra.events.clients import ClientExit
 from hydra.events.event import Event
 from hydra.model import Agent, Group, GroupEvent, Launch, Resources, RoleSpec
@@ -278,3 +279,29 @@ def test_an_arrival_costs_the_same_among_few_and_many() -> None:
     began_s = time.process_time()
     fleet.deployment.scale(10_000)
     assert time.process_time() - began_s < 1.0
+
+
+def test_a_group_that_the_cluster_refuses_fails_the_row_with_the_reason_and_not_the_run() -> None:
+    fleet = Fleet()
+    launch = fleet.launch
+
+    def refused(groups: Sequence[Group]) -> list[Launch]:
+        for group in groups:
+            fleet._running.append(GroupEvent(group.id, "failed", AGENT.id, "no quota; ask for more", refused=True))
+        return [Launch(group, AGENT) for group in groups]
+
+    for _ in range(6):  # more often than a client may be lost
+        fleet.launch = refused  # type: ignore[method-assign]
+        with pytest.raises(ReadinessError, match="no quota; ask for more"):
+            fleet.deployment.scale(3)
+    fleet.launch = launch  # type: ignore[method-assign]
+    assert fleet.deployment.scale(3)
+
+
+def test_clients_are_where_the_cluster_says_that_their_group_runs() -> None:
+    fleet = Fleet()
+    fleet.deployment.scale(3)
+    group = fleet.group_of(0)
+    fleet._running.append(GroupEvent(group, "running", "elsewhere"))
+    fleet.deployment.watch()
+    assert fleet.deployment.launches[group].agent.id == "elsewhere"

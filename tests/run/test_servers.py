@@ -19,7 +19,7 @@ from hydra.events.clients import Launched
 from hydra.events.event import Event
 from hydra.events.runs import ServerExit
 from hydra.model import Agent, Group, GroupEvent, GroupState, Launch, Resources, ServerSpec
-from hydra.run.launcher import roles_on
+from hydra.run.placing import roles_on
 from hydra.run.servers import FIRST_ID, STARTS, DeployedServers, required
 from hydra.system import Program, wait_alone
 from hydra.wire.messages import Join, Ready, encode

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from hydra.cluster.address import route_to
 from hydra.errors import ClusterError
 from hydra.servers.namespaces import interfaces
 
@@ -47,8 +47,6 @@ def inside(netns: str, command: Sequence[str]) -> list[str]:
 
 def _route_to(host: str) -> str:
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect((host, 1))  # sends nothing
-            return str(probe.getsockname()[0])
+        return route_to(host)
     except OSError as e:
         raise ClusterError(f"there is no route to the agent at {host}: {e.strerror}", _REMEDY) from None

@@ -13,7 +13,6 @@ From the engine come, by ``call``: ``open`` (the first), ``accept``, ``decline``
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import logging
 import os
@@ -23,13 +22,12 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import pymesos
 
-from hydra.cluster.mesos.channel import Channel, Message
+from hydra.cluster.channel import Channel, Message, Outbox
 from hydra.cluster.mesos.master import OperatorApi
 from hydra.errors import ClusterError
 
@@ -77,37 +75,10 @@ class _LastError(logging.Handler):
         self.text = f"{type(error).__name__}: {error}" if error else record.getMessage()
 
 
-class _Outbox:
-    """What shall go to the engine, from any thread; ``bell`` is readable when there is something."""
-
-    def __init__(self) -> None:
-        self.bell, self._ringer = socket.socketpair()
-        self.bell.setblocking(False)
-        self._ringer.setblocking(False)
-        self._messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
-
-    def put(self, message: Message) -> None:
-        """Adds a message."""
-        self._messages.put(message)
-        with contextlib.suppress(BlockingIOError):  # the bell rings already
-            self._ringer.send(b"!")
-
-    def take(self) -> Iterator[Message]:
-        """All messages that are there."""
-        with contextlib.suppress(BlockingIOError):
-            while self.bell.recv(4096):
-                pass
-        while True:
-            try:
-                yield self._messages.get_nowait()
-            except queue.Empty:
-                return
-
-
 class _Scheduler(pymesos.Scheduler):  # type: ignore[misc]
     """Callbacks: each puts one message into the outbox and returns."""
 
-    def __init__(self, outbox: _Outbox) -> None:
+    def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._subscribed = False
 
@@ -159,7 +130,7 @@ class _Process:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._outbox = _Outbox()
+        self._outbox = Outbox()
         self._calls: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._errors = _LastError()
         self._aside = ThreadPoolExecutor(4, "aside")

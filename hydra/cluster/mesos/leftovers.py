@@ -7,7 +7,7 @@ from hydra.cluster.mesos.settings import MesosSettings
 from hydra.errors import UsageError
 
 
-def leftovers(settings: MesosSettings, master: str) -> list[dict[str, object]]:
+def leftovers(master: str, settings: MesosSettings) -> list[dict[str, object]]:
     """A row for each run that a master still knows, for ``hydra ps``.
 
     Raises:
@@ -27,8 +27,8 @@ def leftovers(settings: MesosSettings, master: str) -> list[dict[str, object]]:
     ]
 
 
-def end_run(settings: MesosSettings, master: str, run: str) -> list[str]:
-    """Tears down what is left of a run; returns the ids of its frameworks.
+def end_run(master: str, settings: MesosSettings, run: str) -> list[str]:
+    """Tears down what is left of a run; tells its frameworks.
 
     Raises:
         UsageError: the master knows no such run.
@@ -40,7 +40,7 @@ def end_run(settings: MesosSettings, master: str, run: str) -> list[str]:
         raise UsageError(f"the master knows no run {run!r}", f"hydra ps --master {master} lists those it knows")
     for framework in found:
         api.teardown(framework)
-    return found
+    return [f"framework {framework}" for framework in found]
 
 
 def operator_api(settings: MesosSettings, master: str) -> OperatorApi:

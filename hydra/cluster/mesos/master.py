@@ -11,12 +11,12 @@ import http.client
 import json
 import logging
 import re
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
+from hydra.cluster import address
 from hydra.cluster.mesos import translate
 from hydra.errors import ClusterError, MissingDependencyError, UsageError
 from hydra.model import Agent
@@ -217,8 +217,6 @@ def route_to(master: str) -> str:
     """
     host, port = hosts(master)[0]
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect((host, port))  # sends nothing
-            return str(probe.getsockname()[0])
+        return address.route_to(host, port)
     except OSError as e:
         raise ClusterError(f"no route to the Mesos master {host}: {e}", "check --master, or name --advertise") from e

@@ -37,6 +37,18 @@ def _agents(master: str, _: Sequence[Agent], settings: MesosSettings) -> list[Ag
     return operator_api(settings, master).agents()
 
 
+def _leftovers(master: str, settings: MesosSettings) -> list[dict[str, object]]:
+    from hydra.cluster.mesos.leftovers import leftovers
+
+    return leftovers(master, settings)
+
+
+def _end_run(master: str, settings: MesosSettings, run: str) -> list[str]:
+    from hydra.cluster.mesos.leftovers import end_run
+
+    return end_run(master, settings, run)
+
+
 SPEC: Final = EngineSpec(
     name="mesos",
     masters="the address of a Mesos master",
@@ -49,9 +61,7 @@ SPEC: Final = EngineSpec(
     bounds={"failover_timeout_s": (0, 1e9)},
     environment={"principal": "HYDRA_MESOS_PRINCIPAL", "secret": "HYDRA_MESOS_SECRET"},
     flags=(
-        click.Option(
-            ["--advertise"], type=WORD, metavar="ADDRESS", help="This machine's address as Mesos agents reach it."
-        ),
+        click.Option(["--advertise"], type=WORD, metavar="ADDRESS", help="This machine's address as agents reach it."),
         click.Option(
             ["--artifact"],
             type=WORD,
@@ -61,4 +71,6 @@ SPEC: Final = EngineSpec(
     ),
     secrets=lambda settings: (settings.secret,),
     users=lambda settings: (settings.principal,),
+    leftovers=_leftovers,
+    end_run=_end_run,
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import queue
 import selectors
 import socket
 from collections.abc import Iterator
@@ -78,3 +80,30 @@ class Channel:
         """Closes this end."""
         self.closed = True
         self._socket.close()
+
+
+class Outbox:
+    """What shall go to the engine, from any thread; ``bell`` is readable when there is something."""
+
+    def __init__(self) -> None:
+        self.bell, self._ringer = socket.socketpair()
+        self.bell.setblocking(False)
+        self._ringer.setblocking(False)
+        self._messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
+
+    def put(self, message: Message) -> None:
+        """Adds a message."""
+        self._messages.put(message)
+        with contextlib.suppress(BlockingIOError):  # the bell rings already
+            self._ringer.send(b"!")
+
+    def take(self) -> Iterator[Message]:
+        """All messages that are there."""
+        with contextlib.suppress(BlockingIOError):
+            while self.bell.recv(4096):
+                pass
+        while True:
+            try:
+                yield self._messages.get_nowait()
+            except queue.Empty:
+                return

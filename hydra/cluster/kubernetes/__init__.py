@@ -1,0 +1,1 @@
+"""The Kubernetes engine: groups are Pods; see docs/kubernetes.md."""

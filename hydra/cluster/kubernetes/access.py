@@ -1,0 +1,239 @@
+"""Calls of a Kubernetes API server: the one module that uses the official client.
+
+Objects are the JSON of the API, never the client's models: these are slow to make, and what an older client
+does not know of a newer cluster would be lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from hydra.errors import ClusterError, MissingDependencyError, UsageError
+
+Json = dict[str, Any]
+Query = Mapping[str, str | int | bool]
+
+INSTALL: Final = "pip install 'hydra-scale[kubernetes]'"
+IN_CLUSTER: Final = "in-cluster"
+"""The context of whoever runs in a Pod: its service account."""
+ANSWER_S: Final = 10.0
+_CONNECT_S: Final = 5.0
+_CONNECTIONS: Final = 16
+_KEEPALIVE: Final = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+)
+"""A watch that nobody feeds any more is noticed within half a minute."""
+
+
+class ApiError(Exception):
+    """What the API server refused, or why it could not be asked.
+
+    Attributes:
+        status: HTTP's; 0: there was no answer.
+        reason: the API's word, such as ``AlreadyExists``; "" if it gave none.
+        message: for people.
+    """
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.reason, self.message = status, reason, message
+
+
+def context_of(master: str) -> str:
+    """The context that ``--master`` names: ``k8s://CONTEXT``; "" is the kubeconfig's current one."""
+    return master.partition("://")[2]
+
+
+def require_client() -> None:
+    """Refuses to go on without the official client.
+
+    Raises:
+        MissingDependencyError: it is not installed.
+    """
+    if importlib.util.find_spec("kubernetes") is None:
+        raise MissingDependencyError("Kubernetes needs its official client, which is not installed", INSTALL)
+
+
+class Api:
+    """A cluster's API as a context of the kubeconfig names it. Its calls may be made from several threads.
+
+    Attributes:
+        context: its name.
+        namespace: the context's own, "default" if it has none.
+        server: the URL of the API server.
+    """
+
+    def __init__(self, context: str) -> None:
+        """Reads the kubeconfig (``KUBECONFIG``, ``~/.kube/config``), or what a Pod is given; asks nobody yet.
+
+        Args:
+            context: "" is the current one, ``in-cluster`` the Pod's own.
+
+        Raises:
+            UsageError: there is no such context, or no kubeconfig.
+        """
+        self._lock = threading.Lock()
+        self.context, self.namespace = context, "default"
+        self._client = self._load()
+        self.server = str(self._client.configuration.host)
+
+    def call(
+        self, method: str, path: str, body: Json | None = None, query: Query | None = None, timeout_s: float = ANSWER_S
+    ) -> Json:
+        """One request, and the answer's object.
+
+        A token that is refused is read anew, once: it may have been renewed since.
+
+        Raises:
+            ApiError: it was refused, or there was no answer within ``timeout_s``.
+        """
+        client = self._client
+        try:
+            response = self._request(client, method, path, body, query, timeout_s)
+        except ApiError as e:
+            if e.status != 401:
+                raise
+            response = self._request(self._renewed(client), method, path, body, query, timeout_s)
+        return response if isinstance(response, dict) else {}
+
+    def watch(self, path: str, query: Query, timeout_s: int) -> Iterator[Json]:
+        """The events of a watch, each with ``type`` and ``object``, until the server ends it after ``timeout_s``.
+
+        Raises:
+            ApiError: it was refused, or the connection broke.
+        """
+        asked = {**query, "watch": "true", "timeoutSeconds": timeout_s, "allowWatchBookmarks": "true"}
+        for line in self.lines(path, asked, timeout_s + ANSWER_S):
+            if line:
+                yield json.loads(line)
+
+    def lines(self, path: str, query: Query, silent_s: float) -> Iterator[str]:
+        """The lines of an answer as they come.
+
+        Args:
+            path: what is asked.
+            query: its parameters.
+            silent_s: how long nothing may come.
+
+        Raises:
+            ApiError: it was refused, or the connection broke.
+        """
+        from kubernetes.watch.watch import iter_resp_lines
+
+        with errors():
+            response = self._open(self._client, "GET", path, None, query, silent_s)
+            try:
+                if response.status != 200:
+                    raise refused(response.status, response.response.read())
+                yield from iter_resp_lines(response.response)
+            finally:
+                response.response.close()
+
+    @property
+    def configuration(self) -> Any:
+        """The official client's: where the API server is, and as whom it is asked."""
+        return self._client.configuration
+
+    def _request(
+        self, client: Any, method: str, path: str, body: Json | None, query: Query | None, timeout_s: float
+    ) -> Any:
+        with errors():
+            response = self._open(client, method, path, body, query, timeout_s)
+            data = response.read()
+        if not 200 <= response.status < 300:
+            raise refused(response.status, data)
+        try:
+            return json.loads(data)
+        except ValueError:
+            raise ApiError(response.status, "", f"the answer of {self.server} is no JSON") from None
+
+    def _open(
+        self, client: Any, method: str, path: str, body: Json | None, query: Query | None, timeout_s: float
+    ) -> Any:
+        url = f"{client.configuration.host}{path}"
+        if query:
+            url += "?" + urlencode({k: str(v).lower() if isinstance(v, bool) else v for k, v in query.items()})
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        headers.update({auth["key"]: auth["value"] for auth in client.configuration.auth_settings().values()})
+        return client.call_api(method, url, headers, body, _request_timeout=(_CONNECT_S, timeout_s))
+
+    def _renewed(self, refused: Any) -> Any:
+        with self._lock:
+            if self._client is refused:
+                self._client = self._load()
+            return self._client
+
+    def _load(self) -> Any:
+        from kubernetes.client import ApiClient, Configuration
+        from kubernetes.config import ConfigException, kube_config, load_incluster_config
+
+        configuration = Configuration()
+        # What is tried again, and for how long, is decided where the call is made.
+        configuration.retries = False
+        configuration.connection_pool_maxsize = _CONNECTIONS
+        configuration.socket_options = list(_KEEPALIVE)
+        try:
+            if self.context == IN_CLUSTER:
+                load_incluster_config(client_configuration=configuration)
+                self.namespace = _own_namespace()
+            else:
+                contexts, current = kube_config.list_kube_config_contexts()
+                named = next((c for c in contexts if c["name"] == self.context), None) if self.context else current
+                if named is None:
+                    known = ", ".join(c["name"] for c in contexts) or "none"
+                    raise UsageError(
+                        f"the kubeconfig has no context {self.context!r}; it has: {known}",
+                        "write --master k8s://CONTEXT, or set KUBECONFIG",
+                    )
+                self.context, self.namespace = named["name"], named["context"].get("namespace") or "default"
+                kube_config.load_kube_config(
+                    context=self.context, client_configuration=configuration, persist_config=False
+                )
+        except ConfigException as e:
+            what = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
+            remedy = "set KUBECONFIG, or put the cluster's file at ~/.kube/config"
+            if self.context == IN_CLUSTER:
+                remedy = "that context is for a controller in a Pod, which --in-cluster makes"
+            raise UsageError(f"no cluster to ask: {what}", remedy) from None
+        except OSError as e:
+            raise ClusterError(f"the kubeconfig cannot be read: {e}", "set KUBECONFIG") from None
+        return ApiClient(configuration)
+
+
+def _own_namespace() -> str:
+    from pathlib import Path
+
+    return Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace").read_text().strip()
+
+
+@contextlib.contextmanager
+def errors() -> Iterator[None]:
+    """Every way in which there is no answer as an :class:`ApiError` of status 0."""
+    import urllib3
+    from kubernetes.client import ApiException
+
+    try:
+        yield
+    except (ApiException, urllib3.exceptions.HTTPError, OSError) as e:
+        reason = str(getattr(e, "reason", "") or e).splitlines()
+        raise ApiError(0, "", reason[-1] if reason else type(e).__name__) from None
+
+
+def refused(status: int, data: bytes) -> ApiError:
+    """What an answer other than 200 says, which is a Status object unless somebody between us has answered."""
+    try:
+        told = json.loads(data)
+        return ApiError(status, str(told.get("reason") or ""), str(told.get("message") or ""))
+    except (ValueError, AttributeError):
+        return ApiError(status, "", data[:300].decode(errors="replace").strip() or f"HTTP {status}")

@@ -1,0 +1,138 @@
+"""Marathon's placement constraints as rules for Kubernetes' scheduler. Pure.
+
+What they mean on nodes: an agent without the attribute is refused by every operator except UNLIKE, so each rule that
+looks at other Pods also asks that the node has the label.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hydra.cluster.kubernetes.nodes import HOSTNAME, Json
+from hydra.model import Constraint
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_PREFERENCE: Final = 100
+"""The greatest weight there is."""
+
+_KEY: Final = re.compile(r"(?:[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
+_VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?")
+_PLAIN: Final = re.compile(r"(?:[-_A-Za-z0-9]|\\[-_.])*")
+_GROUP: Final = re.compile(r"\((?:\?:)?([^()]*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a Pod's ``spec`` says of where it may run.
+
+    Attributes:
+        affinity: ``spec.affinity``.
+        spread: ``spec.topologySpreadConstraints``.
+        pinned: whether the node is required and nothing else asked: placement has kept the constraints.
+    """
+
+    affinity: Json
+    spread: list[Json]
+    pinned: bool
+
+
+def rules(constraints: Sequence[Constraint], agent: str, match: Mapping[str, str], *, pin: bool = False) -> Rules:
+    """The rules for one Pod.
+
+    Args:
+        constraints: of its group.
+        agent: the node that placement chose. It is required where ``pin`` is set or a constraint has no translation,
+            else preferred.
+        match: labels of the Pods of the same role and run, this one among them.
+        pin: require the node whatever the constraints are.
+    """
+    translated = [_translated(constraint, match) for constraint in constraints]
+    asked = [rule for rule in translated if rule is not None]
+    spread = _distinct(rule.spread for rule in asked)
+    # Two spreads over one label would be refused.
+    if pin or len(asked) < len(translated) or len({s["topologyKey"] for s in spread}) < len(spread):
+        return Rules({"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [_named(agent)]}}}, [], pinned=True)
+    node: Json = {_PREFERRED: [{"weight": _PREFERENCE, "preference": _named(agent)}]}
+    if expressions := _distinct(rule.node for rule in asked):
+        node[_REQUIRED] = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+    affinity: Json = {"nodeAffinity": node}
+    if together := _distinct(rule.together for rule in asked):
+        affinity["podAffinity"] = {_REQUIRED: together}
+    if apart := _distinct(rule.apart for rule in asked):
+        affinity["podAntiAffinity"] = {_REQUIRED: apart}
+    return Rules(affinity, spread, pinned=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """One constraint: what it asks of the node, and with whom or without whom the Pod may be there."""
+
+    node: Json
+    together: Json | None = None
+    apart: Json | None = None
+    spread: Json | None = None
+
+
+def _translated(constraint: Constraint, match: Mapping[str, str]) -> _Rule | None:
+    key = HOSTNAME if constraint.field in ("hostname", "@hostname") else constraint.field
+    if not _KEY.fullmatch(key):
+        return None
+    there: Json = {"key": key, "operator": "Exists"}
+    others: Json = {"topologyKey": key, "labelSelector": {"matchLabels": dict(match)}}
+    match constraint.operator, constraint.value:
+        case "CLUSTER", "":
+            # The first Pod of a role may run anywhere: Kubernetes lets it pass if it matches its own rule.
+            return _Rule(there, together=others)
+        case "CLUSTER", value:
+            return _Rule({"key": key, "operator": "In", "values": [value]}) if _VALUE.fullmatch(value) else None
+        case "LIKE", ".*":
+            return _Rule(there)
+        case ("LIKE" | "UNLIKE") as operator, value:
+            values = alternatives(value)
+            # What has no such label is not among the values either: NotIn accepts it, as UNLIKE does.
+            return (
+                _Rule({"key": key, "operator": "In" if operator == "LIKE" else "NotIn", "values": values})
+                if (values)
+                else None
+            )
+        case ("UNIQUE", _) | ("MAX_PER", "1"):
+            return _Rule(there, apart=others)
+        case "GROUP_BY", value:
+            spread = {
+                "maxSkew": 1,
+                **others,
+                "whenUnsatisfiable": "DoNotSchedule",
+                # Nodes that no Pod of this kind may use shall not keep the others from being filled.
+                "nodeTaintsPolicy": "Honor",
+            }
+            return _Rule(there, spread={**spread, "minDomains": int(value)} if value else spread)
+    return None
+
+
+def alternatives(expression: str) -> list[str]:
+    """The values that a regular expression such as ``r1|r2`` or ``(r1|r2)`` stands for, sorted.
+
+    Empty where it is more than alternatives, or one of them cannot be a label's value.
+    """
+    grouped = _GROUP.fullmatch(expression)
+    parts = (grouped[1] if grouped else expression).split("|")
+    if not all(_PLAIN.fullmatch(part) for part in parts):
+        return []
+    values = {part.replace("\\", "") for part in parts}
+    return sorted(values) if all(_VALUE.fullmatch(value) for value in values) else []
+
+
+def _named(node: str) -> Json:
+    return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+
+
+def _distinct(parts: Iterable[Json | None]) -> list[Json]:
+    found: list[Json] = []
+    for part in parts:
+        if part is not None and part not in found:
+            found.append(part)
+    return found

@@ -1,0 +1,98 @@
+"""The controller's end of the keeper's connection: what the keeper's Pod says, and that it is there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+Hello = dict[str, Any]
+
+_HELLO_S: Final = 5.0
+_LONGEST: Final = 4096
+
+
+class Door:
+    """Listens for the keeper in threads of its own, until it is closed.
+
+    Attributes:
+        port: where it listens.
+    """
+
+    def __init__(self, address: str, came: Callable[[Hello], None]) -> None:
+        """Opens it.
+
+        Args:
+            address: of this machine.
+            came: called with what a keeper says, from another thread; whoever does not know the token is not heard.
+
+        Raises:
+            OSError: nobody can listen there.
+        """
+        self.token = ""
+        self._came = came
+        self._closed = False
+        self._inside: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self._listener = socket.create_server((address, 0))
+        self.port = int(self._listener.getsockname()[1])
+        threading.Thread(target=self._listen, name="door", daemon=True).start()
+
+    def close(self) -> None:
+        """Tells the keeper that the run is over, and closes."""
+        with self._lock:
+            self._closed = True
+            inside, self._inside = self._inside, set()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # to close it alone does not end the wait for the next
+        self._listener.close()
+        for connection in inside:
+            with contextlib.suppress(OSError):
+                connection.sendall(b"bye")
+                connection.shutdown(socket.SHUT_WR)
+
+    def _listen(self) -> None:
+        while not self._closed:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._hear, args=(connection,), name="keeper", daemon=True).start()
+
+    def _hear(self, connection: socket.socket) -> None:
+        with connection:
+            hello = _hello(connection)
+            if hello is None or not self.token or hello.get("token") != self.token:
+                return
+            with contextlib.suppress(OSError):
+                connection.sendall(b"ok")  # so that it knows this door from another one at the same port
+            with self._lock:
+                if self._closed:
+                    return
+                self._inside.add(connection)
+            self._came(hello)
+            with contextlib.suppress(OSError):
+                while connection.recv(64):  # until it hangs up
+                    pass
+            with self._lock:
+                self._inside.discard(connection)
+
+
+def _hello(connection: socket.socket) -> Hello | None:
+    """The line that a keeper says first; None if it is none."""
+    connection.settimeout(_HELLO_S)
+    said = b""
+    try:
+        while b"\n" not in said and len(said) < _LONGEST:
+            piece = connection.recv(_LONGEST)
+            if not piece:
+                return None
+            said += piece
+        told = json.loads(said)
+        connection.settimeout(None)
+    except (OSError, ValueError):
+        return None
+    return told if isinstance(told, dict) else None

@@ -1,0 +1,316 @@
+"""The process that holds the connection to the API server: it makes the engine's calls and tells what it watches.
+
+A call may wait seconds for its answer, and the official client uses threads: neither may happen in the process that
+serves the control channel. It is started as ``python -m hydra.cluster.kubernetes.driver FD``, FD being its end of a
+socket pair.
+When the engine goes without a word (SIGKILL), what belongs to its run is deleted all the same.
+
+From the engine come, by ``call``: ``open`` (context, namespace, run), ``nodes``, ``door`` (address), ``create`` (first,
+then: lists of tag, path, body), ``owner`` (token), ``delete`` (groups, grace), ``why`` (pod), ``look`` (tag, path),
+``clear``, ``stop``.
+To the engine go, by ``kind``: ``opened`` (namespace, server), ``nodes`` (nodes, pods, partial), ``door`` (port,
+message), ``made`` (tag, name, uid), ``refused`` (tag, status, reason, message), ``keeper`` (hello), ``pod`` (pod,
+gone), ``pods`` (names: all that are there), ``cleared``, ``why`` (pod, events), ``offline`` (status, message),
+``online``, ``failed`` (what, remedy), ``stopped`` (left: how many Pods, -1 if that is not known).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from hydra.cluster.channel import Channel, Message, Outbox
+from hydra.cluster.kubernetes import names, statuses
+from hydra.cluster.kubernetes.access import ANSWER_S, Api, ApiError, Json, Query
+from hydra.cluster.kubernetes.door import Door
+from hydra.cluster.kubernetes.removal import AGAIN, DELETED_WITHIN_S, remove
+from hydra.errors import HydraError
+
+CALLS_AT_ONCE: Final = 8
+TRIES_S: Final = 60.0
+"""How long a call is tried again that had no answer, or that the API server was too busy for."""
+WATCH_S: Final = 240
+STOP_WITHIN_S: Final = 12.0
+STOP_EACH_S: Final = 0.2
+"""How much longer for each Pod: a kubelet ends a few a second."""
+_NAMED_AT_ONCE: Final = 100
+"""Groups in one call: their names stand in its URL."""
+_TICK_S: Final = 0.5
+_PAUSES_S: Final = (0.2, 0.5, 1.0, 2.0, 3.0)
+
+
+class _Process:
+    """Moves messages between the engine and the API server until told to stop, or until the engine has gone."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._outbox = Outbox()
+        self._pool = ThreadPoolExecutor(CALLS_AT_ONCE, "calls")
+        self._aside = ThreadPoolExecutor(2, "aside")
+        self._closing = threading.Event()
+        self._stopped = threading.Event()
+        self._door: Door | None = None
+        self._created = False
+        self._api: Api | None = None
+        self._namespace, self._run = "", ""
+        self._there: set[str] = set()
+
+    def run(self) -> None:
+        while not self._channel.closed and not self._stopped.is_set():
+            for message in self._channel.receive():
+                self._obey(message)
+            self._forward()
+            self._channel.wait(_TICK_S, self._outbox.bell)
+        if self._api is not None and not self._stopped.is_set():
+            # The engine has gone without a word: nothing of its run shall stay.
+            self._stop()
+        self._forward()
+
+    def _forward(self) -> None:
+        for message in self._outbox.take():
+            self._channel.send(message)
+        self._channel.flush()
+
+    def _say(self, kind: str, **fields: Any) -> None:
+        self._outbox.put({"kind": kind, **fields})
+
+    def _obey(self, message: Message) -> None:
+        match message["call"]:
+            case "open":
+                self._aside.submit(self._guarded, self._open, message)
+            case "nodes":
+                self._aside.submit(self._guarded, self._tell_nodes, message)
+            case "door":
+                self._open_door(message["address"])
+            case "owner":
+                if self._door is not None:
+                    self._door.token = message["token"]
+            case "create":
+                self._created = True
+                self._aside.submit(self._guarded, self._create, message)
+            case "delete":
+                self._pool.submit(self._guarded, self._delete, message)
+            case "why":
+                self._aside.submit(self._guarded, self._why, message)
+            case "look":
+                self._aside.submit(self._guarded, self._look, message)
+            case "clear":
+                self._aside.submit(self._guarded, self._clear, message)
+            case "stop":
+                threading.Thread(target=self._stop, name="stop", daemon=True).start()
+
+    def _guarded(self, work: Callable[[Message], None], message: Message) -> None:
+        """What nobody expected is told instead of being lost in a pool."""
+        try:
+            work(message)
+        except HydraError as e:
+            self._say("failed", what=e.what, remedy=e.remedy)
+        except Exception as e:  # noqa: BLE001  # whatever it is, the run must end with a word
+            self._say("failed", what=f"the process that asks Kubernetes: {type(e).__name__}: {e}", remedy="")
+
+    # --- what is asked ------------------------------------------------------------------------------------------------
+
+    @property
+    def api(self) -> Api:
+        if self._api is None:
+            raise AssertionError("open comes first")
+        return self._api
+
+    def _open(self, message: Message) -> None:
+        self._api = Api(message["context"])
+        self._namespace, self._run = message["namespace"] or self._api.namespace, message["run"]
+        self._say("opened", namespace=self._namespace, server=self._api.server)
+        self._tell_nodes(message)
+        threading.Thread(target=self._watch, name="watch", daemon=True).start()
+
+    def _tell_nodes(self, _: Message) -> None:
+        """All nodes, and what is on them; where only our own namespace may be seen, what is there."""
+        try:
+            nodes = self._patiently("GET", "/api/v1/nodes")
+            try:
+                # Pods that have ended hold nothing.
+                pods = self._patiently(
+                    "GET", "/api/v1/pods", query={"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+                )
+                partial = False
+            except ApiError as e:
+                if e.status != 403:
+                    raise
+                pods, partial = self._patiently("GET", self._pods), True
+        except ApiError as e:
+            self._say("refused", tag="nodes", status=e.status, reason=e.reason, message=e.message)
+            return
+        self._say("nodes", nodes=nodes["items"], pods=pods["items"], partial=partial)
+
+    def _open_door(self, address: str) -> None:
+        try:
+            self._door = Door(address, lambda hello: self._say("keeper", hello=hello))
+            self._say("door", port=self._door.port, message="")
+        except OSError as e:
+            self._say("door", port=0, message=e.strerror or str(e))
+
+    def _create(self, message: Message) -> None:
+        """Creates some objects and, once they are there, the others: a Pod needs its Secret when it starts."""
+        if all(self._make(wanted) for wanted in message["first"]):
+            for wanted in message["then"]:
+                self._pool.submit(self._guarded, self._made, wanted)
+        else:
+            for wanted in message["then"]:
+                self._say("refused", tag=wanted["tag"], status=424, reason="", message="what it needs was refused")
+
+    def _made(self, wanted: Message) -> None:
+        self._make(wanted)
+
+    def _make(self, wanted: Message) -> bool:
+        try:
+            made = self._patiently("POST", wanted["path"], wanted["body"])
+        except ApiError as e:
+            self._say("refused", tag=wanted["tag"], status=e.status, reason=e.reason, message=e.message)
+            return False
+        self._say("made", tag=wanted["tag"], name=made["metadata"]["name"], uid=made["metadata"]["uid"])
+        return True
+
+    def _look(self, message: Message) -> None:
+        """Whether an object is there."""
+        try:
+            self._patiently("GET", message["path"])
+        except ApiError as e:
+            self._say("refused", tag=message["tag"], status=e.status, reason=e.reason, message=e.message)
+
+    def _clear(self, _: Message) -> None:
+        """Removes what an earlier process of this run has left."""
+        try:
+            remove(self.api, self._namespace, self._run, names.ENGINE_PARTS, time.monotonic() + STOP_WITHIN_S)
+        except ApiError as e:
+            self._say("refused", tag="clear", status=e.status, reason=e.reason, message=e.message)
+        else:
+            self._say("cleared")
+
+    def _delete(self, message: Message) -> None:
+        """Deletes the Pods of some groups, a call for hundreds of them."""
+        options = {"gracePeriodSeconds": message["grace"]}
+        groups = message["groups"]
+        for first in range(0, len(groups), _NAMED_AT_ONCE):
+            query = {"labelSelector": names.selector(self._run, groups=groups[first : first + _NAMED_AT_ONCE])}
+            with contextlib.suppress(ApiError):  # the engine asks again
+                self._patiently("DELETE", self._pods, options, query, DELETED_WITHIN_S)
+
+    def _why(self, message: Message) -> None:
+        """The warnings about a Pod: what keeps it from starting stands there and nowhere else."""
+        query = {"fieldSelector": f"involvedObject.name={message['pod']},type=Warning"}
+        try:
+            events = self._patiently("GET", f"/api/v1/namespaces/{self._namespace}/events", query=query)["items"]
+        except ApiError as e:
+            events = [{"message": e.message, "reason": "Unknown"}]
+        self._say("why", pod=message["pod"], events=events)
+
+    def _patiently(
+        self, method: str, path: str, body: Json | None = None, query: Query | None = None, answer_s: float = ANSWER_S
+    ) -> Json:
+        """A call that outlives an API server's restart, for a minute."""
+        deadline = time.monotonic() + TRIES_S
+        unanswered = False
+        for attempt in range(1_000):
+            try:
+                return self.api.call(method, path, body, query, answer_s)
+            except ApiError as e:
+                if e.reason == "AlreadyExists" and unanswered and body is not None:
+                    # It was made although the answer was lost. Nobody may look at a Secret, nor need one.
+                    if path.endswith("/secrets"):
+                        return {"metadata": {**body["metadata"], "uid": ""}}
+                    method, path, body = "GET", f"{path}/{body['metadata']['name']}", None
+                    continue
+                unanswered = unanswered or e.status in (0, 500, 504)
+                pause_s = _PAUSES_S[min(attempt, len(_PAUSES_S) - 1)]
+                late = time.monotonic() + pause_s > deadline
+                if e.status not in AGAIN or e.reason == "AlreadyExists" or late or self._closing.is_set():
+                    raise
+                self._closing.wait(pause_s)
+        raise AssertionError("the deadline comes first")
+
+    # --- what is watched ----------------------------------------------------------------------------------------------
+
+    @property
+    def _pods(self) -> str:
+        return f"/api/v1/namespaces/{self._namespace}/pods"
+
+    def _watch(self) -> None:
+        """Tells of every change of the run's Pods; after a broken watch all of them are listed again."""
+        query = {"labelSelector": names.selector(self._run, names.ENGINE_PARTS)}
+        version, online, attempt = "", True, 0
+        while not self._stopped.is_set():
+            try:
+                if not version:
+                    listed = self.api.call("GET", self._pods, query=query)
+                    version = listed["metadata"]["resourceVersion"]
+                    for pod in listed["items"]:
+                        self._say("pod", pod=statuses.trimmed(pod), gone=False)
+                    self._there = {pod["metadata"]["name"] for pod in listed["items"]}
+                    self._say("pods", names=sorted(self._there))
+                if not online:
+                    online, attempt = True, 0
+                    self._say("online")
+                version = self._follow({**query, "resourceVersion": version})
+            except ApiError as e:
+                version = ""
+                if e.status == 410:  # too old: there is more recent news than the watch could tell
+                    continue
+                if online:
+                    online = False
+                    self._say("offline", status=e.status, message=e.message)
+                self._stopped.wait(_PAUSES_S[min(attempt, len(_PAUSES_S) - 1)])
+                attempt += 1
+
+    def _follow(self, query: Mapping[str, str]) -> str:
+        """Tells what one watch brings; returns the version to go on from."""
+        version = query["resourceVersion"]
+        for event in self.api.watch(self._pods, query, WATCH_S):
+            seen = event["object"]
+            if event["type"] == "ERROR":
+                raise ApiError(int(seen.get("code") or 0), str(seen.get("reason")), str(seen.get("message")))
+            version = seen["metadata"]["resourceVersion"]
+            if event["type"] == "BOOKMARK":
+                continue
+            gone = event["type"] == "DELETED"
+            (self._there.discard if gone else self._there.add)(seen["metadata"]["name"])
+            self._say("pod", pod=statuses.trimmed(seen), gone=gone)
+        return version
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def _stop(self) -> None:
+        """Deletes what belongs to the run and waits until its Pods have gone."""
+        self._closing.set()
+        deadline = time.monotonic() + STOP_WITHIN_S + STOP_EACH_S * len(self._there)
+        left = -1
+        try:
+            if self._created:
+                left = remove(self.api, self._namespace, self._run, names.ENGINE_PARTS, deadline)
+        except ApiError:
+            pass  # the keeper sees that the controller has gone, and the cluster removes all
+        finally:
+            if self._door is not None:
+                self._door.close()
+            self._say("stopped", left=left)
+            self._stopped.set()
+
+
+def main() -> None:
+    """Runs the process; its only argument is the number of its socket."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the engine's business
+    _Process(Channel(socket.socket(fileno=int(sys.argv[1])))).run()
+    sys.stdout.flush()
+    # A call may still wait for an API server that does not answer.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""``hydra fetch``: the directory of a run in the cluster."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hydra.options import PATH, RUN, WORD, Command, cluster_flag, config_flag, grouped
+from hydra.options.help import MACHINE
+
+
+@click.command(
+    cls=Command,
+    section=MACHINE,
+    examples=(
+        "hydra fetch zmqrate-20260102-030405 --master kubernetes",
+        "hydra fetch zmqrate-20260102-030405 --master k8s://lab --namespace hydra --follow",
+    ),
+)
+@click.argument("run", type=WORD)
+@config_flag
+@cluster_flag
+@grouped(
+    RUN,
+    click.option("--out", type=PATH, help="Run directory to make (default: runs/RUN)."),
+    click.option("--follow", is_flag=True, help="Show its log until it ends, and fetch it then."),
+)
+def fetch(run: str, config: Path | None, master: str, out: Path | None, follow: bool, **flags: Any) -> None:
+    """Fetch the directory of RUN from the Kubernetes cluster in which its command runs (--in-cluster).
+
+    A run that has ended is removed from the cluster then; of one that goes on there is what it has measured so far.
+    """
+    from hydra.cluster.kubernetes.spec import SPEC
+    from hydra.config.engines import load_engine
+    from hydra.errors import UsageError
+
+    if not (SPEC.handles(master) or master == SPEC.name):
+        raise UsageError(f"--master {master} is no Kubernetes cluster, where commands run", f"write {SPEC.masters}")
+    settings = load_engine(SPEC.name, config, {"namespace": flags.get("namespace")})
+
+    from hydra.cluster.kubernetes.in_cluster.homecoming import follow_home, take_home
+
+    name = Path(run).name
+    folder = out or Path("runs") / name
+    if follow:
+        sys.exit(follow_home(master, settings, name, folder))
+    click.echo(take_home(master, settings, name, folder))

@@ -1,0 +1,135 @@
+"""Follows a command in the cluster: its beginning, its log, its end."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any, Final
+
+import click
+
+from hydra.cluster.kubernetes import streams
+from hydra.cluster.kubernetes.access import ApiError
+from hydra.cluster.kubernetes.in_cluster.log import Log
+from hydra.cluster.kubernetes.in_cluster.objects import COMMAND, GRACE_S, stopping
+from hydra.cluster.kubernetes.in_cluster.place import Place
+from hydra.cluster.kubernetes.in_cluster.podstate import BEGINS_WITHIN_S, has_begun, has_ended, hindrance
+from hydra.cluster.kubernetes.removal import AGAIN
+from hydra.cluster.kubernetes.statuses import status
+from hydra.errors import ClusterError
+
+Json = dict[str, Any]
+
+_UNSEEN_S: Final = 3.0
+"""After so long without a beginning, events are looked at."""
+_AWAY_S: Final = 300.0
+"""How long the API server may be away."""
+_LATE_S: Final = 10.0
+"""How long after its grace a Pod that is deleted may still be there; then its node does not answer."""
+_PAUSE_S: Final = 0.5
+_UNHEARD_S: Final = 2.0
+"""Between two looks at a command whose log nobody may read."""
+
+
+def await_begin(place: Place) -> Json:
+    """The command's Pod once the command has begun.
+
+    Raises:
+        ClusterError: it does not begin; the text says why.
+    """
+    began = time.monotonic()
+    try:
+        for _ in place.changes(BEGINS_WITHIN_S + 1):
+            pod, waited_s = place.pod(), time.monotonic() - began
+            if pod is not None and has_begun(pod):
+                return pod
+            named = (place.name, *([pod["metadata"]["name"]] if pod else ()))
+            events = place.events(*named) if waited_s > _UNSEEN_S or pod is None else []
+            what, remedy = hindrance(pod, events, waited_s, place.namespace)
+            if what:
+                raise ClusterError(f"the command cannot run in the cluster: {what}", remedy)
+    except ApiError as e:
+        raise place.refused(e, "watch pods") from None
+    raise ClusterError("the command cannot run in the cluster: it has not begun", "look at its Pod's events")
+
+
+def follow(place: Place, pod: Json, log: Log) -> Json:
+    """Shows the log of a command until its end, and returns its Pod then.
+
+    Ctrl-C asks the command to end cleanly; the next one is raised.
+
+    Raises:
+        ClusterError: its Pod has gone, or the API server has been away for minutes.
+        KeyboardInterrupt: the second one.
+    """
+    name = str(pod["metadata"]["name"])
+    asked_to_end = False
+    while True:
+        try:
+            return _follow(place, name, log)
+        except KeyboardInterrupt:
+            if asked_to_end:
+                raise
+            asked_to_end = True
+            click.echo("asking the command in the cluster to end; Ctrl-C again gives up its run", err=True)
+            _ask_to_end(place, name)
+
+
+def _ask_to_end(place: Place, pod: str) -> None:
+    try:
+        for _ in streams.execute(place.api, place.namespace, pod, COMMAND, stopping()):
+            pass
+    except ApiError as e:
+        if e.status != 404:  # it has ended by itself
+            click.echo(f"it cannot be asked: {place.refused(e, 'exec in pods')}", err=True)
+
+
+def _follow(place: Place, pod: str, log: Log) -> Json:
+    heard = time.monotonic()
+    lost_since: float | None = None
+    told = False
+    while True:
+        whole = False
+        log.reconnected()
+        try:
+            for text in streams.log(place.api, place.namespace, pod, COMMAND, log.since):
+                _show(log, text)
+            whole = True
+        except ApiError as e:
+            if e.status == 403 and not told:
+                told = True
+                click.echo(f"its log cannot be shown: {place.refused(e, 'read the log')}", err=True)
+            whole = e.status == 403
+        try:
+            now = place.api.call("GET", place.path("pods", pod))
+        except ApiError as e:
+            if e.status == 404:
+                place.tidy()
+                what = f"the Pod of {place.run} has gone, and its run directory with it"
+                raise ClusterError(what, "it was deleted by somebody else") from None
+            if e.status not in AGAIN or time.monotonic() - heard > _AWAY_S:
+                lost = place.refused(e, "read pods")
+                raise ClusterError(lost.what, f"the run goes on in the cluster: {place.fetching}") from None
+            time.sleep(_PAUSE_S)
+            continue
+        heard = time.monotonic()
+        # Of a Pod that is deleted the node tells its containers' ends only when all have ended.
+        if whole and (has_ended(now) or now["metadata"].get("deletionTimestamp")):
+            return now
+        state = status(now)
+        lost_since = lost_since or heard if state.state == "lost" else None
+        if not has_ended(now) and (
+            now["status"].get("phase") == "Failed" or (lost_since and heard - lost_since > GRACE_S + _LATE_S)
+        ):
+            place.tidy()
+            raise ClusterError(f"the run in the cluster is lost: {state.detail}")
+        if whole or has_ended(now):
+            # The node tells of an end a moment after the log's.
+            time.sleep(_UNHEARD_S if told else _PAUSE_S)
+
+
+def _show(log: Log, text: str) -> None:
+    shown = log.line(text)
+    if shown is not None:
+        with contextlib.suppress(BrokenPipeError) if not log.is_output else contextlib.nullcontext():
+            click.echo(shown, err=not log.is_output)

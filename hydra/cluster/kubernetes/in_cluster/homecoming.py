@@ -1,0 +1,120 @@
+"""Brings home what a command in the cluster has measured, and removes what it has left there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import click
+
+from hydra.cluster.kubernetes.access import ApiError
+from hydra.cluster.kubernetes.in_cluster.fetching import Fetched, fetch, refuse_existing
+from hydra.cluster.kubernetes.in_cluster.following import follow
+from hydra.cluster.kubernetes.in_cluster.log import Log
+from hydra.cluster.kubernetes.in_cluster.objects import COMMAND
+from hydra.cluster.kubernetes.in_cluster.place import Place
+from hydra.cluster.kubernetes.in_cluster.podstate import explained, has_begun, is_kept
+from hydra.cluster.kubernetes.settings import KubernetesSettings
+from hydra.errors import EXIT_INTERRUPTED, ClusterError, UsageError
+
+Json = dict[str, Any]
+
+
+def follow_home(master: str, settings: KubernetesSettings, run: str, out: Path) -> int:
+    """The exit code of a command in the cluster, which is followed from its first line on.
+
+    Raises:
+        UsageError: the cluster knows no such run.
+        ClusterError: as for :func:`brought_home`.
+    """
+    refuse_existing(out)
+    place, pod = _found(master, settings, run)
+    return brought_home(place, pod, out)
+
+
+def take_home(master: str, settings: KubernetesSettings, run: str, out: Path) -> str:
+    """Fetches a run directory as it is now, and says what it is; a run that has ended is removed from the cluster.
+
+    Raises:
+        UsageError: the cluster knows no such run.
+        RunDirectoryError: ``out`` is there already.
+        ClusterError: there is nothing to fetch, or it cannot be fetched.
+    """
+    refuse_existing(out)
+    place, pod = _found(master, settings, run)
+    fetched = fetch(place, pod["metadata"]["name"], out)
+    if not fetched.measured and not fetched.ended:
+        raise ClusterError(f"{run} has measured nothing yet", f"try again: {place.fetching}")
+    if not fetched.measured:
+        log = f"kubectl logs -n {place.namespace} job/{place.name} -c {COMMAND}"
+        raise ClusterError(f"{run} has ended and measured nothing", f"its log says why: {log}; hydra kill removes it")
+    if not fetched.ended:
+        return f"{out} has what {run} has measured so far; it goes on"
+    place.tidy()
+    return f"{out} has all of {run}, which {_how(fetched, pod)}"
+
+
+def brought_home(place: Place, pod: Json, out: Path) -> int:
+    """Follows a command that has begun to its end, fetches its run directory and removes what it has left.
+
+    Raises:
+        ClusterError: the run is lost, or its directory cannot be fetched yet.
+    """
+    try:
+        ended = follow(place, pod, Log(place.run, str(out)))
+    except KeyboardInterrupt:
+        place.tidy()
+        return EXIT_INTERRUPTED
+    try:
+        fetched = fetch(place, pod["metadata"]["name"], out)
+    except KeyboardInterrupt:
+        click.echo(f"the run is in the cluster still: {place.fetching}", err=True)
+        return EXIT_INTERRUPTED
+    except ClusterError as e:
+        if ended["metadata"].get("deletionTimestamp"):
+            what = f"the Pod of {place.run} was deleted before its run directory could be fetched"
+            raise ClusterError(what, "hydra kill does that, for example") from None
+        raise ClusterError(e.what, f"{f'{e.remedy}; then ' if e.remedy else ''}{place.fetching}") from None
+    place.tidy()
+    return _code(ended, fetched, out)
+
+
+def _code(pod: Json, fetched: Fetched, out: Path) -> int:
+    if _is_own(fetched.code):
+        return fetched.code
+    what, remedy = explained(pod)
+    kept = f"what it had measured is in {out}" if fetched.measured else "it had measured nothing"
+    raise ClusterError(f"the command in the cluster has not come to its end: {what}; {kept}", remedy)
+
+
+def _is_own(code: int | None) -> TypeGuard[int]:
+    """Whether a command ended by itself: signals have the numbers from 128 on, of which it uses Ctrl-C's."""
+    return code is not None and code <= EXIT_INTERRUPTED
+
+
+def _how(fetched: Fetched, pod: Json) -> str:
+    if _is_own(fetched.code):
+        return f"has ended with exit code {fetched.code}"
+    return f"has not come to its end: {explained(pod)[0]}"
+
+
+def _found(master: str, settings: KubernetesSettings, run: str) -> tuple[Place, Json]:
+    """Where a run is, and its Pod, from which its directory can be fetched."""
+    place = Place.of(master, settings, run)
+    try:
+        pod = place.pod()
+    except ApiError as e:
+        raise place.refused(e, "list pods") from None
+    if pod is None:
+        raise UsageError(
+            f"no command {run} runs in the cluster's namespace {place.namespace}",
+            f"hydra ps --master {master} --namespace {place.namespace} lists the runs that it knows",
+        )
+    if not has_begun(pod):
+        raise ClusterError(f"{run} has not begun", f"kubectl describe pod -n {place.namespace} says why")
+    if not is_kept(pod):
+        raise ClusterError(
+            f"the directory of {run} is gone: it was kept for {settings.keep_s} s after its end",
+            "raise keep_s in [kubernetes]",
+        )
+    return place, pod

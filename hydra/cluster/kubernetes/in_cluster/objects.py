@@ -1,0 +1,184 @@
+"""The Job that runs a whole command, and the Secret with all that it takes along. Pure."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from hydra.cluster.kubernetes import names
+from hydra.cluster.kubernetes.in_cluster.words import FILES, RUNS
+from hydra.cluster.kubernetes.pods import Family, dressed, metadata, resources, security
+from hydra.cluster.kubernetes.scripts import source
+from hydra.cluster.kubernetes.statuses import MAIN
+from hydra.cluster.resources import Need
+from hydra.errors import UsageError
+
+Json = dict[str, Any]
+
+PART: Final = "controller"
+"""What names.PART says of both."""
+COMMAND: Final = "hydra"
+"""The container in which the command runs."""
+KEEPING: Final = "files"
+"""The container that keeps its run directory until it has been fetched."""
+MOUNTED: Final = FILES.rpartition("/")[0]
+"""Where the Secret's files are."""
+GRACE_S: Final = 60
+"""How long a command has to end cleanly where its Pod is deleted."""
+LOG_KEPT_S: Final = 3600
+"""How long the Job stays after its end, and with it the log."""
+_BYTES: Final = 1024 * 1024
+"""Of a Secret at most."""
+_ORDER: Final = "order.json"
+_SCRIPTS: Final = {COMMAND: "controller", KEEPING: "files"}
+_VARIABLE: Final = "variable."
+
+
+def secret_data(
+    arguments: Sequence[str], version: str, image: str, files: Mapping[str, bytes], environment: Mapping[str, str]
+) -> dict[str, bytes]:
+    """The Secret's contents by key: the command, the scripts, the files, and what the environment holds.
+
+    Args:
+        arguments: of the command, as it runs in the Pod.
+        version: of the Hydra that gives it.
+        image: that it runs in.
+        files: by their path in the Pod.
+        environment: variables that the command needs.
+
+    Raises:
+        UsageError: it is more than a Secret may hold.
+    """
+    order = {"arguments": list(arguments), "version": version, "image": image}
+    data = {
+        _ORDER: json.dumps(order).encode(),
+        **{f"{script}.py": source(script).encode() for script in _SCRIPTS.values()},
+        **{_key(path): content for path, content in files.items()},
+        **{f"{_VARIABLE}{name}": value.encode() for name, value in environment.items()},
+    }
+    if sum(map(len, data.values())) > _BYTES:
+        largest = max(files, key=lambda path: len(files[path]), default="")
+        raise UsageError(
+            f"the files of this command have more than 1 MiB, which is all that a Secret holds; the largest is "
+            f"{largest.rpartition('/')[2]} with {len(files.get(largest, b'')) / 1e6:.1f} MB",
+            "leave out --in-cluster, or shorten it",
+        )
+    return data
+
+
+def secret(family: Family, data: Mapping[str, bytes]) -> Json:
+    """The Secret; ``family`` has the Job as its owner."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata(family, _secret_name(family), PART),
+        "type": "Opaque",
+        "immutable": True,
+        "data": {key: base64.b64encode(value).decode() for key, value in data.items()},
+    }
+
+
+def job(family: Family, files: Sequence[str], environment: Sequence[str]) -> Json:
+    """The Job; its one Pod is never replaced.
+
+    Args:
+        family: what the run's objects have in common; there is no owner yet.
+        files: paths in the Pod.
+        environment: names of variables.
+    """
+    settings = family.settings
+    pod_security, container_security = security()
+    need = Need(cpus=settings.controller_cpus, mem=settings.controller_mem)
+    same: Json = {
+        "image": family.image,
+        "imagePullPolicy": settings.pull_policy,
+        "workingDir": RUNS,
+        "securityContext": container_security,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [
+            {"name": "runs", "mountPath": RUNS},
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108  # the Pod's own
+            {"name": "shipped", "mountPath": MOUNTED, "readOnly": True},
+        ],
+    }
+    command: Json = {
+        "name": COMMAND,
+        "command": ["python3", _script(COMMAND), f"{MOUNTED}/{_ORDER}", RUNS],
+        "env": [
+            {"name": "HYDRA_POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+            {"name": "HOME", "value": "/tmp"},  # noqa: S108  # likewise
+            {"name": "XDG_CACHE_HOME", "value": "/tmp/cache"},  # noqa: S108  # likewise
+            *({"name": name, "valueFrom": _of_secret(family, name)} for name in environment),
+        ],
+        "resources": resources(settings, need),
+        **same,
+    }
+    keeping: Json = {
+        "name": KEEPING,
+        "command": ["python3", _script(KEEPING), "keep", RUNS, str(settings.keep_s)],
+        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"memory": "256Mi"}},
+        **same,
+    }
+    items = [
+        {"key": _ORDER, "path": _ORDER},
+        *({"key": f"{script}.py", "path": f"{script}.py"} for script in _SCRIPTS.values()),
+        *({"key": _key(path), "path": path.removeprefix(f"{MOUNTED}/")} for path in files),
+    ]
+    template = {
+        "metadata": {
+            "labels": names.labels(family.run, PART),
+            "annotations": {names.RUN_NAME: family.run, MAIN: COMMAND},
+        },
+        "spec": {
+            "restartPolicy": "Never",
+            "serviceAccountName": settings.service_account,
+            "enableServiceLinks": False,
+            "terminationGracePeriodSeconds": GRACE_S,
+            "securityContext": pod_security,
+            "containers": [command, keeping],
+            "volumes": [
+                {"name": "runs", "emptyDir": {}},
+                {"name": "tmp", "emptyDir": {}},
+                {"name": "shipped", "secret": {"secretName": _secret_name(family), "items": items}},
+            ],
+        },
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata(family, names.object_name(family.run, PART), PART),
+        "spec": {
+            "backoffLimit": 0,
+            "ttlSecondsAfterFinished": LOG_KEPT_S,
+            "template": dressed(family, template),
+        },
+    }
+
+
+def packing(run: str) -> list[str]:
+    """The command that writes a run's directory as an archive, in the container ``files``."""
+    return ["python3", _script(KEEPING), "pack", RUNS, run]
+
+
+def stopping() -> list[str]:
+    """The command that asks for a clean end, in the container ``hydra``."""
+    return ["python3", "-c", "import os, signal; os.kill(1, signal.SIGINT)"]
+
+
+def _script(container: str) -> str:
+    return f"{MOUNTED}/{_SCRIPTS[container]}.py"
+
+
+def _secret_name(family: Family) -> str:
+    return names.object_name(family.run, "files")
+
+
+def _key(path: str) -> str:
+    """The key of a file in the Secret: its number, which no other has."""
+    return f"file.{path.removeprefix(f'{FILES}/').partition('/')[0]}"
+
+
+def _of_secret(family: Family, variable: str) -> Json:
+    return {"secretKeyRef": {"name": _secret_name(family), "key": f"{_VARIABLE}{variable}"}}

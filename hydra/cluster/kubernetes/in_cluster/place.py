@@ -1,0 +1,138 @@
+"""Where a command runs in the cluster: its Job, its Pod, and the calls that ask for them."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import click
+
+from hydra.cluster.kubernetes import names
+from hydra.cluster.kubernetes.access import Api, ApiError, context_of, require_client
+from hydra.cluster.kubernetes.in_cluster.objects import PART
+from hydra.cluster.kubernetes.refusals import refusal
+from hydra.cluster.kubernetes.removal import remove
+from hydra.cluster.kubernetes.settings import KubernetesSettings
+from hydra.errors import ClusterError
+
+Json = dict[str, Any]
+
+_REMOVED_WITHIN_S: Final = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A run in the cluster.
+
+    Attributes:
+        api: as whom.
+        master: what ``--master`` names.
+        namespace: where.
+        run: the run's name.
+    """
+
+    api: Api
+    master: str
+    namespace: str
+    run: str
+
+    @classmethod
+    def of(cls, master: str, settings: KubernetesSettings, run: str) -> Place:
+        """The place of a run that ``--master`` and the settings name; asks nobody yet.
+
+        Raises:
+            UsageError: there is no such context.
+            MissingDependencyError: the official client is not installed.
+        """
+        require_client()
+        api = Api(context_of(master))
+        return cls(api, master, settings.namespace or api.namespace, run)
+
+    @property
+    def name(self) -> str:
+        """Of the Job."""
+        return names.object_name(self.run, PART)
+
+    @property
+    def fetching(self) -> str:
+        """The command that fetches the run directory."""
+        return shlex.join(["hydra", "fetch", self.run, *self._where])
+
+    @property
+    def _where(self) -> list[str]:
+        return ["--master", self.master, "--namespace", self.namespace]
+
+    def path(self, kind: str, name: str = "") -> str:
+        """Of objects of a kind (``jobs``, ``pods``, …), or of one of them."""
+        group = "/apis/batch/v1" if kind == "jobs" else "/api/v1"
+        return f"{group}/namespaces/{self.namespace}/{kind}" + (f"/{name}" if name else "")
+
+    def create(self, kind: str, body: Json) -> Json:
+        """Creates an object.
+
+        Raises:
+            ClusterError: the cluster refuses.
+        """
+        try:
+            return self.api.call("POST", self.path(kind), body)
+        except ApiError as e:
+            raise self.refused(e, f"create {kind}") from None
+
+    def pod(self) -> Json | None:
+        """The command's Pod as it is now; None: there is none.
+
+        Raises:
+            ApiError: the API server refuses, or is not there.
+        """
+        found = self.api.call("GET", self.path("pods"), query=self._mine())["items"]
+        return max(found, key=lambda pod: str(pod["metadata"]["creationTimestamp"]), default=None)
+
+    def changes(self, within_s: float) -> Iterator[None]:
+        """Yields whenever something may have become of the Pod, and at the latest when the time is over.
+
+        Raises:
+            ApiError: as for :meth:`pod`.
+        """
+        deadline = time.monotonic() + within_s
+        query: dict[str, str | int | bool] = {**self._mine()}
+        while True:
+            listed = self.api.call("GET", self.path("pods"), query=query)
+            yield
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return
+            asked = {**query, "resourceVersion": listed["metadata"]["resourceVersion"]}
+            for _ in self.api.watch(self.path("pods"), asked, max(1, min(2, round(left_s)))):
+                break
+
+    def events(self, *objects: str) -> list[Json]:
+        """The warnings about some objects, by name; none where nobody may see them."""
+        found: list[Json] = []
+        for name in objects:
+            query = {"fieldSelector": f"involvedObject.name={name},type=Warning"}
+            try:
+                found += self.api.call("GET", self.path("events"), query=query)["items"]
+            except ApiError as e:
+                if e.status != 403:
+                    raise
+        return found
+
+    def tidy(self) -> None:
+        """Deletes Job, Secret and Pod; that it cannot is a warning, as it is always the last thing to be done."""
+        try:
+            remove(self.api, self.namespace, self.run, (PART,), time.monotonic() + _REMOVED_WITHIN_S)
+        except ApiError as e:
+            what = self.refused(e, f"delete the Job {self.name}").what
+            kill = shlex.join(["hydra", "kill", self.run, *self._where])
+            click.echo(f"warning: {what}; {kill} removes what is left in the cluster", err=True)
+
+    def refused(self, error: ApiError, doing: str) -> ClusterError:
+        """What the API server has refused, for people."""
+        told = refusal(error.status, error.reason, error.message, doing=doing, namespace=self.namespace)
+        return ClusterError(told.what, told.remedy)
+
+    def _mine(self) -> dict[str, str]:
+        return {"labelSelector": names.selector(self.run, (PART,))}

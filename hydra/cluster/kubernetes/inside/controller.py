@@ -1,0 +1,89 @@
+"""The first process of the container ``hydra``: starts the command that was asked for, and ends with its exit code.
+
+Its arguments are the file with the command, as JSON, and the folder of run directories. The command's standard error is
+the container's; its standard output follows at the end, behind a line that says so. In the folder ``.hydra`` there
+``lock`` is locked while this process lives, and ``exit`` holds the exit code afterwards.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+OUTPUT = "=== output ==="
+
+
+def main() -> int:
+    """Returns the command's exit code."""
+    order = json.loads(Path(sys.argv[1]).read_text())
+    state = Path(sys.argv[2], ".hydra")
+    state.mkdir()
+    # However this process ends, the kernel lets go of the lock; the other container waits for that.
+    lock = (state / "lock.new").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    (state / "lock.new").rename(state / "lock")
+    code = run(order, state / "output")
+    (state / "exit").write_text(str(code))
+    return code
+
+
+def run(order: dict[str, Any], output: Path) -> int:
+    """The exit code of the command; what it says is passed on."""
+    wrong = refusal(order)
+    if wrong:
+        sys.stderr.write(f"hydra: {wrong}\n")
+        return 2
+    children: list[int] = []
+    asked: list[int] = []
+
+    def pass_on(number: int, _: object) -> None:
+        asked.append(number)
+        # Not Popen.send_signal(): it would wait for the child, and so would we.
+        for each in children:
+            os.kill(each, number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, pass_on)
+    with output.open("wb") as written:
+        child = subprocess.Popen(["hydra", *order["arguments"]], stdin=subprocess.DEVNULL, stdout=written)
+    for early in asked:
+        os.kill(child.pid, early)
+    children.append(child.pid)
+    status = ended(child.pid)
+    if output.stat().st_size:
+        sys.stdout.write(f"{OUTPUT}\n")
+        sys.stdout.flush()
+        with output.open("rb") as whole:
+            shutil.copyfileobj(whole, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def ended(child: int) -> int:
+    """The status of a child that has ended; orphans, which are children of the first process too, are buried."""
+    while True:
+        pid, status = os.wait()
+        if pid == child:
+            return status
+
+
+def refusal(order: dict[str, Any]) -> str:
+    """Why the image will not do; "" if it will."""
+    if shutil.which("hydra") is None:
+        return f"the image {order['image']} holds no Hydra; build it (Containerfile)"
+    told = subprocess.run(["hydra", "--version"], stdout=subprocess.PIPE, check=False).stdout.decode().split()
+    version = told[-1] if told else "of no known version"
+    if version != order["version"]:
+        return f"the image {order['image']} holds Hydra {version}, and this is {order['version']}; build it anew"
+    return ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

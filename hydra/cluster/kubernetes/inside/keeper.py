@@ -1,0 +1,128 @@
+"""The keeper's Pod: proves that Pods reach the controller, tells what the image holds, and ends with the controller.
+
+Started as ``python3 -c``, with HYDRA_DOOR=HOST:PORT and HYDRA_DOOR_TOKEN. While the connection stands, the run's
+objects stay; when it is gone for good, this process ends with 0, its Job is finished, and the cluster removes the Job
+with all that belongs to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import signal
+import socket
+import sys
+import time
+
+FIRST_WITHIN_S = 5.0
+"""How long the first connection is tried for: the controller waits for 10 s."""
+AGAIN_WITHIN_S = 20.0
+EVERY_S = 0.5
+UNREACHABLE = 3
+
+
+def image() -> dict[str, str]:
+    """What this image holds, as far as groups need it."""
+    found = {"python": "{}.{}".format(*sys.version_info), "machine": platform.machine(), "hydra": "", "digest": ""}
+    try:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found["hydra"] = version("hydra-scale")
+        except PackageNotFoundError:
+            return found
+        import importlib.util
+
+        spec = importlib.util.find_spec("hydra")
+        if spec is not None and spec.submodule_search_locations:
+            found["digest"] = digest(next(iter(spec.submodule_search_locations)))
+    except ImportError:  # a Python that is older than that
+        pass
+    return found
+
+
+def digest(package: str) -> str:
+    """A digest of the sources of a package: two installations of the same tell the same."""
+    names = []
+    for folder, _, files in os.walk(package):
+        names += [os.path.relpath(os.path.join(folder, name), package) for name in files if name.endswith(".py")]
+    total = hashlib.sha256()
+    for name in sorted(names):
+        with open(os.path.join(package, name), "rb") as file:
+            total.update(name.encode() + b"\0" + file.read() + b"\0")
+    return total.hexdigest()[:16]
+
+
+def limits() -> str:
+    """How many processes a Pod may have; "" where the kernel does not tell."""
+    for path in ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"):
+        with contextlib.suppress(OSError), open(path) as file:
+            return file.read().strip()
+    return ""
+
+
+def dialled(host: str, port: int, within_s: float) -> socket.socket | str:
+    """A connection to the controller, or the reason why there is none."""
+    deadline = time.monotonic() + within_s
+    while True:
+        try:
+            return socket.create_connection((host, port), timeout=max(0.5, min(5.0, deadline - time.monotonic())))
+        except OSError as e:
+            why = "no answer" if isinstance(e, socket.timeout) else (e.strerror or str(e))
+            if time.monotonic() + EVERY_S >= deadline:
+                return why
+        time.sleep(EVERY_S)
+
+
+def hold(connection: socket.socket, hello: bytes) -> bytes:
+    """Says hello and stays until the connection ends; the last word of the controller, b"" if it never said any."""
+    last = b""
+    with connection:
+        connection.settimeout(None)
+        for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        with contextlib.suppress(OSError):
+            connection.sendall(hello)
+            while True:
+                said = connection.recv(64)
+                if not said:
+                    break
+                last = said
+    return last
+
+
+def main() -> int:
+    """Keeps the run until its controller has gone; the exit code."""
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    host, _, port = os.environ["HYDRA_DOOR"].rpartition(":")
+    facts = {"token": os.environ["HYDRA_DOOR_TOKEN"], "node": os.environ.get("HYDRA_AGENT", ""), "pids_max": limits()}
+    facts.update(image())
+    hello = json.dumps(facts).encode() + b"\n"
+    deadline = time.monotonic() + FIRST_WITHIN_S
+    kept = False
+    while True:
+        connection = dialled(host, int(port), deadline - time.monotonic())
+        if isinstance(connection, str):
+            why = connection
+            break
+        last = hold(connection, hello)
+        if last.endswith(b"bye"):
+            return 0
+        if last:
+            kept, deadline = True, time.monotonic() + AGAIN_WITHIN_S
+        elif time.monotonic() >= deadline:
+            why = "somebody else answers there"
+            break
+        time.sleep(EVERY_S)
+    if kept:
+        return 0  # the controller has gone, and nothing of its run shall stay
+    sys.stderr.write(f"{host}:{port} cannot be reached from a Pod: {why}\n")
+    return UNREACHABLE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""The nodes of a cluster as agents, for commands that run nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hydra.cluster.kubernetes import nodes, refusals
+from hydra.cluster.kubernetes.access import Api, ApiError, context_of, require_client
+from hydra.cluster.kubernetes.settings import KubernetesSettings
+from hydra.cluster.resources import parse_resources
+from hydra.errors import ClusterError
+from hydra.model import Agent
+
+Json = dict[str, Any]
+
+
+def agents(master: str, settings: KubernetesSettings) -> list[Agent]:
+    """The nodes as agents, with what is free on each.
+
+    Raises:
+        UsageError, ClusterError, MissingDependencyError: there is no such cluster, or it does not tell.
+    """
+    api = opened(master)
+    found, pods = nodes_and_pods(api, settings.namespace or api.namespace)
+    return nodes.agents(found, pods, ports_of(settings), settings.tolerations)
+
+
+def opened(master: str) -> Api:
+    """The API that ``--master`` names; errors as for :func:`agents`."""
+    require_client()
+    return Api(context_of(master))
+
+
+def nodes_and_pods(api: Api, namespace: str) -> tuple[list[Json], list[Json]]:
+    """The nodes, and the Pods on them: those of ``namespace`` where one may not see all.
+
+    Raises:
+        ClusterError: it does not tell.
+    """
+    try:
+        found = api.call("GET", "/api/v1/nodes")["items"]
+        try:
+            pods = api.call("GET", "/api/v1/pods")["items"]
+        except ApiError as e:
+            if e.status != 403:
+                raise
+            pods = api.call("GET", f"/api/v1/namespaces/{namespace}/pods")["items"]
+    except ApiError as e:
+        raise refused(e, "list nodes", namespace) from None
+    return found, pods
+
+
+def ports_of(settings: KubernetesSettings) -> nodes.Ports:
+    """The range of ports as resources have it."""
+    return parse_resources(f"ports:[{settings.ports}]").ports
+
+
+def refused(e: ApiError, doing: str, namespace: str) -> ClusterError:
+    """What the API server said, as an error of a command."""
+    refusal = refusals.refusal(e.status, e.reason, e.message, doing=doing, namespace=namespace)
+    return ClusterError(refusal.what, refusal.remedy)

@@ -1,0 +1,58 @@
+"""What the objects of a run are called, and the labels by which they are found. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection
+from typing import Final
+
+RUN: Final = "hydra/run"
+"""The label of everything that belongs to a run; its value is :func:`slug` of the run's name."""
+RUN_NAME: Final = "hydra/run-name"
+"""The annotation that holds the run's whole name."""
+GROUP: Final = "hydra/group"
+ROLE: Final = "hydra/role"
+PART: Final = "hydra/part"
+"""The label that says what an object is: ``group``, ``keeper``, ``environment``, ``controller``."""
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+MANAGER: Final = "hydra"
+
+ENGINE_PARTS: Final = ("environment", "group", "keeper")
+"""What an engine makes, and removes at its end; a controller in the cluster is not among it."""
+
+_LONGEST: Final = 40
+_ODD: Final = re.compile(r"[^a-z0-9]+")
+
+
+def slug(name: str, longest: int = _LONGEST) -> str:
+    """A name of lower-case letters, digits and ``-`` that begins and ends with a letter or digit.
+
+    Names that would become the same keep apart by a digest of what they were.
+    """
+    plain = _ODD.sub("-", name.lower()).strip("-")
+    if plain == name and len(plain) <= longest:
+        return plain
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    kept = plain[: longest - len(digest) - 1].strip("-")
+    return f"{kept}-{digest}" if kept else digest
+
+
+def object_name(run: str, what: str) -> str:
+    """The name of an object of a run, at most 63 characters."""
+    # A Job's name is a label of its Pod, and a Pod's name its host's: both have 63 characters at most.
+    return f"hydra-{slug(run, 32)}-{slug(what, 24)}"
+
+
+def labels(run: str, part: str, **more: str) -> dict[str, str]:
+    """The labels of an object of a run."""
+    return {MANAGED_BY: MANAGER, RUN: slug(run), PART: part, **{f"hydra/{k}": slug(v) for k, v in more.items()}}
+
+
+def selector(run: str = "", parts: Collection[str] = (), groups: Collection[str] = ()) -> str:
+    """The label selector of everything of a run, or of all runs; of some parts or groups only."""
+    terms = [f"{MANAGED_BY}={MANAGER}", f"{RUN}={slug(run)}" if run else RUN]
+    for key, values in ((PART, parts), (GROUP, [slug(group) for group in groups])):
+        if values:
+            terms.append(f"{key} in ({','.join(sorted(values))})")
+    return ",".join(terms)

@@ -1,0 +1,222 @@
+"""Begins a run on a Kubernetes cluster, or says in one line why it cannot."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import Any, Final
+
+from hydra.cluster.address import resolved, route_to
+from hydra.cluster.driven import Driver
+from hydra.cluster.engine import Engine, Opening
+from hydra.cluster.kubernetes import keeper, refusals
+from hydra.cluster.kubernetes.access import Api, context_of, require_client
+from hydra.cluster.kubernetes.delivery import Delivery, sources
+from hydra.cluster.kubernetes.engine import KubernetesEngine
+from hydra.cluster.kubernetes.inside.keeper import digest
+from hydra.cluster.kubernetes.listing import ports_of
+from hydra.cluster.kubernetes.pods import Family, own_image
+from hydra.cluster.kubernetes.scripts import source
+from hydra.cluster.kubernetes.settings import KubernetesSettings
+from hydra.cluster.kubernetes.state import KubernetesState
+from hydra.errors import ClusterError
+
+Json = dict[str, Any]
+
+ANSWERS_WITHIN_S: Final = 15.0
+"""How long the API server may take to tell its nodes, or to take the keeper's Job."""
+CLEARED_WITHIN_S: Final = 20.0
+POD_IP: Final = "HYDRA_POD_IP"
+"""The variable with the address of a controller that is a Pod itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A run that has begun: its engine, and what the keeper has said of the image and of its Pod."""
+
+    engine: KubernetesEngine
+    hello: Json
+
+
+@contextlib.contextmanager
+def opened(opening: Opening) -> Iterator[Engine]:
+    """The engine for a run; see :func:`begun`."""
+    with begun(opening) as run:
+        yield run.engine
+
+
+@contextlib.contextmanager
+def begun(opening: Opening) -> Iterator[Begun]:
+    """Begins a run: what its Pods belong to is there, and they reach this machine.
+
+    Raises:
+        UsageError, ClusterError, MissingDependencyError: it cannot be used; nothing is left there.
+    """
+    require_client()
+    context, settings = context_of(opening.master), opening.settings
+    Api(context)  # a context that is not there is found before anything is made
+    programs = opening.programs()
+    opening.folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        driver = Driver("hydra.cluster.kubernetes.driver", opening.folder / "kubernetes.log")
+        stack.callback(driver.close)
+        beginning = _Beginning(driver)
+        found = beginning.connect(context, settings.namespace, opening.run)
+        address = _address(settings, found["nodes"])
+        delivery = stack.enter_context(contextlib.closing(Delivery(programs, settings, address)))
+        image = settings.python_image or own_image(settings, version("hydra-scale"))
+        family = Family(opening.run, beginning.namespace, {}, settings, image, delivery.every)
+        state = KubernetesState(family, ports_of(settings))
+        state.handle(found, time.monotonic())
+        engine = stack.enter_context(contextlib.closing(KubernetesEngine(driver, state, delivery, address)))
+        state.family = beginning.keep(family, address)
+        yield Begun(engine, {**beginning.hello, "address": address})
+
+
+def _address(settings: KubernetesSettings, nodes: Sequence[Json]) -> str:
+    """The address at which Pods reach this machine, as far as one can tell before one has tried.
+
+    Raises:
+        UsageError: what was given is none of this machine's.
+        ClusterError: there is no way to any node.
+    """
+    # A Pod may have been given the cluster file of another machine.
+    if advertised := os.environ.get(POD_IP) or settings.advertise:
+        return resolved(advertised)
+    tried = []
+    for node in nodes:
+        for told in node.get("status", {}).get("addresses", ()):
+            if told["type"] == "InternalIP":
+                try:
+                    return route_to(told["address"])
+                except OSError as e:
+                    tried.append(f"{told['address']}: {e.strerror or e}")
+    raise ClusterError(
+        f"there is no route from here to a node ({', '.join(tried) or 'none has an address'})",
+        "name this machine's address as Pods reach it (--advertise), or run in the cluster (--in-cluster)",
+    )
+
+
+class _Beginning:
+    """Asks the driver one thing after the other, and waits for each answer."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.namespace = ""
+        self.hello: Json = {}
+        self._driver = driver
+        self._messages: list[Json] = []
+        self._server = ""
+
+    def connect(self, context: str, namespace: str, run: str) -> Json:
+        """Has the driver read the kubeconfig and list the nodes; returns that message.
+
+        Raises:
+            ClusterError: the cluster does not answer, or not to us.
+        """
+        self._driver.send([{"call": "open", "context": context, "namespace": namespace, "run": run}])
+        told = self._await(lambda m: m["kind"] == "opened", ANSWERS_WITHIN_S, "tell of the kubeconfig")
+        self.namespace, self._server = told["namespace"], told["server"]
+        return self._await(lambda m: m["kind"] == "nodes", ANSWERS_WITHIN_S, f"answer at {self._server}")
+
+    def keep(self, family: Family, address: str) -> Family:
+        """Makes the keeper and waits until it has reached this machine; returns the family with its owner.
+
+        Raises:
+            ClusterError: it was refused, did not start, does not reach us, or its image will not do.
+        """
+        self._driver.send([{"call": "door", "address": address}])
+        door = self._await(lambda m: m["kind"] == "door", ANSWERS_WITHIN_S, "open a port")
+        if door["message"]:
+            raise ClusterError(f"nobody can listen at {address}: {door['message']}", "name another with --advertise")
+        body = keeper.job(family, source("keeper"), f"{address}:{door['port']}", family.image)
+        owner = keeper.owner(self._made(body))
+        self._driver.send([{"call": "owner", "token": owner["uid"]}])
+        self.hello = self._keeper(family, address, owner["uid"])
+        python = f"{sys.version_info.major}.{sys.version_info.minor}"
+        what, remedy = keeper.refusal(
+            self.hello,
+            version("hydra-scale"),
+            digest(str(sources())),
+            python,
+            archive=family.archive,
+            image=family.image,
+        )
+        if what:
+            raise ClusterError(what, remedy)
+        return replace(family, owner=owner)
+
+    @property
+    def _jobs(self) -> str:
+        return f"/apis/batch/v1/namespaces/{self.namespace}/jobs"
+
+    def _made(self, body: Json) -> Json:
+        """The Job as the API server has made it; one that an earlier process of this run has left is removed first."""
+        tag = body["metadata"]["name"]
+        for last in (False, True):
+            self._driver.send(
+                [{"call": "create", "first": [{"tag": tag, "path": self._jobs, "body": body}], "then": []}]
+            )
+            answer = self._await(lambda m: m.get("tag") == tag, ANSWERS_WITHIN_S, "take the keeper's Job", refused=tag)
+            if answer["kind"] == "made":
+                return {"metadata": answer}
+            if answer["reason"] != "AlreadyExists" or last:
+                raise self._refused(answer, "create jobs")
+            self._driver.send([{"call": "clear"}])
+            self._await(lambda m: m["kind"] == "cleared", CLEARED_WITHIN_S, "remove what this run had left")
+        raise AssertionError("unreachable")
+
+    def _keeper(self, family: Family, address: str, uid: str) -> Json:
+        """What the keeper says when it has reached us."""
+        arrival = keeper.Arrival(family, address, uid, time.monotonic())
+        while True:
+            message = self._next(0.2) or {}
+            match message:
+                case {"kind": "keeper", "hello": hello}:
+                    return dict(hello)
+                case {"kind": "refused"}:
+                    raise self._refused(message, "watch pods")
+                case {"kind": "pod", "pod": pod, "gone": False}:
+                    arrival.see(pod)
+            what, remedy = arrival.failure(time.monotonic())
+            if what:
+                raise ClusterError(what, remedy)
+
+    # --- messages -----------------------------------------------------------------------------------------------------
+
+    def _await(self, wanted: Callable[[Json], bool], within_s: float, what: str, *, refused: str = "") -> Json:
+        deadline = time.monotonic() + within_s
+        while (left_s := deadline - time.monotonic()) > 0:
+            message = self._next(min(left_s, 0.2))
+            if message is None:
+                continue
+            if wanted(message):
+                return message
+            if message["kind"] == "refused" and message["tag"] != refused:
+                raise self._refused(message, f"list {message['tag']}")
+        raise ClusterError(f"the Kubernetes cluster did not {what} within {within_s:g} s", "see kubectl cluster-info")
+
+    def _next(self, wait_s: float) -> Json | None:
+        """The next message, None if there is none; whatever ends everything is an error."""
+        if not self._messages:
+            self._messages = self._driver.receive(wait_s)
+        if not self._messages:
+            if self._driver.closed:
+                raise ClusterError(self._driver.ended())
+            return None
+        message = self._messages.pop(0)
+        if message["kind"] == "failed":
+            raise ClusterError(message["what"], message["remedy"])
+        if message["kind"] == "offline" and message["status"]:
+            raise self._refused({"reason": "", **message}, "watch pods")
+        return message
+
+    def _refused(self, message: Json, doing: str) -> ClusterError:
+        refusal = refusals.refusal(
+            message["status"], message["reason"], message["message"], doing=doing, namespace=self.namespace
+        )
+        return ClusterError(refusal.what, refusal.remedy)

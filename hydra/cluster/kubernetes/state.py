@@ -1,0 +1,313 @@
+"""What a run on Kubernetes knows and decides: nodes, Pods, groups. Pure: time is passed in, calls come out.
+
+Whoever owns a :class:`KubernetesState` feeds it what the driver's process says, calls :meth:`KubernetesState.tick`
+often, and carries out :attr:`KubernetesState.calls` and :attr:`KubernetesState.events`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from hydra.cluster.kubernetes import names, nodes, pods, refusals, statuses
+from hydra.cluster.kubernetes.pods import Family
+from hydra.cluster.kubernetes.waiting import HOPELESS_S, PATIENCE_S, START_WITHIN_S
+from hydra.cluster.placement import place
+from hydra.cluster.resources import need_of
+from hydra.errors import ClusterError, PlacementError
+from hydra.model import Agent, Group, GroupEvent, GroupState, Launch
+
+Json = dict[str, Any]
+
+CREATED_WITHIN_S: Final = 75.0
+"""The driver tries for a minute."""
+WHY_WITHIN_S: Final = 5.0
+KILL_AGAIN_S: Final = 10.0
+REFRESH_S: Final = 5.0
+GRACE_S: Final = 5
+
+Phase = Literal["creating", "starting", "running"]
+
+
+@dataclass(slots=True)
+class _Pod:
+    """A group's Pod, from its placement to its end."""
+
+    launch: Launch
+    name: str
+    secret: str
+    since: float
+    phase: Phase = "creating"
+    status: statuses.PodStatus | None = None
+    killed: float | None = None
+    """When it was last asked to end."""
+    asked: float | None = None
+    """When it was asked what keeps it from starting."""
+    waits_since: float = 0.0
+    """Since when it has been waiting for what it waits for now."""
+    hopeless: float | None = None
+
+
+class KubernetesState:
+    """The state of one run.
+
+    A group is placed at once on what is known to be free. Its Pod prefers that node, or is bound to it where a
+    constraint has no translation; a ``running`` event tells on which node it really is.
+
+    Attributes:
+        family: what the run's objects have in common.
+        calls: what the driver shall do, oldest first; taken by the owner.
+        events: what happened to groups, oldest first; taken by the owner.
+        fatal: why nothing more can be launched, and what to try; ("", "") while it can.
+        partial: whether only our own Pods are known, so that others' requests are not.
+    """
+
+    def __init__(self, family: Family, ports: nodes.Ports) -> None:
+        """Begins without nodes.
+
+        Args:
+            family: what the run's objects have in common.
+            ports: those that servers are given.
+        """
+        self.family = family
+        self.calls: list[Json] = []
+        self.events: list[GroupEvent] = []
+        self.fatal = ("", "")
+        self.partial = False
+        self._ports = ports
+        self._nodes: list[Agent] = []
+        self._pods: dict[str, _Pod] = {}
+        self._environments: set[str] = set()
+        self._keepers: set[str] = set()
+        self._asked_nodes: float | None = None
+
+    # --- what the engine is asked ------------------------------------------------------------------------------------
+
+    def agents(self) -> list[Agent]:
+        """The nodes, with what is free on each as far as is known."""
+        free = {agent.id: agent.resources for agent in self._nodes}
+        for launch in [pod.launch for pod in self._pods.values() if pod.launch.agent.id in free]:
+            node = launch.agent.id
+            free[node] = nodes.less(free[node], need_of(launch.group.demand, launch.group.count), launch.ports)
+        return [replace(agent, resources=free[agent.id]) for agent in self._nodes]
+
+    def launch(self, groups: Sequence[Group], now: float, archived: Container[str] = ()) -> list[Launch]:
+        """Places all of the groups or none, and has their Pods created; ``events`` tell what became of them.
+
+        Args:
+            groups: as they are started in their containers.
+            now: s.
+            archived: ids of those that need the archive.
+
+        Raises:
+            PlacementError: a group fits nowhere.
+            ClusterError: an id cannot be used, or nothing can be launched any more.
+        """
+        if self.fatal[0]:
+            raise ClusterError(*self.fatal)
+        taken = {pod.launch.group.id for pod in self._pods.values()}
+        for group in groups:
+            if group.id in taken:
+                raise ClusterError(f"group {group.id!r} is running already", "give every group an id of its own")
+            taken.add(group.id)
+        placed = [replace(group, demand=pods.whole(group.demand, group.count)) for group in groups]
+        launches, unplaced = place(self.agents(), placed, [pod.launch for pod in self._pods.values()])
+        if unplaced:
+            self._refresh(now)
+            group, reason = unplaced[0]
+            more = f" (and {len(unplaced) - 1} more groups)" if len(unplaced) > 1 else ""
+            raise PlacementError(
+                f"group {group.id} ({group.count} {group.role} clients){more}: {reason}",
+                "change the constraints or the demand, or look at hydra agents",
+            )
+        self._create(launches, now, archived)
+        return launches
+
+    def kill(self, groups: Iterable[str], now: float) -> None:
+        """Ends these groups' Pods; an unknown one is ignored."""
+        named = set(groups)
+        ending = [pod for pod in self._pods.values() if pod.launch.group.id in named and pod.killed is None]
+        self._delete(ending, now)
+
+    def _create(self, launches: Sequence[Launch], now: float, archived: Container[str]) -> None:
+        secrets: list[Json] = []
+        wanted: list[Json] = []
+        for launch in launches:
+            secret = pods.environment(self.family, launch.group.environment)
+            name = secret["metadata"]["name"]
+            if name not in self._environments:
+                self._environments.add(name)
+                secrets.append(self._wanted("secrets", secret))
+            group = launch.group
+            body = pods.group_pod(
+                self.family, launch, group.command, name, archive=group.id in archived, grace_s=GRACE_S
+            )
+            pod = _Pod(launch, body["metadata"]["name"], name, now)
+            self._pods[pod.name] = pod
+            wanted.append(self._wanted("pods", body))
+        self.calls.append({"call": "create", "first": secrets, "then": wanted})
+
+    def _wanted(self, kind: str, body: Json) -> Json:
+        path = f"/api/v1/namespaces/{self.family.namespace}/{kind}"
+        return {"tag": body["metadata"]["name"], "path": path, "body": body}
+
+    def _delete(self, ending: Sequence[_Pod], now: float, grace_s: int = GRACE_S) -> None:
+        for pod in ending:
+            pod.killed = now
+        if ending:
+            self.calls.append({"call": "delete", "groups": [pod.launch.group.id for pod in ending], "grace": grace_s})
+
+    def _refresh(self, now: float) -> None:
+        """Has the nodes listed anew, unless that was done just now."""
+        if self._asked_nodes is None or now - self._asked_nodes >= REFRESH_S:
+            self._asked_nodes = now
+            self.calls.append({"call": "nodes"})
+
+    # --- what the driver says ----------------------------------------------------------------------------------------
+
+    def handle(self, message: Mapping[str, Any], now: float) -> None:
+        """Takes note of one message of the driver's process (``driver.py`` lists them)."""
+        match message["kind"]:
+            case "nodes":
+                self._take_nodes(message)
+            case "pod":
+                self._take_pod(message["pod"], now, gone=message["gone"])
+            case "pods":
+                self._take_names(message["names"], now)
+            case "refused":
+                self._take_refusal(message, now)
+            case "why":
+                self._take_why(message, now)
+            case "failed":
+                self.fatal = (message["what"], message["remedy"])
+
+    def tick(self, now: float) -> None:
+        """Gives up what has waited for too long, and repeats what was not answered."""
+        overdue = [p for p in self._pods.values() if p.killed is not None and now - p.killed >= KILL_AGAIN_S]
+        self._delete(overdue, now)
+        for pod in [p for p in self._pods.values() if p.killed is None]:
+            if pod.phase == "creating" and now - pod.since >= CREATED_WITHIN_S:
+                self._end(pod, "lost", "the API server did not answer", now)
+            elif pod.phase == "starting" and pod.status is not None:
+                self._wait(pod, pod.status, now)
+
+    def _wait(self, pod: _Pod, status: statuses.PodStatus, now: float) -> None:
+        if pod.hopeless is not None and now - pod.hopeless >= HOPELESS_S:
+            self._end(pod, "failed", status.detail, now, refused=True)
+        elif now - pod.waits_since < PATIENCE_S.get(status.waits_for, START_WITHIN_S):
+            pass
+        elif status.waits_for != "start":
+            self._refresh(now)
+            self._end(pod, "failed", status.detail, now, refused=True)
+        elif pod.asked is None:
+            pod.asked = now
+            self.calls.append({"call": "why", "pod": pod.name})
+        elif now - pod.asked >= WHY_WITHIN_S:
+            self._end(pod, "failed", f"it did not start within {START_WITHIN_S:g} s", now, refused=True)
+
+    def _take_nodes(self, message: Mapping[str, Any]) -> None:
+        self.partial = message["partial"]
+        ours = [pod for pod in message["pods"] if not self._is_known(pod)]
+        self._nodes = nodes.agents(message["nodes"], ours, self._ports, self.family.settings.tolerations)
+
+    def _is_known(self, pod: Json) -> bool:
+        """Whether what it holds is taken off by :meth:`agents`."""
+        return pod["metadata"]["namespace"] == self.family.namespace and pod["metadata"]["name"] in self._pods
+
+    def _take_pod(self, seen: Json, now: float, *, gone: bool) -> None:
+        name = seen["metadata"]["name"]
+        pod = self._pods.get(name)
+        if pod is None:
+            self._take_keeper(seen, gone=gone)
+            return
+        before, status = pod.status, statuses.status(seen)
+        pod.status = status
+        if status.node and status.node != pod.launch.agent.id:
+            pod.launch = replace(pod.launch, agent=self._agent(status.node, pod.launch.agent))
+        if gone and status.state in ("starting", "running"):
+            self._end(pod, "killed" if pod.killed is not None else "lost", status.detail or "its Pod was deleted", now)
+        elif status.state in ("finished", "failed", "killed", "lost"):
+            self._end(pod, status.state, status.detail, now, exists=not gone)
+        elif status.state == "running":
+            if pod.phase != "running":
+                pod.phase = "running"
+                self._tell(pod, "running", f"Pod {name}")
+        else:
+            pod.phase = "starting"
+            if before is None or before.waits_for != status.waits_for:
+                pod.waits_since = now
+            if not status.hopeless:
+                pod.hopeless = None
+            elif pod.hopeless is None:
+                pod.hopeless = now
+
+    def _agent(self, node: str, like: Agent) -> Agent:
+        known = next((agent for agent in self._nodes if agent.id == node), None)
+        return known or replace(like, id=node, hostname=node)
+
+    def _take_names(self, names: Sequence[str], now: float) -> None:
+        """All that are there after a broken watch: of what has gone meanwhile nobody else will tell."""
+        for pod in [pod for pod in self._pods.values() if pod.phase != "creating" and pod.name not in names]:
+            self._end(pod, "killed" if pod.killed is not None else "lost", "its Pod was deleted", now, exists=False)
+
+    def _take_keeper(self, seen: Json, *, gone: bool) -> None:
+        if self.family.owner and gone and seen["metadata"].get("labels", {}).get(names.PART) == "keeper":
+            # Either its node was lost, and it comes again, or somebody has removed the whole run.
+            path = f"/apis/batch/v1/namespaces/{self.family.namespace}/jobs/{self.family.owner['name']}"
+            self.calls.append({"call": "look", "tag": "owner", "path": path})
+
+    def _take_refusal(self, message: Mapping[str, Any], now: float) -> None:
+        tag, status = message["tag"], message["status"]
+        kind = "pods" if tag in self._pods else "secrets" if tag in self._environments else tag
+        refusal = refusals.refusal(
+            status,
+            message["reason"],
+            message["message"],
+            doing=f"create {kind}" if kind in ("pods", "secrets") else f"list {kind}",
+            namespace=self.family.namespace,
+        )
+        if tag == "owner":
+            if status == 404:
+                self.fatal = (
+                    f"the run was removed from namespace {self.family.namespace}: by hydra kill, or with the namespace",
+                    "begin again with --resume",
+                )
+        elif tag in self._environments:
+            self._environments.discard(tag)
+            for pod in [pod for pod in self._pods.values() if pod.phase == "creating" and pod.secret == tag]:
+                self._end(pod, "failed", _line(refusal), now, refused=True, exists=False)
+        elif tag in self._pods:
+            # Without an answer it may have been made all the same.
+            self._end(self._pods[tag], "failed", _line(refusal), now, refused=True, exists=not refusal.final)
+        if refusal.kind in ("terminating", "namespace"):
+            self.fatal = (refusal.what, refusal.remedy)
+
+    def _take_why(self, message: Mapping[str, Any], now: float) -> None:
+        pod = self._pods.get(message["pod"])
+        if pod is not None and pod.phase == "starting":
+            why = refusals.not_started(message["events"]) or "nothing is said of the reason"
+            self._end(pod, "failed", f"it did not start within {START_WITHIN_S:g} s: {why}", now, refused=True)
+
+    # --- what became of groups ---------------------------------------------------------------------------------------
+
+    def _end(
+        self, pod: _Pod, state: GroupState, detail: str, now: float, *, refused: bool = False, exists: bool = True
+    ) -> None:
+        """The last event of a group; what is left of its Pod is deleted, so that its place is free."""
+        if pod.killed is not None:
+            state, refused = "killed", False
+        del self._pods[pod.name]
+        self._tell(pod, state, detail, refused=refused)
+        if state == "lost":
+            self._refresh(now)
+        if exists and pod.killed is None:
+            grace_s = 0 if state == "lost" else GRACE_S
+            self.calls.append({"call": "delete", "groups": [pod.launch.group.id], "grace": grace_s})
+
+    def _tell(self, pod: _Pod, state: GroupState, detail: str, *, refused: bool = False) -> None:
+        self.events.append(GroupEvent(pod.launch.group.id, state, pod.launch.agent.id, detail, refused=refused))
+
+
+def _line(refusal: refusals.Refusal) -> str:
+    return f"{refusal.what}; {refusal.remedy}" if refusal.remedy else refusal.what

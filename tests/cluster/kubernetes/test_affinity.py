@@ -1,0 +1,141 @@
+"""Marathon's constraints as rules for Kubernetes' scheduler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hydra.cluster.constraints import parse_constraint
+from hydra.cluster.kubernetes.affinity import Rules, alternatives, rules
+
+Json = dict[str, Any]
+
+MATCH = {"hydra/run": "r", "hydra/role": "publisher"}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+ON_N1 = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+PREFERS_N1 = {PREFERRED: [{"weight": 100, "preference": ON_N1}]}
+PINNED = Rules({"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ON_N1]}}}, [], pinned=True)
+
+
+def ruled(*constraints: list[str], pin: bool = False) -> Rules:
+    return rules([parse_constraint(c) for c in constraints], "n1", MATCH, pin=pin)
+
+
+def nodes_with(*expressions: Json) -> Json:
+    return {**PREFERS_N1, REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": list(expressions)}]}}
+
+
+def others(key: str) -> Json:
+    return {"topologyKey": key, "labelSelector": {"matchLabels": MATCH}}
+
+
+def test_without_constraints_the_node_is_only_preferred() -> None:
+    assert ruled() == Rules({"nodeAffinity": PREFERS_N1}, [], pinned=False)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "expression"),
+    [
+        (["rack", "CLUSTER", "r1"], {"key": "rack", "operator": "In", "values": ["r1"]}),
+        (["rack", "LIKE", "r1"], {"key": "rack", "operator": "In", "values": ["r1"]}),
+        (["rack", "LIKE", "r2|r1"], {"key": "rack", "operator": "In", "values": ["r1", "r2"]}),
+        (["rack", "UNLIKE", "(r1|r2)"], {"key": "rack", "operator": "NotIn", "values": ["r1", "r2"]}),
+        (["rack", "LIKE", ".*"], {"key": "rack", "operator": "Exists"}),
+        (
+            ["hostname", "LIKE", r"a\.example|b"],
+            {"key": "kubernetes.io/hostname", "operator": "In", "values": ["a.example", "b"]},
+        ),
+        (
+            ["topology.kubernetes.io/zone", "CLUSTER", "eu-1a"],
+            {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["eu-1a"]},
+        ),
+    ],
+)
+def test_values_become_node_affinity(constraint: list[str], expression: Json) -> None:
+    assert ruled(constraint) == Rules({"nodeAffinity": nodes_with(expression)}, [], pinned=False)
+
+
+@pytest.mark.parametrize("constraint", [["@hostname", "UNIQUE"], ["hostname", "UNIQUE"], ["hostname", "MAX_PER", "1"]])
+def test_unique_becomes_anti_affinity(constraint: list[str]) -> None:
+    key = "kubernetes.io/hostname"
+    found = ruled(constraint)
+    assert found.affinity == {
+        "nodeAffinity": nodes_with({"key": key, "operator": "Exists"}),
+        "podAntiAffinity": {REQUIRED: [others(key)]},
+    }
+    assert not found.pinned
+
+
+def test_cluster_without_a_value_becomes_affinity_to_the_others() -> None:
+    assert ruled(["rack", "CLUSTER"]).affinity == {
+        "nodeAffinity": nodes_with({"key": "rack", "operator": "Exists"}),
+        "podAffinity": {REQUIRED: [others("rack")]},
+    }
+
+
+@pytest.mark.parametrize(("value", "more"), [([], {}), (["3"], {"minDomains": 3})])
+def test_group_by_becomes_a_spread(value: list[str], more: Json) -> None:
+    found = ruled(["rack", "GROUP_BY", *value])
+    assert found.affinity == {"nodeAffinity": nodes_with({"key": "rack", "operator": "Exists"})}
+    assert found.spread == [
+        {"maxSkew": 1, **others("rack"), "whenUnsatisfiable": "DoNotSchedule", "nodeTaintsPolicy": "Honor", **more}
+    ]
+
+
+def test_constraints_add_up_and_repeated_ones_count_once() -> None:
+    found = ruled(
+        ["rack", "LIKE", "r1|r2"], ["hostname", "UNIQUE"], ["hostname", "MAX_PER", "1"], ["rack", "UNLIKE", "r2"]
+    )
+    assert found.affinity["nodeAffinity"] == nodes_with(
+        {"key": "rack", "operator": "In", "values": ["r1", "r2"]},
+        {"key": "kubernetes.io/hostname", "operator": "Exists"},
+        {"key": "rack", "operator": "NotIn", "values": ["r2"]},
+    )
+    assert found.affinity["podAntiAffinity"] == {REQUIRED: [others("kubernetes.io/hostname")]}
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        ["rack", "LIKE", "r[12]"],
+        ["rack", "LIKE", "r.1"],
+        ["rack", "UNLIKE", "r.*"],
+        ["rack", "LIKE", "r1|(r2|r3)"],
+        ["rack", "LIKE", r"\d"],
+        ["rack", "LIKE", "-r1"],
+        ["rack", "LIKE", "r" * 64],
+        ["rack", "MAX_PER", "2"],
+        ["rack", "CLUSTER", "no label"],
+        ["no label", "UNIQUE"],
+        ["Upper.Example/zone", "UNIQUE"],
+    ],
+)
+def test_what_has_no_translation_pins_the_pod(constraint: list[str]) -> None:
+    assert ruled(["hostname", "UNIQUE"], constraint) == PINNED
+
+
+def test_two_spreads_over_one_label_pin_the_pod() -> None:
+    assert ruled(["rack", "GROUP_BY"], ["rack", "GROUP_BY", "3"]) == PINNED
+
+
+def test_a_caller_may_pin_any_pod() -> None:
+    assert ruled(["rack", "CLUSTER", "r1"], pin=True) == PINNED
+
+
+@pytest.mark.parametrize(
+    ("expression", "values"),
+    [
+        ("a", ["a"]),
+        ("b|a|b", ["a", "b"]),
+        ("(?:a|b)", ["a", "b"]),
+        ("a|", ["", "a"]),
+        (r"a\-b", ["a-b"]),
+        ("a.b", []),
+        ("(a)(b)", []),
+        ("a+", []),
+    ],
+)
+def test_alternatives(expression: str, values: list[str]) -> None:
+    assert alternatives(expression) == values

@@ -1,0 +1,168 @@
+"""The init container's script, against a server on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import io
+import subprocess
+import sys
+import tarfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hydra.cluster.kubernetes.inside import fetch
+from hydra.cluster.kubernetes.scripts import source
+
+SECRET = "/c2VjcmV0/hydra.tar"
+
+
+def archive() -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name, mode, text in (("hydra-run", 0o755, b"#!/bin/sh\n"), ("program.tar.gz", 0o644, b"x" * 300_000)):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(text), mode
+            tar.addfile(entry, io.BytesIO(text))
+    return packed.getvalue()
+
+
+ARCHIVE = archive()
+SHA256 = hashlib.sha256(ARCHIVE).hexdigest()
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Answers with these codes in turn, then with the archive; 0 hangs up in the middle of it."""
+
+    answers: list[int]
+
+    @property
+    def url(self) -> str:
+        return f"http://user:pass@127.0.0.1:{self.server_address[1]}{SECRET}"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        code = self.server.answers.pop(0) if self.server.answers else 200
+        self.send_response(code or 200)
+        self.send_header("Content-Length", str(len(ARCHIVE)))
+        if 300 <= code < 400:
+            self.send_header("Location", f"file:///{SECRET}")
+        self.end_headers()
+        self.wfile.write(ARCHIVE if code else ARCHIVE[:1000])
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(("127.0.0.1", 0), Handler) as serving:
+        serving.answers = []
+        thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield serving
+        serving.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "WITHIN_S", 0.3)
+    monkeypatch.setattr(fetch, "PAUSE_S", 0.02)
+
+
+def test_it_fetches_and_unpacks_as_a_script_of_its_own(server: Server, tmp_path: Path) -> None:
+    environment = {"HYDRA_ARCHIVE_URL": server.url.replace("user:pass@", ""), "HYDRA_ARCHIVE_SHA256": SHA256}
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", source("fetch"), str(tmp_path)],
+        env=environment, capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert {path.name: path.stat().st_size for path in tmp_path.iterdir()} == {
+        "hydra-run": 10, "program.tar.gz": 300_000,
+    }  # fmt: skip
+    assert (tmp_path / "hydra-run").stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize("answers", [[503, 500], [0], [429]])
+def test_what_may_pass_is_tried_again(server: Server, tmp_path: Path, impatient: None, answers: list[int]) -> None:
+    server.answers = answers
+    fetch.install(server.url.replace("user:pass@", ""), SHA256, tmp_path)
+    assert (tmp_path / "hydra-run").exists()
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ([404, 200], "it answers 404 Not Found (tries: 1,"),
+        ([403, 200], "it answers 403 Forbidden (tries: 1,"),
+        ([503] * 99, "it answers 503 Service Unavailable (tries: "),
+        ([302] * 99, "it answers 302 Found (tries: "),
+        ([0] * 99, f"of {len(ARCHIVE)}"),
+    ],
+)
+def test_failures_are_told_without_the_secret(
+    server: Server, tmp_path: Path, impatient: None, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], answers: list[int], said: str,
+) -> None:  # fmt: skip
+    server.answers = answers
+    line = failure(server.url.replace("user:pass@", ""), SHA256, tmp_path, monkeypatch, capsys)
+    assert line.startswith(f"hydra: the archive cannot be fetched from 127.0.0.1:{server.server_address[1]}: ")
+    assert said in line
+    assert "--advertise" in line
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (f"http://127.0.0.1:1{SECRET}", "from 127.0.0.1:1: Connection refused (tries: "),
+        (f"http://no.such.host.invalid{SECRET}", "from no.such.host.invalid: "),
+        (f"nonsense{SECRET}", "from nowhere: no archive comes (ValueError) (tries: 1,"),
+        (f"http://user:pass@127.0.0.1:port{SECRET}", "from 127.0.0.1:port: no archive comes (InvalidURL) (tries: 1,"),
+        (f"http://127.0.0.1:1{SECRET} x", "from 127.0.0.1:1: no archive comes (InvalidURL) (tries: 1,"),
+        (f"http://[{SECRET}", "from nowhere: no archive comes (ValueError) (tries: 1,"),
+        ("", "HYDRA_ARCHIVE_URL and HYDRA_ARCHIVE_SHA256 are not set"),
+    ],
+)
+def test_urls_that_lead_nowhere(
+    tmp_path: Path, impatient: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    url: str, said: str,
+) -> None:  # fmt: skip
+    assert said in failure(url, SHA256, tmp_path, monkeypatch, capsys)
+
+
+def test_another_archive_is_refused(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = failure(server.url.replace("user:pass@", ""), "0" * 64, tmp_path, monkeypatch, capsys)
+    assert f"another archive is served (sha256 {SHA256[:12]}) than the run needs (000000000000)" in line
+    assert not (tmp_path / "hydra-run").exists()
+
+
+def test_a_full_disk_is_told_at_once(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = failure(server.url.replace("user:pass@", ""), SHA256, Path("/proc"), monkeypatch, capsys)
+    assert "the archive cannot be kept here: No such file or directory; is the node's disk full?" in line
+
+
+def failure(
+    url: str, sha256: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> str:
+    """The one line on stderr of a call that fails."""
+    monkeypatch.setenv("HYDRA_ARCHIVE_URL", url)
+    monkeypatch.setenv("HYDRA_ARCHIVE_SHA256", sha256)
+    monkeypatch.setattr(sys, "argv", ["-c", str(folder)])
+    assert fetch.main() == 78
+    said, told = capsys.readouterr()
+    assert not said
+    assert "c2VjcmV0" not in told
+    assert "pass" not in told
+    assert told.count("\n") == 1
+    return told
