@@ -35,13 +35,18 @@ class Image:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def lasting() -> list[Image]:
-    """Those that do not change with the tree."""
+def fixed() -> list[Image]:
+    """Those that are the same for all trees."""
     return [
         Image(PAUSE, [contents.pause()], {"Entrypoint": ["/pause"]}),
         Image(PYTHON, [contents.python().layer()], {"Env": [_PATH], "Cmd": ["python3"]}),
-        Image("rig.local/base:1", [contents.debian().layer(), contents.dependencies().layer()]),
     ]
+
+
+def base() -> Image:
+    """What is below Hydra: for all trees with the same dependencies."""
+    layers = [contents.debian().layer(), contents.dependencies().layer()]
+    return Image(f"rig.local/base:{_tag(layers)}", layers)
 
 
 def this_hydra() -> Image:
@@ -53,9 +58,12 @@ def this_hydra() -> Image:
         "Entrypoint": ["hydra"],
         "Cmd": ["--help"],
     }
-    below = [contents.debian().layer(), contents.dependencies().layer()]
-    key = hashlib.sha256("".join(each.digest for each in (*below, top)).encode()).hexdigest()
-    return Image(f"rig.local/hydra:{key[:12]}", [*below, top], settings)
+    layers = [*base().layers, top]
+    return Image(f"rig.local/hydra:{_tag(layers)}", layers, settings)
+
+
+def _tag(layers: Sequence[Layer]) -> str:
+    return hashlib.sha256("".join(each.digest for each in layers).encode()).hexdigest()[:12]
 
 
 def write(image: Image, stream: IO[bytes], without: Sequence[Layer] = ()) -> None:

@@ -27,22 +27,25 @@ from tests.kubernetes.processes import RigError, until
 _BLOBS: Final = Path("io.containerd.content.v1.content/blobs/sha256")
 _OVERLAYS: Final = Path("io.containerd.snapshotter.v1.overlayfs")
 _DATABASES: Final = (Path("io.containerd.metadata.v1.bolt/meta.db"), _OVERLAYS / "metadata.db")
-_UNUSED_S: Final = 7 * 24 * 3600
-"""What takes minutes to make is removed when nobody has asked for it that long."""
+_UNUSED_S: Final = {"base": 7 * 24 * 3600, "hydra": 24 * 3600}
+"""When images are removed for which nobody asks any more: those of trees, and what took minutes to make."""
 
 
 def build() -> Path:
-    """The store with the images that do not change with the tree; filled if it is not there yet."""
-    lasting = images.lasting()
-    folder = _folder(lasting)
-    _need(folder, lasting)
+    """The store, with the images that do not change with Hydra's own files; filled if it is not there yet."""
+    fixed = images.fixed()
+    folder = _folder(fixed)
+    _need(folder, [*fixed, images.base()])
     return folder
 
 
 def is_built() -> bool:
     """Whether the store is there, for the tree as it is now."""
     recipes = (contents.python(), contents.debian(), contents.dependencies())
-    return all(each.is_made for each in recipes) and _has(_folder(lasting := images.lasting()), lasting)
+    if not all(each.is_made for each in recipes):
+        return False
+    fixed = images.fixed()
+    return all(_note(_folder(fixed) / "images", image).exists() for image in (*fixed, images.base()))
 
 
 def with_this_hydra() -> tuple[Path, Image]:
@@ -76,13 +79,9 @@ def bring(image: Image, root: Path, socket: Path) -> None:
         raise RigError(f"containerd does not take {image.name}: {said.strip()}")
 
 
-def _folder(lasting: Sequence[Image]) -> Path:
-    layers = [layer.digest for image in lasting for layer in image.layers]
+def _folder(fixed: Sequence[Image]) -> Path:
+    layers = [layer.digest for image in fixed for layer in image.layers]
     return cache() / f"store-{hashlib.sha256(''.join(layers).encode()).hexdigest()[:12]}"
-
-
-def _has(folder: Path, wanted: Sequence[Image]) -> bool:
-    return all(_note(folder / "images", image).exists() for image in wanted)
 
 
 def _need(folder: Path, wanted: Sequence[Image]) -> None:
@@ -96,6 +95,7 @@ def _need(folder: Path, wanted: Sequence[Image]) -> None:
                 for image in missing:
                     bring(image, folder / "root", socket)
                     _keep_once(folder, image)
+                    _note(notes, image).touch()
                 _forget(notes, socket)
         for image in wanted:
             _note(notes, image).touch()
@@ -105,17 +105,17 @@ def _forget(notes: Path, socket: Path) -> None:
     """Removes images, stores and layers for which nobody has asked for long; none while an instance may use them."""
     if any(each.is_dir() for each in RUNNING.glob("*")):
         return
-    for note in notes.glob("*hydra:*"):
-        if _unused_s(note) > 24 * 3600:
+    for note in (*notes.glob("*_base:*"), *notes.glob("*_hydra:*")):
+        if _unused_s(note) > _UNUSED_S[note.name.split("_")[1].split(":")[0]]:
             name = note.name.replace("_", "/")
             subprocess.run(_ctr(socket, "images", "rm", "--sync", name), check=True, stdout=DEVNULL)
             note.unlink()
     for other in cache().glob("store-*"):
-        if min(map(_unused_s, (other / "images").glob("*")), default=0) > _UNUSED_S:
+        if min(map(_unused_s, (other / "images").glob("*")), default=0) > _UNUSED_S["base"]:
             shutil.rmtree(other)
     for layer in (cache() / "layers").glob("*.tar"):
         # One that a store holds has a second name there.
-        if layer.stat().st_nlink == 1 and _unused_s(layer) > _UNUSED_S:
+        if layer.stat().st_nlink == 1 and _unused_s(layer) > _UNUSED_S["base"]:
             layer.with_suffix(".sha256").unlink(missing_ok=True)
             layer.unlink()
 
