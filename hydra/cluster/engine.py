@@ -146,7 +146,8 @@ class EngineSpec:
         environment: texts that may stand in the environment instead: the variable's name by field.
         cluster_flags: click options that say which cluster, or which part of it; every command with ``--master`` gets
             them. Each names a field of the settings.
-        flags: likewise, of how its groups run: only commands that run a scenario get them.
+        flags: likewise, of how its groups run: only commands that run a scenario, or check one, get them.
+        run_flags: likewise, only of commands that run a scenario.
         commands: click commands, added to ``hydra``, of a package that has none under its entry points
             (``hydra.commands``): for them ``hydra --help`` has to import the specification.
         secrets: values of the settings that must not be seen.
@@ -171,6 +172,7 @@ class EngineSpec:
     environment: Mapping[str, str] = field(default_factory=dict)
     cluster_flags: Sequence[click.Option] = ()
     flags: Sequence[click.Option] = ()
+    run_flags: Sequence[click.Option] = ()
     commands: Sequence[click.Command] = ()
     secrets: Callable[[Any], Iterable[str]] = lambda _: ()
     users: Callable[[Any], Iterable[str]] = lambda _: ()
@@ -181,5 +183,5 @@ class EngineSpec:
 
     @property
     def all_flags(self) -> Sequence[click.Option]:
-        """Those of the cluster and those of groups."""
-        return (*self.cluster_flags, *self.flags)
+        """Those of every kind."""
+        return (*self.cluster_flags, *self.flags, *self.run_flags)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -48,9 +48,10 @@ def _itself(command: click.Command) -> click.Command:
 
 
 def add_flags(command: click.Command, context: click.Context) -> None:
-    """Adds what engines bring, once: flags that say which cluster, and where a scenario is run how.
+    """Adds the flags that engines bring, once; they may have them in common.
 
-    They may have them in common.
+    Which a command gets follows from what it has: with ``--master`` it asks a cluster, with ``--set`` as well it is
+    about a scenario's groups, and with ``--resume`` it runs them.
 
     Raises:
         ConfigError: one cannot be loaded, or brings a flag that is taken.
@@ -59,11 +60,10 @@ def add_flags(command: click.Command, context: click.Context) -> None:
     for option in options:
         if option.name == "master" and not option.help:
             option.help = f"{masters()}."
-    names = {option.name for option in options}
+    names = {str(option.name) for option in options}
     if "master" not in names:
         return
-    runs = "resume" in names
-    brought = {name: (*spec.cluster_flags, *(spec.flags if runs else ())) for name, spec in engines().items()}
+    brought = {name: _flags_for(names, spec) for name, spec in engines().items()}
     theirs = [flag for flags in brought.values() for flag in flags]
     for flag in theirs:
         put(flag, CLUSTER)
@@ -75,6 +75,12 @@ def add_flags(command: click.Command, context: click.Context) -> None:
                 raise _taken(engine, f"flag {flag.opts[0]} of hydra {command.name}")
             options.append(flag)
             command.params.append(flag)
+
+
+def _flags_for(names: Set[str], spec: EngineSpec) -> list[click.Option]:
+    """The engine's flags of a command whose own have these names, and ``master`` among them."""
+    groups, whole = "sets" in names, "resume" in names
+    return [*spec.cluster_flags, *(spec.flags if groups else ()), *(spec.run_flags if whole else ())]
 
 
 def _taken(who: str, what: str) -> ConfigError:

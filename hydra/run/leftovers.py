@@ -34,7 +34,7 @@ def list_leftovers(config: Path | None, master: str, flags: Mapping[str, Any], *
     from hydra.results.fitted import tabled, terminal_width
 
     rows = leftovers(engine.master, engine.settings)
-    text = tabled(rows, terminal_width()) if rows else f"{master} knows no run of Hydra's"
+    text = tabled(rows, terminal_width()) if rows else f"the cluster of --master {master} knows no run of Hydra's"
     click.echo(json.dumps(rows, indent=2) if as_json else text)
 
 

@@ -24,6 +24,7 @@ from hydra.results.store import RunStore
 from hydra.run import contributed
 from hydra.run.engines import choose
 from tests.engines import toy_engine
+from tests.engines.flags import for_a_test
 from tests.integration.command import assert_all_arrived, hydra, table
 
 METADATA = "Metadata-Version: 2.1\nName: toy-engine\nVersion: 1.0\n"
@@ -55,7 +56,8 @@ def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The package can be imported in this process."""
     monkeypatch.syspath_prepend(package)
     plugins.engines.cache_clear()
-    yield
+    with for_a_test(plugins.engines()["toy"]):
+        yield
     plugins.engines.cache_clear()
 
 
@@ -216,7 +218,7 @@ def test_what_runs_have_left_on_it_is_listed_and_ended() -> None:
     as_json = CliRunner().invoke(cli, ["ps", "--engine", "toy://untidy", "--json"])
     assert json.loads(as_json.output) == [{"run": "old", "groups": 2, "room": "nursery"}]
     tidy = CliRunner().invoke(cli, ["ps", "--master", "toy"])
-    assert (tidy.exit_code, tidy.output) == (0, "toy knows no run of Hydra's\n")
+    assert (tidy.exit_code, tidy.output) == (0, "the cluster of --master toy knows no run of Hydra's\n")
     ended = CliRunner().invoke(cli, ["kill", "old", "--master", "toy://untidy", "--room", "attic"])
     assert ended.output == "ended group 1 in attic\nended group 2 in attic\n"
 
@@ -249,6 +251,10 @@ def with_engines(monkeypatch: pytest.MonkeyPatch, known: Mapping[str, EngineSpec
     monkeypatch.setattr(plugins, "without_commands", lambda group: list(known) if group == plugins.ENGINES else [])
 
 
+def options(*flags: str) -> list[click.Parameter]:
+    return [click.Option([flag, "sets"] if flag == "--set" else [flag]) for flag in flags]
+
+
 def names(command: click.Command) -> list[str | None]:
     """Its flags, once those of engines have been added twice."""
     for _ in range(2):
@@ -275,7 +281,7 @@ def test_an_engine_that_takes_a_flag_twice_is_refused(
 ) -> None:
     with_engines(monkeypatch, {"toy": toy_engine.SPEC, "other": replace(toy_engine.SPEC, flags=(click.Option(flag),))})
     with pytest.raises(ConfigError, match=says):
-        names(click.Command("run", params=[click.Option([flag]) for flag in ("--master", "--resume", "--out")]))
+        names(click.Command("run", params=options("--master", "--set", "--resume", "--out")))
 
 
 def test_engines_may_have_a_flag_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,19 +289,52 @@ def test_engines_may_have_a_flag_in_common(monkeypatch: pytest.MonkeyPatch) -> N
     other = replace(toy_engine.SPEC, name="other", flags=(flag,), commands=())
     both = {"other": other, "toy": toy_engine.SPEC}
     with_engines(monkeypatch, both)
-    run = click.Command("run", params=[click.Option(["--master"]), click.Option(["--resume"])])
-    assert names(run) == ["master", "resume", "room", "mark"]
+    run = click.Command("run", params=options("--master", "--set", "--resume"))
+    assert names(run) == ["master", "sets", "resume", "room", "mark", "most"]
     for master in both:
         assert choose(master, None, {"mark": "x"}).settings.mark == "x"
 
 
-def test_its_flags_are_added_once_and_those_of_its_groups_only_where_a_scenario_is_run(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("own", "added"),
+    [
+        ([], []),
+        (["--resume", "--set"], []),
+        (["--master"], ["room"]),
+        (["--master", "--set"], ["room", "mark"]),
+        (["--master", "--set", "--resume"], ["room", "mark", "most"]),
+    ],
+)
+def test_a_command_has_those_of_its_flags_that_make_sense_there_once(
+    monkeypatch: pytest.MonkeyPatch, own: list[str], added: list[str]
 ) -> None:
-    options = [click.Option([flag]) for flag in ("--master", "--resume")]
-    run, look = click.Command("run", params=[*options]), click.Command("look", params=[options[0]])
     with_engines(monkeypatch, {"toy": toy_engine.SPEC})
-    assert names(run) == ["master", "resume", "room", "mark"]
-    assert names(look) == ["master", "room"]
-    assert names(click.Command("neither", params=[options[1]])) == ["resume"]
+    found = names(click.Command("any", params=options(*own)))
+    assert found == [*(option.name for option in options(*own)), *added]
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("command", "added"),
+    [
+        ("agents", {"room"}),
+        ("ps", {"room"}),
+        ("kill", {"room"}),
+        ("check", {"room", "mark"}),
+        ("run", {"room", "mark", "most"}),
+        ("slo", {"room", "mark", "most"}),
+        ("zmqfixed", {"room", "mark", "most"}),
+        ("kafka-perf", {"room", "mark", "most"}),
+        ("artifact", set()),
+        ("plan", set()),
+    ],
+)
+def test_hydras_commands_have_its_flags(command: str, added: set[str]) -> None:
+    text = CliRunner().invoke(cli, [command, "--help"]).output
+    assert {name for name in ("room", "mark", "most") if f"--{name} " in text} == added
+
+
+def test_its_command_is_one_of_hydras(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, look = click.Command("run"), click.Command("look")
+    with_engines(monkeypatch, {"toy": toy_engine.SPEC})
     assert {"run", "look", "toy-settings"} < set(contributed.commands({"run": run, "look": look}))

@@ -113,6 +113,7 @@ SPEC = EngineSpec(
     environment={"password": "TOY_PASSWORD"},
     cluster_flags=(click.Option(["--room"], help="In which room the toy is."),),
     flags=(click.Option(["--mark"], help="What stands before every line that the toy notes."),),
+    run_flags=(click.Option(["--most"], type=int, help="How many groups one launch may have."),),
     commands=(settings_command,),
     secrets=lambda settings: (settings.password,),
     leftovers=leftovers,

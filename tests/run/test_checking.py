@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from hydra.cli import cli
 from tests.engines import toy_engine
+from tests.engines.flags import for_a_test
 
 CLUSTER = """
 [[agents]]
@@ -25,15 +27,17 @@ resources = "cpus:1;mem:2000"
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A cluster file with the agents of the only engine that there is, whose groups run elsewhere."""
-    far = {"far": replace(toy_engine.SPEC, name="far", is_local=False, check=told, commands=())}
+    spec = replace(toy_engine.SPEC, name="far", is_local=False, check=told, commands=())
+    far = {"far": spec}
     for module in ("run.contributed", "run.engines", "config.engines"):
         monkeypatch.setattr(f"hydra.{module}.engines", lambda: far)
     monkeypatch.setattr("hydra.limits.machine.read", lambda *_: pytest.fail("this machine's limits are nobody's"))
     path = tmp_path / "cluster.toml"
     path.write_text(CLUSTER)
-    return path
+    with for_a_test(spec):
+        yield path
 
 
 def told(master: str, settings: Any) -> list[str]:

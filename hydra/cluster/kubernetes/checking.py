@@ -18,7 +18,7 @@ from hydra.errors import HydraError
 Json = dict[str, Any]
 
 RIGHTS: Final = (
-    ("", "pods", ("create", "list", "watch", "delete", "deletecollection")),
+    ("", "pods", ("create", "list", "watch", "deletecollection")),
     ("", "secrets", ("create", "deletecollection")),
     ("batch", "jobs", ("create", "get", "list", "deletecollection")),
     ("", "events", ("list",)),

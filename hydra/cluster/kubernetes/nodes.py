@@ -30,7 +30,7 @@ _UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 _KUBERNETES_OWN: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 """Taints that tell of a node's state: to tolerate them would help nobody."""
 _MB: Final = 1 << 20
-_QUANTITY: Final = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([KMGTPE]i|[numkMGTPE])|[eE]([+-]?\d+))?")
+_QUANTITY: Final = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([KMGTPE]i|[numkMGTPE])|[eE]([+-]?\d+))?", re.ASCII)
 _SUFFIXES: Final[Mapping[str, Decimal]] = {
     **{letter: Decimal(1000) ** power for power, letter in enumerate("num", start=-3)},
     **{letter: Decimal(1000) ** power for power, letter in enumerate("kMGTPE", start=1)},
@@ -73,6 +73,17 @@ def slots(node: Json, pods: Iterable[Json]) -> int:
     return _slots(node, _by_node(pods)[_name(node)])
 
 
+def without(ports: Ports, taken: Iterable[int]) -> Ports:
+    """The ranges without these ports; those that they do not hold are ignored."""
+    left = list(ports)
+    for port in taken:
+        for index, (first, last) in enumerate(left):
+            if first <= port <= last:
+                left[index : index + 1] = [(a, b) for a, b in ((first, port - 1), (port + 1, last)) if a <= b]
+                break
+    return tuple(left)
+
+
 @lru_cache(maxsize=4096)
 def quantity(text: str) -> float:
     """The number that a quantity of Kubernetes is, ``100m``, ``1.5Gi``, ``129e6``.
@@ -110,7 +121,7 @@ def _agent(node: Json, pods: Sequence[Json], ports: Ports) -> Agent:
             cpus=_floor(cpus * 1000) / 1000,
             mem=float(_floor(mem / _MB)),
             disk=float(_floor(disk / _MB)),
-            ports=_without(ports, {port for pod in pods for port in _ports(pod)}),
+            ports=without(ports, (port for pod in pods for port in _ports(pod))),
         ),
     )
 
@@ -167,16 +178,6 @@ def _ports(pod: Json) -> Iterator[int]:
         for port in container.get("ports") or ():
             if bound := port["containerPort"] if own else port.get("hostPort"):
                 yield bound
-
-
-def _without(ports: Ports, taken: Iterable[int]) -> Ports:
-    left = list(ports)
-    for port in taken:
-        for index, (first, last) in enumerate(left):
-            if first <= port <= last:
-                left[index : index + 1] = [(a, b) for a, b in ((first, port - 1), (port + 1, last)) if a <= b]
-                break
-    return tuple(left)
 
 
 # --- which nodes take Pods -------------------------------------------------------------------------------------------

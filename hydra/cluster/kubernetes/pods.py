@@ -98,13 +98,13 @@ def environment(family: Family, values: Mapping[str, str]) -> Json:
 
 def whole(demand: Demand, count: int) -> Demand:
     """The demand of a group of ``count`` as its Pod requests it: thousandths of a CPU and whole MB, rounded up."""
-
-    def up(amount: float) -> int:
-        # The rounding inside keeps 0.114 from becoming 0.115.
-        return math.ceil(round(amount, 3))
-
     need = need_of(demand, count)
-    return Demand(base_cpus=up(need.cpus * _MILLI) / _MILLI, base_mem=float(up(need.mem)), ports=need.ports)
+    return Demand(base_cpus=_up(need.cpus * _MILLI) / _MILLI, base_mem=float(_up(need.mem)), ports=need.ports)
+
+
+def _up(amount: float) -> int:
+    # The rounding inside keeps 114.00000000000001 from becoming 115.
+    return math.ceil(round(amount, 6))
 
 
 def security() -> tuple[Json, Json]:
@@ -205,12 +205,12 @@ def group_pod(
 
 def resources(settings: KubernetesSettings, need: Need) -> Json:
     """A container's ``resources``: requests as much as it needs, limits by the settings' ratios."""
-    milli, mem = math.ceil(round(need.cpus * _MILLI, 3)), math.ceil(round(need.mem, 3))
+    milli, mem = _up(need.cpus * _MILLI), _up(need.mem)
     limits = {}
     if milli and settings.cpu_limit_ratio:
-        limits["cpu"] = f"{math.ceil(milli * settings.cpu_limit_ratio)}m"
+        limits["cpu"] = f"{_up(milli * settings.cpu_limit_ratio)}m"
     if mem and settings.memory_limit_ratio:
-        limits["memory"] = f"{math.ceil(mem * settings.memory_limit_ratio)}Mi"
+        limits["memory"] = f"{_up(mem * settings.memory_limit_ratio)}Mi"
     return {"requests": {"cpu": f"{milli}m", "memory": f"{mem}Mi"}, **({"limits": limits} if limits else {})}
 
 

@@ -38,7 +38,7 @@ _SIGNS: Final[tuple[tuple[str, Kind], ...]] = (
     # (what stands in a message, whatever the status is; its kind); the first that fits counts.
     (r"being terminated|NamespaceTerminating", "terminating"),
     (r"exceeded quota|failed quota|(maximum|minimum) [\w.-]+ usage per|limit to request ratio", "quota"),
-    (r"violates PodSecurity", "security"),
+    (r"violates PodSecurity|security context constraint", "security"),
     (r"object has been modified|object is being deleted", "unavailable"),
     (r"denied the request|calling webhook|denied request", "webhook"),
     (r'User "system:anonymous"|certificate has expired|provide credentials', "credentials"),
@@ -69,10 +69,7 @@ def refusal(status: int, reason: str, message: str, *, doing: str, namespace: st
     try_again = kind == "unavailable" and not (status == 0 and _HOPELESS.search(message))
     what, remedy = {
         "quota": (f"{cannot}: {said}", _quota_remedy(message)),
-        "security": (
-            f"{cannot}: it {said}",
-            "drop what pod in [kubernetes] adds, or use a namespace whose Pod Security allows it",
-        ),
+        "security": (f"{cannot}: {said}", _security_remedy(message)),
         "webhook": (
             f"{cannot}: {said}",
             "ask the cluster's operator what Pods must have; labels, annotations and pod in [kubernetes] add it",
@@ -112,7 +109,15 @@ def _quota_remedy(message: str) -> str:
         return f"set {unset} in [kubernetes]" if unset else "ask for a quota without them, or another namespace"
     if "pods=" in message:
         return "make fewer and larger groups (max_group), or ask for a larger quota"
-    return "lower the demand of clients and servers, or ask for a larger quota"
+    if re.search(r"cpu|memory", message):
+        return "change the demand of clients and servers, or ask for another quota"
+    return "ask for a larger quota"
+
+
+def _security_remedy(message: str) -> str:
+    if "must be in the range" in message:  # OpenShift
+        return "set pod.securityContext.runAsUser and runAsGroup in [kubernetes] to a number of that range"
+    return "drop what pod in [kubernetes] adds, or use a namespace whose Pod Security allows it"
 
 
 def _rights_remedy(message: str) -> str:

@@ -91,6 +91,8 @@ SPEC: Final = EngineSpec(
             metavar="IMAGE",
             help="Any image with Python for Kubernetes' Pods, instead of Hydra's own.",
         ),
+    ),
+    run_flags=(
         click.Option(
             ["--in-cluster"], is_flag=True, default=None, help="Run the whole command in the Kubernetes cluster."
         ),

@@ -78,10 +78,13 @@ def trimmed(pod: Json) -> Json:
 
 def _own(pod: Json) -> Json:
     """The status of the Pod's own container, {} while there is none."""
-    containers = pod["spec"].get("containers") or [{}]
-    name = (pod["metadata"].get("annotations") or {}).get(MAIN) or containers[0].get("name", "")
     statuses: list[Json] = pod.get("status", {}).get("containerStatuses") or []
-    return next((s for s in statuses if s.get("name") == name), {})
+    return next((s for s in statuses if s.get("name") == _own_name(pod)), {})
+
+
+def _own_name(pod: Json) -> str:
+    containers = pod["spec"].get("containers") or [{}]
+    return str((pod["metadata"].get("annotations") or {}).get(MAIN) or containers[0].get("name", ""))
 
 
 def _conditions(pod: Json) -> Mapping[str, Json]:
@@ -106,6 +109,7 @@ _DISRUPTIONS: Final = {
     "EvictionByEvictionAPI": "evicted from node {node}, as a drain does",
     "DeletionByPodGC": "node {node} is gone from the cluster",
 }
+_MORE_MEMORY: Final = "raise demand.base_mem or demand.mem_per_client"
 _OWN_FAULT: Final = ("exceeds the", "exceeded its", "exceeds its")
 """Of an eviction: the Pod used more than its own limit."""
 
@@ -132,7 +136,8 @@ def _disrupted(pod: Json, node: str) -> tuple[GroupState, str] | None:
     if reason == "Evicted":
         if any(words in message for words in _OWN_FAULT):
             return "failed", f"evicted from node {node}: {message}; its disk is /work and /tmp"
-        return "lost", f"evicted from node {node}: {message}".rstrip(": ")
+        remedy = f"; {_MORE_MEMORY}" if "low on resource: memory" in message else ""
+        return "lost", f"evicted from node {node}: {message}".rstrip(": ") + remedy
     if reason == "DeadlineExceeded":
         return "failed", "its activeDeadlineSeconds are over; drop them from pod in [kubernetes]"
     for prefix, text in _REJECTED.items():
@@ -171,12 +176,13 @@ def _ended(pod: Json, ended: Json, node: str, whose: str = "") -> tuple[GroupSta
 
 
 def _out_of_memory(pod: Json) -> str:
-    containers = pod["spec"].get("containers") or [{}]
-    limit = (containers[0].get("resources", {}).get("limits") or {}).get("memory", "")
-    demand = "raise demand.base_mem or demand.mem_per_client"
+    # An init container of ours has the limit of the group.
+    own: Json = next((c for c in pod["spec"].get("containers") or () if c.get("name") == _own_name(pod)), {})
+    limit = (own.get("resources", {}).get("limits") or {}).get("memory", "")
     if not limit:
-        return f"killed as the node ran out of memory; {demand}"
-    return f"killed as it needs more memory than its limit of {limit}; {demand}, or memory_limit_ratio in [kubernetes]"
+        return f"killed as the node ran out of memory; {_MORE_MEMORY}"
+    more = f"{_MORE_MEMORY}, or memory_limit_ratio in [kubernetes]"
+    return f"killed as it needs more memory than its limit of {limit}; {more}"
 
 
 def _failed_before_it_started(pod: Json, node: str) -> tuple[GroupState, str, str]:

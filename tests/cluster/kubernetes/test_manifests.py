@@ -19,11 +19,12 @@ FILES = sorted(FOLDER.glob("*.yaml"))
 
 RIGHTS = {
     # (group of the API, resource): verbs. The test with a real cluster proves that they are enough, and used.
-    ("", "pods"): {"create", "get", "list", "watch", "delete", "deletecollection"},
+    ("", "pods"): {"create", "get", "list", "watch", "deletecollection"},
     ("", "secrets"): {"create", "deletecollection"},
     ("batch", "jobs"): {"create", "get", "list", "deletecollection"},
     ("", "events"): {"list"},
     ("networking.k8s.io", "networkpolicies"): {"list"},
+    ("", "resourcequotas"): {"list"},
     ("", "pods/log"): {"get"},
     ("", "pods/exec"): {"get", "create"},
 }

@@ -47,7 +47,7 @@ def test_quantities(text: str, number: float) -> None:
     assert math.isclose(k8s.quantity(text), number)
 
 
-@pytest.mark.parametrize("text", ["", "Gi", "1 Gi", "1gi", "1K", "1mi", "1e", "0x10", "1,5", "1Gii", "NaN"])
+@pytest.mark.parametrize("text", ["", "Gi", "1 Gi", "1gi", "1K", "1mi", "1e", "0x10", "1,5", "1Gii", "NaN", "٣"])
 def test_what_is_no_quantity_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="a quantity is a number with a suffix"):
         k8s.quantity(text)

@@ -18,10 +18,10 @@ REFUSALS: Json = recorded("refusals")
     ("name", "kind", "final", "says", "remedy"),
     [
         ("quota-pods", "quota", True, "exceeded quota: few, requested: pods=1", "max_group"),
-        ("quota-cpu", "quota", True, "exceeded quota: cpus, requested: requests.cpu=2", "lower the demand"),
+        ("quota-cpu", "quota", True, "exceeded quota: cpus, requested: requests.cpu=2", "change the demand"),
         ("quota-unset", "quota", True, "must specify limits.cpu", "set cpu_limit_ratio and memory_limit_ratio in"),
-        ("limitrange", "quota", True, "minimum memory usage per Container is 64Mi", "lower the demand"),
-        ("security", "security", True, 'it violates PodSecurity "restricted:latest"', "pod in [kubernetes]"),
+        ("limitrange", "quota", True, "minimum memory usage per Container is 64Mi", "change the demand"),
+        ("security", "security", True, 'violates PodSecurity "restricted:latest"', "pod in [kubernetes]"),
         ("policy", "webhook", True, "denied request: Pods need the label team", "labels, annotations and pod"),
         ("webhook-away", "webhook", False, 'failed calling webhook "hook.example.com"', "operator"),
         ("rights", "rights", True, 'User "hydra" cannot create resource "pods"', "conf/kubernetes"),
@@ -71,6 +71,8 @@ def test_every_recorded_refusal_is_in_the_table() -> None:
         (400, "BadRequest", 'admission webhook "k.io" denied the request: no', "webhook", True, "request: no"),
         (403, "Forbidden", 'admission webhook "validate.kyverno.svc-fail" denied the request: \n\npolicy Pod/x\n for'
          " resource violation", "webhook", True, "denied the request:; policy Pod/x; for resource violation"),
+        (403, "Forbidden", 'secrets "x" is forbidden: exceeded quota: q, requested: secrets=1, used: secrets=9,'
+         " limited: secrets=9", "quota", True, "requested: secrets=1"),
         (402, "", "pay", "other", True, "pay"),
         (404, "NotFound", "", "missing", True, "NotFound"),
         (418, "", "", "other", True, "status 418"),
@@ -82,6 +84,17 @@ def test_refusals(status: int, reason: str, message: str, kind: str, final: bool
     assert found.what.startswith("cannot list nodes: ")
     assert says in found.what
     assert "\n" not in found.what + found.remedy
+
+
+def test_a_range_of_users_is_told() -> None:
+    message = (
+        'pods "x" is forbidden: unable to validate against any security context constraint: [provider restricted-v2:'
+        " .spec.securityContext.runAsUser: Invalid value: 10001: must be in the ranges: [1000680000, 1000689999]]"
+    )
+    found = refusal(403, "Forbidden", message, doing="create pods", namespace="lab")
+    assert (found.kind, found.final) == ("security", True)
+    assert "must be in the ranges: [1000680000, 1000689999]" in found.what
+    assert "pod.securityContext.runAsUser" in found.remedy
 
 
 # --- events ----------------------------------------------------------------------------------------------------------

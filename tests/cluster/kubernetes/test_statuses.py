@@ -307,6 +307,19 @@ def test_what_the_scheduler_says(message: str, says: str, remedy: str) -> None:
     assert remedy in found.detail
 
 
+def test_whoever_is_evicted_for_its_memory_is_told_to_ask_for_more() -> None:
+    detail = status(
+        pod({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory. "})
+    ).detail
+    assert detail.endswith("; raise demand.base_mem or demand.mem_per_client")
+
+
+def test_a_limit_is_the_own_container_s() -> None:
+    it = pod(ended(137, reason="OOMKilled"), limits={"memory": "64Mi"})
+    it["spec"]["containers"].insert(0, {"name": "istio-proxy", "resources": {"limits": {"memory": "1Gi"}}})
+    assert "its limit of 64Mi" in status(it).detail
+
+
 def test_a_container_beside_the_own_one_does_not_count() -> None:
     it = pod({"phase": "Running", "containerStatuses": [
         {"name": "istio-proxy", "state": {"terminated": {"exitCode": 1}}},

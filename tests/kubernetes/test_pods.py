@@ -1,0 +1,187 @@
+"""The Pods that hydra.cluster.kubernetes.pods makes, in a cluster: admitted, placed, started from an archive."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import io
+import tarfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from hydra.cluster.constraints import parse_constraint
+from hydra.cluster.kubernetes import nodes, pods, statuses
+from hydra.cluster.kubernetes.settings import KubernetesSettings
+from hydra.model import Agent, Demand, Group, Launch, Resources
+from tests.kubernetes import images
+from tests.kubernetes.pods import namespace
+from tests.kubernetes.processes import until
+from tests.kubernetes.rig import Rig
+
+Json = dict[str, Any]
+
+GROUP: Final = Group(
+    id="publisher-1",
+    role="publisher",
+    first_client=1,
+    count=1,
+    command=(),
+    environment={"WHO": "it"},
+    demand=Demand(base_cpus=0.01, base_mem=30, ports=2),
+)
+
+
+@pytest.fixture
+def space(rig: Rig) -> Iterator[str]:
+    with namespace(rig.api(), "restricted") as name:
+        yield name
+
+
+def family(space: str, **settings: Any) -> pods.Family:
+    return pods.Family("a run", space, {}, KubernetesSettings(**settings), images.PYTHON, archive=False)
+
+
+def made(
+    kin: pods.Family, *, name: str = "publisher-1", constraints: tuple[list[str], ...] = (), node: str = "node1",
+    command: tuple[str, ...] = ("sleep", "60"), archive: bool = False, pin: bool = False,
+) -> Json:  # fmt: skip
+    group = replace(GROUP, id=name, constraints=tuple(parse_constraint(c) for c in constraints))
+    launch = Launch(group, Agent(node, node, {}, Resources()), (31000, 31001))
+    secret = pods.environment(kin, group.environment)["metadata"]["name"]
+    return pods.group_pod(kin, launch, command, secret, archive=archive, grace_s=0, pin=pin)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"archive": True},
+        {"pin": True},
+        {"constraints": (["hostname", "UNIQUE"], ["group", "CLUSTER", "cpu4-mem16"], ["group", "GROUP_BY", "2"])},
+        {"constraints": (["group", "CLUSTER"], ["group", "UNLIKE", "a|b|"], ["group", "LIKE", ".*"])},
+        {"constraints": (["group", "GROUP_BY"], ["group", "GROUP_BY", "3"], ["group", "MAX_PER", "2"])},
+    ],
+)
+def test_pods_are_admitted_at_the_level_restricted(rig: Rig, space: str, more: Json) -> None:
+    settings: Json = {
+        "cpu_limit_ratio": 1.5,
+        "labels": {"team": "a"},
+        "annotations": {"note": "b"},
+        "tolerations": ({"key": "dedicated", "operator": "Exists"},),
+        "pod": {"imagePullSecrets": [{"name": "registry"}], "securityContext": {"runAsUser": 4711}},
+    }
+    for kin in (family(space), family(space, **settings)):
+        rig.api().create(f"/api/v1/namespaces/{space}/pods?dryRun=All&fieldValidation=Strict", made(kin, **more))
+
+
+def test_a_secret_is_admitted(rig: Rig, space: str) -> None:
+    secret = pods.environment(family(space), {"HYDRA_A": "1", "x.y-z": "$ü\n"})
+    rig.api().create(f"/api/v1/namespaces/{space}/secrets?dryRun=All&fieldValidation=Strict", secret)
+
+
+@pytest.mark.parametrize(
+    ("constraints", "prefer", "found"),
+    [
+        ((), "node2", ["node2", "node2", "node2"]),
+        ((["hostname", "UNIQUE"],), "node1", ["", "node1", "node2"]),
+        ((["hostname", "GROUP_BY"],), "node1", ["node1", "node1", "node2"]),
+        ((["group", "CLUSTER"],), "node2", ["node2", "node2", "node2"]),
+        ((["group", "CLUSTER", "cpu16-mem60"],), "node1", ["node2", "node2", "node2"]),
+        ((["group", "UNLIKE", "cpu16-mem60"],), "node2", ["node1", "node1", "node1"]),
+        ((["group", "LIKE", "cpu.*"],), "node2", ["node2", "node2", "node2"]),
+    ],
+)
+def test_the_scheduler_keeps_the_constraints(
+    rig: Rig, space: str, constraints: tuple[list[str], ...], prefer: str, found: list[str]
+) -> None:
+    api, path, kin = rig.api(), f"/api/v1/namespaces/{space}/pods", family(space)
+    for number in range(3):
+        api.create(path, made(kin, name=f"publisher-{number}", constraints=constraints, node=prefer))
+
+    def decided() -> list[statuses.PodStatus] | None:
+        seen = [statuses.status(pod) for pod in api.items(path)]
+        return seen if all(each.node or each.detail.startswith("none of") for each in seen) else None
+
+    seen = until(decided, "the scheduler")
+    assert seen is not None
+    assert sorted(each.node for each in seen) == found
+
+
+def test_the_nodes_become_agents(rig: Rig, space: str) -> None:
+    api = rig.api()
+    listed = api.items("/api/v1/nodes")
+    agents = nodes.agents(listed, api.items("/api/v1/pods"), ((31000, 32000),))
+    assert [(agent.id, agent.attributes["group"]) for agent in agents] == [
+        ("node1", "cpu4-mem16"), ("node2", "cpu16-mem60"),
+    ]  # fmt: skip
+    assert all(agent.resources.cpus > 0 and agent.resources.mem > 0 for agent in agents)
+    assert nodes.left_out(listed, []) == []
+
+
+def test_a_group_starts_from_an_archive_in_an_image_with_python_only(rig: Rig, space: str) -> None:
+    script = b"""#!/bin/sh
+echo "$* | $WHO $HYDRA_AGENT $HYDRA_DATA_HOST $HYDRA_PORTS $PWD $(id -u)" >&2
+echo x >/tmp/x && echo x >/work/x && exit 7
+"""
+    with served(archive({"hydra-run": script})) as (port, sha256):
+        api, kin = rig.api(), family(space, memory_limit_ratio=0)
+        values = {
+            **GROUP.environment,
+            "HYDRA_ARCHIVE_URL": f"http://{rig.place.gateway}:{port}/secret",
+            "HYDRA_ARCHIVE_SHA256": sha256,
+        }
+        secret = pods.environment(kin, values)
+        api.create(f"/api/v1/namespaces/{space}/secrets", secret)
+        launch = Launch(GROUP, Agent("node2", "node2", {}, Resources()), (31000, 31001))
+        pod = pods.group_pod(
+            kin, launch, ["python", "$(WHO) $$ $x"], secret["metadata"]["name"], archive=True, grace_s=0
+        )
+        path = f"/api/v1/namespaces/{space}/pods"
+        api.create(path, pod)
+
+        def ended() -> statuses.PodStatus | None:
+            seen = statuses.status(api.get(f"{path}/{pod['metadata']['name']}"))
+            return seen if seen.state not in ("starting", "running") else None
+
+        seen = until(ended, "its end")
+        address = api.get(f"{path}/{pod['metadata']['name']}")["status"]["podIP"]
+    assert seen == statuses.PodStatus(
+        "failed",
+        "node2",
+        f"exit status 7: python $(WHO) $$ $x | it node2 {address} 31000,31001 /work 10001",
+    )
+
+
+def archive(files: dict[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), 0o755
+            tar.addfile(entry, io.BytesIO(content))
+    return packed.getvalue()
+
+
+@contextmanager
+def served(content: bytes) -> Iterator[tuple[int, str]]:
+    """The port of a server for Pods, and the content's digest."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        yield server.server_port, hashlib.sha256(content).hexdigest()
+        server.shutdown()
