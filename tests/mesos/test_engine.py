@@ -86,7 +86,7 @@ def test_the_end_tears_the_framework_down_and_its_tasks_with_it(cluster: Cluster
     with engine(cluster, tmp_path) as it:
         it.engine.launch([group("a"), group("b")])
         it.await_event("b", "running")
-        driver = it.engine._driver
+        driver = it.engine._driver.process
     assert driver.poll() == 0
     wait_until(lambda: set(cluster.states().values()) == {"TASK_KILLED"}, 5, "the end of the tasks")
     assert cluster.ask(lambda: cluster.master.frameworks) == {}
@@ -104,7 +104,7 @@ def test_no_call_blocks_although_a_master_never_answers(tmp_path: Path) -> None:
             assert time.monotonic() - began < 0.1
         with pytest.raises(ClusterError, match=r"took our framework within 0\.3 s"):
             made.await_offers(0.3)
-        made._driver.kill()
+        made._driver.process.kill()
         made.close()
 
 
@@ -217,10 +217,10 @@ def test_a_driver_whose_engine_is_gone_leaves_nothing(cluster: Cluster, tmp_path
     made.await_offers()
     made.launch([group("a")])
     wait_until(lambda: (made.events(), cluster.states() == {"a.1": "TASK_RUNNING"})[1], 10, "its task")
-    driver = psutil.Process(made._driver.pid)
-    made._channel.close()  # as when the process is killed
+    driver = psutil.Process(made._driver.process.pid)
+    made._driver._channel.close()  # as when the process is killed
     wait_until(lambda: cluster.states() == {"a.1": "TASK_KILLED"}, 10, "the end of its task")
-    made._driver.wait(10)
+    made._driver.process.wait(10)
     assert not driver.is_running()
     made.close()
 
@@ -252,7 +252,7 @@ def test_a_master_may_ask_who_we_are(tmp_path: Path) -> None:
             it.engine.launch([group("a")])
             it.await_event("a", "running")
             assert leftovers(cluster.address, MesosSettings(principal="hydra", secret="s3cret"))
-            command = psutil.Process(it.engine._driver.pid).cmdline()
+            command = psutil.Process(it.engine._driver.process.pid).cmdline()
             assert not any("s3cret" in word for word in command)
         log = (tmp_path / "mesos.log").read_bytes()
         assert not any(form in log for form in (b"s3cret", base64.b64encode(b"hydra:s3cret")))

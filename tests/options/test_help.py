@@ -52,6 +52,17 @@ def test_every_flag_has_a_text_and_a_group(name: str) -> None:
             assert group_of(param) in ORDER, param.opts
 
 
+def test_whoever_asks_a_cluster_takes_engine_as_another_name_of_master() -> None:
+    named = {
+        name: param.opts
+        for name, (command, context) in COMMANDS.items()
+        for param in command.get_params(context)
+        if param.name == "master"
+    }
+    assert {"hydra agents", "hydra check", "hydra kill", "hydra ps", "hydra run", "hydra zmqrate"} <= named.keys()
+    assert set(map(tuple, named.values())) == {("--master", "--engine")}
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_examples_that_it_understands(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -67,6 +67,8 @@ class Door:
             hello = _hello(connection)
             if hello is None or not self.token or hello.get("token") != self.token:
                 return
+            with contextlib.suppress(OSError):
+                connection.sendall(b"ok")  # so that it knows this door from another one at the same port
             with self._lock:
                 if self._closed:
                     return

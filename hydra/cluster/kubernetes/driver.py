@@ -114,7 +114,7 @@ class _Process:
         except HydraError as e:
             self._say("failed", what=e.what, remedy=e.remedy)
         except Exception as e:  # noqa: BLE001  # whatever it is, the run must end with a word
-            self._say("failed", what=f"the process that talks to Kubernetes: {type(e).__name__}: {e}", remedy="")
+            self._say("failed", what=f"the process that asks Kubernetes: {type(e).__name__}: {e}", remedy="")
 
     # --- what is asked ------------------------------------------------------------------------------------------------
 
@@ -223,9 +223,9 @@ class _Process:
                 return self.api.call(method, path, body, query, answer_s)
             except ApiError as e:
                 if e.reason == "AlreadyExists" and unanswered and body is not None:
-                    # It was made although the answer was lost.
-                    if body["kind"] == "Secret":
-                        return {"metadata": {"uid": "", **body["metadata"]}}  # which nobody has the right to read
+                    # It was made although the answer was lost. Nobody may look at a Secret, nor need one.
+                    if path.endswith("/secrets"):
+                        return {"metadata": {**body["metadata"], "uid": ""}}
                     method, path, body = "GET", f"{path}/{body['metadata']['name']}", None
                     continue
                 unanswered = unanswered or e.status in (0, 500, 504)

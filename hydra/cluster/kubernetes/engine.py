@@ -6,16 +6,11 @@ process that holds the connection to the API server (``driver.py``). Nothing her
 
 from __future__ import annotations
 
-import contextlib
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any, Final
 
-from hydra.cluster.channel import Channel, Message
+from hydra.cluster.driven import Driver
 from hydra.cluster.kubernetes.delivery import Delivery
 from hydra.cluster.kubernetes.state import KubernetesState
 from hydra.errors import ClusterError
@@ -23,56 +18,6 @@ from hydra.model import Agent, Group, GroupEvent, Launch
 
 _STOP_WITHIN_S: Final = 120.0
 """The driver takes 12 s at most, and 0.2 s for each Pod."""
-
-
-class Driver:
-    """The driver's process and the channel to it."""
-
-    def __init__(self, log: Path) -> None:
-        """Starts it.
-
-        Args:
-            log: where it writes.
-        """
-        ours, theirs = socket.socketpair()
-        self._channel = Channel(ours)
-        self._log = log
-        with theirs, log.open("ab") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "hydra.cluster.kubernetes.driver", str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
-
-    @property
-    def closed(self) -> bool:
-        """Whether it has ended."""
-        return self._channel.closed
-
-    def ended(self) -> str:
-        """What to say of an end that nobody asked for."""
-        return f"the process that talks to Kubernetes ended with {self._process.poll()}; see {self._log}"
-
-    def send(self, calls: Iterable[Message]) -> None:
-        """Sends these, and what could not go before."""
-        for call in calls:
-            self._channel.send(call)
-        self._channel.flush()
-
-    def receive(self, wait_s: float = 0.0) -> list[Message]:
-        """What it has said; waits for something if there is a time for that."""
-        if wait_s:
-            self._channel.wait(wait_s)
-        return list(self._channel.receive())
-
-    def close(self) -> None:
-        """Hangs up; it ends by itself."""
-        self._channel.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(1.0)
 
 
 class KubernetesEngine:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
-from hydra.cluster.kubernetes import names
+from hydra.cluster.kubernetes import names, statuses
 from hydra.cluster.kubernetes.pods import Family, dressed, metadata, security, verbatim
+from hydra.cluster.kubernetes.waiting import HOPELESS_S, NODE_WITHIN_S, PATIENCE_S, START_WITHIN_S
 
 Json = dict[str, Any]
 
@@ -17,6 +17,10 @@ _LIMITS: Final = {"memory": "128Mi"}
 _ATTEMPTS: Final = 20
 """It fails only where it does not reach the controller, which then ends the run; else it shall come back."""
 CONTAINER: Final = "keeper"
+UID: Final = "batch.kubernetes.io/controller-uid"
+"""The label by which Kubernetes tells of which Job a Pod is; only the API server knew it when the Job was made."""
+REACHES_WITHIN_S: Final = 10.0
+"""How long the Pod, once it runs, may take to reach the controller."""
 
 
 def job(family: Family, source: str, door: str, image: str) -> Json:
@@ -45,7 +49,7 @@ def job(family: Family, source: str, door: str, image: str) -> Json:
                     "command": ["python3", "-c", *verbatim([source])],
                     "env": [
                         {"name": "HYDRA_DOOR", "value": door},
-                        _from_pod("HYDRA_DOOR_TOKEN", "metadata.labels['batch.kubernetes.io/controller-uid']"),
+                        _from_pod("HYDRA_DOOR_TOKEN", f"metadata.labels['{UID}']"),
                         _from_pod("HYDRA_AGENT", "spec.nodeName"),
                     ],
                     "resources": {"requests": dict(_REQUESTS), "limits": dict(_LIMITS)},
@@ -110,12 +114,74 @@ def _from_pod(name: str, path: str) -> Json:
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
-def failures(pods: Sequence[Json]) -> str:
-    """The last words of a keeper that could not reach the controller, "" if there are none."""
-    for pod in pods:
-        for container in pod.get("status", {}).get("containerStatuses", ()):
-            for state in (container.get("state", {}), container.get("lastState", {})):
-                ended = state.get("terminated")
-                if ended and ended.get("exitCode"):
-                    return str(ended.get("message") or ended.get("reason") or "").strip()
+class Arrival:
+    """Why the keeper's Pod does not reach the controller, by what is seen of it and by the clock."""
+
+    def __init__(self, family: Family, address: str, uid: str, now: float) -> None:
+        """Nothing has been seen yet.
+
+        Args:
+            family: of the run.
+            address: where the keeper dials in.
+            uid: of its Job.
+            now: s, as in the other calls.
+        """
+        self._family, self._address, self._uid = family, address, uid
+        self._began = self._waits_since = now
+        self._waits_for = ""
+        self._running: float | None = None
+        self._hopeless: float | None = None
+        self._pod: Json = {}
+
+    def see(self, pod: Json) -> None:
+        """Takes note of a Pod of the run, which may be another one."""
+        if pod["metadata"].get("labels", {}).get(UID) == self._uid:
+            self._pod = pod
+
+    def failure(self, now: float) -> tuple[str, str]:
+        """What is wrong and what to try; ("", "") as long as it may come."""
+        if not self._pod:
+            if now - self._began < NODE_WITHIN_S:
+                return "", ""
+            what = f"the keeper's Job made no Pod within {NODE_WITHIN_S:g} s"
+            return what, f"kubectl describe job -n {self._family.namespace}: a quota or an admission rule may refuse it"
+        if why := last_words(self._pod):
+            return (
+                f"Pods do not reach this machine at {self._address}: {why}",
+                "name an address that they reach (--advertise), allow it in the firewall or the network policies, "
+                "or run in the cluster (--in-cluster)",
+            )
+        status = statuses.status(self._pod)
+        return self._silent(now) if status.state == "running" else self._not_started(status, now)
+
+    def _silent(self, now: float) -> tuple[str, str]:
+        if self._running is None:
+            self._running = now
+        if now - self._running < REACHES_WITHIN_S:
+            return "", ""
+        return (
+            f"no Pod reached this machine at {self._address} within {REACHES_WITHIN_S:g} s",
+            "name an address that they reach (--advertise), or run in the cluster (--in-cluster)",
+        )
+
+    def _not_started(self, status: statuses.PodStatus, now: float) -> tuple[str, str]:
+        if status.waits_for != self._waits_for:
+            self._waits_for, self._waits_since = status.waits_for, now
+        if not status.hopeless:
+            self._hopeless = None
+        elif self._hopeless is None:
+            self._hopeless = now
+        late = now - self._waits_since >= PATIENCE_S.get(status.waits_for, START_WITHIN_S)
+        if late or (self._hopeless is not None and now - self._hopeless >= HOPELESS_S):
+            return f"the first Pod, of the image {self._family.image}: {status.detail}", ""
+        return "", ""
+
+
+def last_words(pod: Json) -> str:
+    """Of a keeper that could not reach the controller, "" if there are none."""
+    for container in pod.get("status", {}).get("containerStatuses", ()):
+        for state in (container.get("state", {}), container.get("lastState", {})):
+            ended = state.get("terminated")
+            if ended and ended.get("exitCode"):
+                return str(ended.get("message") or ended.get("reason") or "").strip()
     return ""

@@ -12,27 +12,25 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from hydra.cluster.address import resolved, route_to
+from hydra.cluster.driven import Driver
 from hydra.cluster.engine import Engine, Opening
-from hydra.cluster.kubernetes import keeper, refusals, statuses
+from hydra.cluster.kubernetes import keeper, refusals
 from hydra.cluster.kubernetes.access import Api, context_of, require_client
 from hydra.cluster.kubernetes.delivery import Delivery, sources
-from hydra.cluster.kubernetes.engine import Driver, KubernetesEngine
+from hydra.cluster.kubernetes.engine import KubernetesEngine
 from hydra.cluster.kubernetes.inside.keeper import digest
 from hydra.cluster.kubernetes.listing import ports_of
 from hydra.cluster.kubernetes.pods import Family, own_image
 from hydra.cluster.kubernetes.scripts import source
 from hydra.cluster.kubernetes.settings import KubernetesSettings
-from hydra.cluster.kubernetes.state import NODE_WITHIN_S, PATIENCE_S, START_WITHIN_S, KubernetesState
+from hydra.cluster.kubernetes.state import KubernetesState
 from hydra.errors import ClusterError
 
 Json = dict[str, Any]
 
 ANSWERS_WITHIN_S: Final = 15.0
 """How long the API server may take to tell its nodes, or to take the keeper's Job."""
-REACHES_WITHIN_S: Final = 10.0
-"""How long the keeper's Pod, once it runs, may take to reach this machine."""
 CLEARED_WITHIN_S: Final = 20.0
-HOPELESS_S: Final = 3.0
 POD_IP: Final = "HYDRA_POD_IP"
 """The variable with the address of a controller that is a Pod itself."""
 
@@ -65,7 +63,7 @@ def begun(opening: Opening) -> Iterator[Begun]:
     programs = opening.programs()
     opening.folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-        driver = Driver(opening.folder / "kubernetes.log")
+        driver = Driver("hydra.cluster.kubernetes.driver", opening.folder / "kubernetes.log")
         stack.callback(driver.close)
         beginning = _Beginning(driver)
         found = beginning.connect(context, settings.namespace, opening.run)
@@ -87,7 +85,8 @@ def _address(settings: KubernetesSettings, nodes: Sequence[Json]) -> str:
         UsageError: what was given is none of this machine's.
         ClusterError: there is no way to any node.
     """
-    if advertised := settings.advertise or os.environ.get(POD_IP):
+    # A Pod may have been given the cluster file of another machine.
+    if advertised := os.environ.get(POD_IP) or settings.advertise:
         return resolved(advertised)
     tried = []
     for node in nodes:
@@ -173,50 +172,19 @@ class _Beginning:
 
     def _keeper(self, family: Family, address: str, uid: str) -> Json:
         """What the keeper says when it has reached us."""
-        began = time.monotonic()
-        running: float | None = None
-        hopeless: float | None = None
-        waits_for, waits_since = "", began
-        seen: Json = {}
+        arrival = keeper.Arrival(family, address, uid, time.monotonic())
         while True:
-            message = self._next(0.2)
-            now = time.monotonic()
-            if message is not None and message["kind"] == "keeper":
-                return dict(message["hello"])
-            if message is not None and message["kind"] == "pod" and not message["gone"]:
-                labels = message["pod"]["metadata"].get("labels", {})
-                if labels.get("batch.kubernetes.io/controller-uid") == uid:
-                    seen = message["pod"]
-            if message is not None and message["kind"] == "refused":
-                raise self._refused(message, "watch pods")
-            if not seen:
-                if now - began >= NODE_WITHIN_S:
-                    raise ClusterError(
-                        f"the keeper's Job made no Pod within {NODE_WITHIN_S:g} s",
-                        f"kubectl describe job -n {self.namespace}: a quota or an admission rule may refuse it",
-                    )
-                continue
-            if why := keeper.failures([seen]):
-                raise ClusterError(
-                    f"Pods do not reach this machine at {address}: {why}",
-                    "name an address that they reach (--advertise), allow it in the firewall or the network policies, "
-                    "or run in the cluster (--in-cluster)",
-                )
-            status = statuses.status(seen)
-            if status.state == "running":
-                running = running or now
-                if now - running >= REACHES_WITHIN_S:
-                    raise ClusterError(
-                        f"no Pod reached this machine at {address} within {REACHES_WITHIN_S:g} s",
-                        "name an address that they reach (--advertise), or run in the cluster (--in-cluster)",
-                    )
-                continue
-            hopeless = (hopeless or now) if status.hopeless else None
-            if status.waits_for != waits_for:
-                waits_for, waits_since = status.waits_for, now
-            late = now - waits_since >= PATIENCE_S.get(waits_for, START_WITHIN_S)
-            if late or (hopeless is not None and now - hopeless >= HOPELESS_S):
-                raise ClusterError(f"the first Pod, of the image {family.image}: {status.detail}")
+            message = self._next(0.2) or {}
+            match message:
+                case {"kind": "keeper", "hello": hello}:
+                    return dict(hello)
+                case {"kind": "refused"}:
+                    raise self._refused(message, "watch pods")
+                case {"kind": "pod", "pod": pod, "gone": False}:
+                    arrival.see(pod)
+            what, remedy = arrival.failure(time.monotonic())
+            if what:
+                raise ClusterError(what, remedy)
 
     # --- messages -----------------------------------------------------------------------------------------------------
 

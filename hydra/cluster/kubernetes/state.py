@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from hydra.cluster.kubernetes import names, nodes, pods, refusals, statuses
 from hydra.cluster.kubernetes.pods import Family
+from hydra.cluster.kubernetes.waiting import HOPELESS_S, PATIENCE_S, START_WITHIN_S
 from hydra.cluster.placement import place
 from hydra.cluster.resources import fits, need_of, subtract, taken_by
 from hydra.errors import ClusterError, PlacementError
@@ -19,19 +20,9 @@ from hydra.model import Agent, Group, GroupEvent, GroupState, Launch
 
 Json = dict[str, Any]
 
-NODE_WITHIN_S: Final = 30.0
-"""How long a Pod waits for a node: Pods of the step before may still be ending."""
-IMAGE_WITHIN_S: Final = 20.0
-"""How long a node tries again whose attempt to fetch an image has failed."""
-START_WITHIN_S: Final = 120.0
-"""How long a Pod that has a node may take to start, its image fetched, before it is asked what keeps it."""
-PATIENCE_S: Final = {"node": NODE_WITHIN_S, "image": IMAGE_WITHIN_S, "start": START_WITHIN_S}
-"""How long each of what a Pod waits for (``PodStatus.waits_for``) may last."""
-WHY_WITHIN_S: Final = 5.0
-HOPELESS_S: Final = 2.0
-"""A Secret that was just made is not seen by each node at once."""
 CREATED_WITHIN_S: Final = 75.0
 """The driver tries for a minute."""
+WHY_WITHIN_S: Final = 5.0
 KILL_AGAIN_S: Final = 10.0
 REFRESH_S: Final = 5.0
 GRACE_S: Final = 5

@@ -8,8 +8,26 @@ from typing import Final, Literal, NamedTuple
 
 from hydra.cluster.kubernetes.nodes import Json
 
-For = Literal["", "node", "image", "start"]
-"""A node that takes the Pod, the image on it, the container's start; "" nothing."""
+For = Literal["", "node", "pull", "image", "start"]
+"""A node that takes the Pod, an image that is fetched, one that could not be, the container's start; "" nothing."""
+
+NODE_WITHIN_S: Final = 30.0
+"""How long a Pod waits for a node: Pods of the step before may still be ending."""
+IMAGE_WITHIN_S: Final = 20.0
+"""How long a node tries again whose attempt to fetch an image has failed."""
+START_WITHIN_S: Final = 120.0
+"""How long a Pod that has a node may take to start, its image fetched, before it is asked what keeps it."""
+PULLED_WITHIN_S: Final = 600.0
+"""How long a node may take to fetch an image."""
+PATIENCE_S: Final = {
+    "node": NODE_WITHIN_S,
+    "pull": PULLED_WITHIN_S,
+    "image": IMAGE_WITHIN_S,
+    "start": START_WITHIN_S,
+}
+"""How long each of what a Pod waits for (``PodStatus.waits_for``) may last."""
+HOPELESS_S: Final = 2.0
+"""A Secret that was just made is not seen by each node at once."""
 
 
 class Waiting(NamedTuple):
@@ -153,7 +171,7 @@ def unstarted(statuses: Sequence[Json], *, sandbox: bool) -> Waiting:
         if reason == "CrashLoopBackOff":
             return Waiting("start", one_line(message))
         if reason == "ContainerCreating":
-            return Waiting("image", "the image is being pulled") if sandbox else Waiting("start")
+            return Waiting("pull", "the image is being pulled") if sandbox else Waiting("start")
     return Waiting("start")
 
 

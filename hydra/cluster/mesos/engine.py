@@ -10,9 +10,6 @@ import contextlib
 import getpass
 import importlib.util
 import platform
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -22,7 +19,7 @@ from hydra.cluster.address import resolved
 from hydra.cluster.artifacts.archive import Artifact
 from hydra.cluster.artifacts.script import RUNNER, rewritten
 from hydra.cluster.artifacts.server import ArtifactServer
-from hydra.cluster.channel import Channel
+from hydra.cluster.driven import Driver
 from hydra.cluster.mesos import translate
 from hydra.cluster.mesos.master import INSTALL, hosts, route_to
 from hydra.cluster.mesos.settings import MesosSettings
@@ -90,36 +87,20 @@ class MesosEngine:
                 stack.callback(server.close)
                 url = server.url
             self._state = MesosState(_program(url, artifact))
-            ours, theirs = socket.socketpair()
-            self._channel = Channel(ours)
-            stack.callback(self._channel.close)
-            with theirs, log.open("ab") as output:
-                self._driver = subprocess.Popen(
-                    [sys.executable, "-m", "hydra.cluster.mesos.driver", str(theirs.fileno())],
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    pass_fds=(theirs.fileno(),),
-                    start_new_session=True,
-                )
+            self._driver = Driver("hydra.cluster.mesos.driver", log)
+            stack.callback(self._driver.close)
             self._release = stack.pop_all()
         self._log = log
-        self._channel.send(
-            {
-                "call": "open",
-                "master": master,
-                "principal": settings.principal,
-                "secret": settings.secret,
-                "framework": translate.framework_info(
-                    name=settings.framework(run),
-                    user=settings.user or getpass.getuser(),
-                    role=settings.role,
-                    principal=settings.principal,
-                    failover_timeout_s=settings.failover_timeout_s,
-                    hostname=platform.node(),
-                ),
-            }
+        framework = translate.framework_info(
+            name=settings.framework(run),
+            user=settings.user or getpass.getuser(),
+            role=settings.role,
+            principal=settings.principal,
+            failover_timeout_s=settings.failover_timeout_s,
+            hostname=platform.node(),
         )
+        known_as = {"principal": settings.principal, "secret": settings.secret}
+        self._driver.send([{"call": "open", "master": master, **known_as, "framework": framework}])
 
     def await_offers(self, within_s: float = OFFERS_WITHIN_S) -> None:
         """Waits until the cluster's agents have been offered; the one call here that waits.
@@ -139,8 +120,7 @@ class MesosEngine:
                     return
             if now >= deadline:
                 raise self._nothing_offered(within_s)
-            self._channel.wait(0.1)
-            self._pump()
+            self._pump(0.1)
 
     def agents(self) -> list[Agent]:
         """The agents that were offered, with what is free on each as far as is known."""
@@ -182,31 +162,26 @@ class MesosEngine:
             return
         self._closed = True
         try:
-            self._channel.send({"call": "stop"})
+            self._driver.send([{"call": "stop"}])
             deadline = self._clock() + _STOP_WITHIN_S
-            while not self._channel.closed and self._clock() < deadline:
-                self._channel.wait(0.1)
-                self._pump()
+            while not self._driver.closed and self._clock() < deadline:
+                self._pump(0.1)
         finally:  # also when a second Ctrl-C cuts the wait short: the driver goes on by itself
             self._release.close()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._driver.wait(1.0 if self._channel.closed else 0.0)
 
-    def _pump(self) -> None:
-        if not self._closed and self._channel.closed and not self._state.fatal:
-            why = f"the process that talks to Mesos ended with {self._driver.poll()}; see {self._log}"
-            self._state.handle({"kind": "aborted", "message": why}, self._clock())
+    def _pump(self, wait_s: float = 0.0) -> None:
+        if not self._closed and self._driver.closed and not self._state.fatal:
+            self._state.handle({"kind": "aborted", "message": self._driver.ended()}, self._clock())
+        messages = self._driver.receive(wait_s)
         now = self._clock()
-        for message in self._channel.receive():
+        for message in messages:
             self._state.handle(message, now)
         self._state.tick(now)
         self._send()
 
     def _send(self) -> None:
         calls, self._state.calls = self._state.calls, []
-        for call in calls:
-            self._channel.send(call)
-        self._channel.flush()
+        self._driver.send(calls)
 
     def _program_is_ours(self) -> bool:
         return bool(self._state.program.uris)

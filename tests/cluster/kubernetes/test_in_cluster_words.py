@@ -72,6 +72,8 @@ def test_what_follows_two_dashes_stays_last() -> None:
         ("zmqrate --prometheus 9464", "0.0.0.0:9464"),
         ("zmqrate --prometheus [::1]:9464", "0.0.0.0:9464"),
         ("zmqrate --prometheus=127.0.0.1:9464", "is the Pod itself"),
+        ("zmqrate --otlp http://[::1]:4318/v1", "is the Pod itself"),
+        ("zmqrate --otlp http://127.0.0.1", "is the Pod itself"),
         ("zmqrate --otlp http://localhost:4318", "name the receiver as Pods reach it"),
     ],
 )

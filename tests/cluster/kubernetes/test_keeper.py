@@ -30,9 +30,12 @@ HERE = "127.0.0.1"
 GOOD = {"python": "3.11", "hydra": "2.0", "digest": "d"}
 
 
+def family(**settings: Any) -> Family:
+    return Family("r1", "lab", {}, KubernetesSettings(**settings), "hydra:1", archive=False)
+
+
 def job(**settings: Any) -> Json:
-    family = Family("r1", "lab", {}, KubernetesSettings(**settings), "hydra:1", archive=False)
-    return keeper.job(family, "print('$(HOME)')", "10.0.0.1:7", "hydra:1")
+    return keeper.job(family(**settings), "print('$(HOME)')", "10.0.0.1:7", "hydra:1")
 
 
 def test_the_job_is_restricted_and_goes_by_itself() -> None:
@@ -87,7 +90,7 @@ def test_an_image_that_will_not_do_is_told(hello: Json, archive: bool, says: str
     ],
 )
 def test_the_last_words_of_a_keeper(state: Json, says: str) -> None:
-    assert keeper.failures([{"status": {"containerStatuses": [state]}}]) == says
+    assert keeper.last_words({"status": {"containerStatuses": [state]}}) == says
 
 
 def test_the_digest_is_of_the_sources_wherever_they_are(tmp_path: Path) -> None:
@@ -101,6 +104,56 @@ def test_the_digest_is_of_the_sources_wherever_they_are(tmp_path: Path) -> None:
     assert one == two
     (tmp_path / "two" / "b.py").rename(tmp_path / "two" / "c.py")
     assert inside.digest(str(tmp_path / "two")) != one
+
+
+# --- whether it arrives ----------------------------------------------------------------------------------------------
+
+
+def keepers_pod(uid: str = "u1", node: str = "n1", **status: Any) -> Json:
+    return {
+        "metadata": {"name": "k", "labels": {keeper.UID: uid}},
+        "spec": {"nodeName": node, "containers": [{"name": keeper.CONTAINER}]},
+        "status": status,
+    }
+
+
+def container(**state: Any) -> Json:
+    return {"containerStatuses": [{"name": keeper.CONTAINER, "image": "hydra:1", "state": state}]}
+
+
+UNPLACED: Json = {
+    "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "cpu"}]
+}
+PULLED: Json = {"conditions": [{"type": "PodReadyToStartContainers", "status": "True"}]}
+
+
+@pytest.mark.parametrize(
+    ("pod", "last_s", "says"),
+    [
+        (None, 29.9, "made no Pod within 30 s"),
+        (keepers_pod("another", **container(running={})), 29.9, "made no Pod within 30 s"),
+        (keepers_pod(**container(running={})), 9.9, "no Pod reached this machine at 10.0.0.1 within 10 s"),
+        (keepers_pod(node="", **UNPLACED), 29.9, "the first Pod, of the image hydra:1: cpu"),
+        (keepers_pod(**container(waiting={"reason": "ErrImageNeverPull"})), 1.9, "is not on the node"),
+        (keepers_pod(**container(waiting={"reason": "ErrImagePull", "message": "timeout"})), 19.9, "cannot be pulled"),
+        (keepers_pod(**PULLED, **container(waiting={"reason": "ContainerCreating"})), 599.0, "is being pulled"),
+    ],
+)
+def test_a_keeper_is_waited_for_as_long_as_it_may_come(pod: Json | None, last_s: float, says: str) -> None:
+    arrival = keeper.Arrival(family(), "10.0.0.1", "u1", 100.0)
+    if pod is not None:
+        arrival.see(pod)
+    assert arrival.failure(100.0) == ("", "")
+    assert arrival.failure(100.0 + last_s) == ("", "")
+    assert says in arrival.failure(100.0 + last_s + 2.0)[0]
+
+
+def test_a_keeper_that_does_not_reach_the_controller_is_told_at_once_with_its_own_words() -> None:
+    arrival = keeper.Arrival(family(), "10.0.0.1", "u1", 0.0)
+    arrival.see(keepers_pod(**container(terminated={"exitCode": 3, "message": "Connection refused"})))
+    what, remedy = arrival.failure(0.1)
+    assert what == "Pods do not reach this machine at 10.0.0.1: Connection refused"
+    assert "--advertise" in remedy
 
 
 # --- the script and the door -----------------------------------------------------------------------------------------
@@ -139,6 +192,22 @@ def started(port: int, token: str = "secret", **times: float) -> Iterator[subpro
         process.communicate()
 
 
+@contextmanager
+def unfriendly() -> Iterator[int]:
+    """The port of a listener that hangs up on everybody."""
+    with socket.create_server((HERE, 0)) as listener:
+
+        def hang_up() -> None:
+            with suppress(OSError):
+                while True:
+                    listener.accept()[0].close()
+
+        threading.Thread(target=hang_up, daemon=True).start()
+        yield listener.getsockname()[1]
+        with suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+
+
 @pytest.mark.processes
 def test_a_keeper_says_what_its_image_holds_and_ends_with_the_run(opened: Opened) -> None:
     with started(opened.door.port) as process:
@@ -157,6 +226,7 @@ def test_a_keeper_whose_controller_is_gone_tries_for_a_while_and_ends_well() -> 
         with started(port, AGAIN_WITHIN_S=1.0) as process:
             connection, _ = listener.accept()
             connection.recv(4096)
+            connection.sendall(b"ok")
             connection.close()
             connection, _ = listener.accept()  # it has come back
             assert json.loads(connection.recv(4096))["token"] == "secret"
@@ -165,6 +235,14 @@ def test_a_keeper_whose_controller_is_gone_tries_for_a_while_and_ends_well() -> 
             assert process.wait(10) == 0
             assert process.stderr is not None
             assert process.stderr.read() == ""
+
+
+@pytest.mark.processes
+def test_a_keeper_does_not_stay_for_somebody_else_who_answers_at_the_port() -> None:
+    with unfriendly() as port, started(port, FIRST_WITHIN_S=1.0, EVERY_S=0.1) as process:
+        assert process.wait(10) == inside.UNREACHABLE
+        assert process.stderr is not None
+        assert "somebody else answers there" in process.stderr.read()
 
 
 @pytest.mark.processes
@@ -208,7 +286,10 @@ def test_a_closed_door_leaves_no_thread(opened: Opened) -> None:
         connection.sendall(b'{"token": "secret"}\n')
         opened.came.get(timeout=10)
         opened.door.close()
-        assert connection.recv(16) == b"bye"
+        said = b""
+        while piece := connection.recv(16):
+            said += piece
+        assert said == b"okbye"
     for thread in threading.enumerate():
         if thread.name in ("door", "keeper"):
             thread.join(10)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hydra.cluster.kubernetes import names
 from hydra.cluster.kubernetes import state as module
+from hydra.cluster.kubernetes import waiting as patience
 from hydra.cluster.kubernetes.pods import CONTAINER, Family
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.cluster.kubernetes.state import KubernetesState
@@ -257,10 +258,10 @@ def test_a_group_that_is_killed_before_its_pod_is_there_is_deleted_once_it_is() 
 @pytest.mark.parametrize(
     ("where", "status", "within_s", "says"),
     [
-        ("", unschedulable(), module.NODE_WITHIN_S, "2 Insufficient cpu"),
-        ("n1", waiting("ErrImagePull", "connection refused"), module.IMAGE_WITHIN_S, "connection refused"),
-        ("n1", waiting("ErrImageNeverPull"), module.HOPELESS_S, 'pull_policy is "Never"'),
-        ("n1", waiting("CreateContainerConfigError", "no such"), module.HOPELESS_S, "no such"),
+        ("", unschedulable(), patience.NODE_WITHIN_S, "2 Insufficient cpu"),
+        ("n1", waiting("ErrImagePull", "connection refused"), patience.IMAGE_WITHIN_S, "connection refused"),
+        ("n1", waiting("ErrImageNeverPull"), patience.HOPELESS_S, 'pull_policy is "Never"'),
+        ("n1", waiting("CreateContainerConfigError", "no such"), patience.HOPELESS_S, "no such"),
     ],
 )
 def test_a_pod_that_does_not_start_is_given_up_in_time(where: str, status: Json, within_s: float, says: str) -> None:
@@ -282,11 +283,11 @@ def test_each_reason_to_wait_has_its_own_time() -> None:
     it = Subject()
     it.launch(group("a"))
     it.pod("a", "", **unschedulable())
-    it.pass_time(module.NODE_WITHIN_S - 1)
+    it.pass_time(patience.NODE_WITHIN_S - 1)
     it.pod("a", "n1", **waiting("ErrImagePull", "connection refused"))
-    it.pass_time(module.IMAGE_WITHIN_S - 1)
+    it.pass_time(patience.IMAGE_WITHIN_S - 1)
     it.pod("a", "n1", **waiting("ContainerCreating"))
-    it.pass_time(module.START_WITHIN_S - 1)
+    it.pass_time(patience.START_WITHIN_S - 1)
     assert it.events() == []
     it.runs("a")
     it.pass_time(1000)
@@ -299,7 +300,7 @@ def test_a_start_that_takes_too_long_is_asked_about(answers: bool) -> None:
     it.launch(group("a"))
     it.pod("a", "n1", **waiting("ContainerCreating"))
     it.calls()
-    it.pass_time(module.START_WITHIN_S)
+    it.pass_time(patience.START_WITHIN_S)
     it.pass_time(0)
     assert it.calls() == [{"call": "why", "pod": names.object_name("r1", "a")}]
     warning = {"type": "Warning", "reason": "FailedMount", "message": "no such volume"}
@@ -316,9 +317,9 @@ def test_a_hopeless_pod_that_starts_after_all_is_kept() -> None:
     it = Subject()
     it.launch(group("a"))
     it.pod("a", "n1", **waiting("CreateContainerConfigError", 'secret "s" not found'))
-    it.pass_time(module.HOPELESS_S - 0.5)
+    it.pass_time(patience.HOPELESS_S - 0.5)
     it.pod("a", "n1", **waiting("ContainerCreating"))
-    it.pass_time(module.HOPELESS_S)
+    it.pass_time(patience.HOPELESS_S)
     assert it.events() == []
 
 

@@ -214,7 +214,7 @@ def test_how_groups_end(it: Json, state: GroupState, says: str) -> None:
         (pod(waiting("ContainerCreating")), PodStatus("starting", "n1", "", "start")),
         (
             pod(waiting("ContainerCreating", conditions=[{"type": "PodReadyToStartContainers", "status": "True"}])),
-            PodStatus("starting", "n1", "the image is being pulled", "image"),
+            PodStatus("starting", "n1", "the image is being pulled", "pull"),
         ),
         (pod(waiting("PodInitializing")), PodStatus("starting", "n1", "", "start")),
         (

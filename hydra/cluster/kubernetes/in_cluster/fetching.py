@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tarfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -15,10 +16,15 @@ from hydra.cluster.kubernetes import streams
 from hydra.cluster.kubernetes.access import ApiError
 from hydra.cluster.kubernetes.in_cluster.objects import KEEPING, packing
 from hydra.cluster.kubernetes.in_cluster.place import Place
+from hydra.cluster.kubernetes.removal import AGAIN
 from hydra.errors import ClusterError, RunDirectoryError
 from hydra.results.folders import DATABASE
 
 _STATE: Final = ".hydra/state"
+_TRIES_S: Final = 60.0
+"""How long it is tried again when the connection breaks."""
+_GONE: Final = "container not found"
+"""What a node says of a container that has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +50,25 @@ def fetch(place: Place, pod: str, out: Path) -> Fetched:
         ClusterError: it cannot be had, or came incomplete.
     """
     refuse_existing(out)
+    deadline = time.monotonic() + _TRIES_S
+    while True:
+        try:
+            return _fetched(place, pod, out)
+        except ApiError as e:
+            if e.status not in AGAIN or _GONE in e.message or time.monotonic() > deadline:
+                raise place.refused(e, "exec in pods") from None
+        except (tarfile.TarError, EOFError) as e:
+            if time.monotonic() > deadline:
+                raise ClusterError(f"the directory of {place.run} came incomplete: {e}", "try it again") from None
+        time.sleep(1.0)
+
+
+def _fetched(place: Place, pod: str, out: Path) -> Fetched:
     draft = out.parent / f".{out.name}.part-{os.getpid()}"
     try:
         fetched = _received(streams.execute(place.api, place.namespace, pod, KEEPING, packing(place.run)), draft, place)
         if fetched.measured:
             (draft / place.run).rename(out)
-    except ApiError as e:
-        raise place.refused(e, "exec in pods") from None
-    except (tarfile.TarError, EOFError) as e:
-        raise ClusterError(f"the directory of {place.run} came incomplete: {e}", place.fetching) from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return fetched

@@ -11,9 +11,9 @@ import click
 from hydra.cluster.kubernetes import streams
 from hydra.cluster.kubernetes.access import ApiError
 from hydra.cluster.kubernetes.in_cluster.log import Log
-from hydra.cluster.kubernetes.in_cluster.objects import COMMAND, stopping
+from hydra.cluster.kubernetes.in_cluster.objects import COMMAND, GRACE_S, stopping
 from hydra.cluster.kubernetes.in_cluster.place import Place
-from hydra.cluster.kubernetes.in_cluster.podstate import BEGINS_WITHIN_S, Ended, ended, has_begun, hindrance
+from hydra.cluster.kubernetes.in_cluster.podstate import BEGINS_WITHIN_S, has_begun, has_ended, hindrance
 from hydra.cluster.kubernetes.removal import AGAIN
 from hydra.cluster.kubernetes.statuses import status
 from hydra.errors import ClusterError
@@ -24,7 +24,11 @@ _UNSEEN_S: Final = 3.0
 """After so long without a beginning, events are looked at."""
 _AWAY_S: Final = 300.0
 """How long the API server may be away."""
+_LATE_S: Final = 10.0
+"""How long after its grace a Pod that is deleted may still be there; then its node does not answer."""
 _PAUSE_S: Final = 0.5
+_UNHEARD_S: Final = 2.0
+"""Between two looks at a command whose log nobody may read."""
 
 
 def await_begin(place: Place) -> Json:
@@ -49,8 +53,10 @@ def await_begin(place: Place) -> Json:
     raise ClusterError("the command cannot run in the cluster: it has not begun", "look at its Pod's events")
 
 
-def follow(place: Place, pod: Json, log: Log) -> Ended:
-    """Shows the log of a command until its end; Ctrl-C asks the command to end cleanly, the next one is raised.
+def follow(place: Place, pod: Json, log: Log) -> Json:
+    """Shows the log of a command until its end, and returns its Pod then.
+
+    Ctrl-C asks the command to end cleanly; the next one is raised.
 
     Raises:
         ClusterError: its Pod has gone, or the API server has been away for minutes.
@@ -78,8 +84,9 @@ def _ask_to_end(place: Place, pod: str) -> None:
             click.echo(f"it cannot be asked: {place.refused(e, 'exec in pods')}", err=True)
 
 
-def _follow(place: Place, pod: str, log: Log) -> Ended:
+def _follow(place: Place, pod: str, log: Log) -> Json:
     heard = time.monotonic()
+    lost_since: float | None = None
     told = False
     while True:
         whole = False
@@ -97,22 +104,28 @@ def _follow(place: Place, pod: str, log: Log) -> Ended:
             now = place.api.call("GET", place.path("pods", pod))
         except ApiError as e:
             if e.status == 404:
-                raise ClusterError(
-                    f"the Pod of {place.run} has gone, and its run directory with it", "was it killed by somebody else?"
-                ) from None
+                place.tidy()
+                what = f"the Pod of {place.run} has gone, and its run directory with it"
+                raise ClusterError(what, "it was deleted by somebody else") from None
             if e.status not in AGAIN or time.monotonic() - heard > _AWAY_S:
                 lost = place.refused(e, "read pods")
                 raise ClusterError(lost.what, f"the run goes on in the cluster: {place.fetching}") from None
             time.sleep(_PAUSE_S)
             continue
         heard = time.monotonic()
-        end = ended(now)
-        if end is not None and whole:
-            return end
-        if end is None and now["status"].get("phase") in ("Failed", "Unknown"):
-            raise ClusterError(f"the run in the cluster is lost: {status(now).detail}")
-        if whole or end is not None:
-            time.sleep(_PAUSE_S)  # the node tells of an end a moment after the log's
+        # Of a Pod that is deleted the node tells its containers' ends only when all have ended.
+        if whole and (has_ended(now) or now["metadata"].get("deletionTimestamp")):
+            return now
+        state = status(now)
+        lost_since = lost_since or heard if state.state == "lost" else None
+        if not has_ended(now) and (
+            now["status"].get("phase") == "Failed" or (lost_since and heard - lost_since > GRACE_S + _LATE_S)
+        ):
+            place.tidy()
+            raise ClusterError(f"the run in the cluster is lost: {state.detail}")
+        if whole or has_ended(now):
+            # The node tells of an end a moment after the log's.
+            time.sleep(_UNHEARD_S if told else _PAUSE_S)
 
 
 def _show(log: Log, text: str) -> None:

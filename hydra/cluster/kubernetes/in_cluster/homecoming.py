@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
+
+import click
 
 from hydra.cluster.kubernetes.access import ApiError
 from hydra.cluster.kubernetes.in_cluster.fetching import Fetched, fetch, refuse_existing
@@ -11,7 +13,7 @@ from hydra.cluster.kubernetes.in_cluster.following import follow
 from hydra.cluster.kubernetes.in_cluster.log import Log
 from hydra.cluster.kubernetes.in_cluster.objects import COMMAND
 from hydra.cluster.kubernetes.in_cluster.place import Place
-from hydra.cluster.kubernetes.in_cluster.podstate import Ended, ended, explained, has_begun, is_kept
+from hydra.cluster.kubernetes.in_cluster.podstate import explained, has_begun, is_kept
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.errors import EXIT_INTERRUPTED, ClusterError, UsageError
 
@@ -48,8 +50,8 @@ def take_home(master: str, settings: KubernetesSettings, run: str, out: Path) ->
         raise ClusterError(f"{run} has ended and measured nothing", f"its log says why: {log}; hydra kill removes it")
     if not fetched.ended:
         return f"{out} has what {run} has measured so far; it goes on"
-    place.remove()
-    return f"{out} has all of {run}, which ended {_how(fetched, ended(pod))}"
+    place.tidy()
+    return f"{out} has all of {run}, which {_how(fetched, pod)}"
 
 
 def brought_home(place: Place, pod: Json, out: Path) -> int:
@@ -59,30 +61,41 @@ def brought_home(place: Place, pod: Json, out: Path) -> int:
         ClusterError: the run is lost, or its directory cannot be fetched yet.
     """
     try:
-        end = follow(place, pod, Log(place.run, str(out)))
+        ended = follow(place, pod, Log(place.run, str(out)))
     except KeyboardInterrupt:
-        place.remove()
+        place.tidy()
         return EXIT_INTERRUPTED
     try:
         fetched = fetch(place, pod["metadata"]["name"], out)
+    except KeyboardInterrupt:
+        click.echo(f"the run is in the cluster still: {place.fetching}", err=True)
+        return EXIT_INTERRUPTED
     except ClusterError as e:
-        raise ClusterError(f"{e.what}; the run has ended", f"{e.remedy}; then {place.fetching}") from None
-    place.remove()
-    return _code(end, fetched, out)
+        if ended["metadata"].get("deletionTimestamp"):
+            what = f"the Pod of {place.run} was deleted before its run directory could be fetched"
+            raise ClusterError(what, "hydra kill does that, for example") from None
+        raise ClusterError(e.what, f"{f'{e.remedy}; then ' if e.remedy else ''}{place.fetching}") from None
+    place.tidy()
+    return _code(ended, fetched, out)
 
 
-def _code(end: Ended, fetched: Fetched, out: Path) -> int:
-    if fetched.code is not None and fetched.code <= EXIT_INTERRUPTED:
+def _code(pod: Json, fetched: Fetched, out: Path) -> int:
+    if _is_own(fetched.code):
         return fetched.code
-    what, remedy = explained(end)
+    what, remedy = explained(pod)
     kept = f"what it had measured is in {out}" if fetched.measured else "it had measured nothing"
     raise ClusterError(f"the command in the cluster has not come to its end: {what}; {kept}", remedy)
 
 
-def _how(fetched: Fetched, end: Ended | None) -> str:
-    if fetched.code is not None:
-        return f"with exit code {fetched.code}"
-    return f"too early: {explained(end)[0]}" if end else "too early"
+def _is_own(code: int | None) -> TypeGuard[int]:
+    """Whether a command ended by itself: signals have the numbers from 128 on, of which it uses Ctrl-C's."""
+    return code is not None and code <= EXIT_INTERRUPTED
+
+
+def _how(fetched: Fetched, pod: Json) -> str:
+    if _is_own(fetched.code):
+        return f"has ended with exit code {fetched.code}"
+    return f"has not come to its end: {explained(pod)[0]}"
 
 
 def _found(master: str, settings: KubernetesSettings, run: str) -> tuple[Place, Json]:

@@ -11,6 +11,7 @@ from hydra.cluster.kubernetes import names
 from hydra.cluster.kubernetes.in_cluster.words import FILES, RUNS
 from hydra.cluster.kubernetes.pods import Family, dressed, metadata, resources, security
 from hydra.cluster.kubernetes.scripts import source
+from hydra.cluster.kubernetes.statuses import MAIN
 from hydra.cluster.resources import Need
 from hydra.errors import UsageError
 
@@ -128,7 +129,7 @@ def job(family: Family, files: Sequence[str], environment: Sequence[str]) -> Jso
     template = {
         "metadata": {
             "labels": names.labels(family.run, PART),
-            "annotations": {names.RUN_NAME: family.run},
+            "annotations": {names.RUN_NAME: family.run, MAIN: COMMAND},
         },
         "spec": {
             "restartPolicy": "Never",

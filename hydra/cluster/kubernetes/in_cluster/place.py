@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
+
+import click
 
 from hydra.cluster.kubernetes import names
 from hydra.cluster.kubernetes.access import Api, ApiError, context_of, require_client
@@ -56,7 +59,11 @@ class Place:
     @property
     def fetching(self) -> str:
         """The command that fetches the run directory."""
-        return f"hydra fetch {self.run} --master {self.master} --namespace {self.namespace}"
+        return shlex.join(["hydra", "fetch", self.run, *self._where])
+
+    @property
+    def _where(self) -> list[str]:
+        return ["--master", self.master, "--namespace", self.namespace]
 
     def path(self, kind: str, name: str = "") -> str:
         """Of objects of a kind (``jobs``, ``pods``, …), or of one of them."""
@@ -113,16 +120,14 @@ class Place:
                     raise
         return found
 
-    def remove(self) -> None:
-        """Deletes Job, Secret and Pod.
-
-        Raises:
-            ClusterError: the cluster refuses.
-        """
+    def tidy(self) -> None:
+        """Deletes Job, Secret and Pod; that it cannot is a warning, as it is always the last thing to be done."""
         try:
             remove(self.api, self.namespace, self.run, (PART,), time.monotonic() + _REMOVED_WITHIN_S)
         except ApiError as e:
-            raise self.refused(e, f"delete the Job {self.name}") from None
+            what = self.refused(e, f"delete the Job {self.name}").what
+            kill = shlex.join(["hydra", "kill", self.run, *self._where])
+            click.echo(f"warning: {what}; {kill} removes what is left in the cluster", err=True)
 
     def refused(self, error: ApiError, doing: str) -> ClusterError:
         """What the API server has refused, for people."""

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from hydra.cluster.kubernetes.in_cluster.objects import COMMAND, KEEPING
+from hydra.cluster.kubernetes.nodes import Json
 from hydra.cluster.kubernetes.refusals import not_started, refusal
 from hydra.cluster.kubernetes.statuses import status
 
-Json = dict[str, Any]
-
 BEGINS_WITHIN_S: Final = 300.0
 """How long a command may take to begin: an image of some hundred MB may have to be pulled."""
+_NEVER_BEGUN: Final = ("StartError", "ContainerCannotRun")
+"""Of a container: its first process could not be started."""
 _PATIENCE_S: Final = {"node": 60.0, "image": 30.0}
 """How long it may wait for these once something is wrong."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How the container of a command has ended.
-
-    Attributes:
-        code: its exit code.
-        reason: the cluster's word, such as OOMKilled.
-    """
-
-    code: int
-    reason: str
 
 
 def has_begun(pod: Json) -> bool:
     """Whether the command runs, or has run."""
     state = _state(pod, COMMAND)
-    return "running" in state or "terminated" in state
+    ended = state.get("terminated")
+    return "running" in state or (ended is not None and ended.get("reason") not in _NEVER_BEGUN)
 
 
 def is_kept(pod: Json) -> bool:
@@ -43,10 +30,9 @@ def is_kept(pod: Json) -> bool:
     return "running" in _state(pod, KEEPING)
 
 
-def ended(pod: Json) -> Ended | None:
-    """How the command has ended; None: it has not."""
-    told = _state(pod, COMMAND).get("terminated")
-    return Ended(int(told.get("exitCode", 1)), str(told.get("reason") or "")) if told else None
+def has_ended(pod: Json) -> bool:
+    """Whether the command has run, and does not any more."""
+    return "terminated" in _state(pod, COMMAND)
 
 
 def hindrance(pod: Json | None, events: Sequence[Json], waited_s: float, namespace: str) -> tuple[str, str]:
@@ -70,20 +56,19 @@ def hindrance(pod: Json | None, events: Sequence[Json], waited_s: float, namespa
     if found.hopeless or found.state in ("failed", "lost", "killed"):
         return found.detail, ""
     if found.detail and waited_s > _PATIENCE_S.get(found.waits_for, BEGINS_WITHIN_S):
+        if "Insufficient" in found.detail:
+            what = found.detail.partition("; ")[0]
+            return what, "add nodes, end other Pods, or lower controller_cpus and controller_mem in [kubernetes]"
         return found.detail, ""
     return (not_started(events) or found.detail or "it has not begun", "look at its Pod's events") if late else ("", "")
 
 
-def explained(end: Ended) -> tuple[str, str]:
+def explained(pod: Json) -> tuple[str, str]:
     """What ended a command that has left no exit code of its own, and what to try."""
-    if end.reason == "OOMKilled":
+    if _state(pod, COMMAND).get("terminated", {}).get("reason") == "OOMKilled":
         return "it needed more memory than its Pod may have", "raise controller_mem in [kubernetes]"
-    if end.code > 128:
-        try:
-            return f"it was ended by {signal.Signals(end.code - 128).name}", ""
-        except ValueError:
-            pass
-    return f"it ended with exit code {end.code}{f' ({end.reason})' if end.reason else ''}", ""
+    # Behind the colon stand its last lines, which its log has shown.
+    return status(pod).detail.partition(":")[0], ""
 
 
 def _state(pod: Json, container: str) -> Json:

@@ -41,10 +41,11 @@ def relocate(asked: Relocation) -> int | None:
         click.echo(f"{text}: {place.fetching}", err=True)
     try:
         pod = await_begin(place)
-    except (HydraError, KeyboardInterrupt) as e:
-        place.remove()
-        if isinstance(e, KeyboardInterrupt):
-            return EXIT_INTERRUPTED
+    except KeyboardInterrupt:
+        place.tidy()
+        return EXIT_INTERRUPTED
+    except HydraError:
+        place.tidy()
         raise
     return brought_home(place, pod, out)
 
@@ -87,11 +88,12 @@ def _make(place: Place, asked: Relocation, words: Words, files: dict[str, bytes]
     installed = version("hydra-scale")
     image = own_image(asked.settings, installed)
     family = Family(place.run, place.namespace, {}, asked.settings, image, archive=False)
+    # Of --otlp.
     surroundings = {name: value for name, value in os.environ.items() if name.startswith("OTEL_EXPORTER_")}
     data = secret_data(words.arguments, installed, image, files, surroundings)
     made = place.create("jobs", job(family, list(files), list(surroundings)))
     try:
         place.create("secrets", secret(replace(family, owner=owner(made)), data))
     except BaseException:
-        place.remove()
+        place.tidy()
         raise

@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from hydra.errors import UsageError
 
@@ -24,6 +23,7 @@ _REMOTE: Final = ("--payload-file",)
 """Flags that name files of the hosts on which groups run."""
 _SET: Final = "--set"
 _NUMBER: Final = re.compile(r"[-+]?[\d.,]+(e[-+]?\d+)?", re.IGNORECASE)
+_HOST: Final = re.compile(r"^\w+://(?:[^/@]*@)?\[?([\w.:-]*?)\]?(?::\d+)?(?:/.*)?$")
 _ODD: Final = re.compile(r"[^\w.-]")
 
 
@@ -153,7 +153,7 @@ def _refuse_here(flag: str, value: str) -> None:
         host = value.rpartition(":")[0].strip("[]") or "localhost"
         remedy = f"write {flag} 0.0.0.0:{value.rpartition(':')[2]}, and scrape the Pod hydra-…-controller"
     elif flag == "--otlp":
-        host, remedy = urlsplit(value).hostname or "", "name the receiver as Pods reach it"
+        host, remedy = _HOST.sub(r"\1", value), "name the receiver as Pods reach it"
     else:
         return
     if host == "localhost" or host.startswith("127.") or host == "::1":

@@ -77,23 +77,22 @@ def dialled(host: str, port: int, within_s: float) -> socket.socket | str:
         time.sleep(EVERY_S)
 
 
-def hold(connection: socket.socket, hello: bytes) -> bool:
-    """Says hello and stays until the connection ends; whether the controller said that the run is over."""
+def hold(connection: socket.socket, hello: bytes) -> bytes:
+    """Says hello and stays until the connection ends; the last word of the controller, b"" if it never said any."""
+    last = b""
     with connection:
         connection.settimeout(None)
         for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        try:
+        with contextlib.suppress(OSError):
             connection.sendall(hello)
             while True:
-                told = connection.recv(64)
-                if not told:
-                    return False
-                if b"bye" in told:
-                    return True
-        except OSError:
-            return False
+                said = connection.recv(64)
+                if not said:
+                    break
+                last = said
+    return last
 
 
 def main() -> int:
@@ -103,17 +102,25 @@ def main() -> int:
     facts = {"token": os.environ["HYDRA_DOOR_TOKEN"], "node": os.environ.get("HYDRA_AGENT", ""), "pids_max": limits()}
     facts.update(image())
     hello = json.dumps(facts).encode() + b"\n"
-    within_s = FIRST_WITHIN_S
+    deadline = time.monotonic() + FIRST_WITHIN_S
+    kept = False
     while True:
-        connection = dialled(host, int(port), within_s)
+        connection = dialled(host, int(port), deadline - time.monotonic())
         if isinstance(connection, str):
+            why = connection
             break
-        within_s = AGAIN_WITHIN_S
-        if hold(connection, hello):
+        last = hold(connection, hello)
+        if last.endswith(b"bye"):
             return 0
-    if within_s == AGAIN_WITHIN_S:
+        if last:
+            kept, deadline = True, time.monotonic() + AGAIN_WITHIN_S
+        elif time.monotonic() >= deadline:
+            why = "somebody else answers there"
+            break
+        time.sleep(EVERY_S)
+    if kept:
         return 0  # the controller has gone, and nothing of its run shall stay
-    sys.stderr.write(f"{host}:{port} cannot be reached from a Pod: {connection}\n")
+    sys.stderr.write(f"{host}:{port} cannot be reached from a Pod: {why}\n")
     return UNREACHABLE
 
 

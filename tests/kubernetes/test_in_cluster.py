@@ -1,0 +1,170 @@
+"""Commands that run in the cluster as a whole: their log, their run directory, and what becomes of it when they die."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hydra.config.places import conf_dir
+from tests.integration.command import Hydra, hydra, steps, table
+from tests.kubernetes import nodes
+from tests.kubernetes.accounts import Account
+from tests.kubernetes.pods import namespace
+from tests.kubernetes.processes import until
+from tests.kubernetes.rig import Rig
+
+pytestmark = pytest.mark.processes
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+SCENARIO = """
+system = "zmq"
+client = "pyzmq"
+table = "fixed"
+[sweep]
+clients = [2]
+duration_s = 1.0
+[settings]
+rate = 200
+[publisher.demand]
+base_mem = 256
+[subscriber.demand]
+base_mem = 256
+[load]
+shape = "recorded"
+file = "trace.csv"
+"""
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A namespace with the account of conf/kubernetes, a folder, and a kubeconfig of somebody who has its rights."""
+
+    rig: Rig
+    space: str
+    account: Account
+    folder: Path
+
+    @property
+    def where(self) -> list[str]:
+        return ["--master", "kubernetes", "--namespace", self.space, "--config", "cluster.toml"]
+
+    def runs(self, *words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+        kubeconfig = str(self.account.kubeconfig)
+        return hydra(*words, *self.where, cwd=self.folder, expect=expect, KUBECONFIG=kubeconfig)
+
+    def starts(self, *words: str) -> subprocess.Popen[str]:
+        """A command whose standard error is the file ``said``."""
+        with (self.folder / "said").open("w") as said:
+            return subprocess.Popen(
+                [*Hydra, *words, "--in-cluster", *self.where],
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+                cwd=self.folder,
+                env={**os.environ, "KUBECONFIG": str(self.account.kubeconfig)},
+            )
+
+    def says(self, text: str) -> None:
+        """Waits until the command says it."""
+        until(lambda: text in (self.folder / "said").read_text(), f"{text!r} among what the command says")
+
+    def is_empty(self) -> bool:
+        """Whether nothing of Hydra's is in the namespace."""
+        api, label = self.rig.api(), "labelSelector=app.kubernetes.io/managed-by%3Dhydra"
+        kinds = (f"/apis/batch/v1/namespaces/{self.space}/jobs", f"/api/v1/namespaces/{self.space}/pods")
+        return not any(api.items(f"{kind}?{label}") for kind in (*kinds, f"/api/v1/namespaces/{self.space}/secrets"))
+
+
+@pytest.fixture
+def lab(rig: Rig, tmp_path: Path) -> Iterator[Lab]:
+    api = rig.api()
+    conf = conf_dir()
+    with namespace(api) as space:
+        account = Account(rig, space, "hydra")
+        roles = list(yaml.safe_load_all((conf / "kubernetes" / "role.yaml").read_text()))
+        account.may("hydra", next(each["rules"] for each in roles if each["kind"] == "Role"))
+        subject = {"kind": "ServiceAccount", "name": "hydra", "namespace": space}
+        reads = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": f"hydra-{space}"}
+        rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]
+        api.create(f"{RBAC}/clusterroles", {"metadata": {"name": f"hydra-{space}"}, "rules": rules})
+        binding = {"metadata": {"name": f"hydra-{space}"}, "subjects": [subject], "roleRef": reads}
+        api.create(f"{RBAC}/clusterrolebindings", binding)
+        own = f'[kubernetes]\nimage = "{rig.image}"\n'
+        (tmp_path / "cluster.toml").write_text((conf / "hydra.toml").read_text().replace("[kubernetes]\n", own, 1))
+        try:
+            yield Lab(rig, space, account, tmp_path)
+        finally:
+            for kind in ("clusterrolebindings", "clusterroles"):
+                api.delete(f"{RBAC}/{kind}/hydra-{space}")
+
+
+def test_a_command_runs_in_the_cluster_and_brings_its_run_home(lab: Lab) -> None:
+    (lab.folder / "mine.toml").write_text(SCENARIO)
+    (lab.folder / "trace.csv").write_text("".join(f"{at / 100}\n" for at in range(100)))
+    done = lab.runs("run", "./mine.toml", "--in-cluster", "--out", "runs/first")
+    run = lab.folder / "runs" / "first"
+    assert "step 1" in done.stderr
+    assert "runs/first" in done.stderr.splitlines()[-1]
+    assert done.stdout.strip() == (run / "table.md").read_text().strip()
+    (row,) = table(run)
+    assert float(row["total_tx"]) > 0
+    assert [status for _, status in steps(run)] == ["ok"]
+    assert json.loads((run / "rows.json").read_text())["rows"][0]["total_tx"] == float(row["total_tx"])
+    assert lab.is_empty()
+
+
+def test_what_was_measured_is_fetched_whoever_is_killed(lab: Lab) -> None:
+    command = lab.starts("zmqfixed", "--clients", "2,3,4", "--duration", "2", "--rate", "100", "--out", "runs/killed")
+    lab.says("step 1 of 3")
+    command.kill()
+    command.wait()
+    told = lab.runs("fetch", "killed", "--out", "runs/part").stdout
+    assert "runs/part has what killed has measured so far; it goes on" in told
+    assert len(table(lab.folder / "runs" / "part")) >= 1
+    os.kill(controller(lab), signal.SIGKILL)
+    told = lab.runs("fetch", "killed", "--follow", expect=1).stderr
+    assert "killed by SIGKILL; what it had measured is in runs/killed" in told
+    assert len(steps(lab.folder / "runs" / "killed")) >= 1
+    until(lab.is_empty, "an empty namespace")
+    told = lab.runs("fetch", "killed", "--out", "again", expect=2).stderr
+    assert f"no command killed runs in the cluster's namespace {lab.space}" in told
+
+
+def test_ctrl_c_ends_the_run_in_the_cluster_in_order(lab: Lab) -> None:
+    command = lab.starts("zmqfixed", "--clients", "2,3", "--duration", "5", "--rate", "100", "--out", "runs/ended")
+    lab.says("zmqfixed into runs/ended")
+    command.send_signal(signal.SIGINT)
+    command.wait(60)
+    assert command.returncode == 130
+    assert "interrupted" in hydra("runs", "runs", cwd=lab.folder).stdout
+    assert lab.is_empty()
+
+
+def test_an_image_that_is_not_there_is_one_line(lab: Lab) -> None:
+    (lab.folder / "cluster.toml").write_text(
+        (lab.folder / "cluster.toml")
+        .read_text()
+        .replace(lab.rig.image, "rig.local/nosuch:1")
+        .replace("IfNotPresent", "Never")
+    )
+    told = lab.runs("zmqfixed", "--quiet", "--in-cluster", expect=1).stderr
+    assert told.startswith("hydra: the command cannot run in the cluster: rig.local/nosuch:1 is not on the node")
+    assert len(told.splitlines()) == 1
+    assert lab.is_empty()
+
+
+def controller(lab: Lab) -> int:
+    """The process of the command in the cluster; containers' processes are this machine's."""
+    for pid in nodes.contained(lab.rig.place):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        if b"k8s://in-cluster" in words:
+            return pid
+    raise AssertionError("no command runs in the cluster")
