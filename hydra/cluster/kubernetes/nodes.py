@@ -6,11 +6,13 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
 from hydra.cluster.kubernetes import names
+from hydra.cluster.resources import Need
 from hydra.model import Agent, Resources
 
 Json = dict[str, Any]
@@ -82,6 +84,16 @@ def without(ports: Ports, taken: Iterable[int]) -> Ports:
                 left[index : index + 1] = [(a, b) for a, b in ((first, port - 1), (port + 1, last)) if a <= b]
                 break
     return tuple(left)
+
+
+def less(free: Resources, need: Need, ports: Iterable[int]) -> Resources:
+    """What a group leaves of a node; nothing where the node has less than was known when its Pod came."""
+    return replace(
+        free,
+        cpus=max(0.0, round(free.cpus - need.cpus, 3)),
+        mem=max(0.0, round(free.mem - need.mem, 3)),
+        ports=without(free.ports, ports),
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -14,7 +14,7 @@ from hydra.cluster.kubernetes import names, nodes, pods, refusals, statuses
 from hydra.cluster.kubernetes.pods import Family
 from hydra.cluster.kubernetes.waiting import HOPELESS_S, PATIENCE_S, START_WITHIN_S
 from hydra.cluster.placement import place
-from hydra.cluster.resources import fits, need_of, subtract, taken_by
+from hydra.cluster.resources import need_of
 from hydra.errors import ClusterError, PlacementError
 from hydra.model import Agent, Group, GroupEvent, GroupState, Launch
 
@@ -87,15 +87,9 @@ class KubernetesState:
     def agents(self) -> list[Agent]:
         """The nodes, with what is free on each as far as is known."""
         free = {agent.id: agent.resources for agent in self._nodes}
-        for pod in self._pods.values():
-            name = pod.launch.agent.id
-            if name in free:
-                taken = taken_by(pod.launch)
-                if fits(need_of(pod.launch.group.demand, pod.launch.group.count), free[name]):
-                    free[name] = subtract(free[name], replace(taken, ports=()))
-                    free[name] = replace(free[name], ports=_without(free[name].ports, pod.launch.ports))
-                else:  # the node has less than was known when the Pod came
-                    free[name] = replace(free[name], cpus=0.0)
+        for launch in [pod.launch for pod in self._pods.values() if pod.launch.agent.id in free]:
+            node = launch.agent.id
+            free[node] = nodes.less(free[node], need_of(launch.group.demand, launch.group.count), launch.ports)
         return [replace(agent, resources=free[agent.id]) for agent in self._nodes]
 
     def launch(self, groups: Sequence[Group], now: float, archived: Container[str] = ()) -> list[Launch]:
@@ -234,7 +228,8 @@ class KubernetesState:
         if gone and status.state in ("starting", "running"):
             self._end(pod, "killed" if pod.killed is not None else "lost", status.detail or "its Pod was deleted", now)
         elif status.state in ("finished", "failed", "killed", "lost"):
-            self._end(pod, status.state, status.detail, now, exists=not gone)
+            refused = status.state == "failed" and status.hopeless
+            self._end(pod, status.state, status.detail, now, refused=refused, exists=not gone)
         elif status.state == "running":
             if pod.phase != "running":
                 pod.phase = "running"
@@ -317,14 +312,3 @@ class KubernetesState:
 
 def _line(refusal: refusals.Refusal) -> str:
     return f"{refusal.what}; {refusal.remedy}" if refusal.remedy else refusal.what
-
-
-def _without(ranges: nodes.Ports, taken: Iterable[int]) -> nodes.Ports:
-    for port in taken:
-        ranges = tuple(
-            part
-            for first, last in ranges
-            for part in ((first, min(last, port - 1)), (max(first, port + 1), last))
-            if part[0] <= part[1]
-        )
-    return ranges
