@@ -25,8 +25,11 @@ Json = dict[str, Any]
 
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 _OURS: Final = f"labelSelector={names.MANAGED_BY}%3D{names.MANAGER}"
-_SMALL: Final = ("--set", "ready_timeout_s=60.0", "--set", "warmup_s=0")
-"""A machine that runs a whole Kubernetes beside the clients is slow."""
+_SMALL: Final = (
+    *("--set", "ready_timeout_s=60.0", "--set", "warmup_s=0"),
+    *("--set", "publisher.demand.base_cpus=0.1", "--set", "subscriber.demand.base_cpus=0.05"),
+)
+"""A machine that runs a whole Kubernetes beside the clients is slow, and has few CPUs for several tests."""
 
 
 @dataclass(frozen=True)
