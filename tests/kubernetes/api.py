@@ -25,7 +25,9 @@ class Api:
     def __init__(self, server: str, authority: Path, token: str) -> None:
         self._server = server
         self._token = token
-        self._context = ssl.create_default_context(cafile=str(authority))
+        https = urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=str(authority)))
+        # The empty one keeps a proxy of the environment out.
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), https)
 
     def get(self, path: str) -> Any:
         """The JSON at a path such as /api/v1/nodes; text where it is not JSON, as a Pod's log."""
@@ -55,7 +57,7 @@ class Api:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self._server + path, data, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=20, context=self._context) as answer:
+            with self._opener.open(request, timeout=20) as answer:
                 text = answer.read().decode()
                 kind = answer.headers.get("Content-Type", "")
         except urllib.error.HTTPError as e:

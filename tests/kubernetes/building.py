@@ -21,32 +21,45 @@ SOURCES: Final = Path(__file__).parent / "programs"
 
 def build_programs() -> None:
     """Compiles what is missing, or was compiled from other sources."""
-    digest = hashlib.sha256()
-    for path in sorted(p for p in SOURCES.rglob("*") if p.is_file()):
-        digest.update(f"{path.relative_to(SOURCES)}\0".encode() + path.read_bytes())
-    programs().mkdir(parents=True, exist_ok=True)
     with locked(programs() / "lock"):
-        _compile(digest.hexdigest())
+        if not _are_compiled():
+            _compile()
 
 
-def _compile(digest: str) -> None:
-    stamp = programs() / "sources"
-    if stamp.exists() and stamp.read_text() == digest:
-        return
+def _compile() -> None:
     # go.sum says what is fetched; a toolchain is never fetched, and the programs run in images without a C library.
-    environment = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+    path = f"{os.environ['PATH']}:/usr/local/go/bin"
+    environment = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off", "PATH": path}
     command = ["go", "build", "-p", "2", "-trimpath", "-ldflags=-s -w", "-o", f"{programs()}/", "./..."]
     patiently("Compiling Kubernetes (five to ten minutes, once)", command, SOURCES, **environment)
-    stamp.write_text(digest)
+    _stamp().write_text(_digest())
 
 
 def reason_not_built() -> str:
     """Why the rig cannot be used here, or ""."""
     if os.geteuid() != 0:
         return "only root can run the Kubernetes rig"
-    if not (programs() / "sources").exists() or not store.is_built():
-        return "the Kubernetes rig is not built: make kubernetes-rig"
-    return ""
+    try:
+        built = _are_compiled() and store.is_built()
+    except RigError as e:
+        return str(e)
+    return "" if built else "the Kubernetes rig is not built, or not for this tree: make kubernetes-rig"
+
+
+def _are_compiled() -> bool:
+    return _stamp().exists() and _stamp().read_text() == _digest()
+
+
+def _stamp() -> Path:
+    return programs() / "sources"
+
+
+def _digest() -> str:
+    """Of what the programs are compiled from."""
+    digest = hashlib.sha256()
+    for path in sorted(p for p in SOURCES.rglob("*") if p.is_file()):
+        digest.update(f"{path.relative_to(SOURCES)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 if __name__ == "__main__":

@@ -9,14 +9,13 @@ import platform
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
-from tests.kubernetes import layers
+from tests.kubernetes import contents
 from tests.kubernetes.layers import Layer
 
 PAUSE: Final = "rig.local/pause:1"
-PYTHON: Final = f"rig.local/python:{layers.PYTHON}"
+PYTHON: Final = f"rig.local/python:{contents.PYTHON}"
 _PATH: Final = "PATH=/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin"
 _MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -36,30 +35,38 @@ class Image:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def lasting() -> list[Image]:
-    """Those that do not change with the tree."""
+def fixed() -> list[Image]:
+    """Those that are the same for all trees."""
     return [
-        Image(PAUSE, [layers.pause()], {"Entrypoint": ["/pause"]}),
-        Image(PYTHON, [layers.python()], {"Env": [_PATH], "Cmd": ["python3"]}),
-        Image("rig.local/base:1", [layers.debian(), layers.dependencies()]),
+        Image(PAUSE, [contents.pause()], {"Entrypoint": ["/pause"]}),
+        Image(PYTHON, [contents.python().layer()], {"Env": [_PATH], "Cmd": ["python3"]}),
     ]
+
+
+def base() -> Image:
+    """What is below Hydra: for all trees with the same dependencies."""
+    layers = [contents.debian().layer(), contents.dependencies().layer()]
+    return Image(f"rig.local/base:{_tag(layers)}", layers)
 
 
 def this_hydra() -> Image:
     """The image with the Hydra that is imported here; its tag is a digest of its files."""
-    top = layers.this_hydra()
+    top = contents.this_hydra()
     settings = {
         "Env": [_PATH, "PYTHONDONTWRITEBYTECODE=1", "XDG_CACHE_HOME=/tmp/cache"],
         "User": "10001:10001",
         "Entrypoint": ["hydra"],
         "Cmd": ["--help"],
     }
-    below = [layers.debian(), layers.dependencies()]
-    key = hashlib.sha256("".join(each.digest for each in (*below, top)).encode()).hexdigest()
-    return Image(f"rig.local/hydra:{key[:12]}", [*below, top], settings)
+    layers = [*base().layers, top]
+    return Image(f"rig.local/hydra:{_tag(layers)}", layers, settings)
 
 
-def write(image: Image, path: Path, without: Sequence[Layer] = ()) -> None:
+def _tag(layers: Sequence[Layer]) -> str:
+    return hashlib.sha256("".join(each.digest for each in layers).encode()).hexdigest()[:12]
+
+
+def write(image: Image, stream: IO[bytes], without: Sequence[Layer] = ()) -> None:
     """Writes an archive; layers that the store holds already may be left out of it."""
     blobs: dict[str, bytes] = {}
 
@@ -92,7 +99,7 @@ def write(image: Image, path: Path, without: Sequence[Layer] = ()) -> None:
         ],
     }
     named = blob("manifest", manifest) | {"annotations": {"io.containerd.image.name": image.name}}
-    with tarfile.open(path, "w") as tar:
+    with tarfile.open(fileobj=stream, mode="w|") as tar:
         _add(tar, "oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
         _add(tar, "index.json", json.dumps({"schemaVersion": 2, "manifests": [named]}).encode())
         for digest, data in blobs.items():

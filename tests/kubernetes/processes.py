@@ -24,7 +24,8 @@ class RigError(Exception):
 
 def start(place: Place, role: str, command: Sequence[str | Path]) -> None:
     """Starts a process that outlives this one; what it says is appended to its log."""
-    environment = os.environ | {_MARK: f"{place.number}/{role}"}
+    # Nothing else of the environment: a proxy would be asked for what is on this machine.
+    environment = {_MARK: f"{place.number}/{role}", "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin", "HOME": "/root"}
     with place.log(role).open("ab") as log:
         # A daemon: the process that starts it need not wait for it, and leaves no zombie.
         subprocess.run(

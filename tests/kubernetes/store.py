@@ -6,6 +6,7 @@ was unpacked: made in milliseconds, and thrown away with the node.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import shutil
 import subprocess
@@ -14,9 +15,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, STDOUT
 from typing import Final
 
-from tests.kubernetes import images
+from tests.kubernetes import contents, images
 from tests.kubernetes.images import Image
 from tests.kubernetes.locks import locked
 from tests.kubernetes.places import RUNNING, cache
@@ -25,22 +27,25 @@ from tests.kubernetes.processes import RigError, until
 _BLOBS: Final = Path("io.containerd.content.v1.content/blobs/sha256")
 _OVERLAYS: Final = Path("io.containerd.snapshotter.v1.overlayfs")
 _DATABASES: Final = (Path("io.containerd.metadata.v1.bolt/meta.db"), _OVERLAYS / "metadata.db")
-_UNUSED_S: Final = 7 * 24 * 3600
-"""What takes minutes to make is removed when nobody has asked for it that long."""
+_UNUSED_S: Final = {"base": 7 * 24 * 3600, "hydra": 24 * 3600}
+"""When images are removed for which nobody asks any more: those of trees, and what took minutes to make."""
 
 
 def build() -> Path:
-    """The store with the images that do not change with the tree; filled if it is not there yet."""
-    lasting = images.lasting()
-    layers = [layer.digest for image in lasting for layer in image.layers]
-    folder = cache() / f"store-{hashlib.sha256(''.join(layers).encode()).hexdigest()[:12]}"
-    _need(folder, lasting)
+    """The store, with the images that do not change with Hydra's own files; filled if it is not there yet."""
+    fixed = images.fixed()
+    folder = _folder(fixed)
+    _need(folder, [*fixed, images.base()])
     return folder
 
 
 def is_built() -> bool:
-    """Whether there is any store."""
-    return any(cache().glob("store-*/images"))
+    """Whether the store is there, for the tree as it is now."""
+    recipes = (contents.python(), contents.debian(), contents.dependencies())
+    if not all(each.is_made for each in recipes):
+        return False
+    fixed = images.fixed()
+    return all(_note(_folder(fixed) / "images", image).exists() for image in (*fixed, images.base()))
 
 
 def with_this_hydra() -> tuple[Path, Image]:
@@ -64,10 +69,19 @@ def lend(folder: Path, root: Path) -> None:
 
 def bring(image: Image, root: Path, socket: Path) -> None:
     """Imports an image into a containerd that runs, without the layers that it has."""
-    with tempfile.TemporaryDirectory() as folder:
-        archive = Path(folder) / "image.tar"
-        images.write(image, archive, [layer for layer in image.layers if (root / _BLOBS / layer.digest).exists()])
-        _ctr(socket, "images", "import", str(archive))
+    known = [layer for layer in image.layers if (root / _BLOBS / layer.digest).exists()]
+    with subprocess.Popen(_ctr(socket, "images", "import", "-"), stdin=PIPE, stdout=PIPE, stderr=STDOUT) as imports:
+        assert imports.stdin is not None
+        with contextlib.suppress(BrokenPipeError), imports.stdin as stream:
+            images.write(image, stream, known)
+        said = imports.stdout.read().decode() if imports.stdout else ""
+    if imports.returncode != 0:
+        raise RigError(f"containerd does not take {image.name}: {said.strip()}")
+
+
+def _folder(fixed: Sequence[Image]) -> Path:
+    layers = [layer.digest for image in fixed for layer in image.layers]
+    return cache() / f"store-{hashlib.sha256(''.join(layers).encode()).hexdigest()[:12]}"
 
 
 def _need(folder: Path, wanted: Sequence[Image]) -> None:
@@ -81,6 +95,7 @@ def _need(folder: Path, wanted: Sequence[Image]) -> None:
                 for image in missing:
                     bring(image, folder / "root", socket)
                     _keep_once(folder, image)
+                    _note(notes, image).touch()
                 _forget(notes, socket)
         for image in wanted:
             _note(notes, image).touch()
@@ -90,16 +105,17 @@ def _forget(notes: Path, socket: Path) -> None:
     """Removes images, stores and layers for which nobody has asked for long; none while an instance may use them."""
     if any(each.is_dir() for each in RUNNING.glob("*")):
         return
-    for note in notes.glob("*hydra:*"):
-        if _unused_s(note) > 24 * 3600:
-            _ctr(socket, "images", "rm", "--sync", note.name.replace("_", "/"))
+    for note in (*notes.glob("*_base:*"), *notes.glob("*_hydra:*")):
+        if _unused_s(note) > _UNUSED_S[note.name.split("_")[1].split(":")[0]]:
+            name = note.name.replace("_", "/")
+            subprocess.run(_ctr(socket, "images", "rm", "--sync", name), check=True, stdout=DEVNULL)
             note.unlink()
     for other in cache().glob("store-*"):
-        if min(map(_unused_s, (other / "images").glob("*")), default=0) > _UNUSED_S:
+        if min(map(_unused_s, (other / "images").glob("*")), default=0) > _UNUSED_S["base"]:
             shutil.rmtree(other)
     for layer in (cache() / "layers").glob("*.tar"):
         # One that a store holds has a second name there.
-        if layer.stat().st_nlink == 1 and _unused_s(layer) > _UNUSED_S:
+        if layer.stat().st_nlink == 1 and _unused_s(layer) > _UNUSED_S["base"]:
             layer.with_suffix(".sha256").unlink(missing_ok=True)
             layer.unlink()
 
@@ -141,11 +157,8 @@ def _containerd(folder: Path) -> Iterator[Path]:
             yield socket
         finally:
             server.terminate()
-            server.wait(20)
+            server.wait(60)
 
 
-def _ctr(socket: Path, *arguments: str) -> None:
-    command = ["ctr", "--address", str(socket), "--namespace", "k8s.io", *arguments]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RigError(f"containerd refuses: {' '.join(arguments)}: {done.stderr.strip()}")
+def _ctr(socket: Path, *arguments: str) -> list[str]:
+    return ["ctr", "--address", str(socket), "--namespace", "k8s.io", *arguments]

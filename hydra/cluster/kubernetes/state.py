@@ -228,7 +228,8 @@ class KubernetesState:
         if gone and status.state in ("starting", "running"):
             self._end(pod, "killed" if pod.killed is not None else "lost", status.detail or "its Pod was deleted", now)
         elif status.state in ("finished", "failed", "killed", "lost"):
-            self._end(pod, status.state, status.detail, now, exists=not gone)
+            refused = status.state == "failed" and status.hopeless
+            self._end(pod, status.state, status.detail, now, refused=refused, exists=not gone)
         elif status.state == "running":
             if pod.phase != "running":
                 pod.phase = "running"

@@ -198,6 +198,17 @@ def test_the_end_of_a_pod_is_told_once_and_the_pod_removed(status: Json, state: 
     assert it.calls("delete") == [{"call": "delete", "groups": ["a"], "grace": grace}]
 
 
+def test_a_group_that_cannot_start_where_it_is_is_not_asked_for_again() -> None:
+    it = Subject()
+    it.launch(group("a"))
+    it.runs("a")
+    it.events()
+    it.pod("a", "n1", **ended(78, message="hydra: the archive cannot be fetched"))
+    (event,) = it.events()
+    assert (event.state, event.refused) == ("failed", True)
+    assert "the archive cannot be fetched" in event.detail
+
+
 def test_a_pod_that_somebody_deletes_is_lost_and_its_place_is_free_at_once() -> None:
     it = Subject("n1")
     it.launch(group("a", cpus=4.0))
