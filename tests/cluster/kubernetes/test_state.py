@@ -396,8 +396,18 @@ def _run_is_gone(it: Subject) -> None:
     keeper = {"metadata": {"name": "k", "labels": {names.PART: "keeper"}}, "spec": {}, "status": {}}
     it.calls()
     it.say("pod", pod=keeper, gone=True)
+    it.say("pod", pod=keeper, gone=True)
     (call,) = it.calls()
     assert (call["call"], call["path"]) == ("look", "/apis/batch/v1/namespaces/lab/jobs/hydra-r1-keeper")
+    it.refuse(call["tag"], 404, 'jobs.batch "hydra-r1-keeper" not found', "NotFound")
+
+
+def _run_is_being_deleted(it: Subject) -> None:
+    it.launch(group("a"))
+    it.runs("a")
+    it.calls()
+    it.pod("a", "n1", deleted=True, **running())
+    (call,) = it.calls("look")
     it.refuse(call["tag"], 404, 'jobs.batch "hydra-r1-keeper" not found', "NotFound")
 
 
@@ -411,6 +421,7 @@ def _driver_fails(it: Subject) -> None:
         (_namespace_ends, "namespace lab: it is being deleted"),
         (_namespace_is_gone, "namespace lab: it does not exist"),
         (_run_is_gone, "the run was removed from namespace lab"),
+        (_run_is_being_deleted, "the run was removed from namespace lab"),
         (_driver_fails, "the process failed"),
     ],
 )
