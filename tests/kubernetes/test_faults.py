@@ -11,7 +11,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.cluster.kubernetes import names
 from hydra.events.clients import GroupExit, Launched
 from hydra.events.steps import WindowOpened
 from tests.integration.command import Background, assert_all_arrived, events, steps, table, wait_until

@@ -139,7 +139,7 @@ class Place:
     def tidy(self) -> None:
         """Deletes Job, Secret and Pod; that it cannot is a warning, as it is always the last thing to be done."""
         try:
-            remove(self.api, self.namespace, self.run, (PART,), time.monotonic() + _REMOVED_WITHIN_S)
+            remove(self.api, self.namespace, names.selector(self.run, (PART,)), time.monotonic() + _REMOVED_WITHIN_S)
         except ApiError as e:
             what = self.refused(e, f"delete the Job {self.name}").what
             kill = shlex.join(["hydra", "kill", self.run, *self._where])
