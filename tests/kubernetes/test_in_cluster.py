@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -129,7 +130,7 @@ def test_what_was_measured_is_fetched_whoever_is_killed(lab: Lab) -> None:
     told = lab.runs("fetch", "killed", "--out", "runs/part").stdout
     assert "runs/part has what killed has measured so far; it goes on" in told
     assert len(table(lab.folder / "runs" / "part")) >= 1
-    os.kill(controller(lab), signal.SIGKILL)
+    os.kill(controller(lab, "killed"), signal.SIGKILL)
     told = lab.runs("fetch", "killed", "--follow", expect=1).stderr
     assert "killed by SIGKILL; what it had measured is in runs/killed" in told
     assert len(steps(lab.folder / "runs" / "killed")) >= 1
@@ -161,10 +162,11 @@ def test_an_image_that_is_not_there_is_one_line(lab: Lab) -> None:
     assert lab.is_empty()
 
 
-def controller(lab: Lab) -> int:
-    """The process of the command in the cluster; containers' processes are this machine's."""
+def controller(lab: Lab, run: str) -> int:
+    """The process of a command in the cluster; containers' processes are this machine's."""
     for pid in nodes.contained(lab.rig.place):
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        if b"k8s://in-cluster" in words:
-            return pid
-    raise AssertionError("no command runs in the cluster")
+        with contextlib.suppress(FileNotFoundError):  # it has ended
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if f"/runs/{run}".encode() in words:
+                return pid
+    raise AssertionError("no such command runs in the cluster")

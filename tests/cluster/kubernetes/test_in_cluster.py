@@ -262,6 +262,19 @@ def test_a_signal_reaches_the_command_which_ends_in_order(order: Path) -> None:
 
 
 @pytest.mark.processes
+def test_what_a_killed_command_has_left_comes_to_its_end_first(order: Path) -> None:
+    left = "import time, pathlib; time.sleep(0.5); pathlib.Path('left').touch()"
+    code = f"import os, subprocess, sys; subprocess.Popen([sys.executable, '-c', {left!r}]); os.kill(os.getpid(), 9)"
+    # Only the first process of a container gets orphans by itself.
+    subreaper = "import ctypes, runpy, sys; ctypes.CDLL(None).prctl(36, 1); sys.argv = sys.argv[1:]"
+    order.write_text(json.dumps({"arguments": [code], "version": "1.0", "image": "hydra:1"}))
+    runs = f"{subreaper}; runpy.run_path(sys.argv[0], run_name='__main__')"
+    words = [sys.executable, "-c", runs, controller.__file__, str(order), str(order.parent / "runs")]
+    assert subprocess.run(words, cwd=order.parent, timeout=20, check=False).returncode == 137
+    assert (order.parent / "left").exists()
+
+
+@pytest.mark.processes
 def test_an_image_of_another_version_is_one_line(order: Path) -> None:
     process = started(order, "raise SystemExit(0)", version="2.0")
     _, told = process.communicate(timeout=20)

@@ -14,10 +14,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 OUTPUT = "=== output ==="
+ORPHANS_S = 15.0
 
 
 def main() -> int:
@@ -57,6 +60,7 @@ def run(order: dict[str, Any], output: Path) -> int:
         os.kill(child.pid, early)
     children.append(child.pid)
     status = ended(child.pid)
+    await_orphans(time.monotonic() + ORPHANS_S)
     if output.stat().st_size:
         sys.stdout.write(f"{OUTPUT}\n")
         sys.stdout.flush()
@@ -72,6 +76,18 @@ def ended(child: int) -> int:
         pid, status = os.wait()
         if pid == child:
             return status
+
+
+def await_orphans(deadline: float) -> None:
+    """Waits for what a command that was killed has left: it removes what the run has in the cluster.
+
+    Args:
+        deadline: s, the monotonic clock; the container's end then kills what is left.
+    """
+    with suppress(ChildProcessError):  # there is none left
+        while time.monotonic() < deadline:
+            if os.waitpid(-1, os.WNOHANG) == (0, 0):
+                time.sleep(0.05)
 
 
 def refusal(order: dict[str, Any]) -> str:
