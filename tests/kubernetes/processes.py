@@ -73,7 +73,7 @@ def kill(find: Callable[[], Iterable[int]], what: int = signal.SIGKILL, within_s
         time.sleep(0.02)
 
 
-def until(check: Callable[[], _T], what: str, within_s: float = 30) -> _T:
+def until(check: Callable[[], _T], what: str, within_s: float = 60) -> _T:
     """What ``check`` gives as soon as it is true.
 
     Raises:

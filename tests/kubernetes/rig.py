@@ -15,9 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.kubernetes import control, identity, machine, network, nodes, processes, store
+from tests.kubernetes import control, identity, network, nodes, processes, store
 from tests.kubernetes.api import Api, ApiError
 from tests.kubernetes.identity import ADMIN, NOBODY, SYSTEM
+from tests.kubernetes.machine import Machine
 from tests.kubernetes.nodes import PUBLISHED, NodeSpec
 from tests.kubernetes.places import Place
 from tests.kubernetes.processes import until
@@ -74,7 +75,7 @@ class Rig:
         """
         images, image = store.with_this_hydra()
         self.down()
-        machine.enter(self.place)
+        Machine().enter(self.place.run)
         try:
             self._start(images)
         except BaseException:
@@ -96,7 +97,7 @@ class Rig:
             self.start(f"containerd{n}")
         until(self.answers, "the apiserver")
         self.start("controller-manager", "scheduler", *(f"kubelet{n + 1}" for n in range(len(self._specs))))
-        until(lambda: len(self.ready()) == len(self._specs), "nodes that are ready", 60)
+        until(lambda: len(self.ready()) == len(self._specs), "nodes that are ready")
         # Without it no Pod can be made.
         until(lambda: self.answers("/api/v1/namespaces/default/serviceaccounts/default"), "the service account")
 
@@ -106,7 +107,7 @@ class Rig:
         processes.kill(lambda: nodes.contained(self.place))
         nodes.remove_traces(self.place)
         network.down(self.place)
-        machine.leave(self.place)
+        Machine().leave(self.place.run)
 
     def bring(self) -> str:
         """Brings the image with the Hydra that is imported here to all nodes; gives its name."""
