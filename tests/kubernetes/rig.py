@@ -120,6 +120,9 @@ class Rig:
     def start(self, *roles: str) -> None:
         """Starts processes by their roles: etcd, apiserver, controller-manager, scheduler, containerd1, kubelet1, …"""
         for role in roles:
+            if role.startswith("kubelet"):
+                # It does not wait for it.
+                until(self.place.socket(int(role.removeprefix("kubelet"))).exists, f"containerd before {role}")
             processes.start(self.place, role, self._command(role))
 
     def kill(self, *roles: str, what: int = signal.SIGKILL) -> None:
@@ -168,12 +171,12 @@ class Rig:
         return True
 
     def ready(self) -> list[str]:
-        """The nodes that are ready."""
-        found = self.api(SYSTEM).items("/api/v1/nodes")
+        """The nodes that are ready, and from which Pods are not kept off as long as they are not."""
         return [
             each["metadata"]["name"]
-            for each in found
+            for each in self.api(SYSTEM).items("/api/v1/nodes")
             if any(c["type"] == "Ready" and c["status"] == "True" for c in each["status"].get("conditions", []))
+            and not any(t["key"].startswith("node.kubernetes.io/") for t in each["spec"].get("taints", []))
         ]
 
     def audited(self, user: str) -> list[dict[str, Any]]:
