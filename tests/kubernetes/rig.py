@@ -1,6 +1,6 @@
-"""A Kubernetes of one's own: python -m tests.kubernetes.rig up | down | status | env, as root.
+"""A Kubernetes of one's own on this machine: python -m tests.kubernetes.rig up | down | status | env | image, as root.
 
-Several can run at once: --instance 2. What it does is in docstrings of Rig; how it is built, in building.py.
+Several can run at once: --instance 2. How it is built is in building.py, which instance is whose in sharing.py.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Rig:
     """
 
     def __init__(self, number: int = 1, specs: Sequence[NodeSpec] = PUBLISHED) -> None:
-        """
+        """Looks whether the instance is up; nothing is started.
+
         Args:
             number: which instance: 1 to 9.
             specs: its nodes; of an instance that is up already, those that it has.
@@ -181,8 +182,9 @@ class Rig:
 
     def audited(self, user: str) -> list[dict[str, Any]]:
         """What a user has called: the entries of the audit log, from the oldest."""
-        entries = [json.loads(line) for line in self.place.audit.read_text().splitlines() if line.endswith("}")]
-        return [each for each in entries if each["user"].get("username") == user]
+        # The last line may be half written.
+        lines = self.place.audit.read_text().split("\n")[:-1]
+        return [each for each in map(json.loads, lines) if each["user"].get("username") == user]
 
     def _command(self, role: str) -> Sequence[str | Path]:
         name = role.rstrip("0123456789")
