@@ -131,6 +131,8 @@ LIBRARIES = {
         "hydra.zmqtest",
         "hydra.client.relay",  # it waits for both of its sockets and its pipes together
     ],
+    "kubernetes": ["hydra.cluster.kubernetes.access", "hydra.cluster.kubernetes.streams"],
+    "websocket": ["hydra.cluster.kubernetes.streams"],  # the Kubernetes client's own
     "pymesos": ["hydra.cluster.mesos.driver"],
     "kafka": ["hydra.kafkatest"],
     "confluent_kafka": ["hydra.kafkatest"],

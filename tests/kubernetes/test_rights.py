@@ -23,6 +23,8 @@ from tests.kubernetes.accounts import Account
 from tests.kubernetes.pods import namespace
 from tests.kubernetes.rig import Rig
 
+pytestmark = pytest.mark.timeout(300)  # ten commands, each of which starts a Python or two
+
 MANIFESTS = conf_dir() / "kubernetes"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 

@@ -209,7 +209,7 @@ class _Process:
         try:
             events = self._patiently("GET", f"/api/v1/namespaces/{self._namespace}/events", query=query)["items"]
         except ApiError as e:
-            events = [{"message": e.message, "reason": "Unknown"}]
+            events = [{"type": "Warning", "reason": "its events are not told", "message": e.message}]
         self._say("why", pod=message["pod"], events=events)
 
     def _patiently(

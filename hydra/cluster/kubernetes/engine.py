@@ -49,8 +49,14 @@ class KubernetesEngine:
         self._closed = False
 
     def agents(self) -> list[Agent]:
-        """The nodes, with what is free on each as far as is known."""
+        """The nodes, with what is free on each as far as is known.
+
+        Raises:
+            ClusterError: the run is no more.
+        """
         self._pump()
+        if self._state.fatal[0]:
+            raise ClusterError(*self._state.fatal)
         return self._state.agents()
 
     def launch(self, groups: Sequence[Group]) -> list[Launch]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
-from hydra.cluster.kubernetes import names, statuses
+from hydra.cluster.kubernetes import names, refusals, statuses
 from hydra.cluster.kubernetes.pods import Family, dressed, metadata, security, verbatim
 from hydra.cluster.kubernetes.waiting import HOPELESS_S, NODE_WITHIN_S, PATIENCE_S, START_WITHIN_S
 
@@ -14,11 +15,15 @@ REMOVED_AFTER_S: Final = 5
 """How long a keeper that has ended stays, and with it what belongs to it."""
 _REQUESTS: Final = {"cpu": "10m", "memory": "32Mi"}
 _LIMITS: Final = {"memory": "128Mi"}
+_CPU_LIMIT: Final = {"cpu": "100m"}
+"""Where groups have one: a quota may demand it of every Pod."""
 _ATTEMPTS: Final = 20
 """It fails only where it does not reach the controller, which then ends the run; else it shall come back."""
 CONTAINER: Final = "keeper"
 UID: Final = "batch.kubernetes.io/controller-uid"
 """The label by which Kubernetes tells of which Job a Pod is; only the API server knew it when the Job was made."""
+MADE_WITHIN_S: Final = 3.0
+"""How long a Job takes to make its Pod before it is asked what keeps it."""
 REACHES_WITHIN_S: Final = 10.0
 """How long the Pod, once it runs, may take to reach the controller."""
 
@@ -33,6 +38,7 @@ def job(family: Family, source: str, door: str, image: str) -> Json:
         image: of its container.
     """
     pod_security, container_security = security()
+    limits = {**_LIMITS, **(_CPU_LIMIT if family.settings.cpu_limit_ratio else {})}
     template = {
         "metadata": {"labels": names.labels(family.run, "keeper")},
         "spec": {
@@ -52,7 +58,7 @@ def job(family: Family, source: str, door: str, image: str) -> Json:
                         _from_pod("HYDRA_DOOR_TOKEN", f"metadata.labels['{UID}']"),
                         _from_pod("HYDRA_AGENT", "spec.nodeName"),
                     ],
-                    "resources": {"requests": dict(_REQUESTS), "limits": dict(_LIMITS)},
+                    "resources": {"requests": dict(_REQUESTS), "limits": limits},
                     "securityContext": container_security,
                     "terminationMessagePolicy": "FallbackToLogsOnError",
                 }
@@ -132,15 +138,30 @@ class Arrival:
         self._running: float | None = None
         self._hopeless: float | None = None
         self._pod: Json = {}
+        self._asked = False
+        self._refusal: refusals.Refusal | None = None
 
     def see(self, pod: Json) -> None:
         """Takes note of a Pod of the run, which may be another one."""
         if pod["metadata"].get("labels", {}).get(UID) == self._uid:
             self._pod = pod
 
+    def asks(self, now: float) -> bool:
+        """Whether to ask for the Job's events, as no Pod comes; once."""
+        if self._pod or self._asked or now - self._began < MADE_WITHIN_S:
+            return False
+        self._asked = True
+        return True
+
+    def told(self, events: Iterable[Json]) -> None:
+        """Takes note of the Job's events."""
+        self._refusal = refusals.not_made(events, namespace=self._family.namespace)
+
     def failure(self, now: float) -> tuple[str, str]:
         """What is wrong and what to try; ("", "") as long as it may come."""
         if not self._pod:
+            if self._refusal is not None and self._refusal.final:
+                return self._refusal.what, self._refusal.remedy
             if now - self._began < NODE_WITHIN_S:
                 return "", ""
             what = f"the keeper's Job made no Pod within {NODE_WITHIN_S:g} s"

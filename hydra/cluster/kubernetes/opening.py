@@ -136,7 +136,7 @@ class _Beginning:
         body = keeper.job(family, source("keeper"), f"{address}:{door['port']}", family.image)
         owner = keeper.owner(self._made(body))
         self._driver.send([{"call": "owner", "token": owner["uid"]}])
-        self.hello = self._keeper(family, address, owner["uid"])
+        self.hello = self._keeper(family, address, owner)
         python = f"{sys.version_info.major}.{sys.version_info.minor}"
         what, remedy = keeper.refusal(
             self.hello,
@@ -170,9 +170,9 @@ class _Beginning:
             self._await(lambda m: m["kind"] == "cleared", CLEARED_WITHIN_S, "remove what this run had left")
         raise AssertionError("unreachable")
 
-    def _keeper(self, family: Family, address: str, uid: str) -> Json:
+    def _keeper(self, family: Family, address: str, owner: Json) -> Json:
         """What the keeper says when it has reached us."""
-        arrival = keeper.Arrival(family, address, uid, time.monotonic())
+        arrival = keeper.Arrival(family, address, owner["uid"], time.monotonic())
         while True:
             message = self._next(0.2) or {}
             match message:
@@ -182,6 +182,10 @@ class _Beginning:
                     raise self._refused(message, "watch pods")
                 case {"kind": "pod", "pod": pod, "gone": False}:
                     arrival.see(pod)
+                case {"kind": "why", "events": events}:
+                    arrival.told(events)
+            if arrival.asks(time.monotonic()):
+                self._driver.send([{"call": "why", "pod": owner["name"]}])
             what, remedy = arrival.failure(time.monotonic())
             if what:
                 raise ClusterError(what, remedy)

@@ -137,6 +137,11 @@ _BARE: Final = re.compile(r"Error: \w+")
 """A message that holds nothing but the reason of another warning."""
 
 
+_CREATING: Final = "Error creating: "
+_FORBIDDEN_STATUS: Final = 403
+"""Of what a Job's controller is refused: quotas and admission rules. Its events do not tell the status."""
+
+
 def not_started(events: Iterable[Json]) -> str:
     """The latest warning among a Pod's events, ``FailedMount: …``, one line; "" if there is none."""
     told = [(_when(event), event.get("reason") or "", event.get("message") or "", event) for event in events]
@@ -150,6 +155,19 @@ def not_started(events: Iterable[Json]) -> str:
     times = (event.get("series") or {}).get("count") or event.get("count") or 1
     text = ": ".join(filter(None, (reason, one_line(message))))
     return f"{text} ({times} times)" if times > 1 else text
+
+
+def not_made(events: Iterable[Json], *, namespace: str) -> Refusal | None:
+    """Why a Job makes no Pod, by its own events: what its controller was refused; None if nothing is told."""
+    told = [
+        (_when(event), message.removeprefix(_CREATING))
+        for event in events
+        if (message := event.get("message") or "").startswith(_CREATING)
+    ]
+    if not told:
+        return None
+    _, message = max(told)
+    return refusal(_FORBIDDEN_STATUS, "", message, doing="create pods", namespace=namespace)
 
 
 def _when(event: Json) -> str:

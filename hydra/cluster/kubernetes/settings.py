@@ -14,6 +14,8 @@ _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _VALUES: Final = "at most 63 letters, digits, -, _ and ., of which the first and the last is a letter or digit"
 _TOLERATION: Final = {"key": str, "operator": str, "value": str, "effect": str, "tolerationSeconds": int}
+_HYDRAS_OWN: Final = ("containers", "initContainers", "volumes", "restartPolicy", "affinity", "tolerations")
+"""Fields of a Pod's ``spec`` that a merge patch would not add to."""
 OWN_IMAGE: Final = "hydra"
 """The name of Hydra's own image where none is given; its tag is the version."""
 
@@ -40,7 +42,7 @@ class KubernetesSettings:
         node_lost_s: how long a Pod stays on a node that does not answer.
         tolerations: of all Pods, as in a Pod's ``spec.tolerations``.
         labels, annotations: of all Pods, beside Hydra's own.
-        pod: further fields of a Pod's ``spec``, merged into it (a JSON merge patch, RFC 7386).
+        pod: further fields of a Pod's ``spec``, merged into it (a JSON merge patch, RFC 7386); none of Hydra's own.
     """
 
     namespace: str = ""
@@ -80,6 +82,9 @@ class KubernetesSettings:
         for key, value in self.labels.items():
             if not _VALUE.fullmatch(value):
                 raise ValueError(f"labels.{key} must be {_VALUES}")
+        for key in _HYDRAS_OWN:
+            if key in self.pod:
+                raise ValueError(f"pod.{key} would replace what Hydra writes there")
         for number, toleration in enumerate(self.tolerations):
             for key, its in toleration.items():
                 # The API would take no notice of a key that it does not know.

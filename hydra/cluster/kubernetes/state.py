@@ -25,6 +25,8 @@ CREATED_WITHIN_S: Final = 75.0
 WHY_WITHIN_S: Final = 5.0
 KILL_AGAIN_S: Final = 10.0
 REFRESH_S: Final = 5.0
+LOOK_S: Final = 0.5
+"""How often it is asked whether the run is there still, while Pods of it are deleted."""
 GRACE_S: Final = 5
 
 Phase = Literal["creating", "starting", "running"]
@@ -81,6 +83,7 @@ class KubernetesState:
         self._environments: set[str] = set()
         self._keepers: set[str] = set()
         self._asked_nodes: float | None = None
+        self._looked: float | None = None
 
     # --- what the engine is asked ------------------------------------------------------------------------------------
 
@@ -218,8 +221,9 @@ class KubernetesState:
     def _take_pod(self, seen: Json, now: float, *, gone: bool) -> None:
         name = seen["metadata"]["name"]
         pod = self._pods.get(name)
+        if pod is None or pod.killed is None:
+            self._take_deletion(seen, now, gone=gone)
         if pod is None:
-            self._take_keeper(seen, gone=gone)
             return
         before, status = pod.status, statuses.status(seen)
         pod.status = status
@@ -228,7 +232,8 @@ class KubernetesState:
         if gone and status.state in ("starting", "running"):
             self._end(pod, "killed" if pod.killed is not None else "lost", status.detail or "its Pod was deleted", now)
         elif status.state in ("finished", "failed", "killed", "lost"):
-            self._end(pod, status.state, status.detail, now, exists=not gone)
+            refused = status.state == "failed" and status.hopeless
+            self._end(pod, status.state, status.detail, now, refused=refused, exists=not gone)
         elif status.state == "running":
             if pod.phase != "running":
                 pod.phase = "running"
@@ -251,9 +256,12 @@ class KubernetesState:
         for pod in [pod for pod in self._pods.values() if pod.phase != "creating" and pod.name not in names]:
             self._end(pod, "killed" if pod.killed is not None else "lost", "its Pod was deleted", now, exists=False)
 
-    def _take_keeper(self, seen: Json, *, gone: bool) -> None:
-        if self.family.owner and gone and seen["metadata"].get("labels", {}).get(names.PART) == "keeper":
-            # Either its node was lost, and it comes again, or somebody has removed the whole run.
+    def _take_deletion(self, seen: Json, now: float, *, gone: bool) -> None:
+        """What nobody here has deleted may have gone with the whole run; else the keeper comes again."""
+        deleted = gone or seen["metadata"].get("deletionTimestamp")
+        ours = seen["metadata"]["name"] in self._pods or seen["metadata"].get("labels", {}).get(names.PART) == "keeper"
+        if self.family.owner and deleted and ours and (self._looked is None or now - self._looked >= LOOK_S):
+            self._looked = now
             path = f"/apis/batch/v1/namespaces/{self.family.namespace}/jobs/{self.family.owner['name']}"
             self.calls.append({"call": "look", "tag": "owner", "path": path})
 

@@ -24,7 +24,7 @@ class PodStatus:
         node: "" while the Pod is bound to none.
         detail: one line for people: what, why, what to try.
         waits_for: what a Pod that has not started waits for.
-        hopeless: it has not started, and waiting will not help.
+        hopeless: of one that has not started: waiting will not help; of a failed one: neither will another Pod.
     """
 
     state: GroupState
@@ -45,12 +45,13 @@ def status(pod: Json) -> PodStatus:
     if ended and ended.get("exitCode") == 0:
         return PodStatus("finished", node, "exit status 0")
     if disrupted := _disrupted(pod, node):
-        return PodStatus(disrupted[0], node, disrupted[1])
+        state, detail = disrupted
+        return PodStatus(state, node, detail, hopeless=state == "failed")
     if ended:
-        return PodStatus(*_ended(pod, ended, node))
+        return _ended(pod, ended, node)
     told = pod.get("status", {})
     if told.get("phase") == "Failed":
-        return PodStatus(*_failed_before_it_started(pod, node))
+        return _failed_before_it_started(pod, node)
     if told.get("phase") == "Succeeded":
         return PodStatus("finished", node, "exit status 0")
     if told.get("phase") == "Unknown":
@@ -157,22 +158,26 @@ def _disrupted(pod: Json, node: str) -> tuple[GroupState, str] | None:
 
 _SIGNALS: Final = {1: "SIGHUP", 2: "SIGINT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
                    11: "SIGSEGV", 13: "SIGPIPE", 15: "SIGTERM"}  # fmt: skip
+_CANNOT: Final = 78
+"""The exit code of our scripts that cannot start a group where they are, and say why."""
 _SHELL: Final = 128
 """A shell, and a container's runtime, add this to the number of the signal that ended a process."""
 
 
-def _ended(pod: Json, ended: Json, node: str, whose: str = "") -> tuple[GroupState, str, str]:
+def _ended(pod: Json, ended: Json, node: str, whose: str = "") -> PodStatus:
     reason, said = ended.get("reason", ""), one_line(ended.get("message") or "")
     if reason == "ContainerStatusUnknown":
-        return "lost", node, f"node {node} lost sight of it, as after a restart of the node"
+        return PodStatus("lost", node, f"node {node} lost sight of it, as after a restart of the node")
     if reason == "OOMKilled":
-        return "failed", node, f"{whose}{_out_of_memory(pod)}"
+        return PodStatus("failed", node, f"{whose}{_out_of_memory(pod)}")
     if reason in ("StartError", "ContainerCannotRun"):
-        return "failed", node, f"{whose}cannot be started: {said}; is the image Hydra's own, of this version?"
+        text = f"{whose}cannot be started: {said}; is the image Hydra's own, of this version?"
+        return PodStatus("failed", node, text, hopeless=True)
     code = ended.get("exitCode", 0)
     number = ended.get("signal") or (code - _SHELL if code > _SHELL else 0)
     how = f"killed by {_SIGNALS.get(number, f'signal {number}')}" if number else f"exit status {code}"
-    return "failed", node, f"{whose}{how}: {said}" if said else f"{whose}{how}, and it said nothing on stderr"
+    text = f"{whose}{how}: {said}" if said else f"{whose}{how}, and it said nothing on stderr"
+    return PodStatus("failed", node, text, hopeless=code == _CANNOT)
 
 
 def _out_of_memory(pod: Json) -> str:
@@ -185,11 +190,11 @@ def _out_of_memory(pod: Json) -> str:
     return f"killed as it needs more memory than its limit of {limit}; {more}"
 
 
-def _failed_before_it_started(pod: Json, node: str) -> tuple[GroupState, str, str]:
+def _failed_before_it_started(pod: Json, node: str) -> PodStatus:
     told = pod.get("status", {})
     for container in told.get("initContainerStatuses") or ():
         ended = container.get("state", {}).get("terminated") or {}
         if ended.get("exitCode"):
             return _ended(pod, ended, node, f"init container {container.get('name', '')}: ")
     said = ": ".join(filter(None, (told.get("reason", ""), one_line(told.get("message", "")))))
-    return "failed", node, f"its Pod failed before it started: {said or 'the cluster does not say why'}"
+    return PodStatus("failed", node, f"its Pod failed before it started: {said or 'the cluster does not say why'}")

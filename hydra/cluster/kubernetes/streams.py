@@ -72,8 +72,9 @@ def execute(api: Api, namespace: str, pod: str, container: str, command: Sequenc
         raise ApiError(0, "", "the connection ended before the command did")
     status: Any = json.loads(told)
     if status.get("status") != "Success":
-        words = [*said.decode(errors="replace").strip().splitlines(), ""]
-        raise ApiError(int(status.get("code") or 0), str(status.get("reason")), words[-2:][0] or str(status["message"]))
+        last = next(reversed(said.decode(errors="replace").strip().splitlines()), "")
+        # A command that fails has no status of HTTP's; 0 would mean that nobody has answered.
+        raise ApiError(int(status.get("code") or 400), str(status.get("reason")), last or str(status.get("message")))
 
 
 @contextlib.contextmanager

@@ -64,7 +64,7 @@ _UNPLACED: Final = (
     ("pod affinity rules", "too little is free where CLUSTER keeps the groups together: name its value, or drop it"),
     ("node affinity/selector", "look at the constraints and at hydra agents: labels may have changed"),
     ("free ports", "name other ports in [kubernetes]"),
-    ("untolerated taint", "add tolerations to [kubernetes] (hydra agents names the taints)"),
+    ("untolerated taint", "add tolerations to [kubernetes]"),
     ("unschedulable", "kubectl uncordon them"),
 )
 

@@ -156,6 +156,31 @@ def test_a_keeper_that_does_not_reach_the_controller_is_told_at_once_with_its_ow
     assert "--advertise" in remedy
 
 
+@pytest.mark.parametrize(("ratio", "limits"), [(0.0, {"memory": "128Mi"}), (2.0, {"memory": "128Mi", "cpu": "100m"})])
+def test_it_has_a_limit_of_cpus_where_groups_have_one(ratio: float, limits: Json) -> None:
+    (container,) = job(cpu_limit_ratio=ratio)["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["limits"] == limits
+
+
+def test_a_job_that_makes_no_pod_is_asked_for_the_reason_once() -> None:
+    arrival = keeper.Arrival(family(), "10.0.0.1", "u1", 100.0)
+    late = 100.0 + keeper.MADE_WITHIN_S
+    assert [arrival.asks(now) for now in (100.0, late, late)] == [False, True, False]
+    arrival.told([])
+    assert arrival.failure(late) == ("", "")
+    message = 'Error creating: pods "k-1" is forbidden: failed quota: q: must specify limits.cpu for: keeper'
+    arrival.told([{"type": "Warning", "reason": "FailedCreate", "message": message}])
+    what, remedy = arrival.failure(late)
+    assert what.endswith(": failed quota: q: must specify limits.cpu for: keeper")
+    assert remedy == "set cpu_limit_ratio in [kubernetes]"
+
+
+def test_a_job_that_has_made_its_pod_is_not_asked() -> None:
+    arrival = keeper.Arrival(family(), "10.0.0.1", "u1", 100.0)
+    arrival.see(keepers_pod(**container(running={})))
+    assert not arrival.asks(200.0)
+
+
 # --- the script and the door -----------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hydra.cluster.kubernetes import names
+from hydra.cluster.kubernetes import checking, names
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.config.places import conf_dir
 
@@ -74,6 +74,11 @@ def test_every_object_can_be_applied_to_any_namespace(path: Path) -> None:
 
 def test_the_role_gives_what_a_run_needs_and_no_more() -> None:
     assert rules(FOLDER / "role.yaml", "Role") == RIGHTS
+
+
+def test_hydra_check_looks_for_rights_that_the_role_gives() -> None:
+    for group, resource, verbs in checking.RIGHTS:
+        assert set(verbs) <= RIGHTS[group, resource]
 
 
 def test_the_documentation_tells_the_same_rights() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hydra.cluster.kubernetes.refusals import not_started, refusal
+from hydra.cluster.kubernetes.refusals import not_made, not_started, refusal
 from tests.cluster.kubernetes.golden import recorded
 
 Json = dict[str, Any]
@@ -146,3 +146,19 @@ def warning(reason: str, at: str, **more: Any) -> Json:
 )  # fmt: skip
 def test_the_latest_warning_is_told(events: list[Json], says: str) -> None:
     assert not_started(events) == says
+
+
+def test_a_job_s_events_tell_why_it_makes_no_pod() -> None:
+    says = 'Error creating: pods "j-{}" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2'
+    found = not_made(
+        [
+            warning("FailedCreate", "2026-01-01T00:00:01Z", message="Error creating: Internal error occurred"),
+            warning("FailedCreate", "2026-01-01T00:00:02Z", message=says.format("nhzc9")),
+            warning("Other", "2026-01-01T00:00:03Z"),
+        ],
+        namespace="lab",
+    )
+    assert found is not None
+    assert (found.kind, found.final) == ("quota", True)
+    assert found.what.startswith("cannot create pods in namespace lab: exceeded quota: few")
+    assert not_made([warning("Other", "2026-01-01T00:00:03Z")], namespace="lab") is None

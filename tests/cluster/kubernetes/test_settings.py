@@ -83,6 +83,7 @@ def test_tables_and_lists_are_as_in_a_pods_yaml(tmp_path: Path) -> None:
             "tolerations.1.efect: is no key of a toleration: key, operator, value, effect, tolerationSeconds",
         ),
         ("tolerations = [{ tolerationSeconds = '3' }]", "tolerations.0.tolerationSeconds: must be a whole number, not"),
+        ("pod = { containers = [] }", "pod.containers: would replace what Hydra writes there"),
         ("tolerations = [{ key = true }]", "tolerations.0.key: must be a text in quotes, not True"),
         ("pod = ['x']", 'pod: must be a table, not a list; write { name = "value" }'),
         ("ports = 'many'", "ports: must be a range within 1-65535, as in '31000-32000', not 'many'"),

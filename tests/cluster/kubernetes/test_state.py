@@ -198,6 +198,17 @@ def test_the_end_of_a_pod_is_told_once_and_the_pod_removed(status: Json, state: 
     assert it.calls("delete") == [{"call": "delete", "groups": ["a"], "grace": grace}]
 
 
+def test_a_group_that_cannot_start_where_it_is_is_not_asked_for_again() -> None:
+    it = Subject()
+    it.launch(group("a"))
+    it.runs("a")
+    it.events()
+    it.pod("a", "n1", **ended(78, message="hydra: the archive cannot be fetched"))
+    (event,) = it.events()
+    assert (event.state, event.refused) == ("failed", True)
+    assert "the archive cannot be fetched" in event.detail
+
+
 def test_a_pod_that_somebody_deletes_is_lost_and_its_place_is_free_at_once() -> None:
     it = Subject("n1")
     it.launch(group("a", cpus=4.0))
@@ -385,8 +396,18 @@ def _run_is_gone(it: Subject) -> None:
     keeper = {"metadata": {"name": "k", "labels": {names.PART: "keeper"}}, "spec": {}, "status": {}}
     it.calls()
     it.say("pod", pod=keeper, gone=True)
+    it.say("pod", pod=keeper, gone=True)
     (call,) = it.calls()
     assert (call["call"], call["path"]) == ("look", "/apis/batch/v1/namespaces/lab/jobs/hydra-r1-keeper")
+    it.refuse(call["tag"], 404, 'jobs.batch "hydra-r1-keeper" not found', "NotFound")
+
+
+def _run_is_being_deleted(it: Subject) -> None:
+    it.launch(group("a"))
+    it.runs("a")
+    it.calls()
+    it.pod("a", "n1", deleted=True, **running())
+    (call,) = it.calls("look")
     it.refuse(call["tag"], 404, 'jobs.batch "hydra-r1-keeper" not found', "NotFound")
 
 
@@ -400,6 +421,7 @@ def _driver_fails(it: Subject) -> None:
         (_namespace_ends, "namespace lab: it is being deleted"),
         (_namespace_is_gone, "namespace lab: it does not exist"),
         (_run_is_gone, "the run was removed from namespace lab"),
+        (_run_is_being_deleted, "the run was removed from namespace lab"),
         (_driver_fails, "the process failed"),
     ],
 )

@@ -23,7 +23,10 @@ PODS: Json = recorded("pods")
         ("exit3", PodStatus("failed", "node2", "exit status 3: out; one; two")),
         ("term", PodStatus("failed", "node2", "killed by SIGTERM: going")),
         ("segv", PodStatus("failed", "node1", "killed by SIGSEGV, and it said nothing on stderr")),
-        ("init", PodStatus("failed", "node2", "init container fetch: exit status 78: hydra: no archive")),
+        (
+            "init",
+            PodStatus("failed", "node2", "init container fetch: exit status 78: hydra: no archive", hopeless=True),
+        ),
         (
             "oom",
             PodStatus(
@@ -91,8 +94,8 @@ def test_recorded_pods(name: str, expected: PodStatus) -> None:
         ("dns", "starting", "image", False, "no such host", "do not reach the registry"),
         ("badname", "starting", "image", True, "invalid reference format", "correct image"),
         ("root", "starting", "start", True, "image will run as root", "pod.securityContext.runAsUser"),
-        ("noprogram", "failed", "", False, 'exec: "no-such-program": executable file not found', "Hydra's own"),
-        ("deadline", "failed", "", False, "activeDeadlineSeconds", "drop them"),
+        ("noprogram", "failed", "", True, 'exec: "no-such-program": executable file not found', "Hydra's own"),
+        ("deadline", "failed", "", True, "activeDeadlineSeconds", "drop them"),
         ("outofcpu", "lost", "", False, "node node2 had too little left", "requested: 900000"),
         ("nodeaffinity", "lost", "", False, "the labels of node node2 have changed", ""),
         ("evicted-api", "lost", "", False, "evicted from node node2, as a drain does", ""),

@@ -39,8 +39,8 @@ def await_begin(place: Place) -> Json:
     """
     began = time.monotonic()
     try:
-        for _ in place.changes(BEGINS_WITHIN_S + 1):
-            pod, waited_s = place.pod(), time.monotonic() - began
+        for pod in place.changes(BEGINS_WITHIN_S + 5):
+            waited_s = time.monotonic() - began
             if pod is not None and has_begun(pod):
                 return pod
             named = (place.name, *([pod["metadata"]["name"]] if pod else ()))
@@ -131,5 +131,6 @@ def _follow(place: Place, pod: str, log: Log) -> Json:
 def _show(log: Log, text: str) -> None:
     shown = log.line(text)
     if shown is not None:
-        with contextlib.suppress(BrokenPipeError) if not log.is_output else contextlib.nullcontext():
+        # Whoever read it may have gone: the run is brought home all the same.
+        with contextlib.suppress(BrokenPipeError):
             click.echo(shown, err=not log.is_output)

@@ -29,6 +29,7 @@ GRACE_S: Final = 60
 """How long a command has to end cleanly where its Pod is deleted."""
 LOG_KEPT_S: Final = 3600
 """How long the Job stays after its end, and with it the log."""
+_KEEPING_NEEDS: Final = Need(cpus=0.05, mem=128)
 _BYTES: Final = 1024 * 1024
 """Of a Secret at most."""
 _ORDER: Final = "order.json"
@@ -118,7 +119,7 @@ def job(family: Family, files: Sequence[str], environment: Sequence[str]) -> Jso
     keeping: Json = {
         "name": KEEPING,
         "command": ["python3", _script(KEEPING), "keep", RUNS, str(settings.keep_s)],
-        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"memory": "256Mi"}},
+        "resources": resources(settings, _KEEPING_NEEDS),
         **same,
     }
     items = [

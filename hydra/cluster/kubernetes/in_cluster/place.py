@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,13 +14,17 @@ from hydra.cluster.kubernetes import names
 from hydra.cluster.kubernetes.access import Api, ApiError, context_of, require_client
 from hydra.cluster.kubernetes.in_cluster.objects import PART
 from hydra.cluster.kubernetes.refusals import refusal
-from hydra.cluster.kubernetes.removal import remove
+from hydra.cluster.kubernetes.removal import AGAIN, remove
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.errors import ClusterError
 
 Json = dict[str, Any]
 
+_CREATED_WITHIN_S: Final = 5.0
 _REMOVED_WITHIN_S: Final = 15.0
+_AWAY_S: Final = 60.0
+_LOOK_S: Final = 2
+_PAUSE_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +80,21 @@ class Place:
         Raises:
             ClusterError: the cluster refuses.
         """
-        try:
-            return self.api.call("POST", self.path(kind), body)
-        except ApiError as e:
-            raise self.refused(e, f"create {kind}") from None
+        deadline, unanswered = time.monotonic() + _CREATED_WITHIN_S, False
+        while True:
+            try:
+                return self.api.call("POST", self.path(kind), body)
+            except ApiError as e:
+                try:
+                    if e.reason == "AlreadyExists" and unanswered:
+                        # It was made although the answer was lost.
+                        return self.api.call("GET", self.path(kind, body["metadata"]["name"]))
+                except ApiError as again:
+                    e = again
+                unanswered = unanswered or e.status in (0, 500, 504)
+                if e.status not in AGAIN or e.reason == "AlreadyExists" or time.monotonic() > deadline:
+                    raise self.refused(e, f"create {kind}") from None
+            time.sleep(_PAUSE_S)
 
     def pod(self) -> Json | None:
         """The command's Pod as it is now; None: there is none.
@@ -87,26 +102,27 @@ class Place:
         Raises:
             ApiError: the API server refuses, or is not there.
         """
-        found = self.api.call("GET", self.path("pods"), query=self._mine())["items"]
-        return max(found, key=lambda pod: str(pod["metadata"]["creationTimestamp"]), default=None)
+        return _newest(self.api.call("GET", self.path("pods"), query=self._mine())["items"])
 
-    def changes(self, within_s: float) -> Iterator[None]:
-        """Yields whenever something may have become of the Pod, and at the latest when the time is over.
+    def changes(self, within_s: float) -> Iterator[Json | None]:
+        """The Pod now, whenever something may have become of it, and every two seconds; until the time is over.
 
         Raises:
-            ApiError: as for :meth:`pod`.
+            ApiError: the API server refuses, or has been away for a minute.
         """
-        deadline = time.monotonic() + within_s
-        query: dict[str, str | int | bool] = {**self._mine()}
-        while True:
-            listed = self.api.call("GET", self.path("pods"), query=query)
-            yield
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                return
-            asked = {**query, "resourceVersion": listed["metadata"]["resourceVersion"]}
-            for _ in self.api.watch(self.path("pods"), asked, max(1, min(2, round(left_s)))):
-                break
+        heard = time.monotonic()
+        deadline = heard + within_s
+        while time.monotonic() < deadline:
+            try:
+                listed = self.api.call("GET", self.path("pods"), query=self._mine())
+                heard = time.monotonic()
+                yield _newest(listed["items"])
+                asked = {**self._mine(), "resourceVersion": listed["metadata"]["resourceVersion"]}
+                next(self.api.watch(self.path("pods"), asked, _LOOK_S), None)
+            except ApiError as e:
+                if e.status not in (*AGAIN, 410) or time.monotonic() - heard > _AWAY_S:
+                    raise
+                time.sleep(_PAUSE_S)
 
     def events(self, *objects: str) -> list[Json]:
         """The warnings about some objects, by name; none where nobody may see them."""
@@ -136,3 +152,7 @@ class Place:
 
     def _mine(self) -> dict[str, str]:
         return {"labelSelector": names.selector(self.run, (PART,))}
+
+
+def _newest(pods: Sequence[Json]) -> Json | None:
+    return max(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]), default=None)

@@ -1,0 +1,146 @@
+"""Faults that are really made while a run goes on: every measured row is kept, and nothing of the run stays."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from hydra.cluster.kubernetes import names
+from hydra.events.clients import GroupExit, Launched
+from hydra.events.steps import WindowOpened
+from tests.integration.command import Background, assert_all_arrived, events, steps, table, wait_until
+from tests.kubernetes import nodes
+from tests.kubernetes.labs import Lab
+from tests.kubernetes.labs import lab as opened
+from tests.kubernetes.processes import until
+from tests.kubernetes.rig import Rig
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def lab(rig: Rig, tmp_path: Path) -> Iterator[Lab]:
+    with opened(rig, tmp_path) as it:
+        yield it
+
+
+def await_window(lab: Lab, number: int = 1) -> None:
+    wait_until(lambda: len(events(lab.run, WindowOpened)) >= number, 90, f"window {number}")
+
+
+def driver(command: Background) -> psutil.Process:
+    return next(each for each in command.family() if "hydra.cluster.kubernetes.driver" in each.cmdline())
+
+
+def processes_of(lab: Lab, role: str) -> list[int]:
+    """The processes of the groups of a role, in whatever container: the parent of each group first."""
+    group = re.compile(rf"{role}s-\d+")
+    found = []
+    for pid in nodes.contained(lab.rig.place):
+        try:
+            words = psutil.Process(pid).cmdline()
+            space = psutil.Process(pid).environ().get("HYDRA_RUN", "")
+        except psutil.Error:
+            continue
+        if any(group.fullmatch(word) for word in words) and space is not None:
+            found.append(pid)
+    return sorted(found)
+
+
+FIXED = ("zmqfixed", "--rate", 100, "--client", "native")
+
+
+@pytest.mark.parametrize("whom", ["controller", "both"])
+def test_nothing_stays_of_a_run_whose_processes_are_killed(lab: Lab, whom: str) -> None:
+    with lab.measuring(*FIXED, "--clients", "2,3", "--duration", 2) as command:
+        await_window(lab, 2)
+        victims = [command.process, driver(command)] if whom == "both" else [command.process]
+        for victim in victims:
+            victim.send_signal(signal.SIGSTOP)
+        for victim in victims:
+            victim.kill()
+        command.wait()
+        lab.is_empty_within(75)
+    assert [status for _, status in steps(lab.run)] == ["ok"]
+    again = lab.measure("zmqfixed", "--resume", *FIXED[1:], "--clients", "2,3", "--duration", 2)
+    assert "step 2" in again.stderr
+    assert len(table(lab.run)) == 2
+    assert lab.left() == []
+
+
+def test_a_group_that_is_killed_is_told_in_its_row_and_the_next_row_has_all(lab: Lab) -> None:
+    with lab.measuring(*FIXED, "--clients", "2,4", "--duration", 3) as command:
+        await_window(lab)
+        os.kill(processes_of(lab, "subscriber")[0], signal.SIGKILL)
+        assert command.wait(90) in (0, 3), command.output()
+    two, four = table(lab.run)
+    assert two["failed_clients"] == "2"
+    assert four["failed_clients"] == "0"
+    assert_all_arrived(four, 300)
+    (told,) = events(lab.run, GroupExit)
+    assert "killed by SIGKILL" in told
+    assert lab.left() == []
+
+
+def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(lab: Lab) -> None:
+    with lab.measuring(*FIXED, "--clients", "2,3", "--duration", 2) as command:
+        await_window(lab, 2)
+        command.process.send_signal(signal.SIGINT)
+        assert command.wait() == 130, command.output()
+        assert lab.left() == []
+    assert len(table(lab.run)) >= 1
+
+
+def test_a_namespace_that_is_deleted_ends_the_run_with_one_line(lab: Lab) -> None:
+    with lab.measuring(*FIXED, "--clients", "2,3,4", "--duration", 2) as command:
+        await_window(lab, 2)
+        lab.rig.api().delete(f"/api/v1/namespaces/{lab.space}")
+        assert command.wait(90) == 1, command.output()
+    (line,) = [line for line in command.output().splitlines() if line.startswith("hydra:")]
+    assert f"namespace {lab.space}" in line
+    assert "Traceback" not in command.output()
+    assert len(table(lab.run)) >= 1
+
+
+def test_a_token_that_ends_stops_no_measurement_and_a_new_one_is_taken(lab: Lab) -> None:
+    with lab.measuring(*FIXED, "--clients", "2,3,4", "--duration", 4) as command:
+        await_window(lab)
+        lab.account.revoke()
+        await_window(lab, 2)
+        lab.account.renew()
+        assert command.wait(120) == 0, command.output()
+    assert [row["failed_clients"] for row in table(lab.run)] == ["0", "0", "0"]
+    assert lab.left() == []
+
+
+def test_what_an_apiserver_an_etcd_and_a_node_do_to_a_run(own_rig: Rig, tmp_path: Path) -> None:
+    """An own cluster, broken in each way in turn while one run goes on."""
+    with opened(own_rig, tmp_path) as lab:
+        lab.settings("node_lost_s = 3")
+        words = ("--clients", "2,3,4,5,6", "--duration", 6, "--set", "subscriber.constraints=[]")
+        with lab.measuring(*FIXED, *words) as command:
+            await_window(lab)
+            own_rig.kill("apiserver")
+            wait_until(lambda: len(steps(lab.run)) >= 1, 60, "the first row")
+            own_rig.start("apiserver")
+            await_window(lab, 2)
+            own_rig.kill("etcd")
+            own_rig.start("etcd")
+            await_window(lab, 3)
+            lost = next(e.rpartition(" ")[2] for e in reversed(events(lab.run, Launched)) if "subscriber" in e)
+            own_rig.lose(lost)
+            until(lambda: lost not in own_rig.ready(), "a node that is not ready", 60)
+            code = command.wait(200)
+        rows = table(lab.run)
+        assert [row["failed_clients"] for row in rows[:2]] == ["0", "0"], command.output()
+        for row in rows[:2]:
+            assert_all_arrived(row, 600)
+        assert int(rows[2]["failed_clients"]) >= 1, command.output()
+        assert code in (0, 3)
+        assert lab.left() == []
