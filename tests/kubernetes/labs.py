@@ -53,11 +53,11 @@ class Lab:
         """The folder of the run."""
         return self.folder / "run"
 
-    def settings(self, text: str = "", *, image: str = "", group: int = 2) -> None:
-        """Writes the cluster file: further lines of ``[kubernetes]``, the image, the greatest group."""
+    def settings(self, text: str = "", *, image: str = "", pull: str = "Never") -> None:
+        """Writes the cluster file: further lines of ``[kubernetes]``, the image, and when it is pulled."""
         (self.folder / "cluster.toml").write_text(
-            f'[cluster]\nmax_group = {group}\n[[agents]]\nid = "here"\n'
-            f'[kubernetes]\nimage = "{image or self.rig.image}"\npull_policy = "Never"\n{text}\n'
+            f'[cluster]\nmax_group = 2\n[[agents]]\nid = "here"\n'
+            f'[kubernetes]\nimage = "{image or self.rig.image}"\npull_policy = "{pull}"\n{text}\n'
         )
 
     @property

@@ -44,6 +44,7 @@ def containerd(place: Place, node: int) -> list[str | Path]:
     """Writes the configuration of a node's containerd; gives its command line."""
     folder = place.folder(node)
     (folder / "cni").mkdir(parents=True, exist_ok=True)
+    place.socket(node).unlink(missing_ok=True)
     (folder / "cni" / "10-rig.conflist").write_text(network.cni(place, node))
     (folder / "containerd.toml").write_text(
         f"""version = 2
@@ -97,6 +98,9 @@ def kubelet(place: Place, node: int, spec: NodeSpec) -> list[str | Path]:
         "volumePluginDir": str(folder / "plugins"),
         "evictionHard": {"memory.available": "10Mi"},
         "imageGCHighThresholdPercent": 100,
+        # Nobody answers there, which a Pod that asks for a name is told at once.
+        "clusterDNS": [place.gateway],
+        "clusterDomain": "cluster.local",
         "maxPods": 250,
         "podPidsLimit": spec.pids_limit,
         "serializeImagePulls": False,

@@ -1,6 +1,6 @@
-"""A Kubernetes of one's own: python -m tests.kubernetes.rig up | down | status | env, as root.
+"""A Kubernetes of one's own on this machine: python -m tests.kubernetes.rig up | down | status | env | image, as root.
 
-Several can run at once: --instance 2. What it does is in docstrings of Rig; how it is built, in building.py.
+Several can run at once: --instance 2. How it is built is in building.py, which instance is whose in sharing.py.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Rig:
     """
 
     def __init__(self, number: int = 1, specs: Sequence[NodeSpec] = PUBLISHED) -> None:
-        """
+        """Looks whether the instance is up; nothing is started.
+
         Args:
             number: which instance: 1 to 9.
             specs: its nodes; of an instance that is up already, those that it has.
@@ -120,6 +121,9 @@ class Rig:
     def start(self, *roles: str) -> None:
         """Starts processes by their roles: etcd, apiserver, controller-manager, scheduler, containerd1, kubelet1, …"""
         for role in roles:
+            if role.startswith("kubelet"):
+                # It does not wait for it.
+                until(self.place.socket(int(role.removeprefix("kubelet"))).exists, f"containerd before {role}")
             processes.start(self.place, role, self._command(role))
 
     def kill(self, *roles: str, what: int = signal.SIGKILL) -> None:
@@ -168,18 +172,19 @@ class Rig:
         return True
 
     def ready(self) -> list[str]:
-        """The nodes that are ready."""
-        found = self.api(SYSTEM).items("/api/v1/nodes")
+        """The nodes that are ready, and from which Pods are not kept off as long as they are not."""
         return [
             each["metadata"]["name"]
-            for each in found
+            for each in self.api(SYSTEM).items("/api/v1/nodes")
             if any(c["type"] == "Ready" and c["status"] == "True" for c in each["status"].get("conditions", []))
+            and not any(t["key"].startswith("node.kubernetes.io/") for t in each["spec"].get("taints", []))
         ]
 
     def audited(self, user: str) -> list[dict[str, Any]]:
         """What a user has called: the entries of the audit log, from the oldest."""
-        entries = [json.loads(line) for line in self.place.audit.read_text().splitlines() if line.endswith("}")]
-        return [each for each in entries if each["user"].get("username") == user]
+        # The last line may be half written.
+        lines = self.place.audit.read_text().split("\n")[:-1]
+        return [each for each in map(json.loads, lines) if each["user"].get("username") == user]
 
     def _command(self, role: str) -> Sequence[str | Path]:
         name = role.rstrip("0123456789")

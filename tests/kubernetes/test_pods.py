@@ -48,12 +48,12 @@ def family(space: str, **settings: Any) -> pods.Family:
 
 def made(
     kin: pods.Family, *, name: str = "publisher-1", constraints: tuple[list[str], ...] = (), node: str = "node1",
-    command: tuple[str, ...] = ("sleep", "60"), archive: bool = False, pin: bool = False,
+    command: tuple[str, ...] = ("sleep", "60"), archive: bool = False,
 ) -> Json:  # fmt: skip
     group = replace(GROUP, id=name, constraints=tuple(parse_constraint(c) for c in constraints))
     launch = Launch(group, Agent(node, node, {}, Resources()), (31000, 31001))
     secret = pods.environment(kin, group.environment)["metadata"]["name"]
-    return pods.group_pod(kin, launch, command, secret, archive=archive, grace_s=0, pin=pin)
+    return pods.group_pod(kin, launch, command, secret, archive=archive, grace_s=0)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,6 @@ def made(
     [
         {},
         {"archive": True},
-        {"pin": True},
         {"constraints": (["hostname", "UNIQUE"], ["group", "CLUSTER", "cpu4-mem16"], ["group", "GROUP_BY", "2"])},
         {"constraints": (["group", "CLUSTER"], ["group", "UNLIKE", "a|b|"], ["group", "LIKE", ".*"])},
         {"constraints": (["group", "GROUP_BY"], ["group", "GROUP_BY", "3"], ["group", "MAX_PER", "2"])},

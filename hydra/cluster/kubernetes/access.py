@@ -176,39 +176,78 @@ class Api:
 
     def _load(self) -> Any:
         from kubernetes.client import ApiClient, Configuration
-        from kubernetes.config import ConfigException, kube_config, load_incluster_config
+        from kubernetes.config import kube_config, load_incluster_config
 
         configuration = Configuration()
         # What is tried again, and for how long, is decided where the call is made.
         configuration.retries = False
         configuration.connection_pool_maxsize = _CONNECTIONS
         configuration.socket_options = list(_KEEPALIVE)
-        try:
+        with _refusing(self.context):
             if self.context == IN_CLUSTER:
                 load_incluster_config(client_configuration=configuration)
                 self.namespace = _own_namespace()
             else:
-                contexts, current = kube_config.list_kube_config_contexts()
-                named = next((c for c in contexts if c["name"] == self.context), None) if self.context else current
-                if named is None:
-                    known = ", ".join(c["name"] for c in contexts) or "none"
-                    raise UsageError(
-                        f"the kubeconfig has no context {self.context!r}; it has: {known}",
-                        "write --master k8s://CONTEXT, or set KUBECONFIG",
-                    )
+                named = _named(self.context)
                 self.context, self.namespace = named["name"], named["context"].get("namespace") or "default"
                 kube_config.load_kube_config(
                     context=self.context, client_configuration=configuration, persist_config=False
                 )
-        except ConfigException as e:
-            what = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
-            remedy = "set KUBECONFIG, or put the cluster's file at ~/.kube/config"
-            if self.context == IN_CLUSTER:
-                remedy = "that context is for a controller in a Pod, which --in-cluster makes"
-            raise UsageError(f"no cluster to ask: {what}", remedy) from None
-        except OSError as e:
-            raise ClusterError(f"the kubeconfig cannot be read: {e}", "set KUBECONFIG") from None
         return ApiClient(configuration)
+
+
+def check_context(context: str) -> None:
+    """Refuses a context that is not there; reads the kubeconfig and nothing else.
+
+    Raises:
+        UsageError, ClusterError: as for :class:`Api`.
+    """
+    if context != IN_CLUSTER:
+        with _refusing(context):
+            _named(context)
+
+
+def forget_credentials() -> None:
+    """Removes the files into which the client has written keys of the kubeconfig; for who leaves without atexit."""
+    from kubernetes.config import kube_config
+
+    kube_config._cleanup_temp_files()
+
+
+def _named(context: str) -> Json:
+    """The kubeconfig's entry of a context, "" being the current one."""
+    from kubernetes.config import kube_config
+
+    contexts, current = kube_config.list_kube_config_contexts()
+    named = next((c for c in contexts if c["name"] == context), None) if context else current
+    if named is None:
+        known = ", ".join(c["name"] for c in contexts) or "none"
+        raise UsageError(
+            f"the kubeconfig has no context {context!r}; it has: {known}",
+            "write --master k8s://CONTEXT, or set KUBECONFIG",
+        )
+    return dict(named)
+
+
+@contextlib.contextmanager
+def _refusing(context: str) -> Iterator[None]:
+    """Every way in which a kubeconfig cannot be used as one line."""
+    import yaml
+    from kubernetes.config import ConfigException
+
+    try:
+        yield
+    except ConfigException as e:
+        what = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
+        remedy = "set KUBECONFIG, or put the cluster's file at ~/.kube/config"
+        if context == IN_CLUSTER:
+            remedy = "that context is for a controller in a Pod, which --in-cluster makes"
+        raise UsageError(f"no cluster to ask: {what}", remedy) from None
+    except OSError as e:
+        raise ClusterError(f"the kubeconfig cannot be read: {e}", "set KUBECONFIG") from None
+    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError) as e:
+        what = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
+        raise UsageError(f"the kubeconfig is none: {what}", "look at it with kubectl config view") from None
 
 
 def _own_namespace() -> str:

@@ -40,21 +40,19 @@ class Rules:
     pinned: bool
 
 
-def rules(constraints: Sequence[Constraint], agent: str, match: Mapping[str, str], *, pin: bool = False) -> Rules:
+def rules(constraints: Sequence[Constraint], agent: str, match: Mapping[str, str]) -> Rules:
     """The rules for one Pod.
 
     Args:
         constraints: of its group.
-        agent: the node that placement chose. It is required where ``pin`` is set or a constraint has no translation,
-            else preferred.
+        agent: the node that placement chose. It is required where a constraint has no translation, else preferred.
         match: labels of the Pods of the same role and run, this one among them.
-        pin: require the node whatever the constraints are.
     """
     translated = [_translated(constraint, match) for constraint in constraints]
     asked = [rule for rule in translated if rule is not None]
     spread = _distinct(rule.spread for rule in asked)
     # Two spreads over one label would be refused.
-    if pin or len(asked) < len(translated) or len({s["topologyKey"] for s in spread}) < len(spread):
+    if len(asked) < len(translated) or len({s["topologyKey"] for s in spread}) < len(spread):
         return Rules({"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [_named(agent)]}}}, [], pinned=True)
     node: Json = {_PREFERRED: [{"weight": _PREFERENCE, "preference": _named(agent)}]}
     if expressions := _distinct(rule.node for rule in asked):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -24,7 +25,6 @@ RIGHTS: Final = (
     ("", "events", ("list",)),
 )
 """API group, resource and verbs that a run uses in its namespace."""
-RUN: Final = "check"
 
 
 def check(master: str, settings: KubernetesSettings) -> list[str]:
@@ -49,7 +49,7 @@ def check(master: str, settings: KubernetesSettings) -> list[str]:
     tells += quotas(_listed(api, f"/api/v1/namespaces/{namespace}/resourcequotas"))
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         try:
-            opening = Opening(master, (), settings, RUN, Path(folder), lambda: ())
+            opening = Opening(master, (), settings, f"check-{secrets.token_hex(4)}", Path(folder), lambda: ())
             hello = stack.enter_context(begun(opening)).hello
         except HydraError as e:
             asks.append(str(e))

@@ -5,12 +5,12 @@ serves the control channel. It is started as ``python -m hydra.cluster.kubernete
 socket pair.
 When the engine goes without a word (SIGKILL), what belongs to its run is deleted all the same.
 
-From the engine come, by ``call``: ``open`` (context, namespace, run), ``nodes``, ``door`` (address), ``create`` (first,
-then: lists of tag, path, body), ``owner`` (token), ``delete`` (groups, grace), ``why`` (pod), ``look`` (tag, path),
-``clear``, ``stop``.
+From the engine come, by ``call``: ``open`` (context, namespace, run, opening), ``nodes``, ``door`` (address),
+``create`` (first, then: lists of tag, path, body), ``delete`` (groups, grace), ``why`` (pod, uid), ``look`` (tag,
+path), ``stop``.
 To the engine go, by ``kind``: ``opened`` (namespace, server), ``nodes`` (nodes, pods, partial), ``door`` (port,
-message), ``made`` (tag, name, uid), ``refused`` (tag, status, reason, message), ``keeper`` (hello), ``pod`` (pod,
-gone), ``pods`` (names: all that are there), ``cleared``, ``why`` (pod, events), ``offline`` (status, message),
+message), ``made`` (tag, name, uid), ``found`` (tag), ``refused`` (tag, status, reason, message), ``keeper`` (hello),
+``pod`` (pod, gone), ``pods`` (names: all that are there), ``why`` (pod, events), ``offline`` (status, message),
 ``online``, ``failed`` (what, remedy), ``stopped`` (left: how many Pods, -1 if that is not known).
 """
 
@@ -29,8 +29,9 @@ from typing import Any, Final
 
 from hydra.cluster.channel import Channel, Message, Outbox
 from hydra.cluster.kubernetes import names, statuses
-from hydra.cluster.kubernetes.access import ANSWER_S, Api, ApiError, Json, Query
+from hydra.cluster.kubernetes.access import ANSWER_S, Api, ApiError, Json, Query, forget_credentials
 from hydra.cluster.kubernetes.door import Door
+from hydra.cluster.kubernetes.nodes import trimmed_node, trimmed_pod
 from hydra.cluster.kubernetes.removal import AGAIN, DELETED_WITHIN_S, remove
 from hydra.errors import HydraError
 
@@ -44,6 +45,8 @@ STOP_EACH_S: Final = 0.2
 _NAMED_AT_ONCE: Final = 100
 """Groups in one call: their names stand in its URL."""
 _TICK_S: Final = 0.5
+_STEADY_S: Final = 5.0
+"""A watch that lasts as long was no failed one."""
 _PAUSES_S: Final = (0.2, 0.5, 1.0, 2.0, 3.0)
 
 
@@ -54,13 +57,16 @@ class _Process:
         self._channel = channel
         self._outbox = Outbox()
         self._pool = ThreadPoolExecutor(CALLS_AT_ONCE, "calls")
-        self._aside = ThreadPoolExecutor(2, "aside")
+        self._aside = ThreadPoolExecutor(4, "aside")
+        # One launch after the other: the Secret of the first may be that of the second.
+        self._launches = ThreadPoolExecutor(1, "launches")
         self._closing = threading.Event()
         self._stopped = threading.Event()
         self._door: Door | None = None
         self._created = False
         self._api: Api | None = None
-        self._namespace, self._run = "", ""
+        self._namespace, self._selector = "", ""
+        self._stopping = threading.Lock()
         self._there: set[str] = set()
 
     def run(self) -> None:
@@ -69,9 +75,8 @@ class _Process:
                 self._obey(message)
             self._forward()
             self._channel.wait(_TICK_S, self._outbox.bell)
-        if self._api is not None and not self._stopped.is_set():
-            # The engine has gone without a word: nothing of its run shall stay.
-            self._stop()
+        # The engine may have gone without a word: nothing of its run shall stay.
+        self._stop()
         self._forward()
 
     def _forward(self) -> None:
@@ -90,24 +95,19 @@ class _Process:
                 self._aside.submit(self._guarded, self._tell_nodes, message)
             case "door":
                 self._open_door(message["address"])
-            case "owner":
-                if self._door is not None:
-                    self._door.token = message["token"]
             case "create":
                 self._created = True
-                self._aside.submit(self._guarded, self._create, message)
+                self._launches.submit(self._guarded, self._create, message)
             case "delete":
                 self._pool.submit(self._guarded, self._delete, message)
             case "why":
                 self._aside.submit(self._guarded, self._why, message)
             case "look":
                 self._aside.submit(self._guarded, self._look, message)
-            case "clear":
-                self._aside.submit(self._guarded, self._clear, message)
             case "stop":
                 threading.Thread(target=self._stop, name="stop", daemon=True).start()
 
-    def _guarded(self, work: Callable[[Message], None], message: Message) -> None:
+    def _guarded(self, work: Callable[[Message], object], message: Message) -> None:
         """What nobody expected is told instead of being lost in a pool."""
         try:
             work(message)
@@ -126,10 +126,11 @@ class _Process:
 
     def _open(self, message: Message) -> None:
         self._api = Api(message["context"])
-        self._namespace, self._run = message["namespace"] or self._api.namespace, message["run"]
+        self._namespace = message["namespace"] or self._api.namespace
+        self._selector = names.selector(message["run"], opening=message["opening"])
         self._say("opened", namespace=self._namespace, server=self._api.server)
         self._tell_nodes(message)
-        threading.Thread(target=self._watch, name="watch", daemon=True).start()
+        threading.Thread(target=self._guarded, args=(self._watch, message), name="watch", daemon=True).start()
 
     def _tell_nodes(self, _: Message) -> None:
         """All nodes, and what is on them; where only our own namespace may be seen, what is there."""
@@ -148,7 +149,12 @@ class _Process:
         except ApiError as e:
             self._say("refused", tag="nodes", status=e.status, reason=e.reason, message=e.message)
             return
-        self._say("nodes", nodes=nodes["items"], pods=pods["items"], partial=partial)
+        self._say(
+            "nodes",
+            nodes=[trimmed_node(node) for node in nodes["items"]],
+            pods=[trimmed_pod(pod) for pod in pods["items"]],
+            partial=partial,
+        )
 
     def _open_door(self, address: str) -> None:
         try:
@@ -159,53 +165,56 @@ class _Process:
 
     def _create(self, message: Message) -> None:
         """Creates some objects and, once they are there, the others: a Pod needs its Secret when it starts."""
-        if all(self._make(wanted) for wanted in message["first"]):
-            for wanted in message["then"]:
-                self._pool.submit(self._guarded, self._made, wanted)
-        else:
-            for wanted in message["then"]:
+        made = [self._make(wanted) for wanted in message["first"]]
+        for wanted in message["then"]:
+            if all(made):
+                self._pool.submit(self._guarded, self._make, wanted)
+            else:
                 self._say("refused", tag=wanted["tag"], status=424, reason="", message="what it needs was refused")
 
-    def _made(self, wanted: Message) -> None:
-        self._make(wanted)
-
     def _make(self, wanted: Message) -> bool:
+        if self._closing.is_set():
+            return False  # it would come after the removal
         try:
             made = self._patiently("POST", wanted["path"], wanted["body"])
         except ApiError as e:
             self._say("refused", tag=wanted["tag"], status=e.status, reason=e.reason, message=e.message)
             return False
-        self._say("made", tag=wanted["tag"], name=made["metadata"]["name"], uid=made["metadata"]["uid"])
+        name, uid = made["metadata"]["name"], made["metadata"].get("uid", "")
+        if self._door is not None and wanted["path"].endswith("/jobs"):
+            self._door.token = uid
+        self._say("made", tag=wanted["tag"], name=name, uid=uid)
         return True
 
     def _look(self, message: Message) -> None:
-        """Whether an object is there."""
+        """Whether a Job is there, and neither ended nor being deleted."""
         try:
-            self._patiently("GET", message["path"])
+            seen = self._patiently("GET", message["path"])
         except ApiError as e:
             self._say("refused", tag=message["tag"], status=e.status, reason=e.reason, message=e.message)
-
-    def _clear(self, _: Message) -> None:
-        """Removes what an earlier process of this run has left."""
-        try:
-            remove(self.api, self._namespace, self._run, names.ENGINE_PARTS, time.monotonic() + STOP_WITHIN_S)
-        except ApiError as e:
-            self._say("refused", tag="clear", status=e.status, reason=e.reason, message=e.message)
+            return
+        ended = any(
+            c["type"] in ("Complete", "Failed") and c["status"] == "True"
+            for c in seen.get("status", {}).get("conditions", ())
+        )
+        if ended or seen["metadata"].get("deletionTimestamp"):
+            self._say("refused", tag=message["tag"], status=404, reason="NotFound", message="it is being removed")
         else:
-            self._say("cleared")
+            self._say("found", tag=message["tag"])
 
     def _delete(self, message: Message) -> None:
         """Deletes the Pods of some groups, a call for hundreds of them."""
         options = {"gracePeriodSeconds": message["grace"]}
         groups = message["groups"]
         for first in range(0, len(groups), _NAMED_AT_ONCE):
-            query = {"labelSelector": names.selector(self._run, groups=groups[first : first + _NAMED_AT_ONCE])}
-            with contextlib.suppress(ApiError):  # the engine asks again
+            named = names.among(groups[first : first + _NAMED_AT_ONCE])
+            query = {"labelSelector": f"{self._selector},{named}"}
+            with contextlib.suppress(ApiError):  # of those that were asked to end, the engine asks again
                 self._patiently("DELETE", self._pods, options, query, DELETED_WITHIN_S)
 
     def _why(self, message: Message) -> None:
         """The warnings about a Pod: what keeps it from starting stands there and nowhere else."""
-        query = {"fieldSelector": f"involvedObject.name={message['pod']},type=Warning"}
+        query = {"fieldSelector": f"involvedObject.uid={message['uid']},type=Warning"}
         try:
             events = self._patiently("GET", f"/api/v1/namespaces/{self._namespace}/events", query=query)["items"]
         except ApiError as e:
@@ -222,13 +231,13 @@ class _Process:
             try:
                 return self.api.call(method, path, body, query, answer_s)
             except ApiError as e:
-                if e.reason == "AlreadyExists" and unanswered and body is not None:
-                    # It was made although the answer was lost. Nobody may look at a Secret, nor need one.
-                    if path.endswith("/secrets"):
-                        return {"metadata": {**body["metadata"], "uid": ""}}
+                if e.reason == "AlreadyExists" and body is not None and (unanswered or not path.endswith("/jobs")):
+                    # It was made although the answer was lost: names of Pods and Secrets are this process' own.
+                    if not path.endswith("/jobs"):
+                        return {"metadata": {"name": body["metadata"]["name"]}}
                     method, path, body = "GET", f"{path}/{body['metadata']['name']}", None
                     continue
-                unanswered = unanswered or e.status in (0, 500, 504)
+                unanswered = unanswered or e.status in (0, 500, 502, 503, 504)
                 pause_s = _PAUSES_S[min(attempt, len(_PAUSES_S) - 1)]
                 late = time.monotonic() + pause_s > deadline
                 if e.status not in AGAIN or e.reason == "AlreadyExists" or late or self._closing.is_set():
@@ -242,32 +251,37 @@ class _Process:
     def _pods(self) -> str:
         return f"/api/v1/namespaces/{self._namespace}/pods"
 
-    def _watch(self) -> None:
+    def _watch(self, _: Message) -> None:
         """Tells of every change of the run's Pods; after a broken watch all of them are listed again."""
-        query = {"labelSelector": names.selector(self._run, names.ENGINE_PARTS)}
-        version, online, attempt = "", True, 0
+        query = {"labelSelector": self._selector}
+        version, online, broken = "", True, 0
         while not self._stopped.is_set():
+            began = time.monotonic()
             try:
                 if not version:
-                    listed = self.api.call("GET", self._pods, query=query)
-                    version = listed["metadata"]["resourceVersion"]
-                    for pod in listed["items"]:
-                        self._say("pod", pod=statuses.trimmed(pod), gone=False)
-                    self._there = {pod["metadata"]["name"] for pod in listed["items"]}
-                    self._say("pods", names=sorted(self._there))
+                    version = self._list(query)
                 if not online:
-                    online, attempt = True, 0
+                    online = True
                     self._say("online")
                 version = self._follow({**query, "resourceVersion": version})
-            except ApiError as e:
-                version = ""
-                if e.status == 410:  # too old: there is more recent news than the watch could tell
-                    continue
-                if online:
+            except (ApiError, HydraError) as e:  # the latter of a kubeconfig that is being written
+                version, status = "", getattr(e, "status", 0)
+                # 410: there is more recent news than the watch could tell.
+                if online and status != 410:
                     online = False
-                    self._say("offline", status=e.status, message=e.message)
-                self._stopped.wait(_PAUSES_S[min(attempt, len(_PAUSES_S) - 1)])
-                attempt += 1
+                    self._say("offline", status=status, message=str(e))
+            broken = 0 if time.monotonic() - began > _STEADY_S else broken + 1
+            if broken:
+                self._stopped.wait(_PAUSES_S[min(broken, len(_PAUSES_S)) - 1])
+
+    def _list(self, query: Query) -> str:
+        """Tells of all Pods of the run; returns the version from which a watch goes on."""
+        listed = self.api.call("GET", self._pods, query=query)
+        for pod in listed["items"]:
+            self._say("pod", pod=statuses.trimmed(pod), gone=False)
+        self._there = {pod["metadata"]["name"] for pod in listed["items"]}
+        self._say("pods", names=sorted(self._there))
+        return str(listed["metadata"]["resourceVersion"])
 
     def _follow(self, query: Mapping[str, str]) -> str:
         """Tells what one watch brings; returns the version to go on from."""
@@ -287,20 +301,28 @@ class _Process:
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def _stop(self) -> None:
-        """Deletes what belongs to the run and waits until its Pods have gone."""
-        self._closing.set()
-        deadline = time.monotonic() + STOP_WITHIN_S + STOP_EACH_S * len(self._there)
-        left = -1
-        try:
-            if self._created:
-                left = remove(self.api, self._namespace, self._run, names.ENGINE_PARTS, deadline)
-        except ApiError:
-            pass  # the keeper sees that the controller has gone, and the cluster removes all
-        finally:
-            if self._door is not None:
-                self._door.close()
-            self._say("stopped", left=left)
-            self._stopped.set()
+        """Deletes what belongs to the run and waits until its Pods have gone; once."""
+        with self._stopping:
+            if self._stopped.is_set():
+                return
+            self._closing.set()
+            left = 0
+            try:
+                if self._created:
+                    for pool in (self._launches, self._pool):
+                        pool.shutdown(cancel_futures=True)  # nothing may be made behind the removal
+                    if self._door is not None:
+                        self._door.close()
+                    deadline = time.monotonic() + STOP_WITHIN_S + STOP_EACH_S * len(self._there)
+                    left = remove(self.api, self._namespace, self._selector, deadline)
+            except (ApiError, HydraError) as e:
+                left = -1  # the keeper sees that the controller has gone, and the cluster removes all
+                sys.stdout.write(f"not all was removed: {e}\n")
+            finally:
+                if self._door is not None:
+                    self._door.close()
+                self._say("stopped", left=left)
+                self._stopped.set()
 
 
 def main() -> None:
@@ -308,6 +330,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the engine's business
     _Process(Channel(socket.socket(fileno=int(sys.argv[1])))).run()
     sys.stdout.flush()
+    forget_credentials()
     # A call may still wait for an API server that does not answer.
     os._exit(0)
 

@@ -6,6 +6,7 @@ process that holds the connection to the API server (``driver.py``). Nothing her
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
@@ -99,6 +100,8 @@ class KubernetesEngine:
                 now = self._clock()
                 for message in self._driver.receive(0.1):
                     self._state.handle(message, now)
+                    if message["kind"] == "stopped" and message["left"]:
+                        sys.stderr.write(f"hydra: {self._state.left(message['left'])}\n")
         finally:  # also when a second Ctrl-C cuts the wait short: the driver goes on by itself
             self._driver.close()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from hydra.cluster.kubernetes import names, refusals, statuses
-from hydra.cluster.kubernetes.pods import Family, dressed, metadata, security, verbatim
+from hydra.cluster.kubernetes.pods import Family, dressed, labels_of, metadata, security, verbatim
 from hydra.cluster.kubernetes.waiting import HOPELESS_S, NODE_WITHIN_S, PATIENCE_S, START_WITHIN_S
 
 Json = dict[str, Any]
@@ -18,10 +18,20 @@ _LIMITS: Final = {"memory": "128Mi"}
 _CPU_LIMIT: Final = {"cpu": "100m"}
 """Where groups have one: a quota may demand it of every Pod."""
 _ATTEMPTS: Final = 20
-"""It fails only where it does not reach the controller, which then ends the run; else it shall come back."""
 CONTAINER: Final = "keeper"
+UNREACHABLE: Final = 3
+"""The exit code of ``inside/keeper.py`` where it never reached the controller."""
 UID: Final = "batch.kubernetes.io/controller-uid"
 """The label by which Kubernetes tells of which Job a Pod is; only the API server knew it when the Job was made."""
+_ENDS: Final = (
+    # Nobody is there to keep anything for.
+    {
+        "action": "FailJob",
+        "onExitCodes": {"containerName": CONTAINER, "operator": "In", "values": [UNREACHABLE]},
+    },
+    # It comes again on another node.
+    {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+)
 MADE_WITHIN_S: Final = 3.0
 """How long a Job takes to make its Pod before it is asked what keeps it."""
 REACHES_WITHIN_S: Final = 10.0
@@ -40,9 +50,12 @@ def job(family: Family, source: str, door: str, image: str) -> Json:
     pod_security, container_security = security()
     limits = {**_LIMITS, **(_CPU_LIMIT if family.settings.cpu_limit_ratio else {})}
     template = {
-        "metadata": {"labels": names.labels(family.run, "keeper")},
+        "metadata": {
+            "labels": labels_of(family, "keeper"),
+            "annotations": {names.RUN_NAME: family.run, statuses.MAIN: CONTAINER},
+        },
         "spec": {
-            "restartPolicy": "OnFailure",
+            "restartPolicy": "Never",
             "securityContext": pod_security,
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
@@ -71,6 +84,7 @@ def job(family: Family, source: str, door: str, image: str) -> Json:
         "metadata": metadata(family, names.object_name(family.run, "keeper"), "keeper"),
         "spec": {
             "backoffLimit": _ATTEMPTS,
+            "podFailurePolicy": {"rules": _ENDS},
             "ttlSecondsAfterFinished": REMOVED_AFTER_S,
             "template": dressed(family, template),
         },
@@ -166,13 +180,15 @@ class Arrival:
                 return "", ""
             what = f"the keeper's Job made no Pod within {NODE_WITHIN_S:g} s"
             return what, f"kubectl describe job -n {self._family.namespace}: a quota or an admission rule may refuse it"
-        if why := last_words(self._pod):
+        if (why := last_words(self._pod)) is not None:
             return (
                 f"Pods do not reach this machine at {self._address}: {why}",
                 "name an address that they reach (--advertise), allow it in the firewall or the network policies, "
                 "or run in the cluster (--in-cluster)",
             )
         status = statuses.status(self._pod)
+        if status.state in ("failed", "finished"):
+            return f"the first Pod, of the image {self._family.image}: {status.detail}", ""
         return self._silent(now) if status.state == "running" else self._not_started(status, now)
 
     def _silent(self, now: float) -> tuple[str, str]:
@@ -198,11 +214,10 @@ class Arrival:
         return "", ""
 
 
-def last_words(pod: Json) -> str:
-    """Of a keeper that could not reach the controller, "" if there are none."""
+def last_words(pod: Json) -> str | None:
+    """Of a keeper that could not reach the controller, None if it has not ended so."""
     for container in pod.get("status", {}).get("containerStatuses", ()):
-        for state in (container.get("state", {}), container.get("lastState", {})):
-            ended = state.get("terminated")
-            if ended and ended.get("exitCode"):
-                return str(ended.get("message") or ended.get("reason") or "").strip()
-    return ""
+        ended = container.get("state", {}).get("terminated") or {}
+        if container.get("name") == CONTAINER and ended.get("exitCode") == UNREACHABLE:
+            return str(ended.get("message") or "").strip() or "it does not say why"
+    return None

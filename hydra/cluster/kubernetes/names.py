@@ -15,11 +15,10 @@ GROUP: Final = "hydra/group"
 ROLE: Final = "hydra/role"
 PART: Final = "hydra/part"
 """The label that says what an object is: ``group``, ``keeper``, ``environment``, ``controller``."""
+OPENING: Final = "hydra/opening"
+"""The label that tells what one process has made from what an earlier or another one has made for the same run."""
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 MANAGER: Final = "hydra"
-
-ENGINE_PARTS: Final = ("environment", "group", "keeper")
-"""What an engine makes, and removes at its end; a controller in the cluster is not among it."""
 
 _LONGEST: Final = 40
 _ODD: Final = re.compile(r"[^a-z0-9]+")
@@ -38,10 +37,11 @@ def slug(name: str, longest: int = _LONGEST) -> str:
     return f"{kept}-{digest}" if kept else digest
 
 
-def object_name(run: str, what: str) -> str:
-    """The name of an object of a run, at most 63 characters."""
+def object_name(run: str, what: str, opening: str = "") -> str:
+    """The name of an object of a run, at most 63 characters; of one opening, whose objects have names of their own."""
     # A Job's name is a label of its Pod, and a Pod's name its host's: both have 63 characters at most.
-    return f"hydra-{slug(run, 32)}-{slug(what, 24)}"
+    name = f"hydra-{slug(run, 26)}-{slug(what, 24)}"
+    return f"{name}-{opening[:5]}" if opening else name
 
 
 def labels(run: str, part: str, **more: str) -> dict[str, str]:
@@ -49,10 +49,16 @@ def labels(run: str, part: str, **more: str) -> dict[str, str]:
     return {MANAGED_BY: MANAGER, RUN: slug(run), PART: part, **{f"hydra/{k}": slug(v) for k, v in more.items()}}
 
 
-def selector(run: str = "", parts: Collection[str] = (), groups: Collection[str] = ()) -> str:
-    """The label selector of everything of a run, or of all runs; of some parts or groups only."""
+def selector(run: str = "", parts: Collection[str] = (), opening: str = "") -> str:
+    """The label selector of everything of a run, or of all runs; of some parts, or of one opening, only."""
     terms = [f"{MANAGED_BY}={MANAGER}", f"{RUN}={slug(run)}" if run else RUN]
-    for key, values in ((PART, parts), (GROUP, [slug(group) for group in groups])):
-        if values:
-            terms.append(f"{key} in ({','.join(sorted(values))})")
+    if opening:
+        terms.append(f"{OPENING}={opening}")
+    if parts:
+        terms.append(f"{PART} in ({','.join(sorted(parts))})")
     return ",".join(terms)
+
+
+def among(groups: Collection[str]) -> str:
+    """A further term of a label selector: one of these groups."""
+    return f"{GROUP} in ({','.join(sorted(map(slug, groups)))})"

@@ -111,6 +111,38 @@ def quantity(text: str) -> float:
     return float(Decimal(number) * scale)
 
 
+def trimmed_node(node: Json) -> Json:
+    """A node without what nobody here reads."""
+    told = node.get("status", {})
+    return {
+        "metadata": _kept(node["metadata"], "name", "labels"),
+        "spec": _kept(node.get("spec", {}), "taints", "unschedulable"),
+        "status": {
+            "conditions": [_kept(c, "type", "status") for c in told.get("conditions") or () if c["type"] == "Ready"],
+            **_kept(told, "allocatable", "addresses"),
+        },
+    }
+
+
+def trimmed_pod(pod: Json) -> Json:
+    """A Pod without what :func:`agents` does not read: a cluster may have thousands."""
+    spec = pod.get("spec", {})
+    containers = {
+        key: [_kept(each, "resources", "ports", "restartPolicy") for each in spec[key]]
+        for key in ("containers", "initContainers")
+        if spec.get(key)
+    }
+    return {
+        "metadata": _kept(pod["metadata"], "name", "namespace", "labels"),
+        "spec": {**_kept(spec, "nodeName", "overhead", "resources"), **containers},
+        "status": _kept(pod.get("status", {}), "phase"),
+    }
+
+
+def _kept(whole: Json, *keys: str) -> Json:
+    return {key: whole[key] for key in keys if key in whole}
+
+
 # --- what is free ----------------------------------------------------------------------------------------------------
 
 _COUNTED: Final = ("cpu", "memory", "ephemeral-storage")

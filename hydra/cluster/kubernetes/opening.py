@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ from hydra.cluster.address import resolved, route_to
 from hydra.cluster.driven import Driver
 from hydra.cluster.engine import Engine, Opening
 from hydra.cluster.kubernetes import keeper, refusals
-from hydra.cluster.kubernetes.access import Api, context_of, require_client
+from hydra.cluster.kubernetes.access import check_context, context_of, require_client
 from hydra.cluster.kubernetes.delivery import Delivery, sources
 from hydra.cluster.kubernetes.engine import KubernetesEngine
 from hydra.cluster.kubernetes.inside.keeper import digest
@@ -30,7 +31,9 @@ Json = dict[str, Any]
 
 ANSWERS_WITHIN_S: Final = 15.0
 """How long the API server may take to tell its nodes, or to take the keeper's Job."""
-CLEARED_WITHIN_S: Final = 20.0
+CLEARED_WITHIN_S: Final = 60.0
+"""How long what an earlier process has left may take to go: its keeper tries for 20 s, and its connection may hang."""
+_AGAIN_S: Final = 1.0
 POD_IP: Final = "HYDRA_POD_IP"
 """The variable with the address of a controller that is a Pod itself."""
 
@@ -59,22 +62,25 @@ def begun(opening: Opening) -> Iterator[Begun]:
     """
     require_client()
     context, settings = context_of(opening.master), opening.settings
-    Api(context)  # a context that is not there is found before anything is made
+    check_context(context)  # before anything is made
     programs = opening.programs()
     opening.folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         driver = Driver("hydra.cluster.kubernetes.driver", opening.folder / "kubernetes.log")
         stack.callback(driver.close)
         beginning = _Beginning(driver)
-        found = beginning.connect(context, settings.namespace, opening.run)
+        nonce = secrets.token_hex(4)
+        found = beginning.connect(context, settings.namespace, opening.run, nonce)
         address = _address(settings, found["nodes"])
         delivery = stack.enter_context(contextlib.closing(Delivery(programs, settings, address)))
         image = settings.python_image or own_image(settings, version("hydra-scale"))
-        family = Family(opening.run, beginning.namespace, {}, settings, image, delivery.every)
+        family = Family(opening.run, beginning.namespace, {}, settings, image, delivery.every, nonce)
         state = KubernetesState(family, ports_of(settings))
         state.handle(found, time.monotonic())
         engine = stack.enter_context(contextlib.closing(KubernetesEngine(driver, state, delivery, address)))
         state.family = beginning.keep(family, address)
+        for message in beginning.unread:
+            state.handle(message, time.monotonic())
         yield Begun(engine, {**beginning.hello, "address": address})
 
 
@@ -88,14 +94,15 @@ def _address(settings: KubernetesSettings, nodes: Sequence[Json]) -> str:
     # A Pod may have been given the cluster file of another machine.
     if advertised := os.environ.get(POD_IP) or settings.advertise:
         return resolved(advertised)
-    tried = []
-    for node in nodes:
-        for told in node.get("status", {}).get("addresses", ()):
-            if told["type"] == "InternalIP":
-                try:
-                    return route_to(told["address"])
-                except OSError as e:
-                    tried.append(f"{told['address']}: {e.strerror or e}")
+    tried, found = [], [told for node in nodes for told in node.get("status", {}).get("addresses", ())]
+    inside = [told["address"] for told in found if told["type"] == "InternalIP"]
+    for address in [address for address in inside if ":" not in address]:
+        try:
+            return route_to(address)
+        except OSError as e:
+            tried.append(f"{address}: {e.strerror or e}")
+    if inside and not tried:
+        raise ClusterError(f"the nodes have IPv6 addresses only, such as {inside[0]}", "Hydra needs IPv4 between Pods")
     raise ClusterError(
         f"there is no route from here to a node ({', '.join(tried) or 'none has an address'})",
         "name this machine's address as Pods reach it (--advertise), or run in the cluster (--in-cluster)",
@@ -109,16 +116,17 @@ class _Beginning:
         self.namespace = ""
         self.hello: Json = {}
         self._driver = driver
-        self._messages: list[Json] = []
+        self.unread: list[Json] = []
         self._server = ""
 
-    def connect(self, context: str, namespace: str, run: str) -> Json:
+    def connect(self, context: str, namespace: str, run: str, opening: str) -> Json:
         """Has the driver read the kubeconfig and list the nodes; returns that message.
 
         Raises:
             ClusterError: the cluster does not answer, or not to us.
         """
-        self._driver.send([{"call": "open", "context": context, "namespace": namespace, "run": run}])
+        asked = {"context": context, "namespace": namespace, "run": run, "opening": opening}
+        self._driver.send([{"call": "open", **asked}])
         told = self._await(lambda m: m["kind"] == "opened", ANSWERS_WITHIN_S, "tell of the kubeconfig")
         self.namespace, self._server = told["namespace"], told["server"]
         return self._await(lambda m: m["kind"] == "nodes", ANSWERS_WITHIN_S, f"answer at {self._server}")
@@ -135,7 +143,6 @@ class _Beginning:
             raise ClusterError(f"nobody can listen at {address}: {door['message']}", "name another with --advertise")
         body = keeper.job(family, source("keeper"), f"{address}:{door['port']}", family.image)
         owner = keeper.owner(self._made(body))
-        self._driver.send([{"call": "owner", "token": owner["uid"]}])
         self.hello = self._keeper(family, address, owner)
         python = f"{sys.version_info.major}.{sys.version_info.minor}"
         what, remedy = keeper.refusal(
@@ -155,20 +162,27 @@ class _Beginning:
         return f"/apis/batch/v1/namespaces/{self.namespace}/jobs"
 
     def _made(self, body: Json) -> Json:
-        """The Job as the API server has made it; one that an earlier process of this run has left is removed first."""
+        """The Job as the API server has made it.
+
+        One that an earlier process of this run has left goes by itself when its keeper misses that process; one that
+        stays is of a run that goes on.
+        """
         tag = body["metadata"]["name"]
-        for last in (False, True):
-            self._driver.send(
-                [{"call": "create", "first": [{"tag": tag, "path": self._jobs, "body": body}], "then": []}]
-            )
+        wanted = {"tag": tag, "path": self._jobs, "body": body}
+        deadline = time.monotonic() + CLEARED_WITHIN_S
+        while True:
+            self._driver.send([{"call": "create", "first": [wanted], "then": []}])
             answer = self._await(lambda m: m.get("tag") == tag, ANSWERS_WITHIN_S, "take the keeper's Job", refused=tag)
             if answer["kind"] == "made":
                 return {"metadata": answer}
-            if answer["reason"] != "AlreadyExists" or last:
+            if answer["reason"] != "AlreadyExists":
                 raise self._refused(answer, "create jobs")
-            self._driver.send([{"call": "clear"}])
-            self._await(lambda m: m["kind"] == "cleared", CLEARED_WITHIN_S, "remove what this run had left")
-        raise AssertionError("unreachable")
+            if time.monotonic() >= deadline:
+                raise ClusterError(
+                    f"a run of this name goes on in namespace {self.namespace}",
+                    "give this one another name (--out), or end that one: hydra ps, hydra kill",
+                )
+            time.sleep(_AGAIN_S)
 
     def _keeper(self, family: Family, address: str, owner: Json) -> Json:
         """What the keeper says when it has reached us."""
@@ -185,7 +199,7 @@ class _Beginning:
                 case {"kind": "why", "events": events}:
                     arrival.told(events)
             if arrival.asks(time.monotonic()):
-                self._driver.send([{"call": "why", "pod": owner["name"]}])
+                self._driver.send([{"call": "why", "pod": owner["name"], "uid": owner["uid"]}])
             what, remedy = arrival.failure(time.monotonic())
             if what:
                 raise ClusterError(what, remedy)
@@ -206,13 +220,13 @@ class _Beginning:
 
     def _next(self, wait_s: float) -> Json | None:
         """The next message, None if there is none; whatever ends everything is an error."""
-        if not self._messages:
-            self._messages = self._driver.receive(wait_s)
-        if not self._messages:
+        if not self.unread:
+            self.unread = self._driver.receive(wait_s)
+        if not self.unread:
             if self._driver.closed:
                 raise ClusterError(self._driver.ended())
             return None
-        message = self._messages.pop(0)
+        message = self.unread.pop(0)
         if message["kind"] == "failed":
             raise ClusterError(message["what"], message["remedy"])
         if message["kind"] == "offline" and message["status"]:

@@ -43,6 +43,8 @@ _ANNOTATIONS: Final = {
 
 _NODE_GONE: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _MILLI: Final = 1000
+_LEAST_LIMIT: Final = 256
+"""MB: a demand that says little shall not have its group killed, unless the ratio is 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Family:
         settings: the engine's.
         image: of the groups' containers.
         archive: whether every group gets the archive.
+        opening: what this process makes is told by that from what others have made for the same run.
     """
 
     run: str
@@ -64,6 +67,7 @@ class Family:
     settings: KubernetesSettings
     image: str
     archive: bool
+    opening: str = ""
 
 
 def metadata(family: Family, name: str, part: str, **labels: str) -> Json:
@@ -71,10 +75,15 @@ def metadata(family: Family, name: str, part: str, **labels: str) -> Json:
     return {
         "name": name,
         "namespace": family.namespace,
-        "labels": names.labels(family.run, part, **labels),
+        "labels": labels_of(family, part, **labels),
         "annotations": {names.RUN_NAME: family.run},
         **({"ownerReferences": [family.owner]} if family.owner else {}),
     }
+
+
+def labels_of(family: Family, part: str, **more: str) -> dict[str, str]:
+    """An object's labels; ``more`` as :func:`names.labels` takes them."""
+    return names.labels(family.run, part, **more, **({"opening": family.opening} if family.opening else {}))
 
 
 def own_image(settings: KubernetesSettings, version: str) -> str:
@@ -89,7 +98,7 @@ def environment(family: Family, values: Mapping[str, str]) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": metadata(family, names.object_name(family.run, f"env-{digest}"), "environment"),
+        "metadata": metadata(family, names.object_name(family.run, f"env-{digest}", family.opening), "environment"),
         "type": "Opaque",
         "immutable": True,
         "stringData": dict(values),
@@ -136,8 +145,6 @@ def group_pod(
     *,
     archive: bool,
     grace_s: int,
-    attempt: int = 1,
-    pin: bool = False,
 ) -> Json:
     """The Pod of a group.
 
@@ -149,15 +156,13 @@ def group_pod(
         archive: an init container unpacks the archive, by ``HYDRA_ARCHIVE_URL`` and ``HYDRA_ARCHIVE_SHA256`` of the
             environment, and the command stands behind its ``hydra-run``.
         grace_s: what a group has to end by itself before it is killed.
-        attempt: how often this group was launched, this one included.
-        pin: require the node, whatever the constraints are.
     """
     group, settings = launch.group, family.settings
-    name = names.object_name(family.run, group.id) + (f"-{attempt}" if attempt > 1 else "")
+    name = names.object_name(family.run, group.id, family.opening)
     meta = metadata(family, name, "group", group=group.id, role=group.role)
     meta["annotations"][MAIN] = CONTAINER
     match = {key: meta["labels"][key] for key in (names.RUN, names.PART, names.ROLE)}
-    where = rules(group.constraints, launch.agent.id, match, pin=pin)
+    where = rules(group.constraints, launch.agent.id, match)
     pod_security, container_security = security()
     mounts = [{"name": "work", "mountPath": WORK}, {"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108  # the Pod's own
     if archive:
@@ -210,7 +215,8 @@ def resources(settings: KubernetesSettings, need: Need) -> Json:
     if milli and settings.cpu_limit_ratio:
         limits["cpu"] = f"{_up(milli * settings.cpu_limit_ratio)}m"
     if mem and settings.memory_limit_ratio:
-        limits["memory"] = f"{_up(mem * settings.memory_limit_ratio)}Mi"
+        most = _up(mem * settings.memory_limit_ratio)
+        limits["memory"] = f"{most if settings.memory_limit_ratio == 1 else max(most, _LEAST_LIMIT)}Mi"
     return {"requests": {"cpu": f"{milli}m", "memory": f"{mem}Mi"}, **({"limits": limits} if limits else {})}
 
 

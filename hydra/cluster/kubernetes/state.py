@@ -6,7 +6,7 @@ often, and carries out :attr:`KubernetesState.calls` and :attr:`KubernetesState.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -25,8 +25,8 @@ CREATED_WITHIN_S: Final = 75.0
 WHY_WITHIN_S: Final = 5.0
 KILL_AGAIN_S: Final = 10.0
 REFRESH_S: Final = 5.0
-LOOK_S: Final = 0.5
-"""How often it is asked whether the run is there still, while Pods of it are deleted."""
+LOOK_WITHIN_S: Final = 5.0
+"""How long the answer is awaited whether the run is there still, of which somebody has deleted Pods."""
 GRACE_S: Final = 5
 
 Phase = Literal["creating", "starting", "running"]
@@ -49,6 +49,9 @@ class _Pod:
     waits_since: float = 0.0
     """Since when it has been waiting for what it waits for now."""
     hopeless: float | None = None
+    uid: str = ""
+    held: tuple[float, str] | None = None
+    """When somebody else had deleted it, and what is told of that once it is known whether the run is there."""
 
 
 class KubernetesState:
@@ -83,7 +86,9 @@ class KubernetesState:
         self._environments: set[str] = set()
         self._keepers: set[str] = set()
         self._asked_nodes: float | None = None
-        self._looked: float | None = None
+        self._leaving: dict[int, set[str]] = {}
+        self._looking = False
+        self._done: set[str] = set()
 
     # --- what the engine is asked ------------------------------------------------------------------------------------
 
@@ -158,14 +163,31 @@ class KubernetesState:
     def _delete(self, ending: Sequence[_Pod], now: float, grace_s: int = GRACE_S) -> None:
         for pod in ending:
             pod.killed = now
-        if ending:
-            self.calls.append({"call": "delete", "groups": [pod.launch.group.id for pod in ending], "grace": grace_s})
+            self._leave(pod.launch.group.id, grace_s)
+        self._send_off()
+
+    def _leave(self, group: str, grace_s: int) -> None:
+        """Has the Pods of a group deleted, with others by one call."""
+        self._leaving.setdefault(grace_s, set()).add(group)
+
+    def _send_off(self) -> None:
+        for grace_s, groups in self._leaving.items():
+            self.calls.append({"call": "delete", "groups": sorted(groups), "grace": grace_s})
+        self._leaving.clear()
 
     def _refresh(self, now: float) -> None:
         """Has the nodes listed anew, unless that was done just now."""
         if self._asked_nodes is None or now - self._asked_nodes >= REFRESH_S:
             self._asked_nodes = now
             self.calls.append({"call": "nodes"})
+
+    def left(self, count: int) -> str:
+        """What to say where the removal has left Pods; -1: nobody knows how many."""
+        what = "what belongs to the run may" if count < 0 else f"{count} Pods"
+        return (
+            f"{what} {'still be' if count < 0 else 'are still'} in namespace {self.family.namespace}; "
+            f"see hydra ps, and hydra kill {self.family.run}"
+        )
 
     # --- what the driver says ----------------------------------------------------------------------------------------
 
@@ -177,9 +199,14 @@ class KubernetesState:
             case "pod":
                 self._take_pod(message["pod"], now, gone=message["gone"])
             case "pods":
-                self._take_names(message["names"], now)
+                self._take_names(frozenset(message["names"]), now)
             case "refused":
                 self._take_refusal(message, now)
+            case "found":
+                self._looking = False
+                self._let_go(now)
+            case "made":
+                self._take_made(message["tag"], now)
             case "why":
                 self._take_why(message, now)
             case "failed":
@@ -194,6 +221,8 @@ class KubernetesState:
                 self._end(pod, "lost", "the API server did not answer", now)
             elif pod.phase == "starting" and pod.status is not None:
                 self._wait(pod, pod.status, now)
+        self._let_go(now, LOOK_WITHIN_S)
+        self._send_off()
 
     def _wait(self, pod: _Pod, status: statuses.PodStatus, now: float) -> None:
         if pod.hopeless is not None and now - pod.hopeless >= HOPELESS_S:
@@ -205,33 +234,39 @@ class KubernetesState:
             self._end(pod, "failed", status.detail, now, refused=True)
         elif pod.asked is None:
             pod.asked = now
-            self.calls.append({"call": "why", "pod": pod.name})
+            self.calls.append({"call": "why", "pod": pod.name, "uid": pod.uid})
         elif now - pod.asked >= WHY_WITHIN_S:
             self._end(pod, "failed", f"it did not start within {START_WITHIN_S:g} s", now, refused=True)
 
     def _take_nodes(self, message: Mapping[str, Any]) -> None:
         self.partial = message["partial"]
-        ours = [pod for pod in message["pods"] if not self._is_known(pod)]
-        self._nodes = nodes.agents(message["nodes"], ours, self._ports, self.family.settings.tolerations)
+        others = [pod for pod in message["pods"] if not self._is_ours(pod)]
+        self._nodes = nodes.agents(message["nodes"], others, self._ports, self.family.settings.tolerations)
 
-    def _is_known(self, pod: Json) -> bool:
-        """Whether what it holds is taken off by :meth:`agents`."""
-        return pod["metadata"]["namespace"] == self.family.namespace and pod["metadata"]["name"] in self._pods
+    def _is_ours(self, pod: Json) -> bool:
+        """Whether what it holds is taken off by :meth:`agents`, or is about to be free: an earlier opening's."""
+        labels = pod["metadata"].get("labels") or {}
+        in_run = labels.get(names.RUN) == names.slug(self.family.run) and labels.get(names.PART) == "group"
+        return in_run and pod["metadata"]["namespace"] == self.family.namespace
 
     def _take_pod(self, seen: Json, now: float, *, gone: bool) -> None:
         name = seen["metadata"]["name"]
         pod = self._pods.get(name)
-        if pod is None or pod.killed is None:
-            self._take_deletion(seen, now, gone=gone)
+        deleted = gone or bool(seen["metadata"].get("deletionTimestamp"))
         if pod is None:
+            self._take_other(seen, deleted=deleted)
             return
+        if pod.killed is not None and not gone and seen["status"].get("phase") not in nodes.ENDED:
+            return  # it has been asked to end, and has not yet
         before, status = pod.status, statuses.status(seen)
-        pod.status = status
+        pod.status, pod.uid = status, seen["metadata"].get("uid", "")
         if status.node and status.node != pod.launch.agent.id:
             pod.launch = replace(pod.launch, agent=self._agent(status.node, pod.launch.agent))
-        if gone and status.state in ("starting", "running"):
-            self._end(pod, "killed" if pod.killed is not None else "lost", status.detail or "its Pod was deleted", now)
-        elif status.state in ("finished", "failed", "killed", "lost"):
+        if deleted and pod.killed is None and status.state in ("starting", "running", "lost"):
+            # Somebody else has deleted it; or the whole run, which is another matter.
+            pod.held = pod.held or (now, status.detail or "its Pod was deleted")
+            self._look()
+        elif gone or status.state in ("finished", "failed", "killed", "lost"):
             refused = status.state == "failed" and status.hopeless
             self._end(pod, status.state, status.detail, now, refused=refused, exists=not gone)
         elif status.state == "running":
@@ -247,23 +282,41 @@ class KubernetesState:
             elif pod.hopeless is None:
                 pod.hopeless = now
 
+    def _take_other(self, seen: Json, *, deleted: bool) -> None:
+        """What is no Pod of a group that is known: the keeper's, or of a group that was given up before it was made."""
+        labels = seen["metadata"].get("labels", {})
+        if labels.get(names.PART) == "keeper" and deleted:
+            self._look()  # it comes again, or has gone with the whole run
+        elif labels.get(names.PART) == "group" and not deleted and seen["metadata"]["name"] not in self._done:
+            self._done.add(seen["metadata"]["name"])
+            self._leave(labels.get(names.GROUP, ""), 0)  # another Pod has its clients by now
+
+    def _look(self) -> None:
+        """Asks whether the Job is there to which everything belongs."""
+        if self.family.owner and not self._looking:
+            self._looking = True
+            path = f"/apis/batch/v1/namespaces/{self.family.namespace}/jobs/{self.family.owner['name']}"
+            self.calls.append({"call": "look", "tag": "owner", "path": path})
+
+    def _let_go(self, now: float, after_s: float = 0.0) -> None:
+        """Ends the groups whose Pods somebody else has deleted."""
+        for pod in [p for p in self._pods.values() if p.held is not None and now - p.held[0] >= after_s]:
+            self._end(pod, "lost", pod.held[1] if pod.held else "", now, exists=False)
+
+    def _take_made(self, name: str, now: float) -> None:
+        """It is there; that the watch has not told of it yet is no reason to give it up."""
+        pod = self._pods.get(name)
+        if pod is not None and pod.phase == "creating":
+            pod.phase, pod.waits_since = "starting", now
+
     def _agent(self, node: str, like: Agent) -> Agent:
         known = next((agent for agent in self._nodes if agent.id == node), None)
         return known or replace(like, id=node, hostname=node)
 
-    def _take_names(self, names: Sequence[str], now: float) -> None:
+    def _take_names(self, there: Collection[str], now: float) -> None:
         """All that are there after a broken watch: of what has gone meanwhile nobody else will tell."""
-        for pod in [pod for pod in self._pods.values() if pod.phase != "creating" and pod.name not in names]:
+        for pod in [pod for pod in self._pods.values() if pod.status is not None and pod.name not in there]:
             self._end(pod, "killed" if pod.killed is not None else "lost", "its Pod was deleted", now, exists=False)
-
-    def _take_deletion(self, seen: Json, now: float, *, gone: bool) -> None:
-        """What nobody here has deleted may have gone with the whole run; else the keeper comes again."""
-        deleted = gone or seen["metadata"].get("deletionTimestamp")
-        ours = seen["metadata"]["name"] in self._pods or seen["metadata"].get("labels", {}).get(names.PART) == "keeper"
-        if self.family.owner and deleted and ours and (self._looked is None or now - self._looked >= LOOK_S):
-            self._looked = now
-            path = f"/apis/batch/v1/namespaces/{self.family.namespace}/jobs/{self.family.owner['name']}"
-            self.calls.append({"call": "look", "tag": "owner", "path": path})
 
     def _take_refusal(self, message: Mapping[str, Any], now: float) -> None:
         tag, status = message["tag"], message["status"]
@@ -276,11 +329,14 @@ class KubernetesState:
             namespace=self.family.namespace,
         )
         if tag == "owner":
+            self._looking = False
             if status == 404:
                 self.fatal = (
-                    f"the run was removed from namespace {self.family.namespace}: by hydra kill, or with the namespace",
+                    f"the run was removed from namespace {self.family.namespace}: by hydra kill, with the namespace, "
+                    "or because its keeper did not reach this machine for 20 s",
                     "begin again with --resume",
                 )
+            self._let_go(now)
         elif tag in self._environments:
             self._environments.discard(tag)
             for pod in [pod for pod in self._pods.values() if pod.phase == "creating" and pod.secret == tag]:
@@ -293,7 +349,11 @@ class KubernetesState:
 
     def _take_why(self, message: Mapping[str, Any], now: float) -> None:
         pod = self._pods.get(message["pod"])
-        if pod is not None and pod.phase == "starting":
+        if pod is None or pod.phase != "starting" or pod.status is None:
+            return
+        if pod.status.waits_for != "start":
+            pod.asked = None  # it has gone on meanwhile
+        else:
             why = refusals.not_started(message["events"]) or "nothing is said of the reason"
             self._end(pod, "failed", f"it did not start within {START_WITHIN_S:g} s: {why}", now, refused=True)
 
@@ -306,12 +366,13 @@ class KubernetesState:
         if pod.killed is not None:
             state, refused = "killed", False
         del self._pods[pod.name]
+        if pod.status is not None:  # one that comes into being after all has to go
+            self._done.add(pod.name)
         self._tell(pod, state, detail, refused=refused)
         if state == "lost":
             self._refresh(now)
         if exists and pod.killed is None:
-            grace_s = 0 if state == "lost" else GRACE_S
-            self.calls.append({"call": "delete", "groups": [pod.launch.group.id], "grace": grace_s})
+            self._leave(pod.launch.group.id, 0 if state == "lost" else GRACE_S)
 
     def _tell(self, pod: _Pod, state: GroupState, detail: str, *, refused: bool = False) -> None:
         self.events.append(GroupEvent(pod.launch.group.id, state, pod.launch.agent.id, detail, refused=refused))

@@ -104,6 +104,7 @@ _UNPULLED: Final = (
         "there is none for the nodes' machine type: build it for that, or choose other nodes",
         False,
     ),
+    ("invalid reference format", "correct image in [kubernetes], or --image", False),
     ("not found", f"is the name right? {_LOAD}", False),
     ("manifest unknown", f"is the tag right? {_LOAD}", False),
     (

@@ -19,8 +19,8 @@ PREFERS_N1 = {PREFERRED: [{"weight": 100, "preference": ON_N1}]}
 PINNED = Rules({"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ON_N1]}}}, [], pinned=True)
 
 
-def ruled(*constraints: list[str], pin: bool = False) -> Rules:
-    return rules([parse_constraint(c) for c in constraints], "n1", MATCH, pin=pin)
+def ruled(*constraints: list[str]) -> Rules:
+    return rules([parse_constraint(c) for c in constraints], "n1", MATCH)
 
 
 def nodes_with(*expressions: Json) -> Json:
@@ -118,10 +118,6 @@ def test_what_has_no_translation_pins_the_pod(constraint: list[str]) -> None:
 
 def test_two_spreads_over_one_label_pin_the_pod() -> None:
     assert ruled(["rack", "GROUP_BY"], ["rack", "GROUP_BY", "3"]) == PINNED
-
-
-def test_a_caller_may_pin_any_pod() -> None:
-    assert ruled(["rack", "CLUSTER", "r1"], pin=True) == PINNED
 
 
 @pytest.mark.parametrize(

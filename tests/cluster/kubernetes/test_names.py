@@ -41,10 +41,14 @@ def test_different_names_stay_different(one: str, other: str) -> None:
             "app.kubernetes.io/managed-by=hydra,hydra/run=r1,hydra/part in (group,keeper)",
         ),
         (
-            {"run": "r1", "groups": ["s2", "S2"]},
-            f"app.kubernetes.io/managed-by=hydra,hydra/run=r1,hydra/group in (s2,{names.slug('S2')})",
+            {"run": "r1", "opening": "0a1b2c3d"},
+            "app.kubernetes.io/managed-by=hydra,hydra/run=r1,hydra/opening=0a1b2c3d",
         ),
     ],
 )
 def test_selectors(arguments: dict[str, object], expected: str) -> None:
     assert names.selector(**arguments) == expected  # type: ignore[arg-type]
+
+
+def test_groups_are_named_in_a_further_term() -> None:
+    assert names.among(["s2", "S2"]) == f"hydra/group in (s2,{names.slug('S2')})"

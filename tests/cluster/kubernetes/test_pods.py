@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -34,10 +35,10 @@ def family(**settings: Any) -> pods.Family:
     return pods.Family("r", "lab", OWNER, KubernetesSettings(**settings), "hydra:1", archive=False)
 
 
-def group_pod(*, archive: bool = False, attempt: int = 1, pin: bool = False, **settings: Any) -> Json:
+def group_pod(*, archive: bool = False, **settings: Any) -> Json:
     return pods.group_pod(
         family(**settings), LAUNCH, ["python", "-c", "print('$(HOME) $x')"], "the-secret",
-        archive=archive, grace_s=7, attempt=attempt, pin=pin,
+        archive=archive, grace_s=7,
     )  # fmt: skip
 
 
@@ -67,7 +68,7 @@ def test_a_group_becomes_a_pod() -> None:
     (container,) = spec["containers"]
     assert spec["terminationGracePeriodSeconds"] == 7
     assert "initContainers" not in spec
-    assert container["resources"] == {"requests": {"cpu": "600m", "memory": "100Mi"}, "limits": {"memory": "200Mi"}}
+    assert container["resources"] == {"requests": {"cpu": "600m", "memory": "100Mi"}, "limits": {"memory": "256Mi"}}
     assert [port["containerPort"] for port in container["ports"]] == [31000, 31001]
     assert {"name": "HYDRA_PORTS", "value": "31000,31001"} in container["env"]
     assert container["envFrom"] == [{"secretRef": {"name": "the-secret"}}]
@@ -103,8 +104,13 @@ def test_the_scripts_for_pods_are_python_of_old() -> None:
     ast.parse(source("fetch"), feature_version=(3, 8))
 
 
-def test_a_later_attempt_has_another_name() -> None:
-    assert group_pod(attempt=2)["metadata"]["name"] == "hydra-r-publisher-3-2"
+def test_every_opening_of_a_run_has_names_and_labels_of_its_own() -> None:
+    kin = replace(family(), opening="0a1b2c3d")
+    pod = pods.group_pod(kin, LAUNCH, ["true"], "the-secret", archive=False, grace_s=7)
+    assert pod["metadata"]["name"] == "hydra-r-publisher-3-0a1b2"
+    assert pod["metadata"]["labels"]["hydra/opening"] == "0a1b2c3d"
+    names = {pods.environment(each, {"A": "b"})["metadata"]["name"] for each in (kin, family())}
+    assert len(names) == 2
 
 
 def test_the_constraints_count_the_pods_of_the_same_role_and_run() -> None:
@@ -113,7 +119,6 @@ def test_the_constraints_count_the_pods_of_the_same_role_and_run() -> None:
     assert term["labelSelector"]["matchLabels"] == {
         "hydra/run": "r", "hydra/part": "group", "hydra/role": "publisher",
     }  # fmt: skip
-    assert "podAntiAffinity" not in group_pod(pin=True)["spec"]["affinity"]
 
 
 @pytest.mark.parametrize("archive", [False, True])
@@ -191,7 +196,7 @@ def test_merge_patches(document: Any, patch: Any, result: Any) -> None:
     [
         ((0, 0), Need(1.5, 100), {"requests": {"cpu": "1500m", "memory": "100Mi"}}),
         ((1.5, 2), Need(0.001, 0.1), {"requests": {"cpu": "1m", "memory": "1Mi"},
-                                      "limits": {"cpu": "2m", "memory": "2Mi"}}),
+                                      "limits": {"cpu": "2m", "memory": "256Mi"}}),
         ((2, 2), Need(0, 0), {"requests": {"cpu": "0m", "memory": "0Mi"}}),
     ],
 )  # fmt: skip

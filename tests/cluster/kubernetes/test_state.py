@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
@@ -43,13 +44,18 @@ class Subject:
 
     def say(self, kind: str, **fields: Any) -> None:
         self.state.handle({"kind": kind, **fields}, self.now)
+        self.state.tick(self.now)  # as whoever owns it does
 
     def tell_nodes(self, *nodes: str, cpu: str = "4", pods: tuple[Json, ...] = ()) -> None:
         self.say("nodes", nodes=[node(name, cpu=cpu) for name in nodes], pods=list(pods), partial=False)
 
     def pod(self, group: str, where: str = "", *, gone: bool = False, deleted: bool = False, **status: Any) -> None:
         """The Pod of a group as the watch tells of it."""
-        metadata: Json = {"name": names.object_name("r1", group), "namespace": "lab", "labels": {names.PART: "group"}}
+        metadata: Json = {
+            "name": names.object_name("r1", group),
+            "namespace": "lab",
+            "labels": {names.PART: "group", names.GROUP: group},
+        }
         if deleted:
             metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         spec = {"nodeName": where, "containers": [{"name": CONTAINER}]}
@@ -135,6 +141,7 @@ def test_what_our_pods_hold_is_not_free_whoever_tells_of_them() -> None:
     it.launch(group("a", cpus=1.5, ports=2))
     ours = pod("n1", container("1500m", "64Mi"))
     ours["metadata"] |= {"name": names.object_name("r1", "a"), "namespace": "lab"}
+    ours["metadata"]["labels"] = names.labels("r1", "group")
     theirs = pod("n1", container("500m"))
     theirs["metadata"] |= {"name": "theirs", "namespace": "other"}
     it.tell_nodes("n1", pods=(ours, theirs))
@@ -215,9 +222,59 @@ def test_a_pod_that_somebody_deletes_is_lost_and_its_place_is_free_at_once() -> 
     it.runs("a")
     it.events()
     it.pod("a", "n1", deleted=True, **running())
+    assert it.events() == [], "it may have gone with the whole run"
+    it.pass_time(module.LOOK_WITHIN_S)
     (event,) = it.events()
     assert (event.state, event.detail) == ("lost", "its Pod was deleted by somebody else")
     assert it.launch(group("b", cpus=4.0)) == ["n1"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_pod_that_somebody_deletes_is_told_of_when_it_is_known_whether_the_run_is_there(there: bool) -> None:
+    it = Subject("n1")
+    it.state.family = replace(FAMILY, owner={"name": "hydra-r1-keeper"})
+    it.launch(group("a"))
+    it.runs("a")
+    it.events()
+    it.pod("a", "n1", deleted=True, **running())
+    (call,) = it.calls("look")
+    assert it.events() == []
+    if there:
+        it.say("found", tag=call["tag"])
+    else:
+        it.refuse(call["tag"], 404, "not found")
+    assert [(event.group, event.state) for event in it.events()] == [("a", "lost")]
+    assert bool(it.state.fatal[0]) is not there
+
+
+def test_a_pod_that_was_asked_to_end_is_told_of_when_it_has_ended() -> None:
+    it = Subject("n1")
+    it.launch(group("a", cpus=4.0))
+    it.runs("a")
+    it.events()
+    it.state.kill(["a"], it.now)
+    it.pod("a", "n1", deleted=True, **running())
+    assert it.events() == []
+    with pytest.raises(PlacementError):
+        it.launch(group("b", cpus=4.0))
+    it.pod("a", "n1", deleted=True, **ended(143))
+    assert [(event.group, event.state) for event in it.events()] == [("a", "killed")]
+
+
+def test_the_pod_of_a_group_that_was_given_up_is_ended_when_it_comes_after_all() -> None:
+    it = Subject("n1")
+    it.pod("late", "n1", **running())
+    assert [(call["groups"], call["grace"]) for call in it.calls("delete")] == [(["late"], 0)]
+    it.pod("late", "n1", deleted=True, **running())
+    assert it.calls("delete") == []
+
+
+def test_a_pod_that_was_made_is_not_given_up_as_unanswered() -> None:
+    it = Subject("n1")
+    it.launch(group("a"))
+    it.say("made", tag=names.object_name("r1", "a"), name="", uid="")
+    it.pass_time(module.CREATED_WITHIN_S + 1)
+    assert it.events() == []
 
 
 def test_pods_that_went_while_nobody_watched_are_lost_and_those_not_made_yet_are_not() -> None:
@@ -313,7 +370,7 @@ def test_a_start_that_takes_too_long_is_asked_about(answers: bool) -> None:
     it.calls()
     it.pass_time(patience.START_WITHIN_S)
     it.pass_time(0)
-    assert it.calls() == [{"call": "why", "pod": names.object_name("r1", "a")}]
+    assert it.calls() == [{"call": "why", "pod": names.object_name("r1", "a"), "uid": ""}]
     warning = {"type": "Warning", "reason": "FailedMount", "message": "no such volume"}
     if answers:
         it.say("why", pod=names.object_name("r1", "a"), events=[warning])

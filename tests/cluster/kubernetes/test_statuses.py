@@ -260,6 +260,8 @@ PULL = (
          "toomanyrequests", "a mirror", False),
         ('failed to pull and unpack image "docker.io/library/hydra:1": no match for platform in manifest: not found',
          "no match for platform", "machine type", True),
+        ('failed to parse image reference "A/b:latest": invalid reference format: repository name must be lowercase',
+         "must be lowercase", "correct image", True),
         ("write /var/lib/containerd/x: no space left on device", "no space left", "disk is full", False),
         (f'Back-off pulling image "hydra:1": ErrImagePull: {PULL}docker.io/library/hydra:1: not found',
          "pulled: docker.io/library/hydra:1: not found", "kind load", True),

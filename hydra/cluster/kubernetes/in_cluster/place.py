@@ -150,7 +150,8 @@ class Place:
     def tidy(self) -> None:
         """Deletes Job, Secret and Pod; that it cannot is a warning, as it is always the last thing to be done."""
         try:
-            left = remove(self.api, self.namespace, self.run, (PART,), time.monotonic() + _REMOVED_WITHIN_S)
+            until = time.monotonic() + _REMOVED_WITHIN_S
+            left = remove(self.api, self.namespace, names.selector(self.run, (PART,)), until)
             what = f"the Pod of {self.run} has not ended within {_REMOVED_WITHIN_S:g} s" if left else ""
         except ApiError as e:
             what = self.refused(e, f"delete the Job {self.name}").what

@@ -22,6 +22,9 @@ FIRST_WITHIN_S = 5.0
 AGAIN_WITHIN_S = 20.0
 EVERY_S = 0.5
 UNREACHABLE = 3
+DRAINED = 143
+"""Of a Pod that somebody else ends: not 0, so that its Job makes another one."""
+WELCOMED_WITHIN_S = 10.0
 
 
 def image() -> dict[str, str]:
@@ -81,7 +84,7 @@ def hold(connection: socket.socket, hello: bytes) -> bytes:
     """Says hello and stays until the connection ends; the last word of the controller, b"" if it never said any."""
     last = b""
     with connection:
-        connection.settimeout(None)
+        connection.settimeout(WELCOMED_WITHIN_S)
         for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -92,12 +95,13 @@ def hold(connection: socket.socket, hello: bytes) -> bytes:
                 if not said:
                     break
                 last = said
+                connection.settimeout(None)
     return last
 
 
 def main() -> int:
     """Keeps the run until its controller has gone; the exit code."""
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(DRAINED))
     host, _, port = os.environ["HYDRA_DOOR"].rpartition(":")
     facts = {"token": os.environ["HYDRA_DOOR_TOKEN"], "node": os.environ.get("HYDRA_AGENT", ""), "pids_max": limits()}
     facts.update(image())

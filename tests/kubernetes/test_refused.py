@@ -1,0 +1,161 @@
+"""What a cluster refuses, or ends by its rules: one line says what and what to try, and the next row may do better."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hydra.cluster.kubernetes import names
+from hydra.events.clients import GroupExit
+from hydra.events.steps import WindowOpened
+from tests.integration.command import events, table, wait_until
+from tests.kubernetes import images
+from tests.kubernetes.api import ApiError
+from tests.kubernetes.labs import Lab
+from tests.kubernetes.labs import lab as opened
+from tests.kubernetes.pods import pod
+from tests.kubernetes.rig import Rig
+
+pytestmark = pytest.mark.processes
+
+FIXED = ("zmqfixed", "--rate", 100, "--client", "native")
+ONE = (*FIXED, "--clients", 2, "--duration", 1)
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+
+
+@pytest.fixture
+def lab(rig: Rig, tmp_path: Path) -> Iterator[Lab]:
+    with opened(rig, tmp_path) as it:
+        yield it
+        assert it.left() == []
+
+
+def line_of(lab: Lab, *words: object, expect: int = 1) -> str:
+    """The one line with which a command refuses."""
+    (line,) = [
+        line for line in lab.measure(*words, expect=expect).stderr.splitlines() if line.startswith("hydra")
+    ]  # fmt: skip
+    return line
+
+
+soak = pytest.mark.skipif("HYDRA_SOAK_SEEDS" not in os.environ, reason="takes half a minute: make soak")
+
+
+@pytest.mark.parametrize(
+    ("settings", "image", "pull", "says"),
+    [
+        pytest.param("", "rig.local/nothing:1", "Never", "is not on the node, and pull_policy", id="not there"),
+        pytest.param("", "rig.local/nothing:1", "Always", "nothing:1 cannot be pulled: ", id="pull", marks=soak),
+        pytest.param("", "UPPER/case", "Always", "repository name must be lowercase; correct image", id="name"),
+        pytest.param("", images.PYTHON, "Never", "holds no Hydra", id="python"),
+        pytest.param("pod.nodeSelector.disk = 'fast'", "", "Never", "affinity/selector", id="nowhere", marks=soak),
+        pytest.param("pod.hostNetwork = true", "", "Never", "violates PodSecurity", id="security"),
+        pytest.param("priority_class = 'highest'", "", "Never", "PriorityClass", id="priority"),
+    ],
+)
+def test_what_cannot_start_is_refused_before_anything_is_measured(
+    lab: Lab, settings: str, image: str, pull: str, says: str
+) -> None:
+    lab.settings(settings, image=image, pull=pull)
+    assert says in line_of(lab, *ONE)
+
+
+def test_an_address_that_pods_do_not_reach_is_refused_within_ten_seconds(lab: Lab) -> None:
+    lab.hydra("agents")  # all that is imported has been read
+    began = time.monotonic()
+    line = line_of(lab, *ONE, "--advertise", "127.0.0.1")
+    assert time.monotonic() - began < 30, "ten on a quiet machine"
+    assert "Pods do not reach this machine at 127.0.0.1: " in line
+    assert "--advertise" in line
+
+
+def test_a_quota_refuses_a_row_and_the_next_one_heals_when_it_is_lifted(lab: Lab) -> None:
+    quotas = f"/api/v1/namespaces/{lab.space}/resourcequotas"
+    # The keeper, a publisher and a group of two subscribers.
+    lab.rig.api().create(quotas, {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "3"}}})
+    with lab.measuring(*FIXED, "--clients", "2,4,5", "--duration", 2) as command:
+        wait_until(lambda: "exceeded quota" in command.output(), 90, "the refusal")
+        lab.rig.api().delete(f"{quotas}/few")
+        # A failed row is tried once more; by then the quota may be gone, or not yet.
+        assert command.wait(90) in (0, 3), command.output()
+    rows = table(lab.run)
+    assert [row["clients"] for row in rows] == ["2", "4", "5"]
+    assert rows[0]["failed_clients"] == rows[2]["failed_clients"] == "0"
+    assert "max_group" in command.output()
+
+
+def test_an_eviction_is_told_and_the_next_row_has_all(lab: Lab) -> None:
+    with lab.measuring(*FIXED, "--clients", "2,3", "--duration", 3) as command:
+        wait_until(lambda: events(lab.run, WindowOpened), 90, "the window")
+        victim = next(p for p in lab.pods() if p["metadata"]["labels"][names.ROLE] == "subscriber")
+        name = victim["metadata"]["name"]
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": lab.space}}
+        lab.rig.api().create(f"/api/v1/namespaces/{lab.space}/pods/{name}/eviction", body)
+        command.wait(90)
+    two, three = table(lab.run)
+    assert (two["failed_clients"], three["failed_clients"]) == ("2", "0"), command.output()
+    (told,) = events(lab.run, GroupExit)
+    assert "evicted from node node2, as a drain does" in told
+
+
+def test_a_group_without_memory_is_told_so(lab: Lab) -> None:
+    lab.settings("memory_limit_ratio = 1")
+    demand = ("--set", "subscriber.demand.base_mem=8", "--set", "subscriber.demand.mem_per_client=1")
+    line = lab.measure("zmqfixed", "--client", "pyzmq", "--clients", 2, "--duration", 1, *demand, expect=1).stderr
+    assert "needs more memory than its limit of" in line
+    assert "memory_limit_ratio" in line
+
+
+def test_a_rule_of_admission_is_named(lab: Lab) -> None:
+    api = lab.rig.api()
+    policy: dict[str, Any] = {
+        "metadata": {"name": f"no-groups-{lab.space}"},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "resourceRules": [
+                    {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+                ]
+            },
+            "validations": [
+                {
+                    "expression": "has(object.metadata.labels) && 'team' in object.metadata.labels",
+                    "message": "Pods need a label team",
+                }
+            ],
+        },
+    }
+    binding = {
+        "metadata": policy["metadata"],
+        "spec": {
+            "policyName": policy["metadata"]["name"],
+            "validationActions": ["Deny"],
+            "matchResources": {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": lab.space}},
+            },
+        },
+    }
+    api.create(f"{ADMISSION}/validatingadmissionpolicies", policy)
+    api.create(f"{ADMISSION}/validatingadmissionpolicybindings", binding)
+    try:
+        wait_until(lambda: "Pods need a label team" in _tried(lab), 60, "the rule")
+        assert "Pods need a label team" in line_of(lab, *ONE)
+        lab.settings('labels.team = "lab"')
+        lab.measure(*ONE)
+    finally:
+        for kind in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
+            api.delete(f"{ADMISSION}/{kind}/{policy['metadata']['name']}")
+
+
+def _tried(lab: Lab) -> str:
+    """What the API says to a Pod that is not made for good."""
+    try:
+        lab.rig.api().create(f"/api/v1/namespaces/{lab.space}/pods?dryRun=All", pod("p", "i", ["true"]))
+    except ApiError as e:
+        return e.text
+    return ""
