@@ -27,6 +27,13 @@ class HydraError(Exception):
         return f"{self.what}; {self.remedy}" if self.remedy else self.what
 
 
+class Terminated(KeyboardInterrupt):  # it is no error
+    """SIGTERM, or a closed terminal: whoever runs this command wants this process to end, and no more than that.
+
+    A run on this machine ends with it, as by Ctrl-C; one that goes on elsewhere is not touched.
+    """
+
+
 class UsageError(HydraError):
     """A flag, a file or a value that the user gave cannot be used."""
 

@@ -7,7 +7,7 @@ import os
 import signal
 import termios
 
-from hydra.errors import EXIT_INTERRUPTED
+from hydra.errors import EXIT_INTERRUPTED, Terminated
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _OUTPUTS = (1, 2)
@@ -15,8 +15,8 @@ _OUTPUTS = (1, 2)
 
 def interrupt_on_the_first() -> None:
     """Each of the signals raises KeyboardInterrupt in the main thread; SIGHUP does not where nohup ignores it."""
-    for number in _SIGNALS:
-        signal.signal(number, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         terminals = [number for number in _OUTPUTS if os.isatty(number)]
         signal.signal(signal.SIGHUP, lambda *_: _hung_up(terminals))
@@ -46,7 +46,11 @@ def _hung_up(terminals: list[int]) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for number in terminals:
         os.dup2(nowhere, number)
-    raise KeyboardInterrupt
+    raise Terminated
+
+
+def _terminated(*_: object) -> None:
+    raise Terminated
 
 
 def _leave(*_: object) -> None:

@@ -65,7 +65,7 @@ class Lab:
         """A command whose standard error is the file ``said``."""
         with (self.folder / "said").open("w") as said:
             return subprocess.Popen(
-                [*Hydra, *words, "--in-cluster", *self.where],
+                [*Hydra, *words, *self.where],
                 stdout=subprocess.PIPE,
                 stderr=said,
                 text=True,
@@ -122,14 +122,22 @@ def test_a_command_runs_in_the_cluster_and_brings_its_run_home(lab: Lab) -> None
     assert lab.is_empty()
 
 
-def test_what_was_measured_is_fetched_whoever_is_killed(lab: Lab) -> None:
-    command = lab.starts("zmqfixed", "--clients", "2,3,4", "--duration", "2", "--rate", "100", "--out", "runs/killed")
+def test_what_was_measured_is_fetched_whoever_is_ended(lab: Lab) -> None:
+    command = lab.starts(
+        "zmqfixed", "--in-cluster", "--clients", "2,3,4", "--duration", "2", "--rate", "100", "--out", "runs/killed"
+    )
     lab.says("step 1 of 3")
-    command.kill()
-    command.wait()
+    command.terminate()
+    assert command.wait(10) == 130
+    lab.says("the run stays in the cluster: hydra fetch killed --master kubernetes")
     told = lab.runs("fetch", "killed", "--out", "runs/part").stdout
     assert "runs/part has what killed has measured so far; it goes on" in told
     assert len(table(lab.folder / "runs" / "part")) >= 1
+    looking = lab.starts("fetch", "killed", "--follow", "--out", "looked")
+    lab.says("step")
+    looking.send_signal(signal.SIGINT)
+    assert looking.wait(10) == 130
+    lab.says("the run stays in the cluster")
     os.kill(controller(lab, "killed"), signal.SIGKILL)
     told = lab.runs("fetch", "killed", "--follow", expect=1).stderr
     assert "killed by SIGKILL; what it had measured is in runs/killed" in told
@@ -140,7 +148,9 @@ def test_what_was_measured_is_fetched_whoever_is_killed(lab: Lab) -> None:
 
 
 def test_ctrl_c_ends_the_run_in_the_cluster_in_order(lab: Lab) -> None:
-    command = lab.starts("zmqfixed", "--clients", "2,3", "--duration", "5", "--rate", "100", "--out", "runs/ended")
+    command = lab.starts(
+        "zmqfixed", "--in-cluster", "--clients", "2,3", "--duration", "5", "--rate", "100", "--out", "runs/ended"
+    )
     lab.says("zmqfixed into runs/ended")
     command.send_signal(signal.SIGINT)
     command.wait(60)

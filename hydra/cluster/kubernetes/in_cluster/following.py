@@ -16,7 +16,7 @@ from hydra.cluster.kubernetes.in_cluster.place import Place
 from hydra.cluster.kubernetes.in_cluster.podstate import BEGINS_WITHIN_S, has_begun, has_ended, hindrance
 from hydra.cluster.kubernetes.removal import AGAIN
 from hydra.cluster.kubernetes.statuses import status
-from hydra.errors import ClusterError
+from hydra.errors import ClusterError, Terminated
 
 Json = dict[str, Any]
 
@@ -53,35 +53,55 @@ def await_begin(place: Place) -> Json:
     raise ClusterError("the command cannot run in the cluster: it has not begun", "look at its Pod's events")
 
 
-def follow(place: Place, pod: Json, log: Log) -> Json:
+class GivenUp(KeyboardInterrupt):  # it is no error
+    """Ctrl-C of a command that has been asked to end already."""
+
+
+def follow(place: Place, pod: Json, log: Log, *, ends: bool) -> Json:
     """Shows the log of a command until its end, and returns its Pod then.
 
-    Ctrl-C asks the command to end cleanly; the next one is raised.
+    Args:
+        place: where it runs.
+        pod: its own.
+        log: what has been shown of it.
+        ends: whether Ctrl-C asks the command to end cleanly; otherwise it ends this process only.
 
     Raises:
         ClusterError: its Pod has gone, or the API server has been away for minutes.
-        KeyboardInterrupt: the second one.
+        GivenUp: Ctrl-C again.
+        KeyboardInterrupt: this process is to end, and nothing else.
     """
     name = str(pod["metadata"]["name"])
-    asked_to_end = False
+    asked, refused = False, False
     while True:
         try:
             return _follow(place, name, log)
+        except Terminated:
+            raise
         except KeyboardInterrupt:
-            if asked_to_end:
+            if asked:
+                raise GivenUp from None
+            # Where it cannot be asked, nobody shall have to kill this process.
+            if refused or not ends:
                 raise
-            asked_to_end = True
-            click.echo("asking the command in the cluster to end; Ctrl-C again gives up its run", err=True)
-            _ask_to_end(place, name)
+            asked = _ask_to_end(place, name)
+            refused = not asked
 
 
-def _ask_to_end(place: Place, pod: str) -> None:
+def _ask_to_end(place: Place, pod: str) -> bool:
+    """Whether it has been asked."""
+    click.echo("asking the command in the cluster to end", err=True)
     try:
         for _ in streams.execute(place.api, place.namespace, pod, COMMAND, stopping()):
             pass
     except ApiError as e:
         if e.status != 404:  # it has ended by itself
-            click.echo(f"it cannot be asked: {place.refused(e, 'exec in pods')}", err=True)
+            click.echo(
+                f"it cannot be asked: {place.refused(e, 'exec in pods')}; Ctrl-C again leaves it alone", err=True
+            )
+        return False
+    click.echo("it has been asked; Ctrl-C again removes its run from the cluster", err=True)
+    return True
 
 
 def _follow(place: Place, pod: str, log: Log) -> Json:

@@ -7,9 +7,8 @@ from typing import Any, TypeGuard
 
 import click
 
-from hydra.cluster.kubernetes.access import ApiError
 from hydra.cluster.kubernetes.in_cluster.fetching import Fetched, fetch, refuse_existing
-from hydra.cluster.kubernetes.in_cluster.following import follow
+from hydra.cluster.kubernetes.in_cluster.following import GivenUp, follow
 from hydra.cluster.kubernetes.in_cluster.log import Log
 from hydra.cluster.kubernetes.in_cluster.objects import COMMAND
 from hydra.cluster.kubernetes.in_cluster.place import Place
@@ -23,13 +22,15 @@ Json = dict[str, Any]
 def follow_home(master: str, settings: KubernetesSettings, run: str, out: Path) -> int:
     """The exit code of a command in the cluster, which is followed from its first line on.
 
+    Ctrl-C ends this process only: the command may be somebody else's.
+
     Raises:
         UsageError: the cluster knows no such run.
         ClusterError: as for :func:`brought_home`.
     """
     refuse_existing(out)
     place, pod = _found(master, settings, run)
-    return brought_home(place, pod, out)
+    return brought_home(place, pod, out, ends=False)
 
 
 def take_home(master: str, settings: KubernetesSettings, run: str, out: Path) -> str:
@@ -54,29 +55,44 @@ def take_home(master: str, settings: KubernetesSettings, run: str, out: Path) ->
     return f"{out} has all of {run}, which {_how(fetched, pod)}"
 
 
-def brought_home(place: Place, pod: Json, out: Path) -> int:
+def brought_home(place: Place, pod: Json, out: Path, *, ends: bool) -> int:
     """Follows a command that has begun to its end, fetches its run directory and removes what it has left.
+
+    Args:
+        place: where it runs.
+        pod: its own.
+        out: the run directory here.
+        ends: whether Ctrl-C asks the command to end.
 
     Raises:
         ClusterError: the run is lost, or its directory cannot be fetched yet.
     """
     try:
-        ended = follow(place, pod, Log(place.run, str(out)))
-    except KeyboardInterrupt:
+        ended = follow(place, pod, Log(place.run, str(out)), ends=ends)
+        fetched = _fetched(place, ended, out)
+    except GivenUp:
         place.tidy()
         return EXIT_INTERRUPTED
-    try:
-        fetched = fetch(place, pod["metadata"]["name"], out)
     except KeyboardInterrupt:
-        click.echo(f"the run is in the cluster still: {place.fetching}", err=True)
-        return EXIT_INTERRUPTED
+        return left_there(place)
+    place.tidy()
+    return _code(ended, fetched, out)
+
+
+def left_there(place: Place) -> int:
+    """The exit code of a command that ends while its run stays in the cluster; says how to fetch it."""
+    click.echo(f"the run stays in the cluster: {place.fetching}", err=True)
+    return EXIT_INTERRUPTED
+
+
+def _fetched(place: Place, ended: Json, out: Path) -> Fetched:
+    try:
+        return fetch(place, ended["metadata"]["name"], out)
     except ClusterError as e:
         if ended["metadata"].get("deletionTimestamp"):
             what = f"the Pod of {place.run} was deleted before its run directory could be fetched"
             raise ClusterError(what, "hydra kill does that, for example") from None
         raise ClusterError(e.what, f"{f'{e.remedy}; then ' if e.remedy else ''}{place.fetching}") from None
-    place.tidy()
-    return _code(ended, fetched, out)
 
 
 def _code(pod: Json, fetched: Fetched, out: Path) -> int:
@@ -101,10 +117,7 @@ def _how(fetched: Fetched, pod: Json) -> str:
 def _found(master: str, settings: KubernetesSettings, run: str) -> tuple[Place, Json]:
     """Where a run is, and its Pod, from which its directory can be fetched."""
     place = Place.of(master, settings, run)
-    try:
-        pod = place.pod()
-    except ApiError as e:
-        raise place.refused(e, "list pods") from None
+    pod = place.pod()
     if pod is None:
         raise UsageError(
             f"no command {run} runs in the cluster's namespace {place.namespace}",

@@ -19,6 +19,8 @@ Json = dict[str, Any]
 
 PART: Final = "controller"
 """What names.PART says of both."""
+COMMAND_ID: Final = "hydra/command"
+"""The annotation that tells one command from every other."""
 COMMAND: Final = "hydra"
 """The container in which the command runs."""
 KEEPING: Final = "files"

@@ -11,9 +11,9 @@ from typing import Any, Final
 import click
 
 from hydra.cluster.kubernetes import names
-from hydra.cluster.kubernetes.access import Api, ApiError, context_of, require_client
+from hydra.cluster.kubernetes.access import Api, ApiError
 from hydra.cluster.kubernetes.in_cluster.objects import PART
-from hydra.cluster.kubernetes.refusals import refusal
+from hydra.cluster.kubernetes.listing import opened, refused
 from hydra.cluster.kubernetes.removal import AGAIN, remove
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.errors import ClusterError
@@ -25,6 +25,10 @@ _REMOVED_WITHIN_S: Final = 15.0
 _AWAY_S: Final = 60.0
 _LOOK_S: Final = 2
 _PAUSE_S: Final = 0.5
+
+
+class NotMadeError(ClusterError):
+    """The cluster has refused to make an object: what has its name, if anything, is not ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +55,7 @@ class Place:
             UsageError: there is no such context.
             MissingDependencyError: the official client is not installed.
         """
-        require_client()
-        api = Api(context_of(master))
+        api = opened(master)
         return cls(api, master, settings.namespace or api.namespace, run)
 
     @property
@@ -75,10 +78,11 @@ class Place:
         return f"{group}/namespaces/{self.namespace}/{kind}" + (f"/{name}" if name else "")
 
     def create(self, kind: str, body: Json) -> Json:
-        """Creates an object.
+        """Creates an object; its annotations tell it from those of others.
 
         Raises:
-            ClusterError: the cluster refuses.
+            NotMadeError: the cluster refuses.
+            ClusterError: it does not say whether it has made it.
         """
         deadline, unanswered = time.monotonic() + _CREATED_WITHIN_S, False
         while True:
@@ -87,22 +91,29 @@ class Place:
             except ApiError as e:
                 try:
                     if e.reason == "AlreadyExists" and unanswered:
+                        there = self.api.call("GET", self.path(kind, body["metadata"]["name"]))
                         # It was made although the answer was lost.
-                        return self.api.call("GET", self.path(kind, body["metadata"]["name"]))
+                        if there["metadata"].get("annotations", {}).items() >= body["metadata"]["annotations"].items():
+                            return there
+                        unanswered = False
                 except ApiError as again:
                     e = again
                 unanswered = unanswered or e.status in (0, 500, 504)
                 if e.status not in AGAIN or e.reason == "AlreadyExists" or time.monotonic() > deadline:
-                    raise self.refused(e, f"create {kind}") from None
+                    told = self.refused(e, f"create {kind}")
+                    raise told if unanswered else NotMadeError(told.what, told.remedy) from None
             time.sleep(_PAUSE_S)
 
     def pod(self) -> Json | None:
         """The command's Pod as it is now; None: there is none.
 
         Raises:
-            ApiError: the API server refuses, or is not there.
+            ClusterError: the API server refuses, or is not there.
         """
-        return _newest(self.api.call("GET", self.path("pods"), query=self._mine())["items"])
+        try:
+            return _newest(self.api.call("GET", self.path("pods"), query=self._mine())["items"])
+        except ApiError as e:
+            raise self.refused(e, "list pods") from None
 
     def changes(self, within_s: float) -> Iterator[Json | None]:
         """The Pod now, whenever something may have become of it, and every two seconds; until the time is over.
@@ -125,30 +136,32 @@ class Place:
                 time.sleep(_PAUSE_S)
 
     def events(self, *objects: str) -> list[Json]:
-        """The warnings about some objects, by name; none where nobody may see them."""
+        """The warnings about some objects, by name; none where nobody may see them, or nobody answers just now."""
         found: list[Json] = []
         for name in objects:
             query = {"fieldSelector": f"involvedObject.name={name},type=Warning"}
             try:
                 found += self.api.call("GET", self.path("events"), query=query)["items"]
             except ApiError as e:
-                if e.status != 403:
+                if e.status not in (403, *AGAIN):
                     raise
         return found
 
     def tidy(self) -> None:
         """Deletes Job, Secret and Pod; that it cannot is a warning, as it is always the last thing to be done."""
         try:
-            remove(self.api, self.namespace, names.selector(self.run, (PART,)), time.monotonic() + _REMOVED_WITHIN_S)
+            until = time.monotonic() + _REMOVED_WITHIN_S
+            left = remove(self.api, self.namespace, names.selector(self.run, (PART,)), until)
+            what = f"the Pod of {self.run} has not ended within {_REMOVED_WITHIN_S:g} s" if left else ""
         except ApiError as e:
             what = self.refused(e, f"delete the Job {self.name}").what
+        if what:
             kill = shlex.join(["hydra", "kill", self.run, *self._where])
             click.echo(f"warning: {what}; {kill} removes what is left in the cluster", err=True)
 
     def refused(self, error: ApiError, doing: str) -> ClusterError:
         """What the API server has refused, for people."""
-        told = refusal(error.status, error.reason, error.message, doing=doing, namespace=self.namespace)
-        return ClusterError(told.what, told.remedy)
+        return refused(error, doing, self.namespace)
 
     def _mine(self) -> dict[str, str]:
         return {"labelSelector": names.selector(self.run, (PART,))}

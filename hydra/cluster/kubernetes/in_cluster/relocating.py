@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import uuid
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -12,14 +14,14 @@ import click
 from hydra.cluster.engine import Relocation
 from hydra.cluster.kubernetes.in_cluster.fetching import refuse_existing
 from hydra.cluster.kubernetes.in_cluster.following import await_begin
-from hydra.cluster.kubernetes.in_cluster.homecoming import brought_home
-from hydra.cluster.kubernetes.in_cluster.objects import job, secret, secret_data
-from hydra.cluster.kubernetes.in_cluster.place import Place
+from hydra.cluster.kubernetes.in_cluster.homecoming import brought_home, left_there
+from hydra.cluster.kubernetes.in_cluster.objects import COMMAND_ID, Json, job, secret, secret_data
+from hydra.cluster.kubernetes.in_cluster.place import NotMadeError, Place
 from hydra.cluster.kubernetes.in_cluster.words import MASTER, Words, config_among, rewritten, with_files
 from hydra.cluster.kubernetes.keeper import owner
 from hydra.cluster.kubernetes.pods import Family, own_image
 from hydra.config.places import conf_dir
-from hydra.errors import EXIT_INTERRUPTED, HydraError, UsageError
+from hydra.errors import EXIT_INTERRUPTED, Terminated, UsageError
 
 
 def relocate(asked: Relocation) -> int | None:
@@ -35,19 +37,28 @@ def relocate(asked: Relocation) -> int | None:
     words, files = _shipped(asked)
     refuse_existing(out)
     place = Place.of(asked.master, asked.settings, out.resolve().name)
-    _make(place, asked, words, files)
-    if "--quiet" not in asked.arguments:
-        text = f"handed to the cluster as Job {place.namespace}/{place.name}; should this command end early"
-        click.echo(f"{text}: {place.fetching}", err=True)
+    # What is said of a cluster that cannot be asked at all needs no tidying.
+    place.pod()
+    its_job, its_secret = _objects(place, asked, words, files)
+    made = whole = False
     try:
+        job_there = place.create("jobs", its_job)
+        made = True
+        place.create("secrets", its_secret(job_there))
+        whole = True
+        if "--quiet" not in asked.arguments:
+            text = f"handed to the cluster as Job {place.namespace}/{place.name}; should this command end early"
+            click.echo(f"{text}: {place.fetching}", err=True)
         pod = await_begin(place)
-    except KeyboardInterrupt:
-        place.tidy()
-        return EXIT_INTERRUPTED
-    except HydraError:
-        place.tidy()
+    except BaseException as e:
+        if whole and isinstance(e, Terminated):
+            return left_there(place)
+        if made or not isinstance(e, NotMadeError):
+            place.tidy()
+        if isinstance(e, KeyboardInterrupt):
+            return EXIT_INTERRUPTED
         raise
-    return brought_home(place, pod, out)
+    return brought_home(place, pod, out, ends=True)
 
 
 def _shipped(asked: Relocation) -> tuple[Words, dict[str, bytes]]:
@@ -78,12 +89,13 @@ def _read(path: str) -> bytes:
         ) from e
 
 
-def _make(place: Place, asked: Relocation, words: Words, files: dict[str, bytes]) -> None:
-    """Creates the Job, and the Secret that goes with it; both or none.
+def _objects(
+    place: Place, asked: Relocation, words: Words, files: dict[str, bytes]
+) -> tuple[Json, Callable[[Json], Json]]:
+    """The Job, and the Secret that goes with it once the Job is there.
 
     Raises:
         UsageError: the files are too large.
-        ClusterError: the cluster refuses.
     """
     installed = version("hydra-scale")
     image = own_image(asked.settings, installed)
@@ -91,9 +103,7 @@ def _make(place: Place, asked: Relocation, words: Words, files: dict[str, bytes]
     # Of --otlp.
     surroundings = {name: value for name, value in os.environ.items() if name.startswith("OTEL_EXPORTER_")}
     data = secret_data(words.arguments, installed, image, files, surroundings)
-    made = place.create("jobs", job(family, list(files), list(surroundings)))
-    try:
-        place.create("secrets", secret(replace(family, owner=owner(made)), data))
-    except BaseException:
-        place.tidy()
-        raise
+    its_job = job(family, list(files), list(surroundings))
+    # Of one that is there already it tells whether it is this one.
+    its_job["metadata"]["annotations"][COMMAND_ID] = uuid.uuid4().hex
+    return its_job, lambda there: secret(replace(family, owner=owner(there)), data)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 OUTPUT = "=== output ==="
-ORPHANS_S = 15.0
+ORPHANS_S = 40.0
 
 
 def main() -> int:
