@@ -41,6 +41,7 @@ soak: install servers ## Fifty seeds of trouble at random moments, lossy control
 	HYDRA_SOAK_SEEDS=12 $(BIN)/tox run -e py -- tests/integration/test_lossy_channel.py
 	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e py -- tests/integration/test_experiments.py
 	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e py -- tests/mesos/test_scenarios.py
+	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e kubernetes -- tests/kubernetes/test_faults.py tests/kubernetes/test_refused.py
 	HYDRA_TRUTH=whole $(BIN)/tox run -e py -- tests/truth
 	HYDRA_EXPERIMENTS=whole $(BIN)/tox run -e py -- tests/integration/test_experiments.py
 	HYDRA_VERDICTS=4 $(BIN)/tox run -e py -- tests/verdicts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -49,6 +49,13 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Ends everything that this engine launched and frees what it holds; may be called twice."""
+
+
+def where_it_runs(launch: Launch, event: GroupEvent) -> Launch:
+    """The launch of a group that runs, on the agent where it really is: a cluster's own scheduler may have moved it."""
+    if event.agent in ("", launch.agent.id):
+        return launch
+    return replace(launch, agent=replace(launch.agent, id=event.agent, hostname=event.agent))
 
 
 class GroupEvents:

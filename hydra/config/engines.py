@@ -32,16 +32,15 @@ def load_engine(name: str, path: Path | None = None, given: Mapping[str, object]
         written = table_of((name,), data.get(name, {}))
         known_keys((name,), written, field_names(spec.settings))
         surroundings = {key: os.environ[v] for key, v in spec.environment.items() if os.environ.get(v)}
-        values = {**written, **surroundings}
-        settings = _built(spec, values)
-    words = {str(flag.name): flag.opts[0] for flag in spec.all_flags}
-    for key, value in (given or {}).items():
-        if value is not None:
-            # One by one: what is refused now is not the file's.
-            values[key] = value
-            with refusals_in(words.get(key, key), lambda _: ""):
-                settings = _built(spec, values)
-    return settings
+    flags = {key: value for key, value in (given or {}).items() if value is not None}
+    try:
+        return _built(spec, {**written, **surroundings, **flags})
+    except RefusedError as e:
+        words = {str(flag.name): flag.opts[0] for flag in spec.all_flags}
+        field = str(e.key[1]) if len(e.key) > 1 else ""
+        # What a flag brought is not the file's fault.
+        with refusals_in(words.get(field, field), lambda _: "") if field in flags else refusals_in(source):
+            raise
 
 
 def _built(spec: EngineSpec, values: Mapping[str, object]) -> Any:

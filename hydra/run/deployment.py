@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 from pyroaring import BitMap
 
-from hydra.cluster.engine import GONE, Engine, GroupEvents
+from hydra.cluster.engine import GONE, Engine, GroupEvents, where_it_runs
 from hydra.cluster.splitting import split
 from hydra.control.controller import Controller
 from hydra.control.roster import Exit
@@ -114,9 +113,7 @@ class Deployment:
                 self._group_ended(event)
             elif event.state == "running":
                 self._started.add(event.group)
-                launch = self.launches[event.group]
-                if event.agent != launch.agent.id:
-                    self.launches[event.group] = replace(launch, agent=replace(launch.agent, id=event.agent))
+                self.launches[event.group] = where_it_runs(self.launches[event.group], event)
 
     def begin_step(self) -> None:
         """From now on ``died`` counts for the next step; clients that are absent now count as dead in it."""

@@ -11,7 +11,7 @@ from typing import Final
 from pyroaring import BitMap
 
 from hydra import plugins
-from hydra.cluster.engine import GONE, Engine, GroupEvents
+from hydra.cluster.engine import GONE, Engine, GroupEvents, where_it_runs
 from hydra.control.controller import Controller
 from hydra.errors import ServerError
 from hydra.events.clients import Launched
@@ -235,6 +235,9 @@ class DeployedServers:
     def _ended(self) -> list[tuple[Launch, GroupEvent]]:
         """Takes those that have ended since the last call off the launches."""
         events = self._events.take(self._launches)
+        for event in events:
+            if event.state == "running":
+                self._launches[event.group] = where_it_runs(self._launches[event.group], event)
         return [(self._launches.pop(event.group), event) for event in events if event.state in GONE]
 
     def _fail(self, why: str) -> None:

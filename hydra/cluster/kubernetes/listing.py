@@ -21,7 +21,7 @@ def agents(master: str, settings: KubernetesSettings) -> list[Agent]:
         UsageError, ClusterError, MissingDependencyError: there is no such cluster, or it does not tell.
     """
     api = opened(master)
-    found, pods = nodes_and_pods(api, settings.namespace or api.namespace)
+    found, pods, _ = nodes_and_pods(api, settings.namespace or api.namespace)
     return nodes.agents(found, pods, ports_of(settings), settings.tolerations)
 
 
@@ -31,23 +31,23 @@ def opened(master: str) -> Api:
     return Api(context_of(master))
 
 
-def nodes_and_pods(api: Api, namespace: str) -> tuple[list[Json], list[Json]]:
-    """The nodes, and the Pods on them: those of ``namespace`` where one may not see all.
+def nodes_and_pods(api: Api, namespace: str) -> tuple[list[Json], list[Json], bool]:
+    """The nodes, and the Pods on them; and whether these are those of ``namespace`` only, as one may not see all.
 
     Raises:
         ClusterError: it does not tell.
     """
     try:
-        found = api.call("GET", "/api/v1/nodes")["items"]
+        found, partial = api.call("GET", "/api/v1/nodes")["items"], False
         try:
             pods = api.call("GET", "/api/v1/pods")["items"]
         except ApiError as e:
             if e.status != 403:
                 raise
-            pods = api.call("GET", f"/api/v1/namespaces/{namespace}/pods")["items"]
+            pods, partial = api.call("GET", f"/api/v1/namespaces/{namespace}/pods")["items"], True
     except ApiError as e:
         raise refused(e, "list nodes", namespace) from None
-    return found, pods
+    return found, pods, partial
 
 
 def ports_of(settings: KubernetesSettings) -> nodes.Ports:

@@ -25,6 +25,8 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 ENDED: Final = frozenset({"Succeeded", "Failed"})
 """Phases of a Pod that holds nothing of its node any more."""
 
+UNSEEN: Final = "nodes may have less than is shown; conf/kubernetes/usage.yaml gives the right to see them"
+"""What is to be said where Pods of other namespaces may not be listed."""
 _DEPRECATED: Final = "beta.kubernetes.io/"
 """Labels that stand there a second time under their lasting names."""
 _OS: Final = "kubernetes.io/os"

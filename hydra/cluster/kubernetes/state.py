@@ -231,7 +231,8 @@ class KubernetesState:
             pass
         elif status.waits_for != "start":
             self._refresh(now)
-            self._end(pod, "failed", status.detail, now, refused=True)
+            unseen = f"; {nodes.UNSEEN}" if self.partial and status.waits_for == "node" else ""
+            self._end(pod, "failed", status.detail + unseen, now, refused=True)
         elif pod.asked is None:
             pod.asked = now
             self.calls.append({"call": "why", "pod": pod.name, "uid": pod.uid})
