@@ -122,7 +122,8 @@ class Relocation:
     Attributes:
         master: what ``--master`` names.
         settings: the engine's own, of its ``settings`` type.
-        arguments: the command and its arguments, as they were typed behind ``hydra``.
+        arguments: the command and its arguments, as they were typed behind ``hydra``; ``HYDRA_TYPED`` (JSON) in the
+            environment of the command elsewhere tells it.
         out: the directory that the command makes, here.
     """
 

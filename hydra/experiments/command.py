@@ -28,7 +28,7 @@ from hydra.run.engines import choose
 from hydra.run.failing import failed_if
 from hydra.run.folders import fresh_folder, resumed_folder
 from hydra.run.redaction import Redactor
-from hydra.run.relocating import run_elsewhere
+from hydra.run.relocating import run_elsewhere, typed
 from hydra.run.resume import differences, refuse_hidden
 from hydra.system import Experiment, Order, Part
 
@@ -60,7 +60,7 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
         engine=engine,
         cluster=cluster,
         folder=resumed or flags["out"] or fresh_folder(experiment.name),
-        command_line=["hydra", *sys.argv[1:]],
+        command_line=typed(),
         overrides=overrides,
         quiet=flags["quiet"],
         plain=is_plain(flags),

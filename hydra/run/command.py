@@ -87,12 +87,13 @@ def ordered(out: Path, replaced: Mapping[str, object], flags: Mapping[str, Any])
     """
     # Imported when nothing is refused any more.
     from hydra.run.exports import Exports
+    from hydra.run.relocating import typed
 
     exports = Exports()
     exports.open(flags)
     return {
         "out": out,
-        "command_line": ["hydra", *sys.argv[1:]],
+        "command_line": typed(),
         "overrides": replaced,
         "resume": flags["resume"] is not None,
         "quiet": flags["quiet"],

@@ -43,7 +43,7 @@ from hydra.run.exports import Exports
 from hydra.run.failing import failed_if
 from hydra.run.folders import fresh_folder
 from hydra.run.redaction import Redactor
-from hydra.run.relocating import run_elsewhere
+from hydra.run.relocating import run_elsewhere, typed
 from hydra.run.resume import continued, refuse_hidden
 from hydra.run.runner import code_of
 from hydra.sweep import Repeated, Turn
@@ -85,7 +85,7 @@ def run_interleaved(
     for each in runs.values():
         launcher.system_for(each, is_local=engine.spec.is_local).check()
     redactor = Redactor.of_run(first, *engine.secrets())
-    command_line = ["hydra", *sys.argv[1:]]
+    command_line = typed()
     record = before or Record(
         first.name,
         sides,

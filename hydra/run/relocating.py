@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from pathlib import Path
+from typing import Final
 
 from hydra.cluster.engine import Relocation
 from hydra.model import Scenario
 from hydra.results.folders import check_folder
 from hydra.run.engines import Chosen
 from hydra.run.redaction import Redactor
+
+TYPED: Final = "HYDRA_TYPED"
+"""The variable by which whoever runs a command elsewhere tells it how it was typed: arguments, as JSON."""
+
+
+def typed() -> list[str]:
+    """The words of this command as its user has typed them, here or where it was handed on."""
+    told = os.environ.get(TYPED)
+    return ["hydra", *(json.loads(told) if told else sys.argv[1:])]
 
 
 def run_elsewhere(engine: Chosen, scenario: Scenario, out: Path, *, resumed: bool) -> None:

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from hydra.config.places import conf_dir
+from hydra.results.store import RunStore
 from tests.integration.command import Hydra, hydra, steps, table
 from tests.kubernetes import nodes
 from tests.kubernetes.accounts import Account
@@ -117,6 +118,9 @@ def test_a_command_runs_in_the_cluster_and_brings_its_run_home(lab: Lab) -> None
     assert done.stdout.strip() == (run / "table.md").read_text().strip()
     (row,) = table(run)
     assert float(row["total_tx"]) > 0
+    with RunStore.open(run) as store:
+        typed = store.meta("command_line")
+    assert typed == f"hydra run ./mine.toml --in-cluster --out runs/first {' '.join(lab.where)}"
     assert [status for _, status in steps(run)] == ["ok"]
     assert json.loads((run / "rows.json").read_text())["rows"][0]["total_tx"] == float(row["total_tx"])
     assert lab.is_empty()
@@ -147,14 +151,19 @@ def test_what_was_measured_is_fetched_whoever_is_ended(lab: Lab) -> None:
     assert f"no command killed runs in the cluster's namespace {lab.space}" in told
 
 
-def test_ctrl_c_ends_the_run_in_the_cluster_in_order(lab: Lab) -> None:
+@pytest.mark.parametrize("drained", [False, True])
+def test_ctrl_c_and_a_drained_node_end_the_run_cleanly(lab: Lab, drained: bool) -> None:
     command = lab.starts(
         "zmqfixed", "--in-cluster", "--clients", "2,3", "--duration", "5", "--rate", "100", "--out", "runs/ended"
     )
     lab.says("zmqfixed into runs/ended")
-    command.send_signal(signal.SIGINT)
-    command.wait(60)
-    assert command.returncode == 130
+    if drained:
+        lab.says("step 1")
+        (pod,) = lab.rig.api().items(f"/api/v1/namespaces/{lab.space}/pods?labelSelector=hydra%2Fpart%3Dcontroller")
+        lab.rig.api().delete(f"/api/v1/namespaces/{lab.space}/pods/{pod['metadata']['name']}")
+    else:
+        command.send_signal(signal.SIGINT)
+    assert command.wait(60) == 130
     assert "interrupted" in hydra("runs", "runs", cwd=lab.folder).stdout
     assert lab.is_empty()
 

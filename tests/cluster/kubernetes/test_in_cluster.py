@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 from contextlib import closing
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -33,30 +34,24 @@ from tests.integration.command import wait_until
 Json = dict[str, Any]
 
 SHIPPED = {f"{FILES}/0/mine.toml": b'system = "zmq"', f"{FILES}/1/pw.txt": b"secret\xff"}
+ORDER = objects.Order(("run", "--set", "mqtt.password=pst"), ("run", "--in-cluster"), "1.0", "d1gest", "hydra:1")
 FAMILY = Family("first", "lab", {}, KubernetesSettings(keep_s=60), "hydra:1", archive=False)
 
 # --- objects ---------------------------------------------------------------------------------------------------------
 
 
 def test_everything_that_may_be_secret_stands_in_the_secret_only() -> None:
-    data = objects.secret_data(
-        ["run", "--set", "mqtt.password=pst"], "1.0", "d1gest", "hydra:1", SHIPPED, {"OTEL_X": "token"}
-    )
+    data = objects.secret_data(ORDER, SHIPPED, {"OTEL_X": "token"})
     job = objects.job(FAMILY, list(SHIPPED), ["OTEL_X"])
     secret = objects.secret(FAMILY, data)
     assert not any(word in json.dumps(job) for word in ("pst", "token", "zmq"))
     assert {base64.b64decode(value) for value in secret["data"].values()} >= {*SHIPPED.values(), b"token"}
     order = json.loads(base64.b64decode(secret["data"]["order.json"]))
-    assert order == {
-        "arguments": ["run", "--set", "mqtt.password=pst"],
-        "version": "1.0",
-        "digest": "d1gest",
-        "image": "hydra:1",
-    }
+    assert order == json.loads(json.dumps(asdict(ORDER)))
 
 
 def test_a_pod_finds_its_files_where_its_words_name_them() -> None:
-    data = objects.secret_data(["run"], "1.0", "d1gest", "hydra:1", SHIPPED, {"OTEL_X": "token"})
+    data = objects.secret_data(ORDER, SHIPPED, {"OTEL_X": "token"})
     spec = objects.job(FAMILY, list(SHIPPED), ["OTEL_X"])["spec"]["template"]["spec"]
     volume = next(each["secret"] for each in spec["volumes"] if each["name"] == "shipped")
     found = {f"{objects.MOUNTED}/{item['path']}": data[item["key"]] for item in volume["items"]}
@@ -85,7 +80,7 @@ def test_the_pod_is_never_replaced_and_keeps_to_restricted() -> None:
 
 def test_what_a_secret_does_not_hold_is_refused_and_named() -> None:
     with pytest.raises(UsageError, match=r"the largest is big\.csv with 1\.1 MB; leave out --in-cluster"):
-        objects.secret_data(["run"], "1.0", "d1gest", "hydra:1", {f"{FILES}/0/big.csv": bytes(1_100_000)}, {})
+        objects.secret_data(ORDER, {f"{FILES}/0/big.csv": bytes(1_100_000)}, {})
 
 
 # --- its log ---------------------------------------------------------------------------------------------------------
@@ -236,7 +231,7 @@ def order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def started(order: Path, code: str, **more: str) -> subprocess.Popen[str]:
-    order.write_text(json.dumps({"arguments": [code], "image": "hydra:1", **HERE, **more}))
+    order.write_text(json.dumps({"arguments": [code], "typed": ["run", "it"], "image": "hydra:1", **HERE, **more}))
     command = [sys.executable, controller.__file__, str(order), str(order.parent / "runs")]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -247,6 +242,7 @@ def started(order: Path, code: str, **more: str) -> subprocess.Popen[str]:
     [
         ("print('table'); raise SystemExit(3)", 3, f"{OUTPUT}\ntable\n"),
         ("import os; os.kill(os.getpid(), 9)", 137, ""),
+        ("from hydra.run.relocating import typed; print(*typed())", 0, f"{OUTPUT}\nhydra run it\n"),
         ("import sys; print('table'); sys.stderr.write('step 1\\n')", 0, f"step 1\n{OUTPUT}\ntable\n"),
     ],
 )
@@ -276,7 +272,7 @@ def test_what_a_killed_command_has_left_comes_to_its_end_first(order: Path) -> N
     code = f"import os, subprocess, sys; subprocess.Popen([sys.executable, '-c', {left!r}]); os.kill(os.getpid(), 9)"
     # Only the first process of a container gets orphans by itself.
     subreaper = "import ctypes, runpy, sys; ctypes.CDLL(None).prctl(36, 1); sys.argv = sys.argv[1:]"
-    order.write_text(json.dumps({"arguments": [code], "image": "hydra:1", **HERE}))
+    order.write_text(json.dumps({"arguments": [code], "typed": ["run", "it"], "image": "hydra:1", **HERE}))
     runs = f"{subreaper}; runpy.run_path(sys.argv[0], run_name='__main__')"
     words = [sys.executable, "-c", runs, controller.__file__, str(order), str(order.parent / "runs")]
     assert subprocess.run(words, cwd=order.parent, timeout=20, check=False).returncode == 137

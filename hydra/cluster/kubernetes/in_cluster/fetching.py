@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import tarfile
@@ -13,7 +14,7 @@ from typing import IO, Final, cast
 
 from hydra.cluster.kubernetes import streams
 from hydra.cluster.kubernetes.access import ApiError
-from hydra.cluster.kubernetes.in_cluster.objects import KEEPING, packing
+from hydra.cluster.kubernetes.in_cluster.objects import KEEPING, packing, releasing
 from hydra.cluster.kubernetes.in_cluster.place import Place
 from hydra.cluster.kubernetes.in_cluster.podstate import is_kept
 from hydra.cluster.kubernetes.removal import AGAIN
@@ -64,6 +65,13 @@ def fetch(place: Place, pod: str, out: Path) -> Fetched:
             if time.monotonic() > deadline:
                 raise ClusterError(f"the directory of {place.run} came incomplete: {e}", "try it again") from None
         time.sleep(1.0)
+
+
+def release(place: Place, pod: str) -> None:
+    """Tells a Pod that somebody deletes that all has been fetched: its grace is not shortened by deleting it again."""
+    with contextlib.suppress(ApiError):  # it goes by itself then, somewhat later
+        for _ in streams.execute(place.api, place.namespace, pod, KEEPING, releasing()):
+            pass
 
 
 def _fetched(place: Place, pod: str, out: Path) -> Fetched:

@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 
 import click
 
-from hydra.cluster.kubernetes.in_cluster.fetching import Fetched, fetch, refuse_existing
+from hydra.cluster.kubernetes.in_cluster.fetching import Fetched, fetch, refuse_existing, release
 from hydra.cluster.kubernetes.in_cluster.following import GivenUp, follow
 from hydra.cluster.kubernetes.in_cluster.log import Log
 from hydra.cluster.kubernetes.in_cluster.objects import COMMAND
@@ -75,6 +75,8 @@ def brought_home(place: Place, pod: Json, out: Path, *, ends: bool) -> int:
         return EXIT_INTERRUPTED
     except KeyboardInterrupt:
         return left_there(place)
+    if ended["metadata"].get("deletionTimestamp"):
+        release(place, ended["metadata"]["name"])
     place.tidy()
     return _code(ended, fetched, out)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from hydra.cluster.kubernetes import names
@@ -41,30 +42,38 @@ _SHIPPED: Final = (*_SCRIPTS.values(), "keeper")
 _VARIABLE: Final = "variable."
 
 
-def secret_data(
-    arguments: Sequence[str],
-    version: str,
-    digest: str,
-    image: str,
-    files: Mapping[str, bytes],
-    environment: Mapping[str, str],
-) -> dict[str, bytes]:
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What ``inside/controller.py`` is to start.
+
+    Attributes:
+        arguments: behind ``hydra``, as the command runs in the Pod.
+        typed: the same as they were typed.
+        version: of the Hydra that gives the order.
+        digest: of its sources.
+        image: that the command runs in.
+    """
+
+    arguments: tuple[str, ...]
+    typed: tuple[str, ...]
+    version: str
+    digest: str
+    image: str
+
+
+def secret_data(order: Order, files: Mapping[str, bytes], environment: Mapping[str, str]) -> dict[str, bytes]:
     """The Secret's contents by key: the command, the scripts, the files, and what the environment holds.
 
     Args:
-        arguments: of the command, as it runs in the Pod.
-        version: of the Hydra that gives it.
-        digest: of its sources.
-        image: that it runs in.
+        order: the command.
         files: by their path in the Pod.
         environment: variables that the command needs.
 
     Raises:
         UsageError: it is more than a Secret may hold.
     """
-    order = {"arguments": list(arguments), "version": version, "digest": digest, "image": image}
     data = {
-        _ORDER: json.dumps(order).encode(),
+        _ORDER: json.dumps(asdict(order)).encode(),
         **{f"{script}.py": source(script).encode() for script in _SHIPPED},
         **{_key(path): content for path, content in files.items()},
         **{f"{_VARIABLE}{name}": value.encode() for name, value in environment.items()},
@@ -176,6 +185,11 @@ def packing(run: str) -> list[str]:
 def stopping() -> list[str]:
     """The command that asks for a clean end, in the container ``hydra``."""
     return ["python3", "-c", "import os, signal; os.kill(1, signal.SIGINT)"]
+
+
+def releasing() -> list[str]:
+    """The command that says that nobody needs the files any more, in the container ``files``."""
+    return ["python3", "-c", "import os, signal; os.kill(1, signal.SIGTERM)"]
 
 
 def _script(container: str) -> str:

@@ -17,7 +17,7 @@ from hydra.cluster.kubernetes.in_cluster.cluster_file import needed
 from hydra.cluster.kubernetes.in_cluster.fetching import refuse_existing
 from hydra.cluster.kubernetes.in_cluster.following import await_begin
 from hydra.cluster.kubernetes.in_cluster.homecoming import brought_home, left_there
-from hydra.cluster.kubernetes.in_cluster.objects import COMMAND_ID, Json, job, secret, secret_data
+from hydra.cluster.kubernetes.in_cluster.objects import COMMAND_ID, Json, Order, job, secret, secret_data
 from hydra.cluster.kubernetes.in_cluster.place import NotMadeError, Place
 from hydra.cluster.kubernetes.in_cluster.words import MASTER, Words, config_among, rewritten, with_files
 from hydra.cluster.kubernetes.inside.keeper import digest
@@ -107,7 +107,8 @@ def _objects(
     family = Family(place.run, place.namespace, {}, asked.settings, image, archive=False)
     exports = any(word.partition("=")[0] == "--otlp" for word in words.arguments)
     environment = {name: value for name, value in os.environ.items() if exports and name.startswith("OTEL_EXPORTER_")}
-    data = secret_data(words.arguments, installed, digest(str(sources())), image, files, environment)
+    order = Order(words.arguments, tuple(asked.arguments), installed, digest(str(sources())), image)
+    data = secret_data(order, files, environment)
     its_job = job(family, list(files), list(environment))
     # Of one that is there already it tells whether it is this one.
     its_job["metadata"]["annotations"][COMMAND_ID] = uuid.uuid4().hex

@@ -58,7 +58,10 @@ def run(order: dict[str, Any], output: Path) -> int:
         sys.stderr.write(f"hydra: {wrong}\n")
         return 2
     with output.open("wb") as written:
-        child = subprocess.Popen(["hydra", *order["arguments"]], stdin=subprocess.DEVNULL, stdout=written)
+        words = ["hydra", *order["arguments"]]
+        # What the run's directory says of its command: what its user has typed.
+        environment = {**os.environ, "HYDRA_TYPED": json.dumps(order["typed"])}
+        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=written, env=environment)
     children.append(child.pid)
     for one in early:
         pass_on(one, None)
