@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from tests.kubernetes.api import Api
+from tests.kubernetes.api import Api, ApiError
 from tests.kubernetes.processes import until
 
 
@@ -21,8 +21,9 @@ def namespace(api: Api, level: str = "restricted") -> Iterator[str]:
         until(lambda: _names(api, f"/api/v1/namespaces/{name}/serviceaccounts"), "its service account")
         yield name
     finally:
-        api.delete(f"/api/v1/namespaces/{name}/pods", gracePeriodSeconds=0)
-        api.delete(f"/api/v1/namespaces/{name}")
+        with suppress(ApiError):  # a test may have deleted it
+            api.delete(f"/api/v1/namespaces/{name}/pods", gracePeriodSeconds=0)
+            api.delete(f"/api/v1/namespaces/{name}")
 
 
 def pod(name: str, image: str, command: Sequence[str], **more: Any) -> dict[str, Any]:
