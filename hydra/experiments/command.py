@@ -22,12 +22,11 @@ from hydra.results.alone import alone_in
 from hydra.results.conditions import columns, met, parse
 from hydra.results.experiments import Record
 from hydra.results.fitted import fitted, terminal_width
-from hydra.results.folders import is_experiment
+from hydra.results.folders import check_folder, is_experiment
 from hydra.run.display import is_plain
 from hydra.run.engines import choose
 from hydra.run.failing import failed_if
 from hydra.run.folders import fresh_folder, resumed_folder
-from hydra.run.launcher import check_folder
 from hydra.run.redaction import Redactor
 from hydra.run.relocating import run_elsewhere
 from hydra.run.resume import differences, refuse_hidden

@@ -45,7 +45,7 @@ from hydra.results import samples, seconds
 from hydra.results.clients import COLUMNS, client_rows
 from hydra.results.earlier import upgraded_plan
 from hydra.results.folders import DATABASE as DATABASE
-from hydra.results.folders import database
+from hydra.results.folders import database, refuse_run_in
 from hydra.results.schema import ADDED, FORMAT, SCHEMA, SINCE
 from hydra.results.subscriber_rows import AT_ONCE
 from hydra.sweep.repeated import MERGED_IN_REPEATS
@@ -74,16 +74,6 @@ _DAMAGED: Final = (
     OverflowError,
 )  # fmt: skip
 """What reading bytes that Hydra did not write may raise."""
-
-
-def refuse_run_in(directory: Path) -> None:
-    """Refuses a folder that holds a run.
-
-    Raises:
-        RunDirectoryError: it does.
-    """
-    if (directory / DATABASE).exists():
-        raise RunDirectoryError(f"{directory} already holds a run", "choose another folder with --out")
 
 
 class RunStore:

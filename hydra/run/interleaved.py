@@ -32,6 +32,7 @@ from hydra.results.alone import alone_in
 from hydra.results.compared import compare_runs
 from hydra.results.conditions import columns, parse
 from hydra.results.fitted import fitted, terminal_width
+from hydra.results.folders import check_folder
 from hydra.results.interleaved import Record, TurnRecord
 from hydra.results.registered import columns_of, sweep_of
 from hydra.results.store import DATABASE, RunStore
@@ -187,7 +188,7 @@ def _load(scenario: str | Path, replaced: Mapping[str, object], directory: Path 
 
 
 def _check_new(folder: Path) -> None:
-    launcher.check_folder(folder)
+    check_folder(folder)
     if interleaved.is_interleaved(folder):
         raise RunDirectoryError(f"{folder} already holds runs", "go on with --resume, or choose another --out")
 

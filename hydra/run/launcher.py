@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,13 +11,14 @@ from typing import Final
 from hydra import plugins
 from hydra.client.processes import raise_open_files
 from hydra.columns.names import STATUS
-from hydra.errors import EXIT_INTERRUPTED, RunDirectoryError
+from hydra.errors import EXIT_INTERRUPTED
 from hydra.events.runs import Resumed, RunBegan, RunComplete, RunGoesOn
 from hydra.events.warnings import Interrupted
 from hydra.model import ClusterSpec, Scenario
 from hydra.results.alone import alone_in
+from hydra.results.folders import check_folder
 from hydra.results.registered import added_by, sweep_of
-from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore, refuse_run_in
+from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
 from hydra.results.tables import name_of, write
 from hydra.run.engines import Chosen
 from hydra.run.exports import Exports
@@ -140,23 +140,6 @@ def _complete(scenario: Scenario, order: Order, observer: Observer, redactor: Re
         write(order.out, scenario, rows, store.meta(CLIENTS_KEY, []), store.events())
     observer.show(RunComplete(str(order.out)))
     return exit_code(rows, observer), store
-
-
-def check_folder(out: Path) -> None:
-    """Refuses a run directory that cannot be made, before anything starts.
-
-    Raises:
-        RunDirectoryError: it has no name or one that is too long, is to be in what cannot be written, or holds a run.
-    """
-    try:
-        if not out.resolve().name:
-            raise RunDirectoryError(f"{out} is no folder of its own", "choose another folder with --out")
-        refuse_run_in(out)
-        there = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
-    except OSError as e:
-        raise RunDirectoryError(f"{out}: {e.strerror}", "choose another folder with --out") from e
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise RunDirectoryError(f"{out}: {there} is no folder that can be written", "choose another folder with --out")
 
 
 def _store(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Redactor) -> RunStore:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hydra.cluster.engine import Relocation
 from hydra.model import Scenario
+from hydra.results.folders import check_folder
 from hydra.run.engines import Chosen
-from hydra.run.launcher import check_folder
 from hydra.run.redaction import Redactor
 
 

@@ -34,8 +34,18 @@ def log(api: Api, namespace: str, pod: str, container: str, since: str = "") -> 
     yield from api.lines(f"/api/v1/namespaces/{namespace}/pods/{pod}/log", query, _SILENT_S)
 
 
-def execute(api: Api, namespace: str, pod: str, container: str, command: Sequence[str]) -> Iterator[bytes]:
+def execute(
+    api: Api, namespace: str, pod: str, container: str, command: Sequence[str], silent_s: float = _SILENT_S
+) -> Iterator[bytes]:
     """What a command in a container writes to its standard output, piece by piece.
+
+    Args:
+        api: as whom.
+        namespace: of the Pod.
+        pod: its name.
+        container: where the command runs.
+        command: program and arguments.
+        silent_s: how long it may write nothing.
 
     Raises:
         ApiError: it was refused, the connection broke, or the command failed; its last words are the message.
@@ -52,7 +62,7 @@ def execute(api: Api, namespace: str, pod: str, container: str, command: Sequenc
     with _broken():
         connection = create_websocket(configuration, url, headers)
         try:
-            connection.settimeout(_SILENT_S)
+            connection.settimeout(silent_s)
             while True:
                 kind, frame = connection.recv_data_frame(control_frame=True)
                 if kind == ABNF.OPCODE_CLOSE:

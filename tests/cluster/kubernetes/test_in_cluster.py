@@ -13,16 +13,18 @@ import subprocess
 import sys
 import tarfile
 from contextlib import closing
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hydra.cluster.kubernetes import names
+from hydra.cluster.kubernetes.delivery import sources
 from hydra.cluster.kubernetes.in_cluster import objects, podstate
 from hydra.cluster.kubernetes.in_cluster.log import OUTPUT, Log
 from hydra.cluster.kubernetes.in_cluster.words import FILES
-from hydra.cluster.kubernetes.inside import controller, files
+from hydra.cluster.kubernetes.inside import controller, files, keeper
 from hydra.cluster.kubernetes.pods import Family
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.errors import UsageError
@@ -37,17 +39,24 @@ FAMILY = Family("first", "lab", {}, KubernetesSettings(keep_s=60), "hydra:1", ar
 
 
 def test_everything_that_may_be_secret_stands_in_the_secret_only() -> None:
-    data = objects.secret_data(["run", "--set", "mqtt.password=pst"], "1.0", "hydra:1", SHIPPED, {"OTEL_X": "token"})
+    data = objects.secret_data(
+        ["run", "--set", "mqtt.password=pst"], "1.0", "d1gest", "hydra:1", SHIPPED, {"OTEL_X": "token"}
+    )
     job = objects.job(FAMILY, list(SHIPPED), ["OTEL_X"])
     secret = objects.secret(FAMILY, data)
     assert not any(word in json.dumps(job) for word in ("pst", "token", "zmq"))
     assert {base64.b64decode(value) for value in secret["data"].values()} >= {*SHIPPED.values(), b"token"}
     order = json.loads(base64.b64decode(secret["data"]["order.json"]))
-    assert order == {"arguments": ["run", "--set", "mqtt.password=pst"], "version": "1.0", "image": "hydra:1"}
+    assert order == {
+        "arguments": ["run", "--set", "mqtt.password=pst"],
+        "version": "1.0",
+        "digest": "d1gest",
+        "image": "hydra:1",
+    }
 
 
 def test_a_pod_finds_its_files_where_its_words_name_them() -> None:
-    data = objects.secret_data(["run"], "1.0", "hydra:1", SHIPPED, {"OTEL_X": "token"})
+    data = objects.secret_data(["run"], "1.0", "d1gest", "hydra:1", SHIPPED, {"OTEL_X": "token"})
     spec = objects.job(FAMILY, list(SHIPPED), ["OTEL_X"])["spec"]["template"]["spec"]
     volume = next(each["secret"] for each in spec["volumes"] if each["name"] == "shipped")
     found = {f"{objects.MOUNTED}/{item['path']}": data[item["key"]] for item in volume["items"]}
@@ -76,7 +85,7 @@ def test_the_pod_is_never_replaced_and_keeps_to_restricted() -> None:
 
 def test_what_a_secret_does_not_hold_is_refused_and_named() -> None:
     with pytest.raises(UsageError, match=r"the largest is big\.csv with 1\.1 MB; leave out --in-cluster"):
-        objects.secret_data(["run"], "1.0", "hydra:1", {f"{FILES}/0/big.csv": bytes(1_100_000)}, {})
+        objects.secret_data(["run"], "1.0", "d1gest", "hydra:1", {f"{FILES}/0/big.csv": bytes(1_100_000)}, {})
 
 
 # --- its log ---------------------------------------------------------------------------------------------------------
@@ -182,8 +191,9 @@ def test_what_keeps_a_command_from_beginning_is_named_in_time(
 @pytest.mark.parametrize(
     ("seen", "begun", "ended", "kept"),
     [
-        (UNPLACED, False, False, False),
-        (pod({"waiting": {}}, {"waiting": {}}), False, False, False),
+        (UNPLACED, False, False, True),
+        (pod({"waiting": {}}, {"waiting": {}}), False, False, True),
+        (pod({"running": {}}, {"waiting": {}}), True, False, True),
         (pod({"running": {}}), True, False, True),
         (pod({"terminated": {"exitCode": 128, "reason": "StartError"}}), False, True, True),
         (pod({"terminated": {"exitCode": 0}}), True, True, True),
@@ -208,9 +218,9 @@ def test_an_untimely_end_is_explained(ended: Json, said: str) -> None:
 # --- in its containers -----------------------------------------------------------------------------------------------
 
 HYDRA = """#!/bin/sh
-if [ "$1" = --version ]; then echo "hydra, version 1.0"; exit; fi
 exec {python} -c "$@"
 """
+HERE = {"version": version("hydra-scale"), "digest": keeper.digest(str(sources()))}
 
 
 @pytest.fixture
@@ -225,8 +235,8 @@ def order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "order.json"
 
 
-def started(order: Path, code: str, version: str = "1.0") -> subprocess.Popen[str]:
-    order.write_text(json.dumps({"arguments": [code], "version": version, "image": "hydra:1"}))
+def started(order: Path, code: str, **more: str) -> subprocess.Popen[str]:
+    order.write_text(json.dumps({"arguments": [code], "image": "hydra:1", **HERE, **more}))
     command = [sys.executable, controller.__file__, str(order), str(order.parent / "runs")]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -237,14 +247,13 @@ def started(order: Path, code: str, version: str = "1.0") -> subprocess.Popen[st
     [
         ("print('table'); raise SystemExit(3)", 3, f"{OUTPUT}\ntable\n"),
         ("import os; os.kill(os.getpid(), 9)", 137, ""),
-        ("import sys; sys.stderr.write('step 1')", 0, ""),
+        ("import sys; print('table'); sys.stderr.write('step 1\\n')", 0, f"step 1\n{OUTPUT}\ntable\n"),
     ],
 )
 def test_the_first_process_ends_like_the_command(order: Path, code: str, exit_code: int, out: str) -> None:
     process = started(order, code)
     said, told = process.communicate(timeout=20)
-    assert (process.returncode, said) == (exit_code, out)
-    assert ("step 1" in told) == ("step 1" in code)
+    assert (process.returncode, said, told) == (exit_code, "", out)
     assert files.found(order.parent / "runs" / ".hydra") == {"ended": True, "exit": exit_code}
 
 
@@ -267,7 +276,7 @@ def test_what_a_killed_command_has_left_comes_to_its_end_first(order: Path) -> N
     code = f"import os, subprocess, sys; subprocess.Popen([sys.executable, '-c', {left!r}]); os.kill(os.getpid(), 9)"
     # Only the first process of a container gets orphans by itself.
     subreaper = "import ctypes, runpy, sys; ctypes.CDLL(None).prctl(36, 1); sys.argv = sys.argv[1:]"
-    order.write_text(json.dumps({"arguments": [code], "version": "1.0", "image": "hydra:1"}))
+    order.write_text(json.dumps({"arguments": [code], "image": "hydra:1", **HERE}))
     runs = f"{subreaper}; runpy.run_path(sys.argv[0], run_name='__main__')"
     words = [sys.executable, "-c", runs, controller.__file__, str(order), str(order.parent / "runs")]
     assert subprocess.run(words, cwd=order.parent, timeout=20, check=False).returncode == 137
@@ -275,11 +284,17 @@ def test_what_a_killed_command_has_left_comes_to_its_end_first(order: Path) -> N
 
 
 @pytest.mark.processes
-def test_an_image_of_another_version_is_one_line(order: Path) -> None:
-    process = started(order, "raise SystemExit(0)", version="2.0")
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [({"version": "2.0"}, ", and this is 2.0; build"), ({"digest": "0"}, " of other sources than this one; build")],
+)
+def test_an_image_with_another_hydra_is_one_line(order: Path, other: dict[str, str], said: str) -> None:
+    process = started(order, "raise SystemExit(0)", **other)
     _, told = process.communicate(timeout=20)
     assert process.returncode == 2
-    assert told == "hydra: the image hydra:1 holds Hydra 1.0, and this is 2.0; build it anew\n"
+    assert said in told
+    assert told.startswith("hydra: the image hydra:1 holds ")
+    assert len(told.splitlines()) == 1
 
 
 @pytest.mark.processes

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from hydra.cluster.kubernetes.in_cluster.words import FILES, Words, rewritten, with_files
+from hydra.cluster.kubernetes.in_cluster.words import FILES, Words, config_among, rewritten, with_files
 from hydra.errors import UsageError
 
 LOCAL = {"mine.toml", "./odd", "/home/me/trace.csv", "trace.csv", "30", "zmqrate", "1.5", "client.properties", "pw.txt"}
@@ -31,7 +31,7 @@ def words(text: str) -> Words:
             f"kafka-batch --kafka-prop-file {FILES}/0/client.properties --image python:3.13",
             ["client.properties"],
         ),
-        ("mqtt-rate --password-file=pw.txt", f"mqtt-rate --password-file={FILES}/0/pw.txt", ["pw.txt"]),
+        ("mqtt-rate --password-file=pw.txt", f"mqtt-rate --password-file {FILES}/0/pw.txt", ["pw.txt"]),
         (
             "run mine.toml --set load.file=trace.csv --set sweep.clients=[30]",
             f"run {FILES}/0/mine.toml --set load.file={FILES}/1/trace.csv --set sweep.clients=[30]",
@@ -42,6 +42,9 @@ def words(text: str) -> Words:
             f"run {FILES}/0/mine.toml --set load.file={FILES}/1/trace.csv",
             ["mine.toml", "/home/me/trace.csv"],
         ),
+        ("mqtt-rate --password-file 30 --clients 30", f"mqtt-rate --password-file {FILES}/0/30 --clients 30", ["30"]),
+        ("mqtt-rate --set mqtt.password_file=30", f"mqtt-rate --set mqtt.password_file={FILES}/0/30", ["30"]),
+        ("mqtt-rate --set load.rate=30 --password-file no", "mqtt-rate --set load.rate=30 --password-file no", []),
         ("zmqfixed --payload-file trace.csv", "zmqfixed --payload-file trace.csv", []),
         ("zmqfixed --set settings.payload_file=trace.csv", "zmqfixed --set settings.payload_file=trace.csv", []),
         ("zmqfixed --otlp http://collector:4318", "zmqfixed --otlp http://collector:4318", []),
@@ -81,6 +84,19 @@ def test_what_makes_no_sense_in_a_pod_is_refused(typed: str, said: str) -> None:
     with pytest.raises(UsageError) as refused:
         words(typed)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("typed", "named"),
+    [
+        ("run --config a.toml --config=b.toml", "b.toml"),
+        ("run --config=b.toml --config a.toml x", "a.toml"),
+        ("run -- --config a.toml", ""),
+        ("run x", ""),
+    ],
+)
+def test_the_last_cluster_file_counts(typed: str, named: str) -> None:
+    assert config_among(typed.split()) == named
 
 
 SCENARIO = """

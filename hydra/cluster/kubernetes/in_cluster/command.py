@@ -31,19 +31,22 @@ from hydra.options.help import MACHINE
 def fetch(run: str, config: Path | None, master: str, out: Path | None, follow: bool, **flags: Any) -> None:
     """Fetch the directory of RUN from the Kubernetes cluster in which its command runs (--in-cluster).
 
-    A run that has ended is removed from the cluster then; of one that goes on there is what it has measured so far.
+    Of a run that has not ended yet, what it has measured so far is copied. One that has ended is copied whole, and then
+    removed from the cluster.
     """
     from hydra.cluster.kubernetes.spec import SPEC
     from hydra.config.engines import load_engine
     from hydra.errors import UsageError
 
+    name = Path(run).name
+    if not name:
+        raise UsageError(f"{run!r} names no run", f"hydra ps --master {master} lists them")
     if not (SPEC.handles(master) or master == SPEC.name):
         raise UsageError(f"--master {master} is no Kubernetes cluster, where commands run", f"write {SPEC.masters}")
     settings = load_engine(SPEC.name, config, {"namespace": flags.get("namespace")})
 
     from hydra.cluster.kubernetes.in_cluster.homecoming import follow_home, take_home
 
-    name = Path(run).name
     folder = out or Path("runs") / name
     if follow:
         sys.exit(follow_home(master, settings, name, folder))

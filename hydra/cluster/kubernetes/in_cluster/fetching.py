@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tarfile
 import time
@@ -16,15 +15,19 @@ from hydra.cluster.kubernetes import streams
 from hydra.cluster.kubernetes.access import ApiError
 from hydra.cluster.kubernetes.in_cluster.objects import KEEPING, packing
 from hydra.cluster.kubernetes.in_cluster.place import Place
+from hydra.cluster.kubernetes.in_cluster.podstate import is_kept
 from hydra.cluster.kubernetes.removal import AGAIN
 from hydra.errors import ClusterError, RunDirectoryError
-from hydra.results.folders import DATABASE
+from hydra.results.alone import alone_in
+from hydra.results.folders import DATABASE, check_folder
 
 _STATE: Final = ".hydra/state"
 _TRIES_S: Final = 60.0
 """How long it is tried again when the connection breaks."""
 _GONE: Final = "container not found"
-"""What a node says of a container that has ended."""
+"""What a node says of a container that has ended, or has not begun."""
+_SILENT_S: Final = 600.0
+"""How long nothing may come: a database is copied in the Pod before its first byte does, however large it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ def fetch(place: Place, pod: str, out: Path) -> Fetched:
         try:
             return _fetched(place, pod, out)
         except ApiError as e:
-            if e.status not in AGAIN or _GONE in e.message or time.monotonic() > deadline:
+            if e.status not in AGAIN or (_GONE in e.message and _is_gone(place)) or time.monotonic() > deadline:
                 raise place.refused(e, "exec in pods") from None
         except (tarfile.TarError, EOFError) as e:
             if time.monotonic() > deadline:
@@ -64,28 +67,42 @@ def fetch(place: Place, pod: str, out: Path) -> Fetched:
 
 
 def _fetched(place: Place, pod: str, out: Path) -> Fetched:
-    draft = out.parent / f".{out.name}.part-{os.getpid()}"
-    try:
-        fetched = _received(streams.execute(place.api, place.namespace, pod, KEEPING, packing(place.run)), draft, place)
-        if fetched.measured:
-            (draft / place.run).rename(out)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    whole = out.resolve()
+    draft = whole.with_name(f".{whole.name}.part")
+    draft.mkdir(parents=True, exist_ok=True)
+    with alone_in(draft):
+        try:
+            shutil.rmtree(draft / place.run, ignore_errors=True)  # of a command that was killed
+            sent = streams.execute(place.api, place.namespace, pod, KEEPING, packing(place.run), _SILENT_S)
+            fetched = _received(sent, draft, place)
+            if fetched.measured:
+                (draft / place.run).rename(whole)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
     return fetched
 
 
+def _is_gone(place: Place) -> bool:
+    """Whether the Pod keeps the directory no more."""
+    try:
+        pod = place.pod()
+    except ClusterError:
+        return False
+    return pod is None or not is_kept(pod)
+
+
 def refuse_existing(out: Path) -> None:
-    """Refuses a directory that holds something.
+    """Refuses a directory that cannot be made, or holds something.
 
     Raises:
-        RunDirectoryError: it does.
+        RunDirectoryError: so it is.
     """
+    check_folder(out)
     if out.is_file() or (out.is_dir() and any(out.iterdir())):
         raise RunDirectoryError(f"{out} exists", "choose another folder with --out")
 
 
 def _received(pieces: Iterator[bytes], draft: Path, place: Place) -> Fetched:
-    draft.mkdir(parents=True)
     state, measured = {"ended": False, "exit": None}, False
     # It is read as it comes: nobody knows how much it is.
     with tarfile.open(fileobj=cast(IO[bytes], _Pieces(pieces)), mode="r|gz") as archive:

@@ -12,7 +12,7 @@ from hydra.cluster.kubernetes.in_cluster.following import GivenUp, follow
 from hydra.cluster.kubernetes.in_cluster.log import Log
 from hydra.cluster.kubernetes.in_cluster.objects import COMMAND
 from hydra.cluster.kubernetes.in_cluster.place import Place
-from hydra.cluster.kubernetes.in_cluster.podstate import explained, has_begun, is_kept
+from hydra.cluster.kubernetes.in_cluster.podstate import explained, has_begun, is_kept, kept_s
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.errors import EXIT_INTERRUPTED, ClusterError, UsageError
 
@@ -127,7 +127,7 @@ def _found(master: str, settings: KubernetesSettings, run: str) -> tuple[Place, 
         raise ClusterError(f"{run} has not begun", f"kubectl describe pod -n {place.namespace} says why")
     if not is_kept(pod):
         raise ClusterError(
-            f"the directory of {run} is gone: it was kept for {settings.keep_s} s after its end",
-            "raise keep_s in [kubernetes]",
+            f"the directory of {run} is gone: it was kept for {kept_s(pod)} s after its end",
+            "raise keep_s in [kubernetes] for the next one",
         )
     return place, pod

@@ -36,17 +36,25 @@ _BYTES: Final = 1024 * 1024
 """Of a Secret at most."""
 _ORDER: Final = "order.json"
 _SCRIPTS: Final = {COMMAND: "controller", KEEPING: "files"}
+_SHIPPED: Final = (*_SCRIPTS.values(), "keeper")
+"""Those of containers, and what they use."""
 _VARIABLE: Final = "variable."
 
 
 def secret_data(
-    arguments: Sequence[str], version: str, image: str, files: Mapping[str, bytes], environment: Mapping[str, str]
+    arguments: Sequence[str],
+    version: str,
+    digest: str,
+    image: str,
+    files: Mapping[str, bytes],
+    environment: Mapping[str, str],
 ) -> dict[str, bytes]:
     """The Secret's contents by key: the command, the scripts, the files, and what the environment holds.
 
     Args:
         arguments: of the command, as it runs in the Pod.
         version: of the Hydra that gives it.
+        digest: of its sources.
         image: that it runs in.
         files: by their path in the Pod.
         environment: variables that the command needs.
@@ -54,10 +62,10 @@ def secret_data(
     Raises:
         UsageError: it is more than a Secret may hold.
     """
-    order = {"arguments": list(arguments), "version": version, "image": image}
+    order = {"arguments": list(arguments), "version": version, "digest": digest, "image": image}
     data = {
         _ORDER: json.dumps(order).encode(),
-        **{f"{script}.py": source(script).encode() for script in _SCRIPTS.values()},
+        **{f"{script}.py": source(script).encode() for script in _SHIPPED},
         **{_key(path): content for path, content in files.items()},
         **{f"{_VARIABLE}{name}": value.encode() for name, value in environment.items()},
     }
@@ -126,7 +134,7 @@ def job(family: Family, files: Sequence[str], environment: Sequence[str]) -> Jso
     }
     items = [
         {"key": _ORDER, "path": _ORDER},
-        *({"key": f"{script}.py", "path": f"{script}.py"} for script in _SCRIPTS.values()),
+        *({"key": f"{script}.py", "path": f"{script}.py"} for script in _SHIPPED),
         *({"key": _key(path), "path": path.removeprefix(f"{MOUNTED}/")} for path in files),
     ]
     template = {

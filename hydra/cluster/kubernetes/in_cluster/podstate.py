@@ -26,8 +26,14 @@ def has_begun(pod: Json) -> bool:
 
 
 def is_kept(pod: Json) -> bool:
-    """Whether the run directory can still be fetched."""
-    return "running" in _state(pod, KEEPING)
+    """Whether the run directory is there to be fetched, at once or in a moment."""
+    return "terminated" not in _state(pod, KEEPING)
+
+
+def kept_s(pod: Json) -> int:
+    """How long it is kept after the command's end."""
+    keeping = next(each for each in pod["spec"]["containers"] if each["name"] == KEEPING)
+    return int(keeping["command"][-1])
 
 
 def has_ended(pod: Json) -> bool:

@@ -12,12 +12,15 @@ from pathlib import Path
 import click
 
 from hydra.cluster.engine import Relocation
+from hydra.cluster.kubernetes.delivery import sources
+from hydra.cluster.kubernetes.in_cluster.cluster_file import needed
 from hydra.cluster.kubernetes.in_cluster.fetching import refuse_existing
 from hydra.cluster.kubernetes.in_cluster.following import await_begin
 from hydra.cluster.kubernetes.in_cluster.homecoming import brought_home, left_there
 from hydra.cluster.kubernetes.in_cluster.objects import COMMAND_ID, Json, job, secret, secret_data
 from hydra.cluster.kubernetes.in_cluster.place import NotMadeError, Place
 from hydra.cluster.kubernetes.in_cluster.words import MASTER, Words, config_among, rewritten, with_files
+from hydra.cluster.kubernetes.inside.keeper import digest
 from hydra.cluster.kubernetes.keeper import owner
 from hydra.cluster.kubernetes.pods import Family, own_image
 from hydra.config.places import conf_dir
@@ -72,7 +75,9 @@ def _shipped(asked: Relocation) -> tuple[Words, dict[str, bytes]]:
     files: dict[str, bytes] = {}
     for path, copy in words.files.items():
         content = _read(path)
-        if path != config and path.endswith(".toml"):
+        if path == config:
+            content = needed(content.decode()).encode()
+        elif path.endswith(".toml"):
             text, more = with_files(content.decode(), os.path.isfile, len(words.files) + len(files))
             content = text.encode()
             files.update({its_copy: _read(its) for its, its_copy in more.items()})
@@ -100,10 +105,10 @@ def _objects(
     installed = version("hydra-scale")
     image = own_image(asked.settings, installed)
     family = Family(place.run, place.namespace, {}, asked.settings, image, archive=False)
-    # Of --otlp.
-    surroundings = {name: value for name, value in os.environ.items() if name.startswith("OTEL_EXPORTER_")}
-    data = secret_data(words.arguments, installed, image, files, surroundings)
-    its_job = job(family, list(files), list(surroundings))
+    exports = any(word.partition("=")[0] == "--otlp" for word in words.arguments)
+    environment = {name: value for name, value in os.environ.items() if exports and name.startswith("OTEL_EXPORTER_")}
+    data = secret_data(words.arguments, installed, digest(str(sources())), image, files, environment)
+    its_job = job(family, list(files), list(environment))
     # Of one that is there already it tells whether it is this one.
     its_job["metadata"]["annotations"][COMMAND_ID] = uuid.uuid4().hex
     return its_job, lambda there: secret(replace(family, owner=owner(there)), data)

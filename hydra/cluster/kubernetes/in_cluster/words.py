@@ -21,6 +21,8 @@ _HERE_ONLY: Final = ("--master", "--engine", "--advertise", "--out", "--config")
 """Flags whose values hold on this machine only: the Pod gets its own, or none."""
 _REMOTE: Final = ("--payload-file",)
 """Flags that name files of the hosts on which groups run."""
+_FILE: Final = "-file"
+"""How the names of other flags end that name files."""
 _SET: Final = "--set"
 _NUMBER: Final = re.compile(r"[-+]?[\d.,]+(e[-+]?\d+)?", re.IGNORECASE)
 _HOST: Final = re.compile(r"^\w+://(?:[^/@]*@)?\[?([\w.:-]*?)\]?(?::\d+)?(?:/.*)?$")
@@ -44,7 +46,8 @@ def rewritten(arguments: Sequence[str], run: str, config: str, is_file: Callable
     """The command as it runs in the Pod.
 
     Every word that names a file is replaced by the path of its copy: an argument, the value of a flag, or that of
-    ``--set KEY=FILE``. Words without a dot and a slash are names, and numbers are numbers, whatever files there are.
+    ``--set KEY=FILE``. Words without a dot and a slash are names, and numbers are numbers, whatever files there are;
+    unless flag or key say by their names that it is a file.
 
     Args:
         arguments: as they were typed behind ``hydra``.
@@ -76,6 +79,8 @@ def rewritten(arguments: Sequence[str], run: str, config: str, is_file: Callable
             given = value if equals else next(words, "")
             _refuse_here(flag, given)
             kept += [flag, shipped.assigned(given) if flag == _SET else given]
+        elif flag.endswith(_FILE):
+            kept += [flag, shipped.path(value if equals else next(words, ""), surely=True)]
         else:
             kept.append(f"{flag}={shipped.path(value)}" if equals else word)
     own = ["--master", MASTER, "--config", shipped.named(config), "--out", f"{RUNS}/{run}"]
@@ -83,13 +88,16 @@ def rewritten(arguments: Sequence[str], run: str, config: str, is_file: Callable
 
 
 def config_among(arguments: Sequence[str]) -> str:
-    """The cluster file that a command names; "": none."""
+    """The cluster file that a command names; "": none. The last one counts."""
+    named = ""
     for word, following in zip(arguments, (*arguments[1:], ""), strict=True):
+        if word == "--":
+            break
         if word == "--config":
-            return following
-        if word.startswith("--config="):
-            return word.partition("=")[2]
-    return ""
+            named = following
+        elif word.startswith("--config="):
+            named = word.partition("=")[2]
+    return named
 
 
 def with_files(text: str, is_file: Callable[[str], bool], number: int) -> tuple[str, Mapping[str, str]]:
@@ -126,11 +134,10 @@ class _Shipped:
         self._is_file, self._number = is_file, number
         self.files: dict[str, str] = {}
 
-    def path(self, word: str) -> str:
-        """The word, or the path of the copy of the file that it names."""
-        if _NUMBER.fullmatch(word) or not ("." in word or "/" in word) or not self._is_file(word):
-            return word
-        return self.named(word)
+    def path(self, word: str, *, surely: bool = False) -> str:
+        """The word, or the path of the copy of the file that it names; ``surely``: it names a file if there is one."""
+        looks = surely or (not _NUMBER.fullmatch(word) and ("." in word or "/" in word))
+        return self.named(word) if looks and self._is_file(word) else word
 
     def named(self, path: str) -> str:
         """The path of a file's copy."""
@@ -142,9 +149,10 @@ class _Shipped:
         """The same for KEY=VALUE."""
         key, equals, value = text.partition("=")
         plain = value.strip().strip("\"'")
-        if not equals or key.strip().endswith("payload_file") or self.path(plain) == plain:
+        if not equals or _last(key.strip()) == "payload_file":
             return text
-        return f"{key}={self.path(plain)}"
+        path = self.path(plain, surely=_names_a_file(key.strip()))
+        return text if path == plain else f"{key}={path}"
 
 
 def _refuse_here(flag: str, value: str) -> None:
@@ -170,6 +178,10 @@ def _named_in(table: Mapping[str, Any], inside: str = "") -> Iterator[tuple[str,
             yield key, value
 
 
+def _last(key: str) -> str:
+    return key.rpartition(".")[2]
+
+
 def _names_a_file(key: str) -> bool:
-    name = key.rpartition(".")[2]
+    name = _last(key)
     return name == "file" or (name.endswith("_file") and name != "payload_file")

@@ -1,8 +1,8 @@
 """The first process of the container ``hydra``: starts the command that was asked for, and ends with its exit code.
 
 Its arguments are the file with the command, as JSON, and the folder of run directories. The command's standard error is
-the container's; its standard output follows at the end, behind a line that says so. In the folder ``.hydra`` there
-``lock`` is locked while this process lives, and ``exit`` holds the exit code afterwards.
+the container's; its standard output follows there at the end, behind a line that says so, as two pipes have no order.
+In the folder ``.hydra`` there ``lock`` is locked while this process lives, and ``exit`` holds the exit code afterwards.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import runpy
 import shutil
 import signal
 import subprocess
@@ -39,39 +40,41 @@ def main() -> int:
 
 def run(order: dict[str, Any], output: Path) -> int:
     """The exit code of the command; what it says is passed on."""
+    children: list[int] = []
+    early: list[int] = []
+
+    def pass_on(number: int, _: object) -> None:
+        if not children:
+            early.append(number)
+        # Not Popen.send_signal(): it would wait for the child, and so would we.
+        for each in children:
+            with suppress(ProcessLookupError):  # it has ended
+                os.kill(each, number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, pass_on)
     wrong = refusal(order)
     if wrong:
         sys.stderr.write(f"hydra: {wrong}\n")
         return 2
-    children: list[int] = []
-    asked: list[int] = []
-
-    def pass_on(number: int, _: object) -> None:
-        asked.append(number)
-        # Not Popen.send_signal(): it would wait for the child, and so would we.
-        for each in children:
-            os.kill(each, number)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, pass_on)
     with output.open("wb") as written:
         child = subprocess.Popen(["hydra", *order["arguments"]], stdin=subprocess.DEVNULL, stdout=written)
-    for early in asked:
-        os.kill(child.pid, early)
     children.append(child.pid)
+    for one in early:
+        pass_on(one, None)
     status = ended(child.pid)
     await_orphans(time.monotonic() + ORPHANS_S)
     if output.stat().st_size:
-        sys.stdout.write(f"{OUTPUT}\n")
-        sys.stdout.flush()
+        sys.stderr.write(f"{OUTPUT}\n")
+        sys.stderr.flush()
         with output.open("rb") as whole:
-            shutil.copyfileobj(whole, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+            shutil.copyfileobj(whole, sys.stderr.buffer)
+        sys.stderr.buffer.flush()
     return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
 def ended(child: int) -> int:
-    """The status of a child that has ended; orphans, which are children of the first process too, are buried."""
+    """The status of a child that has ended; orphans, which are children of the first process too, are reaped."""
     while True:
         pid, status = os.wait()
         if pid == child:
@@ -94,10 +97,13 @@ def refusal(order: dict[str, Any]) -> str:
     """Why the image will not do; "" if it will."""
     if shutil.which("hydra") is None:
         return f"the image {order['image']} holds no Hydra; build it (Containerfile)"
-    told = subprocess.run(["hydra", "--version"], stdout=subprocess.PIPE, check=False).stdout.decode().split()
-    version = told[-1] if told else "of no known version"
+    # The script beside this one, which a run's first Pod is: it knows what an image holds.
+    told = runpy.run_path(str(Path(__file__).with_name("keeper.py")))["image"]()
+    version = told["hydra"] or "of no known version"
     if version != order["version"]:
         return f"the image {order['image']} holds Hydra {version}, and this is {order['version']}; build it anew"
+    if told["digest"] != order["digest"]:
+        return f"the image {order['image']} holds a Hydra {version} of other sources than this one; build it anew"
     return ""
 
 
