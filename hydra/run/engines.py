@@ -26,19 +26,20 @@ class Chosen:
     settings: Any
 
     def open(
-        self, agents: Sequence[Agent], out: Path, programs: Callable[[], Sequence[Program]]
+        self, agents: Sequence[Agent], run: str, out: Path, programs: Callable[[], Sequence[Program]]
     ) -> AbstractContextManager[Engine]:
-        """The engine for the run in directory ``out``, closed at the end.
+        """The engine for a run, closed at the end.
 
         Args:
             agents: those of the cluster file.
-            out: the run's directory, called like the run.
+            run: its name.
+            out: its directory.
             programs: those of the groups that will be launched; see :class:`~hydra.cluster.engine.Opening`.
 
         Raises:
             UsageError, ClusterError, MissingDependencyError: it cannot be used.
         """
-        return self.spec.open(Opening(self.master, agents, self.settings, out.name, out, programs))
+        return self.spec.open(Opening(self.master, agents, self.settings, run, out, programs))
 
     def agents(self, declared: Sequence[Agent]) -> list[Agent]:
         """The agents with what is free on each; registers nothing.

@@ -62,6 +62,11 @@ class Order:
     turn: Turn | None = None
     exports: Exports = field(default_factory=Exports)
 
+    @property
+    def run(self) -> str:
+        """What a cluster calls the run: parts of different folders may have the same name."""
+        return self.out.name if self.whole is None else f"{self.whole.name}-{self.out.name}"
+
 
 def launch(scenario: Scenario, cluster: ClusterSpec, order: Order) -> tuple[int, RunStore]:
     """Runs a scenario into its run directory; its exit code and what is stored.
@@ -89,7 +94,8 @@ def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Re
                 return _complete(scenario, order, observer, redactor)
         system = system_for(scenario, is_local=order.engine.spec.is_local)
         system.check()
-        its_engine = stack.enter_context(order.engine.open(cluster.agents, order.out, lambda: programs(system)))
+        opening = order.engine.open(cluster.agents, order.run, order.out, lambda: programs(system))
+        its_engine = stack.enter_context(opening)
         check_placement(scenario, cluster, its_engine.agents(), is_local=its_engine.is_local)
         store = _store(scenario, cluster, order, redactor)
         if not order.resume:

@@ -35,10 +35,19 @@ def _compile() -> None:
     _stamp().write_text(_digest())
 
 
-def reason_not_built() -> str:
-    """Why the rig cannot be used here, or ""."""
+def reason_unusable() -> str:
+    """Why no rig can run on this machine, whatever is built; or ""."""
     if os.geteuid() != 0:
         return "only root can run the Kubernetes rig"
+    if not Path("/sys/fs/cgroup/pids/cgroup.procs").exists():
+        return "the Kubernetes rig needs control groups of version 1, and this machine has version 2 only"
+    return ""
+
+
+def reason_not_built() -> str:
+    """Why the rig cannot be used here, or ""."""
+    if reason := reason_unusable():
+        return reason
     try:
         built = _are_compiled() and store.is_built()
     except RigError as e:
@@ -63,6 +72,8 @@ def _digest() -> str:
 
 
 if __name__ == "__main__":
+    if reason := reason_unusable():
+        sys.exit(f"kubernetes-rig: {reason}")
     cache().mkdir(parents=True, exist_ok=True)
     try:
         build_programs()

@@ -101,6 +101,8 @@ def kubelet(place: Place, node: int, spec: NodeSpec) -> list[str | Path]:
         # Nobody answers there, which a Pod that asks for a name is told at once.
         "clusterDNS": [place.gateway],
         "clusterDomain": "cluster.local",
+        # Its rules would stay in this machine's firewall.
+        "makeIPTablesUtilChains": False,
         "maxPods": 250,
         "podPidsLimit": spec.pids_limit,
         "serializeImagePulls": False,

@@ -106,9 +106,11 @@ def test_an_eviction_is_told_and_the_next_row_has_all(lab: Lab) -> None:
 def test_a_group_without_memory_is_told_so(lab: Lab) -> None:
     lab.settings("memory_limit_ratio = 1")
     demand = ("--set", "subscriber.demand.base_mem=8", "--set", "subscriber.demand.mem_per_client=1")
-    line = lab.measure("zmqfixed", "--client", "pyzmq", "--clients", 2, "--duration", 1, *demand, expect=1).stderr
-    assert "needs more memory than its limit of" in line
-    assert "memory_limit_ratio" in line
+    lab.measure("zmqfixed", "--client", "pyzmq", "--clients", 2, "--duration", 1, *demand, expect=1)
+    # Now and then the container runtime misses that it was the kernel.
+    told = [e for e in events(lab.run, GroupExit) if "needs more memory than its limit of" in e]
+    assert told
+    assert "memory_limit_ratio" in told[0]
 
 
 def test_a_rule_of_admission_is_named(lab: Lab) -> None:
