@@ -108,7 +108,7 @@ def lab(rig: Rig, tmp_path: Path) -> Iterator[Lab]:
                 api.delete(f"{RBAC}/{kind}/hydra-{space}")
 
 
-def test_a_command_runs_in_the_cluster_and_brings_its_run_home(lab: Lab) -> None:
+def test_a_command_runs_in_the_cluster_and_its_run_directory_is_fetched(lab: Lab) -> None:
     (lab.folder / "mine.toml").write_text(SCENARIO)
     (lab.folder / "trace.csv").write_text("".join(f"{at / 100}\n" for at in range(100)))
     done = lab.runs("run", "./mine.toml", "--in-cluster", "--out", "runs/first")

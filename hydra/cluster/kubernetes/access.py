@@ -75,7 +75,7 @@ class Api:
     """
 
     def __init__(self, context: str) -> None:
-        """Reads the kubeconfig (``KUBECONFIG``, ``~/.kube/config``), or what a Pod is given; asks nobody yet.
+        """Reads the kubeconfig (``KUBECONFIG``, ``~/.kube/config``), or what a Pod is given; makes no call yet.
 
         Args:
             context: "" is the current one, ``in-cluster`` the Pod's own.

@@ -178,7 +178,7 @@ NO_ACCOUNT = {
 def test_what_keeps_a_command_from_beginning_is_named_in_time(
     seen: Json | None, events: list[Json], waited_s: float, said: str
 ) -> None:
-    what, remedy = podstate.hindrance(seen, events, waited_s, "lab")
+    what, remedy = podstate.why_not_begun(seen, events, waited_s, "lab")
     assert said in f"{what}; {remedy}"
     assert bool(what) == bool(said)
 

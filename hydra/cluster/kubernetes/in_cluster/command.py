@@ -45,9 +45,9 @@ def fetch(run: str, config: Path | None, master: str, out: Path | None, follow: 
         raise UsageError(f"--master {master} is no Kubernetes cluster, where commands run", f"write {SPEC.masters}")
     settings = load_engine(SPEC.name, config, {"namespace": flags.get("namespace")})
 
-    from hydra.cluster.kubernetes.in_cluster.homecoming import follow_home, take_home
+    from hydra.cluster.kubernetes.in_cluster.fetching import fetch_run, follow_run
 
     folder = out or Path("runs") / name
     if follow:
-        sys.exit(follow_home(master, settings, name, folder))
-    click.echo(take_home(master, settings, name, folder))
+        sys.exit(follow_run(master, settings, name, folder))
+    click.echo(fetch_run(master, settings, name, folder))

@@ -1,150 +1,139 @@
-"""Fetches the directory of a run in the cluster."""
+"""Fetches what a command in the cluster has measured, and removes what it has left there."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import shutil
-import tarfile
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import IO, Final, cast
+from pathlib import Path
+from typing import Any, TypeGuard
 
-from hydra.cluster.kubernetes import streams
-from hydra.cluster.kubernetes.access import ApiError
-from hydra.cluster.kubernetes.in_cluster.objects import KEEPING, packing, releasing
+import click
+
+from hydra.cluster.kubernetes.in_cluster.following import GivenUp, follow
+from hydra.cluster.kubernetes.in_cluster.log import Log
+from hydra.cluster.kubernetes.in_cluster.objects import COMMAND
 from hydra.cluster.kubernetes.in_cluster.place import Place
-from hydra.cluster.kubernetes.in_cluster.podstate import is_kept
-from hydra.cluster.kubernetes.removal import AGAIN
-from hydra.errors import ClusterError, RunDirectoryError
-from hydra.results.alone import alone_in
-from hydra.results.folders import DATABASE, check_folder
+from hydra.cluster.kubernetes.in_cluster.podstate import explained, has_begun, is_kept, kept_s
+from hydra.cluster.kubernetes.in_cluster.transfer import Fetched, refuse_existing, release, transfer
+from hydra.cluster.kubernetes.settings import KubernetesSettings
+from hydra.errors import EXIT_INTERRUPTED, ClusterError, UsageError
 
-_STATE: Final = ".hydra/state"
-_TRIES_S: Final = 60.0
-"""How long it is tried again when the connection breaks."""
-_GONE: Final = "container not found"
-"""What a node says of a container that has ended, or has not begun."""
-_SILENT_S: Final = 600.0
-"""How long nothing may come: a database is copied in the Pod before its first byte does, however large it is."""
+Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """What has come.
+def follow_run(master: str, settings: KubernetesSettings, run: str, out: Path) -> int:
+    """The exit code of a command in the cluster, which is followed from its first line on.
 
-    Attributes:
-        measured: whether there is a run's database; otherwise nothing has come.
-        ended: whether the command had ended by then.
-        code: its exit code; None: it had not ended, or was killed.
-    """
-
-    measured: bool
-    ended: bool
-    code: int | None
-
-
-def fetch(place: Place, pod: str, out: Path) -> Fetched:
-    """Fetches a run's directory as of now; ``out`` is whole, or not there.
+    Ctrl-C ends this process only: the command may be somebody else's.
 
     Raises:
-        RunDirectoryError: ``out`` is there already.
-        ClusterError: it cannot be had, or came incomplete.
+        UsageError: the cluster knows no such run.
+        ClusterError: as for :func:`followed_and_fetched`.
     """
     refuse_existing(out)
-    deadline = time.monotonic() + _TRIES_S
-    while True:
-        try:
-            return _fetched(place, pod, out)
-        except ApiError as e:
-            if e.status not in AGAIN or (_GONE in e.message and _is_gone(place)) or time.monotonic() > deadline:
-                raise place.refused(e, "exec in pods") from None
-        except (tarfile.TarError, EOFError) as e:
-            if time.monotonic() > deadline:
-                raise ClusterError(f"the directory of {place.run} came incomplete: {e}", "try it again") from None
-        time.sleep(1.0)
+    place, pod = _found(master, settings, run)
+    return followed_and_fetched(place, pod, out, ends=False)
 
 
-def release(place: Place, pod: str) -> None:
-    """Tells a Pod that somebody deletes that all has been fetched: its grace is not shortened by deleting it again."""
-    with contextlib.suppress(ApiError):  # it goes by itself then, somewhat later
-        for _ in streams.execute(place.api, place.namespace, pod, KEEPING, releasing()):
-            pass
-
-
-def _fetched(place: Place, pod: str, out: Path) -> Fetched:
-    whole = out.resolve()
-    draft = whole.with_name(f".{whole.name}.part")
-    draft.mkdir(parents=True, exist_ok=True)
-    with alone_in(draft):
-        try:
-            shutil.rmtree(draft / place.run, ignore_errors=True)  # of a command that was killed
-            sent = streams.execute(place.api, place.namespace, pod, KEEPING, packing(place.run), _SILENT_S)
-            fetched = _received(sent, draft, place)
-            if fetched.measured:
-                (draft / place.run).rename(whole)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-    return fetched
-
-
-def _is_gone(place: Place) -> bool:
-    """Whether the Pod keeps the directory no more."""
-    try:
-        pod = place.pod()
-    except ClusterError:
-        return False
-    return pod is None or not is_kept(pod)
-
-
-def refuse_existing(out: Path) -> None:
-    """Refuses a directory that cannot be made, or holds something.
+def fetch_run(master: str, settings: KubernetesSettings, run: str, out: Path) -> str:
+    """Fetches a run directory as it is now, and says what it is; a run that has ended is removed from the cluster.
 
     Raises:
-        RunDirectoryError: so it is.
+        UsageError: the cluster knows no such run.
+        RunDirectoryError: ``out`` is there already.
+        ClusterError: there is nothing to fetch, or it cannot be fetched.
     """
-    check_folder(out)
-    if out.is_file() or (out.is_dir() and any(out.iterdir())):
-        raise RunDirectoryError(f"{out} exists", "choose another folder with --out")
+    refuse_existing(out)
+    place, pod = _found(master, settings, run)
+    fetched = transfer(place, pod["metadata"]["name"], out)
+    if not fetched.measured and not fetched.ended:
+        raise ClusterError(f"{run} has measured nothing yet", f"try again: {place.fetching}")
+    if not fetched.measured:
+        log = f"kubectl logs -n {place.namespace} job/{place.name} -c {COMMAND}"
+        raise ClusterError(f"{run} has ended and measured nothing", f"its log says why: {log}; hydra kill removes it")
+    if not fetched.ended:
+        return f"{out} has what {run} has measured so far; it goes on"
+    _remove(place, pod)
+    return f"{out} has all of {run}, which {_how(fetched, pod)}"
 
 
-def _received(pieces: Iterator[bytes], draft: Path, place: Place) -> Fetched:
-    state, measured = {"ended": False, "exit": None}, False
-    # It is read as it comes: nobody knows how much it is.
-    with tarfile.open(fileobj=cast(IO[bytes], _Pieces(pieces)), mode="r|gz") as archive:
-        for member in archive:
-            content = archive.extractfile(member)
-            if content is None:
-                continue
-            if member.name == _STATE:
-                state = json.loads(content.read())
-                continue
-            path = PurePosixPath(member.name)
-            if path.is_absolute() or ".." in path.parts or path.parts[0] != place.run:
-                raise ClusterError(f"the cluster sent a file of another place: {member.name}")
-            target = draft / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("wb") as file:
-                shutil.copyfileobj(content, file)
-            measured = measured or path.name == DATABASE
-    return Fetched(measured, bool(state["ended"]), cast("int | None", state["exit"]))
+def followed_and_fetched(place: Place, pod: Json, out: Path, *, ends: bool) -> int:
+    """Follows a command that has begun to its end, fetches its run directory and removes what it has left.
+
+    Args:
+        place: where it runs.
+        pod: its own.
+        out: the run directory here.
+        ends: whether Ctrl-C asks the command to end.
+
+    Raises:
+        ClusterError: the run is lost, or its directory cannot be fetched yet.
+    """
+    try:
+        ended = follow(place, pod, Log(place.run, str(out)), ends=ends)
+        fetched = _fetched(place, ended, out)
+    except GivenUp:
+        place.tidy()
+        return EXIT_INTERRUPTED
+    except KeyboardInterrupt:
+        return left_there(place)
+    _remove(place, ended)
+    return _code(ended, fetched, out)
 
 
-class _Pieces:
-    """Pieces of bytes as a file that is read from."""
+def _remove(place: Place, pod: Json) -> None:
+    if pod["metadata"].get("deletionTimestamp"):
+        release(place, pod["metadata"]["name"])
+    place.tidy()
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self._rest = b""
 
-    def read(self, size: int) -> bytes:
-        """At most so many bytes; none at the end."""
-        while not self._rest:
-            piece = next(self._pieces, None)
-            if piece is None:
-                return b""
-            self._rest = piece
-        taken, self._rest = self._rest[:size], self._rest[size:]
-        return taken
+def left_there(place: Place) -> int:
+    """The exit code of a command that ends while its run stays in the cluster; says how to fetch it."""
+    click.echo(f"the run stays in the cluster: {place.fetching}", err=True)
+    return EXIT_INTERRUPTED
+
+
+def _fetched(place: Place, ended: Json, out: Path) -> Fetched:
+    try:
+        return transfer(place, ended["metadata"]["name"], out)
+    except ClusterError as e:
+        if ended["metadata"].get("deletionTimestamp"):
+            what = f"the Pod of {place.run} was deleted before its run directory could be fetched"
+            raise ClusterError(what, "hydra kill does that, for example") from None
+        raise ClusterError(e.what, f"{f'{e.remedy}; then ' if e.remedy else ''}{place.fetching}") from None
+
+
+def _code(pod: Json, fetched: Fetched, out: Path) -> int:
+    if _is_own(fetched.code):
+        return fetched.code
+    what, remedy = explained(pod)
+    kept = f"what it had measured is in {out}" if fetched.measured else "it had measured nothing"
+    raise ClusterError(f"the command in the cluster has not come to its end: {what}; {kept}", remedy)
+
+
+def _is_own(code: int | None) -> TypeGuard[int]:
+    """Whether a command ended by itself: signals have the numbers from 128 on, of which it uses Ctrl-C's."""
+    return code is not None and code <= EXIT_INTERRUPTED
+
+
+def _how(fetched: Fetched, pod: Json) -> str:
+    if _is_own(fetched.code):
+        return f"has ended with exit code {fetched.code}"
+    return f"has not come to its end: {explained(pod)[0]}"
+
+
+def _found(master: str, settings: KubernetesSettings, run: str) -> tuple[Place, Json]:
+    """Where a run is, and its Pod, from which its directory can be fetched."""
+    place = Place.of(master, settings, run)
+    pod = place.pod()
+    if pod is None:
+        raise UsageError(
+            f"no command {run} runs in the cluster's namespace {place.namespace}",
+            f"hydra ps --master {master} --namespace {place.namespace} lists the runs that it knows",
+        )
+    if not has_begun(pod):
+        raise ClusterError(f"{run} has not begun", f"kubectl describe pod -n {place.namespace} says why")
+    if not is_kept(pod):
+        raise ClusterError(
+            f"the directory of {run} is gone: it was kept for {kept_s(pod)} s after its end",
+            "raise keep_s in [kubernetes] for the next one",
+        )
+    return place, pod

@@ -13,7 +13,7 @@ from hydra.cluster.kubernetes.access import ApiError
 from hydra.cluster.kubernetes.in_cluster.log import Log
 from hydra.cluster.kubernetes.in_cluster.objects import COMMAND, GRACE_S, stopping
 from hydra.cluster.kubernetes.in_cluster.place import Place
-from hydra.cluster.kubernetes.in_cluster.podstate import BEGINS_WITHIN_S, has_begun, has_ended, hindrance
+from hydra.cluster.kubernetes.in_cluster.podstate import BEGINS_WITHIN_S, has_begun, has_ended, why_not_begun
 from hydra.cluster.kubernetes.removal import AGAIN
 from hydra.cluster.kubernetes.statuses import status
 from hydra.errors import ClusterError, Terminated
@@ -45,7 +45,7 @@ def await_begin(place: Place) -> Json:
                 return pod
             named = (place.name, *([pod["metadata"]["name"]] if pod else ()))
             events = place.events(*named) if waited_s > _UNSEEN_S or pod is None else []
-            what, remedy = hindrance(pod, events, waited_s, place.namespace)
+            what, remedy = why_not_begun(pod, events, waited_s, place.namespace)
             if what:
                 raise ClusterError(f"the command cannot run in the cluster: {what}", remedy)
     except ApiError as e:
@@ -151,6 +151,6 @@ def _follow(place: Place, pod: str, log: Log) -> Json:
 def _show(log: Log, text: str) -> None:
     shown = log.line(text)
     if shown is not None:
-        # Whoever read it may have gone: the run is brought home all the same.
+        # Whoever read it may have gone: the run is fetched all the same.
         with contextlib.suppress(BrokenPipeError):
             click.echo(shown, err=not log.is_output)

@@ -49,7 +49,7 @@ class Place:
 
     @classmethod
     def of(cls, master: str, settings: KubernetesSettings, run: str) -> Place:
-        """The place of a run that ``--master`` and the settings name; asks nobody yet.
+        """The place of a run that ``--master`` and the settings name; makes no call yet.
 
         Raises:
             UsageError: there is no such context.

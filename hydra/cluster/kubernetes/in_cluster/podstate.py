@@ -41,7 +41,7 @@ def has_ended(pod: Json) -> bool:
     return "terminated" in _state(pod, COMMAND)
 
 
-def hindrance(pod: Json | None, events: Sequence[Json], waited_s: float, namespace: str) -> tuple[str, str]:
+def why_not_begun(pod: Json | None, events: Sequence[Json], waited_s: float, namespace: str) -> tuple[str, str]:
     """What keeps a command from beginning, and what to try; ("", "") while it may still begin.
 
     Args:

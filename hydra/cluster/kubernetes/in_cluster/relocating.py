@@ -1,4 +1,4 @@
-"""Runs a whole command in the cluster, and brings home what it has measured."""
+"""Runs a whole command in the cluster, and fetches what it has measured."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import click
 from hydra.cluster.engine import Relocation
 from hydra.cluster.kubernetes.delivery import sources
 from hydra.cluster.kubernetes.in_cluster.cluster_file import needed
-from hydra.cluster.kubernetes.in_cluster.fetching import refuse_existing
+from hydra.cluster.kubernetes.in_cluster.fetching import followed_and_fetched, left_there
 from hydra.cluster.kubernetes.in_cluster.following import await_begin
-from hydra.cluster.kubernetes.in_cluster.homecoming import brought_home, left_there
 from hydra.cluster.kubernetes.in_cluster.objects import COMMAND_ID, Json, Order, job, secret, secret_data
 from hydra.cluster.kubernetes.in_cluster.place import NotMadeError, Place
+from hydra.cluster.kubernetes.in_cluster.transfer import refuse_existing
 from hydra.cluster.kubernetes.in_cluster.words import MASTER, Words, config_among, rewritten, with_files
 from hydra.cluster.kubernetes.inside.keeper import digest
 from hydra.cluster.kubernetes.keeper import owner
@@ -61,7 +61,7 @@ def relocate(asked: Relocation) -> int | None:
         if isinstance(e, KeyboardInterrupt):
             return EXIT_INTERRUPTED
         raise
-    return brought_home(place, pod, out, ends=True)
+    return followed_and_fetched(place, pod, out, ends=True)
 
 
 def _shipped(asked: Relocation) -> tuple[Words, dict[str, bytes]]:

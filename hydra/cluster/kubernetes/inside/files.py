@@ -35,7 +35,7 @@ def keep(folder: str, seconds: str) -> None:
         if time.monotonic() > deadline:
             sys.exit(f"the command has not begun within {BEGINS_WITHIN_S} s")
         time.sleep(0.2)
-    # A Pod that is drained from its node: the command ends in order, and may still be fetched.
+    # A Pod that is drained from its node: the command ends cleanly, and may still be fetched.
     drained: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: drained.append(number))
     with lock.open() as file:
