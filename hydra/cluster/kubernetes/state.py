@@ -120,7 +120,11 @@ class KubernetesState:
                 raise ClusterError(f"group {group.id!r} is running already", "give every group an id of its own")
             taken.add(group.id)
         placed = [replace(group, demand=pods.whole(group.demand, group.count)) for group in groups]
-        launches, unplaced = place(self.agents(), placed, [pod.launch for pod in self._pods.values()])
+        agents = self.agents()
+        there = {agent.id for agent in agents}
+        # Groups on a node that was lost are about to be told lost: nothing is spread around them any more.
+        running = [pod.launch for pod in self._pods.values() if pod.launch.agent.id in there]
+        launches, unplaced = place(agents, placed, running)
         if unplaced:
             self._refresh(now)
             group, reason = unplaced[0]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hydra.cluster.constraints import parse_constraint
 from hydra.cluster.kubernetes import names
 from hydra.cluster.kubernetes import state as module
 from hydra.cluster.kubernetes import waiting as patience
@@ -267,6 +268,15 @@ def test_the_pod_of_a_group_that_was_given_up_is_ended_when_it_comes_after_all()
     assert [(call["groups"], call["grace"]) for call in it.calls("delete")] == [(["late"], 0)]
     it.pod("late", "n1", deleted=True, **running())
     assert it.calls("delete") == []
+
+
+def test_groups_on_a_lost_node_keep_nobody_from_being_spread() -> None:
+    it = Subject("n1", "n2")
+    spread = (parse_constraint(["hostname", "GROUP_BY"]),)
+    placed = it.launch(*(replace(group(name), constraints=spread) for name in ("a", "b", "c")))
+    (fuller,) = (node for node in ("n1", "n2") if placed.count(node) == 2)
+    it.tell_nodes(fuller)  # the other one does not answer any more
+    assert it.launch(replace(group("d"), constraints=spread)) == [fuller]
 
 
 def test_a_pod_that_was_made_is_not_given_up_as_unanswered() -> None:
