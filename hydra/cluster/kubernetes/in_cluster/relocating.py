@@ -23,6 +23,7 @@ from hydra.cluster.kubernetes.in_cluster.words import MASTER, Words, config_amon
 from hydra.cluster.kubernetes.inside.keeper import digest
 from hydra.cluster.kubernetes.keeper import owner
 from hydra.cluster.kubernetes.pods import Family, own_image
+from hydra.config.cluster import load_cluster
 from hydra.config.places import conf_dir
 from hydra.errors import EXIT_INTERRUPTED, Terminated, UsageError
 
@@ -68,9 +69,10 @@ def _shipped(asked: Relocation) -> tuple[Words, dict[str, bytes]]:
     """The words in the Pod, and the files that go there by their path in it.
 
     Raises:
-        UsageError: a file cannot be read or shipped.
+        UsageError: a file cannot be read or shipped, or the cluster file cannot be used.
     """
     config = config_among(asked.arguments) or str(conf_dir() / "hydra.toml")
+    load_cluster(Path(config))  # what is wrong with it is said here
     words = rewritten(asked.arguments, asked.out.resolve().name, config, os.path.isfile)
     files: dict[str, bytes] = {}
     for path, copy in words.files.items():
