@@ -180,16 +180,16 @@ def checked(code: object, out: str, err: str) -> str:
         (("kafka-fixed", "--bootstrap", "h:1\nh:2"), "is no address"),
         (
             (*ZMQ, "--advertise", "1.2.3.4"),
-            "--advertise is for another --master: k8s://CONTEXT of your kubeconfig, or the address of a Mesos master;",
+            "--advertise is for another --master: kubernetes, or k8s://CONTEXT of your kubeconfig, or the address of a Mesos master;",
         ),
         (
             (*ZMQ, "--artifact", "http://h/x"),
-            "--artifact is for another --master: k8s://CONTEXT of your kubeconfig, or the address of a Mesos master;",
+            "--artifact is for another --master: kubernetes, or k8s://CONTEXT of your kubeconfig, or the address of a Mesos master;",
         ),
         ((*ZMQ, "--master", ""), "'--master' / '--engine': it is empty"),
         (
             (*ZMQ, "--master", "http://host"),
-            "--master http://host is of no engine that is installed; write k8s://CONTEXT of your kubeconfig, or local",
+            "--master http://host is of no engine that is installed; write kubernetes, or k8s://CONTEXT",
         ),
         ((*ZMQ, "--master", "host:port"), "--master host:port is no address"),
         ((*ZMQ, "--master", "a b"), "--master a b is no address"),

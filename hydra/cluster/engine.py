@@ -165,7 +165,8 @@ class EngineSpec:
         end_run: ends what is left of a run, for ``hydra kill``, and tells what was ended, a line each. Takes
             ``--master``, the settings and the run's name; raises UsageError for a run that the cluster does not know.
         check: what a scenario's groups meet on the cluster, for ``hydra check``: lines, those that ask for a change
-            first. Takes ``--master`` and the settings. None: nothing beyond the agents.
+            first; its error is that of a run that could not begin. Takes ``--master`` and the settings. None: nothing
+            beyond the agents.
         relocate: runs a whole command elsewhere; None: never. See :class:`Relocation`.
     """
 
@@ -186,7 +187,7 @@ class EngineSpec:
     users: Callable[[Any], Iterable[str]] = lambda _: ()
     leftovers: Callable[[str, Any], list[dict[str, object]]] | None = None
     end_run: Callable[[str, Any, str], list[str]] | None = None
-    check: Callable[[str, Any], list[str]] | None = None
+    check: Callable[[str, Any], Iterable[str]] | None = None
     relocate: Callable[[Relocation], int | None] | None = None
 
     @property

@@ -81,7 +81,7 @@ def split(
             return sizes
     raise PlacementError(
         f"{count} {_plural(role)} in groups of at most {max_group} cannot be placed: {reason}",
-        "ask for fewer clients, relax the constraints, or raise max_group under [cluster] of the cluster file",
+        f"ask for fewer {_what(role)}, relax the constraints, or raise max_group under [cluster] of the cluster file",
     )
 
 
@@ -95,8 +95,13 @@ def _too_many(count: int, role: str, spec: RoleSpec, matching: Sequence[Agent], 
     return PlacementError(
         f"{count} {_plural(role)} do not fit: the {len(matching)} agents{which} have room for {room} "
         f"(a group of one needs {one})",
-        "ask for fewer clients, lower the role's demand, or add agents: hydra agents lists those there are",
+        f"ask for fewer {_what(role)}, lower {role}.demand, or add agents: hydra agents lists those there are",
     )
+
+
+def _what(role: str) -> str:
+    """What there are fewer of where a role has less: servers; clients of the two others."""
+    return "servers" if role == "server" else "clients"
 
 
 def _room(agent: Agent, spec: RoleSpec, max_group: int, limit: int) -> int:

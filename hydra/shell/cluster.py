@@ -48,7 +48,9 @@ def agents(config: Path | None, master: str, scenario: str | None, as_json: bool
     list_agents(config, master, flags, scenario, as_json=as_json)
 
 
-@click.command(cls=Command, section=MACHINE, examples=("hydra ps --master 10.0.0.5:5050",))
+@click.command(
+    cls=Command, section=MACHINE, examples=("hydra ps --master k8s://lab", "hydra ps --master 10.0.0.5:5050")
+)
 @config_flag
 @cluster_flag
 @json_flag
@@ -59,7 +61,7 @@ def ps(config: Path | None, master: str, as_json: bool, **flags: Any) -> None:
     list_leftovers(config, master, flags, as_json=as_json)
 
 
-@click.command(cls=Command, section=MACHINE, examples=("hydra kill zmqrate-20260102-030405 --master 10.0.0.5:5050",))
+@click.command(cls=Command, section=MACHINE, examples=("hydra kill zmqrate-20260102-030405 --master k8s://lab",))
 @click.argument("run", type=WORD)
 @config_flag
 @cluster_flag

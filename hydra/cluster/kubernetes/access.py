@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
+import os
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -51,8 +52,17 @@ class ApiError(Exception):
 
 
 def context_of(master: str) -> str:
-    """The context that ``--master`` names: ``k8s://CONTEXT``; "" is the kubeconfig's current one."""
-    return master.partition("://")[2]
+    """The context that ``--master`` names: ``k8s://CONTEXT``; "" is the kubeconfig's current one.
+
+    Raises:
+        UsageError: it is written otherwise.
+    """
+    name, slashes, context = master.partition("://")
+    if not slashes and ":" in name:
+        raise UsageError(
+            f"--master {master} names no context", "write k8s://CONTEXT, or kubernetes for the current one"
+        )
+    return context
 
 
 def require_client() -> None:
@@ -238,8 +248,10 @@ def _refusing(context: str) -> Iterator[None]:
     try:
         yield
     except ConfigException as e:
-        what = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
+        what = (str(e).strip().splitlines() or [type(e).__name__])[0].rstrip(".")
         remedy = "set KUBECONFIG, or put the cluster's file at ~/.kube/config"
+        if (named := os.environ.get("KUBECONFIG")) and not any(map(os.path.exists, named.split(os.pathsep))):
+            what, remedy = f"KUBECONFIG is {named}, and nothing is there", "name the cluster's file"
         if context == IN_CLUSTER:
             remedy = "that context is for a controller in a Pod, which --in-cluster makes"
         raise UsageError(f"no cluster to ask: {what}", remedy) from None
@@ -266,7 +278,9 @@ def errors() -> Iterator[None]:
         yield
     except (ApiException, urllib3.exceptions.HTTPError, OSError) as e:
         reason = str(getattr(e, "reason", "") or e).splitlines()
-        raise ApiError(0, "", reason[-1] if reason else type(e).__name__) from None
+        # What a library puts before the system's own words says nothing to people.
+        text = reason[-1].rpartition("[Errno ")[2].partition("] ")[2] or reason[-1] if reason else type(e).__name__
+        raise ApiError(0, "", text) from None
 
 
 def refused(status: int, data: bytes) -> ApiError:

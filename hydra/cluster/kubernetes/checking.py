@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +13,6 @@ from hydra.cluster.kubernetes import names, nodes
 from hydra.cluster.kubernetes.access import Api, ApiError
 from hydra.cluster.kubernetes.listing import nodes_and_pods, opened
 from hydra.cluster.kubernetes.settings import KubernetesSettings
-from hydra.errors import HydraError
 
 Json = dict[str, Any]
 
@@ -27,38 +25,34 @@ RIGHTS: Final = (
 """API group, resource and verbs that a run uses in its namespace."""
 
 
-def check(master: str, settings: KubernetesSettings) -> list[str]:
+def check(master: str, settings: KubernetesSettings) -> Iterator[str]:
     """Lines for people, those that ask for a change first.
 
     It makes what a run begins with (a Job with one small Pod), and removes it.
 
     Raises:
-        UsageError, ClusterError, MissingDependencyError: there is no such cluster, or it does not tell.
+        UsageError, ClusterError, MissingDependencyError: there is no such cluster, it does not tell, or no run could
+            begin there.
     """
     from hydra.cluster.kubernetes.opening import begun
 
     api = opened(master)
     namespace = settings.namespace or api.namespace
-    asks = list(_missing_rights(api, namespace))
-    tells = []
+    yield from _missing_rights(api, namespace)
     found, pods, partial = nodes_and_pods(api, namespace)
-    asks += nodes.left_out(found, pods, settings.tolerations)
+    yield from nodes.left_out(found, pods, settings.tolerations)
+    yield from policies(_listed(api, f"/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies"))
     if partial:
-        tells.append(f"Pods of other namespaces than {namespace} are not seen: {nodes.UNSEEN}")
+        yield f"Pods of other namespaces than {namespace} are not seen: {nodes.UNSEEN}"
     else:
-        tells += [f"node {node['metadata']['name']}: room for {nodes.slots(node, pods)} more Pods" for node in found]
-    tells.append(ports(settings))
-    asks += policies(_listed(api, f"/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies"))
-    tells += quotas(_listed(api, f"/api/v1/namespaces/{namespace}/resourcequotas"))
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        try:
-            opening = Opening(master, (), settings, f"check-{secrets.token_hex(4)}", Path(folder), lambda: ())
-            hello = stack.enter_context(begun(opening)).hello
-        except HydraError as e:
-            asks.append(str(e))
-        else:
-            tells += told(hello)
-    return [*asks, *tells]
+        for node in found:
+            yield f"node {node['metadata']['name']}: room for {nodes.slots(node, pods)} more Pods"
+    yield ports(settings)
+    yield from quotas(_listed(api, f"/api/v1/namespaces/{namespace}/resourcequotas"))
+    with tempfile.TemporaryDirectory() as folder:
+        opening = Opening(master, (), settings, f"check-{secrets.token_hex(4)}", Path(folder), lambda: ())
+        with begun(opening) as run:
+            yield from told(run.hello)
 
 
 def policies(found: Iterable[Json]) -> Iterator[str]:

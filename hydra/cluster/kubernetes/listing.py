@@ -46,7 +46,7 @@ def nodes_and_pods(api: Api, namespace: str) -> tuple[list[Json], list[Json], bo
                 raise
             pods, partial = api.call("GET", f"/api/v1/namespaces/{namespace}/pods")["items"], True
     except ApiError as e:
-        raise refused(e, "list nodes", namespace) from None
+        raise refused(e, "list nodes and Pods", namespace) from None
     return found, pods, partial
 
 

@@ -87,7 +87,10 @@ def refusal(status: int, reason: str, message: str, *, doing: str, namespace: st
             "look at what [kubernetes] adds to Pods: pod, tolerations, labels, annotations",
         ),
         "missing": (f"{cannot}: {said}", "was it deleted by somebody else?"),
-        "unavailable": (f"{cannot}: {said}", "" if try_again else "look at the cluster's entry in your kubeconfig"),
+        "unavailable": (
+            f"{cannot}: {said}",
+            "does it run? kubectl cluster-info" if try_again else "look at the cluster's entry in your kubeconfig",
+        ),
         "other": (f"{cannot}: {said}", ""),
     }[kind]
     unanswered = kind == "webhook" and "calling webhook" in message
@@ -125,7 +128,7 @@ def _rights_remedy(message: str) -> str:
         return "kubectl get serviceaccounts; service_account in [kubernetes] names it"
     if "PriorityClass" in message:
         return "kubectl get priorityclasses; priority_class in [kubernetes] names it"
-    return "conf/kubernetes has the roles that Hydra needs: kubectl apply them as an administrator"
+    return "is the namespace right? an administrator gives the rights: kubectl apply conf/kubernetes"
 
 
 # --- events ----------------------------------------------------------------------------------------------------------

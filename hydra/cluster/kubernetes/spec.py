@@ -50,7 +50,7 @@ def _end_run(master: str, settings: KubernetesSettings, run: str) -> list[str]:
     return end_run(master, settings, run)
 
 
-def _check(master: str, settings: KubernetesSettings) -> list[str]:
+def _check(master: str, settings: KubernetesSettings) -> Iterator[str]:
     from hydra.cluster.kubernetes.checking import check
 
     return check(master, settings)
@@ -58,8 +58,8 @@ def _check(master: str, settings: KubernetesSettings) -> list[str]:
 
 SPEC: Final = EngineSpec(
     name="kubernetes",
-    masters="k8s://CONTEXT of your kubeconfig",
-    handles=lambda master: master == "k8s" or master.startswith("k8s://"),
+    masters="kubernetes, or k8s://CONTEXT of your kubeconfig",
+    handles=lambda master: master == "k8s" or master.startswith("k8s:"),
     is_local=False,
     open=_opened,
     agents=_agents,

@@ -134,7 +134,9 @@ def unpulled(reason: str, message: str, image: str) -> Waiting:
         text = f"{image!r} cannot be the name of an image ({says}); correct image in [kubernetes], or --image"
         return Waiting("image", text, hopeless=True)
     if reason == "ErrImageNeverPull":
-        return Waiting("image", f'{image} is not on the node, and pull_policy is "Never"; {_LOAD}', hopeless=True)
+        text = f'{image} is not on the node, and pull_policy is "Never"'
+        remedy = 'load it there (kind load docker-image), or set "IfNotPresent"'
+        return Waiting("image", f"{text}; {remedy}", hopeless=True)
     found = next(((remedy, again) for word, remedy, again in _UNPULLED if word in says), None)
     text = f"image {image} cannot be pulled: {says or 'the kubelet tries again'}"
     return Waiting("image", f"{text}; {found[0]}", hopeless=not found[1]) if found else Waiting("image", text)

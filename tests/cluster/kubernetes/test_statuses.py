@@ -70,8 +70,8 @@ PODS: Json = recorded("pods")
             PodStatus(
                 "starting",
                 "node1",
-                'rig.local/no:1 is not on the node, and pull_policy is "Never"; push it to a registry that the nodes'
-                " reach, or load it onto them (kind load docker-image)",
+                'rig.local/no:1 is not on the node, and pull_policy is "Never"; load it there (kind load docker-image),'
+                ' or set "IfNotPresent"',
                 "image",
                 hopeless=True,
             ),

@@ -21,7 +21,7 @@ from hydra.errors import ClusterError
 Json = dict[str, Any]
 
 _CREATED_WITHIN_S: Final = 5.0
-_REMOVED_WITHIN_S: Final = 15.0
+_REMOVED_WITHIN_S: Final = 30.0
 _AWAY_S: Final = 60.0
 _LOOK_S: Final = 2
 _PAUSE_S: Final = 0.5
