@@ -180,11 +180,11 @@ def checked(code: object, out: str, err: str) -> str:
         (("kafka-fixed", "--bootstrap", "h:1\nh:2"), "is no address"),
         (
             (*ZMQ, "--advertise", "1.2.3.4"),
-            "--advertise is for another --master: kubernetes, or k8s://CONTEXT of your kubeconfig, or the address of a Mesos master;",
+            "--advertise is for another --master: kubernetes, or k8s://CONTEXT of your kubeconfig, or",
         ),
         (
             (*ZMQ, "--artifact", "http://h/x"),
-            "--artifact is for another --master: kubernetes, or k8s://CONTEXT of your kubeconfig, or the address of a Mesos master;",
+            "--artifact is for another --master: kubernetes, or k8s://CONTEXT of your kubeconfig, or",
         ),
         ((*ZMQ, "--master", ""), "'--master' / '--engine': it is empty"),
         (
