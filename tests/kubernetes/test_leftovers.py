@@ -11,7 +11,8 @@ from tests.kubernetes.places import TREE, Place
 from tests.kubernetes.processes import until
 from tests.kubernetes.sharing import reserved
 
-STARTS = "import sys; sys.path.insert(0, sys.argv[1]); from tests.kubernetes.rig import Rig; Rig(int(sys.argv[2])).up()"
+# Behind what is installed: the tests are of that Hydra.
+STARTS = "import sys; sys.path.append(sys.argv[1]); from tests.kubernetes.rig import Rig; Rig(int(sys.argv[2])).up()"
 
 
 def traces(place: Place) -> list[object]:
