@@ -72,7 +72,8 @@ def this_hydra() -> Layer:
                     files[compiled_name(name)] = code
     installed = distribution("hydra-scale")
     for name in ("METADATA", "entry_points.txt"):
-        text = installed.read_text(name)
+        # In a tree from which a wheel was built, setuptools has left the same under another name.
+        text = installed.read_text(name) or (installed.read_text("PKG-INFO") if name == "METADATA" else None)
         if text is None:
             raise RigError(f"the installed hydra-scale has no {name}")
         files[f"{_PACKAGES}/hydra_scale-{installed.version}.dist-info/{name}"] = text.encode()
