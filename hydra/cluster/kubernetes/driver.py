@@ -31,6 +31,7 @@ from hydra.cluster.channel import Channel, Message, Outbox
 from hydra.cluster.kubernetes import names, statuses
 from hydra.cluster.kubernetes.access import ANSWER_S, Api, ApiError, Json, Query, forget_credentials
 from hydra.cluster.kubernetes.door import Door
+from hydra.cluster.kubernetes.listing import listed
 from hydra.cluster.kubernetes.nodes import trimmed_node, trimmed_pod
 from hydra.cluster.kubernetes.removal import AGAIN, DELETED_WITHIN_S, remove
 from hydra.errors import HydraError
@@ -135,24 +136,16 @@ class _Process:
     def _tell_nodes(self, _: Message) -> None:
         """All nodes, and what is on them; where only our own namespace may be seen, what is there."""
         try:
-            nodes = self._patiently("GET", "/api/v1/nodes")
-            try:
-                # Pods that have ended hold nothing.
-                pods = self._patiently(
-                    "GET", "/api/v1/pods", query={"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
-                )
-                partial = False
-            except ApiError as e:
-                if e.status != 403:
-                    raise
-                pods, partial = self._patiently("GET", self._pods), True
+            nodes, pods, partial = listed(
+                lambda path, query: self._patiently("GET", path, query=query), self._namespace
+            )
         except ApiError as e:
             self._say("refused", tag="nodes", status=e.status, reason=e.reason, message=e.message)
             return
         self._say(
             "nodes",
-            nodes=[trimmed_node(node) for node in nodes["items"]],
-            pods=[trimmed_pod(pod) for pod in pods["items"]],
+            nodes=[trimmed_node(node) for node in nodes],
+            pods=[trimmed_pod(pod) for pod in pods],
             partial=partial,
         )
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from hydra.cluster.kubernetes import nodes, refusals
-from hydra.cluster.kubernetes.access import Api, ApiError, context_of, require_client
+from hydra.cluster.kubernetes.access import Api, ApiError, Query, context_of, require_client
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.cluster.resources import parse_resources
 from hydra.errors import ClusterError
 from hydra.model import Agent
 
 Json = dict[str, Any]
+
+_HOLDING: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+"""Pods that have ended hold nothing of their nodes."""
 
 
 def agents(master: str, settings: KubernetesSettings) -> list[Agent]:
@@ -38,16 +42,24 @@ def nodes_and_pods(api: Api, namespace: str) -> tuple[list[Json], list[Json], bo
         ClusterError: it does not tell.
     """
     try:
-        found, partial = api.call("GET", "/api/v1/nodes")["items"], False
-        try:
-            pods = api.call("GET", "/api/v1/pods")["items"]
-        except ApiError as e:
-            if e.status != 403:
-                raise
-            pods, partial = api.call("GET", f"/api/v1/namespaces/{namespace}/pods")["items"], True
+        return listed(lambda path, query: api.call("GET", path, query=query), namespace)
     except ApiError as e:
         raise refused(e, "list nodes and Pods", namespace) from None
-    return found, pods, partial
+
+
+def listed(get: Callable[[str, Query], Json], namespace: str) -> tuple[list[Json], list[Json], bool]:
+    """What :func:`nodes_and_pods` tells, by a GET of the caller's.
+
+    Raises:
+        ApiError: as the GET does.
+    """
+    found = get("/api/v1/nodes", {})["items"]
+    try:
+        return found, get("/api/v1/pods", _HOLDING)["items"], False
+    except ApiError as e:
+        if e.status != 403:
+            raise
+        return found, get(f"/api/v1/namespaces/{namespace}/pods", _HOLDING)["items"], True
 
 
 def ports_of(settings: KubernetesSettings) -> nodes.Ports:
