@@ -16,7 +16,7 @@ from hydra.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, HydraError, 
 from hydra.options.help import MACHINE, MORE, RESULTS, Helped
 from hydra.options.scenarios import MEASURE
 from hydra.run.contributed import add_flags, commands
-from hydra.run.interrupts import hung_up, interrupt_on_the_first
+from hydra.run.interrupts import hung_up, ignore_from_now_on, interrupt_on_the_first
 from hydra.shell.cluster import agents, artifact, kill, ps
 from hydra.shell.commands import install_completion, schema
 from hydra.shell.leaving import FULL, REMEDIES, command_of, drop, explained, leave
@@ -99,13 +99,16 @@ def main() -> None:
     interrupt_on_the_first()
     try:
         _obey()
+    except KeyboardInterrupt:  # on the way out of something else
+        sys.exit(EXIT_INTERRUPTED)
     finally:
         # What could not be written is still in the buffers: at the end Python would try again, and exit with 120.
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
-            except OSError:
+            except (OSError, KeyboardInterrupt):
                 drop(stream)
+        ignore_from_now_on()
 
 
 def _obey() -> None:

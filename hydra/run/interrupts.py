@@ -13,13 +13,27 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _OUTPUTS = (1, 2)
 
 
+class _CtrlC(KeyboardInterrupt):  # it is no error
+    """SIGINT, in a class of its own.
+
+    After a plain KeyboardInterrupt inside ``exec`` of a text, as dataclasses use it, Python kills itself with SIGINT
+    when it ends, even if that was caught (``unhandled_keyboard_interrupt`` in its sources). A subclass has no such end.
+    """
+
+
 def interrupt_on_the_first() -> None:
     """Each of the signals raises KeyboardInterrupt in the main thread; SIGHUP does not where nohup ignores it."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, _interrupted)
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         terminals = [number for number in _OUTPUTS if os.isatty(number)]
         signal.signal(signal.SIGHUP, lambda *_: _hung_up(terminals))
+
+
+def ignore_from_now_on() -> None:
+    """Nothing is left to be ended: a signal while Python leaves would change the exit code, and no more."""
+    for number in (*_SIGNALS, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def hung_up() -> bool:
@@ -47,6 +61,10 @@ def _hung_up(terminals: list[int]) -> None:
     for number in terminals:
         os.dup2(nowhere, number)
     raise Terminated
+
+
+def _interrupted(*_: object) -> None:
+    raise _CtrlC
 
 
 def _terminated(*_: object) -> None:

@@ -1,0 +1,60 @@
+"""The exit code of the command says what it did, and not at which moment of Python's a signal came."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hydra.errors import EXIT_INTERRUPTED
+
+DURING = """
+import sys
+import hydra.cli
+
+hydra.cli.cli.callback = lambda: exec("import os, signal; os.kill(os.getpid(), signal.{name})")
+sys.argv = ["hydra", "schema"]
+hydra.cli.main()
+"""
+"""As while a dataclass is made: its methods are a text, which is executed."""
+
+AFTER = """
+import os, signal, sys
+import hydra.cli
+
+class Late:
+    def __del__(self, kill=os.kill, me=os.getpid()):
+        kill(me, signal.{name})
+
+late = Late()
+sys.argv = ["hydra", "--version"]
+hydra.cli.main()
+"""
+"""Such an object goes when Python has given up its own handlers."""
+
+
+def code_of(script: str, folder: Path) -> int:
+    """Of a module: after ``python -m``, Python looks once more whether it was interrupted."""
+    (folder / "script.py").write_text(script)
+    done = subprocess.run(
+        [sys.executable, "-m", "script"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])},
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+    assert b"Traceback" not in done.stderr
+    return done.returncode
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_within_a_text_that_is_executed_is_one_as_any_other(tmp_path: Path, name: str) -> None:
+    assert code_of(DURING.format(name=name), tmp_path) == EXIT_INTERRUPTED
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_after_the_end_changes_nothing(tmp_path: Path, name: str) -> None:
+    assert code_of(AFTER.format(name=name), tmp_path) == 0
