@@ -19,7 +19,7 @@ from typing import Final
 
 from hydra.columns.names import RATE_HELD
 from hydra.measure.course import PERCENTILES, Consequence
-from hydra.measure.figures import HELD_SHARE
+from hydra.measure.figures import least_sent
 from hydra.model import Figure, Histogram, SloSpec
 from hydra.wire.buckets import highest_of, percentiles_us
 
@@ -28,7 +28,7 @@ LOSS: Final = "loss_pct"
 MAX: Final = "max_ms"
 RECOVERY: Final = "recovery_s"
 RATE: Final = "rate"
-"""The objective that nobody has to ask for: that the messages were sent (``HELD_SHARE``) of which the others speak."""
+"""The objective that nobody has to ask for: that the messages of which the others speak were sent (``least_sent``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,12 @@ def impossible(slo: SloSpec, messages: float) -> str:
 
 
 def judged(
-    slo: SloSpec, figures: Mapping[str, Figure], latency: Histogram, consequences: Sequence[Consequence], due: float
+    slo: SloSpec,
+    figures: Mapping[str, Figure],
+    latency: Histogram,
+    consequences: Sequence[Consequence],
+    due: float,
+    publishers: int = 1,
 ) -> list[Judged]:
     """Every objective of a step.
 
@@ -88,12 +93,14 @@ def judged(
         latency: of its subscribers outside the cohort.
         consequences: of its events.
         due: messages that all publishers had to send.
+        publishers: how many they are.
     """
     sent = figures.get("total_tx")
     rate = float(sent) if isinstance(sent, int | float) else None
     # What was refused was sent in time, and is of no use to anybody.
-    held = figures.get(RATE_HELD) is True and rate is not None and rate >= HELD_SHARE * due
-    found = [Judged(RATE, HELD_SHARE * due, rate, None, held, "" if held else _unsent(figures))]
+    least = least_sent(due, publishers)
+    held = figures.get(RATE_HELD) is True and rate is not None and rate >= least
+    found = [Judged(RATE, least, rate, None, held, "" if held else _unsent(figures))]
     missing = _missing(figures, latency)
     for name, target in slo.objectives().items():
         if name in PERCENTILES:

@@ -42,13 +42,14 @@ def answer_of(store: RunStore, epoch: int) -> Answer | None:
     found = store.course(epoch)
     if found is None:
         return None
-    _, facts, course = found
+    plan, facts, course = found
     slo, events = workload_of(store)
     at_once = [event.kind for event in events if event.kind not in EVENT_KINDS]
     done = consequences(facts, course, events, slo, at_once)
     figures = next((r.figures for r in store.results() if r.epoch == epoch), {})
     due = sum(interval.due for interval in course)
-    objectives = judged(slo, figures, store.histogram(epoch, "latency"), done, due)
+    publishers = plan.publishers or store.meta("scenario", {}).get("publishers", 1)
+    objectives = judged(slo, figures, store.histogram(epoch, "latency"), done, due, publishers)
     gone = sum(
         int(count) for name in ("failed_dead", "failed_silent") if isinstance(count := figures.get(name), int | float)
     )

@@ -116,6 +116,15 @@ def test_a_copy_that_did_not_arrive_is_later_than_all_others(lost: float, kept: 
     assert judged(SloSpec(max_ms=2.0), figures, spread(10_000), (), 1000)[1].holds == (lost == 0)
 
 
+@pytest.mark.parametrize(
+    ("publishers", "sent", "holds"), [(1, 988, False), (1, 989, True), (1, 990, True), (5, 984, False), (5, 985, True)]
+)
+def test_a_rate_that_the_row_calls_held_is_held(publishers: int, sent: int, holds: bool) -> None:
+    # Each publisher held it: what one of them lacks at the edge of the window, they may all lack.
+    rate = judged(SloSpec(p99_ms=2.0), {**HELD, "total_tx": sent}, spread(10_000), (), 1000, publishers)[0]
+    assert (rate.target, rate.holds) == (990 - publishers, holds)
+
+
 def test_sends_that_were_refused_are_no_rate() -> None:
     rate = judged(SloSpec(p99_ms=2.0), {**HELD, "total_tx": 500}, spread(10_000), (), 1000)[0]
     assert (rate.measured, rate.holds) == (500, False)
