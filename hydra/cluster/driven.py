@@ -1,4 +1,7 @@
-"""A process that holds an engine's connection to its cluster: where clients are served, nothing waits for a network."""
+"""An engine whose connection to its cluster is held by a process, so that nothing which serves clients waits for it.
+
+The engine moves messages between that process, its driver, and a state, which decides and has no clock of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,13 @@ import contextlib
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Final, Generic, Protocol, TypeVar
 
 from hydra.cluster.channel import Channel, Message
+from hydra.errors import ClusterError
+from hydra.model import Agent, Group, GroupEvent, Launch
 
 
 class Driver:
@@ -69,3 +75,138 @@ class Driver:
         self._channel.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(1.0)
+
+
+class State(Protocol):
+    """What is known of a run's groups, and decided about them; times are in s.
+
+    Attributes:
+        calls: what the driver shall do, oldest first; taken by the engine.
+        events: what happened to groups, oldest first; taken by the engine.
+    """
+
+    calls: list[Message]
+    events: list[GroupEvent]
+
+    def agents(self) -> list[Agent]:
+        """The agents with what is free on each as far as is known."""
+
+    def kill(self, groups: Iterable[str], now: float) -> None:
+        """Ends these groups; an unknown one is ignored."""
+
+    def handle(self, message: Message, now: float) -> None:
+        """Takes note of one message of the driver."""
+
+    def tick(self, now: float) -> None:
+        """Gives up what has waited for too long, and repeats what was not answered."""
+
+    def driver_ended(self, why: str) -> None:
+        """Takes note that the driver has ended, though nobody asked it to; called again and again from then on."""
+
+
+_State = TypeVar("_State", bound=State)
+
+
+class DrivenEngine(Generic[_State]):
+    """What engines with a driver have in common; see :class:`hydra.cluster.engine.Engine`.
+
+    ``launch`` places groups on what is known to be free and returns; they start afterwards, and ``events`` tells of it.
+
+    Attributes:
+        address: the address of this machine that groups reach.
+    """
+
+    is_local: Final = False
+
+    def __init__(
+        self, driver: Driver, state: _State, address: str, stop_within_s: float, clock: Callable[[], float]
+    ) -> None:
+        """An engine that owns its driver.
+
+        Args:
+            driver: it ends what belongs to the run when it is told to stop.
+            state: of the run.
+            address: the address of this machine that groups reach.
+            stop_within_s: how long the driver may take to stop.
+            clock: s.
+        """
+        self.address = address
+        self._driver = driver
+        self._state = state
+        self._stop_within_s = stop_within_s
+        self._clock = clock
+        self._closed = False
+
+    def agents(self) -> list[Agent]:
+        """The agents with what is free on each as far as is known."""
+        self._pump()
+        return self._state.agents()
+
+    def launch(self, groups: Sequence[Group]) -> list[Launch]:
+        """Places the groups, either all or none.
+
+        A group that cannot be started after all is reported by ``events``.
+
+        Raises:
+            PlacementError: a group fits nowhere; the text names the group and the constraint or resource.
+            ClusterError: the run is no more, or an id cannot be used.
+        """
+        if self._closed:
+            raise ClusterError("the engine is closed", "make a new one")
+        self._pump()
+        launches = self._launch(groups, self._clock())
+        self._send()
+        return launches
+
+    def kill(self, groups: Iterable[str]) -> None:
+        """Ends these groups: SIGTERM, and SIGKILL after a grace; an unknown or ended one is ignored."""
+        self._state.kill(groups, self._clock())
+        self._send()
+
+    def events(self) -> list[GroupEvent]:
+        """What happened since the last call, oldest first."""
+        self._pump()
+        events, self._state.events = self._state.events, []
+        return events
+
+    def close(self) -> None:
+        """Has the driver end everything of the run, and waits for that."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._driver.send([{"call": "stop"}])
+            deadline = self._clock() + self._stop_within_s
+            while not self._driver.closed and self._clock() < deadline:
+                self._hear(0.1)
+                self._driver.send(())  # what could not go before: nothing else is asked any more
+        finally:  # also when a second Ctrl-C cuts the wait short: the driver goes on by itself
+            self._release()
+
+    def _launch(self, groups: Sequence[Group], now: float) -> list[Launch]:
+        """Has the state launch the groups, as they are started on agents."""
+        raise NotImplementedError
+
+    def _heard(self, message: Message, now: float) -> None:
+        self._state.handle(message, now)
+
+    def _release(self) -> None:
+        """Gives back what the engine holds on this machine."""
+        self._driver.close()
+
+    def _hear(self, wait_s: float = 0.0) -> None:
+        messages = self._driver.receive(wait_s)
+        now = self._clock()
+        for message in messages:
+            self._heard(message, now)
+
+    def _pump(self, wait_s: float = 0.0) -> None:
+        self._hear(wait_s)
+        if not self._closed and self._driver.closed:
+            self._state.driver_ended(self._driver.ended())
+        self._state.tick(self._clock())
+        self._send()
+
+    def _send(self) -> None:
+        calls, self._state.calls = self._state.calls, []
+        self._driver.send(calls)

@@ -216,6 +216,11 @@ class KubernetesState:
             case "failed":
                 self.fatal = (message["what"], message["remedy"])
 
+    def driver_ended(self, why: str) -> None:
+        """Takes note that the driver has ended, though nobody asked it to."""
+        if not self.fatal[0]:
+            self.fatal = (why, "begin again with --resume")
+
     def tick(self, now: float) -> None:
         """Gives up what has waited for too long, and repeats what was not answered."""
         overdue = [p for p in self._pods.values() if p.killed is not None and now - p.killed >= KILL_AGAIN_S]

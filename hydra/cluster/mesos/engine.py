@@ -1,7 +1,6 @@
 """The Mesos engine: groups are command tasks on the agents of a Mesos cluster.
 
-This module moves messages between :class:`~hydra.cluster.mesos.state.MesosState`, which decides, and the process that
-holds the connection to the master (``driver.py``). Nothing here waits for the network.
+:class:`~hydra.cluster.mesos.state.MesosState` decides; ``driver.py`` holds the connection to the master.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import getpass
 import importlib.util
 import platform
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,13 +18,13 @@ from hydra.cluster.address import resolved
 from hydra.cluster.artifacts.archive import Artifact
 from hydra.cluster.artifacts.script import RUNNER, rewritten
 from hydra.cluster.artifacts.server import ArtifactServer
-from hydra.cluster.driven import Driver
+from hydra.cluster.driven import DrivenEngine, Driver
 from hydra.cluster.mesos import translate
 from hydra.cluster.mesos.master import INSTALL, hosts, route_to
 from hydra.cluster.mesos.settings import MesosSettings
 from hydra.cluster.mesos.state import MesosState, TaskProgram
 from hydra.errors import ClusterError, MissingDependencyError
-from hydra.model import Agent, Group, GroupEvent, Launch
+from hydra.model import Group, Launch
 
 OFFERS_WITHIN_S: Final = 30.0
 """How long a run waits at its beginning for the first offers."""
@@ -35,17 +34,11 @@ _STOP_WITHIN_S: Final = 12.0
 """The teardown is one HTTP call, for which pymesos waits 10 s at most."""
 
 
-class MesosEngine:
+class MesosEngine(DrivenEngine[MesosState]):
     """Runs groups as tasks of a framework of its own, which ends with it.
 
-    ``launch`` places groups on what is known to be free and returns; offers come and tasks start afterwards, and
-    ``events`` tells of it. See :class:`hydra.cluster.engine.Engine`.
-
-    Attributes:
-        address: the address of this machine that agents reach.
+    A group starts when an offer of its agent comes, within about a second.
     """
-
-    is_local: Final = False
 
     def __init__(
         self,
@@ -75,21 +68,19 @@ class MesosEngine:
         if importlib.util.find_spec("pymesos") is None or importlib.util.find_spec("http_parser") is None:
             raise MissingDependencyError("--master needs pymesos, which is not installed", INSTALL)
         hosts(master)
-        self.address = resolved(settings.advertise) if settings.advertise else route_to(master)
+        address = resolved(settings.advertise) if settings.advertise else route_to(master)
         self._master = master
         self._settings = settings
-        self._clock = clock
-        self._closed = False
         with contextlib.ExitStack() as stack:
             url = settings.artifact
             if artifact is not None and not url:
-                server = ArtifactServer(artifact, self.address)
+                server = ArtifactServer(artifact, address)
                 stack.callback(server.close)
                 url = server.url
-            self._state = MesosState(_program(url, artifact))
-            self._driver = Driver("hydra.cluster.mesos.driver", log)
-            stack.callback(self._driver.close)
-            self._release = stack.pop_all()
+            driver = Driver("hydra.cluster.mesos.driver", log)
+            stack.callback(driver.close)
+            self._held = stack.pop_all()
+        super().__init__(driver, MesosState(_program(url, artifact)), address, _STOP_WITHIN_S, clock)
         self._log = log
         framework = translate.framework_info(
             name=settings.framework(run),
@@ -122,66 +113,13 @@ class MesosEngine:
                 raise self._nothing_offered(within_s)
             self._pump(0.1)
 
-    def agents(self) -> list[Agent]:
-        """The agents that were offered, with what is free on each as far as is known."""
-        self._pump()
-        return self._state.agents()
-
-    def launch(self, groups: Sequence[Group]) -> list[Launch]:
-        """Places the groups, either all or none; each starts when an offer of its agent comes, within about a second.
-
-        A group that cannot be started after all is reported by ``events`` as failed or lost.
-
-        Raises:
-            PlacementError: a group fits nowhere; the text names the group and the constraint or resource.
-            ClusterError: the framework is no more, or an id cannot be used.
-        """
-        if self._closed:
-            raise ClusterError("the Mesos cluster is closed", "make a new one")
-        self._pump()
+    def _launch(self, groups: Sequence[Group], now: float) -> list[Launch]:
         if self._program_is_ours():
             groups = [_for_agents(group) for group in groups]
-        launches = self._state.launch(groups, self._clock())
-        self._send()
-        return launches
+        return self._state.launch(groups, now)
 
-    def kill(self, groups: Iterable[str]) -> None:
-        """Ends these groups' tasks: SIGTERM, and SIGKILL after a grace; an unknown or ended one is ignored."""
-        self._state.kill(groups, self._clock())
-        self._send()
-
-    def events(self) -> list[GroupEvent]:
-        """What happened since the last call, oldest first."""
-        self._pump()
-        events, self._state.events = self._state.events, []
-        return events
-
-    def close(self) -> None:
-        """Tears the framework down, which ends all its tasks; takes a second, or 12 s where no master answers."""
-        if self._closed:
-            return
-        self._closed = True
-        try:
-            self._driver.send([{"call": "stop"}])
-            deadline = self._clock() + _STOP_WITHIN_S
-            while not self._driver.closed and self._clock() < deadline:
-                self._pump(0.1)
-        finally:  # also when a second Ctrl-C cuts the wait short: the driver goes on by itself
-            self._release.close()
-
-    def _pump(self, wait_s: float = 0.0) -> None:
-        if not self._closed and self._driver.closed and not self._state.fatal:
-            self._state.handle({"kind": "aborted", "message": self._driver.ended()}, self._clock())
-        messages = self._driver.receive(wait_s)
-        now = self._clock()
-        for message in messages:
-            self._state.handle(message, now)
-        self._state.tick(now)
-        self._send()
-
-    def _send(self) -> None:
-        calls, self._state.calls = self._state.calls, []
-        self._driver.send(calls)
+    def _release(self) -> None:
+        self._held.close()
 
     def _program_is_ours(self) -> bool:
         return bool(self._state.program.uris)

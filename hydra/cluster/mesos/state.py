@@ -182,6 +182,11 @@ class MesosState:
             case "error" | "aborted":
                 self._died(message["message"])
 
+    def driver_ended(self, why: str) -> None:
+        """Takes note that the driver has ended, though nobody asked it to."""
+        if not self.fatal:
+            self._died(why)
+
     def tick(self, now: float) -> None:
         """Repeats what was not answered and gives up what has waited for too long."""
         for task in list(self._tasks.values()):
