@@ -1,0 +1,101 @@
+"""A run on Kubernetes without a cluster: messages and the time go in, calls and events come out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hydra.cluster.kubernetes import names
+from hydra.cluster.kubernetes.pods import CONTAINER, Family
+from hydra.cluster.kubernetes.settings import KubernetesSettings
+from hydra.cluster.kubernetes.state import KubernetesState
+from hydra.model import Constraint, Demand, Group, GroupEvent
+from tests.cluster.kubernetes.objects import node
+
+Json = dict[str, Any]
+
+FAMILY = Family("r1", "lab", {"name": "hydra-r1-keeper", "uid": "u"}, KubernetesSettings(), "hydra:1", archive=False)
+QUOTA = 'pods "p" is forbidden: exceeded quota: few, requested: pods=1, used: pods=5, limited: pods=5'
+DELETED = {"reason": "Forbidden", "message": 'pods "p" is forbidden: unable to create new content in namespace lab '
+           "because it is being terminated"}  # fmt: skip
+
+
+def group(
+    name: str, *, cpus: float = 1.0, ports: int = 0, constraints: tuple[Constraint, ...] = (), key: str = "k"
+) -> Group:
+    return Group(name, "subscriber", 0, 1, ("run",), {"KEY": key}, Demand(cpus, 64.0, ports=ports), constraints)
+
+
+class Subject:
+    """A run on nodes of 4 CPUs, with its clock."""
+
+    def __init__(self, *nodes: str, cpu: str = "4") -> None:
+        self.now = 0.0
+        self.state = KubernetesState(FAMILY, ((31000, 31003),))
+        self.tell_nodes(*(nodes or ("n1", "n2")), cpu=cpu)
+
+    def say(self, kind: str, **fields: Any) -> None:
+        self.state.handle({"kind": kind, **fields}, self.now)
+        self.state.tick(self.now)  # as whoever owns it does
+
+    def tell_nodes(self, *nodes: str, cpu: str = "4", pods: tuple[Json, ...] = ()) -> None:
+        self.say("nodes", nodes=[node(name, cpu=cpu) for name in nodes], pods=list(pods), partial=False)
+
+    def pod(self, group: str, where: str = "", *, gone: bool = False, deleted: bool = False, **status: Any) -> None:
+        """The Pod of a group as the watch tells of it."""
+        metadata: Json = {
+            "name": names.object_name("r1", group),
+            "namespace": "lab",
+            "labels": {names.PART: "group", names.GROUP: group},
+        }
+        if deleted:
+            metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        spec = {"nodeName": where, "containers": [{"name": CONTAINER}]}
+        self.say("pod", pod={"metadata": metadata, "spec": spec, "status": status}, gone=gone)
+
+    def runs(self, group: str, where: str = "n1") -> None:
+        self.pod(group, where, **running())
+
+    def refuse(self, tag: str, status: int, message: str, reason: str = "") -> None:
+        self.say("refused", tag=tag, status=status, reason=reason, message=message)
+
+    def launch(self, *groups: Group) -> list[str]:
+        """The nodes on which the groups were placed."""
+        return [launch.agent.id for launch in self.state.launch(groups, self.now)]
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        self.state.tick(self.now)
+
+    def calls(self, kind: str = "") -> list[Json]:
+        calls, self.state.calls = self.state.calls, []
+        return [call for call in calls if kind in ("", call["call"])]
+
+    def events(self) -> list[GroupEvent]:
+        events, self.state.events = self.state.events, []
+        return events
+
+    def told(self) -> list[tuple[str, str, bool]]:
+        return [(event.group, event.state, event.refused) for event in self.events()]
+
+
+def running() -> Json:
+    return {"phase": "Running", "containerStatuses": [{"name": CONTAINER, "state": {"running": {}}}]}
+
+
+def ended(code: int, reason: str = "Error", message: str = "") -> Json:
+    state = {"terminated": {"exitCode": code, "reason": reason, "message": message}}
+    return {"phase": "Failed" if code else "Succeeded", "containerStatuses": [{"name": CONTAINER, "state": state}]}
+
+
+def waiting(reason: str, message: str = "") -> Json:
+    return {
+        "phase": "Pending",
+        "containerStatuses": [
+            {"name": CONTAINER, "image": "hydra:1", "state": {"waiting": {"reason": reason, "message": message}}}
+        ],
+    }
+
+
+def unschedulable(message: str = "0/2 nodes are available: 2 Insufficient cpu.") -> Json:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    return {"phase": "Pending", "conditions": [condition]}
