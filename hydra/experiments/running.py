@@ -27,8 +27,8 @@ from hydra.results.store import ENDED_KEY, RunStore
 from hydra.run import launcher
 from hydra.run.engines import Chosen
 from hydra.run.exports import Exports
+from hydra.run.outcome import code_of
 from hydra.run.resume import continued
-from hydra.run.runner import code_of
 from hydra.system import Done, Experiment, Order, Part
 
 _FINISHED: Final = "finished"

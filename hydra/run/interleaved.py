@@ -42,10 +42,10 @@ from hydra.run.engines import Chosen, choose
 from hydra.run.exports import Exports
 from hydra.run.failing import failed_if
 from hydra.run.folders import fresh_folder
+from hydra.run.outcome import code_of
 from hydra.run.redaction import Redactor
 from hydra.run.relocating import run_elsewhere, typed
 from hydra.run.resume import continued, refuse_hidden
-from hydra.run.runner import code_of
 from hydra.sweep import Repeated, Turn
 
 CLIENT: Final = "client"

@@ -23,10 +23,11 @@ from hydra.results.tables import name_of, write
 from hydra.run.engines import Chosen
 from hydra.run.exports import Exports
 from hydra.run.metadata import metadata
+from hydra.run.outcome import FINISHED, exit_code
 from hydra.run.placing import check_placement
 from hydra.run.progress import Observer
 from hydra.run.redaction import Redactor
-from hydra.run.runner import FINISHED, exit_code, run
+from hydra.run.runner import run
 from hydra.run.servers import required
 from hydra.sweep import Turn
 from hydra.sweep.pace import Pace

@@ -30,7 +30,8 @@ from hydra.limits.shortages import Shortage
 from hydra.model import Scenario
 from hydra.results.catalog import catalog
 from hydra.results.store import RunStore
-from hydra.run import collecting, runner
+from hydra.run import collecting
+from hydra.run import steps as taking
 from hydra.run.progress import Observer
 from hydra.run.runner import run
 from hydra.sweep import Row, for_scenario
@@ -271,6 +272,6 @@ def test_a_row_is_checked_with_what_the_brokers_keep_on_the_disk(
         return lacking
 
     monkeypatch.setattr(FaultyZmq, "stored_bytes", lambda _: 4096)
-    monkeypatch.setattr(runner, "check_row", check)
+    monkeypatch.setattr(taking, "check_row", check)
     done = ran(tmp_path, its_scenario, lambda _: None, WindowOpened, times=0)
     assert (stored, done.statuses) == ([4096], ["skipped"])

@@ -1,0 +1,42 @@
+"""How a run ended, and the exit code that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from hydra.columns.names import CLIENTS, STATUS
+from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE
+from hydra.events.runs import RunFailed
+from hydra.events.warnings import SubscribersFailed
+from hydra.results.notes import gone_of
+from hydra.results.store import ENDED_KEY, ERROR_KEY, RunStore
+from hydra.run.progress import Observer
+from hydra.sweep import Row
+
+FINISHED: Final = "finished"
+"""How a run ended that has measured everything."""
+
+
+def conclude(store: RunStore, ended: str, error: str) -> None:
+    """Stores how the run ended, and why."""
+    store.set_meta(ENDED_KEY, ended)
+    store.set_meta(ERROR_KEY, error)
+    if error:
+        store.add_event(RunFailed(error))
+
+
+def exit_code(rows: Sequence[Row], observer: Observer) -> int:
+    """The code of these rows; those whose subscribers failed by themselves are told."""
+    if gone := [(n, row[CLIENTS], text) for n, row in enumerate(rows, 1) if (text := gone_of(row))]:
+        observer.show(SubscribersFailed(gone))
+    return code_of(rows)
+
+
+def code_of(rows: Sequence[Row]) -> int:
+    """EXIT_INCOMPLETE if a row could not be measured, or if subscribers failed by themselves.
+
+    A step that failed may have been measured again: only the final state of its row counts.
+    """
+    good = all(row[STATUS] == "ok" and not gone_of(row) for row in rows)
+    return EXIT_GOOD if good else EXIT_INCOMPLETE
