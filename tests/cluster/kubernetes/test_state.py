@@ -279,6 +279,44 @@ def test_groups_on_a_lost_node_keep_nobody_from_being_spread() -> None:
     assert it.launch(replace(group("d"), constraints=spread)) == [fuller]
 
 
+def test_where_others_have_taken_all_room_of_a_node_the_spread_is_placements() -> None:
+    it = Subject()
+    theirs = pod("n2", container("3900m"))
+    theirs["metadata"] |= {"name": "theirs", "namespace": "other"}
+    spread = (parse_constraint(["hostname", "GROUP_BY"]),)
+
+    def asked() -> list[tuple[bool, bool]]:
+        """Of each Pod: whether the scheduler spreads it, and whether its node is required."""
+        specs = [wanted["body"]["spec"] for call in it.calls("create") for wanted in call["then"]]
+        where = [
+            str(spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]) for spec in specs
+        ]
+        return [("topologySpreadConstraints" in spec, "n1" in text) for spec, text in zip(specs, where, strict=True)]
+
+    it.tell_nodes("n1", "n2", pods=(theirs,))
+    assert it.launch(group("a", constraints=spread)) == ["n1"]
+    assert asked() == [(True, False)], "the scheduler agrees"
+    assert it.launch(group("b", constraints=spread)) == ["n1"]
+    assert asked() == [(False, True)]
+    it.tell_nodes("n1", "n2")
+    assert it.launch(group("c", constraints=spread)) == ["n2"]
+    assert asked() == [(True, False)]
+
+
+def test_groups_on_a_cordoned_node_go_on_and_what_has_to_be_with_them_has_no_place() -> None:
+    it = Subject("n1", "n2")
+    spread, together = parse_constraint(["hostname", "GROUP_BY"]), parse_constraint(["hostname", "CLUSTER"])
+    placed = it.launch(*(group(name, constraints=(spread,)) for name in ("a", "b", "c")))
+    (fuller,) = (node for node in ("n1", "n2") if placed.count(node) == 2)
+    (emptier,) = {"n1", "n2"} - {fuller}
+    (where,) = it.launch(replace(group("p", constraints=(together,)), role="publisher"))
+    assert where == emptier
+    it.say("nodes", nodes=[node(fuller), node(emptier, cordoned=True)], pods=[], partial=False)
+    assert it.launch(group("d", constraints=(spread,))) == [fuller]
+    with pytest.raises(PlacementError, match=f"hostname CLUSTER refuses 1 .* by agent: {emptier}"):
+        it.launch(replace(group("q", constraints=(together,)), role="publisher"))
+
+
 def test_a_pod_that_was_made_is_not_given_up_as_unanswered() -> None:
     it = Subject("n1")
     it.launch(group("a"))
