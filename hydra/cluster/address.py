@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
+from typing import Final
 
 from hydra.errors import UsageError
 
+_REACHABLE: Final = "name one that agents can reach; ip addr lists them"
 
-def resolved(advertise: str) -> str:
+
+def resolved(advertise: str, *, loopback: bool = True) -> str:
     """The address that ``--advertise`` names.
 
+    Args:
+        advertise: a name or an address.
+        loopback: whether groups may be on this machine, in its own network.
+
     Raises:
-        UsageError: it cannot be resolved, or is no address of this machine.
+        UsageError: it cannot be resolved, is no address of this machine, or none at which anybody else reaches it.
     """
     try:
         address = socket.gethostbyname(advertise)
     except OSError as e:
         raise UsageError(f"--advertise {advertise} cannot be resolved: {e}", "name an address of this machine") from e
+    known = ipaddress.ip_address(address)
+    if known.is_unspecified or (known.is_loopback and not loopback):
+        to_itself = "leads every host to itself" if known.is_loopback else "is where to listen, and no place to dial"
+        raise UsageError(f"--advertise {advertise} {to_itself}", _REACHABLE)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         try:
             probe.bind((address, 0))
         except OSError as e:
             raise UsageError(
                 f"--advertise {advertise} is no address of this machine: {e.strerror}",
-                "name one that agents can reach; ip addr lists them",
+                _REACHABLE,
             ) from e
     return address
 

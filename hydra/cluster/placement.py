@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from typing import Final, NamedTuple
@@ -129,6 +129,11 @@ class _Board:
         self._queues: dict[Shape, _Queue] = {}
         for launch in running:
             self._count(launch.group, launch.agent)
+        # Nothing can be launched there any more: what runs on there keeps nobody else from being spread.
+        self._gone = {
+            (role, name): tally.keys() - {value_of(agent, name) for agent in agents}
+            for (role, name), tally in self._tallies.items()
+        }
 
     def matching(self, constraints: tuple[Constraint, ...]) -> list[int]:
         """Indexes of the agents that match, whatever runs on them."""
@@ -193,11 +198,17 @@ class _Board:
         # A constraint that refuses for good is named before one that only waits for its turn.
         found: Constraint | None = None
         for constraint in shape.constraints:
-            if not permits(constraint, self.agents[index], self._tallies[shape.role, constraint.field]):
+            if not permits(constraint, self.agents[index], self._tally(shape.role, constraint)):
                 if constraint.operator not in STILL_OPEN:
                     return constraint
                 found = found or constraint
         return found
+
+    def _tally(self, role: str, constraint: Constraint) -> Mapping[str | None, int]:
+        """The groups of the role that the constraint counts, per value of its field."""
+        tally = self._tallies[role, constraint.field]
+        gone = self._gone[role, constraint.field] if constraint.operator == "GROUP_BY" else ()
+        return {value: count for value, count in tally.items() if value not in gone} if gone else tally
 
     def _rank(self, shape: Shape, index: int) -> Rank:
         agent = self.agents[index]

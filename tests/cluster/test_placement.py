@@ -89,6 +89,15 @@ def test_no_port_is_given_twice() -> None:
     assert "ports 1 (a)" in unplaced[0].reason
 
 
+def test_groups_at_a_value_that_no_agent_has_any_more_keep_nobody_from_being_spread() -> None:
+    spread, together = group("g", ("rack", "GROUP_BY")), group("h", ("rack", "CLUSTER"))
+    running = [Launch(spread, agent("a", rack=rack)) for rack in ("r1", "r1", "r2", "r2", "gone")]
+    launches, _ = place([agent("b", rack="r1"), agent("c", rack="r2")], [spread, spread], running)
+    assert [launch.agent.id for launch in launches] == ["b", "c"]
+    _, unplaced = place([agent("b", rack="r1")], [together], [Launch(together, agent("a", rack="gone"))])
+    assert unplaced, "it cannot be with the others"
+
+
 def test_group_by_spreads_over_the_values_and_not_the_agents() -> None:
     racks = [*(agent(f"a{n}", rack="a") for n in range(4)), agent("b", rack="b")]
     launches, unplaced = place(racks, [group(f"g{n}", ("rack", "GROUP_BY", "2")) for n in range(6)])

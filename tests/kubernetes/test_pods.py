@@ -17,9 +17,10 @@ import pytest
 from hydra.cluster.constraints import parse_constraint
 from hydra.cluster.kubernetes import nodes, pods, statuses
 from hydra.cluster.kubernetes.settings import KubernetesSettings
+from hydra.cluster.kubernetes.state import KubernetesState
 from hydra.model import Agent, Demand, Group, Launch, Resources
 from tests.kubernetes import images
-from tests.kubernetes.pods import namespace
+from tests.kubernetes.pods import namespace, pod
 from tests.kubernetes.processes import until
 from tests.kubernetes.rig import Rig
 
@@ -109,6 +110,32 @@ def test_the_scheduler_keeps_the_constraints(
     seen = until(decided, "the scheduler")
     assert seen is not None
     assert sorted(each.node for each in seen) == found
+
+
+def test_the_scheduler_takes_what_placement_spreads_over_the_nodes_that_have_room(rig: Rig, space: str) -> None:
+    api, path = rig.api(), f"/api/v1/namespaces/{space}/pods"
+
+    def listed() -> Json:
+        return {"nodes": api.items("/api/v1/nodes"), "pods": api.items("/api/v1/pods"), "partial": False}
+
+    # What others need meanwhile is left on both nodes.
+    most = min(agent.resources.mem for agent in nodes.agents(listed()["nodes"], listed()["pods"], ()))
+    filler = pod("filler", images.PYTHON, ["sleep", "60"], nodeName="node1")
+    filler["spec"]["containers"][0]["resources"] = {"requests": {"memory": f"{round(0.7 * most)}Mi"}}
+    api.create(path, filler)
+    state = KubernetesState(family(space, memory_limit_ratio=0), ())
+    state.handle({"kind": "nodes", **listed()}, 0.0)
+    spread, demand = (parse_constraint(["hostname", "GROUP_BY"]),), Demand(0.01, round(0.35 * most))
+    groups = [replace(GROUP, id=f"g{n}", command=("sleep", "60"), demand=demand, constraints=spread) for n in range(2)]
+    assert [launch.agent.id for launch in state.launch(groups, 0.0)] == ["node2", "node2"]
+    (call,) = state.calls
+    for wanted in (*call["first"], *call["then"]):
+        api.create(wanted["path"], wanted["body"])
+
+    def placed() -> bool:
+        return [each["spec"].get("nodeName") for each in api.items(path)].count("node2") == 2
+
+    until(placed, "the scheduler")
 
 
 def test_the_nodes_become_agents(rig: Rig, space: str) -> None:

@@ -7,12 +7,14 @@ looks at other Pods also asks that the node has the label.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from hydra.cluster.constraints import permits, value_of
 from hydra.cluster.kubernetes.nodes import HOSTNAME, Json
-from hydra.model import Constraint
+from hydra.model import Agent, Constraint, Launch
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -40,21 +42,55 @@ class Rules:
     pinned: bool
 
 
-def rules(constraints: Sequence[Constraint], agent: str, match: Mapping[str, str]) -> Rules:
+Spread = tuple[str, str]
+"""A role and the field of one of its GROUP_BY."""
+
+
+def uneven(launches: Sequence[Launch], nodes: Sequence[Agent]) -> set[Spread]:
+    """The spreads that are not as even as the scheduler demands: it would let some of their Pods wait for ever.
+
+    It compares each value with the emptiest one, also with one at which others have taken all room. Placement fills
+    the values that have room, so it has to decide then.
+
+    Args:
+        launches: all groups of the run that are there, or about to be.
+        nodes: those over which the scheduler spreads, whatever is free on them.
+    """
+    found: set[Spread] = set()
+    for role, constraints in dict.fromkeys((each.group.role, each.group.constraints) for each in launches):
+        eligible = [node for node in nodes if all(permits(c, node, {}) for c in constraints)]
+        for field, least in [(c.field, int(c.value or 0)) for c in constraints if c.operator == "GROUP_BY"]:
+            there = Counter(value_of(each.agent, field) for each in launches if each.group.role == role)
+            values = {value_of(node, field) for node in eligible}
+            fewest = min((there[value] for value in values), default=0) if len(values) >= least else 0
+            if max((there[value] for value in values), default=0) > fewest + 1:
+                found.add((role, field))
+    return found
+
+
+def rules(
+    constraints: Sequence[Constraint], agent: Agent, match: Mapping[str, str], decided: Collection[str] = ()
+) -> Rules:
     """The rules for one Pod.
 
     Args:
         constraints: of its group.
         agent: the node that placement chose. It is required where a constraint has no translation, else preferred.
         match: labels of the Pods of the same role and run, this one among them.
+        decided: fields of GROUP_BY whose value is that of the node, and not the scheduler's choice.
     """
-    translated = [_translated(constraint, match) for constraint in constraints]
+    translated = [
+        _kept(constraint, agent)
+        if constraint.operator == "GROUP_BY" and constraint.field in decided
+        else _translated(constraint, match)
+        for constraint in constraints
+    ]
     asked = [rule for rule in translated if rule is not None]
     spread = _distinct(rule.spread for rule in asked)
     # Two spreads over one label would be refused.
     if len(asked) < len(translated) or len({s["topologyKey"] for s in spread}) < len(spread):
-        return Rules({"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [_named(agent)]}}}, [], pinned=True)
-    node: Json = {_PREFERRED: [{"weight": _PREFERENCE, "preference": _named(agent)}]}
+        return Rules({"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [_named(agent.id)]}}}, [], pinned=True)
+    node: Json = {_PREFERRED: [{"weight": _PREFERENCE, "preference": _named(agent.id)}]}
     if expressions := _distinct(rule.node for rule in asked):
         node[_REQUIRED] = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
     affinity: Json = {"nodeAffinity": node}
@@ -75,8 +111,20 @@ class _Rule:
     spread: Json | None = None
 
 
+def _key(constraint: Constraint) -> str:
+    return HOSTNAME if constraint.field in ("hostname", "@hostname") else constraint.field
+
+
+def _kept(constraint: Constraint, agent: Agent) -> _Rule | None:
+    """The value of the field that placement chose."""
+    key, value = _key(constraint), value_of(agent, constraint.field)
+    if value is None or not _KEY.fullmatch(key):
+        return None
+    return _Rule({"key": key, "operator": "In", "values": [value]})
+
+
 def _translated(constraint: Constraint, match: Mapping[str, str]) -> _Rule | None:
-    key = HOSTNAME if constraint.field in ("hostname", "@hostname") else constraint.field
+    key = _key(constraint)
     if not _KEY.fullmatch(key):
         return None
     there: Json = {"key": key, "operator": "Exists"}

@@ -72,6 +72,16 @@ def left_out(
     return [f"{name}: {reason}" for name, reason in found if reason]
 
 
+def spread_over(nodes: Iterable[Json], tolerations: Sequence[Mapping[str, object]] = ()) -> list[Agent]:
+    """The nodes over which the scheduler spreads Pods, as agents with nothing: also those on which nothing is free."""
+    return [_known(node, Resources()) for node in nodes if _repelling(node, tolerations) is None]
+
+
+def answering(nodes: Iterable[Json]) -> set[str]:
+    """The names of the nodes whose Pods go on, whether they take more or not."""
+    return {_name(node) for node in nodes if _ready(node) == "True"}
+
+
 def slots(node: Json, pods: Iterable[Json]) -> int:
     """How many more Pods the node takes by number, whatever they need."""
     return _slots(node, _by_node(pods)[_name(node)])
@@ -153,23 +163,24 @@ _Amounts = tuple[float, float, float]
 
 
 def _agent(node: Json, pods: Sequence[Json], ports: Ports) -> Agent:
-    labels = node["metadata"].get("labels") or {}
     taken = _none()
     for pod in pods:
         taken = _sum(taken, _requested(pod))
     whole = _amounts(node.get("status", {}).get("allocatable"))
     cpus, mem, disk = (have - requested for have, requested in zip(whole, taken, strict=True))
-    return Agent(
-        id=_name(node),
-        hostname=labels.get(HOSTNAME) or _name(node),
-        attributes={name: value for name, value in labels.items() if not name.startswith(_DEPRECATED)},
-        resources=Resources(
-            cpus=_floor(cpus * 1000) / 1000,
-            mem=float(_floor(mem / _MB)),
-            disk=float(_floor(disk / _MB)),
-            ports=without(ports, (port for pod in pods for port in _ports(pod))),
-        ),
+    free = Resources(
+        cpus=_floor(cpus * 1000) / 1000,
+        mem=float(_floor(mem / _MB)),
+        disk=float(_floor(disk / _MB)),
+        ports=without(ports, (port for pod in pods for port in _ports(pod))),
     )
+    return _known(node, free)
+
+
+def _known(node: Json, free: Resources) -> Agent:
+    labels = node["metadata"].get("labels") or {}
+    attributes = {name: value for name, value in labels.items() if not name.startswith(_DEPRECATED)}
+    return Agent(_name(node), labels.get(HOSTNAME) or _name(node), attributes, free)
 
 
 def _floor(amount: float) -> int:
@@ -249,21 +260,29 @@ def _slots(node: Json, pods: Sequence[Json]) -> int:
 
 def _why_not(node: Json, pods: Sequence[Json], tolerations: Sequence[Mapping[str, object]]) -> str:
     """Why the node takes no Pods; "" where it does."""
-    conditions = {c["type"]: c for c in node.get("status", {}).get("conditions") or ()}
-    ready = conditions.get("Ready", {})
-    if ready.get("status") != "True":
-        return "does not answer any more" if ready.get("status") == "Unknown" else "not ready"
+    if (ready := _ready(node)) != "True":
+        return "does not answer any more" if ready == "Unknown" else "not ready"
     if (system := (node["metadata"].get("labels") or {}).get(_OS, "linux")) != "linux":
         return f"runs {system}, and the image is for Linux"
-    taints = list(node["spec"].get("taints") or ())
-    if node["spec"].get("unschedulable"):
-        taints.insert(0, {"key": _UNSCHEDULABLE, "effect": "NoSchedule"})
-    for taint in taints:
-        if taint["effect"] != "PreferNoSchedule" and not any(_tolerates(t, taint) for t in tolerations):
-            return _repelled(taint)
+    if (taint := _repelling(node, tolerations)) is not None:
+        return _repelled(taint)
     if not _slots(node, pods):
         return f"all of its {(node['status'].get('allocatable') or {}).get('pods', '0')} Pod slots are taken"
     return ""
+
+
+def _ready(node: Json) -> str:
+    conditions = node.get("status", {}).get("conditions") or ()
+    return next((str(c["status"]) for c in conditions if c["type"] == "Ready"), "")
+
+
+def _repelling(node: Json, tolerations: Sequence[Mapping[str, object]]) -> Json | None:
+    """The first taint that keeps Pods off the node, None if there is none."""
+    taints: list[Json] = list(node["spec"].get("taints") or ())
+    if node["spec"].get("unschedulable"):
+        taints.insert(0, {"key": _UNSCHEDULABLE, "effect": "NoSchedule"})
+    keep_off = (taint for taint in taints if taint["effect"] != "PreferNoSchedule")
+    return next((taint for taint in keep_off if not any(_tolerates(t, taint) for t in tolerations)), None)
 
 
 def _tolerates(toleration: Mapping[str, object], taint: Json) -> bool:

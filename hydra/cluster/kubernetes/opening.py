@@ -25,7 +25,7 @@ from hydra.cluster.kubernetes.pods import Family, own_image
 from hydra.cluster.kubernetes.scripts import source
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.cluster.kubernetes.state import KubernetesState
-from hydra.errors import ClusterError
+from hydra.errors import ClusterError, UsageError
 
 Json = dict[str, Any]
 
@@ -63,6 +63,7 @@ def begun(opening: Opening) -> Iterator[Begun]:
     require_client()
     context, settings = context_of(opening.master), opening.settings
     check_context(context)  # before anything is made
+    advertised = _advertised(settings)
     programs = opening.programs()
     opening.folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
@@ -71,7 +72,7 @@ def begun(opening: Opening) -> Iterator[Begun]:
         beginning = _Beginning(driver)
         nonce = secrets.token_hex(4)
         found = beginning.connect(context, settings.namespace, opening.run, nonce)
-        address = _address(settings, found["nodes"])
+        address = advertised or _address(found["nodes"])
         delivery = stack.enter_context(contextlib.closing(Delivery(programs, settings, address)))
         image = settings.python_image or own_image(settings, version("hydra-scale"))
         family = Family(opening.run, beginning.namespace, {}, settings, image, delivery.every, nonce)
@@ -84,16 +85,27 @@ def begun(opening: Opening) -> Iterator[Begun]:
         yield Begun(engine, {**beginning.hello, "address": address})
 
 
-def _address(settings: KubernetesSettings, nodes: Sequence[Json]) -> str:
+def _advertised(settings: KubernetesSettings) -> str:
+    """The address of this machine that was given; "" if none was.
+
+    Raises:
+        UsageError: it is none of this machine's, or none that a Pod could reach.
+    """
+    # A Pod may have been given the cluster file of another machine.
+    if own := os.environ.get(POD_IP):
+        return resolved(own)
+    if not settings.advertise:
+        return ""
+    # Pods in their node's network may be on this machine.
+    return resolved(settings.advertise, loopback=bool(settings.pod.get("hostNetwork")))
+
+
+def _address(nodes: Sequence[Json]) -> str:
     """The address at which Pods reach this machine, as far as one can tell before one has tried.
 
     Raises:
-        UsageError: what was given is none of this machine's.
         ClusterError: there is no way to any node.
     """
-    # A Pod may have been given the cluster file of another machine.
-    if advertised := os.environ.get(POD_IP) or settings.advertise:
-        return resolved(advertised)
     tried, found = [], [told for node in nodes for told in node.get("status", {}).get("addresses", ())]
     inside = [told["address"] for told in found if told["type"] == "InternalIP"]
     for address in [address for address in inside if ":" not in address]:
@@ -135,7 +147,8 @@ class _Beginning:
         """Makes the keeper and waits until it has reached this machine; returns the family with its owner.
 
         Raises:
-            ClusterError: it was refused, did not start, does not reach us, or its image will not do.
+            ClusterError: it was refused, did not start, or does not reach us.
+            UsageError: its image will not do.
         """
         self._driver.send([{"call": "door", "address": address}])
         door = self._await(lambda m: m["kind"] == "door", ANSWERS_WITHIN_S, "open a port")
@@ -154,7 +167,7 @@ class _Beginning:
             image=family.image,
         )
         if what:
-            raise ClusterError(what, remedy)
+            raise UsageError(what, remedy)
         return replace(family, owner=owner)
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -145,6 +145,7 @@ def group_pod(
     *,
     archive: bool,
     grace_s: int,
+    decided: Collection[str] = (),
 ) -> Json:
     """The Pod of a group.
 
@@ -156,13 +157,14 @@ def group_pod(
         archive: an init container unpacks the archive, by ``HYDRA_ARCHIVE_URL`` and ``HYDRA_ARCHIVE_SHA256`` of the
             environment, and the command stands behind its ``hydra-run``.
         grace_s: what a group has to end by itself before it is killed.
+        decided: as :func:`rules` takes them.
     """
     group, settings = launch.group, family.settings
     name = names.object_name(family.run, group.id, family.opening)
     meta = metadata(family, name, "group", group=group.id, role=group.role)
     meta["annotations"][MAIN] = CONTAINER
     match = {key: meta["labels"][key] for key in (names.RUN, names.PART, names.ROLE)}
-    where = rules(group.constraints, launch.agent.id, match)
+    where = rules(group.constraints, launch.agent, match, decided)
     pod_security, container_security = security()
     mounts = [{"name": "work", "mountPath": WORK}, {"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108  # the Pod's own
     if archive:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from hydra.cluster.kubernetes import names, nodes, pods, refusals, statuses
+from hydra.cluster.kubernetes import affinity, names, nodes, pods, refusals, statuses
 from hydra.cluster.kubernetes.pods import Family
 from hydra.cluster.kubernetes.waiting import HOPELESS_S, PATIENCE_S, START_WITHIN_S
 from hydra.cluster.placement import place
@@ -82,6 +82,8 @@ class KubernetesState:
         self.partial = False
         self._ports = ports
         self._nodes: list[Agent] = []
+        self._answering: set[str] = set()
+        self._spread_over: list[Agent] = []
         self._pods: dict[str, _Pod] = {}
         self._environments: set[str] = set()
         self._keepers: set[str] = set()
@@ -120,11 +122,9 @@ class KubernetesState:
                 raise ClusterError(f"group {group.id!r} is running already", "give every group an id of its own")
             taken.add(group.id)
         placed = [replace(group, demand=pods.whole(group.demand, group.count)) for group in groups]
-        agents = self.agents()
-        there = {agent.id for agent in agents}
         # Groups on a node that was lost are about to be told lost: nothing is spread around them any more.
-        running = [pod.launch for pod in self._pods.values() if pod.launch.agent.id in there]
-        launches, unplaced = place(agents, placed, running)
+        running = [pod.launch for pod in self._pods.values() if pod.launch.agent.id in self._answering]
+        launches, unplaced = place(self.agents(), placed, running)
         if unplaced:
             self._refresh(now)
             group, reason = unplaced[0]
@@ -145,6 +145,9 @@ class KubernetesState:
     def _create(self, launches: Sequence[Launch], now: float, archived: Container[str]) -> None:
         secrets: list[Json] = []
         wanted: list[Json] = []
+        # The scheduler does not count those that are about to go.
+        staying = [pod.launch for pod in self._pods.values() if pod.killed is None and pod.held is None]
+        uneven = affinity.uneven([*staying, *launches], self._spread_over)
         for launch in launches:
             secret = pods.environment(self.family, launch.group.environment)
             name = secret["metadata"]["name"]
@@ -153,7 +156,13 @@ class KubernetesState:
                 secrets.append(self._wanted("secrets", secret))
             group = launch.group
             body = pods.group_pod(
-                self.family, launch, group.command, name, archive=group.id in archived, grace_s=GRACE_S
+                self.family,
+                launch,
+                group.command,
+                name,
+                archive=group.id in archived,
+                grace_s=GRACE_S,
+                decided=[field for role, field in uneven if role == group.role],
             )
             pod = _Pod(launch, body["metadata"]["name"], name, now)
             self._pods[pod.name] = pod
@@ -251,7 +260,10 @@ class KubernetesState:
     def _take_nodes(self, message: Mapping[str, Any]) -> None:
         self.partial = message["partial"]
         others = [pod for pod in message["pods"] if not self._is_ours(pod)]
-        self._nodes = nodes.agents(message["nodes"], others, self._ports, self.family.settings.tolerations)
+        found, tolerations = message["nodes"], self.family.settings.tolerations
+        self._nodes = nodes.agents(found, others, self._ports, tolerations)
+        self._answering = nodes.answering(found)
+        self._spread_over = nodes.spread_over(found, tolerations)
 
     def _is_ours(self, pod: Json) -> bool:
         """Whether what it holds is taken off by :meth:`agents`, or is about to be free: an earlier opening's."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from hydra.cluster.constraints import parse_constraint
-from hydra.cluster.kubernetes.affinity import Rules, alternatives, rules
+from hydra.cluster.kubernetes.affinity import Rules, alternatives, rules, uneven
+from hydra.model import Agent, Demand, Group, Launch, Resources
 
 Json = dict[str, Any]
 
@@ -19,8 +22,12 @@ PREFERS_N1 = {PREFERRED: [{"weight": 100, "preference": ON_N1}]}
 PINNED = Rules({"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ON_N1]}}}, [], pinned=True)
 
 
-def ruled(*constraints: list[str]) -> Rules:
-    return rules([parse_constraint(c) for c in constraints], "n1", MATCH)
+def ruled(*constraints: list[str], decided: Sequence[str] = ()) -> Rules:
+    return rules([parse_constraint(c) for c in constraints], on("n1", "r1"), MATCH, decided)
+
+
+def on(node: str, rack: str = "") -> Agent:
+    return Agent(node, node, {"rack": rack} if rack else {}, Resources())
 
 
 def nodes_with(*expressions: Json) -> Json:
@@ -82,6 +89,49 @@ def test_group_by_becomes_a_spread(value: list[str], more: Json) -> None:
     assert found.spread == [
         {"maxSkew": 1, **others("rack"), "whenUnsatisfiable": "DoNotSchedule", "nodeTaintsPolicy": "Honor", **more}
     ]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "expression"),
+    [
+        (["rack", "GROUP_BY", "3"], {"key": "rack", "operator": "In", "values": ["r1"]}),
+        (["hostname", "GROUP_BY"], {"key": "kubernetes.io/hostname", "operator": "In", "values": ["n1"]}),
+    ],
+)
+def test_where_placement_decides_the_pod_is_kept_at_the_value_and_prefers_the_node(
+    constraint: list[str], expression: Json
+) -> None:
+    found = ruled(constraint, ["zone", "LIKE", ".*"], decided=[constraint[0]])
+    there = {"key": "zone", "operator": "Exists"}
+    assert found == Rules({"nodeAffinity": nodes_with(expression, there)}, [], pinned=False)
+    assert ruled(constraint, decided=["zone"]).spread, "another field's is the scheduler's"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "groups", "constraints", "is_uneven"),
+    [
+        # racks of the nodes, racks of the groups
+        ("r1 r2 r3", "", [["rack", "GROUP_BY"]], False),
+        ("r1 r2 r3", "r1 r2", [["rack", "GROUP_BY"]], False),
+        ("r1 r2 r3", "r1 r2 r3 r1", [["rack", "GROUP_BY"]], False),
+        ("r1 r2 r3", "r1 r2 r1", [["rack", "GROUP_BY"]], True),
+        ("r1 r2 r3", "r1 r2 r1", [["rack", "GROUP_BY"], ["rack", "UNLIKE", "r3"]], False),
+        ("r1 r2", "r1 r2 r1 r2", [["rack", "GROUP_BY", "2"]], False),
+        ("r1 r2", "r1 r2 r1 r2", [["rack", "GROUP_BY", "3"]], True),
+        ("r1 r2", "r1 r1", [["rack", "LIKE", ".*"]], False),
+        ("r1 r2", "r1 r1 r3", [["rack", "GROUP_BY"]], True),
+    ],
+)
+def test_a_spread_is_uneven_where_the_scheduler_would_refuse_a_pod(
+    nodes: str, groups: str, constraints: list[list[str]], is_uneven: bool
+) -> None:
+    parsed = tuple(parse_constraint(c) for c in constraints)
+    group = Group("g", "subscriber", 0, 1, (), {}, Demand(), parsed)
+    publisher = replace(group, role="publisher", constraints=(parse_constraint(["rack", "GROUP_BY"]),))
+    launches = [Launch(group, on("", rack)) for rack in groups.split()]
+    others = [Launch(publisher, on("", "r1"))]
+    found = uneven([*launches, *others], [on("", rack) for rack in nodes.split()])
+    assert found == ({("subscriber", "rack")} if is_uneven else set())
 
 
 def test_constraints_add_up_and_repeated_ones_count_once() -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from hydra.cluster.constraints import parse_constraint
 from hydra.cluster.kubernetes import names
 from hydra.errors import ClusterError, PlacementError
 from hydra.model import Constraint
-from tests.cluster.kubernetes.objects import container, pod
+from tests.cluster.kubernetes.objects import container, node, pod
 from tests.cluster.kubernetes.stated import DELETED, Subject, ended, group, running
 
 
@@ -156,3 +158,41 @@ def test_five_hundred_groups_are_placed_on_two_hundred_nodes_in_half_a_second_of
         took_s.append(time.process_time() - began)
         assert len(it.calls()[0]["then"]) == 500
     assert min(took_s) < 0.5
+
+
+def test_where_others_have_taken_all_room_of_a_node_the_spread_is_placements() -> None:
+    it = Subject()
+    theirs = pod("n2", container("3900m"))
+    theirs["metadata"] |= {"name": "theirs", "namespace": "other"}
+    spread = (parse_constraint(["hostname", "GROUP_BY"]),)
+
+    def asked() -> list[tuple[bool, bool]]:
+        """Of each Pod: whether the scheduler spreads it, and whether its node is required."""
+        specs = [wanted["body"]["spec"] for call in it.calls("create") for wanted in call["then"]]
+        where = [
+            str(spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]) for spec in specs
+        ]
+        return [("topologySpreadConstraints" in spec, "n1" in text) for spec, text in zip(specs, where, strict=True)]
+
+    it.tell_nodes("n1", "n2", pods=(theirs,))
+    assert it.launch(group("a", constraints=spread)) == ["n1"]
+    assert asked() == [(True, False)], "the scheduler agrees"
+    assert it.launch(group("b", constraints=spread)) == ["n1"]
+    assert asked() == [(False, True)]
+    it.tell_nodes("n1", "n2")
+    assert it.launch(group("c", constraints=spread)) == ["n2"]
+    assert asked() == [(True, False)]
+
+
+def test_groups_on_a_cordoned_node_go_on_and_what_has_to_be_with_them_has_no_place() -> None:
+    it = Subject("n1", "n2")
+    spread, together = parse_constraint(["hostname", "GROUP_BY"]), parse_constraint(["hostname", "CLUSTER"])
+    placed = it.launch(*(group(name, constraints=(spread,)) for name in ("a", "b", "c")))
+    (fuller,) = (node for node in ("n1", "n2") if placed.count(node) == 2)
+    (emptier,) = {"n1", "n2"} - {fuller}
+    (where,) = it.launch(replace(group("p", constraints=(together,)), role="publisher"))
+    assert where == emptier
+    it.say("nodes", nodes=[node(fuller), node(emptier, cordoned=True)], pods=[], partial=False)
+    assert it.launch(group("d", constraints=(spread,))) == [fuller]
+    with pytest.raises(PlacementError, match=f"hostname CLUSTER refuses 1 .* by agent: {emptier}"):
+        it.launch(replace(group("q", constraints=(together,)), role="publisher"))
