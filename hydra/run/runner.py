@@ -285,6 +285,7 @@ class _Steps:
         except PassedOverError:
             result = self._passed_over(plan)
         except (StepError, ReadinessError) as e:
+            self._deployment.confirm()
             result = StepResult(self._stepper.epoch, plan, "failed", reason=self._store.redact(str(e)))
             self._store.add_step(result)
             self._exports.keeper.step_ended(result)

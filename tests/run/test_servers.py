@@ -21,7 +21,7 @@ from hydra.events.runs import ServerExit
 from hydra.model import Agent, Group, GroupEvent, GroupState, Launch, Resources, ServerSpec
 from hydra.run.placing import roles_on
 from hydra.run.servers import FIRST_ID, STARTS, DeployedServers, required
-from hydra.system import Program, wait_alone
+from hydra.system import Program, Waiting, wait_alone
 from hydra.wire.messages import Join, Ready, encode
 from tests.control.rosters import hello
 
@@ -110,6 +110,8 @@ class Told:
         for group in groups:
             self.killed.append(group)
             self.told.append(GroupEvent(group, "killed", "a"))
+
+    def confirm(self, wait: Waiting) -> None: ...
 
     def close(self) -> None: ...
 
