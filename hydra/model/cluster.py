@@ -105,9 +105,9 @@ class GroupEvent:
 class ClusterSpec:
     """The cluster that ``conf/hydra.toml`` declares.
 
-    ``agents`` belong to the embedded engine; a cluster of others may have none here. ``max_group`` bounds the clients of one group, unless one process has
-    more; ``fork_window`` how many forked clients of a group may be unanswered at a time; ``respawns`` how often one
-    client is replaced.
+    ``agents`` belong to the embedded engine; for others there may be none. ``max_group`` bounds the clients of one
+    group, unless one process has more; ``fork_window`` how many forked clients of a group may be unanswered at a time;
+    ``respawns`` how often one client is replaced.
     """
 
     agents: tuple[Agent, ...]

@@ -50,6 +50,7 @@ from hydra.run.interrupts import leave_at_once_on_the_next
 from hydra.run.moment import Moment, Told
 from hydra.run.progress import Observer
 from hydra.run.servers import DeployedServers, required
+from hydra.run.starting import Starting, servers_of
 from hydra.run.step import RawStep, Stepper
 from hydra.sweep import Repeated, Row, Sweep, Turn
 from hydra.sweep.cohort import cohort_ids
@@ -118,7 +119,8 @@ def run(
                     if result.status == "ok":
                         pace.took(plan, time.monotonic() - step_began)
                 results.append(result)
-                observer.step_ended(result)
+                again = result.status == "failed" and _coming(sweep, results, turn) == plan
+                observer.step_ended(result, again=again)
                 write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
         ended = FINISHED if sweep.next(results) is None else ""
     except KeyboardInterrupt:
@@ -207,16 +209,20 @@ def _up(
         events = GroupEvents(engine)
         deployment = Deployment(engine, events, controller, system, scenario, cluster, journal.note)
         stack.callback(deployment.close)
+        stack.callback(observer.close)
         stack.push(_brace)
         program, joined, spec = system.server(), system.cluster(), required(scenario, is_local=engine.is_local)
+        starting = Starting(observer, servers_of(scenario), controller.wait_until)
         servers = None
         if program is not None and joined is not None and spec is not None:
             servers = DeployedServers(
-                *(engine, events, controller, program, joined, spec, scenario.ready_timeout_s, journal.note)
+                *(engine, events, controller, program, joined, spec, scenario.ready_timeout_s),
+                *(journal.note, starting),
             )
-        system.open(name, store.directory, controller.wait_until, servers)
+        with starting.shown():
+            system.open(name, store.directory, starting.wait, servers)
         warn()
-        steps = _Steps(scenario, cluster, controller, deployment, system, store, observer, exports, journal)
+        steps = _Steps(scenario, cluster, controller, deployment, system, store, observer, exports, journal, starting)
         yield steps
         steps.close()
 
@@ -242,6 +248,7 @@ class _Steps:
         observer: Observer,
         exports: Exports,
         journal: Journal,
+        starting: Starting,
     ) -> None:
         self._scenario = scenario
         self._spec = plugins.system(scenario.system)
@@ -253,6 +260,7 @@ class _Steps:
         self._observer = observer
         self._exports = exports
         self._journal = journal
+        self._starting = starting
         self._stepper = Stepper(
             controller,
             deployment,
@@ -326,7 +334,8 @@ class _Steps:
         self._require_room(plan)
         if failure := self._system.failure():
             self._journal.note(Revived(failure))
-            self._system.revive()
+            with self._starting.shown():
+                self._system.revive()
         changed = self._deployment.scale(plan.clients, plan.publishers)
         self._store_clients()
         # What a tool would be warmed up with goes into a process that ends with that step.
