@@ -49,6 +49,7 @@ from hydra.run.launcher import system_for
 from hydra.run.moment import Moment
 from hydra.run.progress import Observer
 from hydra.run.runner import run
+from hydra.system import Waiting
 from hydra.wire.batch import BATCH_BYTES, COLUMNS
 from hydra.wire.table import SubscriberTable
 
@@ -128,6 +129,9 @@ class SimulatedEngine:
         """That they run."""
         events, self._events = self._events, []
         return events
+
+    def confirm(self, wait: Waiting) -> None:
+        """Nobody else ends it."""
 
     def close(self) -> None:
         """Nothing is left to do."""

@@ -374,7 +374,6 @@ def test_an_agents_hostname_is_its_id_unless_given(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "the cluster needs at least one agent"),
         ("agent = 1", "agent: unknown key; did you mean agents?"),
         ("agents = 1", "agents: must be tables"),
         ("agents = [1]", "agents.0: must be a table"),

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 import click
 
 from hydra.model import Agent, Group, GroupEvent, GroupState, Launch
-from hydra.system import Program
+from hydra.system import Program, Waiting
 
 GONE: Final[frozenset[GroupState]] = frozenset({"finished", "failed", "killed", "lost"})
 """The states of a group that has ended."""
@@ -46,6 +46,16 @@ class Engine(Protocol):
 
     def events(self) -> list[GroupEvent]:
         """What happened since the last call, oldest first."""
+
+    def confirm(self, wait: Waiting) -> None:
+        """Makes sure that the cluster has the run still, before the end of its groups is taken for their own failure.
+
+        Args:
+            wait: how the caller waits for the cluster's answer; a few seconds at most.
+
+        Raises:
+            ClusterError: somebody has ended the run; the text says how.
+        """
 
     def close(self) -> None:
         """Ends everything that this engine launched and frees what it holds; may be called twice."""

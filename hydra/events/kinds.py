@@ -18,6 +18,8 @@ from hydra.events.runs import (
     ServerExit,
     ServerKilled,
     ServersAgain,
+    ServersStarted,
+    ServersStarting,
     ServersUp,
     SystemFact,
 )
@@ -27,7 +29,7 @@ from hydra.events.warnings import HydraWarning
 EVENTS: Final[tuple[type[Event], ...]] = (
     *(RunBegan, RunDone, RunFailed, RunGoesOn, RunComplete, Resumed, SystemFact, Refused, Revived, HydraWarning),
     *(Launched, Present, Evicted, LaunchedElsewhere, ClientExit, GroupExit, ClientError),
-    *(ServersUp, ServersAgain, ServerExit, ServerKilled),
+    *(ServersStarting, ServersStarted, ServersUp, ServersAgain, ServerExit, ServerKilled),
     *(StartUnacknowledged, WindowOpened, PhasesTimed, StepStored, StepMeasured),
 )
 _BY_KIND: Final = {event.kind: event for event in EVENTS}

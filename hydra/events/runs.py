@@ -15,18 +15,28 @@ _ROWS_NAMED: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class RunBegan(Event):
-    """A run begins; ``expected_s`` is how long it takes if nothing is backlogged, ``bound_s`` at most."""
+    """A run begins.
+
+    Attributes:
+        scenario: its name.
+        out: its directory.
+        expected_s: how long its steps take if nothing is backlogged.
+        bound_s: how long they take at most.
+        servers: those that are started before, as in ``3 … servers``; "" if there are none.
+    """
 
     kind = "began"
     scenario: str
     out: str
     expected_s: float
     bound_s: float
+    servers: str = ""
 
     @property
     def text(self) -> str:
         expected, bound = duration(self.expected_s), duration(self.bound_s)
-        return f"{self.scenario} into {self.out}: about {expected} if nothing is backlogged, {bound} at most"
+        before = f"; and what {self.servers} take{'s' * self.servers.startswith('1 ')} to start" if self.servers else ""
+        return f"{self.scenario} into {self.out}: about {expected} if nothing is backlogged, {bound} at most{before}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +168,40 @@ class Revived(Event):
     @property
     def text(self) -> str:
         return self.failure
+
+
+@dataclass(frozen=True, slots=True)
+class ServersStarting(Event):
+    """Servers are being started.
+
+    Attributes:
+        what: which, as in ``3 … servers``.
+        doing: how far they are, as in ``1 of 3 answer``; "": nobody knows.
+        for_s: for how long by now.
+    """
+
+    kind = "servers_starting"
+    what: str
+    doing: str
+    for_s: float
+
+    @property
+    def text(self) -> str:
+        doing = f": {self.doing}" if self.doing else ""
+        return f"starting {self.what}{doing} (for {duration(self.for_s)})"
+
+
+@dataclass(frozen=True, slots=True)
+class ServersStarted(Event):
+    """Servers are there, as :class:`ServersStarting` calls them."""
+
+    kind = "servers_started"
+    what: str
+    took_s: float
+
+    @property
+    def text(self) -> str:
+        return f"started {self.what} in {duration(self.took_s)}"
 
 
 @dataclass(frozen=True, slots=True)

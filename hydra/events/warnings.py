@@ -89,15 +89,20 @@ def _how_it_ended(ended: str, error: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StepNotMeasured(HydraWarning):
-    """A step failed or was skipped; ``position`` tells it from the others, as in ``StepMeasured``."""
+    """A step failed or was skipped; ``position`` tells it from the others, as in ``StepMeasured``.
+
+    ``again`` is whether it is tried once more.
+    """
 
     position: str
     status: str
     reason: str
+    again: bool = False
 
     @property
     def text(self) -> str:
-        return f"{self.position}: {self.status.upper()}: {self.reason}"
+        status = f"{self.status.upper()}, is tried once more" if self.again else self.status.upper()
+        return f"{self.position}: {status}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)

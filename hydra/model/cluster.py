@@ -105,9 +105,9 @@ class GroupEvent:
 class ClusterSpec:
     """The cluster that ``conf/hydra.toml`` declares.
 
-    ``agents`` belong to the embedded engine. ``max_group`` bounds the clients of one group, unless one process has
-    more; ``fork_window`` how many forked clients of a group may be unanswered at a time; ``respawns`` how often one
-    client is replaced.
+    ``agents`` belong to the embedded engine; for others there may be none. ``max_group`` bounds the clients of one
+    group, unless one process has more; ``fork_window`` how many forked clients of a group may be unanswered at a time;
+    ``respawns`` how often one client is replaced.
     """
 
     agents: tuple[Agent, ...]
@@ -116,7 +116,6 @@ class ClusterSpec:
     respawns: int = 3
 
     def __post_init__(self) -> None:
-        require(len(self.agents) > 0, "the cluster needs at least one agent")
         ids = [a.id for a in self.agents]
         require(len(set(ids)) == len(ids), f"two agents have the same id: {sorted(ids)}")
         require(self.max_group >= 1, f"max_group must be at least 1, not {self.max_group}")

@@ -183,6 +183,14 @@ class Deployment:
             self._ask_for_the_end(group, ids)
         self._evict_again_s = self._clock_s() + RESEND_EVERY_S
 
+    def confirm(self) -> None:
+        """Makes sure that the cluster has the run still.
+
+        Raises:
+            ClusterError: somebody has ended it there, so that nothing of what failed was its own fault.
+        """
+        self._engine.confirm(self._controller.wait_until)
+
     def close(self) -> None:
         """Tells every client to exit, waits for that, and has the engine end those that did not."""
         self._closing = True

@@ -29,6 +29,7 @@ from hydra.run.progress import Observer
 from hydra.run.redaction import Redactor
 from hydra.run.runner import run
 from hydra.run.servers import required
+from hydra.run.starting import servers_of
 from hydra.sweep import Turn
 from hydra.sweep.pace import Pace
 from hydra.system import System, programs
@@ -103,7 +104,8 @@ def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Re
             stack.enter_context(alone_in(order.out))
         if order.turn is None:
             sweep = sweep_of(scenario)
-            began = RunBegan(scenario.name, str(order.out), sweep.expected_s(), sweep.bound_s())
+            about = (sweep.expected_s(), sweep.bound_s(), servers_of(scenario))
+            began = RunBegan(scenario.name, str(order.out), *about)
             observer.show(left if order.resume and left else began)
         within = "" if order.whole is None else f"{order.whole.name}/"
         order.exports.begin(within + order.out.name, scenario.system)

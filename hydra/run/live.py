@@ -60,11 +60,12 @@ class Snapshot:
     """What is known of a run at one moment.
 
     Attributes:
-        title: which step this is, as in ``step 3 of 6: 30 clients, 1,000/s``.
+        title: which step this is, as in ``step 3 of 6: 30 clients, 1,000/s``; "" before the first.
         points: the steps that are done, in their order.
         left_s: about how many seconds the whole sweep still takes; None: nobody knows.
         moment: of the step's window, drain or reading; None while it is prepared.
         watched: what else is told of that moment.
+        preparing: what is brought up now; "": only clients.
         keys: whether there are keys to press.
         ends: whether the run is to end after this step.
         passes_over: whether this row is to be skipped.
@@ -75,6 +76,7 @@ class Snapshot:
     left_s: float | None = None
     moment: Moment | None = None
     watched: Watched = field(default_factory=Watched)
+    preparing: str = ""
     keys: bool = False
     ends: bool = False
     passes_over: bool = False
@@ -84,7 +86,7 @@ def lines(shown: Snapshot, width: int, height: int) -> list[Text]:
     """The view in at most so many lines of at most so many columns; what matters least is left out first."""
     by_weight: list[tuple[int, Text]] = [
         (0, _title(shown, width)),
-        (2, _progress(shown.moment)),
+        (2, _progress(shown)),
         (3, _now(shown)),
         (7, _slowest(shown.watched)),
         (6, _cpu(shown.watched)),
@@ -119,9 +121,10 @@ def _title(shown: Snapshot, width: int) -> Text:
     return title.append(gap + left, style="not bold")
 
 
-def _progress(moment: Moment | None) -> Text:
+def _progress(shown: Snapshot) -> Text:
+    moment = shown.moment
     if moment is None:
-        return Text(_PREPARING, style="dim")
+        return Text(shown.preparing or _PREPARING, style="dim")
     if moment.doing == "draining":
         return Text(_DRAINING, style="dim")  # it ends when everything has come, which nobody knows before
     full = round(_BAR * moment.share)

@@ -87,7 +87,8 @@ class Observer:
         self._steps = 0
         self._of: int | None = None
         self._varied: tuple[str, ...] = ()
-        self._left_until_s = 0.0
+        self._again = self._asks = False
+        self._left_until_s: float | None = None
         self._look_again_s = 0.0
         self._snapshot = Snapshot("")
         self._live: Live | None = None
@@ -117,21 +118,34 @@ class Observer:
         self._steps, self._of, self._varied = len(done), steps, tuple(varied)
         self._snapshot = replace(self._snapshot, points=[Point.of(result) for result in done])
 
+    @property
+    def is_live(self) -> bool:
+        """Whether there is a live view, so that lines are for what stays true."""
+        return self._live is not None
+
+    def preparing(self, what: Event | None) -> None:
+        """Before or in a step something is brought up that takes its time; None: no more. Shown by the view only."""
+        self._snapshot = replace(self._snapshot, preparing=self._redact(str(what)) if what else "")
+        if self._live is not None and not self._live.is_started and what:
+            self._live.start()
+
     def step_begins(self, plan: StepPlan, left_s: float) -> None:
         """A step is being prepared; ``left_s`` is about how long the run still takes."""
-        self._steps += 1
+        self._steps += not self._again
         self._left_until_s = self._clock_s() + left_s
         self._look_again_s = 0.0
         title = self._redact(f"{self._label}{self._description(plan)}")
         self._snapshot = replace(self._snapshot, title=title, moment=None, watched=Watched())
-        if self._live is not None and not self._live.is_started:
+        if self._live is not None and not self._asks:
+            self._asks = True
             self._snapshot = replace(self._snapshot, keys=self._keys.open())
             self._live.start()
 
     def _description(self, plan: StepPlan) -> str:
-        # Steps that failed are tried again: there may be more than were counted.
+        # Steps that failed are tried again in a run that is resumed: there may be more than were counted.
         of = f" of {max(self._of, self._steps)}" if self._of is not None else ""
-        return f"step {self._steps}{of}: {describe(plan, self._varied)}"
+        again = ", second try" if self._again else ""
+        return f"step {self._steps}{of}{again}: {describe(plan, self._varied)}"
 
     def tick(self, moment: Moment) -> None:
         """The step's window is open, or what follows it goes on; called a few times a second."""
@@ -143,15 +157,16 @@ class Observer:
             watched = moment.watched()
         self._snapshot = replace(self._snapshot, moment=moment, watched=watched)
 
-    def step_ended(self, result: StepResult) -> None:
-        """A step is stored."""
+    def step_ended(self, result: StepResult, *, again: bool = False) -> None:
+        """A step is stored; ``again`` is whether it has failed and is tried once more."""
         self._look_for_keys()
         self.passes_over = False
         self._snapshot = replace(self._snapshot, points=[*self._snapshot.points, Point.of(result)])
         if result.status == "ok":
             self.show(StepMeasured(self._description(result.plan), result.plan, result.figures))
         else:
-            self.show(StepNotMeasured(self._description(result.plan), result.status, result.reason))
+            self.show(StepNotMeasured(self._description(result.plan), result.status, result.reason, again))
+        self._again = again
 
     def close(self) -> None:
         """Leaves the terminal as it was; may be called twice."""
@@ -167,7 +182,7 @@ class Observer:
     def _view(self) -> Group:
         """What there is to see now; asked by the thread of the live view."""
         self._look_for_keys()
-        left_s = max(self._left_until_s - self._clock_s(), 1.0)
+        left_s = None if self._left_until_s is None else max(self._left_until_s - self._clock_s(), 1.0)
         shown = replace(self._snapshot, left_s=left_s, ends=self.ends, passes_over=self.passes_over)
         # One line is left free: the terminal would scroll.
         return Group(*lines(shown, self._console.width, self._console.height - 1))

@@ -25,6 +25,7 @@ from hydra.run.interrupts import leave_at_once_on_the_next
 from hydra.run.outcome import FINISHED, conclude, exit_code
 from hydra.run.progress import Observer
 from hydra.run.servers import DeployedServers, required
+from hydra.run.starting import Starting, servers_of
 from hydra.run.steps import Steps
 from hydra.sweep import Repeated, Sweep, Turn
 from hydra.sweep.pace import Pace
@@ -84,7 +85,8 @@ def run(
                     if result.status == "ok":
                         pace.took(plan, time.monotonic() - step_began)
                 results.append(result)
-                observer.step_ended(result)
+                again = result.status == "failed" and _coming(sweep, results, turn) == plan
+                observer.step_ended(result, again=again)
                 write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
         ended = FINISHED if sweep.next(results) is None else ""
     except KeyboardInterrupt:
@@ -149,16 +151,20 @@ def _up(
         events = GroupEvents(engine)
         deployment = Deployment(engine, events, controller, system, scenario, cluster, journal.note)
         stack.callback(deployment.close)
+        stack.callback(observer.close)
         stack.push(_brace)
         program, joined, spec = system.server(), system.cluster(), required(scenario, is_local=engine.is_local)
+        starting = Starting(observer, servers_of(scenario), controller.wait_until)
         servers = None
         if program is not None and joined is not None and spec is not None:
             servers = DeployedServers(
-                *(engine, events, controller, program, joined, spec, scenario.ready_timeout_s, journal.note)
+                *(engine, events, controller, program, joined, spec, scenario.ready_timeout_s),
+                *(journal.note, starting),
             )
-        system.open(name, store.directory, controller.wait_until, servers)
+        with starting.shown():
+            system.open(name, store.directory, starting.wait, servers)
         warn()
-        steps = Steps(scenario, cluster, controller, deployment, system, store, observer, exports, journal)
+        steps = Steps(scenario, cluster, controller, deployment, system, store, observer, exports, journal, starting)
         yield steps
         steps.close()
 

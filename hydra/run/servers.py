@@ -18,6 +18,7 @@ from hydra.events.clients import Launched
 from hydra.events.event import Note
 from hydra.events.runs import ServerExit, ServerKilled, ServersAgain, ServersUp
 from hydra.model import Constraint, Group, GroupEvent, Launch, Scenario, ServerSpec
+from hydra.run.starting import Starting
 from hydra.servers.background import Background
 from hydra.system import Program, ServerCluster
 from hydra.wire.messages import Join
@@ -62,6 +63,7 @@ class DeployedServers:
         spec: how many, where, and what each needs.
         within_s: how long they may take to come up.
         note: keeps what happened with the run.
+        starting: told how far they are, and waits for them.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class DeployedServers:
         spec: ServerSpec,
         within_s: float,
         note: Note,
+        starting: Starting,
     ) -> None:
         self.versions: Mapping[str, str] = {}
         self._engine = engine
@@ -84,6 +87,7 @@ class DeployedServers:
         self._spec = spec
         self._within_s = within_s
         self._note = note
+        self._starting = starting
         self._ids = range(FIRST_ID, FIRST_ID + spec.count)
         self._launches: dict[str, Launch] = {}
         self._endpoints: list[str] = []
@@ -172,7 +176,13 @@ class DeployedServers:
         # Between steps nobody else has anything to answer.
         roster.begin(0)
         self._launch()
-        self._await(lambda: BitMap(self._ids).issubset(roster.answers.ready), deadline, "dial in")
+
+        def there() -> bool:
+            ready = len(BitMap(self._ids) & roster.answers.ready)
+            self._starting.doing = f"{ready} of {len(self._ids)} answer"
+            return ready == len(self._ids)
+
+        self._await(there, deadline, "dial in")
         self.versions = roster.hello(FIRST_ID).versions
         endpoints = self._endpoints = [roster.answers.endpoints[client] for client in self._ids]
         commands = {c: Join(system=told) for c, told in zip(self._ids, cluster.join(endpoints), strict=True)}
@@ -190,7 +200,9 @@ class DeployedServers:
                         self._controller.tell(BitMap([client]), command)
                 return answers()
 
+            self._starting.doing = "all answer, and become one cluster" if len(endpoints) > 1 else "it answers"
             self._await(up, deadline, f"answer as one cluster at {address}")
+            self._starting.doing = "warm-up"
             warmed = background.submit(lambda: cluster.warm_up(address))
             self._await(warmed.done, time.monotonic() + self._within_s, "end their warm-up")
             warmed.result()
@@ -226,7 +238,7 @@ class DeployedServers:
                 raise ServerError(failure, _REMEDY)
             return condition()
 
-        if not self._controller.wait_until(settled, max(0.0, deadline - time.monotonic())):
+        if not self._starting.wait(settled, max(0.0, deadline - time.monotonic())):
             raise ServerError(
                 f"the {len(self._ids)} servers did not {what} within {self._within_s:g} s",
                 f"{_REMEDY}, or raise ready_timeout_s",

@@ -33,6 +33,7 @@ from hydra.run.exports import Exports
 from hydra.run.implementations import Implementations
 from hydra.run.moment import Moment, Told
 from hydra.run.progress import Observer
+from hydra.run.starting import Starting
 from hydra.run.step import RawStep, Stepper
 from hydra.sweep.cohort import cohort_ids
 from hydra.sweep.repeated import MERGED_IN_REPEATS
@@ -59,6 +60,7 @@ class Steps:
         observer: Observer,
         exports: Exports,
         journal: Journal,
+        starting: Starting,
     ) -> None:
         self._scenario = scenario
         self._spec = plugins.system(scenario.system)
@@ -70,6 +72,7 @@ class Steps:
         self._observer = observer
         self._exports = exports
         self._journal = journal
+        self._starting = starting
         self._stepper = Stepper(
             controller,
             deployment,
@@ -102,6 +105,7 @@ class Steps:
         except PassedOverError:
             result = self._passed_over(plan)
         except (StepError, ReadinessError) as e:
+            self._deployment.confirm()
             result = StepResult(self._stepper.epoch, plan, "failed", reason=self._store.redact(str(e)))
             self._store.add_step(result)
             self._exports.keeper.step_ended(result)
@@ -142,7 +146,8 @@ class Steps:
         self._require_room(plan)
         if failure := self._system.failure():
             self._journal.note(Revived(failure))
-            self._system.revive()
+            with self._starting.shown():
+                self._system.revive()
         changed = self._deployment.scale(plan.clients, plan.publishers)
         self._implementations.note(self._controller.roster, self._deployment)
         # What a tool would be warmed up with goes into a process that ends with that step.

@@ -16,6 +16,7 @@ from hydra.cluster.local.engine import LocalEngine
 from hydra.config.engines import load_engine
 from hydra.errors import EXIT_INCOMPLETE, ClusterError, UsageError
 from hydra.model import Agent, Group, GroupEvent, Launch
+from hydra.system import Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,9 @@ class ToyEngine:
 
     def events(self) -> list[GroupEvent]:
         return self._inner.events()
+
+    def confirm(self, wait: Waiting) -> None:
+        self._inner.confirm(wait)
 
     def close(self) -> None:
         self._inner.close()

@@ -42,6 +42,8 @@ from hydra.events.runs import (
     RunGoesOn,
     ServerExit,
     ServersAgain,
+    ServersStarted,
+    ServersStarting,
     ServersUp,
     SystemFact,
 )
@@ -75,6 +77,14 @@ def launch(role: str, host: str) -> Launch:
             RunBegan("fixed", "runs/x", 45.0, 600.0),
             "fixed into runs/x: about 45 s if nothing is backlogged, 10 min at most",
         ),
+        (
+            RunBegan("fixed", "runs/x", 45.0, 600.0, "1 toy server"),
+            "fixed into runs/x: about 45 s if nothing is backlogged, 10 min at most; "
+            "and what 1 toy server takes to start",
+        ),
+        (ServersStarting("3 toy servers", "1 of 3 answer", 7.2), "starting 3 toy servers: 1 of 3 answer (for 7 s)"),
+        (ServersStarting("1 toy server", "", 100.0), "starting 1 toy server (for 2 min)"),
+        (ServersStarted("3 toy servers", 12.0), "started 3 toy servers in 12 s"),
         (RunDone(12_000.0, "runs/x"), "done in 3 h 20 min: runs/x"),
         (RunFailed("no space left"), "no space left"),
         (Resumed(5, 2), "after 5 steps, 2 failed ones of which are measured again"),
@@ -110,6 +120,10 @@ def launch(role: str, host: str) -> Launch:
             "step 1 of 2: 3 clients: Tx 1,235/s, Rx –/s, aggregate –/s, loss 21.1 %",
         ),
         (StepNotMeasured("step 2: 3 clients", "failed", "why"), "step 2: 3 clients: FAILED: why"),
+        (
+            StepNotMeasured("step 2: 3 clients", "failed", "why", again=True),
+            "step 2: 3 clients: FAILED, is tried once more: why",
+        ),
         (
             SubscribersFailed([(1, 6, "1 died"), (3, 8, "2 never answered")]),
             "subscribers failed by themselves, the exit code is 3: row 1 (6 clients): 1 died; "

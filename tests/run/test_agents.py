@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from hydra.cli import cli
+from hydra.config.cluster import load_cluster
 from hydra.config.places import conf_dir
 
 CLUSTER = """
@@ -58,3 +59,13 @@ def test_check_says_what_it_checks(mine: Path) -> None:
 def test_check_takes_the_flags_of_the_system(mine: Path) -> None:
     done = CliRunner().invoke(cli, ["check", str(mine), "--publishers", "3", "--clients", "5"])
     assert ["5", "3"] in [line.split()[:2] for line in done.output.splitlines()]
+
+
+def test_only_the_embedded_engine_needs_agents_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.toml"
+    file.write_text('[kubernetes]\nnamespace = "lab"\n')
+    assert load_cluster(file).agents == ()
+    for command in (["agents"], ["zmqfixed", "--clients", "1", "--out", str(tmp_path / "run")]):
+        refused = CliRunner().invoke(cli, [*command, "--config", str(file)])
+        assert "declares no agents, on which --master local runs" in str(refused.exception)
+    assert not (tmp_path / "run").exists()

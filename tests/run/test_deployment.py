@@ -21,7 +21,7 @@ from hydra.events.clients import ClientExit
 from hydra.events.event import Event
 from hydra.model import Agent, Group, GroupEvent, Launch, Resources, RoleSpec
 from hydra.run.deployment import Deployment
-from hydra.system import Program, System
+from hydra.system import Program, System, Waiting
 from hydra.wire.messages import ChildExit, FromClient, Joined, encode
 from tests.control.rosters import hello
 
@@ -132,6 +132,8 @@ class Fleet:
     def events(self) -> list[GroupEvent]:
         running, self._running = self._running, []
         return running
+
+    def confirm(self, wait: Waiting) -> None: ...
 
     def close(self) -> None: ...
 

@@ -82,3 +82,16 @@ def test_a_display_that_cannot_be_written_ends_nothing(gone: str) -> None:
     finally:
         with contextlib.suppress(OSError):
             stream.close()
+
+
+def test_a_step_that_failed_is_tried_again_under_its_number() -> None:
+    stream = io.StringIO()
+    observer = Observer(stream)
+    observer.sweep_begins(1, [], ())
+    for again in (True, False):
+        observer.step_begins(PLAN, 10.0)
+        observer.step_ended(StepResult(1, PLAN, "failed", reason="why"), again=again)
+    observer.close()
+    first, second = stream.getvalue().splitlines()
+    assert first == "warning: step 1 of 1: 3 clients, 100/s: FAILED, is tried once more: why"
+    assert second == "warning: step 1 of 1, second try: 3 clients, 100/s: FAILED: why"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -20,8 +21,10 @@ from hydra.events.event import Event
 from hydra.events.runs import ServerExit
 from hydra.model import Agent, Group, GroupEvent, GroupState, Launch, Resources, ServerSpec
 from hydra.run.placing import roles_on
+from hydra.run.progress import Observer
 from hydra.run.servers import FIRST_ID, STARTS, DeployedServers, required
-from hydra.system import Program, wait_alone
+from hydra.run.starting import Starting
+from hydra.system import Program, Waiting, wait_alone
 from hydra.wire.messages import Join, Ready, encode
 from tests.control.rosters import hello
 
@@ -111,6 +114,8 @@ class Told:
             self.killed.append(group)
             self.told.append(GroupEvent(group, "killed", "a"))
 
+    def confirm(self, wait: Waiting) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -149,8 +154,9 @@ def controller() -> Iterator[Controller]:
 
 def deployed(engine: Told, controller: Controller, notes: list[Event], cluster: Slow | None = None) -> DeployedServers:
     program, events = Program(("toy",), {}), GroupEvents(engine)
+    starting = Starting(Observer(io.StringIO()), "2 toys", controller.wait_until)
     return DeployedServers(
-        *(engine, events, controller, program, cluster or Slow(), ServerSpec(count=2), 20.0), note=notes.append
+        *(engine, events, controller, program, cluster or Slow(), ServerSpec(count=2), 20.0, notes.append, starting)
     )
 
 

@@ -15,7 +15,9 @@ from hydra.cluster.kubernetes.delivery import Delivery
 from hydra.cluster.kubernetes.state import KubernetesState
 from hydra.errors import ClusterError
 from hydra.model import Agent, Group, Launch
+from hydra.system import Waiting
 
+_CONFIRM_WITHIN_S: Final = 5.0
 _STOP_WITHIN_S: Final = 120.0
 """The driver takes 12 s at most, and 0.2 s for each Pod."""
 
@@ -45,6 +47,25 @@ class KubernetesEngine(DrivenEngine[KubernetesState]):
         if self._state.fatal[0]:
             raise ClusterError(*self._state.fatal)
         return agents
+
+    def confirm(self, wait: Waiting) -> None:
+        """Asks the API server whether the keeper's Job is there, to which everything of the run belongs.
+
+        Where it does not answer, nobody knows.
+
+        Raises:
+            ClusterError: it is not.
+        """
+        self._state.look()
+        self._send()
+
+        def answered() -> bool:
+            self._pump()
+            return not self._state.looking
+
+        wait(answered, _CONFIRM_WITHIN_S)
+        if self._state.fatal[0]:
+            raise ClusterError(*self._state.fatal)
 
     def _launch(self, groups: Sequence[Group], now: float) -> list[Launch]:
         archived = {group.id for group in groups if self._delivery.is_archived(group)}

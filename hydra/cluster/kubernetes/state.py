@@ -66,6 +66,7 @@ class KubernetesState:
         events: what happened to groups, oldest first; taken by the owner.
         fatal: why nothing more can be launched, and what to try; ("", "") while it can.
         partial: whether only our own Pods are known, so that others' requests are not.
+        looking: whether it is being asked if the run is there still (:meth:`look`).
     """
 
     def __init__(self, family: Family, ports: nodes.Ports) -> None:
@@ -89,7 +90,7 @@ class KubernetesState:
         self._keepers: set[str] = set()
         self._asked_nodes: float | None = None
         self._leaving: dict[int, set[str]] = {}
-        self._looking = False
+        self.looking = False
         self._done: set[str] = set()
 
     # --- what the engine is asked ------------------------------------------------------------------------------------
@@ -216,7 +217,7 @@ class KubernetesState:
             case "refused":
                 self._take_refusal(message, now)
             case "found":
-                self._looking = False
+                self.looking = False
                 self._let_go(now)
             case "made":
                 self._take_made(message["tag"], now)
@@ -287,7 +288,7 @@ class KubernetesState:
         if deleted and pod.killed is None and status.state in ("starting", "running", "lost"):
             # Somebody else has deleted it; or the whole run, which is another matter.
             pod.held = pod.held or (now, status.detail or "its Pod was deleted")
-            self._look()
+            self.look()
         elif gone or status.state in ("finished", "failed", "killed", "lost"):
             refused = status.state == "failed" and status.hopeless
             self._end(pod, status.state, status.detail, now, refused=refused, exists=not gone)
@@ -308,15 +309,15 @@ class KubernetesState:
         """What is no Pod of a group that is known: the keeper's, or of a group that was given up before it was made."""
         labels = seen["metadata"].get("labels", {})
         if labels.get(names.PART) == "keeper" and deleted:
-            self._look()  # it comes again, or has gone with the whole run
+            self.look()  # it comes again, or has gone with the whole run
         elif labels.get(names.PART) == "group" and not deleted and seen["metadata"]["name"] not in self._done:
             self._done.add(seen["metadata"]["name"])
             self._leave(labels.get(names.GROUP, ""), 0)  # another Pod has its clients by now
 
-    def _look(self) -> None:
+    def look(self) -> None:
         """Asks whether the Job is there to which everything belongs."""
-        if self.family.owner and not self._looking:
-            self._looking = True
+        if self.family.owner and not self.looking:
+            self.looking = True
             path = f"/apis/batch/v1/namespaces/{self.family.namespace}/jobs/{self.family.owner['name']}"
             self.calls.append({"call": "look", "tag": "owner", "path": path})
 
@@ -351,7 +352,7 @@ class KubernetesState:
             namespace=self.family.namespace,
         )
         if tag == "owner":
-            self._looking = False
+            self.looking = False
             if status == 404:
                 self.fatal = (
                     f"the run was removed from namespace {self.family.namespace}: by hydra kill, with the namespace, "

@@ -17,6 +17,7 @@ from hydra.cluster.placement import merge, place
 from hydra.cluster.resources import add, subtract, taken_by
 from hydra.errors import ClusterError, PlacementError
 from hydra.model import Agent, Group, GroupEvent, Launch, Resources
+from hydra.system import Waiting
 
 TERM_GRACE_S: Final = 2.0
 """How long a killed group has to end by itself before SIGKILL."""
@@ -124,6 +125,9 @@ class LocalEngine:
         self._reap()
         events, self._events = self._events, []
         return events
+
+    def confirm(self, wait: Waiting) -> None:
+        """Nobody else can end a run on this machine as a whole."""
 
     def close(self) -> None:
         """Ends everything within about 3 s and frees what the engine holds; ``events`` still tells what ended."""

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from hydra.cluster.engine import Engine, EngineSpec, Opening
+from hydra.errors import UsageError
 from hydra.model import Agent
 
 
 @contextlib.contextmanager
 def _opened(opening: Opening) -> Iterator[Engine]:
+    _require(opening.agents)
     from hydra.cluster.local.engine import LocalEngine
 
     with contextlib.closing(LocalEngine(opening.agents, opening.folder / "sandbox")) as engine:
@@ -19,9 +21,18 @@ def _opened(opening: Opening) -> Iterator[Engine]:
 
 
 def _agents(_master: str, declared: Sequence[Agent], _settings: Any) -> list[Agent]:
+    _require(declared)
     from hydra.cluster.placement import merge
 
     return merge(declared)
+
+
+def _require(declared: Sequence[Agent]) -> None:
+    if not declared:
+        raise UsageError(
+            "the cluster file declares no agents, on which --master local runs",
+            "write [[agents]] as in conf/hydra.toml, or name another --master",
+        )
 
 
 SPEC: Final = EngineSpec(

@@ -25,11 +25,13 @@ from hydra.cluster.mesos.settings import MesosSettings
 from hydra.cluster.mesos.state import MesosState, TaskProgram
 from hydra.errors import ClusterError, MissingDependencyError
 from hydra.model import Group, Launch
+from hydra.system import Waiting
 
 OFFERS_WITHIN_S: Final = 30.0
 """How long a run waits at its beginning for the first offers."""
 _SETTLE_S: Final = 3.0
 """How long it waits for further agents once the first have been offered."""
+_CONFIRM_WITHIN_S: Final = 1.0
 _STOP_WITHIN_S: Final = 12.0
 """The teardown is one HTTP call, for which pymesos waits 10 s at most."""
 
@@ -112,6 +114,20 @@ class MesosEngine(DrivenEngine[MesosState]):
             if now >= deadline:
                 raise self._nothing_offered(within_s)
             self._pump(0.1)
+
+    def confirm(self, wait: Waiting) -> None:
+        """Gives the master a moment: it tells of the framework's end after that of its tasks.
+
+        Raises:
+            ClusterError: the framework is no more.
+        """
+
+        def ended() -> bool:
+            self._pump()
+            return bool(self._state.fatal)
+
+        wait(ended, _CONFIRM_WITHIN_S)
+        self._state.require_framework()
 
     def _launch(self, groups: Sequence[Group], now: float) -> list[Launch]:
         if self._program_is_ours():

@@ -115,6 +115,11 @@ class MesosState:
         known = self._offered.known
         return bool(known) and self.agents_there is not None and len(known) >= self.agents_there
 
+    def require_framework(self) -> None:
+        """Raises ClusterError if the framework is no more."""
+        if self.fatal:
+            raise ClusterError(f"the Mesos framework is gone: {self.fatal}", "start the run again with --resume")
+
     def launch(self, groups: Sequence[Group], now: float) -> list[Launch]:
         """Places all of the groups or none; they are launched as offers allow, and ``events`` tell what became of them.
 
@@ -122,8 +127,7 @@ class MesosState:
             PlacementError: a group fits nowhere.
             ClusterError: an id cannot be used, or the framework is no more.
         """
-        if self.fatal:
-            raise ClusterError(f"the Mesos framework is gone: {self.fatal}", "start the run again with --resume")
+        self.require_framework()
         taken = {task.launch.group.id for task in self._tasks.values()}
         for group in groups:
             if group.id in taken:
