@@ -199,7 +199,7 @@ class Rig:
             "controller-manager": control.controller_manager,
             "scheduler": control.scheduler,
         }
-        return commands[role](self.place)
+        return control.ahead(commands[role](self.place))
 
     def _note(self, image: str) -> None:
         self._noted.write_text(json.dumps({"image": image, "nodes": [asdict(spec) for spec in self._specs]}))

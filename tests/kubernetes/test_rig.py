@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import os
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -64,6 +65,16 @@ def test_all_nodes_are_ready_and_carry_the_labels_of_the_published_scenarios(rig
     found = {each["metadata"]["name"]: each["metadata"]["labels"]["group"] for each in rig.api().items("/api/v1/nodes")}
     assert found == {"node1": "cpu4-mem16", "node2": "cpu16-mem60"}
     assert rig.ready() == ["node1", "node2"]
+
+
+def test_the_control_plane_gets_a_processor_before_the_nodes(rig: Rig) -> None:
+    def nice(role: str) -> int:
+        (pid,) = rig.pids(role)
+        return os.getpriority(os.PRIO_PROCESS, pid)
+
+    nodes = {nice(role) for role in ("containerd1", "kubelet1", "containerd2", "kubelet2")}
+    control = {nice(role) for role in ("etcd", "apiserver", "controller-manager", "scheduler")}
+    assert max(control) < min(nodes)
 
 
 def test_restricted_pods_run_where_they_are_told_and_reach_each_other_across_nodes(rig: Rig, pods: str) -> None:
