@@ -24,11 +24,23 @@ settings.register_profile("shared", deadline=None)
 settings.load_profile("shared")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what starts processes, by its fixtures."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Files are handed out in the order below: by their number of tests, which is xdist's, the slowest come last."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks what starts processes, by its fixtures, and puts it first where several workers share the files.
+
+    What takes minutes is not begun as the last then; many short files fill the time until the last of it has ended.
+    """
     for item in items:
         if STARTING.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.processes)
+    if hasattr(config, "workerinput"):
+        slow = {item.path for item in items if item.get_closest_marker("processes")}
+        items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(scope="session", autouse=True)

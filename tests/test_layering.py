@@ -9,6 +9,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -158,7 +159,11 @@ Sources = Mapping[str, str]
 """Module name → its text."""
 
 
-def sources() -> dict[str, str]:
+parsed = cache(ast.parse)
+
+
+@cache
+def sources() -> Sources:
     found = {}
     for path in sorted(HOUSE.rglob("*.py")):
         parts = path.relative_to(HOUSE.parent).with_suffix("").parts
@@ -168,7 +173,7 @@ def sources() -> dict[str, str]:
 
 def imports(module: str, text: str, known: Sources) -> Iterator[tuple[int, str]]:
     """(line, module) of every import, wherever in the text it stands."""
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(text)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -265,7 +270,7 @@ def test_the_nouns_need_the_standard_library_only(module: str) -> None:
 def test_the_pure_rooms_open_no_file() -> None:
     for module, text in sources().items():
         if 0 <= place(module)[0] <= 1:
-            calls = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+            calls = [n for n in ast.walk(parsed(text)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
             assert not [f"{module}:{n.lineno}" for n in calls if isinstance(n.func, ast.Name) and n.func.id == "open"]
 
 

@@ -39,6 +39,8 @@ from tests.faults.faulty import FaultyZmq, cluster, pid, scenario
 from tests.integration.command import hydra, steps, table
 from tests.jupyter.runs import make
 
+SILENT_S, USUAL_S = 2.0, 15.0
+"""How late a report may be: of somebody who will never send one, and of all others on a busy machine."""
 SMALL = {"sweep.clients": [3], "drain_max_s": 0.5, "ready_timeout_s": 20.0}
 
 
@@ -128,20 +130,24 @@ def suspend(client: int, which: slice, seconds: float) -> Callable[[Path], objec
     return begin
 
 
-@pytest.fixture(autouse=True)
-def _quick_to_call_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collecting, "_REPORT_MARGIN_S", 0.5)
-
-
 @pytest.mark.processes
 @pytest.mark.parametrize(
-    ("fault", "at", "told"),
-    [(hit(2, signal.SIGSTOP), WindowOpened, Evicted), (end_group_of(2), PhasesTimed, GroupExit)],
+    ("fault", "margin_s", "at", "told"),
+    [
+        (hit(2, signal.SIGSTOP), SILENT_S, WindowOpened, Evicted),
+        (end_group_of(2), USUAL_S, PhasesTimed, GroupExit),
+    ],
     ids=["silent in the warm-up", "lost after the warm-up"],
 )
 def test_whoever_is_lost_before_the_step_is_there_again_when_it_begins(
-    tmp_path: Path, fault: Callable[[Path], object], at: type[Event], told: type[Event]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Callable[[Path], object],
+    margin_s: float,
+    at: type[Event],
+    told: type[Event],
 ) -> None:
+    monkeypatch.setattr(collecting, "_REPORT_MARGIN_S", margin_s)
     done = ran(tmp_path, scenario(**SMALL, warmup_s=0.3), fault, at)
     (row,) = done.rows
     assert any(event.kind == told.kind for event in done.events)
@@ -162,18 +168,26 @@ def test_a_failed_row_of_a_grid_is_tried_once_more(tmp_path: Path, times: int, c
 
 @pytest.mark.processes
 @pytest.mark.parametrize(
-    ("fault", "column", "count", "what", "noted"),
+    ("fault", "margin_s", "column", "count", "what", "noted"),
     [
-        (hit(2, signal.SIGKILL), "failed_dead", 1, "1 died", ClientExit),
-        (hit(2, signal.SIGSTOP), "failed_silent", 1, "1 never answered", Evicted),
-        (end_group_of(2), "failed_dead", 2, "2 died", GroupExit),
-        (end_relay_of(2), "failed_dead", 2, "2 died", GroupExit),
+        (hit(2, signal.SIGKILL), USUAL_S, "failed_dead", 1, "1 died", ClientExit),
+        (hit(2, signal.SIGSTOP), SILENT_S, "failed_silent", 1, "1 never answered", Evicted),
+        (end_group_of(2), USUAL_S, "failed_dead", 2, "2 died", GroupExit),
+        (end_relay_of(2), USUAL_S, "failed_dead", 2, "2 died", GroupExit),
     ],
     ids=["killed", "stopped", "its group killed", "its relay killed"],
 )
 def test_who_fails_in_a_step_by_itself_counts_there_alone_and_in_the_exit_code(
-    tmp_path: Path, fault: Callable[[Path], object], column: str, count: int, what: str, noted: type[Event]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Callable[[Path], object],
+    margin_s: float,
+    column: str,
+    count: int,
+    what: str,
+    noted: type[Event],
 ) -> None:
+    monkeypatch.setattr(collecting, "_REPORT_MARGIN_S", margin_s)
     their_scenario = scenario(**{**SMALL, "sweep.clients": [6, 7]}, warmup_s=0.0)
     done = ran(tmp_path, their_scenario, fault, WindowOpened)
     first, second = done.rows

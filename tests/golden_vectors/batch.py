@@ -68,12 +68,14 @@ def value_at(percent: int, latency: Case) -> int:
     buckets = [index for index, n in pairs(latency["counts"]) for _ in range(n)]
     if not buckets:
         return 0
-    # The highest value at an index is below the lowest at the next: found by trying them.
+    # The highest value at an index is below the lowest at the next: found by trying some.
     wanted = buckets[max((percent * len(buckets) + 50) // 100, 1) - 1]
-    value: int = latency["max_us"]
-    while bucket_of(value) > wanted:
-        value -= 1
-    return value
+    low: int = latency["min_us"]
+    high: int = latency["max_us"]
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if bucket_of(middle) <= wanted else (low, middle - 1)
+    return low
 
 
 def pairs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:

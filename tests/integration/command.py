@@ -19,6 +19,9 @@ from hydra.events.event import Event
 from hydra.results.store import DATABASE
 
 Hydra = [sys.executable, "-m", "hydra.cli"]
+LIFELINE_S = 10.0
+"""Within this everything below a command has ended that was killed. It takes 2 s at most on a machine with time for it;
+whoever did not notice by the lifeline would stay for 30 s or for ever."""
 
 
 def wait_until(condition: Callable[[], object], deadline_s: float, what: str) -> None:

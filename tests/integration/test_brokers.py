@@ -13,6 +13,7 @@ from hydra.events.runs import ServerKilled, ServersUp
 from hydra.events.steps import WindowOpened
 from hydra.kafkatest.jars import fetch, find_java
 from tests.integration.command import (
+    LIFELINE_S,
     Background,
     assert_all_arrived,
     background,
@@ -105,8 +106,8 @@ def test_a_killed_controller_takes_deployed_brokers_along(tmp_path: Path) -> Non
         family = command.family()
         assert len([p for p in family if "java" in p.name()]) == 2
         command.process.kill()
-        wait_until(lambda: gone(family), 3, "the end of clients and brokers")
-        wait_until(lambda: nothing_is_left_of(run), 2, "the brokers' data to go")
+        wait_until(lambda: gone(family), LIFELINE_S, "the end of clients and brokers")
+        wait_until(lambda: nothing_is_left_of(run), LIFELINE_S, "the brokers' data to go")
 
 
 @pytest.mark.parametrize(

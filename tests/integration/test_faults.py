@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from hydra.events.steps import WindowOpened
-from tests.integration.command import background, events, gone, hydra, steps, table, wait_until
+from tests.integration.command import LIFELINE_S, background, events, gone, hydra, steps, table, wait_until
 
 pytestmark = pytest.mark.processes
 
@@ -54,7 +54,7 @@ def test_a_killed_controller_leaves_nothing_and_keeps_its_rows(tmp_path: Path) -
         # It lives: nobody else goes on with it.
         assert "another command" in hydra("zmqfixed", "--resume", run, expect=2).stderr
         command.process.kill()
-        wait_until(lambda: gone(family), 2, "the end of every client")
+        wait_until(lambda: gone(family), LIFELINE_S, "the end of every client")
     assert steps(run)[0][1] == "ok"
 
 
@@ -66,8 +66,8 @@ def test_a_killed_controller_takes_its_broker_along(tmp_path: Path) -> None:
         family = command.family()
         assert any("java" in p.name() for p in family)
         command.process.kill()
-        wait_until(lambda: gone(family), 2, "the end of clients and broker")
-        wait_until(lambda: not list(run.glob("broker*/")), 2, "the broker's data to go")
+        wait_until(lambda: gone(family), LIFELINE_S, "the end of clients and broker")
+        wait_until(lambda: not list(run.glob("broker*/")), LIFELINE_S, "the broker's data to go")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -78,7 +78,7 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(tmp_path: Path, numbe
         family = command.family()
         command.process.send_signal(number)
         assert command.wait(20) == 130
-        wait_until(lambda: gone(family), 2, "the end of every client")
+        wait_until(lambda: gone(family), LIFELINE_S, "the end of every client")
         assert "Traceback" not in command.output()
     assert [row["status"] for row in table(run)][:1] == ["ok"]
 
@@ -94,7 +94,7 @@ def test_a_second_ctrl_c_leaves_at_once(tmp_path: Path) -> None:
         wait_until(lambda: len([p for p in family if not gone([p])]) < len(family), 10, "the tear-down to begin")
         command.process.send_signal(signal.SIGINT)
         assert command.wait(3) == 130
-        wait_until(lambda: gone(family), 2, "the end of every client")
+        wait_until(lambda: gone(family), LIFELINE_S, "the end of every client")
 
 
 def test_a_killed_broker_fails_its_step_and_a_new_one_carries_the_row(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from hydra.events.steps import WindowOpened
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
 from hydra.servers.ports import free_ports
-from tests.integration.command import Hydra, background, events, gone, hydra, steps, table, wait_until
+from tests.integration.command import LIFELINE_S, Hydra, background, events, gone, hydra, steps, table, wait_until
 
 pytestmark = pytest.mark.processes
 
@@ -59,7 +59,7 @@ def test_the_topic_of_a_killed_run_is_removed_by_whoever_comes_next_and_not_befo
         family = command.family()
         command.process.kill()
         command.process.wait(10)
-        wait_until(lambda: gone(family), 3, "the end of every client")
+        wait_until(lambda: gone(family), LIFELINE_S, "the end of every client")
     assert topics(bootstrap) == [topic]
     resumed = hydra("kafka-fixed", "--resume", run)
     assert f"removed {topic}" in resumed.stderr
@@ -87,7 +87,7 @@ def test_a_closed_terminal_ends_a_run_in_order(tmp_path: Path, bootstrap: str) -
         for _ in range(2):
             process.send_signal(signal.SIGHUP)
         assert process.wait(20) == 130
-        wait_until(lambda: gone(family), 2, "the end of every client")
+        wait_until(lambda: gone(family), LIFELINE_S, "the end of every client")
     finally:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()

@@ -22,6 +22,7 @@ from confluent_kafka.admin import AdminClient
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.results.store import RunStore
 from tests.integration.command import (
+    LIFELINE_S,
     Background,
     Hydra,
     background,
@@ -124,7 +125,7 @@ def test_a_run_survives_its_controller_at_any_moment(tmp_path: Path, run: Comman
         family: list[psutil.Process] = []
         at(command, moment(seed, "SIGKILL"), lambda: family.extend(command.family()))
         command.process.kill()
-        wait_until(lambda: gone(family), 2, "the end of every client")
+        wait_until(lambda: gone(family), LIFELINE_S, "the end of every client")
         command.process.wait(5)
     finish(run, directory)
     assert topics(run) == others
@@ -141,7 +142,7 @@ def test_a_run_that_is_told_to_end_ends_in_order_at_any_moment(
         wait_until(lambda: began(command.process), 20, "the command to begin")
         at(command, moment(seed, number.name) - 0.3, lambda: command.process.send_signal(number))
         assert command.wait(20) in (0, 130)
-        wait_until(lambda: not command.family(), 2, "the end of every client")
+        wait_until(lambda: not command.family(), LIFELINE_S, "the end of every client")
         assert "Traceback" not in command.output()
     assert topics(run) == others
     if (directory / "run.db").exists():
@@ -222,8 +223,8 @@ def test_a_wall_clock_that_steps_at_any_moment_changes_no_figure(
         assert command.wait() == 0, command.output()
     (row,) = table(directory)
     assert float(row["client_loss_pct"]) == 0
-    assert float(row["avg_tx_rate_pps"]) == pytest.approx(200, rel=0.1)
-    # An hour of a step would be 3.6e9 µs.
+    # An hour of a step would be 0.17/s, and 3.6e9 µs; other tests may take the CPU for a moment.
+    assert 100 <= float(row["avg_tx_rate_pps"]) <= 400
     assert float(row["latency_max_us"]) < 60e6
     # The step was real: the run saw an hour pass.
     with RunStore.open(directory) as store:

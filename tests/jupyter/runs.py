@@ -154,6 +154,8 @@ def make(
 ) -> Path:
     """A run directory.
 
+    Those of good steps only are made once, and written again whenever they are asked for.
+
     Args:
         directory: the one to make.
         scenario: what it is a run of.
@@ -161,6 +163,28 @@ def make(
         steps: after how many the run ends; None goes on until the sweep is complete.
         ended: how the run says that it ended; None: it was killed.
     """
+    if status is not good:
+        return _make(directory, scenario, status, steps, ended)
+    key = repr((scenario, steps, ended))
+    if key not in _MADE:
+        _make(directory, scenario, status, steps, ended)
+        _MADE[key] = directory.name, {file.name: file.read_bytes() for file in directory.iterdir()}
+        return directory
+    name, files = _MADE[key]
+    directory.mkdir(parents=True)
+    for file, content in files.items():
+        (directory / file).write_bytes(content)
+    if directory.name != name:
+        with RunStore.open(directory, writable=True) as store:
+            store.set_meta("name", directory.name)
+    return directory
+
+
+_MADE: dict[str, tuple[str, dict[str, bytes]]] = {}
+"""The name and the files of those that were made."""
+
+
+def _make(directory: Path, scenario: Scenario, status: Status, steps: int | None, ended: str | None) -> Path:
     facts = {
         **FACTS,
         "name": directory.name,

@@ -238,7 +238,7 @@ def test_a_long_finish_is_not_told_to_everybody_again_while_they_drain() -> None
     assert 0 < len(finishes) - 200 <= 16e6 / len(encode(finishes[0])) < 199
 
 
-@pytest.mark.parametrize("apart_s", [1.0, 14.0])
+@pytest.mark.parametrize("apart_s", [1.0, pytest.param(14.0, marks=pytest.mark.processes)])
 def test_nobody_is_silent_while_reports_keep_coming(apart_s: float) -> None:
     """Far longer than anything of a step would say."""
     channel = Channel(range(1, 61), report_after_s=lambda client: client * apart_s)
