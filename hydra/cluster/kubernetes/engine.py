@@ -1,7 +1,8 @@
 """The Kubernetes engine: groups are Pods on the nodes of a cluster.
 
 This module moves messages between :class:`~hydra.cluster.kubernetes.state.KubernetesState`, which decides, and the
-process that holds the connection to the API server (``driver.py``). Nothing here waits for the network.
+process that holds the connection to the API server (``driver.py``). Nothing here waits for the network, but for a
+moment before groups are placed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from hydra.model import Agent, Group, GroupEvent, Launch
 
 _STOP_WITHIN_S: Final = 120.0
 """The driver takes 12 s at most, and 0.2 s for each Pod."""
+_TICK_S: Final = 0.1
 
 
 class KubernetesEngine:
@@ -50,12 +52,12 @@ class KubernetesEngine:
         self._closed = False
 
     def agents(self) -> list[Agent]:
-        """The nodes, with what is free on each as far as is known.
+        """The nodes as they are now, with what is free on each as far as is known.
 
         Raises:
             ClusterError: the run is no more.
         """
-        self._pump()
+        self._look()
         if self._state.fatal[0]:
             raise ClusterError(*self._state.fatal)
         return self._state.agents()
@@ -71,7 +73,7 @@ class KubernetesEngine:
         """
         if self._closed:
             raise ClusterError("the Kubernetes cluster is closed", "make a new one")
-        self._pump()
+        self._look()
         archived = {group.id for group in groups if self._delivery.is_archived(group)}
         launches = self._state.launch([self._delivery.prepared(group) for group in groups], self._clock(), archived)
         self._send()
@@ -105,9 +107,16 @@ class KubernetesEngine:
         finally:  # also when a second Ctrl-C cuts the wait short: the driver goes on by itself
             self._driver.close()
 
-    def _pump(self) -> None:
+    def _look(self) -> None:
+        """Has the nodes listed anew: some may have come, gone or been cordoned since the row before."""
+        self._pump()
+        while self._state.awaits_nodes(self._clock()) and not self._driver.closed:
+            self._send()
+            self._pump(_TICK_S)
+
+    def _pump(self, wait_s: float = 0.0) -> None:
+        messages: list[dict[str, Any]] = self._driver.receive(wait_s)
         now = self._clock()
-        messages: list[dict[str, Any]] = self._driver.receive()
         for message in messages:
             self._state.handle(message, now)
         if not self._closed and self._driver.closed and not self._state.fatal[0]:

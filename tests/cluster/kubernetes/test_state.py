@@ -14,6 +14,7 @@ from hydra.cluster.constraints import parse_constraint
 from hydra.cluster.kubernetes import names
 from hydra.cluster.kubernetes import state as module
 from hydra.cluster.kubernetes import waiting as patience
+from hydra.cluster.kubernetes.ending import BOOKED_S
 from hydra.cluster.kubernetes.pods import CONTAINER, Family
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.cluster.kubernetes.state import KubernetesState
@@ -368,6 +369,34 @@ def test_a_group_that_is_killed_before_its_pod_is_there_is_deleted_once_it_is() 
     assert it.told() == [("a", "killed", False)]
 
 
+# --- nodes between rows ----------------------------------------------------------------------------------------------
+
+
+def test_the_nodes_are_asked_for_once_before_a_placement() -> None:
+    it = Subject("n1")
+    assert not it.state.awaits_nodes(it.now), "they were told just now"
+    it.now += module.REFRESH_S
+    assert it.state.awaits_nodes(it.now)
+    assert it.state.awaits_nodes(it.now)
+    assert it.calls() == [{"call": "nodes"}]
+    it.tell_nodes("n1", "n2")
+    assert not it.state.awaits_nodes(it.now)
+    assert [agent.id for agent in it.state.agents()] == ["n1", "n2"]
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_a_cluster_that_does_not_tell_its_nodes_is_not_waited_for_long(refused: bool) -> None:
+    it = Subject("n1")
+    it.now += module.REFRESH_S
+    assert it.state.awaits_nodes(it.now)
+    if refused:
+        it.refuse("nodes", 403, 'nodes is forbidden: User "u" cannot list resource "nodes"', "Forbidden")
+    else:
+        it.now += module.TOLD_WITHIN_S
+    assert not it.state.awaits_nodes(it.now)
+    assert it.launch(group("a")) == ["n1"], "by what is known"
+
+
 # --- Pods that do not start ------------------------------------------------------------------------------------------
 
 
@@ -452,6 +481,76 @@ def test_a_refused_pod_is_a_refused_group_with_the_reason_and_a_remedy() -> None
     assert "exceeded quota: few" in event.detail
     assert "max_group" in event.detail
     assert it.calls() == [], "there is nothing to delete"
+
+
+def test_a_quota_that_pods_of_ours_still_hold_is_waited_for_until_they_have_gone() -> None:
+    it = Subject()
+    it.launch(group("a"), group("b"))
+    it.runs("a")
+    it.runs("b")
+    it.state.kill(["a", "b"], it.now)
+    it.pod("a", "n1", deleted=True, **ended(143))  # it is there still
+    it.launch(group("c"))
+    it.events()
+    (wanted,) = it.calls("create")[-1]["then"]
+    c = names.object_name("r1", "c")
+    it.refuse(c, 403, QUOTA, "Forbidden")
+    it.pass_time(5)
+    assert it.calls("create") == []
+    it.pod("a", "n1", gone=True, **ended(143))
+    assert it.calls("create") == [], "the quota does not know it yet"
+    it.pass_time(BOOKED_S)
+    assert it.calls("create") == [{"call": "create", "first": [], "then": [wanted]}]
+    it.refuse(c, 403, QUOTA, "Forbidden")
+    it.pod("b", "n1", gone=True, **running())
+    it.pass_time(BOOKED_S)
+    assert it.calls("create") == [{"call": "create", "first": [], "then": [wanted]}]
+    assert it.told() == [("b", "killed", False)]
+    it.say("made", tag=c, name=c, uid="u")
+    it.runs("c")
+    assert it.told() == [("c", "running", False)]
+
+
+@pytest.mark.parametrize(
+    ("message", "end", "waited_s"),
+    [
+        (QUOTA, "all have gone", BOOKED_S),
+        (QUOTA, "unseen", BOOKED_S),
+        (QUOTA, "too late", patience.NODE_WITHIN_S),
+        (QUOTA, "killed", 0.0),
+        ('pods "p" is forbidden: failed quota: few: must specify limits.cpu', "at once", 0.0),
+    ],
+)
+def test_a_quota_that_has_no_room_in_time_refuses_as_ever(message: str, end: str, waited_s: float) -> None:
+    it = Subject()
+    it.launch(group("a"))
+    it.runs("a")
+    it.state.kill(["a"], it.now)
+    it.launch(group("c"))
+    it.events()
+    it.calls()
+    began, c = it.now, names.object_name("r1", "c")
+    it.refuse(c, 403, message, "Forbidden")
+    if end in ("all have gone", "unseen"):
+        if end == "unseen":
+            it.say("pods", names=[])
+        else:
+            it.pod("a", "n1", gone=True, **running())
+        it.pass_time(BOOKED_S)
+        it.refuse(c, 403, message, "Forbidden")
+    elif end == "killed":
+        it.state.kill(["c"], it.now)
+        it.pass_time(0)
+    elif end == "too late":
+        it.pass_time(patience.NODE_WITHIN_S - 0.1)
+        assert it.events() == []
+        it.pass_time(0.1)
+    told = [event for event in it.events() if event.group == "c"]
+    assert [(event.state, event.refused) for event in told] == [
+        ("killed", False) if end == "killed" else ("failed", True)
+    ]
+    assert "quota: few" in told[0].detail
+    assert it.now - began == pytest.approx(waited_s)
 
 
 def test_a_refused_secret_refuses_those_who_need_it_and_is_made_anew_the_next_time() -> None:
