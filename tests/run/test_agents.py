@@ -58,3 +58,16 @@ def test_check_says_what_it_checks(mine: Path) -> None:
 def test_check_takes_the_flags_of_the_system(mine: Path) -> None:
     done = CliRunner().invoke(cli, ["check", str(mine), "--publishers", "3", "--clients", "5"])
     assert ["5", "3"] in [line.split()[:2] for line in done.output.splitlines()]
+
+
+def test_programs_are_told_what_a_row_needs_of_this_machine(mine: Path) -> None:
+    done = CliRunner().invoke(cli, ["check", str(mine), "--clients", "2,900000", "--json"])
+    assert done.exit_code == 3
+    said = json.loads(done.output)
+    assert (said["file"], said["agents"], said["notes"]) == (str(mine), None, [])
+    two, many = said["rows"]
+    assert (two["fits"], two["publishers"], many["fits"]) == (True, 1, False)
+    assert two["processes"] > 2
+    assert many["memory_bytes"] > two["memory_bytes"] > 0
+    assert [set(each) for each in many["missing"]] == [{"text", "remedy", "grave"}] * len(many["missing"])
+    assert any(each["grave"] and each["remedy"] for each in many["missing"])
