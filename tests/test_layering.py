@@ -38,6 +38,7 @@ TIERS = {
         "hydra.cluster.resources",
         "hydra.cluster.splitting",
         "hydra.cluster.kubernetes.affinity",
+        "hydra.cluster.kubernetes.ending",
         "hydra.cluster.kubernetes.keeper",
         "hydra.cluster.kubernetes.in_cluster.cluster_file",
         "hydra.cluster.kubernetes.in_cluster.log",

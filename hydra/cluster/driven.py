@@ -139,7 +139,7 @@ class DrivenEngine(Generic[_State]):
 
     def agents(self) -> list[Agent]:
         """The agents with what is free on each as far as is known."""
-        self._pump()
+        self._refresh()
         return self._state.agents()
 
     def launch(self, groups: Sequence[Group]) -> list[Launch]:
@@ -153,7 +153,7 @@ class DrivenEngine(Generic[_State]):
         """
         if self._closed:
             raise ClusterError("the engine is closed", "make a new one")
-        self._pump()
+        self._refresh()
         launches = self._launch(groups, self._clock())
         self._send()
         return launches
@@ -182,6 +182,10 @@ class DrivenEngine(Generic[_State]):
                 self._driver.send(())  # what could not go before: nothing else is asked any more
         finally:  # also when a second Ctrl-C cuts the wait short: the driver goes on by itself
             self._release()
+
+    def _refresh(self) -> None:
+        """Hears what is new of the agents, before they are told of and groups are placed on them."""
+        self._pump()
 
     def _launch(self, groups: Sequence[Group], now: float) -> list[Launch]:
         """Has the state launch the groups, as they are started on agents."""

@@ -42,7 +42,9 @@ Rank = tuple[tuple[int, ...], int, int]
 """Groups of the role per GROUP_BY value, clients of the role on the agent, all clients on it: the lowest is next."""
 
 
-def place(agents: Iterable[Agent], groups: Sequence[Group], running: Iterable[Launch] = ()) -> Placement:
+def place(
+    agents: Iterable[Agent], groups: Sequence[Group], running: Iterable[Launch] = (), others: Iterable[Agent] = ()
+) -> Placement:
     """Places groups so that the clients of each role spread evenly over the agents that match.
 
     Groups with the fewest matching agents go first, then those with the greatest need: a group that can run anywhere
@@ -53,8 +55,10 @@ def place(agents: Iterable[Agent], groups: Sequence[Group], running: Iterable[La
             one with the sum.
         groups: what to place.
         running: groups that run already; their resources are not part of what is free.
+        others: agents that take nothing now, and will again: what runs there counts. A value that no agent has any
+            more does not keep groups from being spread over those that are left.
     """
-    board = _Board(merge(agents), groups, running)
+    board = _Board(merge(agents), groups, running, others)
     shapes = [Shape(g.role, g.constraints, need_of(g.demand, g.count)) for g in groups]
 
     def urgency(index: int) -> tuple[int, float, float, int]:
@@ -113,7 +117,9 @@ class _Board:
     refused for good) need never be looked at again, and a rank in a queue can only be too low.
     """
 
-    def __init__(self, agents: list[Agent], groups: Sequence[Group], running: Iterable[Launch]) -> None:
+    def __init__(
+        self, agents: list[Agent], groups: Sequence[Group], running: Iterable[Launch], others: Iterable[Agent]
+    ) -> None:
         self.agents = agents
         self.free: list[Resources] = [agent.resources for agent in agents]
         self._launched = 0
@@ -129,9 +135,9 @@ class _Board:
         self._queues: dict[Shape, _Queue] = {}
         for launch in running:
             self._count(launch.group, launch.agent)
-        # Nothing can be launched there any more: what runs on there keeps nobody else from being spread.
+        there = [*agents, *others]
         self._gone = {
-            (role, name): tally.keys() - {value_of(agent, name) for agent in agents}
+            (role, name): tally.keys() - {value_of(agent, name) for agent in there}
             for (role, name), tally in self._tallies.items()
         }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -11,11 +13,15 @@ from hydra.config.cluster import load_cluster
 from hydra.config.places import scenario_path
 from hydra.config.scenario import load_scenario
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE
-from hydra.model import ClusterSpec, Scenario
-from hydra.run.engines import Chosen, choose
+from hydra.model import Agent, ClusterSpec, Scenario
+from hydra.run.engines import choose
+
+Json = Mapping[str, object]
 
 
-def check_scenario(scenario: str, replaced: Mapping[str, object], flags: Mapping[str, Any], *, named: bool) -> int:
+def check_scenario(
+    scenario: str, replaced: Mapping[str, object], flags: Mapping[str, Any], *, named: bool, as_json: bool
+) -> int:
     """Prints what a scenario needs and what is missing; the exit code.
 
     Where groups run on this machine, it is this machine's limits. Elsewhere it is what placement says of the cluster's
@@ -26,6 +32,7 @@ def check_scenario(scenario: str, replaced: Mapping[str, object], flags: Mapping
         replaced: what the command replaces in it, by dotted key.
         flags: ``master``, ``config`` and those of the engines.
         named: whether somebody named the scenario.
+        as_json: whether JSON is printed in place of text.
 
     Raises:
         ConfigError: the cluster file, or the scenario, cannot be used.
@@ -38,22 +45,50 @@ def check_scenario(scenario: str, replaced: Mapping[str, object], flags: Mapping
     from hydra.results.fitted import fitted, terminal_width
     from hydra.run.launcher import system_for
 
-    width = terminal_width()
     is_local = engine.spec.is_local
     system_for(loaded, is_local=is_local).program("subscriber")
-    about = checked_line(loaded, scenario, scenario_path(scenario), named=named)
-    fits, text, lines = _here(loaded, cluster, width) if is_local else _elsewhere(loaded, cluster, engine, width)
-    click.echo(f"{fitted(about, width)}\n\n{text}")
-    for line in lines:
-        click.echo(fitted(line, width))
+    found = _here(loaded, cluster) if is_local else _elsewhere(loaded, cluster, engine.agents(cluster.agents))
+    path = scenario_path(scenario)
+    if not as_json:
+        width = terminal_width()
+        tables = "\n\n".join(found.tables(width))
+        click.echo(f"{fitted(checked_line(loaded, scenario, path, named=named), width)}\n\n{tables}")
+        for line in found.lines:
+            click.echo(fitted(line, width))
+    notes = []
     # An engine may take its time, or fail: what is known is shown by then.
     for line in engine.spec.check(engine.master, engine.settings) if engine.spec.check else ():
-        click.echo(fitted(line, width))
-    return EXIT_GOOD if fits else EXIT_INCOMPLETE
+        notes.append(line)
+        if not as_json:
+            click.echo(fitted(line, width))
+    if as_json:
+        about = {"scenario": scenario, "file": str(path), "system": loaded.system, "client": loaded.client}
+        told = {"fits": found.fits, "rows": found.rows, "agents": found.agents, "notes": notes}
+        click.echo(json.dumps({**about, **told}, indent=2))
+    return EXIT_GOOD if found.fits else EXIT_INCOMPLETE
 
 
-def _here(scenario: Scenario, cluster: ClusterSpec, width: int | None) -> tuple[bool, str, list[str]]:
-    """Whether every row fits this machine, a table, and a line for each shortage."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is known of a scenario's rows.
+
+    Attributes:
+        fits: whether all of them do.
+        tables: for people, by the width of their terminal.
+        lines: why some rows do not fit.
+        rows: an object for each row, for JSON.
+        agents: likewise for each agent; None: it is this machine that was looked at.
+    """
+
+    fits: bool
+    tables: Callable[[int | None], Sequence[str]]
+    lines: Sequence[str]
+    rows: Sequence[Json]
+    agents: Sequence[Json] | None
+
+
+def _here(scenario: Scenario, cluster: ClusterSpec) -> _Found:
+    """Whether every row fits this machine, and each shortage."""
     from hydra.client.processes import raise_open_files
     from hydra.limits.machine import read
     from hydra.limits.report import check_all, needs_line
@@ -61,21 +96,63 @@ def _here(scenario: Scenario, cluster: ClusterSpec, width: int | None) -> tuple[
 
     raise_open_files()
     rows = check_all(scenario, cluster, read())
-    text = tabled([needs_line(row) for row in rows], width, floats=".1f")
-    # The largest row asks for the most: its lines mend the others too.
-    return all(row.fits for row in rows), text, [str(shortage) for shortage in rows[-1].shortages]
+    objects: list[Json] = [
+        {
+            "clients": row.clients,
+            "publishers": row.publishers,
+            "fits": row.fits,
+            "processes": row.needs.processes,
+            "threads": row.needs.threads,
+            "open_files": row.needs.files,
+            "local_ports": row.needs.ports,
+            "memory_bytes": row.needs.memory_bytes,
+            "disk_bytes": row.needs.disk_bytes,
+            "missing": [
+                _missing(f"{s.what}: {s.has}, needs {s.needed}", s.remedy, grave=s.grave) for s in row.shortages
+            ],
+        }
+        for row in rows
+    ]
+    return _Found(
+        fits=all(row.fits for row in rows),
+        tables=lambda width: [tabled([needs_line(row) for row in rows], width, floats=".1f")],
+        # The largest row asks for the most: its lines mend the others too.
+        lines=[str(shortage) for shortage in rows[-1].shortages],
+        rows=objects,
+        agents=None,
+    )
 
 
-def _elsewhere(
-    scenario: Scenario, cluster: ClusterSpec, engine: Chosen, width: int | None
-) -> tuple[bool, str, list[str]]:
-    """Whether every row can be placed on a cluster, its agents and the rows as tables, and why some cannot."""
+def _elsewhere(scenario: Scenario, cluster: ClusterSpec, agents: Sequence[Agent]) -> _Found:
+    """Whether every row can be placed on a cluster's agents, and why some cannot."""
     from hydra.results.fitted import tabled
     from hydra.run.agents import agent_rows
-    from hydra.run.placing import rows_on
+    from hydra.run.placing import placed_line, rows_on
 
-    agents = engine.agents(cluster.agents)
-    rows, refused = rows_on(scenario, cluster, agents)
-    text = f"{tabled(agent_rows(agents, scenario), width)}\n\n{tabled(rows, width, floats='.1f')}"
-    # Those between meet what the smallest and the largest meet.
-    return not refused, text, [*refused[:1], *refused[1:][-1:]]
+    rows, there = rows_on(scenario, cluster, agents), agent_rows(agents, scenario)
+    refused = [f"{row.clients} clients: {row.refusal}" for row in rows if row.refusal is not None]
+    objects: list[Json] = [
+        {
+            "clients": row.clients,
+            "publishers": row.publishers,
+            "fits": row.fits,
+            "groups": row.groups,
+            "on_agents": row.on_agents,
+            "cpus": row.cpus,
+            "memory_mb": row.memory_mb,
+            "missing": [_missing(row.refusal.what, row.refusal.remedy, grave=True)] if row.refusal else [],
+        }
+        for row in rows
+    ]
+    return _Found(
+        fits=not refused,
+        tables=lambda width: [tabled(there, width), tabled([placed_line(row) for row in rows], width, floats=".1f")],
+        # Those between meet what the smallest and the largest meet.
+        lines=[*refused[:1], *refused[1:][-1:]],
+        rows=objects,
+        agents=there,
+    )
+
+
+def _missing(text: str, remedy: str, *, grave: bool) -> Json:
+    return {"text": text, "remedy": remedy, "grave": grave}

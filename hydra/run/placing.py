@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from dataclasses import dataclass
 
 from hydra.cluster.constraints import permits
 from hydra.cluster.rehearsal import Wanted, rehearse
@@ -15,8 +15,32 @@ from hydra.run.servers import required
 Size = tuple[int, int]
 """Publishers and subscribers."""
 
-_TAKEN: Final = ("groups", "on agents", "cpus", "memory (GB)")
-"""Headings of what a row takes."""
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One size of a scenario's deployment on a cluster elsewhere.
+
+    Attributes:
+        publishers, clients: of the row.
+        groups: how many run then; None: it cannot be placed, and the figures below are None, too.
+        on_agents: on how many agents.
+        cpus: what they take.
+        memory_mb: likewise.
+        refusal: why it cannot be placed.
+    """
+
+    publishers: int
+    clients: int
+    groups: int | None = None
+    on_agents: int | None = None
+    cpus: float | None = None
+    memory_mb: float | None = None
+    refusal: PlacementError | None = None
+
+    @property
+    def fits(self) -> bool:
+        """Whether it can be placed."""
+        return self.refusal is None
 
 
 def roles_on(agent: Agent, scenario: Scenario) -> list[str]:
@@ -41,32 +65,37 @@ def check_placement(scenario: Scenario, cluster: ClusterSpec, agents: Iterable[A
     rehearse(agents, _stages(scenario, cluster, [(publishers, subscribers)], is_local=is_local))
 
 
-def rows_on(
-    scenario: Scenario, cluster: ClusterSpec, agents: Sequence[Agent]
-) -> tuple[list[dict[str, object]], list[str]]:
-    """What each row of a scenario takes of a cluster elsewhere, for a table; and a line for each that does not fit.
+def rows_on(scenario: Scenario, cluster: ClusterSpec, agents: Sequence[Agent]) -> list[Placed]:
+    """What each row of a scenario takes of a cluster elsewhere, or why it cannot be placed.
 
     The groups of a row are those of a run that has measured every smaller row before: it launches what is missing, and
     so has more groups than one that begins with this row.
     """
-    rows: list[dict[str, object]] = []
-    refused: list[str] = []
+    rows: list[Placed] = []
     for publishers, clients in scenario.sizes:
         smaller = [each for each in scenario.sizes if each[0] <= publishers and each[1] <= clients]
-        row: dict[str, object] = {"clients": clients, "publishers": publishers}
         try:
             launches = rehearse(agents, _stages(scenario, cluster, smaller, is_local=False))
         except PlacementError as e:
-            row |= dict.fromkeys(_TAKEN, "") | {"fits": "no"}
-            refused.append(f"{clients} clients: {e}")
+            rows.append(Placed(publishers, clients, refusal=e))
         else:
             needs = [need_of(launch.group.demand, launch.group.count) for launch in launches]
             on = {launch.agent.id for launch in launches}
-            memory = sum(need.mem for need in needs) / 1000
-            taken = (len(launches), len(on), sum(need.cpus for need in needs), memory)
-            row |= dict(zip(_TAKEN, taken, strict=True)) | {"fits": "yes"}
-        rows.append(row)
-    return rows, refused
+            cpus, memory = sum(need.cpus for need in needs), sum(need.mem for need in needs)
+            rows.append(Placed(publishers, clients, len(launches), len(on), cpus, memory))
+    return rows
+
+
+def placed_line(row: Placed) -> dict[str, object]:
+    """A row for a table of what is taken."""
+    memory_gb = None if row.memory_mb is None else row.memory_mb / 1000
+    taken = {"groups": row.groups, "on agents": row.on_agents, "cpus": row.cpus, "memory (GB)": memory_gb}
+    return {
+        "clients": row.clients,
+        "publishers": row.publishers,
+        **{heading: "" if figure is None else figure for heading, figure in taken.items()},
+        "fits": "yes" if row.fits else "no",
+    }
 
 
 def _stages(scenario: Scenario, cluster: ClusterSpec, sizes: Iterable[Size], *, is_local: bool) -> Iterator[Wanted]:

@@ -94,16 +94,17 @@ def ceiling(languages: tuple[str, ...], clients: list[int], sizes: list[int], du
         packing_flag,
         preset_flag,
         set_flag,
+        json_flag,
     ),
     section=MACHINE,
     examples=(
         "hydra check",
         "hydra check ./mine.toml --implementation native --clients 1920,7680",
-        "hydra check zmqrate --master 10.0.0.5:5050",
+        "hydra check zmqrate --master 10.0.0.5:5050 --json",
     ),
 )
 @click.pass_context
-def check(context: click.Context, /, scenario: str, **_: Any) -> None:
+def check(context: click.Context, /, scenario: str, as_json: bool, **_: Any) -> None:
     """Say what a scenario needs of this machine, and the command that removes each shortage.
 
     With --master it is the cluster's agents: which roles each could run, and whether every row can be placed on them.
@@ -113,4 +114,5 @@ def check(context: click.Context, /, scenario: str, **_: Any) -> None:
     from hydra.run.checking import check_scenario
 
     named = context.get_parameter_source("scenario") is not ParameterSource.DEFAULT
-    sys.exit(check_scenario(scenario, overrides(replaced_by(context)), values_of(context), named=named))
+    replaced, flags_ = overrides(replaced_by(context)), values_of(context)
+    sys.exit(check_scenario(scenario, replaced, flags_, named=named, as_json=as_json))

@@ -94,6 +94,8 @@ def test_groups_at_a_value_that_no_agent_has_any_more_keep_nobody_from_being_spr
     running = [Launch(spread, agent("a", rack=rack)) for rack in ("r1", "r1", "r2", "r2", "gone")]
     launches, _ = place([agent("b", rack="r1"), agent("c", rack="r2")], [spread, spread], running)
     assert [launch.agent.id for launch in launches] == ["b", "c"]
+    _, unplaced = place([agent("b", rack="r1")], [spread], running, [agent("d", rack="gone"), agent("c", rack="r2")])
+    assert unplaced, "it is there, and takes nothing now"
     _, unplaced = place([agent("b", rack="r1")], [together], [Launch(together, agent("a", rack="gone"))])
     assert unplaced, "it cannot be with the others"
 

@@ -69,3 +69,16 @@ def test_only_the_embedded_engine_needs_agents_in_the_file(tmp_path: Path) -> No
         refused = CliRunner().invoke(cli, [*command, "--config", str(file)])
         assert "declares no agents, on which --master local runs" in str(refused.exception)
     assert not (tmp_path / "run").exists()
+
+
+def test_programs_are_told_what_a_row_needs_of_this_machine(mine: Path) -> None:
+    done = CliRunner().invoke(cli, ["check", str(mine), "--clients", "2,900000", "--json"])
+    assert done.exit_code == 3
+    said = json.loads(done.output)
+    assert (said["file"], said["agents"], said["notes"]) == (str(mine), None, [])
+    two, many = said["rows"]
+    assert (two["fits"], two["publishers"], many["fits"]) == (True, 1, False)
+    assert two["processes"] > 2
+    assert many["memory_bytes"] > two["memory_bytes"] > 0
+    assert [set(each) for each in many["missing"]] == [{"text", "remedy", "grave"}] * len(many["missing"])
+    assert any(each["grave"] and each["remedy"] for each in many["missing"])

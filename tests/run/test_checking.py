@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -73,6 +74,25 @@ def test_a_row_that_does_not_fit_is_told_with_what_is_missing(cluster: Path, wor
     assert done.exit_code == 3
     assert says in done.output
     assert done.output.splitlines()[-1] == "far://x: no quota in the nursery"
+
+
+def test_programs_are_told_the_same(cluster: Path) -> None:
+    done = checked(cluster, "--clients", "2,5000", "--json")
+    assert done.exit_code == 3
+    said = json.loads(done.output)
+    assert list(said) == ["scenario", "file", "system", "client", "fits", "rows", "agents", "notes"]
+    assert (said["scenario"], said["system"], said["fits"]) == ("zmqfixed", "zmq", False)
+    assert [(agent["agent"], agent["could run"]) for agent in said["agents"]] == [
+        ("one", "publisher"), ("two", "subscriber"),
+    ]  # fmt: skip
+    two, many = said["rows"]
+    assert (two["clients"], two["fits"], two["groups"], two["on_agents"], two["missing"]) == (2, True, 2, 2, [])
+    assert two["cpus"] > 0
+    assert (many["fits"], many["groups"], many["cpus"]) == (False, None, None)
+    (missing,) = many["missing"]
+    assert missing["text"].startswith("4998 subscriber clients do not fit")
+    assert missing["grave"]
+    assert said["notes"] == ["far://x: no quota in the nursery"]
 
 
 def test_of_many_rows_that_do_not_fit_the_smallest_and_the_largest_are_told(cluster: Path) -> None:

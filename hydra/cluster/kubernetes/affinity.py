@@ -59,11 +59,13 @@ def uneven(launches: Sequence[Launch], nodes: Sequence[Agent]) -> set[Spread]:
     found: set[Spread] = set()
     for role, constraints in dict.fromkeys((each.group.role, each.group.constraints) for each in launches):
         eligible = [node for node in nodes if all(permits(c, node, {}) for c in constraints)]
+        on = Counter(each.agent.id for each in launches if each.group.role == role)
         for field, least in [(c.field, int(c.value or 0)) for c in constraints if c.operator == "GROUP_BY"]:
-            there = Counter(value_of(each.agent, field) for each in launches if each.group.role == role)
-            values = {value_of(node, field) for node in eligible}
-            fewest = min((there[value] for value in values), default=0) if len(values) >= least else 0
-            if max((there[value] for value in values), default=0) > fewest + 1:
+            there: Counter[str | None] = Counter()
+            for node in eligible:
+                there[value_of(node, field)] += on[node.id]
+            fewest = min(there.values(), default=0) if len(there) >= least else 0
+            if max(there.values(), default=0) > fewest + 1:
                 found.add((role, field))
     return found
 

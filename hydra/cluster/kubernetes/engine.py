@@ -20,6 +20,7 @@ from hydra.system import Waiting
 _CONFIRM_WITHIN_S: Final = 5.0
 _STOP_WITHIN_S: Final = 120.0
 """The driver takes 12 s at most, and 0.2 s for each Pod."""
+_TICK_S: Final = 0.1
 
 
 class KubernetesEngine(DrivenEngine[KubernetesState]):
@@ -38,7 +39,7 @@ class KubernetesEngine(DrivenEngine[KubernetesState]):
         self._delivery = delivery
 
     def agents(self) -> list[Agent]:
-        """The nodes, with what is free on each as far as is known.
+        """The nodes as they are now, with what is free on each as far as is known.
 
         Raises:
             ClusterError: the run is no more.
@@ -47,6 +48,13 @@ class KubernetesEngine(DrivenEngine[KubernetesState]):
         if self._state.fatal[0]:
             raise ClusterError(*self._state.fatal)
         return agents
+
+    def _refresh(self) -> None:
+        """Has the nodes listed anew: some may have come, gone or been cordoned since the row before."""
+        self._pump()
+        while self._state.awaits_nodes(self._clock()) and not self._driver.closed:
+            self._send()
+            self._pump(_TICK_S)
 
     def confirm(self, wait: Waiting) -> None:
         """Asks the API server whether the keeper's Job is there, to which everything of the run belongs.

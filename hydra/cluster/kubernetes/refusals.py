@@ -97,6 +97,11 @@ def refusal(status: int, reason: str, message: str, *, doing: str, namespace: st
     return Refusal(kind, what, remedy, final=not (try_again or unanswered))
 
 
+def is_full(message: str) -> bool:
+    """Whether a quota has no room for what it would allow otherwise."""
+    return "exceeded quota" in message
+
+
 def _kind(status: int, message: str) -> Kind:
     if status == 0:
         return "unavailable"

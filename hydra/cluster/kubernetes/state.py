@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from hydra.cluster.kubernetes import affinity, names, nodes, pods, refusals, statuses
+from hydra.cluster.kubernetes.ending import Ending
 from hydra.cluster.kubernetes.pods import Family
-from hydra.cluster.kubernetes.waiting import HOPELESS_S, PATIENCE_S, START_WITHIN_S
+from hydra.cluster.kubernetes.waiting import HOPELESS_S, NODE_WITHIN_S, PATIENCE_S, START_WITHIN_S
 from hydra.cluster.placement import place
 from hydra.cluster.resources import need_of
 from hydra.errors import ClusterError, PlacementError
@@ -25,6 +26,8 @@ CREATED_WITHIN_S: Final = 75.0
 WHY_WITHIN_S: Final = 5.0
 KILL_AGAIN_S: Final = 10.0
 REFRESH_S: Final = 5.0
+TOLD_WITHIN_S: Final = 2.0
+"""How long a placement waits to be told of the nodes as they are now."""
 LOOK_WITHIN_S: Final = 5.0
 """How long the answer is awaited whether the run is there still, of which somebody has deleted Pods."""
 GRACE_S: Final = 5
@@ -39,6 +42,8 @@ class _Pod:
     launch: Launch
     name: str
     secret: str
+    wanted: Json
+    """What has it created; {} once it is there."""
     since: float
     phase: Phase = "creating"
     status: statuses.PodStatus | None = None
@@ -50,6 +55,8 @@ class _Pod:
     """Since when it has been waiting for what it waits for now."""
     hopeless: float | None = None
     uid: str = ""
+    full: str = ""
+    """A quota's refusal, while Pods of ours that it counts are still ending."""
     held: tuple[float, str] | None = None
     """When somebody else had deleted it, and what is told of that once it is known whether the run is there."""
 
@@ -89,9 +96,11 @@ class KubernetesState:
         self._environments: set[str] = set()
         self._keepers: set[str] = set()
         self._asked_nodes: float | None = None
+        self._told_nodes: float | None = None
         self._leaving: dict[int, set[str]] = {}
         self.looking = False
         self._done: set[str] = set()
+        self._ending = Ending()
 
     # --- what the engine is asked ------------------------------------------------------------------------------------
 
@@ -102,6 +111,13 @@ class KubernetesState:
             node = launch.agent.id
             free[node] = nodes.less(free[node], need_of(launch.group.demand, launch.group.count), launch.ports)
         return [replace(agent, resources=free[agent.id]) for agent in self._nodes]
+
+    def awaits_nodes(self, now: float) -> bool:
+        """Whether to wait before a placement: it asks for the nodes as they are now, unless they were told just now."""
+        if self.fatal[0] or (self._told_nodes is not None and now - self._told_nodes < REFRESH_S):
+            return False
+        self._refresh(now)
+        return self._asked_nodes is not None and now - self._asked_nodes < TOLD_WITHIN_S
 
     def launch(self, groups: Sequence[Group], now: float, archived: Container[str] = ()) -> list[Launch]:
         """Places all of the groups or none, and has their Pods created; ``events`` tell what became of them.
@@ -165,9 +181,9 @@ class KubernetesState:
                 grace_s=GRACE_S,
                 decided=[field for role, field in uneven if role == group.role],
             )
-            pod = _Pod(launch, body["metadata"]["name"], name, now)
+            pod = _Pod(launch, body["metadata"]["name"], name, self._wanted("pods", body), now)
             self._pods[pod.name] = pod
-            wanted.append(self._wanted("pods", body))
+            wanted.append(pod.wanted)
         self.calls.append({"call": "create", "first": secrets, "then": wanted})
 
     def _wanted(self, kind: str, body: Json) -> Json:
@@ -177,6 +193,8 @@ class KubernetesState:
     def _delete(self, ending: Sequence[_Pod], now: float, grace_s: int = GRACE_S) -> None:
         for pod in ending:
             pod.killed = now
+            if pod.phase != "creating":
+                self._ending.begin(pod.name)
             self._leave(pod.launch.group.id, grace_s)
         self._send_off()
 
@@ -209,7 +227,7 @@ class KubernetesState:
         """Takes note of one message of the driver's process (``driver.py`` lists them)."""
         match message["kind"]:
             case "nodes":
-                self._take_nodes(message)
+                self._take_nodes(message, now)
             case "pod":
                 self._take_pod(message["pod"], now, gone=message["gone"])
             case "pods":
@@ -235,6 +253,7 @@ class KubernetesState:
         """Gives up what has waited for too long, and repeats what was not answered."""
         overdue = [p for p in self._pods.values() if p.killed is not None and now - p.killed >= KILL_AGAIN_S]
         self._delete(overdue, now)
+        self._try_again(now)
         for pod in [p for p in self._pods.values() if p.killed is None]:
             if pod.phase == "creating" and now - pod.since >= CREATED_WITHIN_S:
                 self._end(pod, "lost", "the API server did not answer", now)
@@ -242,6 +261,19 @@ class KubernetesState:
                 self._wait(pod, pod.status, now)
         self._let_go(now, LOOK_WITHIN_S)
         self._send_off()
+
+    def _try_again(self, now: float) -> None:
+        """Has Pods created once more for which a quota had no room, when others of ours have gone."""
+        room = self._ending.take_room(now)
+        again: list[Json] = []
+        for pod in [pod for pod in self._pods.values() if pod.full]:
+            if pod.killed is not None or now - pod.since >= NODE_WITHIN_S or not (room or self._ending.goes_on):
+                self._end(pod, "failed", pod.full, now, refused=True, exists=False)
+            elif room:
+                pod.full = ""
+                again.append(pod.wanted)
+        if again:
+            self.calls.append({"call": "create", "first": [], "then": again})
 
     def _wait(self, pod: _Pod, status: statuses.PodStatus, now: float) -> None:
         if pod.hopeless is not None and now - pod.hopeless >= HOPELESS_S:
@@ -258,7 +290,8 @@ class KubernetesState:
         elif now - pod.asked >= WHY_WITHIN_S:
             self._end(pod, "failed", f"it did not start within {START_WITHIN_S:g} s", now, refused=True)
 
-    def _take_nodes(self, message: Mapping[str, Any]) -> None:
+    def _take_nodes(self, message: Mapping[str, Any], now: float) -> None:
+        self._told_nodes = now
         self.partial = message["partial"]
         others = [pod for pod in message["pods"] if not self._is_ours(pod)]
         found, tolerations = message["nodes"], self.family.settings.tolerations
@@ -275,6 +308,8 @@ class KubernetesState:
     def _take_pod(self, seen: Json, now: float, *, gone: bool) -> None:
         name = seen["metadata"]["name"]
         pod = self._pods.get(name)
+        if gone:
+            self._ending.gone(name, now)
         deleted = gone or bool(seen["metadata"].get("deletionTimestamp"))
         if pod is None:
             self._take_other(seen, deleted=deleted)
@@ -282,12 +317,14 @@ class KubernetesState:
         if pod.killed is not None and not gone and seen["status"].get("phase") not in nodes.ENDED:
             return  # it has been asked to end, and has not yet
         before, status = pod.status, statuses.status(seen)
-        pod.status, pod.uid = status, seen["metadata"].get("uid", "")
+        pod.status, pod.uid, pod.wanted = status, seen["metadata"].get("uid", ""), {}
         if status.node and status.node != pod.launch.agent.id:
             pod.launch = replace(pod.launch, agent=self._agent(status.node, pod.launch.agent))
         if deleted and pod.killed is None and status.state in ("starting", "running", "lost"):
             # Somebody else has deleted it; or the whole run, which is another matter.
             pod.held = pod.held or (now, status.detail or "its Pod was deleted")
+            if not gone:
+                self._ending.begin(name)
             self.look()
         elif gone or status.state in ("finished", "failed", "killed", "lost"):
             refused = status.state == "failed" and status.hopeless
@@ -330,7 +367,7 @@ class KubernetesState:
         """It is there; that the watch has not told of it yet is no reason to give it up."""
         pod = self._pods.get(name)
         if pod is not None and pod.phase == "creating":
-            pod.phase, pod.waits_since = "starting", now
+            pod.phase, pod.waits_since, pod.wanted = "starting", now, {}
 
     def _agent(self, node: str, like: Agent) -> Agent:
         known = next((agent for agent in self._nodes if agent.id == node), None)
@@ -338,6 +375,7 @@ class KubernetesState:
 
     def _take_names(self, there: Collection[str], now: float) -> None:
         """All that are there after a broken watch: of what has gone meanwhile nobody else will tell."""
+        self._ending.only(there, now)
         for pod in [pod for pod in self._pods.values() if pod.status is not None and pod.name not in there]:
             self._end(pod, "killed" if pod.killed is not None else "lost", "its Pod was deleted", now, exists=False)
 
@@ -351,7 +389,9 @@ class KubernetesState:
             doing=f"create {kind}" if kind in ("pods", "secrets") else f"list {kind}",
             namespace=self.family.namespace,
         )
-        if tag == "owner":
+        if tag == "nodes":
+            self._told_nodes = now  # nothing new: placement goes by what is known
+        elif tag == "owner":
             self.looking = False
             if status == 404:
                 self.fatal = (
@@ -364,11 +404,17 @@ class KubernetesState:
             self._environments.discard(tag)
             for pod in [pod for pod in self._pods.values() if pod.phase == "creating" and pod.secret == tag]:
                 self._end(pod, "failed", _line(refusal), now, refused=True, exists=False)
+        elif tag in self._pods and refusals.is_full(message["message"]) and self._may_wait(self._pods[tag], now):
+            self._pods[tag].full = _line(refusal)
         elif tag in self._pods:
             # Without an answer it may have been made all the same.
             self._end(self._pods[tag], "failed", _line(refusal), now, refused=True, exists=not refusal.final)
         if refusal.kind in ("terminating", "namespace"):
             self.fatal = (refusal.what, refusal.remedy)
+
+    def _may_wait(self, pod: _Pod, now: float) -> bool:
+        """Whether a Pod without room in a quota may get some in the time that it has for its placement."""
+        return pod.killed is None and self._ending.goes_on and now - pod.since < NODE_WITHIN_S
 
     def _take_why(self, message: Mapping[str, Any], now: float) -> None:
         pod = self._pods.get(message["pod"])
@@ -391,6 +437,8 @@ class KubernetesState:
         del self._pods[pod.name]
         if pod.status is not None:  # one that comes into being after all has to go
             self._done.add(pod.name)
+            if exists:
+                self._ending.begin(pod.name)
         self._tell(pod, state, detail, refused=refused)
         if state == "lost":
             self._refresh(now)

@@ -274,8 +274,9 @@ class MesosState:
         running = [task.launch for task in self._tasks.values()]
         everyone = list(self._offered.known.values())
         good = [known.agent for known in everyone if known.benched_until <= now]
-        launches, unplaced = place(good, groups, running)
-        if unplaced and len(good) < len(everyone):
+        benched = [known.agent for known in everyone if known.benched_until > now]
+        launches, unplaced = place(good, groups, running, benched)
+        if unplaced and benched:
             launches, unplaced = place([known.agent for known in everyone], groups, running)
         if unplaced:
             group, reason = unplaced[0]

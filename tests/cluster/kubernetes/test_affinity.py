@@ -120,6 +120,7 @@ def test_where_placement_decides_the_pod_is_kept_at_the_value_and_prefers_the_no
         ("r1 r2", "r1 r2 r1 r2", [["rack", "GROUP_BY", "3"]], True),
         ("r1 r2", "r1 r1", [["rack", "LIKE", ".*"]], False),
         ("r1 r2", "r1 r1 r3", [["rack", "GROUP_BY"]], True),
+        ("r1 r2", "r1 r2 r2 cordoned", [["rack", "GROUP_BY"]], False),
     ],
 )
 def test_a_spread_is_uneven_where_the_scheduler_would_refuse_a_pod(
@@ -128,9 +129,10 @@ def test_a_spread_is_uneven_where_the_scheduler_would_refuse_a_pod(
     parsed = tuple(parse_constraint(c) for c in constraints)
     group = Group("g", "subscriber", 0, 1, (), {}, Demand(), parsed)
     publisher = replace(group, role="publisher", constraints=(parse_constraint(["rack", "GROUP_BY"]),))
-    launches = [Launch(group, on("", rack)) for rack in groups.split()]
-    others = [Launch(publisher, on("", "r1"))]
-    found = uneven([*launches, *others], [on("", rack) for rack in nodes.split()])
+    # A cordoned node of the second rack is not counted.
+    launches = [Launch(group, on(f"n-{rack}", "r2" if rack == "cordoned" else rack)) for rack in groups.split()]
+    others = [Launch(publisher, on("n-r1", "r1"))]
+    found = uneven([*launches, *others], [on(f"n-{rack}", rack) for rack in nodes.split()])
     assert found == ({("subscriber", "rack")} if is_uneven else set())
 
 

@@ -51,7 +51,7 @@ class PlainDelivery:
 def engine(left: int = 0) -> tuple[KubernetesEngine, StoppingDriver]:
     driver = StoppingDriver(left)
     return KubernetesEngine(
-        cast("Driver", driver), Subject().state, cast("Delivery", PlainDelivery()), "192.0.2.1"
+        cast("Driver", driver), Subject().state, cast("Delivery", PlainDelivery()), "192.0.2.1", clock=lambda: 0.0
     ), driver
 
 
