@@ -71,11 +71,13 @@ def _elsewhere(
 ) -> tuple[bool, str, list[str]]:
     """Whether every row can be placed on a cluster, its agents and the rows as tables, and why some cannot."""
     from hydra.results.fitted import tabled
-    from hydra.run.agents import agent_rows
+    from hydra.run.agents import agent_rows, alike
     from hydra.run.placing import rows_on
 
     agents = engine.agents(cluster.agents)
     rows, refused = rows_on(scenario, cluster, agents)
-    text = f"{tabled(agent_rows(agents, scenario), width)}\n\n{tabled(rows, width, floats='.1f')}"
+    text = (
+        f"{tabled(agent_rows(agents, scenario, alike(agents, scenario)), width)}\n\n{tabled(rows, width, floats='.1f')}"
+    )
     # Those between meet what the smallest and the largest meet.
     return not refused, text, [*refused[:1], *refused[1:][-1:]]
