@@ -14,6 +14,18 @@ _ROWS_NAMED: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
+class EngineWaits(Event):
+    """What an engine waits for before a run can begin, in its own words."""
+
+    kind = "engine_waits"
+    what: str
+
+    @property
+    def text(self) -> str:
+        return self.what
+
+
+@dataclass(frozen=True, slots=True)
 class RunBegan(Event):
     """A run begins.
 

@@ -121,7 +121,8 @@ class KubernetesEngine:
                 now = self._clock()
                 for message in self._driver.receive(0.1):
                     self._state.handle(message, now)
-                    if message["kind"] == "stopped" and message["left"]:
+                    # What somebody else has removed he waits for himself, or the cluster does.
+                    if message["kind"] == "stopped" and message["left"] and not self._state.fatal[0]:
                         sys.stderr.write(f"hydra: {self._state.left(message['left'])}\n")
         finally:  # also when a second Ctrl-C cuts the wait short: the driver goes on by itself
             self._driver.close()

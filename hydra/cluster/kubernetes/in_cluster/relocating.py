@@ -52,10 +52,10 @@ def relocate(asked: Relocation) -> int | None:
         made = True
         place.create("secrets", its_secret(job_there))
         whole = True
-        if "--quiet" not in asked.arguments:
-            text = f"handed to the cluster as Job {place.namespace}/{place.name}; should this command end early"
-            click.echo(f"{text}: {place.fetching}", err=True)
-        pod = await_begin(place)
+        tell = _silent if "--quiet" in asked.arguments else _say
+        text = f"handed to the cluster as Job {place.namespace}/{place.name}; should this command end early"
+        tell(f"{text}: {place.fetching}")
+        pod = await_begin(place, tell)
     except BaseException as e:
         if whole and isinstance(e, Terminated):
             return left_there(place)
@@ -65,6 +65,14 @@ def relocate(asked: Relocation) -> int | None:
             return EXIT_INTERRUPTED
         raise
     return followed_and_fetched(place, pod, out, ends=True)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _silent(text: str) -> None:
+    """Of a quiet command, only warnings are shown."""
 
 
 def _shipped(asked: Relocation) -> tuple[Words, dict[str, bytes]]:
