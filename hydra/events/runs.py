@@ -188,7 +188,7 @@ class ServersStarting(Event):
 
     Attributes:
         what: which, as in ``3 … servers``.
-        doing: how far they are, as in ``1 of 3 answer``; "": nobody knows.
+        doing: how far they are, as in ``1 of 3 dialled in``; "": nobody knows.
         for_s: for how long by now.
     """
 
