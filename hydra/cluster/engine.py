@@ -110,6 +110,7 @@ class Opening:
         folder: the run's directory, which an engine makes when it writes something there.
         programs: the programs of the groups that will be launched, as they are started on this machine. It may take
             seconds, as files that they need may have to be fetched; an engine whose agents have them never asks.
+        tell: takes a line for people about what the opening waits for, where that takes seconds.
     """
 
     master: str
@@ -118,6 +119,7 @@ class Opening:
     run: str
     folder: Path
     programs: Callable[[], Sequence[Program]]
+    tell: Callable[[str], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)

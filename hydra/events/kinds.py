@@ -7,6 +7,7 @@ from typing import Final
 from hydra.events.clients import ClientError, ClientExit, Evicted, GroupExit, Launched, LaunchedElsewhere, Present
 from hydra.events.event import Event, Level
 from hydra.events.runs import (
+    EngineWaits,
     Refused,
     Resumed,
     Revived,
@@ -29,6 +30,7 @@ from hydra.events.warnings import HydraWarning
 EVENTS: Final[tuple[type[Event], ...]] = (
     *(RunBegan, RunDone, RunFailed, RunGoesOn, RunComplete, Resumed, SystemFact, Refused, Revived, HydraWarning),
     *(Launched, Present, Evicted, LaunchedElsewhere, ClientExit, GroupExit, ClientError),
+    EngineWaits,
     *(ServersStarting, ServersStarted, ServersUp, ServersAgain, ServerExit, ServerKilled),
     *(StartUnacknowledged, WindowOpened, PhasesTimed, StepStored, StepMeasured),
 )

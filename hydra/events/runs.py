@@ -14,6 +14,18 @@ _ROWS_NAMED: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
+class EngineWaits(Event):
+    """What an engine waits for before a run can begin, in its own words."""
+
+    kind = "engine_waits"
+    what: str
+
+    @property
+    def text(self) -> str:
+        return self.what
+
+
+@dataclass(frozen=True, slots=True)
 class RunBegan(Event):
     """A run begins.
 
@@ -176,7 +188,7 @@ class ServersStarting(Event):
 
     Attributes:
         what: which, as in ``3 … servers``.
-        doing: how far they are, as in ``1 of 3 answer``; "": nobody knows.
+        doing: how far they are, as in ``1 of 3 dialled in``; "": nobody knows.
         for_s: for how long by now.
     """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def list_agents(
-    config: Path | None, master: str, flags: Mapping[str, Any], scenario: str | None, *, as_json: bool
+    config: Path | None, master: str, flags: Mapping[str, Any], scenario: str | None, *, as_json: bool, whole: bool
 ) -> None:
     """Prints the agents of a cluster; of the embedded one also what the machine has beside what is declared.
 
@@ -29,6 +29,7 @@ def list_agents(
         flags: those of the engines.
         scenario: whose roles are looked at; None: nobody asked.
         as_json: whether JSON is printed in place of a table.
+        whole: whether the table has all attributes, also those that tell no agent from another.
 
     Raises:
         ConfigError: the cluster file, or the scenario, cannot be used.
@@ -41,22 +42,51 @@ def list_agents(
     from hydra.limits.machine import has
     from hydra.results.fitted import fitted, tabled, terminal_width
 
-    rows = agent_rows(engine.agents(declared), required)
+    agents = engine.agents(declared)
     if as_json:
-        click.echo(json.dumps([{**row, "declared_in": file} for row in rows], indent=2))
+        click.echo(json.dumps([{**row, "declared_in": file} for row in agent_rows(agents, required)], indent=2))
         return
     width = terminal_width()
-    click.echo(tabled(rows, width))
+    left_out = {} if whole else alike(agents, required)
+    click.echo(tabled(agent_rows(agents, required, left_out), width))
+    if left_out:
+        click.echo(f"\n{fitted(_left_out(left_out), width)}")
     if file:
         click.echo(f"\n{fitted(_declared(file, has(Path.cwd())), width)}")
 
 
-def agent_rows(agents: Iterable[Agent], scenario: Scenario | None) -> list[dict[str, str]]:
+def alike(agents: Sequence[Agent], scenario: Scenario | None) -> dict[str, str]:
+    """The attributes that tell no agent from another, and their value on all of them; "" where it is each one's name.
+
+    Only attributes that a cluster has by itself are among them: their names begin with a domain (``example.com/zone``).
+    Those that the scenario's constraints name are not.
+
+    Args:
+        agents: the cluster's.
+        scenario: whose constraints are looked at; None: nobody asked.
+    """
+    roles = (scenario.publisher, scenario.subscriber, scenario.server) if scenario else ()
+    used = {constraint.field for role in roles for constraint in role.constraints}
+    found: dict[str, str] = {}
+    for name in sorted({name for agent in agents for name in agent.attributes if "/" in name} - used):
+        values = [agent.attributes.get(name) for agent in agents]
+        first = values[0]
+        if all(value in (agent.id, agent.hostname) for value, agent in zip(values, agents, strict=True)):
+            found[name] = ""
+        elif first is not None and all(value == first for value in values):
+            found[name] = str(first)
+    return found
+
+
+def agent_rows(
+    agents: Iterable[Agent], scenario: Scenario | None, left_out: Container[str] = ()
+) -> list[dict[str, str]]:
     """A row for each agent, for a table.
 
     Args:
         agents: with what is free on each.
         scenario: whose roles are looked at; None: nobody asked.
+        left_out: attributes that are not shown.
     """
     from hydra.cluster.resources import format_resources
     from hydra.run.placing import roles_on
@@ -65,12 +95,20 @@ def agent_rows(agents: Iterable[Agent], scenario: Scenario | None) -> list[dict[
         {
             "agent": a.id,
             "hostname": a.hostname,
-            "attributes": ";".join(f"{k}:{v}" for k, v in a.attributes.items()),
+            "attributes": ";".join(f"{k}:{v}" for k, v in a.attributes.items() if k not in left_out),
             "resources": format_resources(a.resources),
             **({"could run": ", ".join(roles_on(a, scenario))} if scenario else {}),
         }
         for a in agents
     ]
+
+
+def _left_out(attributes: Mapping[str, str]) -> str:
+    """What the table leaves out, and how to see it there."""
+    same = ", ".join(f"{name}:{value}" for name, value in attributes.items() if value)
+    names = ", ".join(name for name, value in attributes.items() if not value)
+    told = (f"On all of them: {same}." if same else "", f"The name of each: {names}." if names else "")
+    return " ".join((*filter(None, told), "--all shows these in the table, too."))
 
 
 def _declared(file: str, machine: Has) -> str:

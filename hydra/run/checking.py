@@ -126,10 +126,11 @@ def _here(scenario: Scenario, cluster: ClusterSpec) -> _Found:
 def _elsewhere(scenario: Scenario, cluster: ClusterSpec, agents: Sequence[Agent]) -> _Found:
     """Whether every row can be placed on a cluster's agents, and why some cannot."""
     from hydra.results.fitted import tabled
-    from hydra.run.agents import agent_rows
+    from hydra.run.agents import agent_rows, alike
     from hydra.run.placing import placed_line, rows_on
 
     rows, there = rows_on(scenario, cluster, agents), agent_rows(agents, scenario)
+    shown = agent_rows(agents, scenario, alike(agents, scenario))
     refused = [f"{row.clients} clients: {row.refusal}" for row in rows if row.refusal is not None]
     objects: list[Json] = [
         {
@@ -146,7 +147,7 @@ def _elsewhere(scenario: Scenario, cluster: ClusterSpec, agents: Sequence[Agent]
     ]
     return _Found(
         fits=not refused,
-        tables=lambda width: [tabled(there, width), tabled([placed_line(row) for row in rows], width, floats=".1f")],
+        tables=lambda width: [tabled(shown, width), tabled([placed_line(row) for row in rows], width, floats=".1f")],
         # Those between meet what the smallest and the largest meet.
         lines=[*refused[:1], *refused[1:][-1:]],
         rows=objects,

@@ -34,6 +34,10 @@ class Deployment:
     Publishers have the ids 0 … publishers − 1, subscribers the ids that follow. A step may have fewer publishers than
     the scenario: then those with the first ids run, and the subscribers keep theirs.
 
+    Arguments beside those of a run:
+        look: told how many clients are there, and how many are to be, while they are waited for.
+        clock_s: a clock that never goes back, in seconds.
+
     Attributes:
         launches: the groups that run now, by id, with the agent each is on.
         died: clients that ended since :meth:`begin_step`.
@@ -49,6 +53,7 @@ class Deployment:
         cluster: ClusterSpec,
         note: Note,
         *,
+        look: Callable[[int, int], None] = lambda *_: None,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.launches: dict[str, Launch] = {}
@@ -60,6 +65,7 @@ class Deployment:
         self._scenario = scenario
         self._cluster = cluster
         self._note = note
+        self._look = look
         self._clock_s = clock_s
         self._groups_made = 0
         self._publishers = 0
@@ -319,6 +325,7 @@ class Deployment:
                     "look at the stderr of their groups in the run's sandbox, or raise ready_timeout_s",
                 )
             heard = hellos()
+            self._look(heard[0], len(required))
             if not self._controller.wait_until(something_new, min(left_s, patience_s)) and left_s > patience_s:
                 self._replace(self._missing(required))
         return all_launched()

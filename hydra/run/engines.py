@@ -26,7 +26,12 @@ class Chosen:
     settings: Any
 
     def open(
-        self, agents: Sequence[Agent], run: str, out: Path, programs: Callable[[], Sequence[Program]]
+        self,
+        agents: Sequence[Agent],
+        run: str,
+        out: Path,
+        programs: Callable[[], Sequence[Program]],
+        tell: Callable[[str], None],
     ) -> AbstractContextManager[Engine]:
         """The engine for a run, closed at the end.
 
@@ -35,11 +40,12 @@ class Chosen:
             run: its name.
             out: its directory.
             programs: those of the groups that will be launched; see :class:`~hydra.cluster.engine.Opening`.
+            tell: as there.
 
         Raises:
             UsageError, ClusterError, MissingDependencyError: it cannot be used.
         """
-        return self.spec.open(Opening(self.master, agents, self.settings, run, out, programs))
+        return self.spec.open(Opening(self.master, agents, self.settings, run, out, programs, tell))
 
     def agents(self, declared: Sequence[Agent]) -> list[Agent]:
         """The agents with what is free on each; registers nothing.

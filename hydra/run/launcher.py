@@ -12,7 +12,7 @@ from hydra import plugins
 from hydra.client.processes import raise_open_files
 from hydra.columns.names import STATUS
 from hydra.errors import EXIT_INTERRUPTED
-from hydra.events.runs import Resumed, RunBegan, RunComplete, RunGoesOn
+from hydra.events.runs import EngineWaits, Resumed, RunBegan, RunComplete, RunGoesOn
 from hydra.events.warnings import Interrupted
 from hydra.model import ClusterSpec, Scenario
 from hydra.results.alone import alone_in
@@ -96,7 +96,8 @@ def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Re
                 return _complete(scenario, order, observer, redactor)
         system = system_for(scenario, is_local=order.engine.spec.is_local)
         system.check()
-        opening = order.engine.open(cluster.agents, order.run, order.out, lambda: programs(system))
+        tell = lambda text: observer.show(EngineWaits(text))  # noqa: E731
+        opening = order.engine.open(cluster.agents, order.run, order.out, lambda: programs(system), tell)
         its_engine = stack.enter_context(opening)
         check_placement(scenario, cluster, its_engine.agents(), is_local=its_engine.is_local)
         store = _store(scenario, cluster, order, redactor)

@@ -34,7 +34,10 @@ def list_leftovers(config: Path | None, master: str, flags: Mapping[str, Any], *
     from hydra.results.fitted import tabled, terminal_width
 
     rows = leftovers(engine.master, engine.settings)
-    text = tabled(rows, terminal_width()) if rows else f"the cluster of --master {master} knows no run of Hydra's"
+    parts = ", ".join(flag.opts[0] for flag in engine.spec.cluster_flags)
+    elsewhere = f"; {parts} names another part of it" if parts else ""
+    none = f"the cluster of --master {master} knows no run of Hydra's{elsewhere}"
+    text = tabled(rows, terminal_width()) if rows else none
     click.echo(json.dumps(rows, indent=2) if as_json else text)
 
 

@@ -66,6 +66,7 @@ class Snapshot:
         moment: of the step's window, drain or reading; None while it is prepared.
         watched: what else is told of that moment.
         preparing: what is brought up now; "": only clients.
+        clients: how many of these have dialled in by now, and of how many; None: none are waited for.
         keys: whether there are keys to press.
         ends: whether the run is to end after this step.
         passes_over: whether this row is to be skipped.
@@ -77,6 +78,7 @@ class Snapshot:
     moment: Moment | None = None
     watched: Watched = field(default_factory=Watched)
     preparing: str = ""
+    clients: tuple[int, int] | None = None
     keys: bool = False
     ends: bool = False
     passes_over: bool = False
@@ -124,7 +126,8 @@ def _title(shown: Snapshot, width: int) -> Text:
 def _progress(shown: Snapshot) -> Text:
     moment = shown.moment
     if moment is None:
-        return Text(shown.preparing or _PREPARING, style="dim")
+        there = "" if shown.clients is None else "; {:,} of {:,} are there".format(*shown.clients)
+        return Text(shown.preparing or _PREPARING + there, style="dim")
     if moment.doing == "draining":
         return Text(_DRAINING, style="dim")  # it ends when everything has come, which nobody knows before
     full = round(_BAR * moment.share)

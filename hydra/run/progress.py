@@ -129,13 +129,17 @@ class Observer:
         if self._live is not None and not self._live.is_started and what:
             self._live.start()
 
+    def present(self, clients: int, of: int) -> None:
+        """So many clients have dialled in, of those that a step needs. Shown by the view only."""
+        self._snapshot = replace(self._snapshot, clients=(clients, of))
+
     def step_begins(self, plan: StepPlan, left_s: float) -> None:
         """A step is being prepared; ``left_s`` is about how long the run still takes."""
         self._steps += not self._again
         self._left_until_s = self._clock_s() + left_s
         self._look_again_s = 0.0
         title = self._redact(f"{self._label}{self._description(plan)}")
-        self._snapshot = replace(self._snapshot, title=title, moment=None, watched=Watched())
+        self._snapshot = replace(self._snapshot, title=title, moment=None, watched=Watched(), clients=None)
         if self._live is not None and not self._asks:
             self._asks = True
             self._snapshot = replace(self._snapshot, keys=self._keys.open())

@@ -149,7 +149,9 @@ def _up(
         stack.callback(warn)
         stack.callback(system.close)
         events = GroupEvents(engine)
-        deployment = Deployment(engine, events, controller, system, scenario, cluster, journal.note)
+        deployment = Deployment(
+            *(engine, events, controller, system, scenario, cluster, journal.note), look=observer.present
+        )
         stack.callback(deployment.close)
         stack.callback(observer.close)
         stack.push(_brace)

@@ -179,7 +179,7 @@ class DeployedServers:
 
         def there() -> bool:
             ready = len(BitMap(self._ids) & roster.answers.ready)
-            self._starting.doing = f"{ready} of {len(self._ids)} answer"
+            self._starting.doing = f"{ready} of {len(self._ids)} dialled in"
             return ready == len(self._ids)
 
         self._await(there, deadline, "dial in")
@@ -200,7 +200,7 @@ class DeployedServers:
                         self._controller.tell(BitMap([client]), command)
                 return answers()
 
-            self._starting.doing = "all answer, and become one cluster" if len(endpoints) > 1 else "it answers"
+            self._starting.doing = "not yet one cluster" if len(endpoints) > 1 else "it does not answer yet"
             self._await(up, deadline, f"answer as one cluster at {address}")
             self._starting.doing = "warm-up"
             warmed = background.submit(lambda: cluster.warm_up(address))

@@ -29,7 +29,7 @@ class Starting:
         clock_s: a clock that never goes back, in seconds.
 
     Attributes:
-        doing: how far they are, as in ``1 of 3 answer``; set by whoever starts them.
+        doing: how far they are, as in ``1 of 3 dialled in``; set by whoever starts them.
     """
 
     def __init__(

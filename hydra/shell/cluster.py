@@ -39,13 +39,16 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 @grouped(
     OUTPUT,
     click.option("--for", "scenario", type=WORD, metavar="SCENARIO", help="Say which of its roles could run on each."),
+    click.option(
+        "--all", "whole", is_flag=True, help="Show also those attributes of a cluster's own that are the same on all."
+    ),
     json_flag,
 )
-def agents(config: Path | None, master: str, scenario: str | None, as_json: bool, **flags: Any) -> None:
+def agents(config: Path | None, master: str, scenario: str | None, as_json: bool, whole: bool, **flags: Any) -> None:
     """List the cluster's agents with their attributes and free resources."""
     from hydra.run.agents import list_agents
 
-    list_agents(config, master, flags, scenario, as_json=as_json)
+    list_agents(config, master, flags, scenario, as_json=as_json, whole=whole)
 
 
 @click.command(

@@ -218,7 +218,10 @@ def test_what_runs_have_left_on_it_is_listed_and_ended() -> None:
     as_json = CliRunner().invoke(cli, ["ps", "--engine", "toy://untidy", "--json"])
     assert json.loads(as_json.output) == [{"run": "old", "groups": 2, "room": "nursery"}]
     tidy = CliRunner().invoke(cli, ["ps", "--master", "toy"])
-    assert (tidy.exit_code, tidy.output) == (0, "the cluster of --master toy knows no run of Hydra's\n")
+    assert (tidy.exit_code, tidy.output) == (
+        0,
+        "the cluster of --master toy knows no run of Hydra's; --room names another part of it\n",
+    )
     ended = CliRunner().invoke(cli, ["kill", "old", "--master", "toy://untidy", "--room", "attic"])
     assert ended.output == "ended group 1 in attic\nended group 2 in attic\n"
 

@@ -32,6 +32,7 @@ from hydra.events.row_warnings import (
     Undrained,
 )
 from hydra.events.runs import (
+    EngineWaits,
     Refused,
     Resumed,
     Revived,
@@ -85,6 +86,7 @@ def launch(role: str, host: str) -> Launch:
         (ServersStarting("3 toy servers", "1 of 3 answer", 7.2), "starting 3 toy servers: 1 of 3 answer (for 7 s)"),
         (ServersStarting("1 toy server", "", 100.0), "starting 1 toy server (for 2 min)"),
         (ServersStarted("3 toy servers", 12.0), "started 3 toy servers in 12 s"),
+        (EngineWaits("waiting for a node"), "waiting for a node"),
         (RunDone(12_000.0, "runs/x"), "done in 3 h 20 min: runs/x"),
         (RunFailed("no space left"), "no space left"),
         (Resumed(5, 2), "after 5 steps, 2 failed ones of which are measured again"),

@@ -12,6 +12,9 @@ from click.testing import CliRunner
 from hydra.cli import cli
 from hydra.config.cluster import load_cluster
 from hydra.config.places import conf_dir
+from hydra.config.scenario import load_scenario
+from hydra.model import Agent, Resources
+from hydra.run.agents import agent_rows, alike
 
 CLUSTER = """
 [[agents]]
@@ -82,3 +85,47 @@ def test_programs_are_told_what_a_row_needs_of_this_machine(mine: Path) -> None:
     assert many["memory_bytes"] > two["memory_bytes"] > 0
     assert [set(each) for each in many["missing"]] == [{"text", "remedy", "grave"}] * len(many["missing"])
     assert any(each["grave"] and each["remedy"] for each in many["missing"])
+
+
+def agent(name: str, **labels: str) -> Agent:
+    """An agent with the attributes ``group`` and those of a domain."""
+    own = {f"x.io/{key}": value for key, value in labels.items() if key != "group"}
+    return Agent(name, f"{name}.lan", {**own, **{k: v for k, v in labels.items() if k == "group"}}, Resources())
+
+
+@pytest.mark.parametrize(
+    ("agents", "constraint", "found"),
+    [
+        ([agent("a", os="linux", host="a"), agent("b", os="linux", host="b.lan")], "", {"os": "linux", "host": ""}),
+        ([agent("a", os="linux", zone="1"), agent("b", os="linux", zone="2")], "", {"os": "linux"}),
+        ([agent("a", os="linux"), agent("b")], "", {}),
+        ([agent("a", os="linux", zone="1"), agent("b", os="linux", zone="1")], "x.io/zone", {"os": "linux"}),
+        ([agent("a", group="large", os="linux")], "", {"os": "linux"}),
+        ([], "", {}),
+    ],
+)
+def test_attributes_that_tell_no_agent_from_another(
+    agents: list[Agent], constraint: str, found: dict[str, str]
+) -> None:
+    constraints = [[constraint, "UNIQUE"]] if constraint else []
+    scenario = load_scenario("zmqfixed", {"subscriber.constraints": constraints, "publisher.constraints": []})
+    left_out = {f"x.io/{name}": value for name, value in found.items()}
+    assert alike(agents, scenario) == left_out
+    rows = agent_rows(agents, scenario, left_out)
+    assert not any(name in row["attributes"] for row in rows for name in left_out)
+    assert [row["attributes"].count("large") for row in rows] == ["group" in a.attributes for a in agents]
+
+
+def test_what_is_left_out_of_the_table_is_said_and_shown_on_demand(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.toml"
+    declared = 'id = "{0}"\nattributes = "group:{0};x.io/os:linux;x.io/host:{0}"\nresources = "cpus:4;mem:900"\n'
+    file.write_text("".join(f"[[agents]]\n{declared.format(name)}" for name in ("one", "two")))
+    text, whole = (
+        CliRunner().invoke(cli, ["agents", "--config", str(file), *flags]).output for flags in ([], ["--all"])
+    )
+    assert "On all of them: x.io/os:linux. The name of each: x.io/host. --all shows these in the table, too." in text
+    assert text.count("x.io/os:linux") == 1
+    assert whole.count("x.io/os:linux") == 2
+    assert "On all of them" not in whole
+    rows = json.loads(CliRunner().invoke(cli, ["agents", "--config", str(file), "--json"]).output)
+    assert all("x.io/os:linux" in row["attributes"] for row in rows)

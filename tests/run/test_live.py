@@ -36,6 +36,8 @@ def test_the_view_of_a_step_in_the_middle_of_its_window() -> None:
     ("snapshot", "said"),
     [
         (Snapshot("step 1: 2 clients"), ["step 1: 2 clients", "preparing", "Ctrl-C ends the run now"]),
+        (Snapshot("", preparing="starting 3 toy servers"), ["starting 3 toy servers", "Ctrl-C ends the run now"]),
+        (Snapshot("s", clients=(12, 1_000)), ["preparing: clients are launched and made ready; 12 of 1,000 are there"]),
         (Snapshot("s", keys=True, ends=True), ["ends after this step   s skip this row"]),
         (Snapshot("s", keys=True, passes_over=True), ["e end after this step   skips this row"]),
         (Snapshot("s", moment=Moment(3.0, 0.1, doing="draining")), ["what is on its way"]),

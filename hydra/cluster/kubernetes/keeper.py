@@ -171,6 +171,15 @@ class Arrival:
         """Takes note of the Job's events."""
         self._refusal = refusals.not_made(events, namespace=self._family.namespace)
 
+    def waits(self) -> str:
+        """What it waits for now, in a few words."""
+        if not self._pod:
+            return "its Job makes it"
+        status = statuses.status(self._pod)
+        if status.state == "running":
+            return f"it dials this machine at {self._address}"
+        return statuses.waits(status)
+
     def failure(self, now: float) -> tuple[str, str]:
         """What is wrong and what to try; ("", "") as long as it may come."""
         if not self._pod:

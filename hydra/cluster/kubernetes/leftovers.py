@@ -54,7 +54,11 @@ def end_run(master: str, settings: KubernetesSettings, run: str) -> list[str]:
             f"{left} Pods of {run} have not ended within {ENDS_WITHIN_S:g} s",
             "their nodes may be gone: kubectl get pods",
         )
-    return [f"{row['run']}: {row['jobs']} Jobs and {row['pods']} Pods" for row in found]
+    return [f"{row['run']}: {_counted(row['jobs'], 'Job')} and {_counted(row['pods'], 'Pod')}" for row in found]
+
+
+def _counted(count: object, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def rows(jobs: list[Json], pods: list[Json]) -> list[dict[str, object]]:

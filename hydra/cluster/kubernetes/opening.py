@@ -34,6 +34,8 @@ ANSWERS_WITHIN_S: Final = 15.0
 CLEARED_WITHIN_S: Final = 60.0
 """How long what an earlier process has left may take to go: its keeper tries for 20 s, and its connection may hang."""
 _AGAIN_S: Final = 1.0
+_TOLD_AFTER_S: Final = 3.0
+"""Whoever waits longer for the first Pod is told for what."""
 POD_IP: Final = "HYDRA_POD_IP"
 """The variable with the address of a controller that is a Pod itself."""
 
@@ -69,7 +71,7 @@ def begun(opening: Opening) -> Iterator[Begun]:
     with contextlib.ExitStack() as stack:
         driver = Driver("hydra.cluster.kubernetes.driver", opening.folder / "kubernetes.log")
         stack.callback(driver.close)
-        beginning = _Beginning(driver)
+        beginning = _Beginning(driver, opening.tell)
         nonce = secrets.token_hex(4)
         found = beginning.connect(context, settings.namespace, opening.run, nonce)
         address = advertised or _address(found["nodes"])
@@ -124,7 +126,8 @@ def _address(nodes: Sequence[Json]) -> str:
 class _Beginning:
     """Asks the driver one thing after the other, and waits for each answer."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, tell: Callable[[str], None]) -> None:
+        self._tell = tell
         self.namespace = ""
         self.hello: Json = {}
         self._driver = driver
@@ -199,7 +202,8 @@ class _Beginning:
 
     def _keeper(self, family: Family, address: str, owner: Json) -> Json:
         """What the keeper says when it has reached us."""
-        arrival = keeper.Arrival(family, address, owner["uid"], time.monotonic())
+        began, said = time.monotonic(), ""
+        arrival = keeper.Arrival(family, address, owner["uid"], began)
         while True:
             message = self._next(0.2) or {}
             match message:
@@ -216,6 +220,9 @@ class _Beginning:
             what, remedy = arrival.failure(time.monotonic())
             if what:
                 raise ClusterError(what, remedy)
+            if (waits := arrival.waits()) != said and time.monotonic() - began > _TOLD_AFTER_S:
+                said = waits
+                self._tell(f"waiting for the first Pod, of the image {family.image}: {waits}")
 
     # --- messages -----------------------------------------------------------------------------------------------------
 

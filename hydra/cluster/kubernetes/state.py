@@ -215,11 +215,11 @@ class KubernetesState:
 
     def left(self, count: int) -> str:
         """What to say where the removal has left Pods; -1: nobody knows how many."""
-        what = "what belongs to the run may" if count < 0 else f"{count} Pods"
-        return (
-            f"{what} {'still be' if count < 0 else 'are still'} in namespace {self.family.namespace}; "
-            f"see hydra ps, and hydra kill {self.family.run}"
-        )
+        if count < 0:
+            what = "what belongs to the run may still be"
+        else:
+            what = "1 Pod is still" if count == 1 else f"{count} Pods are still"
+        return f"{what} in namespace {self.family.namespace}; see hydra ps, and hydra kill {self.family.run}"
 
     # --- what the driver says ----------------------------------------------------------------------------------------
 

@@ -62,6 +62,11 @@ def status(pod: Json) -> PodStatus:
     return PodStatus("starting", node, waiting.detail, waiting.waits_for, waiting.hopeless)
 
 
+def waits(status: PodStatus) -> str:
+    """What a Pod that has not started waits for, in a few words."""
+    return status.detail or "it starts"
+
+
 def trimmed(pod: Json) -> Json:
     """A Pod without what nobody here reads: the record of who has changed which field is half of it."""
     metadata, spec = pod["metadata"], pod.get("spec", {})

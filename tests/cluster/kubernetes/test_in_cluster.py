@@ -7,6 +7,7 @@ import fcntl
 import io
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -215,6 +216,7 @@ def test_an_untimely_end_is_explained(ended: Json, said: str) -> None:
 HYDRA = """#!/bin/sh
 exec {python} -c "$@"
 """
+SAME = {"typed": ["run", "it"], "image": "hydra:1", "terminal": {}}
 HERE = {"version": version("hydra-scale"), "digest": keeper.digest(str(sources()))}
 
 
@@ -230,8 +232,8 @@ def order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "order.json"
 
 
-def started(order: Path, code: str, **more: str) -> subprocess.Popen[str]:
-    order.write_text(json.dumps({"arguments": [code], "typed": ["run", "it"], "image": "hydra:1", **HERE, **more}))
+def started(order: Path, code: str, **more: object) -> subprocess.Popen[str]:
+    order.write_text(json.dumps({"arguments": [code], **SAME, **HERE, **more}))
     command = [sys.executable, controller.__file__, str(order), str(order.parent / "runs")]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -254,6 +256,18 @@ def test_the_first_process_ends_like_the_command(order: Path, code: str, exit_co
 
 
 @pytest.mark.processes
+def test_output_for_a_terminal_is_that_of_a_terminal(order: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    code = "import sys; from shutil import get_terminal_size as size; print(sys.stdout.isatty(), size().columns)"
+    long = f"{code}; print('x' * 100_000)"
+    for terminal, said in (({}, "False 80"), ({"COLUMNS": "117"}, "True 117")):
+        shutil.rmtree(order.parent / "runs" / ".hydra", ignore_errors=True)
+        process = started(order, long, terminal=terminal)
+        _, told = process.communicate(timeout=20)
+        assert told == f"{OUTPUT}\n{said}\n{'x' * 100_000}\n"
+
+
+@pytest.mark.processes
 def test_a_signal_reaches_the_command_which_ends_in_order(order: Path) -> None:
     waits = "import signal\ntry:\n print('waits', flush=True); signal.pause()\n"
     code = f"{waits}except KeyboardInterrupt: raise SystemExit(130)"
@@ -272,7 +286,7 @@ def test_what_a_killed_command_has_left_comes_to_its_end_first(order: Path) -> N
     code = f"import os, subprocess, sys; subprocess.Popen([sys.executable, '-c', {left!r}]); os.kill(os.getpid(), 9)"
     # Only the first process of a container gets orphans by itself.
     subreaper = "import ctypes, runpy, sys; ctypes.CDLL(None).prctl(36, 1); sys.argv = sys.argv[1:]"
-    order.write_text(json.dumps({"arguments": [code], "typed": ["run", "it"], "image": "hydra:1", **HERE}))
+    order.write_text(json.dumps({"arguments": [code], **SAME, **HERE}))
     runs = f"{subreaper}; runpy.run_path(sys.argv[0], run_name='__main__')"
     words = [sys.executable, "-c", runs, controller.__file__, str(order), str(order.parent / "runs")]
     assert subprocess.run(words, cwd=order.parent, timeout=20, check=False).returncode == 137

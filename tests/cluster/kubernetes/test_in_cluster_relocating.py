@@ -56,7 +56,7 @@ def test_what_is_half_made_is_removed(
             raise what
         return OWNER
 
-    def begin(_: Place) -> None:
+    def begin(_: Place, __: object) -> None:
         raise what
 
     monkeypatch.setattr(Place, "create", create)
@@ -87,7 +87,7 @@ def test_variables_of_exports_go_along_with_otlp_only(
         made.append(str(body))
         return OWNER
 
-    def begin(_: Place) -> None:
+    def begin(_: Place, __: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Place, "create", create)

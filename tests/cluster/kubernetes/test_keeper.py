@@ -146,6 +146,23 @@ def test_a_keeper_is_waited_for_as_long_as_it_may_come(pod: Json | None, last_s:
     assert says in arrival.failure(100.0 + last_s + 2.0)[0]
 
 
+@pytest.mark.parametrize(
+    ("pod", "waits"),
+    [
+        (None, "its Job makes it"),
+        (keepers_pod(node=""), "the scheduler has not looked at it yet"),
+        (keepers_pod(**PULLED, **container(waiting={"reason": "ContainerCreating"})), "the image is being pulled"),
+        (keepers_pod(**container(waiting={"reason": "ContainerCreating"})), "it starts"),
+        (keepers_pod(**container(running={})), "it dials this machine at 10.0.0.1"),
+    ],
+)
+def test_whoever_waits_for_a_keeper_is_told_for_what(pod: Json | None, waits: str) -> None:
+    arrival = keeper.Arrival(family(), "10.0.0.1", "u1", 100.0)
+    if pod is not None:
+        arrival.see(pod)
+    assert arrival.waits() == waits
+
+
 def test_a_keeper_that_does_not_reach_the_controller_is_told_at_once_with_its_own_words() -> None:
     arrival = keeper.Arrival(family(), "10.0.0.1", "u1", 0.0)
     arrival.see(keepers_pod(**container(terminated={"exitCode": 3, "message": "Connection refused"})))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 import click
@@ -15,7 +16,7 @@ from hydra.cluster.kubernetes.in_cluster.objects import COMMAND, GRACE_S, stoppi
 from hydra.cluster.kubernetes.in_cluster.place import Place
 from hydra.cluster.kubernetes.in_cluster.podstate import BEGINS_WITHIN_S, has_begun, has_ended, why_not_begun
 from hydra.cluster.kubernetes.removal import AGAIN
-from hydra.cluster.kubernetes.statuses import status
+from hydra.cluster.kubernetes.statuses import status, waits
 from hydra.errors import ClusterError, Terminated
 
 Json = dict[str, Any]
@@ -31,13 +32,17 @@ _UNHEARD_S: Final = 2.0
 """Between two looks at a command whose log nobody may read."""
 
 
-def await_begin(place: Place) -> Json:
+def await_begin(place: Place, tell: Callable[[str], None]) -> Json:
     """The command's Pod once the command has begun.
+
+    Args:
+        place: where it is to run.
+        tell: takes a line about what it waits for, where that takes seconds.
 
     Raises:
         ClusterError: it does not begin; the text says why.
     """
-    began = time.monotonic()
+    began, said = time.monotonic(), ""
     try:
         for pod in place.changes(BEGINS_WITHIN_S + 5):
             waited_s = time.monotonic() - began
@@ -48,6 +53,10 @@ def await_begin(place: Place) -> Json:
             what, remedy = why_not_begun(pod, events, waited_s, place.namespace)
             if what:
                 raise ClusterError(f"the command cannot run in the cluster: {what}", remedy)
+            waits_for = "its Job makes it" if pod is None else waits(status(pod))
+            if waits_for != said and waited_s > _UNSEEN_S:
+                said = waits_for
+                tell(f"waiting for its Pod: {waits_for}")
     except ApiError as e:
         raise place.refused(e, "watch pods") from None
     raise ClusterError("the command cannot run in the cluster: it has not begun", "look at its Pod's events")

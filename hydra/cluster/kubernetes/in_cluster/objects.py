@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from hydra.cluster.kubernetes import names
@@ -52,6 +52,7 @@ class Order:
         version: of the Hydra that gives the order.
         digest: of its sources.
         image: that the command runs in.
+        terminal: the variables of the terminal that its standard output goes to in the end; empty where that is none.
     """
 
     arguments: tuple[str, ...]
@@ -59,6 +60,7 @@ class Order:
     version: str
     digest: str
     image: str
+    terminal: Mapping[str, str] = field(default_factory=dict)
 
 
 def secret_data(order: Order, files: Mapping[str, bytes], environment: Mapping[str, str]) -> dict[str, bytes]:

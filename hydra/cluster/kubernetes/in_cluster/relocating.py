@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -50,10 +52,10 @@ def relocate(asked: Relocation) -> int | None:
         made = True
         place.create("secrets", its_secret(job_there))
         whole = True
-        if "--quiet" not in asked.arguments:
-            text = f"handed to the cluster as Job {place.namespace}/{place.name}; should this command end early"
-            click.echo(f"{text}: {place.fetching}", err=True)
-        pod = await_begin(place)
+        tell = _silent if "--quiet" in asked.arguments else _say
+        text = f"handed to the cluster as Job {place.namespace}/{place.name}; should this command end early"
+        tell(f"{text}: {place.fetching}")
+        pod = await_begin(place, tell)
     except BaseException as e:
         if whole and isinstance(e, Terminated):
             return left_there(place)
@@ -63,6 +65,14 @@ def relocate(asked: Relocation) -> int | None:
             return EXIT_INTERRUPTED
         raise
     return followed_and_fetched(place, pod, out, ends=True)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _silent(text: str) -> None:
+    """Of a quiet command, only warnings are shown."""
 
 
 def _shipped(asked: Relocation) -> tuple[Words, dict[str, bytes]]:
@@ -109,9 +119,18 @@ def _objects(
     family = Family(place.run, place.namespace, {}, asked.settings, image, archive=False)
     exports = any(word.partition("=")[0] == "--otlp" for word in words.arguments)
     environment = {name: value for name, value in os.environ.items() if exports and name.startswith("OTEL_EXPORTER_")}
-    order = Order(words.arguments, tuple(asked.arguments), installed, digest(str(sources())), image)
+    typed = tuple(asked.arguments)
+    order = Order(words.arguments, typed, installed, digest(str(sources())), image, terminal_of(os.environ))
     data = secret_data(order, files, environment)
     its_job = job(family, list(files), list(environment))
     # Of one that is there already it tells whether it is this one.
     its_job["metadata"]["annotations"][COMMAND_ID] = uuid.uuid4().hex
     return its_job, lambda there: secret(replace(family, owner=owner(there)), data)
+
+
+def terminal_of(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that say what standard output's terminal is like; none where it is no terminal."""
+    if not sys.stdout.isatty():
+        return {}
+    told = {name: environment[name] for name in ("TERM", "NO_COLOR") if name in environment}
+    return {**told, "COLUMNS": str(shutil.get_terminal_size().columns)}

@@ -2,6 +2,7 @@
 
 Its arguments are the file with the command, as JSON, and the folder of run directories. The command's standard error is
 the container's; its standard output follows there at the end, behind a line that says so, as two pipes have no order.
+Where that output goes to somebody's terminal in the end, the command writes it to a terminal here as well.
 In the folder ``.hydra`` there ``lock`` is locked while this process lives, and ``exit`` holds the exit code afterwards.
 """
 
@@ -15,13 +16,17 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
-from contextlib import suppress
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 OUTPUT = "=== output ==="
 ORPHANS_S = 40.0
+COPIED_WITHIN_S = 5.0
 
 
 def main() -> int:
@@ -60,12 +65,13 @@ def run(order: dict[str, Any], output: Path) -> int:
     with output.open("wb") as written:
         words = ["hydra", *order["arguments"]]
         # What the run's directory says of its command: what its user has typed.
-        environment = {**os.environ, "HYDRA_TYPED": json.dumps(order["typed"])}
-        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=written, env=environment)
-    children.append(child.pid)
-    for one in early:
-        pass_on(one, None)
-    status = ended(child.pid)
+        environment = {**os.environ, **order["terminal"], "HYDRA_TYPED": json.dumps(order["typed"])}
+        with passed_on(written) if order["terminal"] else nullcontext(written) as its_output:
+            child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=its_output, env=environment)
+            children.append(child.pid)
+            for one in early:
+                pass_on(one, None)
+            status = ended(child.pid)
     await_orphans(time.monotonic() + ORPHANS_S)
     if output.stat().st_size:
         sys.stderr.write(f"{OUTPUT}\n")
@@ -74,6 +80,27 @@ def run(order: dict[str, Any], output: Path) -> int:
             shutil.copyfileobj(whole, sys.stderr.buffer)
         sys.stderr.buffer.flush()
     return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+@contextmanager
+def passed_on(written: BinaryIO) -> Iterator[int]:
+    """A terminal for a process that ends in here; what it is told is written to the file as it is."""
+    ours, theirs = os.openpty()
+    tty.setraw(theirs)  # a line would end in two characters otherwise
+
+    def copy() -> None:
+        with suppress(OSError):  # so a terminal says that nobody has it open any more
+            while piece := os.read(ours, 65536):
+                written.write(piece)
+                written.flush()
+
+    copying = threading.Thread(target=copy, daemon=True)
+    copying.start()
+    try:
+        yield theirs
+    finally:
+        os.close(theirs)
+        copying.join(COPIED_WITHIN_S)  # another process that was left may have it open
 
 
 def ended(child: int) -> int:
