@@ -100,8 +100,8 @@ class KubernetesEngine:
                 now = self._clock()
                 for message in self._driver.receive(0.1):
                     self._state.handle(message, now)
-                    if message["kind"] == "stopped" and message["left"]:
-                        sys.stderr.write(f"hydra: {self._state.left(message['left'])}\n")
+                    if message["kind"] == "stopped" and (left := self._state.left(message)):
+                        sys.stderr.write(f"hydra: {left}\n")
         finally:  # also when a second Ctrl-C cuts the wait short: the driver goes on by itself
             self._driver.close()
 

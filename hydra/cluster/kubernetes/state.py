@@ -88,6 +88,7 @@ class KubernetesState:
         self._asked_nodes: float | None = None
         self._leaving: dict[int, set[str]] = {}
         self._looking = False
+        self._unknown = False
         self._done: set[str] = set()
 
     # --- what the engine is asked ------------------------------------------------------------------------------------
@@ -185,13 +186,17 @@ class KubernetesState:
             self._asked_nodes = now
             self.calls.append({"call": "nodes"})
 
-    def left(self, count: int) -> str:
-        """What to say where the removal has left Pods; -1: nobody knows how many."""
-        what = "what belongs to the run may" if count < 0 else f"{count} Pods"
-        return (
-            f"{what} {'still be' if count < 0 else 'are still'} in namespace {self.family.namespace}; "
-            f"see hydra ps, and hydra kill {self.family.run}"
-        )
+    def left(self, stopped: Mapping[str, Any]) -> str:
+        """What to say of what the removal has left, by the driver's last word; "" if nothing or if it has been said."""
+        if stopped["left"] >= 0:
+            what = f"{stopped['left']} Pods are still in namespace {self.family.namespace}"
+            return f"{what}; see hydra ps, and hydra kill {self.family.run}" if stopped["left"] else ""
+        refused = self._refusal(stopped, "delete what belongs to the run")
+        return "" if self._unknown and refused.kind == "credentials" else f"{refused.what}; it {self._goes}"
+
+    @property
+    def _goes(self) -> str:
+        return f"goes by itself as its keeper ends: hydra ps tells, hydra kill {self.family.run} removes it at once"
 
     # --- what the driver says ----------------------------------------------------------------------------------------
 
@@ -326,13 +331,8 @@ class KubernetesState:
     def _take_refusal(self, message: Mapping[str, Any], now: float) -> None:
         tag, status = message["tag"], message["status"]
         kind = "pods" if tag in self._pods else "secrets" if tag in self._environments else tag
-        refusal = refusals.refusal(
-            status,
-            message["reason"],
-            message["message"],
-            doing=f"create {kind}" if kind in ("pods", "secrets") else f"list {kind}",
-            namespace=self.family.namespace,
-        )
+        making = kind in ("pods", "secrets")
+        refusal = self._refusal(message, f"create {kind}" if making else f"list {kind}")
         if tag == "owner":
             self._looking = False
             if status == 404:
@@ -351,6 +351,17 @@ class KubernetesState:
             self._end(self._pods[tag], "failed", _line(refusal), now, refused=True, exists=not refusal.final)
         if refusal.kind in ("terminating", "namespace"):
             self.fatal = (refusal.what, refusal.remedy)
+        elif making and refusal.kind == "credentials":
+            # The driver has read them anew for a minute.
+            self._unknown = True
+            self.fatal = (
+                refusal.what,
+                f"{refusal.remedy}, and go on with --resume; what is there of the run {self._goes}",
+            )
+
+    def _refusal(self, message: Mapping[str, Any], doing: str) -> refusals.Refusal:
+        status, reason, said = message["status"], message["reason"], message["message"]
+        return refusals.refusal(status, reason, said, doing=doing, namespace=self.family.namespace)
 
     def _take_why(self, message: Mapping[str, Any], now: float) -> None:
         pod = self._pods.get(message["pod"])
