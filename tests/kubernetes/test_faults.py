@@ -159,7 +159,7 @@ def an_apiserver_is_away_for_ten_seconds_of_a_window(lab: Lab) -> None:
     (row,) = table(lab.run)
     assert row["failed_clients"] == "0"
     assert_all_arrived(row, 1600)
-    assert lab.left() == []
+    lab.is_empty_within(75)  # on a slow machine the apiserver is back too late for hydra, and the keeper's end does it
     (lab.folder / "run").rename(lab.folder / "first")
 
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from hydra.cluster.kubernetes import names
 from hydra.cluster.kubernetes.access import Api, ApiError
 from hydra.cluster.kubernetes.in_cluster import following
 from hydra.cluster.kubernetes.in_cluster.log import Log
@@ -25,10 +26,10 @@ AWAY = ApiError(0, "", "Connection refused")
 
 
 class Answers:
-    """An API server that refuses so often what it is asked, and then tells of a command that has ended."""
+    """An API server that refuses so often what it is asked, and then tells of a command's Pod."""
 
-    def __init__(self, refusal: ApiError, times: int) -> None:
-        self._refusal, self._left = refusal, times
+    def __init__(self, refusal: ApiError, times: int, pod: Json) -> None:
+        self._refusal, self._left, self._pod = refusal, times, pod
 
     def _answer(self) -> None:
         self._left -= 1
@@ -37,15 +38,15 @@ class Answers:
 
     def call(self, *_: object, **__: object) -> Json:
         self._answer()
-        return ENDED
+        return self._pod
 
     def lines(self, *_: object) -> Iterator[str]:
         self._answer()
         yield "2026-11-22T20:00:00.000000000Z done"
 
 
-def followed(refusal: ApiError, times: int) -> Json:
-    place = Place(cast(Api, Answers(refusal, times)), "k8s://lab", "hydra", "first")
+def followed(refusal: ApiError, times: int, pod: Json = ENDED) -> Json:
+    place = Place(cast(Api, Answers(refusal, times, pod)), "k8s://lab", "hydra", "first")
     return following.follow(place, ENDED, Log("first", "runs/first"), ends=True)
 
 
@@ -61,6 +62,25 @@ def test_a_command_is_followed_on_when_it_is_known_again_who_asks(
 ) -> None:
     assert followed(refusal, 5) == ENDED
     assert capsys.readouterr().err == "done\n"
+
+
+LOST = {**ENDED, "status": {"phase": "Failed", "conditions": [{"type": "DisruptionTarget", "status": "True"}]}}
+
+
+@pytest.mark.parametrize("seen", [LOST, ApiError(404, "NotFound", "pods p not found")])
+def test_where_the_command_is_lost_all_that_it_has_made_is_removed(
+    seen: Json | ApiError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed: list[str] = []
+
+    def remove(_: object, __: str, selector: str, ___: float) -> int:
+        removed.append(selector)
+        return 0
+
+    monkeypatch.setattr("hydra.cluster.kubernetes.in_cluster.place.remove", remove)
+    with pytest.raises(ClusterError):
+        followed(*((seen, 2) if isinstance(seen, ApiError) else (UNKNOWN, 0, seen)))
+    assert removed == [names.selector("first")]
 
 
 def test_who_is_not_known_any_more_is_told_how_to_go_on() -> None:

@@ -126,7 +126,7 @@ def _follow(place: Place, pod: str, log: Log) -> Json:
             now = place.api.call("GET", place.path("pods", pod))
         except ApiError as e:
             if e.status == 404:
-                place.tidy()
+                place.tidy(lost=True)
                 what = f"the Pod of {place.run} has gone, and its run directory with it"
                 raise ClusterError(what, "it was deleted by somebody else") from None
             away_s = _UNKNOWN_S if e.status == UNKNOWN else _AWAY_S
@@ -144,7 +144,7 @@ def _follow(place: Place, pod: str, log: Log) -> Json:
         if not has_ended(now) and (
             now["status"].get("phase") == "Failed" or (lost_since and heard - lost_since > GRACE_S + _LATE_S)
         ):
-            place.tidy()
+            place.tidy(lost=True)
             raise ClusterError(f"the run in the cluster is lost: {state.detail}")
         if whole or has_ended(now):
             # The node tells of an end a moment after the log's.
