@@ -149,7 +149,7 @@ class Deployment:
 
         Raises:
             PlacementError: they do not fit.
-            ClusterError: some were lost, or did not dial in, too often.
+            ClusterError: some were lost, or did not dial in, too often; or nothing can be launched any more.
             ReadinessError: some had not dialled in before the deadline, or the cluster would not have them; the text
                 names them, or the reason.
         """
@@ -171,6 +171,7 @@ class Deployment:
             complete = self._await_present(deadline)
             if self._refused:
                 refused, self._refused = self._refused, ""
+                self._engine.agents()  # where no other row can be launched either, that is told instead
                 raise ReadinessError(refused)
         if self._groups_made > before:
             self._note(Present(len(self._homes.everyone), self._clock_s() - began))

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
 
+from tests.kubernetes import identity
 from tests.kubernetes.api import Api
 from tests.kubernetes.rig import Rig
+
+_LEEWAY_S: Final = 60
+"""For so long the apiserver accepts a token after its end."""
+_EXEC: Final = "client.authentication.k8s.io/v1"
 
 
 class Account:
@@ -22,23 +33,71 @@ class Account:
         self.kubeconfig = rig.place.run / f"{namespace}-{name}.kubeconfig"
         self._rig, self._namespace, self._name = rig, namespace, name
         self._path = f"/api/v1/namespaces/{namespace}"
-        rig.api().create(f"{self._path}/serviceaccounts", {"metadata": {"name": name}})
+        made = rig.api().create(f"{self._path}/serviceaccounts", {"metadata": {"name": name}})
+        self._uid = made["metadata"]["uid"]
         self.renew()
 
-    def renew(self, expires_s: int = 3600) -> None:
-        """Writes a new token into the kubeconfig, valid for 600 s or more."""
-        api = self._rig.api()
-        # The token ends with the Secret: that is quicker than any time that may be asked for.
-        held = api.create(f"{self._path}/secrets", {"metadata": {"generateName": f"{self._name}-"}})["metadata"]
-        bound = {"apiVersion": "v1", "kind": "Secret", "name": held["name"], "uid": held["uid"]}
-        spec = {"expirationSeconds": expires_s, "boundObjectRef": bound}
-        token = api.create(f"{self._path}/serviceaccounts/{self._name}/token", {"spec": spec})["status"]["token"]
-        self._secret, self._token = held["name"], token
-        self._rig.users.write(self.kubeconfig, self._name, token, self._namespace)
+    def renew(self, lasts_s: int = 3600) -> None:
+        """Writes a new token into the kubeconfig."""
+        self._token = self.signed(lasts_s)
+        self.uses(token=self._token)
 
-    def revoke(self) -> None:
-        """Ends the token as if it had expired: within ten seconds the apiserver answers 401."""
-        self._rig.api().delete(f"{self._path}/secrets/{self._secret}")
+    def signed(self, lasts_s: float) -> str:
+        """A new token that is accepted for so long, and up to ten seconds longer by an apiserver that remembers it.
+
+        It is signed here, as the API gives none for less than ten minutes.
+        """
+        now = int(time.time())
+        claims = {
+            "iss": identity.ISSUER,
+            "aud": [identity.ISSUER],
+            "sub": self.user,
+            "iat": now - _LEEWAY_S,
+            "nbf": now - _LEEWAY_S,
+            "exp": now - _LEEWAY_S + round(lasts_s),
+            "kubernetes.io": {
+                "namespace": self._namespace,
+                "serviceaccount": {"name": self._name, "uid": self._uid},
+            },
+        }
+        return identity.signed(self._rig.place.run, claims)
+
+    def uses(self, **credentials: Any) -> None:
+        """Writes a kubeconfig with other credentials: ``token``, ``tokenFile`` or ``exec``."""
+        self._rig.users.write(self.kubeconfig, self._name, credentials, self._namespace)
+
+    @contextmanager
+    def renewing(self, folder: Path, lasts_s: float) -> Iterator[Path]:
+        """Has a program give the credentials; its token is always a new one, which ends so soon.
+
+        Args:
+            folder: for the program's files.
+            lasts_s: how long a token is accepted.
+
+        Yields a file with a line for each time that the program was asked.
+        """
+        token, asked, over = folder / "token", folder / "asked", threading.Event()
+
+        def renew() -> None:
+            draft = folder / "token.new"
+            draft.write_text(self.signed(lasts_s))
+            draft.rename(token)
+
+        def keep_new() -> None:
+            while not over.wait(lasts_s / 3):
+                renew()
+
+        renew()
+        says = json.dumps({"apiVersion": _EXEC, "kind": "ExecCredential", "status": {"token": "TOKEN"}})
+        script = f"""echo >>'{asked}'; sed "s/TOKEN/$(cat '{token}')/" <<END\n{says}\nEND"""
+        self.uses(exec={"apiVersion": _EXEC, "command": "sh", "args": ["-c", script], "interactiveMode": "Never"})
+        thread = threading.Thread(target=keep_new)
+        thread.start()
+        try:
+            yield asked
+        finally:
+            over.set()
+            thread.join()
 
     def api(self) -> Api:
         """The API, as this account, with the token of now."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.kubernetes.identity import SYSTEM
+from tests.kubernetes.identity import ISSUER, SYSTEM
 from tests.kubernetes.places import Place, programs
 
 _AUDIT = {
@@ -64,7 +64,7 @@ def apiserver(place: Place) -> list[str | Path]:
         f"--service-cluster-ip-range={place.services}",
         f"--service-account-key-file={run / 'sa.pub'}",
         f"--service-account-signing-key-file={run / 'sa.key'}",
-        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-issuer={ISSUER}",
         f"--token-auth-file={run / 'tokens.csv'}",
         "--authorization-mode=RBAC",
         "--kubelet-preferred-address-types=InternalIP",

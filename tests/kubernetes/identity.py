@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
 import secrets
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tests.kubernetes.places import Place
 
@@ -15,6 +18,8 @@ SYSTEM = "rig-system"
 NOBODY = "hydra"
 """A user without any right."""
 ADMIN = "admin"
+ISSUER = "https://kubernetes.default.svc"
+"""Who has signed the tokens of service accounts."""
 
 
 def certificates(folder: Path, address: str) -> None:
@@ -37,8 +42,23 @@ def certificates(folder: Path, address: str) -> None:
     _openssl(folder, "ec", "-in", "sa.key", "-pubout", "-out", "sa.pub")
 
 
-def _openssl(folder: Path, *arguments: str) -> None:
-    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+def signed(folder: Path, claims: Mapping[str, Any]) -> str:
+    """A JSON Web Token (RFC 7519) by the key of service account tokens."""
+    text = ".".join(_encoded(json.dumps(part).encode()) for part in ({"alg": "ES256", "typ": "JWT"}, claims))
+    der = _openssl(folder, "dgst", "-sha256", "-sign", "sa.key", said=text.encode())
+    # A sequence of two integers; RFC 7518 has both with 32 bytes each, and nothing else.
+    length = der[3]
+    numbers = der[4 : 4 + length], der[6 + length :]
+    raw = b"".join(int.from_bytes(number, "big").to_bytes(32, "big") for number in numbers)
+    return f"{text}.{_encoded(raw)}"
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def _openssl(folder: Path, *arguments: str, said: bytes = b"") -> bytes:
+    return subprocess.run(["openssl", *arguments], cwd=folder, input=said, check=True, capture_output=True).stdout
 
 
 class Users:
@@ -76,18 +96,18 @@ class Users:
     def kubeconfig(self, user: str, token: str, namespace: str = "default") -> Path:
         """The kubeconfig file of a user for a namespace."""
         path = self._place.run / (f"{user}.kubeconfig" if namespace == "default" else f"{user}-{namespace}.kubeconfig")
-        self.write(path, user, token, namespace)
+        self.write(path, user, {"token": token}, namespace)
         return path
 
-    def write(self, path: Path, user: str, token: str, namespace: str) -> None:
-        """Writes a kubeconfig file with one context, which is called as the user."""
+    def write(self, path: Path, user: str, credentials: Mapping[str, Any], namespace: str) -> None:
+        """Writes a kubeconfig file with one context, which is called as the user and has these credentials."""
         cluster = {"server": self._place.server, "certificate-authority": str(self._place.run / "ca.crt")}
         text = json.dumps(
             {
                 "apiVersion": "v1",
                 "kind": "Config",
                 "clusters": [{"name": "rig", "cluster": cluster}],
-                "users": [{"name": user, "user": {"token": token}}],
+                "users": [{"name": user, "user": dict(credentials)}],
                 "contexts": [{"name": user, "context": {"cluster": "rig", "user": user, "namespace": namespace}}],
                 "current-context": user,
             },

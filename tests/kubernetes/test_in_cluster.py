@@ -7,7 +7,8 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from hydra.results.store import RunStore
 from tests.integration.command import Hydra, hydra, steps, table
 from tests.kubernetes import nodes
 from tests.kubernetes.accounts import Account
+from tests.kubernetes.admission import unanswered
 from tests.kubernetes.pods import namespace
 from tests.kubernetes.processes import until
 from tests.kubernetes.rig import Rig
@@ -26,6 +28,13 @@ from tests.kubernetes.rig import Rig
 pytestmark = pytest.mark.processes
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
+QUICK = (
+    sys.executable,
+    "-c",
+    "from hydra.cluster.kubernetes.in_cluster import objects; objects.FILES_WITHIN_S = 3; objects.LOG_KEPT_S = 15;"
+    "from hydra.cli import main; main()",
+)
+"""Hydra, but for the times that a Job waits for its files and stays after its end."""
 SCENARIO = """
 system = "zmq"
 client = "pyzmq"
@@ -62,11 +71,11 @@ class Lab:
         kubeconfig = str(self.account.kubeconfig)
         return hydra(*words, *self.where, cwd=self.folder, expect=expect, KUBECONFIG=kubeconfig)
 
-    def starts(self, *words: str) -> subprocess.Popen[str]:
+    def starts(self, *words: str, program: Sequence[str] = Hydra) -> subprocess.Popen[str]:
         """A command whose standard error is the file ``said``."""
         with (self.folder / "said").open("w") as said:
             return subprocess.Popen(
-                [*Hydra, *words, *self.where],
+                [*program, *words, *self.where],
                 stdout=subprocess.PIPE,
                 stderr=said,
                 text=True,
@@ -166,6 +175,23 @@ def test_ctrl_c_and_a_drained_node_end_the_run_cleanly(lab: Lab, drained: bool) 
     assert command.wait(60) == 130
     assert "interrupted" in hydra("runs", "runs", cwd=lab.folder).stdout
     assert lab.is_empty()
+
+
+def test_a_job_whose_files_never_come_ends_by_itself(lab: Lab) -> None:
+    jobs, pods = f"/apis/batch/v1/namespaces/{lab.space}/jobs", f"/api/v1/namespaces/{lab.space}/pods"
+    with unanswered(lab.rig, lab.space, "secrets") as is_asked:
+        command = lab.starts("zmqfixed", "--in-cluster", "--out", "runs/half", program=QUICK)
+        until(is_asked, "the Secret, which is made behind the Job")
+        command.kill()
+        command.wait()
+    api = lab.rig.api()
+    assert len(api.items(jobs)) == 1
+    assert lab.runs("ps").stdout.split().count("half") == 1
+    until(lambda: any(pod["status"]["phase"] == "Failed" for pod in api.items(pods)), "the end of its Pod")
+    told = lab.runs("fetch", "half", expect=1).stderr
+    assert "half has not begun: init container begin: exit status 1: its files have not come within 3 s" in told
+    assert api.items(f"/api/v1/namespaces/{lab.space}/secrets?labelSelector=app.kubernetes.io/managed-by%3Dhydra") == []
+    until(lambda: not api.items(jobs) and not api.items(pods), "an empty namespace")
 
 
 def test_an_image_that_is_not_there_is_one_line(lab: Lab) -> None:

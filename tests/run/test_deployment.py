@@ -16,7 +16,7 @@ from hydra.config.cluster import load_cluster
 from hydra.config.scenario import load_scenario
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
-from hydra.errors import ReadinessError
+from hydra.errors import ClusterError, ReadinessError
 from hydra.events.clients import ClientExit
 from hydra.events.event import Event
 from hydra.model import Agent, Group, GroupEvent, Launch, Resources, RoleSpec
@@ -298,6 +298,25 @@ def test_a_group_that_the_cluster_refuses_fails_the_row_with_the_reason_and_not_
             fleet.deployment.scale(3)
     fleet.launch = launch  # type: ignore[method-assign]
     assert fleet.deployment.scale(3)
+
+
+def test_a_cluster_that_refuses_everything_from_now_on_ends_the_run_and_not_the_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fleet = Fleet()
+
+    def gone() -> list[Agent]:
+        raise ClusterError("the run is no more")
+
+    def refused(groups: Sequence[Group]) -> list[Launch]:
+        for group in groups:
+            fleet._running.append(GroupEvent(group.id, "failed", AGENT.id, "no", refused=True))
+        monkeypatch.setattr(fleet, "agents", gone)
+        return [Launch(group, AGENT) for group in groups]
+
+    monkeypatch.setattr(fleet, "launch", refused)
+    with pytest.raises(ClusterError, match="the run is no more"):
+        fleet.deployment.scale(3)
 
 
 def test_clients_are_where_the_cluster_says_that_their_group_runs() -> None:

@@ -12,21 +12,25 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
-from hydra.errors import ClusterError, MissingDependencyError, UsageError
+from hydra.errors import ClusterError, HydraError, MissingDependencyError, UsageError
 
 Json = dict[str, Any]
 Query = Mapping[str, str | int | bool]
+_T = TypeVar("_T")
 
 INSTALL: Final = "pip install 'hydra-scale[kubernetes]'"
 IN_CLUSTER: Final = "in-cluster"
 """The context of whoever runs in a Pod: its service account."""
+UNKNOWN: Final = 401
+"""The status code that says that the API server does not know who asks."""
 ANSWER_S: Final = 10.0
 _CONNECT_S: Final = 5.0
 _CONNECTIONS: Final = 16
+_ANONYMOUS: Final = 'User "system:anonymous"'
 _KEEPALIVE: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
@@ -103,18 +107,10 @@ class Api:
     ) -> Json:
         """One request, and the answer's object.
 
-        A token that is refused is read anew, once: it may have been renewed since.
-
         Raises:
             ApiError: it was refused, or there was no answer within ``timeout_s``.
         """
-        client = self._client
-        try:
-            response = self._request(client, method, path, body, query, timeout_s)
-        except ApiError as e:
-            if e.status != 401:
-                raise
-            response = self._request(self._renewed(client), method, path, body, query, timeout_s)
+        response = self._renewing(lambda client: self._request(client, method, path, body, query, timeout_s))
         return response if isinstance(response, dict) else {}
 
     def watch(self, path: str, query: Query, timeout_s: int) -> Iterator[Json]:
@@ -141,19 +137,39 @@ class Api:
         """
         from kubernetes.watch.watch import iter_resp_lines
 
-        with errors():
-            response = self._open(self._client, "GET", path, None, query, silent_s)
-            try:
-                if response.status != 200:
+        def streamed(client: Any) -> Any:
+            response = self._open(client, "GET", path, None, query, silent_s)
+            if response.status != 200:
+                try:
                     raise refused(response.status, response.response.read())
-                yield from iter_resp_lines(response.response)
-            finally:
-                response.response.close()
+                finally:
+                    response.response.close()
+            return response.response
 
-    @property
-    def configuration(self) -> Any:
-        """The official client's: where the API server is, and as whom it is asked."""
-        return self._client.configuration
+        with errors():
+            response = self._renewing(streamed)
+            try:
+                yield from iter_resp_lines(response)
+            finally:
+                response.close()
+
+    def connected(self, connect: Callable[[Any], _T]) -> _T:
+        """What ``connect`` returns, given the official client's configuration: where the API server is, and who asks.
+
+        Raises:
+            ApiError: as ``connect`` does.
+        """
+        return self._renewing(lambda client: connect(client.configuration))
+
+    def _renewing(self, ask: Callable[[Any], _T]) -> _T:
+        """Asks; once more if the token is refused, which may have been renewed since and is read anew."""
+        client = self._client
+        try:
+            return ask(client)
+        except ApiError as e:
+            if e.status != UNKNOWN:
+                raise
+            return ask(self._renewed(client))
 
     def _request(
         self, client: Any, method: str, path: str, body: Json | None, query: Query | None, timeout_s: float
@@ -181,7 +197,10 @@ class Api:
     def _renewed(self, refused: Any) -> Any:
         with self._lock:
             if self._client is refused:
-                self._client = self._load()
+                try:
+                    self._client = self._load()
+                except HydraError as e:  # somebody is writing it, or has taken it away
+                    raise ApiError(UNKNOWN, "", e.what) from None
             return self._client
 
     def _load(self) -> Any:
@@ -287,6 +306,8 @@ def refused(status: int, data: bytes) -> ApiError:
     """What an answer other than 200 says, which is a Status object unless somebody between us has answered."""
     try:
         told = json.loads(data)
-        return ApiError(status, str(told.get("reason") or ""), str(told.get("message") or ""))
+        message = str(told.get("message") or "")
+        # Of whom it knows nothing it says what he may not do, where it answers anybody at all.
+        return ApiError(UNKNOWN if _ANONYMOUS in message else status, str(told.get("reason") or ""), message)
     except (ValueError, AttributeError):
         return ApiError(status, "", data[:300].decode(errors="replace").strip() or f"HTTP {status}")

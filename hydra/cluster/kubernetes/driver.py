@@ -11,7 +11,8 @@ path), ``stop``.
 To the engine go, by ``kind``: ``opened`` (namespace, server), ``nodes`` (nodes, pods, partial), ``door`` (port,
 message), ``made`` (tag, name, uid), ``found`` (tag), ``refused`` (tag, status, reason, message), ``keeper`` (hello),
 ``pod`` (pod, gone), ``pods`` (names: all that are there), ``why`` (pod, events), ``offline`` (status, message),
-``online``, ``failed`` (what, remedy), ``stopped`` (left: how many Pods, -1 if that is not known).
+``online``, ``failed`` (what, remedy), ``stopped`` (left: how many Pods; -1 if the removal was refused, with status,
+reason, message).
 """
 
 from __future__ import annotations
@@ -257,12 +258,12 @@ class _Process:
                     online = True
                     self._say("online")
                 version = self._follow({**query, "resourceVersion": version})
-            except (ApiError, HydraError) as e:  # the latter of a kubeconfig that is being written
-                version, status = "", getattr(e, "status", 0)
+            except ApiError as e:
+                version = ""
                 # 410: there is more recent news than the watch could tell.
-                if online and status != 410:
+                if online and e.status != 410:
                     online = False
-                    self._say("offline", status=status, message=str(e))
+                    self._say("offline", status=e.status, message=e.message)
             broken = 0 if time.monotonic() - began > _STEADY_S else broken + 1
             if broken:
                 self._stopped.wait(_PAUSES_S[min(broken, len(_PAUSES_S)) - 1])
@@ -299,7 +300,7 @@ class _Process:
             if self._stopped.is_set():
                 return
             self._closing.set()
-            left = 0
+            end: Json = {"left": 0}
             try:
                 if self._created:
                     for pool in (self._launches, self._pool):
@@ -307,14 +308,15 @@ class _Process:
                     if self._door is not None:
                         self._door.close()
                     deadline = time.monotonic() + STOP_WITHIN_S + STOP_EACH_S * len(self._there)
-                    left = remove(self.api, self._namespace, self._selector, deadline)
-            except (ApiError, HydraError) as e:
-                left = -1  # the keeper sees that the controller has gone, and the cluster removes all
+                    end = {"left": remove(self.api, self._namespace, self._selector, deadline)}
+            except ApiError as e:
+                # The keeper sees that the controller has gone, and the cluster removes all.
+                end = {"left": -1, "status": e.status, "reason": e.reason, "message": e.message}
                 sys.stdout.write(f"not all was removed: {e}\n")
             finally:
                 if self._door is not None:
                     self._door.close()
-                self._say("stopped", left=left)
+                self._say("stopped", **end)
                 self._stopped.set()
 
 

@@ -81,6 +81,5 @@ class KubernetesEngine(DrivenEngine[KubernetesState]):
 
     def _heard(self, message: dict[str, Any], now: float) -> None:
         super()._heard(message, now)
-        # What somebody else has removed he waits for himself, or the cluster does.
-        if message["kind"] == "stopped" and message["left"] and not self._state.fatal[0]:
-            sys.stderr.write(f"hydra: {self._state.left(message['left'])}\n")
+        if message["kind"] == "stopped" and (left := self._state.left(message)):
+            sys.stderr.write(f"hydra: {left}\n")

@@ -99,6 +99,7 @@ class KubernetesState:
         self._told_nodes: float | None = None
         self._leaving: dict[int, set[str]] = {}
         self.looking = False
+        self._unknown = False
         self._done: set[str] = set()
         self._ending = Ending()
 
@@ -213,13 +214,20 @@ class KubernetesState:
             self._asked_nodes = now
             self.calls.append({"call": "nodes"})
 
-    def left(self, count: int) -> str:
-        """What to say where the removal has left Pods; -1: nobody knows how many."""
-        if count < 0:
-            what = "what belongs to the run may still be"
-        else:
-            what = "1 Pod is still" if count == 1 else f"{count} Pods are still"
-        return f"{what} in namespace {self.family.namespace}; see hydra ps, and hydra kill {self.family.run}"
+    def left(self, stopped: Mapping[str, Any]) -> str:
+        """What to say of what the removal has left, by the driver's last word; "" if nothing or if it has been said."""
+        count, run, lab = stopped["left"], self.family.run, self.family.namespace
+        if count >= 0:
+            # What somebody else has removed he waits for himself, or the cluster does.
+            pods = "1 Pod is" if count == 1 else f"{count} Pods are"
+            there = count and not self.fatal[0]
+            return f"{pods} still in namespace {lab}; see hydra ps, and hydra kill {run}" if there else ""
+        refused = self._refusal(stopped, "delete what belongs to the run")
+        return "" if self._unknown and refused.kind == "credentials" else f"{refused.what}; it {self._goes}"
+
+    @property
+    def _goes(self) -> str:
+        return f"goes by itself as its keeper ends: hydra ps tells, hydra kill {self.family.run} removes it at once"
 
     # --- what the driver says ----------------------------------------------------------------------------------------
 
@@ -382,13 +390,8 @@ class KubernetesState:
     def _take_refusal(self, message: Mapping[str, Any], now: float) -> None:
         tag, status = message["tag"], message["status"]
         kind = "pods" if tag in self._pods else "secrets" if tag in self._environments else tag
-        refusal = refusals.refusal(
-            status,
-            message["reason"],
-            message["message"],
-            doing=f"create {kind}" if kind in ("pods", "secrets") else f"list {kind}",
-            namespace=self.family.namespace,
-        )
+        making = kind in ("pods", "secrets")
+        refusal = self._refusal(message, f"create {kind}" if making else f"list {kind}")
         if tag == "nodes":
             self._told_nodes = now  # nothing new: placement goes by what is known
         elif tag == "owner":
@@ -411,6 +414,17 @@ class KubernetesState:
             self._end(self._pods[tag], "failed", _line(refusal), now, refused=True, exists=not refusal.final)
         if refusal.kind in ("terminating", "namespace"):
             self.fatal = (refusal.what, refusal.remedy)
+        elif making and refusal.kind == "credentials":
+            # The driver has read them anew for a minute.
+            self._unknown = True
+            self.fatal = (
+                refusal.what,
+                f"{refusal.remedy}, and go on with --resume; what is there of the run {self._goes}",
+            )
+
+    def _refusal(self, message: Mapping[str, Any], doing: str) -> refusals.Refusal:
+        status, reason, said = message["status"], message["reason"], message["message"]
+        return refusals.refusal(status, reason, said, doing=doing, namespace=self.family.namespace)
 
     def _may_wait(self, pod: _Pod, now: float) -> bool:
         """Whether a Pod without room in a quota may get some in the time that it has for its placement."""

@@ -55,12 +55,16 @@ def execute(
     from websocket import ABNF
 
     asked = [("container", container), ("stdout", "true"), ("stderr", "true"), ("command", list(command))]
-    configuration = api.configuration
-    url = get_websocket_url(f"{configuration.host}/api/v1/namespaces/{namespace}/pods/{pod}/exec", asked)
-    headers = {auth["key"]: auth["value"] for auth in configuration.auth_settings().values()}
+
+    def connect(configuration: Any) -> Any:
+        url = get_websocket_url(f"{configuration.host}/api/v1/namespaces/{namespace}/pods/{pod}/exec", asked)
+        headers = {auth["key"]: auth["value"] for auth in configuration.auth_settings().values()}
+        with _broken():
+            return create_websocket(configuration, url, headers)
+
     said, told = b"", b""
+    connection = api.connected(connect)
     with _broken():
-        connection = create_websocket(configuration, url, headers)
         try:
             connection.settimeout(silent_s)
             while True:

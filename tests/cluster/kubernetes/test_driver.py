@@ -14,7 +14,6 @@ from hydra.cluster.channel import Channel, Message
 from hydra.cluster.kubernetes import driver
 from hydra.cluster.kubernetes.access import ApiError
 from hydra.cluster.kubernetes.removal import remove
-from hydra.errors import UsageError
 
 Json = dict[str, Any]
 PODS = "/api/v1/namespaces/lab/pods"
@@ -135,7 +134,8 @@ def test_a_removal_that_is_refused_is_told() -> None:
     it = Subject(failing(*[ApiError(403, "Forbidden", "no")] * 9))
     it.process._created = True
     it.process._stop()
-    assert it.said()[-1] == {"kind": "stopped", "left": -1}
+    told = {"status": 403, "reason": "Forbidden", "message": "no"}
+    assert it.said()[-1] == {"kind": "stopped", "left": -1, **told}
 
 
 def test_a_refused_secret_refuses_what_needs_it() -> None:
@@ -183,7 +183,7 @@ def test_a_watch_that_ends_at_once_is_not_begun_again_without_pause(monkeypatch:
 
 
 def test_a_watch_outlives_a_kubeconfig_that_is_being_written() -> None:
-    errors: list[Exception] = [UsageError("the kubeconfig is none"), ApiError(410, "Expired", "too old")]
+    errors = [ApiError(401, "", "the kubeconfig is none"), ApiError(410, "Expired", "too old")]
 
     def answer(method: str, path: str, body: Json | None) -> Json:
         if errors:

@@ -60,7 +60,6 @@ def engine(left: int = 0) -> tuple[KubernetesEngine, StoppingDriver]:
     [
         (0, ""),
         (3, "hydra: 3 Pods are still in namespace lab; see hydra ps, and hydra kill r1\n"),
-        (-1, "hydra: what belongs to the run may still be in namespace lab; see hydra ps, and hydra kill r1\n"),
     ],
 )
 def test_the_end_says_what_the_removal_has_left(left: int, says: str, capsys: pytest.CaptureFixture[str]) -> None:

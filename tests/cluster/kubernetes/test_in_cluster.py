@@ -26,7 +26,7 @@ from hydra.cluster.kubernetes.delivery import sources
 from hydra.cluster.kubernetes.in_cluster import objects, podstate
 from hydra.cluster.kubernetes.in_cluster.log import OUTPUT, Log
 from hydra.cluster.kubernetes.in_cluster.words import FILES
-from hydra.cluster.kubernetes.inside import controller, files, keeper
+from hydra.cluster.kubernetes.inside import begin, controller, files, keeper
 from hydra.cluster.kubernetes.pods import Family
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.errors import UsageError
@@ -77,6 +77,31 @@ def test_the_pod_is_never_replaced_and_keeps_to_restricted() -> None:
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert pod["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "500m", "memory": "512Mi"}
     assert pod["spec"]["containers"][1]["command"][-1] == "60"
+
+
+def test_a_pod_waits_for_its_files_and_for_no_longer_than_it_says() -> None:
+    spec = objects.job(FAMILY, list(SHIPPED), [])["spec"]["template"]["spec"]
+    volume = next(each["secret"] for each in spec["volumes"] if each["name"] == "shipped")
+    assert volume["optional"], "without it a Pod waits for ever"
+    (waiting,) = spec["initContainers"]
+    *words, file, within_s = waiting["command"]
+    assert (words[0], file, within_s) == ("python3", f"{objects.MOUNTED}/order.json", str(objects.FILES_WITHIN_S))
+    assert waiting["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+@pytest.mark.processes
+def test_a_command_begins_when_its_files_come_and_ends_where_they_do_not(tmp_path: Path) -> None:
+    def starts(within_s: int) -> subprocess.Popen[str]:
+        words = [sys.executable, begin.__file__, str(tmp_path / "order.json"), str(within_s)]
+        return subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+
+    none = starts(0)
+    assert "have not come within 0 s" in none.communicate(timeout=20)[1]
+    assert none.returncode == 1
+    late = starts(20)
+    (tmp_path / "order.json").touch()
+    assert late.communicate(timeout=20)[1] == ""
+    assert late.returncode == 0
 
 
 def test_what_a_secret_does_not_hold_is_refused_and_named() -> None:

@@ -73,4 +73,4 @@ def test_an_image_with_another_hydra_is_what_its_user_gave(hello: dict[str, str]
     driver = SimpleNamespace(closed=False, send=lambda _: None, receive=lambda _: [told.pop(0)])
     family = Family("run", "lab", {}, KubernetesSettings(), "hydra:1", archive=False)
     with pytest.raises(UsageError, match="the image hydra:1 holds"):
-        module._Beginning(cast(Driver, driver)).keep(family, "10.0.0.1")
+        module._Beginning(cast(Driver, driver), lambda _: None).keep(family, "10.0.0.1")

@@ -13,7 +13,7 @@ from hydra.cluster.kubernetes import names
 from hydra.errors import ClusterError, PlacementError
 from hydra.model import Constraint
 from tests.cluster.kubernetes.objects import container, node, pod
-from tests.cluster.kubernetes.stated import DELETED, Subject, ended, group, running
+from tests.cluster.kubernetes.stated import DELETED, Json, Subject, ended, group, running
 
 
 def test_all_pods_of_a_launch_are_created_at_once_behind_one_secret_for_each_environment() -> None:
@@ -89,6 +89,11 @@ def _namespace_is_gone(it: Subject) -> None:
     it.refuse(names.object_name("r1", "z"), 404, 'namespaces "lab" not found', "NotFound")
 
 
+def _nobody_knows_who_asks(it: Subject) -> None:
+    it.launch(group("z"))
+    it.refuse(names.object_name("r1", "z"), 401, "Unauthorized", "Unauthorized")
+
+
 def _run_is_gone(it: Subject) -> None:
     keeper = {"metadata": {"name": "k", "labels": {names.PART: "keeper"}}, "spec": {}, "status": {}}
     it.calls()
@@ -117,6 +122,7 @@ def _driver_fails(it: Subject) -> None:
     [
         (_namespace_ends, "namespace lab: it is being deleted"),
         (_namespace_is_gone, "namespace lab: it does not exist"),
+        (_nobody_knows_who_asks, r"who asks \(Unauthorized\); log in to the cluster anew, and go on with --resume"),
         (_run_is_gone, "the run was removed from namespace lab"),
         (_run_is_being_deleted, "the run was removed from namespace lab"),
         (_driver_fails, "the process failed"),
@@ -129,6 +135,34 @@ def test_nothing_is_launched_any_more_after(happens: Any, says: str) -> None:
     with pytest.raises(ClusterError, match=says):
         it.launch(group("b"))
     assert it.calls() == []
+
+
+@pytest.mark.parametrize(
+    ("stopped", "says"),
+    [
+        ({"left": 0}, ""),
+        ({"left": 2}, "2 Pods are still in namespace lab; see hydra ps, and hydra kill r1"),
+        (
+            {"left": -1, "status": 401, "reason": "", "message": "Unauthorized"},
+            "cannot delete what belongs to the run in namespace lab: the API server does not know who asks"
+            " (Unauthorized); it goes by itself as its keeper ends: hydra ps tells, hydra kill r1 removes it at once",
+        ),
+        (
+            {"left": -1, "status": 0, "reason": "", "message": "Connection refused"},
+            "cannot delete what belongs to the run in namespace lab: Connection refused; it goes by itself as its"
+            " keeper ends: hydra ps tells, hydra kill r1 removes it at once",
+        ),
+    ],
+)
+def test_what_the_end_has_left_is_one_line(stopped: Json, says: str) -> None:
+    assert Subject().state.left(stopped) == says
+
+
+def test_what_the_end_has_left_is_told_once() -> None:
+    it = Subject()
+    _nobody_knows_who_asks(it)
+    assert "goes by itself as its keeper ends" in it.state.fatal[1]
+    assert it.state.left({"left": -1, "status": 401, "reason": "", "message": "Unauthorized"}) == ""
 
 
 def test_a_keeper_that_comes_again_ends_nothing() -> None:

@@ -11,7 +11,7 @@ from hydra.cluster.kubernetes.in_cluster.following import GivenUp, follow
 from hydra.cluster.kubernetes.in_cluster.log import Log
 from hydra.cluster.kubernetes.in_cluster.objects import COMMAND
 from hydra.cluster.kubernetes.in_cluster.place import Place
-from hydra.cluster.kubernetes.in_cluster.podstate import explained, has_begun, is_kept, kept_s
+from hydra.cluster.kubernetes.in_cluster.podstate import explained, has_begun, is_kept, kept_s, why_not_begun
 from hydra.cluster.kubernetes.in_cluster.transfer import Fetched, refuse_existing, release, transfer
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.errors import EXIT_INTERRUPTED, ClusterError, UsageError
@@ -130,7 +130,9 @@ def _found(master: str, settings: KubernetesSettings, run: str) -> tuple[Place, 
             f"hydra ps --master {master} --namespace {place.namespace} lists the runs that it knows",
         )
     if not has_begun(pod):
-        raise ClusterError(f"{run} has not begun", f"kubectl describe pod -n {place.namespace} says why")
+        what, remedy = why_not_begun(pod, (), 0.0, place.namespace)
+        remedy = remedy or f"kubectl describe pod -n {place.namespace} says more, hydra kill {run} removes it"
+        raise ClusterError(f"{run} has not begun{': ' if what else ''}{what}", remedy)
     if not is_kept(pod):
         raise ClusterError(
             f"the directory of {run} is gone: it was kept for {kept_s(pod)} s after its end",

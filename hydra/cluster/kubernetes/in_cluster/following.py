@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from hydra.cluster.kubernetes import streams
-from hydra.cluster.kubernetes.access import ApiError
+from hydra.cluster.kubernetes.access import UNKNOWN, ApiError
 from hydra.cluster.kubernetes.in_cluster.log import Log
 from hydra.cluster.kubernetes.in_cluster.objects import COMMAND, GRACE_S, stopping
 from hydra.cluster.kubernetes.in_cluster.place import Place
@@ -25,6 +25,8 @@ _UNSEEN_S: Final = 3.0
 """After so long without a beginning, events are looked at."""
 _AWAY_S: Final = 300.0
 """How long the API server may be away."""
+_UNKNOWN_S: Final = 60.0
+"""How long it may not know who asks: whoever renews a token by himself has done so by then."""
 _LATE_S: Final = 10.0
 """How long after its grace a Pod that is deleted may still be there; then its node does not answer."""
 _PAUSE_S: Final = 0.5
@@ -133,12 +135,13 @@ def _follow(place: Place, pod: str, log: Log) -> Json:
             now = place.api.call("GET", place.path("pods", pod))
         except ApiError as e:
             if e.status == 404:
-                place.tidy()
+                place.tidy(lost=True)
                 what = f"the Pod of {place.run} has gone, and its run directory with it"
                 raise ClusterError(what, "it was deleted by somebody else") from None
-            if e.status not in AGAIN or time.monotonic() - heard > _AWAY_S:
-                lost = place.refused(e, "read pods")
-                raise ClusterError(lost.what, f"the run goes on in the cluster: {place.fetching}") from None
+            away_s = _UNKNOWN_S if e.status == UNKNOWN else _AWAY_S
+            if e.status not in AGAIN or time.monotonic() - heard > away_s:
+                lost, goes_on = place.refused(e, "read pods"), f"the run goes on in the cluster: {place.fetching}"
+                raise ClusterError(lost.what, f"{lost.remedy}; {goes_on}" if lost.remedy else goes_on) from None
             time.sleep(_PAUSE_S)
             continue
         heard = time.monotonic()
@@ -150,7 +153,7 @@ def _follow(place: Place, pod: str, log: Log) -> Json:
         if not has_ended(now) and (
             now["status"].get("phase") == "Failed" or (lost_since and heard - lost_since > GRACE_S + _LATE_S)
         ):
-            place.tidy()
+            place.tidy(lost=True)
             raise ClusterError(f"the run in the cluster is lost: {state.detail}")
         if whole or has_ended(now):
             # The node tells of an end a moment after the log's.

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from hydra.cluster.kubernetes import names
 from hydra.cluster.kubernetes.in_cluster.words import FILES, RUNS
-from hydra.cluster.kubernetes.pods import Family, dressed, metadata, resources, security
+from hydra.cluster.kubernetes.pods import Family, dressed, metadata, resources, security, verbatim
 from hydra.cluster.kubernetes.scripts import source
 from hydra.cluster.kubernetes.statuses import MAIN
 from hydra.cluster.resources import Need
@@ -26,6 +26,10 @@ COMMAND: Final = "hydra"
 """The container in which the command runs."""
 KEEPING: Final = "files"
 """The container that keeps its run directory until it has been fetched."""
+WAITING: Final = "begin"
+"""The init container that waits for the Secret's files."""
+FILES_WITHIN_S: Final = 150
+"""How long the Secret may take: a node looks again for one that comes behind its Pod after up to 90 s."""
 MOUNTED: Final = FILES.rpartition("/")[0]
 """Where the Secret's files are."""
 GRACE_S: Final = 60
@@ -143,6 +147,12 @@ def job(family: Family, files: Sequence[str], environment: Sequence[str]) -> Jso
         "resources": resources(settings, _KEEPING_NEEDS),
         **same,
     }
+    waiting: Json = {
+        "name": WAITING,
+        "command": ["python3", "-c", *verbatim([source("begin"), f"{MOUNTED}/{_ORDER}", str(FILES_WITHIN_S)])],
+        "resources": resources(settings, _KEEPING_NEEDS),
+        **same,
+    }
     items = [
         {"key": _ORDER, "path": _ORDER},
         *({"key": f"{script}.py", "path": f"{script}.py"} for script in _SHIPPED),
@@ -159,11 +169,13 @@ def job(family: Family, files: Sequence[str], environment: Sequence[str]) -> Jso
             "enableServiceLinks": False,
             "terminationGracePeriodSeconds": GRACE_S,
             "securityContext": pod_security,
+            "initContainers": [waiting],
             "containers": [command, keeping],
             "volumes": [
                 {"name": "runs", "emptyDir": {}},
                 {"name": "tmp", "emptyDir": {}},
-                {"name": "shipped", "secret": {"secretName": _secret_name(family), "items": items}},
+                # Without its Secret the Pod would wait for ever, and with it the Job.
+                {"name": "shipped", "secret": {"secretName": _secret_name(family), "items": items, "optional": True}},
             ],
         },
     }

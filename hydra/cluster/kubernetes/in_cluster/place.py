@@ -147,12 +147,16 @@ class Place:
                     raise
         return found
 
-    def tidy(self) -> None:
-        """Deletes Job, Secret and Pod; that it cannot is a warning, as it is always the last thing to be done."""
+    def tidy(self, *, lost: bool = False) -> None:
+        """Deletes Job, Secret and Pod; that it cannot is a warning, as it is always the last thing to be done.
+
+        Args:
+            lost: nobody is left there who would remove what the command has made, so that goes as well.
+        """
         try:
             until = time.monotonic() + _REMOVED_WITHIN_S
-            left = remove(self.api, self.namespace, names.selector(self.run, (PART,)), until)
-            what = f"the Pod of {self.run} has not ended within {_REMOVED_WITHIN_S:g} s" if left else ""
+            left = remove(self.api, self.namespace, names.selector(self.run, () if lost else (PART,)), until)
+            what = f"{left} Pods of {self.run} have not ended within {_REMOVED_WITHIN_S:g} s" if left else ""
         except ApiError as e:
             what = self.refused(e, f"delete the Job {self.name}").what
         if what:
