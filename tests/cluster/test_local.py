@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -177,14 +178,15 @@ def test_a_long_stderr_is_told_by_its_end(engine: LocalEngine) -> None:
     assert events[-1].detail == "exit status 1: 9994 | 9995 | 9996 | 9997 | 9998"
 
 
-def test_killing_is_told_and_an_unknown_group_is_ignored(engine: LocalEngine, tmp_path: Path) -> None:
-    engine.launch([group("g"), group("h")])
-    said(tmp_path, "g")
-    engine.kill(["g", "nobody"])
-    engine.kill(["g"])
-    events = events_until(engine, ("g", "killed"))
-    assert events[-1].detail == "killed by SIGTERM"
-    assert not gone(pid_of(events, "h"))
+def test_killing_is_told_and_an_unknown_group_is_ignored(tmp_path: Path) -> None:
+    with closing(LocalEngine(AGENTS, tmp_path / "sandbox", grace_s=20.0)) as engine:
+        engine.launch([group("g"), group("h")])
+        said(tmp_path, "g")
+        engine.kill(["g", "nobody"])
+        engine.kill(["g"])
+        events = events_until(engine, ("g", "killed"))
+        assert events[-1].detail == "killed by SIGTERM"
+        assert not gone(pid_of(events, "h"))
 
 
 def test_killing_does_not_wait_and_ends_what_ignores_sigterm(engine: LocalEngine, tmp_path: Path) -> None:

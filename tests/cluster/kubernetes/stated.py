@@ -8,8 +8,9 @@ from hydra.cluster.kubernetes import names
 from hydra.cluster.kubernetes.pods import CONTAINER, Family
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.cluster.kubernetes.state import KubernetesState
-from hydra.model import Constraint, Demand, Group, GroupEvent
+from hydra.model import Constraint, Demand, Group
 from tests.cluster.kubernetes.objects import node
+from tests.cluster.stated import Stated
 
 Json = dict[str, Any]
 
@@ -25,16 +26,15 @@ def group(
     return Group(name, "subscriber", 0, 1, ("run",), {"KEY": key}, Demand(cpus, 64.0, ports=ports), constraints)
 
 
-class Subject:
+class Subject(Stated[KubernetesState]):
     """A run on nodes of 4 CPUs, with its clock."""
 
     def __init__(self, *nodes: str, cpu: str = "4") -> None:
-        self.now = 0.0
-        self.state = KubernetesState(FAMILY, ((31000, 31003),))
+        super().__init__(KubernetesState(FAMILY, ((31000, 31003),)))
         self.tell_nodes(*(nodes or ("n1", "n2")), cpu=cpu)
 
     def say(self, kind: str, **fields: Any) -> None:
-        self.state.handle({"kind": kind, **fields}, self.now)
+        super().say(kind, **fields)
         self.state.tick(self.now)  # as whoever owns it does
 
     def tell_nodes(self, *nodes: str, cpu: str = "4", pods: tuple[Json, ...] = ()) -> None:
@@ -61,18 +61,6 @@ class Subject:
     def launch(self, *groups: Group) -> list[str]:
         """The nodes on which the groups were placed."""
         return [launch.agent.id for launch in self.state.launch(groups, self.now)]
-
-    def pass_time(self, seconds: float) -> None:
-        self.now += seconds
-        self.state.tick(self.now)
-
-    def calls(self, kind: str = "") -> list[Json]:
-        calls, self.state.calls = self.state.calls, []
-        return [call for call in calls if kind in ("", call["call"])]
-
-    def events(self) -> list[GroupEvent]:
-        events, self.state.events = self.state.events, []
-        return events
 
     def told(self) -> list[tuple[str, str, bool]]:
         return [(event.group, event.state, event.refused) for event in self.events()]

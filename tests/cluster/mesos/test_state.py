@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hydra.cluster.mesos import state as module
 from hydra.cluster.mesos.state import MesosState, TaskProgram
 from hydra.errors import ClusterError, PlacementError
-from hydra.model import Constraint, Demand, Group, GroupEvent
+from hydra.model import Constraint, Demand, Group
+from tests.cluster.stated import Stated
 
 Json = dict[str, Any]
 
@@ -33,18 +34,14 @@ def offer(name: str, agent: str = "A", *, cpus: float = 4.0, kind: str = "big") 
     }
 
 
-class Subject:
+class Subject(Stated[MesosState]):
     """A registered framework, with its clock."""
 
     def __init__(self, *offers: Json) -> None:
-        self.now = 0.0
-        self.state = MesosState(TaskProgram(prefix=("/bin/sh", "hydra-run"), environment={"MORE": "m"}))
+        super().__init__(MesosState(TaskProgram(prefix=("/bin/sh", "hydra-run"), environment={"MORE": "m"})))
         self.say("registered", framework="F", again=False)
         if offers:
             self.say("offers", offers=list(offers))
-
-    def say(self, kind: str, **fields: Any) -> None:
-        self.state.handle({"kind": kind, **fields}, self.now)
 
     def update(self, task: str, state: str, *, agent: str = "A", uuid: str = "u", **more: str) -> None:
         status = {"task_id": {"value": task}, "state": state, "agent_id": {"value": agent}, "uuid": uuid, **more}
@@ -52,18 +49,6 @@ class Subject:
 
     def launch(self, *groups: Group) -> None:
         self.state.launch(groups, self.now)
-
-    def pass_time(self, seconds: float) -> None:
-        self.now += seconds
-        self.state.tick(self.now)
-
-    def calls(self, kind: str = "") -> list[Json]:
-        calls, self.state.calls = self.state.calls, []
-        return [call for call in calls if kind in ("", call["call"])]
-
-    def events(self) -> list[GroupEvent]:
-        events, self.state.events = self.state.events, []
-        return events
 
 
 def tasks(calls: list[Json]) -> list[str]:

@@ -1,0 +1,36 @@
+"""The state of an engine with a driver, without either: what it asks and tells, and a clock that a test moves."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from hydra.cluster.driven import State
+from hydra.model import GroupEvent
+
+S = TypeVar("S", bound=State)
+
+
+class Stated(Generic[S]):
+    """A state at a time of its own, in s."""
+
+    def __init__(self, state: S) -> None:
+        self.now = 0.0
+        self.state = state
+
+    def say(self, kind: str, **fields: Any) -> None:
+        """What the driver says."""
+        self.state.handle({"kind": kind, **fields}, self.now)
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        self.state.tick(self.now)
+
+    def calls(self, kind: str = "") -> list[dict[str, Any]]:
+        """Those since the last time, of one kind or of all; all are taken."""
+        calls, self.state.calls = self.state.calls, []
+        return [call for call in calls if kind in ("", call["call"])]
+
+    def events(self) -> list[GroupEvent]:
+        """Those since the last time."""
+        events, self.state.events = self.state.events, []
+        return events
