@@ -64,8 +64,8 @@ def begun(opening: Opening) -> Iterator[Begun]:
     """
     require_client()
     context, settings = context_of(opening.master), opening.settings
-    check_context(context)  # before anything is made
     advertised = _advertised(settings)
+    check_context(context)  # before anything is made
     programs = opening.programs()
     opening.folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
