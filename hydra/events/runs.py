@@ -47,8 +47,8 @@ class RunBegan(Event):
     @property
     def text(self) -> str:
         expected, bound = duration(self.expected_s), duration(self.bound_s)
-        before = f"; and what {self.servers} take{'s' * self.servers.startswith('1 ')} to start" if self.servers else ""
-        return f"{self.scenario} into {self.out}: about {expected} if nothing is backlogged, {bound} at most{before}"
+        more = f"; the start of {self.servers} is not in it" if self.servers else ""
+        return f"{self.scenario} into {self.out}: about {expected} if nothing is backlogged, {bound} at most{more}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,8 +55,8 @@ def list_agents(
         click.echo(f"\n{fitted(_declared(file, has(Path.cwd())), width)}")
 
 
-def alike(agents: Sequence[Agent], scenario: Scenario | None) -> dict[str, str]:
-    """The attributes that tell no agent from another, and their value on all of them; "" where it is each one's name.
+def alike(agents: Sequence[Agent], scenario: Scenario | None) -> dict[str, str | None]:
+    """The attributes that tell no agent from another, with their value on all of them; None: the name of each.
 
     Only attributes that a cluster has by itself are among them: their names begin with a domain (``example.com/zone``).
     Those that the scenario's constraints name are not.
@@ -67,12 +67,12 @@ def alike(agents: Sequence[Agent], scenario: Scenario | None) -> dict[str, str]:
     """
     roles = (scenario.publisher, scenario.subscriber, scenario.server) if scenario else ()
     used = {constraint.field for role in roles for constraint in role.constraints}
-    found: dict[str, str] = {}
+    found: dict[str, str | None] = {}
     for name in sorted({name for agent in agents for name in agent.attributes if "/" in name} - used):
         values = [agent.attributes.get(name) for agent in agents]
         first = values[0]
         if all(value in (agent.id, agent.hostname) for value, agent in zip(values, agents, strict=True)):
-            found[name] = ""
+            found[name] = None
         elif first is not None and all(value == first for value in values):
             found[name] = str(first)
     return found
@@ -103,10 +103,10 @@ def agent_rows(
     ]
 
 
-def _left_out(attributes: Mapping[str, str]) -> str:
+def _left_out(attributes: Mapping[str, str | None]) -> str:
     """What the table leaves out, and how to see it there."""
-    same = ", ".join(f"{name}:{value}" for name, value in attributes.items() if value)
-    names = ", ".join(name for name, value in attributes.items() if not value)
+    same = ", ".join(f"{name}:{value}" for name, value in attributes.items() if value is not None)
+    names = ", ".join(name for name, value in attributes.items() if value is None)
     told = (f"On all of them: {same}." if same else "", f"The name of each: {names}." if names else "")
     return " ".join((*filter(None, told), "--all shows these in the table, too."))
 

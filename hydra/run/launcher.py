@@ -96,7 +96,10 @@ def _launch(scenario: Scenario, cluster: ClusterSpec, order: Order, redactor: Re
                 return _complete(scenario, order, observer, redactor)
         system = system_for(scenario, is_local=order.engine.spec.is_local)
         system.check()
-        tell = lambda text: observer.show(EngineWaits(text))  # noqa: E731
+
+        def tell(text: str) -> None:
+            observer.show(EngineWaits(text))
+
         opening = order.engine.open(cluster.agents, order.run, order.out, lambda: programs(system), tell)
         its_engine = stack.enter_context(opening)
         check_placement(scenario, cluster, its_engine.agents(), is_local=its_engine.is_local)

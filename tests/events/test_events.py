@@ -81,7 +81,7 @@ def launch(role: str, host: str) -> Launch:
         (
             RunBegan("fixed", "runs/x", 45.0, 600.0, "1 toy server"),
             "fixed into runs/x: about 45 s if nothing is backlogged, 10 min at most; "
-            "and what 1 toy server takes to start",
+            "the start of 1 toy server is not in it",
         ),
         (ServersStarting("3 toy servers", "1 of 3 answer", 7.2), "starting 3 toy servers: 1 of 3 answer (for 7 s)"),
         (ServersStarting("1 toy server", "", 100.0), "starting 1 toy server (for 2 min)"),

@@ -96,6 +96,7 @@ def test_commands_tell_of_the_cluster_and_end_a_run_from_outside(lab: Lab) -> No
         name = json.loads(lab.hydra("ps", "--json").stdout)[0]["run"]
         lab.hydra("kill", name)
         assert command.wait() == 1, command.output()
-        assert "was removed from namespace" in command.output()
+        (line,) = [line for line in command.output().splitlines() if line.startswith(("hydra:", "warning:"))]
+        assert "was removed from namespace" in line
         assert "Traceback" not in command.output()
     assert len(table(lab.run)) >= 1

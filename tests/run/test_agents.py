@@ -96,16 +96,17 @@ def agent(name: str, **labels: str) -> Agent:
 @pytest.mark.parametrize(
     ("agents", "constraint", "found"),
     [
-        ([agent("a", os="linux", host="a"), agent("b", os="linux", host="b.lan")], "", {"os": "linux", "host": ""}),
+        ([agent("a", os="linux", host="a"), agent("b", os="linux", host="b.lan")], "", {"os": "linux", "host": None}),
         ([agent("a", os="linux", zone="1"), agent("b", os="linux", zone="2")], "", {"os": "linux"}),
         ([agent("a", os="linux"), agent("b")], "", {}),
+        ([agent("a", worker=""), agent("b", worker="")], "", {"worker": ""}),
         ([agent("a", os="linux", zone="1"), agent("b", os="linux", zone="1")], "x.io/zone", {"os": "linux"}),
         ([agent("a", group="large", os="linux")], "", {"os": "linux"}),
         ([], "", {}),
     ],
 )
 def test_attributes_that_tell_no_agent_from_another(
-    agents: list[Agent], constraint: str, found: dict[str, str]
+    agents: list[Agent], constraint: str, found: dict[str, str | None]
 ) -> None:
     constraints = [[constraint, "UNIQUE"]] if constraint else []
     scenario = load_scenario("zmqfixed", {"subscriber.constraints": constraints, "publisher.constraints": []})
