@@ -52,7 +52,7 @@ class Growth:
 
     Attributes:
         share: mean over subscribers of the backlog's growth as a share of the rate; 0 where no test finds any, None
-            where no lag is known.
+            where too few lags are known.
         falling_behind: subscribers whose backlog grows.
         pooled: whether all of them fall behind together.
     """
@@ -94,8 +94,11 @@ def growth_of(lags: Lags, window_s: float) -> Growth:
     enough = points >= LEAST_BINS
     alone[enough] = _growing(lags if enough.all() else lags[enough], times, pooled)
     if together:
-        slopes = sen_slopes(lags[points >= 2], times)
-        behind = alone[points >= 2] | (slopes > LEAST_SHARE)
+        sloping = points >= 2
+        if not sloping.any():
+            return Growth(None)
+        slopes = sen_slopes(lags[sloping], times)
+        behind = alone[sloping] | (slopes > LEAST_SHARE)
         return Growth(max(float(slopes.mean()), 0.0), int(behind.sum()), pooled=True)
     if not alone.any():
         return Growth(0.0)

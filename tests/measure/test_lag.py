@@ -138,6 +138,8 @@ LATER = [lag if i % 4 == 2 else None for i, lag in enumerate(RISING)]
         ([[None] * 13 + FLAT[:7]], Growth(None)),
         # Who reads much at a time has no lag in many parts; together they know enough, alone none of them.
         ([SELDOM, LATER] * 2, Growth(0.1, 4, pooled=True)),
+        # Each was heard once: that the later ones lag more is no slope of any of them.
+        ([[lag if i == n else None for i, lag in enumerate(RISING)] for n in range(20)], Growth(None)),
         ([SELDOM, *[FLAT] * 4], Growth(0.0)),
         ([FLAT] * 4, Growth(0.0)),
         ([[*FLAT[:5], None, None, *FLAT[7:]]] * 4, Growth(0.0)),
