@@ -89,7 +89,7 @@ def test_commands_tell_of_the_cluster_and_end_a_run_from_outside(lab: Lab) -> No
     told = lab.hydra("check", "zmqfixed", "--clients", 2).stdout
     assert f"reached this machine at {lab.rig.place.gateway}" in told
     assert "you may not" not in told
-    with lab.measuring("zmqfixed", "--clients", "2,3,4", "--rate", 100, "--duration", 3) as command:
+    with lab.measuring("zmqfixed", "--clients", "2,3,4,5,6,7", "--rate", 100, "--duration", 3) as command:
         wait_until(lambda: len(events(lab.run, WindowOpened)) >= 2, 60, "the second window")
         listed = lab.hydra("ps").stdout
         assert "run" in listed
