@@ -7,7 +7,7 @@ import re
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import psutil
@@ -18,7 +18,7 @@ from hydra.events.clients import GroupExit, Launched
 from hydra.events.steps import WindowOpened
 from tests.integration.command import Background, assert_all_arrived, events, hydra, steps, table, wait_until
 from tests.kubernetes import nodes
-from tests.kubernetes.labs import Lab
+from tests.kubernetes.labs import Lab, deleted
 from tests.kubernetes.labs import lab as opened
 from tests.kubernetes.processes import until
 from tests.kubernetes.rig import Rig
@@ -124,14 +124,17 @@ def test_tokens_that_expire_are_renewed_by_a_plugin_and_nobody_notices(lab: Lab)
 @soak
 @pytest.mark.timeout(400)
 def test_a_token_that_expires_and_is_not_renewed_ends_the_run_with_one_line(lab: Lab) -> None:
-    lab.account.renew(20)
-    with lab.measuring(*FIXED, "--clients", "2,3,4,5,6", "--duration", 8) as command:
-        wait_until(lambda: steps(lab.run), 90, "the first row")
-        administrator = ("--namespace", lab.space, "--master", "k8s://")
-        told = hydra("ps", *administrator, KUBECONFIG=str(lab.rig.kubeconfig())).stdout
-        assert re.search(r"\brun +1 +\d+ +2\b", told), told
-        assert command.wait(200) == 1, command.output()
-        lab.is_empty_within(60)
+    with ExitStack() as given:
+        given.enter_context(lab.account.renewing(lab.folder, 6))
+        with lab.measuring(*FIXED, "--clients", "2,3,4,5,6", "--duration", 6) as command:
+            await_window(lab)
+            given.close()  # nobody renews it any more
+            wait_until(lambda: steps(lab.run), 90, "the first row")
+            administrator = ("--namespace", lab.space, "--master", "k8s://")
+            told = hydra("ps", *administrator, KUBECONFIG=str(lab.rig.kubeconfig())).stdout
+            assert re.search(r"\brun +1 +\d+ +2\b", told), told
+            assert command.wait(200) == 1, command.output()
+            lab.is_empty_within(60)
     (line,) = [line for line in command.output().splitlines() if line.startswith(("hydra:", "warning:"))]
     for said in (lab.space, "the API server does not know who asks", "log in to the cluster anew", "--resume"):
         assert said in line
@@ -144,6 +147,28 @@ def test_a_token_that_expires_and_is_not_renewed_ends_the_run_with_one_line(lab:
     lab.hydra("zmqfixed", "--resume", lab.run)
     assert [row["failed_clients"] for row in table(lab.run)] == ["0"] * 5
     assert lab.left() == []
+
+
+@soak
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize(("lost", "says"), [("pod", "the Pod of run has gone"), ("node", "in the cluster is lost")])
+def test_where_a_command_in_the_cluster_is_lost_nothing_of_its_run_stays(
+    own_rig: Rig, tmp_path: Path, lost: str, says: str
+) -> None:
+    with opened(own_rig, tmp_path) as lab:
+        lab.settings('service_account = "person"\nnode_lost_s = 3\ncontroller_cpus = 0.2')
+        words = ("--in-cluster", "--clients", "2,3,4", "--duration", 6, "--set", "subscriber.constraints=[]")
+        with lab.measuring(*FIXED, *words) as command:
+            wait_until(lambda: "step 1 of 3" in command.output(), 120, "the first row")
+            (pod,) = lab.pods("controller")
+            if lost == "pod":
+                deleted(lab, "pods", pod["metadata"]["name"])
+            else:
+                own_rig.lose(pod["spec"]["nodeName"])
+            assert command.wait(200) == 1, command.output()
+            lab.is_empty_within(30)
+        (line,) = [line for line in command.output().splitlines() if line.startswith(("hydra:", "warning:"))]
+        assert says in line
 
 
 def an_apiserver_is_away_for_ten_seconds_of_a_window(lab: Lab) -> None:
