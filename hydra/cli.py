@@ -5,6 +5,7 @@ What a command runs is imported when it runs: ``hydra --help`` and a refusal of 
 
 from __future__ import annotations
 
+import atexit
 import errno
 import sys
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from hydra.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, HydraError, 
 from hydra.options.help import MACHINE, MORE, RESULTS, Helped
 from hydra.options.scenarios import MEASURE
 from hydra.run.contributed import add_flags, commands
-from hydra.run.interrupts import hung_up, ignore_from_now_on, interrupt_on_the_first
+from hydra.run.interrupts import hung_up, ignore_signals, interrupt_on_the_first, leave_at_once_on_the_next
 from hydra.shell.cluster import agents, artifact, kill, ps
 from hydra.shell.commands import install_completion, schema
 from hydra.shell.leaving import FULL, REMEDIES, command_of, drop, explained, leave
@@ -97,18 +98,24 @@ for _command in (
 def main() -> None:
     """Runs the command; what goes wrong is one line on standard error and an exit code."""
     interrupt_on_the_first()
+    atexit.register(ignore_signals)  # the first, so that it is called last
     try:
-        _obey()
+        try:
+            _obey()
+        finally:
+            # What could not be written is still in the buffers: at the end Python would try again, and exit with 120.
+            for stream in (sys.stdout, sys.stderr):
+                try:
+                    stream.flush()
+                except OSError:
+                    drop(stream)
+                except KeyboardInterrupt:
+                    drop(stream)
+                    raise
     except KeyboardInterrupt:  # on the way out of something else
         sys.exit(EXIT_INTERRUPTED)
     finally:
-        # What could not be written is still in the buffers: at the end Python would try again, and exit with 120.
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except (OSError, KeyboardInterrupt):
-                drop(stream)
-        ignore_from_now_on()
+        leave_at_once_on_the_next()  # threads of libraries may still end
 
 
 def _obey() -> None:

@@ -30,7 +30,7 @@ def interrupt_on_the_first() -> None:
         signal.signal(signal.SIGHUP, lambda *_: _hung_up(terminals))
 
 
-def ignore_from_now_on() -> None:
+def ignore_signals() -> None:
     """Nothing is left to be ended: a signal while Python leaves would change the exit code, and no more."""
     for number in (*_SIGNALS, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)

@@ -110,6 +110,8 @@ class Steps:
             self._store.add_step(result)
             self._exports.keeper.step_ended(result)
         else:
+            if len(observation.dead) or len(observation.silent):
+                self._deployment.confirm()
             began = time.monotonic()
             histograms = merged(observation)
             result = StepResult(

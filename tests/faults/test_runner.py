@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from hydra.cluster.local.engine import LocalEngine
-from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, ServerError
+from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, ClusterError, ServerError
 from hydra.events.clients import ClientExit, Evicted, GroupExit
 from hydra.events.event import Event, StoredEvent
 from hydra.events.runs import RunFailed
@@ -35,6 +35,7 @@ from hydra.run import steps as taking
 from hydra.run.progress import Observer
 from hydra.run.runner import run
 from hydra.sweep import Row, for_scenario
+from hydra.system import Waiting
 from tests.faults.faulty import FaultyZmq, cluster, pid, scenario
 from tests.integration.command import hydra, steps, table
 from tests.jupyter.runs import make
@@ -65,7 +66,14 @@ class Ran:
     said: str = field(repr=False)
 
 
-def ran(folder: Path, its_scenario: Scenario, fault: Callable[[Path], object], at: type[Event], times: int = 1) -> Ran:
+def ran(
+    folder: Path,
+    its_scenario: Scenario,
+    fault: Callable[[Path], object],
+    at: type[Event],
+    times: int = 1,
+    engine: type[LocalEngine] = LocalEngine,
+) -> Ran:
     """Runs a scenario; the first ``times`` times that an event of the type ``at`` is noted, the fault is done.
 
     ``fault`` is given the folder with the pids of every client's processes.
@@ -79,15 +87,22 @@ def ran(folder: Path, its_scenario: Scenario, fault: Callable[[Path], object], a
             fault(log)
 
     its_cluster, stream = cluster(), io.StringIO()
-    engine = LocalEngine(its_cluster.agents, folder / "sandbox")
+    its_engine = engine(its_cluster.agents, folder / "sandbox")
     with _HookedStore.create(folder / "run", {"scenario": its_scenario}) as store:
         store.hook = hook  # type: ignore[attr-defined]
-        code = run(its_scenario, its_cluster, engine, FaultyZmq(its_scenario, log), store, Observer(stream))
+        code = run(its_scenario, its_cluster, its_engine, FaultyZmq(its_scenario, log), store, Observer(stream))
         results = store.results()
         events = store.events()
     assert not left
     statuses = [str(r.status) for r in results]
     return Ran(code, for_scenario(its_scenario).rows(results), statuses, events, stream.getvalue())
+
+
+class _RemovedEngine(LocalEngine):
+    """Of a cluster from which somebody has removed the run."""
+
+    def confirm(self, wait: Waiting) -> None:
+        raise ClusterError("the run was removed", "begin again with --resume")
 
 
 def hit(client: int, number: signal.Signals) -> Callable[[Path], object]:
@@ -164,6 +179,17 @@ def test_a_failed_row_of_a_grid_is_tried_once_more(tmp_path: Path, times: int, c
     (row,) = done.rows
     assert (done.code, done.statuses, row["status"]) == (code, statuses, statuses[-1])
     assert "publisher 0 died" in str(row["reason"])
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("client", [0, 2], ids=["publisher", "subscriber"])
+def test_a_run_that_was_removed_ends_with_that_and_its_step_is_not_stored(tmp_path: Path, client: int) -> None:
+    its_scenario = scenario(**SMALL, warmup_s=0.0)
+    with pytest.raises(ClusterError, match="the run was removed"):
+        ran(tmp_path, its_scenario, hit(client, signal.SIGKILL), WindowOpened, engine=_RemovedEngine)
+    with RunStore.open(tmp_path / "run") as store:
+        assert store.results() == []
+        assert store.meta("ended") == "failed"
 
 
 @pytest.mark.processes

@@ -18,9 +18,13 @@ pytestmark = pytest.mark.processes
 
 
 def test_zmqfixed_gives_a_row_for_each_client_count_with_the_published_columns(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    done = hydra("zmqfixed", "--clients", "3,6", "--rate", 500, "--duration", 1, "--out", run)
-    rows = table(run)
+    for run in (tmp_path / f"run-{n}" for n in range(5)):
+        done = hydra("zmqfixed", "--clients", "3,6", "--rate", 500, "--duration", 1, "--out", run)
+        rows = table(run)
+        # That of the time between the first and the last: on a busy machine a run may begin late, and catch up.
+        if held := all(475 <= float(row["avg_tx_rate_pps"]) <= 525 for row in rows):
+            break
+    assert held
     assert list(rows[0])[:7] == [
         "clients", "avg_tx_rate_pps", "avg_rx_rate_pps", "client_loss_pct", "failed_clients", "total_tx", "total_rx",
     ]  # fmt: skip
@@ -28,8 +32,6 @@ def test_zmqfixed_gives_a_row_for_each_client_count_with_the_published_columns(t
     for row in rows:
         # Loopback loses nothing at this rate, and every subscriber counted for itself.
         assert_all_arrived(row, 500)
-        # That of the time between the first and the last: a busy machine may begin late, and catch up.
-        assert 250 <= float(row["avg_tx_rate_pps"]) <= 1000
     assert "Avrg Tx Rate" in done.stdout
     assert (run / "table.md").read_text() in done.stdout
     # The library that the clients use, as they say themselves.
