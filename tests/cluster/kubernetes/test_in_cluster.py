@@ -83,16 +83,20 @@ def test_a_pod_waits_for_its_files_and_for_no_longer_than_it_says() -> None:
     spec = objects.job(FAMILY, list(SHIPPED), [])["spec"]["template"]["spec"]
     volume = next(each["secret"] for each in spec["volumes"] if each["name"] == "shipped")
     assert volume["optional"], "without it a Pod waits for ever"
-    (waiting,) = spec["initContainers"]
-    *words, file, within_s = waiting["command"]
-    assert (words[0], file, within_s) == ("python3", f"{objects.MOUNTED}/order.json", str(objects.FILES_WITHIN_S))
-    assert waiting["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    # The end of the first has the node look for the Secret again; the Pod ends with the second.
+    for waiting, (its_s, late) in zip(
+        spec["initContainers"], [(objects.SOON_S, 0), (objects.FILES_WITHIN_S, 1)], strict=True
+    ):
+        *words, file, within_s, code = waiting["command"]
+        assert (words[0], file) == ("python3", f"{objects.MOUNTED}/order.json")
+        assert (within_s, code) == (str(its_s), str(late))
+        assert waiting["securityContext"]["capabilities"] == {"drop": ["ALL"]}
 
 
 @pytest.mark.processes
 def test_a_command_begins_when_its_files_come_and_ends_where_they_do_not(tmp_path: Path) -> None:
     def starts(within_s: int) -> subprocess.Popen[str]:
-        words = [sys.executable, begin.__file__, str(tmp_path / "order.json"), str(within_s)]
+        words = [sys.executable, begin.__file__, str(tmp_path / "order.json"), str(within_s), "1"]
         return subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
 
     none = starts(0)

@@ -26,10 +26,13 @@ COMMAND: Final = "hydra"
 """The container in which the command runs."""
 KEEPING: Final = "files"
 """The container that keeps its run directory until it has been fetched."""
+SOON: Final = "soon"
 WAITING: Final = "begin"
-"""The init container that waits for the Secret's files."""
+"""The init containers that wait for the Secret's files, one after the other: a node looks again for a Secret that came
+behind its Pod when a container ends, and otherwise after up to 90 s."""
+SOON_S: Final = 3
 FILES_WITHIN_S: Final = 150
-"""How long the Secret may take: a node looks again for one that comes behind its Pod after up to 90 s."""
+"""How long the Secret may take."""
 MOUNTED: Final = FILES.rpartition("/")[0]
 """Where the Secret's files are."""
 GRACE_S: Final = 60
@@ -147,12 +150,15 @@ def job(family: Family, files: Sequence[str], environment: Sequence[str]) -> Jso
         "resources": resources(settings, _KEEPING_NEEDS),
         **same,
     }
-    waiting: Json = {
-        "name": WAITING,
-        "command": ["python3", "-c", *verbatim([source("begin"), f"{MOUNTED}/{_ORDER}", str(FILES_WITHIN_S)])],
-        "resources": resources(settings, _KEEPING_NEEDS),
-        **same,
-    }
+    waiting: list[Json] = [
+        {
+            "name": name,
+            "command": ["python3", "-c", *verbatim([source("begin"), f"{MOUNTED}/{_ORDER}", str(within_s), str(late)])],
+            "resources": resources(settings, _KEEPING_NEEDS),
+            **same,
+        }
+        for name, within_s, late in ((SOON, SOON_S, 0), (WAITING, FILES_WITHIN_S, 1))
+    ]
     items = [
         {"key": _ORDER, "path": _ORDER},
         *({"key": f"{script}.py", "path": f"{script}.py"} for script in _SHIPPED),
@@ -169,7 +175,7 @@ def job(family: Family, files: Sequence[str], environment: Sequence[str]) -> Jso
             "enableServiceLinks": False,
             "terminationGracePeriodSeconds": GRACE_S,
             "securityContext": pod_security,
-            "initContainers": [waiting],
+            "initContainers": waiting,
             "containers": [command, keeping],
             "volumes": [
                 {"name": "runs", "emptyDir": {}},

@@ -1,7 +1,7 @@
-"""The init container of a command in the cluster: lets it begin once its files are there, and ends where none come.
+"""An init container of a command in the cluster: lets it begin once its files are there, and ends where none come.
 
-Its arguments are one of the files, and for how many seconds it waits. The files are of a Secret that is made behind the
-Job: whoever was to make it may have been killed in between.
+Its arguments are one of the files, for how many seconds it waits, and its exit code where that is too late. The files
+are of a Secret that is made behind the Job: whoever was to make it may have been killed in between.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def main() -> int:
     while not file.exists():
         if time.monotonic() > deadline:
             sys.stderr.write(f"its files have not come within {within_s:g} s: whoever started it has gone\n")
-            return 1
+            return int(sys.argv[3])
         time.sleep(0.2)
     return 0
 
