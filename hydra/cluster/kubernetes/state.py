@@ -180,7 +180,7 @@ class KubernetesState:
                 name,
                 archive=group.id in archived,
                 grace_s=GRACE_S,
-                decided=[field for role, field in uneven if role == group.role],
+                decided=group.role in uneven,
             )
             pod = _Pod(launch, body["metadata"]["name"], name, self._wanted("pods", body), now)
             self._pods[pod.name] = pod
