@@ -100,6 +100,7 @@ class KubernetesState:
         self._leaving: dict[int, set[str]] = {}
         self.looking = False
         self._unknown = False
+        self._removed = False
         self._done: set[str] = set()
         self._ending = Ending()
 
@@ -220,7 +221,7 @@ class KubernetesState:
         if count >= 0:
             # What somebody else has removed he waits for himself, or the cluster does.
             pods = "1 Pod is" if count == 1 else f"{count} Pods are"
-            there = count and not self.fatal[0]
+            there = count and not self._removed
             return f"{pods} still in namespace {lab}; see hydra ps, and hydra kill {run}" if there else ""
         refused = self._refusal(stopped, "delete what belongs to the run")
         return "" if self._unknown and refused.kind == "credentials" else f"{refused.what}; it {self._goes}"
@@ -397,6 +398,7 @@ class KubernetesState:
         elif tag == "owner":
             self.looking = False
             if status == 404:
+                self._removed = True
                 self.fatal = (
                     f"the run was removed from namespace {self.family.namespace}: by hydra kill, with the namespace, "
                     "or because its keeper did not reach this machine for 20 s",
@@ -413,6 +415,7 @@ class KubernetesState:
             # Without an answer it may have been made all the same.
             self._end(self._pods[tag], "failed", _line(refusal), now, refused=True, exists=not refusal.final)
         if refusal.kind in ("terminating", "namespace"):
+            self._removed = True
             self.fatal = (refusal.what, refusal.remedy)
         elif making and refusal.kind == "credentials":
             # The driver has read them anew for a minute.
