@@ -94,7 +94,6 @@ class KubernetesState:
         self._spread_over: list[Agent] = []
         self._pods: dict[str, _Pod] = {}
         self._environments: set[str] = set()
-        self._keepers: set[str] = set()
         self._asked_nodes: float | None = None
         self._told_nodes: float | None = None
         self._leaving: dict[int, set[str]] = {}
