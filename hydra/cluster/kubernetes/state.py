@@ -45,6 +45,8 @@ class _Pod:
     wanted: Json
     """What has it created; {} once it is there."""
     since: float
+    sent: float
+    """When its creation was last asked for."""
     phase: Phase = "creating"
     status: statuses.PodStatus | None = None
     killed: float | None = None
@@ -182,7 +184,7 @@ class KubernetesState:
                 grace_s=GRACE_S,
                 decided=group.role in uneven,
             )
-            pod = _Pod(launch, body["metadata"]["name"], name, self._wanted("pods", body), now)
+            pod = _Pod(launch, body["metadata"]["name"], name, self._wanted("pods", body), now, now)
             self._pods[pod.name] = pod
             wanted.append(pod.wanted)
         self.calls.append({"call": "create", "first": secrets, "then": wanted})
@@ -272,13 +274,12 @@ class KubernetesState:
 
     def _try_again(self, now: float) -> None:
         """Has Pods created once more for which a quota had no room, when others of ours have gone."""
-        room = self._ending.take_room(now)
         again: list[Json] = []
         for pod in [pod for pod in self._pods.values() if pod.full]:
-            if pod.killed is not None or now - pod.since >= NODE_WITHIN_S or not (room or self._ending.goes_on):
+            if pod.killed is not None or now - pod.since >= NODE_WITHIN_S or not self._ending.goes_on(pod.sent):
                 self._end(pod, "failed", pod.full, now, refused=True, exists=False)
-            elif room:
-                pod.full = ""
+            elif self._ending.has_room(pod.sent, now):
+                pod.full, pod.sent = "", now
                 again.append(pod.wanted)
         if again:
             self.calls.append({"call": "create", "first": [], "then": again})
@@ -430,7 +431,7 @@ class KubernetesState:
 
     def _may_wait(self, pod: _Pod, now: float) -> bool:
         """Whether a Pod without room in a quota may get some in the time that it has for its placement."""
-        return pod.killed is None and self._ending.goes_on and now - pod.since < NODE_WITHIN_S
+        return pod.killed is None and self._ending.goes_on(pod.sent) and now - pod.since < NODE_WITHIN_S
 
     def _take_why(self, message: Mapping[str, Any], now: float) -> None:
         pod = self._pods.get(message["pod"])
