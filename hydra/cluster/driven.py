@@ -1,4 +1,6 @@
-"""An engine whose connection to its cluster is held by a process, so that nothing which serves clients waits for it.
+"""An engine whose connection to its cluster is held by a process, so that no row waits for the cluster.
+
+Between rows, before groups are placed, an engine may wait for what is new of the agents: 2 s at most.
 
 The engine moves messages between that process, its driver, and a state, which decides and has no clock of its own.
 """
@@ -184,7 +186,7 @@ class DrivenEngine(Generic[_State]):
             self._release()
 
     def _refresh(self) -> None:
-        """Hears what is new of the agents, before they are told of and groups are placed on them."""
+        """Hears what is new of the agents, before they are told of and groups are placed on them; 2 s at most."""
         self._pump()
 
     def _launch(self, groups: Sequence[Group], now: float) -> list[Launch]:

@@ -18,7 +18,11 @@ GONE: Final[frozenset[GroupState]] = frozenset({"finished", "failed", "killed", 
 
 
 class Engine(Protocol):
-    """Runs groups on agents. No call blocks for more than a moment."""
+    """Runs groups on agents.
+
+    No call blocks for more than a moment, except ``confirm`` and ``close``; and ``agents`` and ``launch``, which may
+    ask the cluster for its nodes: 2 s at most, between rows.
+    """
 
     @property
     def address(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,21 +42,18 @@ class Rules:
     pinned: bool
 
 
-Spread = tuple[str, str]
-"""A role and the field of one of its GROUP_BY."""
-
-
-def uneven(launches: Sequence[Launch], nodes: Sequence[Agent]) -> set[Spread]:
-    """The spreads that are not as even as the scheduler demands: it would let some of their Pods wait for ever.
+def uneven(launches: Sequence[Launch], nodes: Sequence[Agent]) -> set[str]:
+    """The roles of which a GROUP_BY is not as even as the scheduler demands: it would let some Pods wait for ever.
 
     It compares each value with the emptiest one, also with one at which others have taken all room. Placement fills
-    the values that have room, so it has to decide then.
+    the values that have room, so it has to decide then; and for every GROUP_BY of the role: where a value is required
+    for one, the scheduler counts no other nodes for the others, which are not as even there.
 
     Args:
         launches: all groups of the run that are there, or about to be.
         nodes: those over which the scheduler spreads, whatever is free on them.
     """
-    found: set[Spread] = set()
+    found: set[str] = set()
     for role, constraints in dict.fromkeys((each.group.role, each.group.constraints) for each in launches):
         eligible = [node for node in nodes if all(permits(c, node, {}) for c in constraints)]
         on = Counter(each.agent.id for each in launches if each.group.role == role)
@@ -66,25 +63,21 @@ def uneven(launches: Sequence[Launch], nodes: Sequence[Agent]) -> set[Spread]:
                 there[value_of(node, field)] += on[node.id]
             fewest = min(there.values(), default=0) if len(there) >= least else 0
             if max(there.values(), default=0) > fewest + 1:
-                found.add((role, field))
+                found.add(role)
     return found
 
 
-def rules(
-    constraints: Sequence[Constraint], agent: Agent, match: Mapping[str, str], decided: Collection[str] = ()
-) -> Rules:
+def rules(constraints: Sequence[Constraint], agent: Agent, match: Mapping[str, str], *, decided: bool = False) -> Rules:
     """The rules for one Pod.
 
     Args:
         constraints: of its group.
         agent: the node that placement chose. It is required where a constraint has no translation, else preferred.
         match: labels of the Pods of the same role and run, this one among them.
-        decided: fields of GROUP_BY whose value is that of the node, and not the scheduler's choice.
+        decided: whether the value of each GROUP_BY is that of the node, and not the scheduler's choice.
     """
     translated = [
-        _kept(constraint, agent)
-        if constraint.operator == "GROUP_BY" and constraint.field in decided
-        else _translated(constraint, match)
+        _kept(constraint, agent) if decided and constraint.operator == "GROUP_BY" else _translated(constraint, match)
         for constraint in constraints
     ]
     asked = [rule for rule in translated if rule is not None]

@@ -45,12 +45,14 @@ class KubernetesEngine(DrivenEngine[KubernetesState]):
             ClusterError: the run is no more.
         """
         agents = super().agents()
-        if self._state.fatal[0]:
-            raise ClusterError(*self._state.fatal)
+        self._raise_fatal()
         return agents
 
     def _refresh(self) -> None:
-        """Has the nodes listed anew: some may have come, gone or been cordoned since the row before."""
+        """Has the nodes listed anew where they are older than 5 s: some may have come, gone or been cordoned.
+
+        Waits for that, 2 s at most: groups are placed between rows, while nothing is measured.
+        """
         self._pump()
         while self._state.awaits_nodes(self._clock()) and not self._driver.closed:
             self._send()
@@ -62,8 +64,9 @@ class KubernetesEngine(DrivenEngine[KubernetesState]):
         Where it does not answer, nobody knows.
 
         Raises:
-            ClusterError: it is not.
+            ClusterError: it is not, or nothing can be launched any more for another reason.
         """
+        self._raise_fatal()
         self._state.look()
         self._send()
 
@@ -72,6 +75,9 @@ class KubernetesEngine(DrivenEngine[KubernetesState]):
             return not self._state.looking
 
         wait(answered, _CONFIRM_WITHIN_S)
+        self._raise_fatal()
+
+    def _raise_fatal(self) -> None:
         if self._state.fatal[0]:
             raise ClusterError(*self._state.fatal)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -145,7 +145,7 @@ def group_pod(
     *,
     archive: bool,
     grace_s: int,
-    decided: Collection[str] = (),
+    decided: bool = False,
 ) -> Json:
     """The Pod of a group.
 
@@ -164,7 +164,7 @@ def group_pod(
     meta = metadata(family, name, "group", group=group.id, role=group.role)
     meta["annotations"][MAIN] = CONTAINER
     match = {key: meta["labels"][key] for key in (names.RUN, names.PART, names.ROLE)}
-    where = rules(group.constraints, launch.agent, match, decided)
+    where = rules(group.constraints, launch.agent, match, decided=decided)
     pod_security, container_security = security()
     mounts = [{"name": "work", "mountPath": WORK}, {"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108  # the Pod's own
     if archive:

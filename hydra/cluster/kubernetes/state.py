@@ -45,6 +45,8 @@ class _Pod:
     wanted: Json
     """What has it created; {} once it is there."""
     since: float
+    sent: float
+    """When its creation was last asked for."""
     phase: Phase = "creating"
     status: statuses.PodStatus | None = None
     killed: float | None = None
@@ -94,12 +96,12 @@ class KubernetesState:
         self._spread_over: list[Agent] = []
         self._pods: dict[str, _Pod] = {}
         self._environments: set[str] = set()
-        self._keepers: set[str] = set()
         self._asked_nodes: float | None = None
         self._told_nodes: float | None = None
         self._leaving: dict[int, set[str]] = {}
         self.looking = False
         self._unknown = False
+        self._removed = False
         self._done: set[str] = set()
         self._ending = Ending()
 
@@ -180,9 +182,9 @@ class KubernetesState:
                 name,
                 archive=group.id in archived,
                 grace_s=GRACE_S,
-                decided=[field for role, field in uneven if role == group.role],
+                decided=group.role in uneven,
             )
-            pod = _Pod(launch, body["metadata"]["name"], name, self._wanted("pods", body), now)
+            pod = _Pod(launch, body["metadata"]["name"], name, self._wanted("pods", body), now, now)
             self._pods[pod.name] = pod
             wanted.append(pod.wanted)
         self.calls.append({"call": "create", "first": secrets, "then": wanted})
@@ -220,7 +222,7 @@ class KubernetesState:
         if count >= 0:
             # What somebody else has removed he waits for himself, or the cluster does.
             pods = "1 Pod is" if count == 1 else f"{count} Pods are"
-            there = count and not self.fatal[0]
+            there = count and not self._removed
             return f"{pods} still in namespace {lab}; see hydra ps, and hydra kill {run}" if there else ""
         refused = self._refusal(stopped, "delete what belongs to the run")
         return "" if self._unknown and refused.kind == "credentials" else f"{refused.what}; it {self._goes}"
@@ -272,13 +274,12 @@ class KubernetesState:
 
     def _try_again(self, now: float) -> None:
         """Has Pods created once more for which a quota had no room, when others of ours have gone."""
-        room = self._ending.take_room(now)
         again: list[Json] = []
         for pod in [pod for pod in self._pods.values() if pod.full]:
-            if pod.killed is not None or now - pod.since >= NODE_WITHIN_S or not (room or self._ending.goes_on):
+            if pod.killed is not None or now - pod.since >= NODE_WITHIN_S or not self._ending.goes_on(pod.sent):
                 self._end(pod, "failed", pod.full, now, refused=True, exists=False)
-            elif room:
-                pod.full = ""
+            elif self._ending.has_room(pod.sent, now):
+                pod.full, pod.sent = "", now
                 again.append(pod.wanted)
         if again:
             self.calls.append({"call": "create", "first": [], "then": again})
@@ -397,6 +398,7 @@ class KubernetesState:
         elif tag == "owner":
             self.looking = False
             if status == 404:
+                self._removed = True
                 self.fatal = (
                     f"the run was removed from namespace {self.family.namespace}: by hydra kill, with the namespace, "
                     "or because its keeper did not reach this machine for 20 s",
@@ -413,6 +415,7 @@ class KubernetesState:
             # Without an answer it may have been made all the same.
             self._end(self._pods[tag], "failed", _line(refusal), now, refused=True, exists=not refusal.final)
         if refusal.kind in ("terminating", "namespace"):
+            self._removed = True
             self.fatal = (refusal.what, refusal.remedy)
         elif making and refusal.kind == "credentials":
             # The driver has read them anew for a minute.
@@ -428,7 +431,7 @@ class KubernetesState:
 
     def _may_wait(self, pod: _Pod, now: float) -> bool:
         """Whether a Pod without room in a quota may get some in the time that it has for its placement."""
-        return pod.killed is None and self._ending.goes_on and now - pod.since < NODE_WITHIN_S
+        return pod.killed is None and self._ending.goes_on(pod.sent) and now - pod.since < NODE_WITHIN_S
 
     def _take_why(self, message: Mapping[str, Any], now: float) -> None:
         pod = self._pods.get(message["pod"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,8 +21,8 @@ PREFERS_N1 = {PREFERRED: [{"weight": 100, "preference": ON_N1}]}
 PINNED = Rules({"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ON_N1]}}}, [], pinned=True)
 
 
-def ruled(*constraints: list[str], decided: Sequence[str] = ()) -> Rules:
-    return rules([parse_constraint(c) for c in constraints], on("n1", "r1"), MATCH, decided)
+def ruled(*constraints: list[str], decided: bool = False) -> Rules:
+    return rules([parse_constraint(c) for c in constraints], on("n1", "r1"), MATCH, decided=decided)
 
 
 def on(node: str, rack: str = "") -> Agent:
@@ -101,10 +100,10 @@ def test_group_by_becomes_a_spread(value: list[str], more: Json) -> None:
 def test_where_placement_decides_the_pod_is_kept_at_the_value_and_prefers_the_node(
     constraint: list[str], expression: Json
 ) -> None:
-    found = ruled(constraint, ["zone", "LIKE", ".*"], decided=[constraint[0]])
+    found = ruled(constraint, ["zone", "LIKE", ".*"], decided=True)
     there = {"key": "zone", "operator": "Exists"}
     assert found == Rules({"nodeAffinity": nodes_with(expression, there)}, [], pinned=False)
-    assert ruled(constraint, decided=["zone"]).spread, "another field's is the scheduler's"
+    assert ruled(constraint, ["zone", "GROUP_BY"], decided=True).spread == []
 
 
 @pytest.mark.parametrize(
@@ -133,7 +132,29 @@ def test_a_spread_is_uneven_where_the_scheduler_would_refuse_a_pod(
     launches = [Launch(group, on(f"n-{rack}", "r2" if rack == "cordoned" else rack)) for rack in groups.split()]
     others = [Launch(publisher, on("n-r1", "r1"))]
     found = uneven([*launches, *others], [on(f"n-{rack}", rack) for rack in nodes.split()])
-    assert found == ({("subscriber", "rack")} if is_uneven else set())
+    assert found == ({"subscriber"} if is_uneven else set())
+
+
+@pytest.mark.parametrize(("on_a", "is_uneven"), [(3, True), (2, False)])
+def test_one_uneven_spread_has_placement_decide_all_of_its_role(on_a: int, is_uneven: bool) -> None:
+    """Of racks 3 + 1 and 2 groups; where r1 is required, zone A has 3 and B has 1, though all of B has 3."""
+    places = [("a", "r1", "A"), ("b", "r1", "B"), ("c", "r2", "B")]
+    a, b, c = (Agent(node, node, {"rack": rack, "zone": zone}, Resources()) for node, rack, zone in places)
+    constraints = (parse_constraint(["rack", "GROUP_BY"]), parse_constraint(["zone", "GROUP_BY"]))
+    group = Group("g", "subscriber", 0, 1, (), {}, Demand(), constraints)
+    launches = [Launch(group, agent) for agent in [a] * on_a + [b, c, c]]
+    decided = group.role in uneven(launches, [a, b, c])
+    assert decided is is_uneven
+    found = rules(constraints, a, MATCH, decided=decided)
+    asked = found.affinity["nodeAffinity"][REQUIRED]["nodeSelectorTerms"][0]["matchExpressions"]
+    if is_uneven:
+        values = [
+            {"key": "rack", "operator": "In", "values": ["r1"]},
+            {"key": "zone", "operator": "In", "values": ["A"]},
+        ]
+        assert (asked, found.spread) == (values, [])
+    else:
+        assert [spread["topologyKey"] for spread in found.spread] == ["rack", "zone"]
 
 
 def test_constraints_add_up_and_repeated_ones_count_once() -> None:

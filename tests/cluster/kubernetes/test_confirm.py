@@ -45,9 +45,10 @@ class Answers:
         return told
 
 
-def engine(driver: Answers) -> KubernetesEngine:
+def engine(driver: Answers, *, fatal: tuple[str, str] = ("", "")) -> KubernetesEngine:
     family = Family("r1", "lab", OWNER, KubernetesSettings(), "hydra:1", archive=False)
     state = KubernetesState(family, ((31000, 31003),))
+    state.fatal = fatal
     return KubernetesEngine(cast("Driver", driver), state, cast("Delivery", None), "10.0.0.1")
 
 
@@ -56,6 +57,14 @@ def test_a_run_that_is_there_or_of_which_nobody_knows_goes_on(answer: Json) -> N
     driver = Answers(answer)
     engine(driver).confirm(wait_alone)
     assert driver.asked == 1
+
+
+def test_a_run_that_has_failed_already_is_not_asked_about() -> None:
+    driver = Answers(FOUND)
+    it = engine(driver, fatal=("the token expired", "renew it"))
+    with pytest.raises(ClusterError, match="the token expired"):
+        it.confirm(wait_alone)
+    assert driver.asked == 0
 
 
 def test_a_run_that_somebody_has_removed_says_so() -> None:

@@ -158,6 +158,22 @@ def test_what_the_end_has_left_is_one_line(stopped: Json, says: str) -> None:
     assert Subject().state.left(stopped) == says
 
 
+@pytest.mark.parametrize(
+    ("happens", "removed"),
+    [
+        (_namespace_ends, True),
+        (_namespace_is_gone, True),
+        (_run_is_gone, True),
+        (_nobody_knows_who_asks, False),
+        (_driver_fails, False),
+    ],
+)
+def test_what_is_left_is_told_of_unless_somebody_else_removes_the_run(happens: Any, removed: bool) -> None:
+    it = Subject()
+    happens(it)
+    assert bool(it.state.left({"left": 2})) is not removed
+
+
 def test_what_the_end_has_left_is_told_once() -> None:
     it = Subject()
     _nobody_knows_who_asks(it)

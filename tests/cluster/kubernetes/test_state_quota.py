@@ -7,7 +7,7 @@ import pytest
 from hydra.cluster.kubernetes import names
 from hydra.cluster.kubernetes import waiting as patience
 from hydra.cluster.kubernetes.ending import BOOKED_S
-from tests.cluster.kubernetes.stated import QUOTA, Subject, ended, group, running
+from tests.cluster.kubernetes.stated import QUOTA, Json, Subject, ended, group, running
 
 
 def test_a_quota_that_pods_of_ours_still_hold_is_waited_for_until_they_have_gone() -> None:
@@ -78,3 +78,58 @@ def test_a_quota_that_has_no_room_in_time_refuses_as_ever(message: str, end: str
     ]
     assert "quota: few" in told[0].detail
     assert it.now - began == pytest.approx(waited_s)
+
+
+@pytest.mark.parametrize("apart_s", [0.03, 0.95])
+def test_of_two_pods_that_go_one_after_the_other_the_room_of_each_is_tried(apart_s: float) -> None:
+    it, c, wanted = _full()
+    it.pod("a", "n1", gone=True, **running())
+    it.pass_time(apart_s)
+    it.pod("b", "n1", gone=True, **running())
+    it.pass_time(BOOKED_S - apart_s)
+    assert it.calls("create") == [{"call": "create", "first": [], "then": [wanted]}]
+    it.refuse(c, 403, QUOTA, "Forbidden")  # it counts the second one still
+    it.pass_time(BOOKED_S)
+    assert it.calls("create") == [{"call": "create", "first": [], "then": [wanted]}]
+    assert ("c", "failed", True) not in it.told()
+
+
+def test_pods_that_go_one_by_one_have_what_waits_tried_once_a_second() -> None:
+    it, c, _ = _full()
+    tried: list[float] = []
+    for _ in range(40):
+        it.pod("others", "n1", gone=True, **running())
+        it.pass_time(0.125)
+        if it.calls("create"):
+            tried.append(it.now)
+            it.refuse(c, 403, QUOTA, "Forbidden")
+    assert tried == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_a_refusal_that_comes_late_may_be_of_the_time_before_the_pods_went() -> None:
+    it, c, wanted = _full(answered=False)
+    for name in ("a", "b"):
+        it.pod(name, "n1", gone=True, **running())
+    it.pass_time(3 * BOOKED_S)
+    it.events()
+    it.refuse(c, 403, QUOTA, "Forbidden")
+    assert it.calls("create") == [{"call": "create", "first": [], "then": [wanted]}]
+    it.pass_time(3 * BOOKED_S)
+    it.refuse(c, 403, QUOTA, "Forbidden")  # it was asked long after they had gone
+    assert it.told() == [("c", "failed", True)]
+
+
+def _full(*, answered: bool = True) -> tuple[Subject, str, Json]:
+    """Groups a and b are ending; the Pod of c is asked for, and has been refused by a quota if that is answered."""
+    it = Subject()
+    it.launch(group("a"), group("b"))
+    it.runs("a")
+    it.runs("b")
+    it.state.kill(["a", "b"], it.now)
+    it.launch(group("c"))
+    it.events()
+    (wanted,) = it.calls("create")[-1]["then"]
+    c = names.object_name("r1", "c")
+    if answered:
+        it.refuse(c, 403, QUOTA, "Forbidden")
+    return it, c, wanted
