@@ -111,8 +111,8 @@ def test_a_namespace_that_is_deleted_ends_the_run_with_one_line(lab: Lab) -> Non
 
 def test_tokens_that_expire_are_renewed_by_a_plugin_and_nobody_notices(lab: Lab) -> None:
     with (
-        lab.account.renewing(lab.folder, 3) as asked,
-        lab.measuring(*FIXED, "--clients", "2,3,4", "--duration", 4) as command,
+        lab.account.renewing(lab.folder, 8) as asked,  # accepted for 18 s at most: the rows last longer
+        lab.measuring(*FIXED, "--clients", "2,3,4", "--duration", 7) as command,
     ):
         assert command.wait(120) == 0, command.output()
         assert lab.left() == []
@@ -172,18 +172,18 @@ def test_where_a_command_in_the_cluster_is_lost_nothing_of_its_run_stays(
 
 
 def an_apiserver_is_away_for_ten_seconds_of_a_window(lab: Lab) -> None:
-    with lab.measuring(*FIXED, "--clients", "4", "--duration", 16) as command:
+    with lab.measuring(*FIXED, "--clients", "4", "--duration", 25) as command:
         await_window(lab)
         lab.rig.kill("apiserver")
         killed = time.monotonic()
-        until(lambda: time.monotonic() - killed >= 10, "the end of the fault")
         assert not lab.rig.answers()
+        until(lambda: time.monotonic() - killed >= 10, "the end of the fault")
         lab.rig.start("apiserver")
         assert steps(lab.run) == [], "the window was too short"
         assert command.wait(90) == 0, command.output()
     (row,) = table(lab.run)
     assert row["failed_clients"] == "0"
-    assert_all_arrived(row, 1600)
+    assert_all_arrived(row, 2500)
     lab.is_empty_within(75)  # on a slow machine the apiserver is back too late for hydra, and the keeper's end does it
     (lab.folder / "run").rename(lab.folder / "first")
 

@@ -9,11 +9,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import psutil
 import pytest
 
+from hydra.cluster.driven import Driver
+from hydra.cluster.mesos import engine as module
 from hydra.cluster.mesos.engine import MesosEngine
 from hydra.cluster.mesos.leftovers import end_run, leftovers
 from hydra.cluster.mesos.settings import MesosSettings
@@ -106,6 +109,32 @@ def test_no_call_blocks_although_a_master_never_answers(tmp_path: Path) -> None:
             made.await_offers(0.3)
         made._driver.process.kill()
         made.close()
+
+
+@pytest.mark.parametrize("fails", ["_program", "MesosState", "getpass"])
+def test_nothing_is_left_of_an_engine_that_cannot_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    class NotMadeError(Exception):
+        """In the middle of it."""
+
+    def fail(*_: object) -> NoReturn:
+        raise NotMadeError
+
+    made: list[Driver] = []
+
+    def drive(program: str, log: Path) -> Driver:
+        made.append(Driver(program, log))
+        return made[0]
+
+    monkeypatch.setattr(module, "Driver", drive)
+    monkeypatch.setattr(module, fails, SimpleNamespace(getuser=fail) if fails == "getpass" else fail)
+    with pytest.raises(NotMadeError):
+        MesosEngine("127.0.0.1:1", MesosSettings(), "run-1", None, tmp_path / "mesos.log")
+    try:
+        assert made[0].closed
+    finally:
+        made[0].close()
 
 
 def test_a_hundred_groups_are_launched_by_one_short_call(cluster: Cluster, tmp_path: Path) -> None:

@@ -34,12 +34,10 @@ from hydra.cluster.kubernetes.access import ANSWER_S, Api, ApiError, Json, Query
 from hydra.cluster.kubernetes.door import Door
 from hydra.cluster.kubernetes.listing import listed
 from hydra.cluster.kubernetes.nodes import trimmed_node, trimmed_pod
-from hydra.cluster.kubernetes.removal import AGAIN, DELETED_WITHIN_S, remove
+from hydra.cluster.kubernetes.removal import AGAIN, DELETED_WITHIN_S, TRIES_S, remove
 from hydra.errors import HydraError
 
 CALLS_AT_ONCE: Final = 8
-TRIES_S: Final = 60.0
-"""How long a call is tried again that had no answer, or that the API server was too busy for."""
 WATCH_S: Final = 240
 STOP_WITHIN_S: Final = 12.0
 STOP_EACH_S: Final = 0.2

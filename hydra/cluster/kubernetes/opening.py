@@ -22,6 +22,7 @@ from hydra.cluster.kubernetes.engine import KubernetesEngine
 from hydra.cluster.kubernetes.inside.keeper import digest
 from hydra.cluster.kubernetes.listing import ports_of
 from hydra.cluster.kubernetes.pods import Family, own_image
+from hydra.cluster.kubernetes.removal import AGAIN, TRIES_S
 from hydra.cluster.kubernetes.scripts import source
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.cluster.kubernetes.state import KubernetesState
@@ -133,6 +134,7 @@ class _Beginning:
         self._driver = driver
         self.unread: list[Json] = []
         self._server = ""
+        self._offline: tuple[float, ClusterError] | None = None
 
     def connect(self, context: str, namespace: str, run: str, opening: str) -> Json:
         """Has the driver read the kubeconfig and list the nodes; returns that message.
@@ -217,7 +219,8 @@ class _Beginning:
                     arrival.told(events)
             if arrival.asks(time.monotonic()):
                 self._driver.send([{"call": "why", "pod": owner["name"], "uid": owner["uid"]}])
-            what, remedy = arrival.failure(time.monotonic())
+            # While nothing is seen, nothing can be said of what comes.
+            what, remedy = ("", "") if self._offline else arrival.failure(time.monotonic())
             if what:
                 raise ClusterError(what, remedy)
             if (waits := arrival.waits()) != said and time.monotonic() - began > _TOLD_AFTER_S:
@@ -236,10 +239,14 @@ class _Beginning:
                 return message
             if message["kind"] == "refused" and message["tag"] != refused:
                 raise self._refused(message, f"list {message['tag']}")
+        if self._offline:
+            raise self._offline[1]
         raise ClusterError(f"the Kubernetes cluster did not {what} within {within_s:g} s", "see kubectl cluster-info")
 
     def _next(self, wait_s: float) -> Json | None:
         """The next message, None if there is none; whatever ends everything is an error."""
+        if self._offline and time.monotonic() - self._offline[0] > TRIES_S:
+            raise self._offline[1]
         if not self.unread:
             self.unread = self._driver.receive(wait_s)
         if not self.unread:
@@ -249,8 +256,13 @@ class _Beginning:
         message = self.unread.pop(0)
         if message["kind"] == "failed":
             raise ClusterError(message["what"], message["remedy"])
-        if message["kind"] == "offline" and message["status"]:
-            raise self._refused({"reason": "", **message}, "watch pods")
+        if message["kind"] == "online":
+            self._offline = None
+        if message["kind"] == "offline":
+            refused = self._refused({"reason": "", **message}, "watch pods")
+            if message["status"] not in AGAIN:
+                raise refused
+            self._offline = time.monotonic(), refused
         return message
 
     def _refused(self, message: Json, doing: str) -> ClusterError:

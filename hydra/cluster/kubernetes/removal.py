@@ -9,6 +9,8 @@ from hydra.cluster.kubernetes.access import Api, ApiError, Json, Query
 
 AGAIN: Final = (0, 401, 409, 429, 500, 502, 503, 504)
 """Status codes for which a call is made again; of 409, that is an object which somebody else is changing."""
+TRIES_S: Final = 60.0
+"""How long a call is tried again that had no answer, or that the API server was too busy for."""
 GRACE_S: Final = 2
 """How long Pods have to end by themselves: their clients have been told to by then."""
 DELETED_WITHIN_S: Final = 30.0

@@ -81,19 +81,19 @@ class MesosEngine(DrivenEngine[MesosState]):
                 url = server.url
             driver = Driver("hydra.cluster.mesos.driver", log)
             stack.callback(driver.close)
+            super().__init__(driver, MesosState(_program(url, artifact)), address, _STOP_WITHIN_S, clock)
+            self._log = log
+            framework = translate.framework_info(
+                name=settings.framework(run),
+                user=settings.user or getpass.getuser(),
+                role=settings.role,
+                principal=settings.principal,
+                failover_timeout_s=settings.failover_timeout_s,
+                hostname=platform.node(),
+            )
+            known_as = {"principal": settings.principal, "secret": settings.secret}
+            self._driver.send([{"call": "open", "master": master, **known_as, "framework": framework}])
             self._held = stack.pop_all()
-        super().__init__(driver, MesosState(_program(url, artifact)), address, _STOP_WITHIN_S, clock)
-        self._log = log
-        framework = translate.framework_info(
-            name=settings.framework(run),
-            user=settings.user or getpass.getuser(),
-            role=settings.role,
-            principal=settings.principal,
-            failover_timeout_s=settings.failover_timeout_s,
-            hostname=platform.node(),
-        )
-        known_as = {"principal": settings.principal, "secret": settings.secret}
-        self._driver.send([{"call": "open", "master": master, **known_as, "framework": framework}])
 
     def await_offers(self, within_s: float = OFFERS_WITHIN_S) -> None:
         """Waits until the cluster's agents have been offered; the one call here that waits.

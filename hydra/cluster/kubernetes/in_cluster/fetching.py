@@ -71,7 +71,7 @@ def followed_and_fetched(place: Place, pod: Json, out: Path, *, ends: bool) -> i
         ended = follow(place, pod, Log(place.run, str(out)), ends=ends)
         fetched = _fetched(place, ended, out)
     except GivenUp:
-        place.tidy()
+        place.tidy(whole=True)
         return EXIT_INTERRUPTED
     except KeyboardInterrupt:
         return left_there(place)

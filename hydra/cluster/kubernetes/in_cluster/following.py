@@ -24,7 +24,7 @@ Json = dict[str, Any]
 _UNSEEN_S: Final = 3.0
 """After so long without a beginning, events are looked at."""
 _AWAY_S: Final = 300.0
-"""How long the API server may be away."""
+"""How long the API server may be away, from the first question that it does not answer."""
 _UNKNOWN_S: Final = 60.0
 """How long it may not know who asks: whoever renews a token by himself has done so by then."""
 _LATE_S: Final = 10.0
@@ -116,7 +116,7 @@ def _ask_to_end(place: Place, pod: str) -> bool:
 
 
 def _follow(place: Place, pod: str, log: Log) -> Json:
-    heard = time.monotonic()
+    unheard_since: float | None = None
     lost_since: float | None = None
     told = False
     while True:
@@ -124,6 +124,7 @@ def _follow(place: Place, pod: str, log: Log) -> Json:
         log.reconnected()
         try:
             for text in streams.log(place.api, place.namespace, pod, COMMAND, log.since):
+                unheard_since = None
                 _show(log, text)
             whole = True
         except ApiError as e:
@@ -135,16 +136,18 @@ def _follow(place: Place, pod: str, log: Log) -> Json:
             now = place.api.call("GET", place.path("pods", pod))
         except ApiError as e:
             if e.status == 404:
-                place.tidy(lost=True)
+                place.tidy(whole=True)
                 what = f"the Pod of {place.run} has gone, and its run directory with it"
                 raise ClusterError(what, "it was deleted by somebody else") from None
             away_s = _UNKNOWN_S if e.status == UNKNOWN else _AWAY_S
-            if e.status not in AGAIN or time.monotonic() - heard > away_s:
+            # Not since the last answer: a log may have been silent for a minute, and nothing was asked.
+            unheard_since = unheard_since or time.monotonic()
+            if e.status not in AGAIN or time.monotonic() - unheard_since > away_s:
                 lost, goes_on = place.refused(e, "read pods"), f"the run goes on in the cluster: {place.fetching}"
                 raise ClusterError(lost.what, f"{lost.remedy}; {goes_on}" if lost.remedy else goes_on) from None
             time.sleep(_PAUSE_S)
             continue
-        heard = time.monotonic()
+        heard, unheard_since = time.monotonic(), None
         # Of a Pod that is deleted the node tells its containers' ends only when all have ended.
         if whole and (has_ended(now) or now["metadata"].get("deletionTimestamp")):
             return now
@@ -153,7 +156,7 @@ def _follow(place: Place, pod: str, log: Log) -> Json:
         if not has_ended(now) and (
             now["status"].get("phase") == "Failed" or (lost_since and heard - lost_since > GRACE_S + _LATE_S)
         ):
-            place.tidy(lost=True)
+            place.tidy(whole=True)
             raise ClusterError(f"the run in the cluster is lost: {state.detail}")
         if whole or has_ended(now):
             # The node tells of an end a moment after the log's.

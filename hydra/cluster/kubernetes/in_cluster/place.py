@@ -147,15 +147,15 @@ class Place:
                     raise
         return found
 
-    def tidy(self, *, lost: bool = False) -> None:
+    def tidy(self, *, whole: bool = False) -> None:
         """Deletes Job, Secret and Pod; that it cannot is a warning, as it is always the last thing to be done.
 
         Args:
-            lost: nobody is left there who would remove what the command has made, so that goes as well.
+            whole: also what the command has made, as it is lost or is not to be waited for.
         """
         try:
             until = time.monotonic() + _REMOVED_WITHIN_S
-            left = remove(self.api, self.namespace, names.selector(self.run, () if lost else (PART,)), until)
+            left = remove(self.api, self.namespace, names.selector(self.run, () if whole else (PART,)), until)
             what = f"{left} Pods of {self.run} have not ended within {_REMOVED_WITHIN_S:g} s" if left else ""
         except ApiError as e:
             what = self.refused(e, f"delete the Job {self.name}").what

@@ -9,6 +9,7 @@ In the folder ``.hydra`` there ``lock`` is locked while this process lives, and 
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import runpy
@@ -22,7 +23,7 @@ import tty
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 OUTPUT = "=== output ==="
 ORPHANS_S = 40.0
@@ -62,7 +63,7 @@ def run(order: dict[str, Any], output: Path) -> int:
     if wrong:
         sys.stderr.write(f"hydra: {wrong}\n")
         return 2
-    with output.open("wb") as written:
+    with output.open("wb", buffering=0) as written:
         words = ["hydra", *order["arguments"]]
         # What the run's directory says of its command: what its user has typed.
         environment = {**os.environ, **order["terminal"], "HYDRA_TYPED": json.dumps(order["typed"])}
@@ -83,24 +84,38 @@ def run(order: dict[str, Any], output: Path) -> int:
 
 
 @contextmanager
-def passed_on(written: BinaryIO) -> Iterator[int]:
+def passed_on(written: io.FileIO) -> Iterator[int]:
     """A terminal for a process that ends in here; what it is told is written to the file as it is."""
     ours, theirs = os.openpty()
     tty.setraw(theirs)  # a line would end in two characters otherwise
+    told = io.FileIO(ours)
 
     def copy() -> None:
-        with suppress(OSError):  # so a terminal says that nobody has it open any more
-            while piece := os.read(ours, 65536):
-                written.write(piece)
-                written.flush()
+        try:
+            # Whoever writes to a terminal that nobody reads would wait for ever; of a closed one he is told.
+            with suppress(ValueError), told:  # it was closed here, as another process still has it open
+                while piece := read(told):
+                    while piece:
+                        piece = piece[written.write(piece) :]
+        except OSError as e:
+            sys.stderr.write(f"hydra: its output cannot be kept: {e.strerror}\n")
 
-    copying = threading.Thread(target=copy, daemon=True)
+    copying = threading.Thread(target=copy, name="output", daemon=True)
     copying.start()
     try:
         yield theirs
     finally:
         os.close(theirs)
         copying.join(COPIED_WITHIN_S)  # another process that was left may have it open
+        told.close()
+
+
+def read(terminal: io.FileIO) -> bytes:
+    """What comes next; b"" when nobody has it open any more, which a terminal says by an error."""
+    try:
+        return terminal.read(65536)
+    except OSError:
+        return b""
 
 
 def ended(child: int) -> int:
