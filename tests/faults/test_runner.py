@@ -30,7 +30,7 @@ from hydra.limits.shortages import Shortage
 from hydra.model import Scenario
 from hydra.results.catalog import catalog
 from hydra.results.store import RunStore
-from hydra.run import collecting
+from hydra.run import collecting, runner
 from hydra.run import steps as taking
 from hydra.run.progress import Observer
 from hydra.run.runner import run
@@ -240,6 +240,33 @@ def test_a_run_that_could_not_go_on_keeps_why(tmp_path: Path, error: Exception, 
     assert f"it could not go on: {why}" in first.text
     (entry,) = catalog(tmp_path / "runs")
     assert (entry["ended"], entry["why"]) == ("failed", why)
+
+
+def test_nobody_leaves_at_once_before_the_terminal_is_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened: list[str] = []
+
+    class Interrupted(FaultyZmq):
+        def open(self, *_: Any) -> None:
+            raise KeyboardInterrupt
+
+        def close(self) -> None:
+            happened.append("torn down")
+            super().close()
+
+    class Seen(Observer):
+        def close(self) -> None:
+            happened.append("terminal")
+            super().close()
+
+    monkeypatch.setattr(runner, "leave_at_once_on_the_next", lambda: happened.append("impatient"))
+    its_scenario, its_cluster = scenario(**SMALL), cluster()
+    engine = LocalEngine(its_cluster.agents, tmp_path / "sandbox")
+    system = Interrupted(its_scenario, tmp_path / "log")
+    with RunStore.create(tmp_path / "run", {"scenario": its_scenario}) as store, pytest.raises(KeyboardInterrupt):
+        run(its_scenario, its_cluster, engine, system, store, Seen(quiet=True))
+    assert happened == ["terminal", "impatient", "torn down"]
 
 
 def test_a_full_disk_does_not_hide_that_it_was_what_stopped_the_run(tmp_path: Path) -> None:
