@@ -81,8 +81,7 @@ def run(
                     if result.status == "ok":
                         pace.took(plan, time.monotonic() - step_began)
                 results.append(result)
-                again = result.status == "failed" and _coming(sweep, results, turn) == plan
-                observer.step_ended(result, again=again)
+                observer.step_ended(result, again=_again(sweep, results, turn))
                 write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
         ended = FINISHED if sweep.next(results) is None else ""
     except KeyboardInterrupt:
@@ -108,6 +107,14 @@ def _coming(sweep: Sweep, results: Sequence[StepResult], turn: Turn | None) -> S
     if turn is not None and isinstance(sweep, Repeated) and sweep.turn(results) != turn:
         return None
     return sweep.next(results)
+
+
+def _again(sweep: Sweep, results: Sequence[StepResult], turn: Turn | None) -> bool:
+    """Whether the last step failed and is tried once more; the next repeat of a row has the same plan and is no try."""
+    *earlier, last = results
+    if last.status != "failed" or _coming(sweep, results, turn) != last.plan:
+        return False
+    return not isinstance(sweep, Repeated) or sweep.turn(results) == sweep.turn(earlier)
 
 
 def _as_sent(plan: StepPlan, scenario: Scenario) -> StepPlan:

@@ -27,7 +27,7 @@ from hydra.jupyter.recorded import load
 from hydra.limits.needs import needs
 from hydra.limits.report import RowCheck
 from hydra.limits.shortages import Shortage
-from hydra.model import Scenario
+from hydra.model import Scenario, StepResult
 from hydra.results.catalog import catalog
 from hydra.results.store import RunStore
 from hydra.run import collecting, runner
@@ -164,6 +164,23 @@ def test_a_failed_row_of_a_grid_is_tried_once_more(tmp_path: Path, times: int, c
     (row,) = done.rows
     assert (done.code, done.statuses, row["status"]) == (code, statuses, statuses[-1])
     assert "publisher 0 died" in str(row["reason"])
+
+
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_the_next_repeat_of_a_row_is_no_further_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repeat: int
+) -> None:
+    epochs = iter(range(1, 2 * repeat + 1))
+    monkeypatch.setattr(
+        taking.Steps, "take", lambda _, plan: StepResult(next(epochs), plan, "failed", reason="there is no air")
+    )
+    done = ran(tmp_path, scenario(**SMALL, **{"sweep.repeat": repeat}), lambda _: None, WindowOpened, times=0)
+    told = [line.split(": ") for line in done.said.splitlines() if "FAILED" in line]
+    expected = []
+    for number in range(1, repeat + 1):
+        step = f"step {number} of {repeat}"
+        expected += [(step, "FAILED, is tried once more"), (f"{step}, try 2", "FAILED")]
+    assert [(line[1], line[3]) for line in told] == expected
 
 
 @pytest.mark.processes
