@@ -133,13 +133,12 @@ class _Board:
             self._fields[role].append(name)
         self._matching: dict[tuple[Constraint, ...], list[int]] = {}
         self._queues: dict[Shape, _Queue] = {}
+        # The tallies of those values only that some agent has still.
+        there = [*agents, *others]
+        self._values = {name: {value_of(agent, name) for agent in there} for _, name in self._tallies}
+        self._there: dict[tuple[str, str], Counter[str | None]] = {key: Counter() for key in self._tallies}
         for launch in running:
             self._count(launch.group, launch.agent)
-        there = [*agents, *others]
-        self._gone = {
-            (role, name): tally.keys() - {value_of(agent, name) for agent in there}
-            for (role, name), tally in self._tallies.items()
-        }
 
     def matching(self, constraints: tuple[Constraint, ...]) -> list[int]:
         """Indexes of the agents that match, whatever runs on them."""
@@ -212,9 +211,8 @@ class _Board:
 
     def _tally(self, role: str, constraint: Constraint) -> Mapping[str | None, int]:
         """The groups of the role that the constraint counts, per value of its field."""
-        tally = self._tallies[role, constraint.field]
-        gone = self._gone[role, constraint.field] if constraint.operator == "GROUP_BY" else ()
-        return {value: count for value, count in tally.items() if value not in gone} if gone else tally
+        tallies = self._there if constraint.operator == "GROUP_BY" else self._tallies
+        return tallies[role, constraint.field]
 
     def _rank(self, shape: Shape, index: int) -> Rank:
         agent = self.agents[index]
@@ -235,7 +233,10 @@ class _Board:
         self._clients[group.role][agent.id] += group.count
         self._all_clients[agent.id] += group.count
         for name in self._fields[group.role]:
-            self._tallies[group.role, name][value_of(agent, name)] += 1
+            value = value_of(agent, name)
+            self._tallies[group.role, name][value] += 1
+            if value in self._values[name]:
+                self._there[group.role, name][value] += 1
 
 
 def _some(texts: Sequence[str]) -> str:

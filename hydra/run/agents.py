@@ -50,7 +50,7 @@ def list_agents(
     left_out = {} if whole else alike(agents, required)
     click.echo(tabled(agent_rows(agents, required, left_out), width))
     if left_out:
-        click.echo(f"\n{fitted(_left_out(left_out), width)}")
+        click.echo(f"\n{fitted(left_out_line(left_out), width)}")
     if file:
         click.echo(f"\n{fitted(_declared(file, has(Path.cwd())), width)}")
 
@@ -103,12 +103,12 @@ def agent_rows(
     ]
 
 
-def _left_out(attributes: Mapping[str, str | None]) -> str:
+def left_out_line(attributes: Mapping[str, str | None]) -> str:
     """What the table leaves out, and how to see it there."""
     same = ", ".join(f"{name}:{value}" for name, value in attributes.items() if value is not None)
     names = ", ".join(name for name, value in attributes.items() if value is None)
     told = (f"On all of them: {same}." if same else "", f"The name of each: {names}." if names else "")
-    return " ".join((*filter(None, told), "--all shows these in the table, too."))
+    return " ".join((*filter(None, told), "hydra agents --all shows these in the table, too."))
 
 
 def _declared(file: str, machine: Has) -> str:

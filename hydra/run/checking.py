@@ -40,6 +40,7 @@ def check_scenario(
     """
     loaded, cluster = load_scenario(scenario, replaced), load_cluster(flags["config"])
     engine = choose(flags["master"], flags["config"], flags)
+    agents = engine.agents(cluster.agents)
     # What is refused so far is refused within the time that these take to import.
     from hydra.limits.report import checked_line
     from hydra.results.fitted import fitted, terminal_width
@@ -47,7 +48,7 @@ def check_scenario(
 
     is_local = engine.spec.is_local
     system_for(loaded, is_local=is_local).program("subscriber")
-    found = _here(loaded, cluster) if is_local else _elsewhere(loaded, cluster, engine.agents(cluster.agents))
+    found = _here(loaded, cluster) if is_local else _elsewhere(loaded, cluster, agents)
     path = scenario_path(scenario)
     if not as_json:
         width = terminal_width()
@@ -125,12 +126,13 @@ def _here(scenario: Scenario, cluster: ClusterSpec) -> _Found:
 
 def _elsewhere(scenario: Scenario, cluster: ClusterSpec, agents: Sequence[Agent]) -> _Found:
     """Whether every row can be placed on a cluster's agents, and why some cannot."""
-    from hydra.results.fitted import tabled
-    from hydra.run.agents import agent_rows, alike
+    from hydra.results.fitted import fitted, tabled
+    from hydra.run.agents import agent_rows, alike, left_out_line
     from hydra.run.placing import placed_line, rows_on
 
     rows, there = rows_on(scenario, cluster, agents), agent_rows(agents, scenario)
-    shown = agent_rows(agents, scenario, alike(agents, scenario))
+    left_out = alike(agents, scenario)
+    shown, told = agent_rows(agents, scenario, left_out), [left_out_line(left_out)] if left_out else []
     refused = [f"{row.clients} clients: {row.refusal}" for row in rows if row.refusal is not None]
     objects: list[Json] = [
         {
@@ -147,7 +149,11 @@ def _elsewhere(scenario: Scenario, cluster: ClusterSpec, agents: Sequence[Agent]
     ]
     return _Found(
         fits=not refused,
-        tables=lambda width: [tabled(shown, width), tabled([placed_line(row) for row in rows], width, floats=".1f")],
+        tables=lambda width: [
+            tabled(shown, width),
+            *(fitted(line, width) for line in told),
+            tabled([placed_line(row) for row in rows], width, floats=".1f"),
+        ],
         # Those between meet what the smallest and the largest meet.
         lines=[*refused[:1], *refused[1:][-1:]],
         rows=objects,

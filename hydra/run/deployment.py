@@ -304,6 +304,10 @@ class Deployment:
         def hellos() -> tuple[int, ...]:
             return len(roster.present()), len(roster.relays()), len(self._started)
 
+        def look() -> None:
+            # Servers are present as well, and are none of the clients.
+            self._look(required.intersection_cardinality(roster.present()), len(required))
+
         # These conditions are checked after every few messages, for thousands of clients, so counts are compared first.
         def all_launched() -> bool:
             return len(self._homes.everyone) == len(required)  # it holds no other clients
@@ -326,9 +330,10 @@ class Deployment:
                     "look at the stderr of their groups in the run's sandbox, or raise ready_timeout_s",
                 )
             heard = hellos()
-            self._look(heard[0], len(required))
+            look()
             if not self._controller.wait_until(something_new, min(left_s, patience_s)) and left_s > patience_s:
                 self._replace(self._missing(required))
+        look()
         return all_launched()
 
     def _missing(self, required: BitMap) -> BitMap:

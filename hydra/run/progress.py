@@ -88,6 +88,7 @@ class Observer:
         self._of: int | None = None
         self._varied: tuple[str, ...] = ()
         self._again = self._asks = False
+        self._tries = 1
         self._left_until_s: float | None = None
         self._look_again_s = 0.0
         self._snapshot = Snapshot("")
@@ -136,6 +137,7 @@ class Observer:
     def step_begins(self, plan: StepPlan, left_s: float) -> None:
         """A step is being prepared; ``left_s`` is about how long the run still takes."""
         self._steps += not self._again
+        self._tries = self._tries + 1 if self._again else 1
         self._left_until_s = self._clock_s() + left_s
         self._look_again_s = 0.0
         title = self._redact(f"{self._label}{self._description(plan)}")
@@ -148,8 +150,8 @@ class Observer:
     def _description(self, plan: StepPlan) -> str:
         # Steps that failed are tried again in a run that is resumed: there may be more than were counted.
         of = f" of {max(self._of, self._steps)}" if self._of is not None else ""
-        again = ", second try" if self._again else ""
-        return f"step {self._steps}{of}{again}: {describe(plan, self._varied)}"
+        tries = f", try {self._tries}" if self._tries > 1 else ""
+        return f"step {self._steps}{of}{tries}: {describe(plan, self._varied)}"
 
     def tick(self, moment: Moment) -> None:
         """The step's window is open, or what follows it goes on; called a few times a second."""

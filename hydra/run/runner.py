@@ -67,11 +67,7 @@ def run(
     exports = exports or Exports()
     observer.sweep_begins(sweep.steps(), results, scenario.sweep.varied)
     try:
-        # The terminal is as it was before the tear-down begins: whoever is impatient may end that at once.
-        with (
-            _up(scenario, cluster, engine, system, store, observer, exports) as steps,
-            contextlib.closing(observer),
-        ):
+        with _up(scenario, cluster, engine, system, store, observer, exports) as steps:
             while (plan := _coming(sweep, results, turn)) is not None:
                 if observer.ends:
                     raise KeyboardInterrupt
@@ -85,8 +81,7 @@ def run(
                     if result.status == "ok":
                         pace.took(plan, time.monotonic() - step_began)
                 results.append(result)
-                again = result.status == "failed" and _coming(sweep, results, turn) == plan
-                observer.step_ended(result, again=again)
+                observer.step_ended(result, again=_again(sweep, results, turn))
                 write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
         ended = FINISHED if sweep.next(results) is None else ""
     except KeyboardInterrupt:
@@ -96,7 +91,6 @@ def run(
         error = store.redact(str(e) if isinstance(e, HydraError) else f"{type(e).__name__}: {e}")
         raise
     finally:
-        observer.close()
         exports.end(well=ended in ("finished", ""))
         # The error that stopped the run must reach the user: a full disk, for instance, makes this fail as well.
         with contextlib.nullcontext() if ended in (FINISHED, "") else contextlib.suppress(HydraError):
@@ -113,6 +107,14 @@ def _coming(sweep: Sweep, results: Sequence[StepResult], turn: Turn | None) -> S
     if turn is not None and isinstance(sweep, Repeated) and sweep.turn(results) != turn:
         return None
     return sweep.next(results)
+
+
+def _again(sweep: Sweep, results: Sequence[StepResult], turn: Turn | None) -> bool:
+    """Whether the last step failed and is tried once more; the next repeat of a row has the same plan and is no try."""
+    *earlier, last = results
+    if last.status != "failed" or _coming(sweep, results, turn) != last.plan:
+        return False
+    return not isinstance(sweep, Repeated) or sweep.turn(results) == sweep.turn(earlier)
 
 
 def _as_sent(plan: StepPlan, scenario: Scenario) -> StepPlan:
@@ -153,8 +155,9 @@ def _up(
             *(engine, events, controller, system, scenario, cluster, journal.note), look=observer.present
         )
         stack.callback(deployment.close)
-        stack.callback(observer.close)
         stack.push(_brace)
+        # The terminal is as it was before the tear-down begins: whoever is impatient may end that at once.
+        stack.callback(observer.close)
         program, joined, spec = system.server(), system.cluster(), required(scenario, is_local=engine.is_local)
         starting = Starting(observer, servers_of(scenario), controller.wait_until)
         servers = None
@@ -172,7 +175,7 @@ def _up(
 
 
 def _brace(kind: type[BaseException] | None, *_: object) -> bool:
-    """Called first when the run ends: an impatient second Ctrl-C no longer waits for the tear-down."""
+    """Called before the tear-down: an impatient second Ctrl-C no longer waits for that."""
     if kind is not None and issubclass(kind, KeyboardInterrupt):
         leave_at_once_on_the_next()
     return False

@@ -157,6 +157,7 @@ class DeployedServers:
 
     def stop(self) -> None:
         """Ends them and waits for that, so that their agents are free for others."""
+        self._starting.doing = "ending them"
         self._controller.quit(BitMap(self._ids))
         self._engine.kill(list(self._launches))
 
@@ -164,7 +165,7 @@ class DeployedServers:
             self._ended()
             return not self._launches
 
-        self._controller.wait_until(gone, _STOP_WITHIN_S)
+        self._starting.wait(gone, _STOP_WITHIN_S)
         for group in self._launches:
             self._events.ignore(group)
         self._launches.clear()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hydra.cluster import placement
 from hydra.cluster.constraints import parse_constraint, permits, value_of
 from hydra.cluster.placement import place
 from hydra.cluster.resources import fits, need_of, take
@@ -98,6 +99,23 @@ def test_groups_at_a_value_that_no_agent_has_any_more_keep_nobody_from_being_spr
     assert unplaced, "it is there, and takes nothing now"
     _, unplaced = place([agent("b", rack="r1")], [together], [Launch(together, agent("a", rack="gone"))])
     assert unplaced, "it cannot be with the others"
+
+
+def test_a_look_at_an_agent_does_not_copy_what_runs_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Mapping[str | None, int]] = []
+
+    def permitted(constraint: Constraint, on: Agent, tally: Mapping[str | None, int]) -> bool:
+        looked.append(tally)
+        return permits(constraint, on, tally)
+
+    monkeypatch.setattr(placement, "permits", permitted)
+    spread = group("g", ("rack", "GROUP_BY"))
+    running = [Launch(spread, agent("a", rack=rack)) for rack in ("r1", "r2", "gone")]
+    place([agent("b", rack="r1"), agent("c", rack="r2")], [spread] * 4, running)
+    tallies = [tally for tally in looked if tally]
+    assert len(tallies) >= 4
+    assert len({id(tally) for tally in tallies}) == 1
+    assert tallies[0] == {"r1": 3, "r2": 3}
 
 
 def test_group_by_spreads_over_the_values_and_not_the_agents() -> None:

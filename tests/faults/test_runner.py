@@ -27,10 +27,10 @@ from hydra.jupyter.recorded import load
 from hydra.limits.needs import needs
 from hydra.limits.report import RowCheck
 from hydra.limits.shortages import Shortage
-from hydra.model import Scenario
+from hydra.model import Scenario, StepResult
 from hydra.results.catalog import catalog
 from hydra.results.store import RunStore
-from hydra.run import collecting
+from hydra.run import collecting, runner
 from hydra.run import steps as taking
 from hydra.run.progress import Observer
 from hydra.run.runner import run
@@ -181,6 +181,23 @@ def test_a_failed_row_of_a_grid_is_tried_once_more(tmp_path: Path, times: int, c
     assert "publisher 0 died" in str(row["reason"])
 
 
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_the_next_repeat_of_a_row_is_no_further_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repeat: int
+) -> None:
+    epochs = iter(range(1, 2 * repeat + 1))
+    monkeypatch.setattr(
+        taking.Steps, "take", lambda _, plan: StepResult(next(epochs), plan, "failed", reason="there is no air")
+    )
+    done = ran(tmp_path, scenario(**SMALL, **{"sweep.repeat": repeat}), lambda _: None, WindowOpened, times=0)
+    told = [line.split(": ") for line in done.said.splitlines() if "FAILED" in line]
+    expected = []
+    for number in range(1, repeat + 1):
+        step = f"step {number} of {repeat}"
+        expected += [(step, "FAILED, is tried once more"), (f"{step}, try 2", "FAILED")]
+    assert [(line[1], line[3]) for line in told] == expected
+
+
 @pytest.mark.processes
 @pytest.mark.parametrize("client", [0, 2], ids=["publisher", "subscriber"])
 def test_a_run_that_was_removed_ends_with_that_and_its_step_is_not_stored(tmp_path: Path, client: int) -> None:
@@ -266,6 +283,33 @@ def test_a_run_that_could_not_go_on_keeps_why(tmp_path: Path, error: Exception, 
     assert f"it could not go on: {why}" in first.text
     (entry,) = catalog(tmp_path / "runs")
     assert (entry["ended"], entry["why"]) == ("failed", why)
+
+
+def test_nobody_leaves_at_once_before_the_terminal_is_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened: list[str] = []
+
+    class Interrupted(FaultyZmq):
+        def open(self, *_: Any) -> None:
+            raise KeyboardInterrupt
+
+        def close(self) -> None:
+            happened.append("torn down")
+            super().close()
+
+    class Seen(Observer):
+        def close(self) -> None:
+            happened.append("terminal")
+            super().close()
+
+    monkeypatch.setattr(runner, "leave_at_once_on_the_next", lambda: happened.append("impatient"))
+    its_scenario, its_cluster = scenario(**SMALL), cluster()
+    engine = LocalEngine(its_cluster.agents, tmp_path / "sandbox")
+    system = Interrupted(its_scenario, tmp_path / "log")
+    with RunStore.create(tmp_path / "run", {"scenario": its_scenario}) as store, pytest.raises(KeyboardInterrupt):
+        run(its_scenario, its_cluster, engine, system, store, Seen(quiet=True))
+    assert happened == ["terminal", "impatient", "torn down"]
 
 
 def test_a_full_disk_does_not_hide_that_it_was_what_stopped_the_run(tmp_path: Path) -> None:

@@ -68,7 +68,8 @@ def test_only_the_embedded_engine_needs_agents_in_the_file(tmp_path: Path) -> No
     file = tmp_path / "cluster.toml"
     file.write_text('[kubernetes]\nnamespace = "lab"\n')
     assert load_cluster(file).agents == ()
-    for command in (["agents"], ["zmqfixed", "--clients", "1", "--out", str(tmp_path / "run")]):
+    commands = ["agents"], ["check", "zmqfixed"], ["zmqfixed", "--clients", "1", "--out", str(tmp_path / "run")]
+    for command in commands:
         refused = CliRunner().invoke(cli, [*command, "--config", str(file)])
         assert "declares no agents, on which --master local runs" in str(refused.exception)
     assert not (tmp_path / "run").exists()
@@ -124,7 +125,7 @@ def test_what_is_left_out_of_the_table_is_said_and_shown_on_demand(tmp_path: Pat
     text, whole = (
         CliRunner().invoke(cli, ["agents", "--config", str(file), *flags]).output for flags in ([], ["--all"])
     )
-    assert "On all of them: x.io/os:linux. The name of each: x.io/host. --all shows these in the table, too." in text
+    assert "On all of them: x.io/os:linux. The name of each: x.io/host. hydra agents --all shows these" in text
     assert text.count("x.io/os:linux") == 1
     assert whole.count("x.io/os:linux") == 2
     assert "On all of them" not in whole

@@ -101,3 +101,14 @@ def test_of_many_rows_that_do_not_fit_the_smallest_and_the_largest_are_told(clus
         "3000 clients",
         "5000 clients",
     ]
+
+
+def test_what_is_left_out_of_the_table_is_said(cluster: Path) -> None:
+    assert "hydra agents --all" not in checked(cluster).output
+    labelled = CLUSTER.replace('cpu4-mem16"', 'cpu4-mem16;x.io/os:linux"').replace(
+        'cpu16-mem60"', 'cpu16-mem60;x.io/os:linux"'
+    )
+    cluster.write_text(labelled)
+    said = checked(cluster).output
+    assert "On all of them: x.io/os:linux. hydra agents --all shows these in the table, too." in said
+    assert said.count("x.io/os:linux") == 1

@@ -21,6 +21,7 @@ from hydra.events.clients import ClientExit
 from hydra.events.event import Event
 from hydra.model import Agent, Group, GroupEvent, Launch, Resources, RoleSpec
 from hydra.run.deployment import Deployment
+from hydra.run.servers import FIRST_ID
 from hydra.system import Program, System, Waiting
 from hydra.wire.messages import ChildExit, FromClient, Joined, encode
 from tests.control.rosters import hello
@@ -40,6 +41,7 @@ class Fleet:
         pids: of the processes that have joined last.
         obeys: called with the group and each of the clients then.
         noted: the events of the run.
+        looked: how many clients were there, of how many.
     """
 
     def __init__(self, ready_s: float = 20.0) -> None:
@@ -48,6 +50,7 @@ class Fleet:
         self.evictions: list[tuple[float, str, list[int]]] = []
         self.incarnations: dict[int, int] = {}
         self.noted: list[Event] = []
+        self.looked: list[tuple[int, int]] = []
         self.roster = Roster()
         self.environment: dict[str, str] = {}
         self.address, self.is_local = "", True
@@ -64,6 +67,7 @@ class Fleet:
             replace(load_scenario("zmqfixed", {"ready_timeout_s": ready_s}), publisher=ANYWHERE, subscriber=ANYWHERE),
             replace(load_cluster(), max_group=100_000),
             self.noted.append,
+            look=lambda *counts: self.looked.append(counts),
             clock_s=lambda: self.now_s,
         )
 
@@ -326,3 +330,15 @@ def test_clients_are_where_the_cluster_says_that_their_group_runs() -> None:
     fleet._running.append(GroupEvent(group, "running", "elsewhere"))
     fleet.deployment.watch()
     assert fleet.deployment.launches[group].agent.id == "elsewhere"
+
+
+def test_who_is_there_are_clients_and_no_servers_up_to_the_last() -> None:
+    fleet = Fleet()
+    fleet.roster.expect("servers-1", [FIRST_ID])
+    fleet._hear("servers-1", hello([FIRST_ID], group="servers-1", role="server"))
+    fleet.deployment.scale(25)
+    total = len(fleet.deployment.everyone())
+    assert FIRST_ID in fleet.roster.present()
+    assert fleet.looked[0] == (0, total)
+    assert fleet.looked[-1] == (total, total)
+    assert fleet.looked == sorted(fleet.looked)

@@ -87,11 +87,14 @@ def test_a_display_that_cannot_be_written_ends_nothing(gone: str) -> None:
 def test_a_step_that_failed_is_tried_again_under_its_number() -> None:
     stream = io.StringIO()
     observer = Observer(stream)
-    observer.sweep_begins(1, [], ())
-    for again in (True, False):
+    observer.sweep_begins(2, [], ())
+    for again in (True, True, False, False):
         observer.step_begins(PLAN, 10.0)
         observer.step_ended(StepResult(1, PLAN, "failed", reason="why"), again=again)
     observer.close()
-    first, second = stream.getvalue().splitlines()
-    assert first == "warning: step 1 of 1: 3 clients, 100/s: FAILED, is tried once more: why"
-    assert second == "warning: step 1 of 1, second try: 3 clients, 100/s: FAILED: why"
+    assert stream.getvalue().splitlines() == [
+        "warning: step 1 of 2: 3 clients, 100/s: FAILED, is tried once more: why",
+        "warning: step 1 of 2, try 2: 3 clients, 100/s: FAILED, is tried once more: why",
+        "warning: step 1 of 2, try 3: 3 clients, 100/s: FAILED: why",
+        "warning: step 2 of 2: 3 clients, 100/s: FAILED: why",
+    ]

@@ -152,9 +152,15 @@ def controller() -> Iterator[Controller]:
     made.close()
 
 
-def deployed(engine: Told, controller: Controller, notes: list[Event], cluster: Slow | None = None) -> DeployedServers:
+def deployed(
+    engine: Told,
+    controller: Controller,
+    notes: list[Event],
+    cluster: Slow | None = None,
+    starting: Starting | None = None,
+) -> DeployedServers:
     program, events = Program(("toy",), {}), GroupEvents(engine)
-    starting = Starting(Observer(io.StringIO()), "2 toys", controller.wait_until)
+    starting = starting or Starting(Observer(io.StringIO()), "2 toys", controller.wait_until)
     return DeployedServers(
         *(engine, events, controller, program, cluster or Slow(), ServerSpec(count=2), 20.0, notes.append, starting)
     )
@@ -217,3 +223,22 @@ def test_no_thread_is_left_of_servers_that_do_not_come_up(
     with pytest.raises(ServerError, match="servers-1 on host-a failed"):
         deployed(engine, controller, []).start()
     assert wait_alone(lambda: set(threading.enumerate()) <= before, 10)
+
+
+class Interrupted(Told):
+    """Somebody presses Ctrl-C while its groups start."""
+
+    def launch(self, groups: Sequence[Group]) -> list[Launch]:
+        super().launch(groups)
+        raise KeyboardInterrupt
+
+
+def test_a_start_that_is_interrupted_says_that_they_are_ended(controller: Controller) -> None:
+    said: list[str] = []
+    observer = Observer(io.StringIO())
+    observer.preparing = lambda what: said.append(str(what))  # type: ignore[method-assign]
+    starting = Starting(observer, "2 toys", controller.wait_until)
+    servers = deployed(Interrupted(), controller, [], starting=starting)
+    with pytest.raises(KeyboardInterrupt), starting.shown():
+        servers.start()
+    assert said[-2:] == ["starting 2 toys: ending them (for 0 s)", "None"]
