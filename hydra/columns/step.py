@@ -227,7 +227,8 @@ _STEP: Final = (
     Column(
         RATE_HELD,
         YES_NO,
-        "whether each publisher sent at least 99 % of what was due. Empty at `max`",
+        "whether each publisher sent at least 99 % of what was due, or one message less: that on the edge "
+        "of the window. Empty at `max`",
         repeats="common",
     ),
     Column(
