@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from tests.kubernetes.identity import ISSUER, SYSTEM
 from tests.kubernetes.places import Place, programs
@@ -19,17 +17,6 @@ _AUDIT = {
         {"level": "Metadata"},
     ],
 }
-
-_AHEAD: Final = ("nice", "-n", "-10")
-
-
-def ahead(command: Sequence[str | Path]) -> list[str | Path]:
-    """A command that gets a processor before the nodes' processes do.
-
-    In a real cluster the control plane has machines of its own. Here it shares the processors with the nodes, and for
-    each Pod these start a dozen programs: the API server would wait for a processor most of the time.
-    """
-    return [*_AHEAD, *command]
 
 
 def etcd(place: Place) -> list[str | Path]:

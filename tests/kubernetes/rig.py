@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tests.kubernetes import control, identity, network, nodes, processes, store
 from tests.kubernetes.api import Api, ApiError
@@ -32,6 +32,11 @@ _PROGRAMS = {
     "containerd": "containerd",
 }
 """The programs of roles; those of a node have its number behind them, as kubelet1."""
+_CONTROL_NICE: Final = -10
+_NODE_NICE: Final = 5
+"""In a real cluster the control plane, the nodes and the controller of a run have machines of their own. Here they
+share the processors, and for each Pod its node starts a dozen programs: the API server would wait for a processor most
+of the time, and so would Hydra's controller."""
 
 
 class Rig:
@@ -189,17 +194,17 @@ class Rig:
     def _command(self, role: str) -> Sequence[str | Path]:
         name = role.rstrip("0123456789")
         if name == "containerd":
-            return nodes.containerd(self.place, int(role[len(name) :]))
+            return _niced(_NODE_NICE, nodes.containerd(self.place, int(role[len(name) :])))
         if name == "kubelet":
             n = int(role[len(name) :])
-            return nodes.kubelet(self.place, n, self._specs[n - 1])
+            return _niced(_NODE_NICE, nodes.kubelet(self.place, n, self._specs[n - 1]))
         commands = {
             "etcd": control.etcd,
             "apiserver": control.apiserver,
             "controller-manager": control.controller_manager,
             "scheduler": control.scheduler,
         }
-        return control.ahead(commands[role](self.place))
+        return _niced(_CONTROL_NICE, commands[role](self.place))
 
     def _note(self, image: str) -> None:
         self._noted.write_text(json.dumps({"image": image, "nodes": [asdict(spec) for spec in self._specs]}))
@@ -217,6 +222,10 @@ class Rig:
         for log in self.place.run.glob("*.log"):
             shutil.copy(log, kept)
         processes.say(f"the rig's logs are kept in {kept}")
+
+
+def _niced(nice: int, command: Sequence[str | Path]) -> list[str | Path]:
+    return ["nice", "-n", str(nice), *command]
 
 
 if __name__ == "__main__":
