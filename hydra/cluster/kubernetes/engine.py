@@ -87,5 +87,5 @@ class KubernetesEngine(DrivenEngine[KubernetesState]):
 
     def _heard(self, message: dict[str, Any], now: float) -> None:
         super()._heard(message, now)
-        if message["kind"] == "stopped" and (left := self._state.left(message)):
+        if message["kind"] == "stopped" and (left := self._state.standing.left(message)):
             sys.stderr.write(f"hydra: {left}\n")

@@ -12,10 +12,11 @@ from typing import Any, Final, Literal
 
 from hydra.cluster.kubernetes import affinity, names, nodes, pods, refusals, statuses
 from hydra.cluster.kubernetes.ending import Ending
+from hydra.cluster.kubernetes.inventory import Inventory
 from hydra.cluster.kubernetes.pods import Family
+from hydra.cluster.kubernetes.standing import Standing
 from hydra.cluster.kubernetes.waiting import HOPELESS_S, NODE_WITHIN_S, PATIENCE_S, START_WITHIN_S
 from hydra.cluster.placement import place
-from hydra.cluster.resources import need_of
 from hydra.errors import ClusterError, PlacementError
 from hydra.model import Agent, Group, GroupEvent, GroupState, Launch
 
@@ -25,9 +26,6 @@ CREATED_WITHIN_S: Final = 75.0
 """The driver tries for a minute."""
 WHY_WITHIN_S: Final = 5.0
 KILL_AGAIN_S: Final = 10.0
-REFRESH_S: Final = 5.0
-TOLD_WITHIN_S: Final = 2.0
-"""How long a placement waits to be told of the nodes as they are now."""
 LOOK_WITHIN_S: Final = 5.0
 """How long the answer is awaited whether the run is there still, of which somebody has deleted Pods."""
 GRACE_S: Final = 5
@@ -73,8 +71,7 @@ class KubernetesState:
         family: what the run's objects have in common.
         calls: what the driver shall do, oldest first; taken by the owner.
         events: what happened to groups, oldest first; taken by the owner.
-        fatal: why nothing more can be launched, and what to try; ("", "") while it can.
-        partial: whether only our own Pods are known, so that others' requests are not.
+        standing: whether it can go on, and what to say at its end.
         looking: whether it is being asked if the run is there still (:meth:`look`).
     """
 
@@ -88,39 +85,32 @@ class KubernetesState:
         self.family = family
         self.calls: list[Json] = []
         self.events: list[GroupEvent] = []
-        self.fatal = ("", "")
-        self.partial = False
-        self._ports = ports
-        self._nodes: list[Agent] = []
-        self._answering: set[str] = set()
-        self._spread_over: list[Agent] = []
+        self.standing = Standing(family)
+        self._nodes = Inventory(family, ports)
         self._pods: dict[str, _Pod] = {}
         self._environments: set[str] = set()
-        self._asked_nodes: float | None = None
-        self._told_nodes: float | None = None
         self._leaving: dict[int, set[str]] = {}
         self.looking = False
-        self._unknown = False
-        self._removed = False
         self._done: set[str] = set()
         self._ending = Ending()
 
     # --- what the engine is asked ------------------------------------------------------------------------------------
 
+    @property
+    def fatal(self) -> tuple[str, str]:
+        """Why nothing more can be launched, and what to try; ("", "") while it can."""
+        return self.standing.fatal
+
     def agents(self) -> list[Agent]:
         """The nodes, with what is free on each as far as is known."""
-        free = {agent.id: agent.resources for agent in self._nodes}
-        for launch in [pod.launch for pod in self._pods.values() if pod.launch.agent.id in free]:
-            node = launch.agent.id
-            free[node] = nodes.less(free[node], need_of(launch.group.demand, launch.group.count), launch.ports)
-        return [replace(agent, resources=free[agent.id]) for agent in self._nodes]
+        return self._nodes.less(pod.launch for pod in self._pods.values())
 
     def awaits_nodes(self, now: float) -> bool:
         """Whether to wait before a placement: it asks for the nodes as they are now, unless they were told just now."""
-        if self.fatal[0] or (self._told_nodes is not None and now - self._told_nodes < REFRESH_S):
+        if self.fatal[0] or self._nodes.is_fresh(now):
             return False
         self._refresh(now)
-        return self._asked_nodes is not None and now - self._asked_nodes < TOLD_WITHIN_S
+        return self._nodes.is_awaited(now)
 
     def launch(self, groups: Sequence[Group], now: float, archived: Container[str] = ()) -> list[Launch]:
         """Places all of the groups or none, and has their Pods created; ``events`` tell what became of them.
@@ -143,7 +133,7 @@ class KubernetesState:
             taken.add(group.id)
         placed = [replace(group, demand=pods.whole(group.demand, group.count)) for group in groups]
         # Groups on a node that was lost are about to be told lost: nothing is spread around them any more.
-        running = [pod.launch for pod in self._pods.values() if pod.launch.agent.id in self._answering]
+        running = [pod.launch for pod in self._pods.values() if pod.launch.agent.id in self._nodes.answering]
         launches, unplaced = place(self.agents(), placed, running)
         if unplaced:
             self._refresh(now)
@@ -167,7 +157,7 @@ class KubernetesState:
         wanted: list[Json] = []
         # The scheduler does not count those that are about to go.
         staying = [pod.launch for pod in self._pods.values() if pod.killed is None and pod.held is None]
-        uneven = affinity.uneven([*staying, *launches], self._spread_over)
+        uneven = affinity.uneven([*staying, *launches], self._nodes.spread_over)
         for launch in launches:
             secret = pods.environment(self.family, launch.group.environment)
             name = secret["metadata"]["name"]
@@ -212,24 +202,8 @@ class KubernetesState:
 
     def _refresh(self, now: float) -> None:
         """Has the nodes listed anew, unless that was done just now."""
-        if self._asked_nodes is None or now - self._asked_nodes >= REFRESH_S:
-            self._asked_nodes = now
+        if self._nodes.ask(now):
             self.calls.append({"call": "nodes"})
-
-    def left(self, stopped: Mapping[str, Any]) -> str:
-        """What to say of what the removal has left, by the driver's last word; "" if nothing or if it has been said."""
-        count, run, lab = stopped["left"], self.family.run, self.family.namespace
-        if count >= 0:
-            # What somebody else has removed he waits for himself, or the cluster does.
-            pods = "1 Pod is" if count == 1 else f"{count} Pods are"
-            there = count and not self._removed
-            return f"{pods} still in namespace {lab}; see hydra ps, and hydra kill {run}" if there else ""
-        refused = self._refusal(stopped, "delete what belongs to the run")
-        return "" if self._unknown and refused.kind == "credentials" else f"{refused.what}; it {self._goes}"
-
-    @property
-    def _goes(self) -> str:
-        return f"goes by itself as its keeper ends: hydra ps tells, hydra kill {self.family.run} removes it at once"
 
     # --- what the driver says ----------------------------------------------------------------------------------------
 
@@ -237,7 +211,7 @@ class KubernetesState:
         """Takes note of one message of the driver's process (``driver.py`` lists them)."""
         match message["kind"]:
             case "nodes":
-                self._take_nodes(message, now)
+                self._nodes.take(message, now)
             case "pod":
                 self._take_pod(message["pod"], now, gone=message["gone"])
             case "pods":
@@ -252,12 +226,12 @@ class KubernetesState:
             case "why":
                 self._take_why(message, now)
             case "failed":
-                self.fatal = (message["what"], message["remedy"])
+                self.standing.fatal = (message["what"], message["remedy"])
 
     def driver_ended(self, why: str) -> None:
         """Takes note that the driver has ended, though nobody asked it to."""
         if not self.fatal[0]:
-            self.fatal = (why, "begin again with --resume")
+            self.standing.fatal = (why, "begin again with --resume")
 
     def tick(self, now: float) -> None:
         """Gives up what has waited for too long, and repeats what was not answered."""
@@ -291,28 +265,13 @@ class KubernetesState:
             pass
         elif status.waits_for != "start":
             self._refresh(now)
-            unseen = f"; {nodes.UNSEEN}" if self.partial and status.waits_for == "node" else ""
+            unseen = f"; {nodes.UNSEEN}" if self._nodes.partial and status.waits_for == "node" else ""
             self._end(pod, "failed", status.detail + unseen, now, refused=True)
         elif pod.asked is None:
             pod.asked = now
             self.calls.append({"call": "why", "pod": pod.name, "uid": pod.uid})
         elif now - pod.asked >= WHY_WITHIN_S:
             self._end(pod, "failed", f"it did not start within {START_WITHIN_S:g} s", now, refused=True)
-
-    def _take_nodes(self, message: Mapping[str, Any], now: float) -> None:
-        self._told_nodes = now
-        self.partial = message["partial"]
-        others = [pod for pod in message["pods"] if not self._is_ours(pod)]
-        found, tolerations = message["nodes"], self.family.settings.tolerations
-        self._nodes = nodes.agents(found, others, self._ports, tolerations)
-        self._answering = nodes.answering(found)
-        self._spread_over = nodes.spread_over(found, tolerations)
-
-    def _is_ours(self, pod: Json) -> bool:
-        """Whether what it holds is taken off by :meth:`agents`, or is about to be free: an earlier opening's."""
-        labels = pod["metadata"].get("labels") or {}
-        in_run = labels.get(names.RUN) == names.slug(self.family.run) and labels.get(names.PART) == "group"
-        return in_run and pod["metadata"]["namespace"] == self.family.namespace
 
     def _take_pod(self, seen: Json, now: float, *, gone: bool) -> None:
         name = seen["metadata"]["name"]
@@ -328,7 +287,7 @@ class KubernetesState:
         before, status = pod.status, statuses.status(seen)
         pod.status, pod.uid, pod.wanted = status, seen["metadata"].get("uid", ""), {}
         if status.node and status.node != pod.launch.agent.id:
-            pod.launch = replace(pod.launch, agent=self._agent(status.node, pod.launch.agent))
+            pod.launch = replace(pod.launch, agent=self._nodes.named(status.node, pod.launch.agent))
         if deleted and pod.killed is None and status.state in ("starting", "running", "lost"):
             # Somebody else has deleted it; or the whole run, which is another matter.
             pod.held = pod.held or (now, status.detail or "its Pod was deleted")
@@ -378,10 +337,6 @@ class KubernetesState:
         if pod is not None and pod.phase == "creating":
             pod.phase, pod.waits_since, pod.wanted = "starting", now, {}
 
-    def _agent(self, node: str, like: Agent) -> Agent:
-        known = next((agent for agent in self._nodes if agent.id == node), None)
-        return known or replace(like, id=node, hostname=node)
-
     def _take_names(self, there: Collection[str], now: float) -> None:
         """All that are there after a broken watch: of what has gone meanwhile nobody else will tell."""
         self._ending.only(there, now)
@@ -392,18 +347,13 @@ class KubernetesState:
         tag, status = message["tag"], message["status"]
         kind = "pods" if tag in self._pods else "secrets" if tag in self._environments else tag
         making = kind in ("pods", "secrets")
-        refusal = self._refusal(message, f"create {kind}" if making else f"list {kind}")
+        refusal = self.standing.refusal(message, f"create {kind}" if making else f"list {kind}")
         if tag == "nodes":
-            self._told_nodes = now  # nothing new: placement goes by what is known
+            self._nodes.refused(now)
         elif tag == "owner":
             self.looking = False
             if status == 404:
-                self._removed = True
-                self.fatal = (
-                    f"the run was removed from namespace {self.family.namespace}: by hydra kill, with the namespace, "
-                    "or because its keeper did not reach this machine for 20 s",
-                    "begin again with --resume",
-                )
+                self.standing.owner_gone()
             self._let_go(now)
         elif tag in self._environments:
             self._environments.discard(tag)
@@ -414,20 +364,7 @@ class KubernetesState:
         elif tag in self._pods:
             # Without an answer it may have been made all the same.
             self._end(self._pods[tag], "failed", _line(refusal), now, refused=True, exists=not refusal.final)
-        if refusal.kind in ("terminating", "namespace"):
-            self._removed = True
-            self.fatal = (refusal.what, refusal.remedy)
-        elif making and refusal.kind == "credentials":
-            # The driver has read them anew for a minute.
-            self._unknown = True
-            self.fatal = (
-                refusal.what,
-                f"{refusal.remedy}, and go on with --resume; what is there of the run {self._goes}",
-            )
-
-    def _refusal(self, message: Mapping[str, Any], doing: str) -> refusals.Refusal:
-        status, reason, said = message["status"], message["reason"], message["message"]
-        return refusals.refusal(status, reason, said, doing=doing, namespace=self.family.namespace)
+        self.standing.refused(refusal, making=making)
 
     def _may_wait(self, pod: _Pod, now: float) -> bool:
         """Whether a Pod without room in a quota may get some in the time that it has for its placement."""

@@ -48,7 +48,7 @@ class Answers:
 def engine(driver: Answers, *, fatal: tuple[str, str] = ("", "")) -> KubernetesEngine:
     family = Family("r1", "lab", OWNER, KubernetesSettings(), "hydra:1", archive=False)
     state = KubernetesState(family, ((31000, 31003),))
-    state.fatal = fatal
+    state.standing.fatal = fatal
     return KubernetesEngine(cast("Driver", driver), state, cast("Delivery", None), "10.0.0.1")
 
 

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from hydra.cluster.driven import Driver
-from hydra.cluster.kubernetes import state as module
+from hydra.cluster.kubernetes import inventory as module
 from hydra.cluster.kubernetes.delivery import Delivery
 from hydra.cluster.kubernetes.engine import KubernetesEngine
 from hydra.cluster.kubernetes.pods import Family

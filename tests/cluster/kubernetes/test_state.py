@@ -155,7 +155,7 @@ def test_nothing_is_launched_any_more_after(happens: Any, says: str) -> None:
     ],
 )
 def test_what_the_end_has_left_is_one_line(stopped: Json, says: str) -> None:
-    assert Subject().state.left(stopped) == says
+    assert Subject().state.standing.left(stopped) == says
 
 
 @pytest.mark.parametrize(
@@ -171,14 +171,14 @@ def test_what_the_end_has_left_is_one_line(stopped: Json, says: str) -> None:
 def test_what_is_left_is_told_of_unless_somebody_else_removes_the_run(happens: Any, removed: bool) -> None:
     it = Subject()
     happens(it)
-    assert bool(it.state.left({"left": 2})) is not removed
+    assert bool(it.state.standing.left({"left": 2})) is not removed
 
 
 def test_what_the_end_has_left_is_told_once() -> None:
     it = Subject()
     _nobody_knows_who_asks(it)
     assert "goes by itself as its keeper ends" in it.state.fatal[1]
-    assert it.state.left({"left": -1, "status": 401, "reason": "", "message": "Unauthorized"}) == ""
+    assert it.state.standing.left({"left": -1, "status": 401, "reason": "", "message": "Unauthorized"}) == ""
 
 
 def test_a_keeper_that_comes_again_ends_nothing() -> None:
