@@ -54,6 +54,8 @@ class Engine(Protocol):
     def confirm(self, wait: Waiting) -> None:
         """Makes sure that the cluster has the run still, before the end of its groups is taken for their own failure.
 
+        Asked once for a step that has failed, and for one in which subscribers died or never answered.
+
         Args:
             wait: how the caller waits for the cluster's answer; a few seconds at most.
 
