@@ -34,7 +34,6 @@ class Task:
     framework: str
     container: str = field(default_factory=lambda: str(uuid.uuid4()))
     state: str = "TASK_STAGING"
-    statuses: list[Json] = field(default_factory=list)
     updates: list[Json] = field(default_factory=list)
     process: asyncio.subprocess.Process | None = None
     killed: bool = False
@@ -43,6 +42,10 @@ class Task:
     @property
     def id(self) -> str:
         return str(self.info["task_id"]["value"])
+
+    def send_no_more(self) -> None:
+        if self.resend is not None:
+            self.resend.cancel()
 
 
 class Agent:
@@ -82,16 +85,11 @@ class Agent:
         await self._server.stop()
         for task in self.tasks.values():
             _signal(task, signal.SIGKILL)
-            if task.resend is not None:
-                task.resend.cancel()
+            task.send_no_more()
         await asyncio.gather(*self._jobs, return_exceptions=True)
 
     def used(self) -> pool.Pool:
-        found: pool.Pool = {}
-        for task in self.tasks.values():
-            if task.state not in TERMINAL:
-                found = pool.plus(found, pool.read(task.info["resources"]))
-        return found
+        return pool.total(pool.read(t.info["resources"]) for t in self.tasks.values() if t.state not in TERMINAL)
 
     # --- tasks -------------------------------------------------------------------------------------------------------
 
@@ -115,8 +113,7 @@ class Agent:
         """The framework was torn down: its executors end, and nobody hears of them again."""
         for (owner, _), task in list(self.tasks.items()):
             if owner == framework:
-                if task.resend is not None:
-                    task.resend.cancel()
+                task.send_no_more()
                 task.updates.clear()
                 task.killed = True
                 _signal(task, signal.SIGKILL)
@@ -127,9 +124,7 @@ class Agent:
         if not self.alive or task is None or not task.updates or task.updates[0]["uuid"] != update:
             return
         task.updates.pop(0)
-        if task.resend is not None:
-            task.resend.cancel()
-            task.resend = None
+        task.send_no_more()
         if task.updates:
             self._send(task)
 
@@ -146,45 +141,33 @@ class Agent:
         with (sandbox / "stdout").open("ab") as stdout, (sandbox / "stderr").open("ab") as stderr:
             for uri in command.get("uris", ()):
                 if not await self._fetch(uri, sandbox, stderr):
-                    self._update(
-                        task,
-                        "TASK_FAILED",
-                        f"Failed to launch container: Failed to fetch all URIs for container '{task.container}': "
-                        "exited with status 1",
-                        source="SOURCE_AGENT",
-                        reason="REASON_CONTAINER_LAUNCH_FAILED",
-                    )
+                    fetch = f"Failed to fetch all URIs for container '{task.container}': exited with status 1"
+                    why = {"source": "SOURCE_AGENT", "reason": "REASON_CONTAINER_LAUNCH_FAILED"}
+                    self._update(task, "TASK_FAILED", f"Failed to launch container: {fetch}", **why)
                     return
             if self._gone(task):
                 self._update(task, "TASK_KILLED", "Killed before it was launched")
                 return
             self._update(task, "TASK_STARTING")
             variables = command.get("environment", {}).get("variables", ())
-            words = ["/bin/sh", "-c", command["value"]] if command.get("shell", True) else command["arguments"]
-            executable = "/bin/sh" if command.get("shell", True) else command["value"]
+            program = command["value"]
+            words = ["/bin/sh", "-c", program] if command.get("shell", True) else [program, *command["arguments"][1:]]
             if self.namespace:
-                words = ["ip", "netns", "exec", self.namespace, executable, *words[1:]]
-                executable = "/usr/sbin/ip"
+                words = ["/usr/sbin/ip", "netns", "exec", self.namespace, *words]
             if self.ahead_s:
-                ahead = ["--time", "--monotonic", str(self.ahead_s)]
-                words = ["unshare", *ahead, "--kill-child", executable, *words[1:]]
-                executable = "/usr/bin/unshare"
+                words = ["/usr/bin/unshare", "--time", "--monotonic", str(self.ahead_s), "--kill-child", *words]
             stderr.write(f"I20261120 15:58:59.997551 {os.getpid()} exec.cpp:164] Version: 1.11.0\n".encode())
             stderr.flush()
+            given = {variable["name"]: variable["value"] for variable in variables}
+            given = {"MESOS_SANDBOX": str(sandbox), "MESOS_TASK_ID": task.id, **given}
             try:
                 task.process = await asyncio.create_subprocess_exec(
                     *words,
-                    executable=executable,
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=stdout,
                     stderr=stderr,
                     cwd=sandbox,
-                    env={
-                        **self.environment,
-                        "MESOS_SANDBOX": str(sandbox),
-                        "MESOS_TASK_ID": task.id,
-                        **{v["name"]: v["value"] for v in variables},
-                    },
+                    env={**self.environment, **given},
                     start_new_session=True,
                 )
             except OSError as error:
@@ -194,15 +177,12 @@ class Agent:
         if self._gone(task):
             _signal(task, signal.SIGKILL)
         code = await task.process.wait()
-        if code < 0:
-            how = f"Command terminated with signal {signal.strsignal(-code)}"
-        else:
-            how = f"Command exited with status {code}"
-        _signal(task, signal.SIGKILL)
-        if task.killed:
-            self._update(task, "TASK_KILLED", how)
-        else:
-            self._update(task, "TASK_FINISHED" if code == 0 else "TASK_FAILED", how)
+        ended = f"terminated with signal {signal.strsignal(-code)}" if code < 0 else f"exited with status {code}"
+        # The children that it has left: only now is the group's number still its own.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(task.process.pid, signal.SIGKILL)
+        state = "TASK_KILLED" if task.killed else "TASK_FAILED" if code else "TASK_FINISHED"
+        self._update(task, state, f"Command {ended}")
 
     def _gone(self, task: Task) -> bool:
         """What may have happened while something was awaited."""
@@ -240,19 +220,15 @@ class Agent:
             "uuid": base64.b64encode(uuid.uuid4().bytes).decode(),
         }
         if task.process is not None:
-            status["container_status"] = {
-                "container_id": {"value": task.container},
-                "network_infos": [{"ip_addresses": [{"protocol": "IPv4", "ip_address": self.address}]}],
-                "executor_pid": task.process.pid,
-            }
-        task.statuses.append(status)
+            address = {"protocol": "IPv4", "ip_address": self.address}
+            container = {"container_id": {"value": task.container}, "network_infos": [{"ip_addresses": [address]}]}
+            status["container_status"] = {**container, "executor_pid": task.process.pid}
         task.updates.append(status)
         if len(task.updates) == 1 and self.alive:
             self._send(task)
 
     def _send(self, task: Task) -> None:
-        if task.resend is not None:
-            task.resend.cancel()
+        task.send_no_more()
         task.resend = asyncio.create_task(self._send_until_acknowledged(task, task.updates[0]))
 
     async def _send_until_acknowledged(self, task: Task, status: Json) -> None:
@@ -265,18 +241,12 @@ class Agent:
     # --- endpoints ---------------------------------------------------------------------------------------------------
 
     def sandbox(self, task: Task) -> Path:
-        return (
-            self._folder.absolute()
-            / f"slaves/{self.id}/frameworks/{task.framework}/executors/{task.id}/runs/{task.container}"
-        )
+        executor = f"slaves/{self.id}/frameworks/{task.framework}/executors/{task.id}"
+        return self._folder.absolute() / executor / "runs" / task.container
 
     async def _answer(self, request: Request, _: asyncio.StreamWriter) -> Response:
         if request.path == "/state":
             return Response.json(self.state())
-        if request.path == "/files/browse":
-            folder = Path(request.query["path"])
-            rows = [{"path": str(p), "size": p.stat().st_size, "mode": "-rw-r--r--"} for p in sorted(folder.iterdir())]
-            return Response.json(rows)
         if request.path == "/files/read":
             path = Path(request.query["path"])
             if not path.is_file():
@@ -293,18 +263,14 @@ class Agent:
         for (owner, _), task in self.tasks.items():
             known = frameworks.setdefault(owner, {"id": owner, "executors": [], "completed_executors": []})
             ended = task.state in TERMINAL and not task.updates
-            row = {
-                "id": task.id,
-                "name": f"Command Executor (Task: {task.id})",
-                "source": task.id,
-                "container": task.container,
-                "directory": str(self.sandbox(task)),
-            }
-            known["completed_executors" if ended else "executors"].append(row)
+            row = {"id": task.id, "name": f"Command Executor (Task: {task.id})", "source": task.id}
+            where = {"container": task.container, "directory": str(self.sandbox(task))}
+            known["completed_executors" if ended else "executors"].append({**row, **where})
         return {"id": self.id, "hostname": self.hostname, "version": "1.11.0", "frameworks": list(frameworks.values())}
 
 
 def _signal(task: Task, number: signal.Signals) -> None:
-    if task.process is not None:
+    """To the task's processes while it runs: the number of one that has ended may be somebody else's by now."""
+    if task.process is not None and task.process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(task.process.pid, number)

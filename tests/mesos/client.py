@@ -9,24 +9,18 @@ import socket
 import threading
 from typing import Any
 
-from tests.integration.command import wait_until
+from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
-INFO = {
-    "user": "root",
-    "name": "hydra",
-    "principal": "hydra",
-    "failover_timeout": 120,
-    "checkpoint": True,
-    "roles": ["*"],
-    "capabilities": [{"type": "MULTI_ROLE"}, {"type": "PARTITION_AWARE"}, {"type": "RESERVATION_REFINEMENT"}],
-}
+_CAPABILITIES = [{"type": name} for name in ("MULTI_ROLE", "PARTITION_AWARE", "RESERVATION_REFINEMENT")]
+_WHO = {"user": "root", "name": "hydra", "principal": "hydra", "roles": ["*"], "capabilities": _CAPABILITIES}
+INFO = {**_WHO, "failover_timeout": 120, "checkpoint": True}
 
 
 def ask(
     address: str, method: str, target: str, body: bytes | None = None, headers: dict[str, str] | None = None
 ) -> tuple[int, dict[str, str], str]:
     """Status, headers and body."""
-    connection = http.client.HTTPConnection(address, timeout=10)
+    connection = http.client.HTTPConnection(address, timeout=SOON_S)
     connection.request(method, target, body, {"Accept": "application/json", **(headers or {})})
     answer = connection.getresponse()
     text = answer.read().decode()
@@ -37,14 +31,14 @@ def ask(
 class Framework:
     """Subscribes, and reads its stream in a thread."""
 
-    def __init__(self, address: str, info: dict[str, Any] | None = None, framework: str = "") -> None:
+    def __init__(self, address: str, framework: str = "") -> None:
         self.address = address
         self.events: list[dict[str, Any]] = []
         self.closed = threading.Event()
-        body: dict[str, Any] = {"type": "SUBSCRIBE", "subscribe": {"framework_info": info or INFO}}
+        body: dict[str, Any] = {"type": "SUBSCRIBE", "subscribe": {"framework_info": INFO}}
         if framework:
             body["framework_id"] = {"value": framework}
-        self._connection = http.client.HTTPConnection(address, timeout=60)
+        self._connection = http.client.HTTPConnection(address, timeout=LONG_S)
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
         self._connection.request("POST", "/api/v1/scheduler", json.dumps(body), headers)
         self.answer = self._connection.getresponse()
@@ -68,10 +62,9 @@ class Framework:
         """The body of the first, second … event of a type."""
 
         def found() -> list[dict[str, Any]]:
-            return [e.get(kind.lower(), {}) for e in list(self.events) if e["type"] == kind]
+            return [e.get(kind.lower(), {}) for e in list(self.events) if e["type"] == kind][number:]
 
-        wait_until(lambda: len(found()) > number, 10, f"event {kind} number {number}")
-        return found()[number]
+        return wait_until(found, f"event {kind} number {number}", saw=lambda: list(self.events))[0]
 
     def wait_for_task(self, task: str, state: str) -> dict[str, Any]:
         """The first status of a task in a state."""
@@ -80,8 +73,15 @@ class Framework:
             updates = [e["update"]["status"] for e in list(self.events) if e["type"] == "UPDATE"]
             return [s for s in updates if (s["task_id"]["value"], s["state"]) == (task, state)]
 
-        wait_until(found, 10, f"{state} of task {task}")
-        return found()[0]
+        return wait_until(found, f"{state} of task {task}", saw=lambda: list(self.events))[0]
+
+    def run(self, task: str) -> dict[str, Any]:
+        """Launches a task that sleeps and acknowledges that it runs; gives the offer that was used."""
+        offer: dict[str, Any] = self.wait("OFFERS")["offers"][0]
+        self.launch(offer, task, {"value": "sleep 100"})
+        for state in ("TASK_STARTING", "TASK_RUNNING"):
+            self.acknowledge(self.wait_for_task(task, state))
+        return offer
 
     def call(self, kind: str, body: dict[str, Any] | None = None) -> None:
         message = {"framework_id": {"value": self.id}, "type": kind, **({kind.lower(): body} if body else {})}
@@ -94,30 +94,19 @@ class Framework:
 
     def launch(self, offer: dict[str, Any], task: str, command: dict[str, Any], *, cpus: float = 0.1) -> None:
         """As the recordings did."""
+        role = {"allocation_info": {"role": "*"}}
         amounts = (("cpus", cpus), ("mem", 32))
-        resources = [
-            {"name": n, "type": "SCALAR", "scalar": {"value": v}, "allocation_info": {"role": "*"}} for n, v in amounts
-        ]
-        info = {
-            "name": task,
-            "task_id": {"value": task},
-            "agent_id": offer["agent_id"],
-            "resources": resources,
-            "command": {"shell": True, **command},
-        }
-        self.call(
-            "ACCEPT",
-            {
-                "offer_ids": [offer["id"]],
-                "operations": [{"type": "LAUNCH", "launch": {"task_infos": [info]}}],
-                "filters": {"refuse_seconds": 0.1},
-            },
-        )
+        resources = [{"name": name, "type": "SCALAR", "scalar": {"value": value}, **role} for name, value in amounts]
+        info = {"name": task, "task_id": {"value": task}, "agent_id": offer["agent_id"], "resources": resources}
+        launch = {"task_infos": [{**info, "command": {"shell": True, **command}}]}
+        operations = [{"type": "LAUNCH", "launch": launch}]
+        self.call("ACCEPT", {"offer_ids": [offer["id"]], "operations": operations, "filters": {"refuse_seconds": 0.1}})
 
     def close(self) -> None:
         """Hangs up; the reader ends by that."""
         if self._connection.sock is not None:
             with contextlib.suppress(OSError):
                 self._connection.sock.shutdown(socket.SHUT_RDWR)
-        self._thread.join(5)
+        self._thread.join(SOON_S)
         self._connection.close()
+        self.answer.close()

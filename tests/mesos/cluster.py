@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from tests.mesos.agent import Agent
 from tests.mesos.master import Master
+from tests.suite.waiting import SOON_S
 
 T = TypeVar("T")
 
@@ -37,14 +38,31 @@ class Cluster:
     def __init__(self, master: Master, agents: list[Agent], loop: asyncio.AbstractEventLoop) -> None:
         self.master = master
         self.agents = agents
+        self._masters = [master]
         self._loop = loop
+
+    async def start(self) -> None:
+        await self.master.start()
+        for agent in self.agents:
+            await agent.start()
+            self.master.register(agent)
+
+    async def stop(self) -> None:
+        for agent in self.agents:
+            await agent.stop()
+        for master in self._masters:
+            await master.stop()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for other in others:
+            other.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
 
     @property
     def address(self) -> str:
         return self.master.address
 
     def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(SOON_S)
 
     def ask(self, function: Callable[[], T]) -> T:
         """The function's answer, from inside the loop, where nothing else happens meanwhile."""
@@ -62,16 +80,13 @@ class Cluster:
         """Task → state."""
         return self.ask(lambda: {task.id: task.state for task in self.master.tasks()})
 
-    def lose(self, agent: Agent) -> None:
-        self.do(self.master.lose(agent))
-
     def fail_over(self, *, recovering_s: float = 0.5) -> None:
         """Another master leads from now on; the former one hangs up, recovers for a while and then redirects."""
         self.do(self._fail_over(recovering_s))
 
     async def _fail_over(self, recovering_s: float) -> None:
-        old = self.master
-        new = Master()
+        old, new = self.master, Master()
+        self._masters.append(new)
         await new.start()
         old.leads = False
         old.hang_up()
@@ -84,39 +99,21 @@ class Cluster:
 
 
 @contextmanager
-def running(folder: Path, agents: Sequence[tuple[str, str, str]] = AGENTS, **options: Any) -> Iterator[Cluster]:
+def running(
+    folder: Path, agents: Sequence[tuple[str, str, str]] = AGENTS, *, resend_s: float = 10.0, **options: Any
+) -> Iterator[Cluster]:
     """A master with these agents; at the end nothing of it is left."""
-    resend_s = options.pop("resend_s", 10.0)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="mesos", daemon=True)
     thread.start()
 
-    async def start() -> Cluster:
-        master = Master(**options)
-        await master.start()
-        made = [Agent(*agent, folder / agent[0], resend_s=resend_s) for agent in agents]
-        for agent in made:
-            await agent.start()
-            master.register(agent)
-        return Cluster(master, made, loop)
-
-    cluster = asyncio.run_coroutine_threadsafe(start(), loop).result(10)
-    first = cluster.master
+    made = [Agent(*agent, folder / agent[0], resend_s=resend_s) for agent in agents]
+    cluster = Cluster(Master(**options), made, loop)
+    cluster.do(cluster.start())
     try:
         yield cluster
     finally:
-
-        async def stop() -> None:
-            for agent in cluster.agents:
-                await agent.stop()
-            for master in {first, cluster.master}:
-                await master.stop()
-            others = asyncio.all_tasks() - {asyncio.current_task()}
-            for other in others:
-                other.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
-
-        asyncio.run_coroutine_threadsafe(stop(), loop).result(20)
+        cluster.do(cluster.stop())
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(5)
+        thread.join(SOON_S)
         loop.close()

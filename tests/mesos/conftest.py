@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.mesos.cluster import Cluster, running
+from tests.suite.fixtures import starts
+
+starts("cluster")
 
 
 @pytest.fixture(scope="module")
 def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cache folder for a whole module, so that the agents' archive is made once."""
-    cache = tmp_path_factory.mktemp("cache")
+    """A cache folder for all modules of this process: the agents' archive, which takes seconds, is made once."""
+    cache = tmp_path_factory.getbasetemp() / "cache"
+    cache.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("XDG_CACHE_HOME", str(cache))
         yield cache

@@ -6,22 +6,11 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from email import message_from_string
 from email.utils import formatdate
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
-
-REASONS = {
-    200: "OK",
-    202: "Accepted",
-    307: "Temporary Redirect",
-    400: "Bad Request",
-    401: "Unauthorized",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    415: "Unsupported Media Type",
-    503: "Service Unavailable",
-}
-TEXT = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True)
@@ -42,11 +31,16 @@ class Response:
 
     @staticmethod
     def text(status: int, body: str, **headers: str) -> Response:
-        return Response(status, body.encode(), {**headers, "Content-Type": TEXT})
+        return Response(status, body.encode(), {**headers, "Content-Type": "text/plain; charset=utf-8"})
 
     @staticmethod
     def json(body: Any) -> Response:
         return Response(200, json.dumps(body, separators=(",", ":")).encode(), {"Content-Type": "application/json"})
+
+
+def _head(status: int, headers: Mapping[str, str]) -> bytes:
+    fields = (f"{name}: {value}" for name, value in {"Date": formatdate(usegmt=True), **headers}.items())
+    return "\r\n".join((f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *fields, "", "")).encode()
 
 
 class Stream:
@@ -54,9 +48,7 @@ class Stream:
 
     def __init__(self, writer: asyncio.StreamWriter, headers: Mapping[str, str]) -> None:
         self._writer = writer
-        head = {"Date": formatdate(usegmt=True), "Transfer-Encoding": "chunked", **headers}
-        lines = ["HTTP/1.1 200 OK", *(f"{name}: {value}" for name, value in head.items())]
-        writer.write("\r\n".join((*lines, "", "")).encode())
+        writer.write(_head(200, {"Transfer-Encoding": "chunked", **headers}))
         self.closed = asyncio.Event()
 
     def send(self, event: Any) -> None:
@@ -83,14 +75,13 @@ class Server:
         self._server: asyncio.Server | None = None
         self.port = 0
 
-    async def start(self, port: int = 0) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, backlog=512)
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=512)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
         if self._server is not None:
             self._server.close()
-            self._server = None
         connections = dict(self._connections)
         for writer in connections.values():
             writer.transport.abort()
@@ -101,16 +92,16 @@ class Server:
         assert task is not None
         self._connections[task] = writer
         try:
-            while (request := await _read(reader)) is not None:
+            while True:
+                request = await _read(reader)
                 answer = await self._handler(request, writer)
                 if isinstance(answer, Stream):
                     # The reader ends when the peer hangs up; nothing more is expected from it.
                     await reader.read()
                     answer.close()
                     return
-                head = {"Date": formatdate(usegmt=True), **answer.headers, "Content-Length": str(len(answer.body))}
-                lines = [f"HTTP/1.1 {answer.status} {REASONS[answer.status]}", *(f"{k}: {v}" for k, v in head.items())]
-                writer.write("\r\n".join((*lines, "", "")).encode() + answer.body)
+                head = {**answer.headers, "Content-Length": str(len(answer.body))}
+                writer.write(_head(answer.status, head) + answer.body)
                 await writer.drain()
                 if request.headers.get("connection", "").lower() == "close":
                     return
@@ -121,15 +112,11 @@ class Server:
             writer.close()
 
 
-async def _read(reader: asyncio.StreamReader) -> Request | None:
-    line = await reader.readline()
-    if not line:
-        return None
-    method, target, _ = line.decode().split(" ", 2)
-    headers = {}
-    while (line := await reader.readline()).strip():
-        name, _, value = line.decode().partition(":")
-        headers[name.strip().lower()] = value.strip()
+async def _read(reader: asyncio.StreamReader) -> Request:
+    """The next request; IncompleteReadError if there is none."""
+    line, _, fields = (await reader.readuntil(b"\r\n\r\n")).decode().partition("\r\n")
+    method, target, _ = line.split(" ", 2)
+    headers = {name.lower(): value for name, value in message_from_string(fields).items()}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
     parts = urlsplit(target)
     return Request(method, parts.path, dict(parse_qsl(parts.query)), headers, body)

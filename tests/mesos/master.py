@@ -7,7 +7,9 @@ import base64
 import json
 import time
 import uuid
+from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -16,10 +18,7 @@ from tests.mesos.agent import TERMINAL, Agent, Task
 from tests.mesos.http import Answer, Request, Response, Server, Stream
 
 Json = dict[str, Any]
-CALLS = {
-    *("SUBSCRIBE", "TEARDOWN", "ACCEPT", "DECLINE", "REVIVE", "SUPPRESS", "KILL"),
-    *("ACKNOWLEDGE", "RECONCILE", "SHUTDOWN", "MESSAGE", "REQUEST"),
-}
+CALLS = {"SUBSCRIBE", "TEARDOWN", "ACCEPT", "DECLINE", "REVIVE", "SUPPRESS", "KILL", "ACKNOWLEDGE", "RECONCILE"}
 
 
 @dataclass
@@ -68,7 +67,7 @@ class Master:
         self._ping_timeout_s = ping_timeout_s
         self._credentials = credentials
         self._server = Server(self._answer)
-        self._numbers = {"offer": 0, "framework": 0, "agent": 0}
+        self._numbers: defaultdict[str, count[int]] = defaultdict(count)
         self._jobs: list[asyncio.Task[None]] = []
 
     # --- running it --------------------------------------------------------------------------------------------------
@@ -77,8 +76,8 @@ class Master:
     def address(self) -> str:
         return f"127.0.0.1:{self._server.port}"
 
-    async def start(self, port: int = 0) -> None:
-        await self._server.start(port)
+    async def start(self) -> None:
+        await self._server.start()
         self._jobs = [asyncio.create_task(self._allocate_regularly()), asyncio.create_task(self._beat())]
 
     async def stop(self) -> None:
@@ -89,7 +88,7 @@ class Master:
     def register(self, agent: Agent) -> None:
         """A new agent, or one of the former master's with its tasks."""
         if not agent.id:
-            agent.id = f"{self.id}-S{self._number('agent')}"
+            agent.id = f"{self.id}-S{next(self._numbers['agent'])}"
         self.agents[agent.id] = agent
         agent.deliver = self._deliver
         agent.send_again()
@@ -99,21 +98,19 @@ class Master:
         await agent.stop()
         await asyncio.sleep(self._ping_timeout_s)
         self.agents.pop(agent.id, None)
-        for offer in [o for o in self.offers.values() if o.agent is agent]:
-            self.rescind(offer)
+        self.rescind(*self._offers_of(agent=agent))
         for task in agent.tasks.values():
             framework = self.frameworks.get(task.framework)
             if framework is not None and (task.state not in TERMINAL or task.updates):
-                status = self._status(task.id, "TASK_UNREACHABLE", "health check timed out", "REASON_AGENT_REMOVED")
-                status["agent_id"] = {"value": agent.id}
-                status["unreachable_time"] = {"nanoseconds": time.time_ns()}
-                self._event(framework, "update", {"status": status})
+                why = ("TASK_UNREACHABLE", "health check timed out", "REASON_AGENT_REMOVED")
+                self._tell(framework, task.id, *why, agent.id, unreachable_time={"nanoseconds": time.time_ns()})
         for framework in self.frameworks.values():
             self._event(framework, "failure", {"agent_id": {"value": agent.id}})
 
-    def rescind(self, offer: Offer) -> None:
-        del self.offers[offer.id]
-        self._event(offer.framework, "rescind", {"offer_id": {"value": offer.id}})
+    def rescind(self, *offers: Offer) -> None:
+        for offer in offers:
+            del self.offers[offer.id]
+            self._event(offer.framework, "rescind", {"offer_id": {"value": offer.id}})
 
     def hang_up(self) -> None:
         """Every stream ends, as when the master's process is killed; frameworks and tasks are remembered."""
@@ -126,25 +123,20 @@ class Master:
     def tasks(self) -> list[Task]:
         return [task for agent in self.agents.values() for task in agent.tasks.values()]
 
-    def _number(self, kind: str) -> int:
-        self._numbers[kind] += 1
-        return self._numbers[kind] - 1
-
     # --- what frameworks hear ----------------------------------------------------------------------------------------
 
     def _event(self, framework: Framework, kind: str, body: Json | None = None) -> None:
         if framework.stream is not None:
             framework.stream.send({"type": kind.upper(), **({kind: body} if body is not None else {})})
 
-    def _status(self, task: str, state: str, message: str, reason: str) -> Json:
-        return {
-            "task_id": {"value": task},
-            "state": state,
-            "message": message,
-            "source": "SOURCE_MASTER",
-            "reason": reason,
-            "timestamp": time.time(),
-        }
+    def _tell(
+        self, framework: Framework, task: str, state: str, message: str, reason: str, agent: str = "", **more: Json
+    ) -> None:
+        """What the master itself has to say of a task: nobody acknowledges it."""
+        said = {"message": message, "source": "SOURCE_MASTER", "reason": reason, "timestamp": time.time()}
+        where = {"agent_id": {"value": agent}} if agent else {}
+        status = {"task_id": {"value": task}, "state": state, **said, **where, **more}
+        self._event(framework, "update", {"status": status})
 
     def _deliver(self, agent: Agent, task: Task, status: Json) -> None:
         framework = self.frameworks.get(task.framework)
@@ -167,10 +159,7 @@ class Master:
         fresh: dict[str, list[Offer]] = {}
         now = time.monotonic()
         for agent in self.agents.values():
-            free: pool.Pool | None = pool.minus(agent.total, agent.used())
-            for offer in self.offers.values():
-                if offer.agent is agent and free is not None:
-                    free = pool.minus(free, offer.resources)
+            free = pool.minus(agent.total, pool.plus(agent.used(), self._offered(agent)))
             if not free or not agent.alive:
                 continue
             for framework in sorted(self.frameworks.values(), key=lambda f: len(fresh.get(f.id, ()))):
@@ -179,7 +168,7 @@ class Master:
                 filtered = until > now and pool.minus(refused, mine) is not None
                 if not mine or filtered or framework.suppressed or framework.stream is None:
                     continue
-                offer = Offer(f"{self.id}-O{self._number('offer')}", framework, agent, mine)
+                offer = Offer(f"{self.id}-O{next(self._numbers['offer'])}", framework, agent, mine)
                 self.offers[offer.id] = offer
                 fresh.setdefault(framework.id, []).append(offer)
                 break
@@ -187,18 +176,18 @@ class Master:
             framework = self.frameworks[identity]
             self._event(framework, "offers", {"offers": [self._offer(offer) for offer in offers]})
 
+    def _offers_of(self, *, framework: Framework | None = None, agent: Agent | None = None) -> list[Offer]:
+        """Those at hand of a framework, or of an agent."""
+        return [offer for offer in self.offers.values() if offer.framework is framework or offer.agent is agent]
+
     def _offer(self, offer: Offer) -> Json:
         agent, framework = offer.agent, offer.framework
+        address = {"hostname": agent.hostname, "ip": agent.address, "port": agent.port}
+        ids = {"id": offer.id, "framework_id": framework.id, "agent_id": agent.id}
         return {
-            "id": {"value": offer.id},
-            "framework_id": {"value": framework.id},
-            "agent_id": {"value": agent.id},
+            **{name: {"value": value} for name, value in ids.items()},
             "hostname": agent.hostname,
-            "url": {
-                "scheme": "http",
-                "address": {"hostname": agent.hostname, "ip": agent.address, "port": agent.port},
-                "path": "/slave(1)",
-            },
+            "url": {"scheme": "http", "address": address, "path": "/slave(1)"},
             "resources": pool.messages(offer.resources, allocated=framework.role, multi_role=framework.multi_role),
             "attributes": agent.attributes,
             **({"allocation_info": {"role": framework.role}} if framework.multi_role else {}),
@@ -208,14 +197,8 @@ class Master:
 
     async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> Answer:
         if request.path == "/version":
-            return Response.json(
-                {
-                    "build_date": "2026-11-20 00:00:00 UTC",
-                    "build_time": 1795132800.0,
-                    "build_user": "local",
-                    "version": "1.11.0",
-                }
-            )
+            built = {"build_date": "2026-11-20 00:00:00 UTC", "build_time": 1795132800.0, "build_user": "local"}
+            return Response.json({**built, "version": "1.11.0"})
         if request.path == "/redirect":
             leader = self.address if self.leads else self.leader
             return Response(307, b"", {"Location": f"//{leader}"}) if leader else Response.text(503, "")
@@ -230,60 +213,37 @@ class Master:
                 return Response.json({"slaves": [self._slave(a) for a in self.agents.values()], "recovered_slaves": []})
             case "/state":
                 return Response.json(self._state())
-            case "/teardown" | "/master/teardown":
+            case "/teardown":
                 return self._operator_teardown(request)
             case "/api/v1/scheduler":
                 return self._scheduler(request, writer)
         return Response.text(404, "")
 
+    def _offered(self, agent: Agent) -> pool.Pool:
+        return pool.total(offer.resources for offer in self._offers_of(agent=agent))
+
     def _slave(self, agent: Agent) -> Json:
-        offered: pool.Pool = {}
-        for offer in self.offers.values():
-            if offer.agent is agent:
-                offered = pool.plus(offered, offer.resources)
-        return {
-            "id": agent.id,
-            "hostname": agent.hostname,
-            "port": agent.port,
-            "attributes": {a["name"]: _plain(a) for a in agent.attributes},
-            "pid": f"slave(1)@127.0.0.1:{agent.port}",
-            "registered_time": agent.registered_time,
-            "resources": pool.plain(agent.total),
-            "used_resources": pool.plain(agent.used()),
-            "offered_resources": pool.plain(offered),
-            "reserved_resources": {},
-            "unreserved_resources": pool.plain(agent.total),
-            "active": True,
-            "deactivated": False,
-            "version": "1.11.0",
-        }
+        total, used, offered = map(pool.plain, (agent.total, agent.used(), self._offered(agent)))
+        pid = f"slave(1)@127.0.0.1:{agent.port}"
+        who = {"id": agent.id, "hostname": agent.hostname, "port": agent.port, "pid": pid}
+        is_there = {"registered_time": agent.registered_time, "active": True, "deactivated": False, "version": "1.11.0"}
+        has = {"resources": total, "unreserved_resources": total, "reserved_resources": {}, "used_resources": used}
+        attributes = {a["name"]: _plain(a) for a in agent.attributes}
+        return {**who, **is_there, **has, "offered_resources": offered, "attributes": attributes}
 
     def _state(self) -> Json:
         rows = []
         for framework in self.frameworks.values():
+            executor = {"framework_id": framework.id, "executor_id": ""}
             tasks = [
-                {
-                    "id": task.id,
-                    "name": task.info["name"],
-                    "framework_id": framework.id,
-                    "executor_id": "",
-                    "slave_id": agent.id,
-                    "state": task.state,
-                }
+                {"id": task.id, "name": task.info["name"], **executor, "slave_id": agent.id, "state": task.state}
                 for agent in self.agents.values()
                 for task in agent.tasks.values()
                 if task.framework == framework.id and task.state not in TERMINAL
             ]
-            rows.append(
-                {
-                    "id": framework.id,
-                    "name": framework.info["name"],
-                    "active": framework.stream is not None,
-                    "connected": framework.stream is not None,
-                    "registered_time": framework.registered_time,
-                    "tasks": tasks,
-                }
-            )
+            known = {"id": framework.id, "name": framework.info["name"], "registered_time": framework.registered_time}
+            there = framework.stream is not None
+            rows.append({**known, "active": there, "connected": there, "tasks": tasks})
         return {"version": "1.11.0", "id": self.id, "frameworks": rows, "completed_frameworks": []}
 
     def _operator_teardown(self, request: Request) -> Response:
@@ -307,22 +267,20 @@ class Master:
             return Response.text(400, f"Failed to parse body into JSON: syntax error at line 1 near: {near}")
         kind = call.get("type")
         if kind not in CALLS:
-            return _refused("Failed to validate scheduler::Call: Expecting 'type' to be present")
+            return Response.text(400, "Failed to validate scheduler::Call: Expecting 'type' to be present")
         if kind == "SUBSCRIBE":
             return self._subscribe(call, writer)
         if "framework_id" not in call:
-            return _refused("Failed to validate scheduler::Call: Expecting 'framework_id' to be present")
+            return Response.text(400, "Failed to validate scheduler::Call: Expecting 'framework_id' to be present")
         framework = self.frameworks.get(call["framework_id"]["value"])
         if framework is None or framework.stream is None:
-            return _refused("Framework cannot be found")
+            return Response.text(400, "Framework cannot be found")
         stream_id = request.headers.get("mesos-stream-id")
         if stream_id is None:
-            return _refused("All non-subscribe calls should include the 'Mesos-Stream-Id' header")
+            return Response.text(400, "All non-subscribe calls should include the 'Mesos-Stream-Id' header")
         if stream_id != framework.stream_id:
-            return _refused(
-                f"The stream ID '{stream_id}' included in this request didn't match the stream ID currently "
-                f"associated with framework ID {framework.id}"
-            )
+            why = f"The stream ID '{stream_id}' included in this request didn't match the stream ID currently"
+            return Response.text(400, f"{why} associated with framework ID {framework.id}")
         self.calls.append(call)
         self._call(framework, kind, call.get(kind.lower(), {}))
         return Response(202)
@@ -338,35 +296,23 @@ class Master:
             stream.close()
             return stream
         if identity is None:
-            identity = f"{self.id}-{self._number('framework'):04d}"
+            identity = f"{self.id}-{next(self._numbers['framework']):04d}"
         framework = self.frameworks.setdefault(identity, Framework(identity, info))
         if framework.stream is not None:
             self._event(framework, "error", {"message": "Framework failed over"})
             framework.stream.close()
-        for offer in [o for o in self.offers.values() if o.framework is framework]:
+        for offer in self._offers_of(framework=framework):
             del self.offers[offer.id]
         framework.info, framework.stream, framework.stream_id = info, stream, stream_id
         framework.suppressed = False
         framework.filters.clear()
         host, _, port = self.address.partition(":")
-        self._event(
-            framework,
-            "subscribed",
-            {
-                "framework_id": {"value": identity},
-                "heartbeat_interval_seconds": 15.0,
-                "master_info": {
-                    "id": self.id,
-                    "ip": 16777343,
-                    "port": int(port),
-                    "pid": f"master@{self.address}",
-                    "hostname": host,
-                    "version": "1.11.0",
-                    "address": {"hostname": host, "ip": host, "port": int(port)},
-                    "capabilities": [{"type": "AGENT_UPDATE"}, {"type": "AGENT_DRAINING"}, {}],
-                },
-            },
-        )
+        known = {"id": self.id, "ip": 16777343, "port": int(port), "pid": f"master@{self.address}", "hostname": host}
+        address = {"hostname": host, "ip": host, "port": int(port)}
+        capabilities = [{"type": "AGENT_UPDATE"}, {"type": "AGENT_DRAINING"}, {}]
+        master = {**known, "version": "1.11.0", "address": address, "capabilities": capabilities}
+        subscribed = {"framework_id": {"value": identity}, "heartbeat_interval_seconds": 15.0, "master_info": master}
+        self._event(framework, "subscribed", subscribed)
         self._event(framework, "heartbeat")
         for agent in self.agents.values():
             agent.send_again()
@@ -400,14 +346,8 @@ class Master:
 
     def _take(self, framework: Framework, ids: list[Json]) -> tuple[list[Offer], list[str]]:
         """The offers that are still valid, which they are no more, and the ids of the others."""
-        found, gone = [], []
-        for identity in (i["value"] for i in ids):
-            offer = self.offers.get(identity)
-            if offer is None or offer.framework is not framework:
-                gone.append(identity)
-            else:
-                found.append(self.offers.pop(identity))
-        return found, gone
+        wanted, valid = [i["value"] for i in ids], {offer.id for offer in self._offers_of(framework=framework)}
+        return [self.offers.pop(i) for i in wanted if i in valid], [i for i in wanted if i not in valid]
 
     def _accept(self, framework: Framework, body: Json) -> None:
         offers, gone = self._take(framework, body["offer_ids"])
@@ -416,13 +356,11 @@ class Master:
             why = f"Offer {gone[0]} is no longer valid" if gone else "Aggregated offers must belong to one single agent"
             for info in infos:
                 text = f"Task launched with invalid offers: {why}"
-                status = self._status(info["task_id"]["value"], "TASK_DROPPED", text, "REASON_INVALID_OFFERS")
-                self._event(framework, "update", {"status": {**status, "agent_id": info["agent_id"]}})
+                lost = (info["task_id"]["value"], "TASK_DROPPED", text, "REASON_INVALID_OFFERS")
+                self._tell(framework, *lost, info["agent_id"]["value"])
             return
         agent = offers[0].agent
-        left: pool.Pool = {}
-        for offer in offers:
-            left = pool.plus(left, offer.resources)
+        left = pool.total(offer.resources for offer in offers)
         for info in infos:
             wanted = pool.read(info["resources"])
             rest = pool.minus(left, wanted)
@@ -431,8 +369,8 @@ class Master:
                     f"Total resources {pool.words(wanted, framework.role)} required by task and its executor is more "
                     f"than available {pool.words(left, framework.role)}"
                 )
-                status = self._status(info["task_id"]["value"], "TASK_ERROR", text, "REASON_TASK_INVALID")
-                self._event(framework, "update", {"status": {**status, "agent_id": info["agent_id"]}})
+                refused = (info["task_id"]["value"], "TASK_ERROR", text, "REASON_TASK_INVALID")
+                self._tell(framework, *refused, info["agent_id"]["value"])
                 continue
             left = rest
             agent.launch(framework.id, info)
@@ -451,27 +389,23 @@ class Master:
 
     def _reconcile(self, framework: Framework, tasks: list[str]) -> None:
         known = {
-            task.id: (agent, task)
+            task.id: (agent.id, task)
             for agent in self.agents.values()
             for (owner, _), task in agent.tasks.items()
             if owner == framework.id and (task.state not in TERMINAL or task.updates)
         }
         for identity in tasks or known:
+            agent, state, text = "", "TASK_UNKNOWN", "Reconciliation: Task is unknown"
             if identity in known:
                 agent, task = known[identity]
                 state = task.updates[0]["state"] if task.updates else task.state
                 text = "Reconciliation: Latest task state"
-                status = self._status(identity, state, text, "REASON_RECONCILIATION")
-                status["agent_id"] = {"value": agent.id}
-            else:
-                text = "Reconciliation: Task is unknown"
-                status = self._status(identity, "TASK_UNKNOWN", text, "REASON_RECONCILIATION")
-            self._event(framework, "update", {"status": status})
+            self._tell(framework, identity, state, text, "REASON_RECONCILIATION", agent)
 
     def _tear_down(self, framework: Framework) -> None:
         del self.frameworks[framework.id]
         self.removed.add(framework.id)
-        for offer in [o for o in self.offers.values() if o.framework is framework]:
+        for offer in self._offers_of(framework=framework):
             del self.offers[offer.id]
         for agent in self.agents.values():
             agent.shut_down(framework.id)
@@ -479,17 +413,10 @@ class Master:
             framework.stream.close()
 
 
-def _refused(text: str) -> Response:
-    return Response.text(400, text)
-
-
 def _basic(principal: str, secret: str) -> str:
     return "Basic " + base64.b64encode(f"{principal}:{secret}".encode()).decode()
 
 
 def _plain(attribute: Json) -> Any:
-    if attribute["type"] == "SCALAR":
-        return attribute["scalar"]["value"]
-    if attribute["type"] == "RANGES":
-        return "[" + ", ".join(f"{r['begin']}-{r['end']}" for r in attribute["ranges"]["range"]) + "]"
-    return attribute["text"]["value"]
+    found = attribute[attribute["type"].lower()]
+    return found["value"] if "value" in found else pool.ranges(found["range"])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import reduce
 from typing import Any
 
 Json = dict[str, Any]
-Amount = int | frozenset[int]
-"""Thousandths of a scalar, or a set of ports."""
+Amount = Any
+"""Thousandths of a scalar (int), or a set of ports (frozenset): both can be compared and subtracted."""
 Pool = dict[tuple[str, str], Amount]
 """(name, role) → amount."""
 
@@ -19,12 +20,7 @@ def parse(text: str) -> Pool:
     pool: Pool = {}
     for part in text.split(";"):
         name, role, value = _PART.fullmatch(part.strip()).groups()  # type: ignore[union-attr]
-        if value.startswith("["):
-            spans = (span.partition("-") for span in value[1:-1].split(","))
-            amount: Amount = frozenset(p for first, _, last in spans for p in range(int(first), int(last) + 1))
-        else:
-            amount = round(float(value) * 1000)
-        pool[name, role or "*"] = amount
+        pool[name, role or "*"] = _numbers(value) if value.startswith("[") else round(float(value) * 1000)
     return pool
 
 
@@ -35,15 +31,16 @@ def attributes(text: str) -> list[Json]:
         if re.fullmatch(r"\d+(\.\d+)?", value):
             found.append({"name": name, "type": "SCALAR", "scalar": {"value": float(value)}})
         elif value.startswith("["):
-            found.append({"name": name, "type": "RANGES", "ranges": {"range": _spans_of_text(value)}})
+            found.append({"name": name, "type": "RANGES", "ranges": {"range": spans(_numbers(value))}})
         else:
             found.append({"name": name, "type": "TEXT", "text": {"value": value}})
     return found
 
 
-def _spans_of_text(value: str) -> list[Json]:
-    pairs = (span.partition("-") for span in value[1:-1].split(","))
-    return [{"begin": int(first), "end": int(last)} for first, _, last in pairs]
+def _numbers(ranges: str) -> frozenset[int]:
+    """Those in ranges as a command line has them."""
+    pairs = (span.partition("-") for span in ranges[1:-1].split(","))
+    return frozenset(n for first, _, last in pairs for n in range(int(first), int(last) + 1))
 
 
 def spans(ports: Iterable[int]) -> list[Json]:
@@ -56,21 +53,23 @@ def spans(ports: Iterable[int]) -> list[Json]:
     return found
 
 
+def ranges(found: Iterable[Json]) -> str:
+    """Spans as a command line has them."""
+    return "[" + ", ".join(f"{span['begin']}-{span['end']}" for span in found) + "]"
+
+
 def plus(left: Pool, right: Pool) -> Pool:
-    return {key: _plus(left.get(key), right.get(key)) for key in left | right}
+    found = dict(left)
+    for key, amount in right.items():
+        have = found.get(key, type(amount)())
+        if isinstance(amount, frozenset):
+            assert not have & amount, f"ports {have & amount} twice"
+        found[key] = have | amount if isinstance(amount, frozenset) else have + amount
+    return found
 
 
-def _plus(left: Amount | None, right: Amount | None) -> Amount:
-    if left is None or right is None:
-        found = right if left is None else left
-        assert found is not None
-        return found
-    if isinstance(left, frozenset):
-        assert isinstance(right, frozenset)
-        assert not left & right, f"ports {left & right} twice"
-        return left | right
-    assert isinstance(right, int)
-    return left + right
+def total(pools: Iterable[Pool]) -> Pool:
+    return reduce(plus, pools, {})
 
 
 def minus(left: Pool, right: Pool) -> Pool | None:
@@ -78,14 +77,9 @@ def minus(left: Pool, right: Pool) -> Pool | None:
     rest = dict(left)
     for key, amount in right.items():
         have = rest.get(key)
-        if isinstance(amount, frozenset):
-            if not isinstance(have, frozenset) or not amount <= have:
-                return None
-            rest[key] = have - amount
-        else:
-            if not isinstance(have, int) or amount > have:
-                return None
-            rest[key] = have - amount
+        if have is None or not amount <= have:
+            return None
+        rest[key] = have - amount
     return {key: amount for key, amount in rest.items() if amount}
 
 
@@ -116,26 +110,22 @@ def messages(pool: Pool, *, allocated: str, multi_role: bool) -> list[Json]:
 
 def read(parts: Iterable[Json]) -> Pool:
     """What a task asks for."""
-    pool: Pool = {}
+    pools: list[Pool] = []
     for part in parts:
         role = part.get("role") or next((r["role"] for r in part.get("reservations", ())), "*")
-        key = (part["name"], role)
         if part["type"] == "SCALAR":
-            pool = plus(pool, {key: round(part["scalar"]["value"] * 1000)})
+            amount: Amount = round(part["scalar"]["value"] * 1000)
         else:
-            ports = frozenset(p for r in part["ranges"]["range"] for p in range(r["begin"], r["end"] + 1))
-            pool = plus(pool, {key: ports})
-    return pool
+            amount = frozenset(p for r in part["ranges"]["range"] for p in range(r["begin"], r["end"] + 1))
+        pools.append({(part["name"], role): amount})
+    return total(pools)
 
 
 def words(pool: Pool, role: str) -> str:
     """As error messages have it."""
     parts = []
     for (name, _), amount in sorted(pool.items(), key=_order):
-        if isinstance(amount, frozenset):
-            value = "[" + ", ".join(f"{s['begin']}-{s['end']}" for s in spans(amount)) + "]"
-        else:
-            value = f"{amount / 1000:g}"
+        value = ranges(spans(amount)) if isinstance(amount, frozenset) else f"{amount / 1000:g}"
         parts.append(f"{name}(allocated: {role}):{value}")
     return "; ".join(parts)
 
@@ -150,5 +140,5 @@ def plain(pool: Pool) -> Json:
         else:
             found[name] = found.get(name, 0.0) + amount / 1000
     if ports:
-        found["ports"] = "[" + ", ".join(f"{s['begin']}-{s['end']}" for s in spans(ports)) + "]"
+        found["ports"] = ranges(spans(ports))
     return found

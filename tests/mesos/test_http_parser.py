@@ -24,14 +24,10 @@ def events(body: bytes) -> list[dict[str, object]]:
     return found
 
 
-def pieces(data: bytes, size: int) -> list[bytes]:
-    return [data[start : start + size] for start in range(0, len(data), size)]
-
-
 @pytest.mark.parametrize("size", [1, 7, 64, 4096])
 def test_the_recorded_stream_is_read_in_pieces_of_any_size(size: int) -> None:
     parser, body = http_parser.HttpParser(), b""
-    for piece in pieces(STREAM, size):
+    for piece in (STREAM[start : start + size] for start in range(0, len(STREAM), size)):
         assert parser.execute(piece, len(piece)) == len(piece)
         if parser.is_partial_body():
             body += parser.recv_body()
@@ -44,20 +40,16 @@ def test_the_recorded_stream_is_read_in_pieces_of_any_size(size: int) -> None:
     assert [event["type"] for event in events(body)] == ["SUBSCRIBED", "OFFERS", "HEARTBEAT", "HEARTBEAT"]
 
 
-def test_a_refusal_with_a_fixed_length_is_complete() -> None:
+@pytest.mark.parametrize(
+    ("line", "length", "body"), [(b"400 Bad Request", 4, b"oops"), (b"307 Temporary Redirect", 0, b"")]
+)
+def test_an_answer_with_a_fixed_length_is_complete(line: bytes, length: int, body: bytes) -> None:
     parser = http_parser.HttpParser()
-    data = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 4\r\n\r\noops"
+    data = b"HTTP/1.1 %b\r\nLocation: //10.0.0.1:5050\r\nContent-Length: %d\r\n\r\n%b" % (line, length, body)
     assert parser.execute(data, len(data)) == len(data)
-    assert (parser.get_status_code(), parser.recv_body(), parser.is_message_complete()) == (400, b"oops", True)
+    assert (parser.get_status_code(), parser.recv_body(), parser.is_message_complete()) == (int(line[:3]), body, True)
+    assert parser.get_headers()["Location"] == "//10.0.0.1:5050"
     assert not parser.is_chunked()
-
-
-def test_a_redirect_without_a_body_is_complete() -> None:
-    parser = http_parser.HttpParser()
-    data = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: //10.0.0.1:5050\r\nContent-Length: 0\r\n\r\n"
-    parser.execute(data, len(data))
-    assert (parser.get_status_code(), parser.get_headers()["Location"]) == (307, "//10.0.0.1:5050")
-    assert parser.is_message_complete()
 
 
 def test_what_is_no_http_is_an_error() -> None:

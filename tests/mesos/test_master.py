@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.integration.command import wait_until
 from tests.mesos import recordings
 from tests.mesos.client import Framework, ask
-from tests.mesos.cluster import AGENTS, Cluster, running
-from tests.mesos.recordings import FRAMEWORK, STREAM, events, exchange, shape, statuses
+from tests.mesos.cluster import Cluster, running
+from tests.mesos.recordings import FOLDER, FRAMEWORK, STREAM, events, exchange, shape, statuses
+from tests.suite.waiting import SOON_S, wait_until
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
-# The two agents of the recordings.
+PORTS = "ports:[2000-2999,31500-32000]"
 RECORDED = (
-    (
-        "127.0.0.1",
-        "group:cpu16-mem60;rack:12;slots:[1-3]",
-        "cpus:16;mem:60000;disk:10000;ports:[2000-2999,31500-32000]",
-    ),
+    ("127.0.0.1", "group:cpu16-mem60;rack:12;slots:[1-3]", f"cpus:16;mem:60000;disk:10000;{PORTS}"),
     ("127.0.0.1", "group:cpu4-mem16", "cpus:4;mem:15000;disk:10000;ports:[31000-31499]"),
 )
-REFUSED = (
-    *("unknown call", "not JSON", "wrong stream id", "no stream id"),
-    *("no framework id", "foreign framework id", "wrong content type", "wrong method"),
-)
+"""The two agents of the recordings."""
+REFUSED = [json.loads(line)["note"] for line in (FOLDER / "4-refused-calls.jsonl").read_text().splitlines()]
 
 
 @pytest.fixture
@@ -157,32 +152,26 @@ def test_unknown_tasks_are_reconciled_and_killed_in_vain(framework: Framework) -
 
 
 def test_a_second_subscription_ends_the_first(cluster: Cluster, framework: Framework) -> None:
-    second = Framework(cluster.address, framework=framework.id)
-    assert second.id == framework.id
-    assert framework.wait("ERROR") == events("ERROR")[0]
-    assert framework.closed.wait(5)
-    second.close()
+    with closing(Framework(cluster.address, framework=framework.id)) as second:
+        assert second.id == framework.id
+        assert framework.wait("ERROR") == events("ERROR")[0]
+        assert framework.closed.wait(SOON_S)
 
 
 def test_a_removed_framework_may_not_come_back(cluster: Cluster, framework: Framework) -> None:
-    framework.launch(framework.wait("OFFERS")["offers"][0], "long", {"value": "sleep 100"})
-    framework.acknowledge(framework.wait_for_task("long", "TASK_STARTING"))
-    framework.acknowledge(framework.wait_for_task("long", "TASK_RUNNING"))
+    framework.run("long")
     framework.call("TEARDOWN")
-    assert framework.closed.wait(5)
-    wait_until(lambda: cluster.states()["long"] == "TASK_KILLED", 5, "the end of its task")
-    again = Framework(cluster.address, framework=framework.id)
-    assert again.wait("ERROR") == events("ERROR")[1]
-    assert again.closed.wait(5)
+    assert framework.closed.wait(SOON_S)
+    wait_until(lambda: cluster.states()["long"] == "TASK_KILLED", "the end of its task")
+    with closing(Framework(cluster.address, framework=framework.id)) as again:
+        assert again.wait("ERROR") == events("ERROR")[1]
+        assert again.closed.wait(SOON_S)
 
 
 def test_a_lost_agent_is_told_as_recorded(cluster: Cluster, framework: Framework) -> None:
-    offer = framework.wait("OFFERS")["offers"][0]
-    framework.launch(offer, "sandbox-1", {"value": "sleep 100"})
-    framework.acknowledge(framework.wait_for_task("sandbox-1", "TASK_STARTING"))
-    framework.acknowledge(framework.wait_for_task("sandbox-1", "TASK_RUNNING"))
+    offer = framework.run("sandbox-1")
     framework.wait("OFFERS", 1)
-    cluster.lose(cluster.agents[0])
+    cluster.do(cluster.master.lose(cluster.agents[0]))
     assert shape(framework.wait("RESCIND")) == shape(events("RESCIND")[0])
     status = framework.wait_for_task("sandbox-1", "TASK_UNREACHABLE")
     recorded = statuses("TASK_UNREACHABLE")[0]
@@ -199,7 +188,3 @@ def test_a_master_that_does_not_lead_redirects_and_one_that_recovers_asks_for_pa
     assert (status, headers["Location"]) == (307, f"//{cluster.master.address}/api/v1/scheduler")
     old.leader = ""
     assert ask(old.address, "POST", "/api/v1/scheduler", b"{}")[0] == 503
-
-
-def test_the_default_agents_are_spelt_right() -> None:
-    assert len({hostname for hostname, _, _ in AGENTS}) == len(AGENTS)

@@ -1,14 +1,13 @@
-"""The same scenario over the embedded cluster and over the test master, and what a cluster does to a run."""
+"""Whole commands over the test master, and what a cluster does to a run."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import sqlite3
 import subprocess
 from collections import Counter
-from contextlib import ExitStack, closing
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from hydra.events.steps import WindowOpened
 from hydra.results.store import RunStore
 from tests.integration.command import (
     Background,
+    answer_of,
     assert_all_arrived,
     background,
     events,
@@ -27,12 +27,12 @@ from tests.integration.command import (
     hydra,
     steps,
     table,
-    wait_until,
 )
 from tests.mesos.cluster import Cluster, running
 from tests.mesos.namespaces import hosts
+from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
-pytestmark = [pytest.mark.processes, pytest.mark.usefixtures("cache_home")]
+pytestmark = [pytest.mark.tier("all"), pytest.mark.usefixtures("cache_home")]
 pytest.importorskip("pymesos", reason="pip install ./shims/http-parser '.[mesos]'")
 
 NATIVE = Path(hydra_package.__file__).parent / "native" / "hydra-client"
@@ -41,36 +41,71 @@ FOUR_AGENTS = (
     ("agent-pub", "group:cpu4-mem16", "cpus:4;mem:15000"),
     *((f"agent-sub-{n}", "group:cpu16-mem60", "cpus:16;mem:60000") for n in (1, 2, 3)),
 )
-FIXED = ("zmqfixed", "--rate", 200, "--set", "ready_timeout_s=30.0")
+FIXED = ("zmqfixed", "--rate", 200, "--set", "ready_timeout_s=30.0", "--set", "warmup_s=0")
 
 
-@pytest.fixture(params=["local", "mesos"])
-def master(request: pytest.FixtureRequest) -> str:
-    if request.param == "local":
-        return "local"
-    cluster: Cluster = request.getfixturevalue("cluster")
-    return cluster.address
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """The run's folder."""
+    return tmp_path / "run"
 
 
-def await_window(run: Path, number: int = 1) -> None:
-    """Returns in the middle of a step."""
-    wait_until(lambda: len(events(run, WindowOpened)) >= number, 60, f"step {number}")
+def measure(cluster: Cluster, run: Path, *words: object, expect: int = 0) -> str:
+    """Runs a scenario to its end; gives what it has said."""
+    return hydra(*FIXED, *words, "--master", cluster.address, "--out", run, expect=expect).stderr
 
 
-def test_a_scenario_gives_the_same_table_whatever_engine_runs_it(tmp_path: Path, master: str) -> None:
-    run = tmp_path / "run"
-    hydra(*FIXED, "--clients", "2,4", "--duration", 2, "--master", master, "--out", run)
+@contextmanager
+def measuring(cluster: Cluster, run: Path, *words: object) -> Iterator[Background]:
+    arguments = (*FIXED, *words, "--master", cluster.address, "--out", run)
+    with background(*arguments, log=run.with_name("log")) as command:
+        yield command
+
+
+def await_window(run: Path) -> None:
+    """Returns in the middle of the first step."""
+    wait_until(lambda: events(run, WindowOpened), "the first step's window", LONG_S)
+
+
+def no_task_runs(cluster: Cluster) -> bool:
+    return "TASK_RUNNING" not in cluster.states().values()
+
+
+def assert_measured(run: Path) -> None:
+    """What the scenario of two rows gives, whatever engine runs it."""
     two, four = table(run)
     assert (two["clients"], four["clients"]) == ("2", "4")
     for row in (two, four):
         assert row["failed_clients"] == "0"
-        assert_all_arrived(row, 400)
+        assert_all_arrived(row, 200)
     placed = events(run, Launched)
     assert sum("publisher" in e and "agent-pub" in e for e in placed) == 1
     assert all("agent-sub" in e for e in placed if "subscriber" in e)
 
 
-def test_a_workload_is_judged_on_mesos_as_well(tmp_path: Path, cluster: Cluster) -> None:
+def test_a_scenario_gives_the_same_table_on_this_machine(run: Path) -> None:
+    hydra(*FIXED, "--clients", "2,4", "--duration", 1, "--master", "local", "--out", run)
+    assert_measured(run)
+
+
+@pytest.mark.tier("test")
+def test_a_scenario_runs_on_a_cluster_and_nothing_stays_or_is_told_there(run: Path, cluster: Cluster) -> None:
+    measure(cluster, run, "--clients", "2,4", "--duration", 1)
+    assert_measured(run)
+    assert cluster.ask(lambda: cluster.master.frameworks) == {}
+    assert set(cluster.states().values()) <= {"TASK_FINISHED", "TASK_KILLED"}
+    infos = cluster.ask(lambda: [task.info for task in cluster.master.tasks()])
+    for info in infos:
+        variables = {v["name"]: v["value"] for v in info["command"]["environment"]["variables"]}
+        secret = variables["HYDRA_CONTROL_CLIENT_SECRET"]
+        assert not any(secret in word for word in info["command"]["arguments"])
+        assert info["command"]["shell"] is False
+    # One download for each agent, however many groups it ran.
+    fetched = [uri for agent in cluster.agents for uri in agent.fetched]
+    assert len(fetched) == len({info["agent_id"]["value"] for info in infos})
+
+
+def test_a_workload_is_judged_on_mesos_as_well(tmp_path: Path, run: Path, cluster: Cluster) -> None:
     """A ramp with subscribers gone in the middle of it: each second is known, and so is the time to recover."""
     scenario = tmp_path / "ramp.toml"
     scenario.write_text(
@@ -78,43 +113,21 @@ def test_a_workload_is_judged_on_mesos_as_well(tmp_path: Path, cluster: Cluster)
         "[sweep]\nclients = [4]\nduration_s = 4.0\n[load]\nshape = 'ramp'\nlow = 0.5\n"
         "[[events]]\nat_s = 1.0\nkind = 'gone'\nfor_s = 1.0\nfraction = 0.25\n"
     )
-    run = tmp_path / "run"
     asked = ("--p99", "10s", "--loss", 0, "--set", "ready_timeout_s=30.0")
-    answer = json.loads(hydra("slo", scenario, *asked, "--master", cluster.address, "--json", "--out", run).stdout)
-    assert (answer["holds"], answer["complete"]) == (True, True)
+    answer = answer_of(scenario, *asked, "--master", cluster.address, out=run)
+    assert answer["complete"]
     with RunStore.open(run) as store:
         (epoch,) = store.courses()
         found = store.course(epoch)
     assert found is not None
     seconds = [interval for interval in found[2] if interval.begin_s < 4]
     assert [interval.begin_s for interval in seconds] == [0, 1, 2, 3]
-    assert sum(interval.sent for interval in seconds) == 600
+    assert 300 < sum(interval.sent for interval in seconds) <= 600
     assert any("agent-" in event for event in events(run, Launched))
 
 
-def test_agents_that_are_other_hosts_reach_each_other_and_this_one(tmp_path: Path) -> None:
-    """Every agent has an address of its own, and loopback leads nowhere but to itself."""
-    with ExitStack() as stack:
-        try:
-            network = stack.enter_context(hosts(len(FOUR_AGENTS)))
-        except (OSError, subprocess.CalledProcessError) as e:
-            pytest.skip(f"no network namespaces here: {e}")
-        cluster = stack.enter_context(running(tmp_path / "mesos", FOUR_AGENTS, ping_timeout_s=0.2, allocation_s=0.1))
-        for agent, address, name in zip(cluster.agents, network.addresses, network.names, strict=True):
-            agent.address, agent.namespace = address, name
-        run = tmp_path / "run"
-        names = ("--clients", "6", "--duration", 2, "--advertise", network.here, "--out", run)
-        hydra(*FIXED, *names, "--master", cluster.address)
-        (row,) = table(run)
-        assert_all_arrived(row, 400)
-        with RunStore.open(run) as store:
-            (step,) = store.results()
-            where = Counter(client["agent"] for client in store.clients(step.epoch))
-        assert where == {cluster.agents[0].id: 1, **{agent.id: 2 for agent in cluster.agents[1:]}}
-
-
-def test_four_hosts_with_clocks_of_their_own(tmp_path: Path) -> None:
-    """Their offsets are found within the bounds, and each host's load; the report shows both."""
+def test_four_hosts_with_addresses_and_clocks_of_their_own(tmp_path: Path, run: Path) -> None:
+    """Loopback leads nowhere but to itself; the clocks' offsets are found within the bounds, and each host's load."""
     ahead_s = (1_000, 3, 5_000_000, 77)
     with ExitStack() as stack:
         try:
@@ -125,13 +138,16 @@ def test_four_hosts_with_clocks_of_their_own(tmp_path: Path) -> None:
         cluster = stack.enter_context(running(tmp_path / "mesos", FOUR_AGENTS, ping_timeout_s=0.2, allocation_s=0.1))
         for agent, address, name, s in zip(cluster.agents, network.addresses, network.names, ahead_s, strict=True):
             agent.address, agent.namespace, agent.ahead_s = address, name, s
-        run = tmp_path / "run"
-        names = ("--clients", "6", "--duration", 2, "--advertise", network.here, "--out", run)
-        hydra(*FIXED, *names, "--master", cluster.address)
+        measure(cluster, run, "--clients", 6, "--duration", 2, "--advertise", network.here)
         truth = {agent.id: 1_000_000_000 * agent.ahead_s for agent in cluster.agents}
+    (row,) = table(run)
+    assert_all_arrived(row, 400)
     with RunStore.open(run) as store:
         (step,) = store.results()
         clocks, samples, host_of = store.clocks(step.epoch), store.host_samples(step.epoch), store.host_of(step.epoch)
+        where = Counter(client["agent"] for client in store.clients(step.epoch))
+    publisher, *others = truth
+    assert where == {publisher: 1, **dict.fromkeys(others, 2)}
     assert clocks.keys() == truth.keys()
     for agent_id, clock in clocks.items():
         assert not clock.same_host
@@ -147,50 +163,31 @@ def test_four_hosts_with_clocks_of_their_own(tmp_path: Path) -> None:
     assert "Clocks" in page
 
 
-def test_tasks_are_gone_after_the_run_and_nothing_secret_was_in_their_command(cluster: Cluster, tmp_path: Path) -> None:
-    hydra(*FIXED, "--clients", "2", "--duration", 1, "--master", cluster.address, "--out", tmp_path / "run")
-    assert cluster.ask(lambda: cluster.master.frameworks) == {}
-    assert set(cluster.states().values()) <= {"TASK_FINISHED", "TASK_KILLED"}
-    infos = cluster.ask(lambda: [task.info for task in cluster.master.tasks()])
-    for info in infos:
-        variables = {v["name"]: v["value"] for v in info["command"]["environment"]["variables"]}
-        secret = variables["HYDRA_CONTROL_CLIENT_SECRET"]
-        assert not any(secret in word for word in info["command"]["arguments"])
-        assert info["command"]["shell"] is False
-    # One download for each agent, however many groups it ran.
-    fetched = [uri for agent in cluster.agents for uri in agent.fetched]
-    assert len(fetched) == len({info["agent_id"]["value"] for info in infos})
-
-
-def test_a_master_failover_in_mid_run_changes_no_row(cluster: Cluster, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    arguments = (*FIXED, "--clients", "2,4", "--duration", 4, "--set", "warmup_s=0", "--master", cluster.address)
-    with background(*arguments, "--out", run, log=tmp_path / "log") as command:
+def test_a_master_failover_in_mid_run_changes_no_row(cluster: Cluster, run: Path) -> None:
+    with measuring(cluster, run, "--clients", "2,4", "--duration", 2) as command:
         await_window(run)
         known = cluster.ask(lambda: list(cluster.master.frameworks))
         cluster.fail_over()
         assert command.wait() == 0, command.output()
     assert [row["failed_clients"] for row in table(run)] == ["0", "0"]
+    assert cluster.calls("RECONCILE")
     assert cluster.calls("TEARDOWN")
     assert cluster.ask(lambda: cluster.master.removed) == set(known)
 
 
 def test_an_agent_lost_in_mid_run_fails_its_clients_and_they_are_elsewhere_in_the_next_step(
-    cluster: Cluster, tmp_path: Path
+    cluster: Cluster, run: Path
 ) -> None:
-    run = tmp_path / "run"
-    arguments = (*FIXED, "--clients", "4,5", "--duration", 4, "--set", "warmup_s=0", "--master", cluster.address)
-    with background(*arguments, "--out", run, log=tmp_path / "log") as command:
+    with measuring(cluster, run, "--clients", "4,5", "--duration", 3) as command:
         await_window(run)
         (lost,) = (agent for agent in cluster.agents if agent.hostname == "agent-sub-1")
-        cluster.lose(lost)
+        cluster.do(cluster.master.lose(lost))
         assert command.wait() == 3, command.output()
     first, second = table(run)
     assert first["failed_dead"] == "2"
     assert (second["failed_clients"], float(second["client_loss_pct"])) == ("0", 0)
     assert any("TASK_UNREACHABLE" in text for text in events(run, GroupExit))
-    launched = events(run, Launched)
-    assert all("agent-sub-2" in e for e in launched[-1:])
+    assert "agent-sub-2" in events(run, Launched)[-1]
 
 
 def without_python(cluster: Cluster, folder: Path) -> None:
@@ -204,98 +201,92 @@ def without_python(cluster: Cluster, folder: Path) -> None:
 
 
 @needs_native
-def test_native_clients_need_no_python_on_the_agents(cluster: Cluster, tmp_path: Path) -> None:
+def test_native_clients_need_no_python_on_the_agents(cluster: Cluster, tmp_path: Path, run: Path) -> None:
     without_python(cluster, tmp_path / "bin")
-    native = ("--client", "native", "--clients", "4", "--duration", 1)
-    hydra(*FIXED, *native, "--master", cluster.address, "--out", tmp_path / "run")
-    (row,) = table(tmp_path / "run")
+    measure(cluster, run, "--client", "native", "--clients", 4, "--duration", 1)
+    (row,) = table(run)
     assert_all_arrived(row, 200)
 
 
 @pytest.mark.parametrize(
-    ("client", "within_s"),
+    "client",
     [
-        pytest.param("native", 30, marks=needs_native),
-        # A Python of its own for every group costs it 0.25 s of CPU; on two cores all are ready after 25 s.
-        pytest.param("pyzmq", 45, marks=pytest.mark.skipif("HYDRA_SOAK_SEEDS" not in os.environ, reason="make soak")),
+        pytest.param("native", marks=needs_native),
+        # A Python of its own for every group costs it 0.25 s of CPU.
+        pytest.param("pyzmq", marks=pytest.mark.skipif("HYDRA_SOAK_SEEDS" not in os.environ, reason="make soak")),
     ],
 )
-def test_a_thousand_clients_in_a_hundred_groups_are_ready_in_time(tmp_path: Path, client: str, within_s: float) -> None:
-    config, run = tmp_path / "hydra.toml", tmp_path / "run"
+def test_a_thousand_clients_in_a_hundred_groups(tmp_path: Path, run: Path, client: str) -> None:
+    config = tmp_path / "hydra.toml"
     config.write_text((conf_dir() / "hydra.toml").read_text().replace("max_group = 1000", "max_group = 10"))
     with running(tmp_path / "mesos", FOUR_AGENTS, allocation_s=0.5) as cluster:
-        arguments = ("--client", client, "--clients", "1000", "--duration", 1, "--set", "warmup_s=0")
-        hydra(*FIXED, *arguments, "--config", config, "--master", cluster.address, "--out", run)
+        measure(cluster, run, "--client", client, "--clients", 1000, "--duration", 1, "--config", config)
         assert len(cluster.states()) > 100
-    with closing(sqlite3.connect(run / "run.db")) as db:
-        (launched,) = db.execute("SELECT min(time_ns) FROM events WHERE kind = 'launch'").fetchone()
-        (ready,) = db.execute("SELECT min(time_ns) FROM events WHERE kind = 'window'").fetchone()
-    assert (ready - launched) / 1e9 < within_s
+    assert [row["failed_clients"] for row in table(run)] == ["0"]
 
 
-def test_an_agent_without_our_python_says_so(cluster: Cluster, tmp_path: Path) -> None:
+@pytest.mark.tier("test")
+def test_an_agent_without_our_python_says_so(cluster: Cluster, tmp_path: Path, run: Path) -> None:
     without_python(cluster, tmp_path / "bin")
-    run = tmp_path / "run"
-    done = hydra(*FIXED, "--clients", "2", "--duration", 1, "--master", cluster.address, "--out", run, expect=1)
-    assert "this agent has no Python 3." in done.stderr
-    assert "python3 here: none" in done.stderr
+    said = measure(cluster, run, "--clients", 2, "--duration", 1, expect=1)
+    assert "this agent has no Python 3." in said
+    assert "python3 here: none" in said
 
 
-def test_no_matching_agent_is_explained_before_anything_is_launched(cluster: Cluster, tmp_path: Path) -> None:
+def test_no_matching_agent_is_explained_before_anything_is_launched(cluster: Cluster, run: Path) -> None:
     constraint = 'subscriber.constraints=[["group", "CLUSTER", "huge"]]'
-    done = hydra(*FIXED, "--set", constraint, "--master", cluster.address, "--out", tmp_path / "run", expect=2)
-    assert "0 of 3 agents match group CLUSTER huge; seen: cpu16-mem60 x2, cpu4-mem16 x1" in done.stderr
+    said = measure(cluster, run, "--set", constraint, expect=2)
+    assert "0 of 3 agents match group CLUSTER huge; seen: cpu16-mem60 x2, cpu4-mem16 x1" in said
     assert cluster.states() == {}
-
-
-def _stopped_with(command: Background, number: signal.Signals, cluster: Cluster) -> None:
-    family = command.family()
-    command.process.send_signal(number)
-    wait_until(lambda: cluster.ask(lambda: not cluster.master.frameworks), 15, "the teardown")
-    wait_until(lambda: "TASK_RUNNING" not in cluster.states().values(), 10, "the end of the tasks")
-    wait_until(lambda: gone(family), 15, "the end of the driver's process")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_interrupted_or_killed_leaves_nothing_on_the_cluster(
-    cluster: Cluster, tmp_path: Path, number: signal.Signals
+    cluster: Cluster, run: Path, number: signal.Signals
 ) -> None:
-    run = tmp_path / "run"
-    arguments = (*FIXED, "--clients", "2,3", "--duration", 3, "--master", cluster.address, "--out", run)
-    with background(*arguments, log=tmp_path / "log") as command:
-        wait_until(lambda: len(steps(run)) >= 1, 60, "the first row")
-        _stopped_with(command, number, cluster)
+    with measuring(cluster, run, "--clients", "2,3", "--duration", 1) as command:
+        wait_until(lambda: steps(run), "the first row", LONG_S)
+        family = command.family()
+        command.process.send_signal(number)
+        wait_until(lambda: cluster.ask(lambda: not cluster.master.frameworks), "the teardown")
+        wait_until(lambda: no_task_runs(cluster), "the end of the tasks", saw=cluster.states)
+        wait_until(lambda: gone(family), "the end of the driver's process", saw=command.family)
     assert steps(run)[0][1] == "ok"
 
 
-def test_what_is_left_when_all_of_hydra_is_gone_is_seen_and_ended(cluster: Cluster, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    arguments = (*FIXED, "--clients", "2", "--duration", 60, "--master", cluster.address, "--out", run)
-    with background(*arguments, log=tmp_path / "log") as command:
+def test_what_is_left_when_all_of_hydra_is_gone_is_seen_and_ended(cluster: Cluster, run: Path) -> None:
+    with measuring(cluster, run, "--clients", 2, "--duration", 600) as command:
         await_window(run)
         for process in command.family():
             process.kill()  # the driver's process first: nobody is left who could tear the framework down
         command.process.kill()
-        command.process.wait(10)
+        command.process.wait(SOON_S)
     listed = hydra("ps", "--master", cluster.address).stdout
     assert listed.splitlines()[2].split()[0] == "run"
     assert hydra("kill", "run", "--master", cluster.address).stdout.startswith("ended ")
-    wait_until(lambda: "TASK_RUNNING" not in cluster.states().values(), 10, "the end of the tasks")
+    wait_until(lambda: no_task_runs(cluster), "the end of the tasks", saw=cluster.states)
     hydra("kill", "run", "--master", cluster.address, expect=2)
 
 
-def test_agents_are_listed_with_the_roles_that_could_run_there(cluster: Cluster) -> None:
-    rows = hydra("agents", "--master", cluster.address, "--for", "zmqfixed").stdout.splitlines()[2:]
-    assert ["publisher" in row for row in rows] == [True, False, False]
-    assert ["subscriber" in row for row in rows] == [False, True, True]
+@pytest.mark.parametrize(
+    ("scenario", "roles"),
+    [
+        ("zmqfixed", {"publisher": [True, False, False], "subscriber": [False, True, True]}),
+        ("kafka-fixed", {"server": [False, True, True]}),
+    ],
+)
+def test_agents_are_listed_with_the_roles_that_could_run_there(
+    cluster: Cluster, scenario: str, roles: dict[str, list[bool]]
+) -> None:
+    rows = hydra("agents", "--master", cluster.address, "--for", scenario).stdout.splitlines()[2:]
+    assert {role: [role in row for row in rows] for role in roles} == roles
     assert "rack:12;slots:[1-3]" in rows[1]
 
 
 def test_check_places_every_row_on_the_agents(cluster: Cluster) -> None:
     done = hydra("check", "zmqfixed", "--clients", "2,100000", "--master", cluster.address, expect=3).stdout
-    assert [line.split()[-1] for line in done.splitlines() if line.split()[:2] in (["2", "1"], ["100000", "1"])] == [
-        *("yes", "no")
-    ]
+    first = [line.split() for line in done.splitlines() if line.split()[1:2] == ["1"]]
+    assert [(words[0], words[-1]) for words in first] == [("2", "yes"), ("100000", "no")]
     assert "subscriber clients do not fit: the 2 agents that match" in done
 
 

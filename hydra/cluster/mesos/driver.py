@@ -8,7 +8,7 @@ To the engine go, by ``kind``: ``registered`` (framework, again, master), ``agen
 (offer), ``update`` (status), ``agent_lost`` (agent), ``disconnected``, ``failed`` (call, message, sure, tasks),
 ``sandbox`` (task, text), ``error`` and ``aborted`` (message), ``stopped`` (torn_down).
 From the engine come, by ``call``: ``open`` (the first), ``accept``, ``decline``, ``revive``, ``suppress``, ``kill``,
-``acknowledge``, ``reconcile``, ``sandbox``, ``stop``.
+``acknowledge``, ``reconcile``, ``sandbox``, ``stop`` (before all that wait).
 """
 
 from __future__ import annotations
@@ -135,22 +135,31 @@ class _Process:
         self._errors = _LastError()
         self._aside = ThreadPoolExecutor(4, "aside")
         self._driver: _Driver | None = None
+        self._ending = threading.Event()
         self._stopped = threading.Event()
 
     def run(self) -> None:
         while not self._channel.closed and not self._stopped.is_set():
             for message in self._channel.receive():
-                if message["call"] == "open":
-                    self._open(message)
-                else:
-                    self._calls.put(message)
+                match message["call"]:
+                    case "open":
+                        self._open(message)
+                    case "stop":
+                        self._end(message)
+                    case _:
+                        self._calls.put(message)
             self._forward()
             self._channel.wait(_TICK_S, self._outbox.bell)
         if self._driver is not None and not self._stopped.is_set():
             # The engine has gone without a word: nothing of its run shall stay.
-            self._calls.put({"call": "stop"})
+            self._end({"call": "stop"})
             self._stopped.wait(_JOIN_S)
         self._forward()
+
+    def _end(self, stop: Message) -> None:
+        """Makes a stop overtake the calls that wait: acknowledging many groups takes longer than a stop may take."""
+        self._ending.set()
+        self._calls.put(stop)
 
     def _forward(self) -> None:
         for message in self._outbox.take():
@@ -194,10 +203,10 @@ class _Process:
                     gave_up = True
                     self._outbox.put({"kind": "aborted", "message": self._errors.text or "pymesos gave up"})
                 continue
+            if self._ending.is_set():
+                self._stop(driver)
+                return
             match message["call"]:
-                case "stop":
-                    self._stop(driver)
-                    return
                 case "sandbox":
                     self._aside.submit(self._read_sandbox, message, driver.framework_id or "")
                 case _:
