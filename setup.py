@@ -59,7 +59,7 @@ class BuildPython(build_py):
         if missing:
             return f"building it needs: apt-get install {' '.join(missing)}"
         try:
-            built = nativebuild.build(TREE / "native", TREE / "build" / "native", "-DHYDRA_TESTS=OFF")
+            built = nativebuild.build(TREE / "native", TREE / "build" / "native")
         except nativebuild.BuildError as e:
             return str(e)
         put(built, program)

@@ -125,7 +125,7 @@ def main() -> int:
         print(f"not measured: apt-get install {' '.join(missing)}")
         return 0
     folder = TREE / "build" / "native-bench"
-    client = build.build(TREE / "native", folder, "-DHYDRA_TESTS=OFF", "-DHYDRA_BENCH=ON")
+    client = build.build(TREE / "native", folder, "-DHYDRA_BENCH=ON", targets=("all",))
     loops = folder / "bench" / "bare-fanout"
     counts = [int(argument) for argument in sys.argv[1:]] or [30, 120, 480]
     print("subscribers io_threads window   hydra/s    bare/s  ratio of medians (each round's)")

@@ -119,7 +119,7 @@ def main() -> int:
         return 0
     programs = options.programs or TREE / "build" / "native-bench"
     if options.programs is None:
-        build.build(TREE / "native", programs, "-DHYDRA_TESTS=OFF", "-DHYDRA_BENCH=ON")
+        build.build(TREE / "native", programs, "-DHYDRA_BENCH=ON", targets=("all",))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         bootstrap = stack.enter_context(EmbeddedBroker(folder / "broker", warm=False)).bootstrap

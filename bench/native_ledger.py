@@ -16,7 +16,7 @@ def main() -> int:
     if missing:
         print(f"not measured: apt-get install {' '.join(missing)}")
         return 0
-    build.build(TREE / "native", TREE / "build" / "native-bench", "-DHYDRA_TESTS=OFF", "-DHYDRA_BENCH=ON")
+    build.build(TREE / "native", TREE / "build" / "native-bench", "-DHYDRA_BENCH=ON", targets=("all",))
     return subprocess.run([TREE / "build" / "native-bench" / "bench" / "bench-ledger"], check=False).returncode
 
 

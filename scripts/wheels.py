@@ -119,7 +119,7 @@ def build_client(folder: Path, machine: str, archives: Path) -> Path:
     run(["cmake", "-S", TREE / "native" / "portable", "-B", libraries, *with_tools, *places], here)
     run(["cmake", "--build", libraries, "--parallel", jobs], here | {"CMAKE_BUILD_PARALLEL_LEVEL": jobs})
     client = folder / "client"
-    own = [f"-DCMAKE_PREFIX_PATH={prefix}", "-DPKG_CONFIG_ARGN=--static", "-DHYDRA_TESTS=OFF"]
+    own = [f"-DCMAKE_PREFIX_PATH={prefix}", "-DPKG_CONFIG_ARGN=--static"]
     run(["cmake", "-S", TREE / "native", "-B", client, *with_tools, *own], here)
     run(["cmake", "--build", client, "--parallel", jobs], here)
     return client / "hydra-client"

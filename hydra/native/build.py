@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -56,21 +57,21 @@ def _known(library: str) -> bool:
     return subprocess.run(["pkg-config", "--exists", library], check=False).returncode == 0
 
 
-def build(sources: Path, folder: Path, *options: str) -> Path:
+def build(sources: Path, folder: Path, *options: str, targets: Sequence[str] = ("hydra-client",)) -> Path:
     """Builds what is in ``sources`` (native/) in ``folder``, anew only where something changed; the program.
 
     Args:
         sources: the folder with CMakeLists.txt.
         folder: keeps what was compiled; made if it is not there.
         options: further definitions for CMake, ``-DNAME=value`` each.
+        targets: what is built; the program alone unless others are named.
 
     Raises:
         BuildError: it cannot be built.
     """
     _run("cmake", "-S", sources, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", *options)
-    _run(
-        "cmake", "--build", folder, "--parallel", os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count() or 1))
-    )
+    processes = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count() or 1))
+    _run("cmake", "--build", folder, "--parallel", processes, "--target", *targets)
     return folder / "hydra-client"
 
 
