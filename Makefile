@@ -16,7 +16,7 @@ NATIVE := $(wildcard native/CMakeLists.txt native/src/*.* native/src/*/*.* nativ
 BENCHES := $(sort $(filter-out bench/compare_aa.py bench/memory_drift.py bench/verdicts.py,$(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint soak bench man clean install java servers browser prometheus kubernetes-rig native-tests
+.PHONY: help demo quick test test-all test-rest prices lint soak bench man clean install tox java servers browser prometheus kubernetes-rig native-tests
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -30,22 +30,33 @@ demo: install servers ## Five small measurements on four systems, and a report (
 		$(BIN)/python -c 'from hydra.kafkatest.jars import fetch; fetch()'
 	@scripts/demo $(BIN)/hydra runs/demo-$(NOW)
 
-test: native-tests install servers browser prometheus ## Lint, strict types, and all tests against the built package (tox)
-	$(BIN)/tox run
+quick: $(VENV)/.tests-installed ## While writing: the tests that need no process, no socket and no server, of this tree (half a minute)
+	PYTHONDONTWRITEBYTECODE= PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/suite.py quick
 
-lint: install ## Lint and strict types only
-	$(BIN)/tox run -e lint,type
+test: tox native-tests servers ## Before others build on it: lint, types, each command once on each system (four minutes)
+	$(BIN)/tox run -e tests
+
+test-all: test test-rest ## Before it lands: all tests (half an hour), on a real Kubernetes too where make kubernetes-rig has made one
+
+test-rest: tox browser prometheus
+	$(BIN)/tox run -e tests -- rest
+
+prices: tox native-tests servers browser prometheus ## Write what the tests cost into tests/prices.toml
+	$(BIN)/tox run -e tests -- prices
+
+lint: tox ## Lint and strict types only
+	$(BIN)/tox run -e tests -- lint type
 
 soak: install servers ## Fifty seeds of trouble at random moments, lossy control channels, every figure against witnesses (an hour)
-	HYDRA_SOAK_SEEDS=50 $(BIN)/tox run -e py -- -n 4 tests/integration/test_soak.py
-	HYDRA_SOAK_SEEDS=12 $(BIN)/tox run -e py -- tests/integration/test_lossy_channel.py
-	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e py -- tests/integration/test_experiments.py
-	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e py -- tests/mesos/test_scenarios.py
-	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e kubernetes -- tests/kubernetes/test_faults.py tests/kubernetes/test_refused.py
-	HYDRA_TRUTH=whole $(BIN)/tox run -e py -- tests/truth
-	HYDRA_EXPERIMENTS=whole $(BIN)/tox run -e py -- tests/integration/test_experiments.py
-	HYDRA_VERDICTS=4 $(BIN)/tox run -e py -- tests/verdicts
-	HYDRA_SEARCHES=1000 $(BIN)/tox run -e py -- -n 2 tests/sweep/test_searched_rates.py
+	HYDRA_SOAK_SEEDS=50 $(BIN)/tox run -e tests -- pytest -n 4 tests/integration/test_soak.py
+	HYDRA_SOAK_SEEDS=12 $(BIN)/tox run -e tests -- pytest tests/integration/test_lossy_channel.py
+	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e tests -- pytest tests/integration/test_experiments.py
+	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e tests -- pytest tests/mesos/test_scenarios.py
+	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e tests -- pytest tests/kubernetes/test_faults.py tests/kubernetes/test_refused.py
+	HYDRA_TRUTH=whole $(BIN)/tox run -e tests -- pytest tests/truth
+	HYDRA_EXPERIMENTS=whole $(BIN)/tox run -e tests -- pytest tests/integration/test_experiments.py
+	HYDRA_VERDICTS=4 $(BIN)/tox run -e tests -- pytest tests/verdicts
+	HYDRA_SEARCHES=1000 $(BIN)/tox run -e tests -- pytest -n 2 tests/sweep/test_searched_rates.py
 
 bench: install servers ## What Hydra's own clients cost, against bare loops
 	@set -e; for script in $(BENCHES); do echo "== $$script"; $(BIN)/python "$$script" </dev/null; echo; done
@@ -80,10 +91,24 @@ clean: ## Remove what these commands made; runs of your own under runs/ stay
 	rm -rf runs/demo-*; rmdir runs 2>/dev/null || true
 	find hydra tests bench -type d -name __pycache__ -prune -exec rm -rf {} +
 
+# An environment with tox alone: it makes that of the tests.
+tox: $(VENV)/.tox-installed
+
+$(VENV)/.tox-installed:
+	@scripts/system-packages python $(PYTHON)
+	@[ -e $(VENV) ] || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install 'pip>=23.1' 'tox>=4.21,<5'
+	@touch $@
+
 $(STAMP): pyproject.toml setup.py hydra/native/build.py shims/http-parser/pyproject.toml $(NATIVE)
 	@scripts/system-packages python $(PYTHON)
 	@scripts/system-packages native || echo "going on without the native client (--client native)"
 	@[ -e $@ ] || $(PYTHON) -m venv --clear $(VENV)
 	@scripts/patiently "Installing Hydra into $(VENV), its native clients compiled (two to three minutes)" \
 		$(PIP) install 'pip>=23.1' 'tox>=4.21,<5' ./shims/http-parser --editable '.[kubernetes,mesos]'
+	@touch $@ $(VENV)/.tox-installed
+
+$(VENV)/.tests-installed: $(STAMP)
+	@scripts/patiently "Installing what the tests need into $(VENV)" \
+		$(PIP) install --editable '.[test,kubernetes,mesos,metrics]'
 	@touch $@

@@ -11,65 +11,40 @@ from typing import cast
 import msgspec
 from pyroaring import BitMap
 
+from hydra import model
 from hydra.client.watcher import Watcher
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
 from hydra.events.journal import Journal
-from hydra.model import (
-    BusyThread,
-    Figure,
-    Histogram,
-    LedgerCounts,
-    ProcessUsage,
-    PublisherReport,
-    Settings,
-    SubscriberReport,
-)
 from hydra.run.deployment import Deployment
 from hydra.run.step import Stepper
 from hydra.system import System, SystemSpec
 from hydra.wire import batch
+from hydra.wire import messages as wire
 from hydra.wire.clock import StepClock
-from hydra.wire.messages import (
-    Ack,
-    Batch,
-    Configure,
-    Error,
-    Finish,
-    FromClient,
-    FromController,
-    Joined,
-    Ping,
-    Progress,
-    Ready,
-    Report,
-    Start,
-    Stop,
-    encode,
-)
 from tests.control.golden_messages import COUNTERS, FROM_CLIENT
 from tests.control.rosters import HERE, NETWORK, hello
 
 _TICK_NS = 10_000_000
 PUBLISHER = 0
-THREAD = BusyThread(4711, "sends", 12.5)
+THREAD = model.BusyThread(4711, "sends", 12.5)
 """The busiest one of the publisher's group."""
-Loss = Callable[[int, FromController | FromClient, int], bool]
+Loss = Callable[[int, wire.FromController | wire.FromClient, int], bool]
 """Whether the n-th message of its type and epoch (from 1) to or from a client is lost."""
 
 
-def joined(clients: list[int], incarnation: int = 0, pid: int | None = None) -> Joined:
+def joined(clients: list[int], incarnation: int = 0, pid: int | None = None) -> wire.Joined:
     """These clients are there, in one process."""
-    of_each = [incarnation] * len(clients), [1000 + clients[0] if pid is None else pid] * len(clients)
-    return Joined(ids=clients, seq=2, incarnations=of_each[0], pids=of_each[1])
+    pids = [1000 + clients[0] if pid is None else pid] * len(clients)
+    return wire.Joined(ids=clients, seq=2, incarnations=[incarnation] * len(clients), pids=pids)
 
 
-def framed(answer: FromClient) -> tuple[bytes, bytes | None]:
+def framed(answer: wire.FromClient) -> tuple[bytes, bytes | None]:
     """What a relay says, in frames: the reports of subscribers are a batch."""
-    if not isinstance(answer, Report) or answer.subscriber is None:
-        return encode(answer), None
+    if not isinstance(answer, wire.Report) or answer.subscriber is None:
+        return wire.encode(answer), None
     columns, payload = batch.encode([(answer.ids[0], answer.subscriber)], ())
-    return encode(Batch(ids=answer.ids, seq=answer.seq, epoch=answer.epoch, columns=columns)), payload
+    return wire.encode(wire.Batch(ids=answer.ids, seq=answer.seq, epoch=answer.epoch, columns=columns)), payload
 
 
 @dataclass
@@ -90,14 +65,14 @@ class Channel:
     report_after_s: Callable[[int], float] = lambda _: 0.0
     start_ack_after_s: Callable[[int], float] = lambda _: 0.0
     unacknowledged: list[tuple[int, int]] = field(default_factory=list)
-    proof_of: Callable[[Settings], object] = lambda _: None
+    proof_of: Callable[[model.Settings], object] = lambda _: None
     log: list[int] = field(default_factory=list)
     reads_stored: bool = False
     all_sent_after_s: float | None = None
     elsewhere: Mapping[int, Callable[[int], int]] = field(default_factory=dict)
     now_ns: int = 10**12
     polls: int = 0
-    told_at: list[tuple[int, int, FromController]] = field(default_factory=list)
+    told_at: list[tuple[int, int, wire.FromController]] = field(default_factory=list)
     evicted: list[int] = field(default_factory=list)
     died: BitMap = field(default_factory=BitMap)
     renewed: BitMap = field(default_factory=BitMap)
@@ -108,7 +83,7 @@ class Channel:
         everyone = [*self.publishers, *self.subscribers]
         self._seq = 0
         self._counts: defaultdict[tuple[object, ...], int] = defaultdict(int)
-        self._coming: list[tuple[int, int, int, FromClient]] = []
+        self._coming: list[tuple[int, int, int, wire.FromClient]] = []
         self._said = 0
         self._started: dict[int, int] = {}
         for client in everyone:
@@ -145,12 +120,12 @@ class Channel:
         )
 
     @property
-    def told(self) -> list[tuple[int, FromController]]:
+    def told(self) -> list[tuple[int, wire.FromController]]:
         return [(client, message) for _, client, message in self.told_at]
 
     # --- a controller ----------------------------------------------------------------------------------------------
 
-    def tell(self, ids: BitMap, message: FromController) -> None:
+    def tell(self, ids: BitMap, message: wire.FromController) -> None:
         for client in ids:
             self.told_at.append((self.now_ns, client, message))
             if not self._lost(client, message):
@@ -175,14 +150,14 @@ class Channel:
                 _, _, client, message = heapq.heappop(self._coming)
                 self._hear(client, message)
             for identity, time_ns in self.roster.timekeeper.due(self.now_ns):
-                self._pinged(int(identity), Ping(time_ns=time_ns, reply=True))
+                self._pinged(int(identity), wire.Ping(time_ns=time_ns, reply=True))
             self._watched()
 
-    def _pinged(self, client: int, ping: Ping) -> None:
+    def _pinged(self, client: int, ping: wire.Ping) -> None:
         """The relay of a client elsewhere answers half a tick later, and is heard after another half."""
         if not self._lost(client, ping):
             shown_ns = self.elsewhere[client](self.now_ns + _TICK_NS // 2)
-            answer = Ack(ids=[client], seq=1, epoch=0, command="ping", time_ns=shown_ns, echo=ping.time_ns)
+            answer = wire.Ack(ids=[client], seq=1, epoch=0, command="ping", time_ns=shown_ns, echo=ping.time_ns)
             self._say(client, answer, _TICK_NS / 1e9)
 
     def watch_hosts(self, epoch: int, every_s: float) -> None:
@@ -203,7 +178,7 @@ class Channel:
     def complain(self, text: str) -> None:
         """The publisher says that it cannot go on."""
         epoch = self.roster.answers.epoch
-        self._say(PUBLISHER, Error(ids=[PUBLISHER], seq=1, epoch=epoch, message=text), 0)
+        self._say(PUBLISHER, wire.Error(ids=[PUBLISHER], seq=1, epoch=epoch, message=text), 0)
 
     # --- a deployment ----------------------------------------------------------------------------------------------
 
@@ -226,34 +201,34 @@ class Channel:
 
     # --- a system and its specification ----------------------------------------------------------------------------
 
-    def burst(self, _: Mapping[str, Figure]) -> int:
+    def burst(self, _: Mapping[str, model.Figure]) -> int:
         return 100
 
-    def group(self, settings: Settings) -> str:
+    def group(self, settings: model.Settings) -> str:
         return f"group-{settings.message_size}"
 
-    def one_publisher(self, settings: Settings) -> bool:
+    def one_publisher(self, settings: model.Settings) -> bool:
         return False
 
-    def configure(self, settings: Settings) -> dict[str, object]:
+    def configure(self, settings: model.Settings) -> dict[str, object]:
         return {"where": "here"}
 
     def finish(self) -> dict[str, object]:
         return {"until": "now"}
 
-    def proof(self, settings: Settings) -> object:
+    def proof(self, settings: model.Settings) -> object:
         return self.proof_of(settings)
 
-    def stored(self, settings: Settings) -> bool:
+    def stored(self, settings: model.Settings) -> bool:
         return self.reads_stored
 
-    def log_acknowledges(self, settings: Settings) -> bool:
+    def log_acknowledges(self, settings: model.Settings) -> bool:
         return True
 
-    def log_end(self, settings: Settings) -> int | None:
+    def log_end(self, settings: model.Settings) -> int | None:
         return self.log.pop(0) if self.log else None
 
-    def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None: ...
+    def during(self, settings: model.Settings, elapsed_s: float, duration_s: float) -> None: ...
 
     def after_step(self) -> None: ...
 
@@ -268,56 +243,56 @@ class Channel:
 
     # --- the clients -----------------------------------------------------------------------------------------------
 
-    def _lost(self, client: int, message: FromController | FromClient) -> bool:
+    def _lost(self, client: int, message: wire.FromController | wire.FromClient) -> bool:
         kind = (client, type(message), getattr(message, "epoch", 0), getattr(message, "command", ""))
         self._counts[kind] += 1
         return self.loses(client, message, self._counts[kind])
 
-    def _say(self, client: int, answer: FromClient, after_s: float) -> None:
+    def _say(self, client: int, answer: wire.FromClient, after_s: float) -> None:
         """The client's relay says it so much later, unless it is lost."""
         if not self._lost(client, answer):
             self._said += 1
             heapq.heappush(self._coming, (self.now_ns + round(after_s * 1e9), self._said, client, answer))
 
-    def _hear(self, client: int, answer: FromClient) -> None:
+    def _hear(self, client: int, answer: wire.FromClient) -> None:
         self._seq += 1
         frame, payload = framed(msgspec.structs.replace(answer, seq=self._seq))
         self.roster.receive(b"%d" % client, frame, self.now_ns, payload)
 
-    def _answers(self, client: int, message: FromController) -> Iterable[tuple[FromClient, float]]:
+    def _answers(self, client: int, message: wire.FromController) -> Iterable[tuple[wire.FromClient, float]]:
         publishes = client in self.publishers
         match message:
-            case Configure():
-                yield Ack(ids=[client], seq=1, epoch=message.epoch, command="configure"), 0
+            case wire.Configure():
+                yield wire.Ack(ids=[client], seq=1, epoch=message.epoch, command="configure"), 0
                 if publishes or message.probe:
-                    yield Ready(ids=[client], seq=1, epoch=message.epoch), 0
-            case Start():
+                    yield wire.Ready(ids=[client], seq=1, epoch=message.epoch), 0
+            case wire.Start():
                 self._started[client] = message.epoch
-                yield Ack(ids=[client], seq=1, epoch=message.epoch, command="start"), self.start_ack_after_s(client)
+                acknowledged = wire.Ack(ids=[client], seq=1, epoch=message.epoch, command="start")
+                yield acknowledged, self.start_ack_after_s(client)
                 if publishes and self.all_sent_after_s is not None:
                     done_ns = message.start_at_ns + round(self.all_sent_after_s * 1e9)
                     after_s = (StepClock(message.clock).monotonic_ns_of(done_ns) - self.now_ns) / 1e9
-                    yield Progress(ids=[client], seq=1, epoch=message.epoch, messages=500, time_ns=done_ns), after_s
-            case Stop() if publishes and self._started.get(client) == message.epoch:
-                yield Report(ids=[client], seq=1, epoch=message.epoch, publisher=_sent(self.unacknowledged)), 0
-            case Stop() if not publishes:
-                yield Ack(ids=[client], seq=1, epoch=message.epoch, command="stop"), 0
-            case Finish() if not publishes:
-                yield (
-                    Report(ids=[client], seq=1, epoch=message.epoch, subscriber=_received()),
-                    self.report_after_s(client),
-                )
-            case Ping():
-                yield Ack(ids=[client], seq=1, epoch=0, command="ping", echo=message.time_ns), 0
+                    told = wire.Progress(ids=[client], seq=1, epoch=message.epoch, messages=500, time_ns=done_ns)
+                    yield told, after_s
+            case wire.Stop() if publishes and self._started.get(client) == message.epoch:
+                yield wire.Report(ids=[client], seq=1, epoch=message.epoch, publisher=_sent(self.unacknowledged)), 0
+            case wire.Stop() if not publishes:
+                yield wire.Ack(ids=[client], seq=1, epoch=message.epoch, command="stop"), 0
+            case wire.Finish() if not publishes:
+                report = wire.Report(ids=[client], seq=1, epoch=message.epoch, subscriber=_received())
+                yield report, self.report_after_s(client)
+            case wire.Ping():
+                yield wire.Ack(ids=[client], seq=1, epoch=0, command="ping", echo=message.time_ns), 0
 
 
-def _sent(unacknowledged: list[tuple[int, int]]) -> PublisherReport:
+def _sent(unacknowledged: list[tuple[int, int]]) -> model.PublisherReport:
     golden = FROM_CLIENT["report-publisher-zmq"]
-    assert isinstance(golden, Report)
+    assert isinstance(golden, wire.Report)
     assert golden.publisher is not None
     return replace(golden.publisher, unacknowledged=unacknowledged)
 
 
-def _received() -> SubscriberReport:
-    ledger = LedgerCounts(publisher=PUBLISHER, received=9, in_window=9, missing=0)
-    return SubscriberReport([ledger], 1, 9, 1, 1, 216, 0, Histogram(), ProcessUsage())
+def _received() -> model.SubscriberReport:
+    ledger = model.LedgerCounts(publisher=PUBLISHER, received=9, in_window=9, missing=0)
+    return model.SubscriberReport([ledger], 1, 9, 1, 1, 216, 0, model.Histogram(), model.ProcessUsage())

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from tests.suite.waiting import SOON_S
+
 _GREETING_BYTES = 64
 _LONG, _COMMAND = 0x02, 0x04
 """Flags of a frame: its length has eight bytes; it is no message."""
@@ -66,7 +68,7 @@ class FrameForwarder:
         for end in self._open:
             _hang_up(end)
         for thread in self._threads:
-            thread.join(5)
+            thread.join(SOON_S)
         for end in self._open:
             end.close()
 

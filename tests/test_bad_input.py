@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from hydra import cli
 from hydra.errors import EXIT_USAGE
 from hydra.run import launcher
+from tests.suite.waiting import LONG_S
 
+Refused = Callable[[Sequence[str]], str]
+"""What the command says, in this process: that takes milliseconds where a command of its own takes a second."""
 LONG = "x" * 300
 ZMQ = ("zmqfixed", "--clients", "2")
 KAFKA = ("kafka-fixed", "--clients", "2", "--bootstrap", "127.0.0.1:1")
@@ -33,27 +36,29 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     """Files that are no scenarios, in the folder above."""
-    (tmp_path / "deep.toml").write_text("a = " + "[" * 20_000)
-    (tmp_path / "digits.toml").write_text("a = " + "9" * 5000)
-    (tmp_path / "huge.toml").write_text("#" * 2_000_000)
+    texts = {"deep": "a = " + "[" * 20_000, "digits": "a = " + "9" * 5000, "huge": "#" * 1_000_001}
+    for name, text in {**texts, "scenario": 'system = "zmq"\n'}.items():
+        (tmp_path / f"{name}.toml").write_text(text)
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\0")
     (tmp_path / "folder.toml").mkdir()
     (tmp_path / "loop.toml").symlink_to("loop.toml")
     (tmp_path / "file").touch()
-    (tmp_path / "scenario.toml").write_text('system = "zmq"\n')
     return tmp_path
 
 
-def refused(words: Sequence[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
-    """What the command says, in this process: that takes milliseconds where a command of its own takes a second."""
-    monkeypatch.setattr(sys, "argv", ["hydra", *words])
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refused:
     # This process keeps its limits and its signals.
     monkeypatch.setattr(cli, "interrupt_on_the_first", lambda: None)
     monkeypatch.setattr(launcher, "raise_open_files", lambda: None)
-    with pytest.raises(SystemExit) as end:
-        cli.main()
-    captured = capsys.readouterr()
-    return checked(end.value.code, captured.out, captured.err)
+
+    def by(words: Sequence[str]) -> str:
+        monkeypatch.setattr(sys, "argv", ["hydra", *words])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        return checked(end.value.code, *capsys.readouterr())
+
+    return by
 
 
 def checked(code: object, out: str, err: str) -> str:
@@ -73,19 +78,13 @@ def checked(code: object, out: str, err: str) -> str:
         ((*ZMQ, "--rate", "abc"), "neither messages per second nor max"),
         ((*ZMQ, "--rate", "-5"), "'--rate': must be 1e-06 to 1000000000, not -5"),
         ((*ZMQ, "--rate", "1e30"), "'--rate': must be 1e-06 to 1000000000, not 1e+30"),
-        ((*ZMQ, "--rate", "1e-300"), "'--rate': must be 1e-06 to"),
-        ((*ZMQ, "--rate", "nan"), "'nan' is neither messages per second nor max"),
         ((*ZMQ, "--rate", "inf"), "'inf' is neither messages per second nor max"),
         ((*ZMQ, "--sndhwm", "99999999999999"), "--sndhwm: must be 0 to 2147483647"),
         ((*ZMQ, "--rcvhwm", "99999999999999"), "--rcvhwm: must be 0 to 2147483647"),
         ((*ZMQ, "--msg-batch", "99999999999"), "'--burst' / '--msg-batch': must be 1 to 1000000"),
         ((*ZMQ, "--set", "settings.msg_batch=0"), "msg_batch must be at least 1 message"),
-        ((*ZMQ, "--set", "settings.msg_batch=10000000"), "settings.msg_batch: must be 1 to 1000000"),
         ((*ZMQ, "--message-size", "3"), "message_size must be 24"),
-        (
-            (*ZMQ, "--set", "settings.message_size_min=25"),
-            "message_size_min must be 24 (the header) to message_size, 24",
-        ),
+        ((*ZMQ, "--set", "settings.message_size_min=25"), "_min must be 24 (the header) to message_size, 24"),
         ((*ZMQ, "--set", "settings.message_size_min=3"), "message_size_min must be 24"),
         ((*ZMQ, "--payload", "noise"), "--payload"),
         ((*ZMQ, "--payload", "json"), "'json' has no room in messages of 24 bytes"),
@@ -98,7 +97,6 @@ def checked(code: object, out: str, err: str) -> str:
         ((*ZMQ, "--repeat", "99999999999"), "'--repeat': must be 1 to 10000, not 99999999999"),
         ((*ZMQ, "--repeat", "9" * 5000), "--repeat"),
         ((*ZMQ, "--duration", "0"), "'--duration': must be 0.001 to 86400, not 0"),
-        ((*ZMQ, "--duration", "1e-300"), "'--duration': must be 0.001 to 86400"),
         ((*ZMQ, "--duration", "nan"), "'--duration': 'nan' is no time like"),
         ((*ZMQ, "--set", "warmup_s=1e300"), "warmup_s: must be 0 to 3600"),
         ((*ZMQ, "--set", "drain_max_s=1e300"), "drain_max_s: must be 0 to 86400"),
@@ -117,14 +115,8 @@ def checked(code: object, out: str, err: str) -> str:
         ((*ZMQ, "--client", "zmtp", "--secure"), "--secure: client zmtp speaks ZMTP with the mechanism NULL only"),
         ((*ZMQ, "--client", "zmtp", "--set", "settings.receive_rate=5"), "settings.receive_rate: client zmtp has no"),
         (("zmqrate", "--client", "zmtp"), "sweep.search.series: client zmtp has no queue of its own"),
-        (
-            (*ZMQ, "--client", "zmtp", "--publisher", "pyzmq", "--transport", "ipc"),
-            "--transport: publishers of pyzmq",
-        ),
-        (
-            (*ZMQ, "--client", "native", "--publisher", "pyzmq", "--pacing", "bursty"),
-            "--pacing: publishers of pyzmq",
-        ),
+        ((*ZMQ, "--client", "zmtp", "--publisher", "pyzmq", "--transport", "ipc"), "--transport: publishers of pyzmq"),
+        ((*ZMQ, "--client", "native", "--publisher", "pyzmq", "--pacing", "bursty"), "--pacing: publishers of pyzmq"),
         ((*ZMQ, "--subscriptions", "some"), "'some' is not one of 'all', 'one'"),
         ((*ZMQ, "--publishers", "0"), "'--publishers': must be 1 to 10000, not 0"),
         (("zmqrate", "--start-rate", "1e30"), "'--start-rate': must be"),
@@ -171,26 +163,16 @@ def checked(code: object, out: str, err: str) -> str:
         # addresses
         (("kafka-fixed", "--bootstrap", ""), "'--bootstrap': it is empty"),
         (("kafka-fixed", "--bootstrap", "127.0.0.1:99999"), "'127.0.0.1:99999' is no address; write host:port"),
-        (("kafka-fixed", "--bootstrap", "127.0.0.1:0"), "is no address"),
-        (("kafka-fixed", "--bootstrap", "127.0.0.1:x"), "is no address"),
         (("kafka-fixed", "--bootstrap", ":9092"), "is no address"),
         (("kafka-fixed", "--bootstrap", "h:1,"), "'' is no address"),
-        (("kafka-fixed", "--bootstrap", "a b:1"), "is no address"),
+        (("kafka-fixed", "--bootstrap", "127.0.0.1:0"), "is no address"),
         (("kafka-fixed", "--bootstrap", "http://h:1"), "is no address"),
+        (("kafka-fixed", "--bootstrap", "a b:1"), "is no address"),
         (("kafka-fixed", "--bootstrap", "h:1\nh:2"), "is no address"),
-        (
-            (*ZMQ, "--advertise", "1.2.3.4"),
-            "--advertise is for another --master: kubernetes, or k8s://CONTEXT of your kubeconfig, or",
-        ),
-        (
-            (*ZMQ, "--artifact", "http://h/x"),
-            "--artifact is for another --master: kubernetes, or k8s://CONTEXT of your kubeconfig, or",
-        ),
+        ((*ZMQ, "--advertise", "1.2.3.4"), "--advertise is for another --master: kubernetes, or k8s://CONTEXT of"),
+        ((*ZMQ, "--artifact", "http://h/x"), "--artifact is for another --master: kubernetes, or k8s://CONTEXT of"),
         ((*ZMQ, "--master", ""), "'--master' / '--engine': it is empty"),
-        (
-            (*ZMQ, "--master", "http://host"),
-            "--master http://host is of no engine that is installed; write kubernetes, or k8s://CONTEXT",
-        ),
+        ((*ZMQ, "--master", "http://host"), "--master http://host is of no engine that is installed; write kubernetes"),
         ((*ZMQ, "--master", "host:port"), "--master host:port is no address"),
         ((*ZMQ, "--master", "a b"), "--master a b is no address"),
         ((*ZMQ, "--master", LONG), "is no address"),
@@ -199,7 +181,6 @@ def checked(code: object, out: str, err: str) -> str:
         # fits and plans
         (("fit", "nosuch"), "nosuch holds no run"),
         (("fit", "nosuch", "--clients", "0"), "0 subscribers have no throughput"),
-        (("fit", "nosuch", "--clients", "x"), "whole numbers"),
         (("plan", "--clients", "0", "--rate", "10"), "'--clients': 0 is not in the range"),
         (("plan", "--clients", "9", "--rate", "0"), "'--rate': 0.0 is not in the range"),
         (("plan", "--clients", "9", "--rate", "nan"), "nan' is not a finite number"),
@@ -224,8 +205,8 @@ def checked(code: object, out: str, err: str) -> str:
         ((*ZMQ, "--config", "nosuch.toml"), "nosuch.toml: no such file"),
         ((*ZMQ, "--config", "/dev/zero"), "/dev/zero: more than 1000000 bytes"),
         ((*ZMQ, "--set", "name=../../x"), "name: must be a folder's name"),
-        ((*ZMQ, "--set", "name="), "name: must be a folder's name"),
         ((*ZMQ, "--set", "name=.."), "name: must be a folder's name"),
+        ((*ZMQ, "--set", "name="), "name: must be a folder's name"),
         ((*ZMQ, "--set", 'name="a\\u0000b"'), "name: must be a folder's name"),
         ((*ZMQ, "--set", f"name={LONG}"), "name: must be a folder's name of at most 100 characters"),
         (("run", ""), "no scenario ''"),
@@ -236,23 +217,19 @@ def checked(code: object, out: str, err: str) -> str:
         (("run", "../digits.toml"), "not TOML"),
         (("run", "../huge.toml"), "more than 1000000 bytes"),
         (("run", "../binary.toml"), "not TOML"),
-        (("run", "../folder.toml"), "Is a directory"),
+        (("run", "../folder.toml"), "folder.toml: cannot be read: Is a directory"),
         (("run", "../loop.toml"), "symbolic links"),
         (("report", LONG), "File name too long"),
         (("runs", LONG), "File name too long"),
         (("runs", "nosuch"), "nosuch"),
         (("agents", "--for", ""), "'--for': it is empty"),
+        (("serve", "nosuch"), "there is no folder"),
+        (("serve", ".", "--host", "0.0.0.0"), "no loopback address"),
+        (("serve", ".", "--port", "70000"), "70000 is not in the range"),
         # keys, values, properties
         (("run", "zmqfixed", "--set", "settings.ratee=3"), "did you mean rate"),
-        (
-            ("run", "zmqfixed", "--set", "settings.acks=1"),
-            "settings.acks: unknown key; it is of system kafka",
-        ),
-        (("run", "zmqfixed", "--set", "settings.sndhw=1"), "settings.sndhw: unknown key; did you mean sndhwm"),
-        (
-            ("run", "kafka-fixed", "--set", "sweep.vary.rcvhwm=[1]"),
-            "sweep.vary.rcvhwm: unknown key; it is of",
-        ),
+        (("run", "zmqfixed", "--set", "settings.acks=1"), "settings.acks: unknown key; it is of system kafka"),
+        (("run", "kafka-fixed", "--set", "sweep.vary.rcvhwm=[1]"), "sweep.vary.rcvhwm: unknown key; it is of"),
         (("run", "zmqfixed", "--set", "nonsense"), "--set nonsense: not of the form key=value"),
         ((*ZMQ, "--set", "x=" + "[" * 20_000), "--set x: not a TOML value"),
         ((*ZMQ, "--set", "description=\udcff"), "argument 5 is not UTF-8"),
@@ -296,7 +273,6 @@ def checked(code: object, out: str, err: str) -> str:
         (("kafka-perf", "nonsense"), "no experiment 'nonsense'"),
         (("kafka-perf", "single-consumer", "--scale", "0"), "not in the range 0<x<=1000"),
         (("kafka-perf", "single-consumer", "--scale", "nan"), "nan' is not a finite number"),
-        (("kafka-plan", "--target-rate", "nan"), "nan' is not a finite number"),
         (("kafka-plan", "--target-rate", "inf"), "inf' is not a finite number"),
         (("kafka-plan", "--target-rate", "0"), "not in the range x>=1"),
         (("kafka-perf", "single-consumer", "--preset", "x"), "system kafka has no preset 'x'"),
@@ -312,16 +288,11 @@ def checked(code: object, out: str, err: str) -> str:
     ],
 )
 def test_bad_input_is_one_line_with_exit_code_2_and_makes_nothing(
-    folder: Path,
-    files: Path,
-    words: Sequence[str],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    folder: Path, files: Path, words: Sequence[str], said: str, refused: Refused
 ) -> None:
     assert files == folder.parent
     before = sorted(files.iterdir())
-    assert said in refused(words, monkeypatch, capsys)
+    assert said in refused(words)
     assert not list(folder.iterdir())
     assert sorted(files.iterdir()) == before
 
@@ -335,44 +306,29 @@ def test_bad_input_is_one_line_with_exit_code_2_and_makes_nothing(
     ],
 )
 def test_surroundings_that_cannot_be_used_are_one_line(
-    words: Sequence[str],
-    environment: Mapping[str, str],
-    said: str,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: Sequence[str], environment: Mapping[str, str], said: str, folder: Path, refused: Refused
 ) -> None:
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    assert said in refused(words, monkeypatch, capsys)
+    with patch.dict(os.environ, environment):
+        assert said in refused(words)
     assert not list(folder.iterdir())
 
 
-def hydra(*words: str | bytes, stdout: int) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "hydra.cli", *words]
-    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, check=False, timeout=60)
+def agents(stdout: int) -> subprocess.CompletedProcess[bytes]:
+    words = [sys.executable, "-m", "hydra.cli", "agents"]
+    return subprocess.run(words, stdout=stdout, stderr=subprocess.PIPE, check=False, timeout=LONG_S)
 
 
-@contextlib.contextmanager
-def full() -> Iterator[int]:
-    device = os.open("/dev/full", os.O_WRONLY)
-    try:
-        yield device
-    finally:
-        os.close(device)
-
-
+@pytest.mark.tier("test")
 def test_output_that_cannot_be_written_is_one_line() -> None:
-    with full() as device:
-        done = hydra("agents", stdout=device)
+    with Path("/dev/full").open("wb") as device:
+        done = agents(device.fileno())
     assert "No space left on device; free some space, raise" in checked(done.returncode, "", done.stderr.decode())
 
 
+@pytest.mark.tier("test")
 def test_output_that_nobody_reads_is_no_error_message() -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    try:
-        done = hydra("agents", stdout=writer)
-    finally:
-        os.close(writer)
+    with os.fdopen(writer, "wb"):
+        done = agents(writer)
     assert (done.returncode, done.stderr) == (1, b"")

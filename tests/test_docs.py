@@ -16,7 +16,7 @@ from hydra.cli import cli
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.processes  # it needs what engines bring: a second of imports
+@pytest.mark.tier("test")  # it needs what engines bring: a second of imports
 def test_every_command_stands_in_its_page() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "command_pages.py"))
     assert (ROOT / "docs" / "commands.md").read_text() == script["page"](), "run scripts/command_pages.py"
@@ -43,7 +43,7 @@ def options_of(root: click.Context, name: str) -> set[str]:
     return {o for p in command.get_params(click.Context(command)) for o in (*p.opts, *p.secondary_opts)}
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 @pytest.mark.parametrize(
     "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.stem
 )

@@ -25,19 +25,17 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def say(program: Path, lines: list[str]) -> list[str]:
-    done = subprocess.run([program], input="\n".join(lines), capture_output=True, text=True, check=True)
-    return done.stdout.split()
+    return subprocess.check_output([program], input="\n".join(lines), text=True).split()
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_headers_are_the_bytes_of_the_golden_files(program: Path) -> None:
     cases = json.loads((GOLDEN / "header" / "headers.json").read_text())
     lines = [f"header {c['epoch']} {c['publisher']} {c['sequence']} {c['time_ns']}" for c in cases]
-    golden = [(GOLDEN / "header" / case["file"]).read_bytes()[:24].hex() for case in cases]
-    assert say(program, lines) == golden
+    assert say(program, lines) == [(GOLDEN / "header" / c["file"]).read_bytes()[:24].hex() for c in cases]
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_every_latency_is_counted_where_the_golden_files_count_it(program: Path) -> None:
     for file in sorted((GOLDEN / "histogram").glob("*.json")):
         case = json.loads(file.read_text())

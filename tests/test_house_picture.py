@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "house_picture.py"))
 
 
+@pytest.mark.tier("test")  # it parses all of Hydra
 def test_the_page_shows_the_house_as_it_is() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     assert SCRIPT["renewed"](page) == page, "run scripts/house_picture.py"

@@ -20,15 +20,16 @@ from hydra.config.cluster import load_cluster
 from hydra.config.places import conf_dir, scenarios
 from hydra.config.scenario import load_scenario
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
 TREE = Path(__file__).resolve().parents[1]
 PARTS = ("pyproject.toml", "setup.py", "README.md", "hydra", "conf")
 
 
-def copied(tree: Path) -> Path:
+def copied(tree: Path, *more: str) -> Path:
     """A copy of what a wheel is built from: setuptools leaves a build folder, which would end up in later wheels."""
-    for part in PARTS:
+    tree.mkdir(exist_ok=True)
+    for part in (*PARTS, *more):
         source = TREE / part
         if source.is_dir():
             shutil.copytree(source, tree / part, ignore=shutil.ignore_patterns("__pycache__", "hydra-client*"))
@@ -37,33 +38,30 @@ def copied(tree: Path) -> Path:
     return tree
 
 
-def built(tree: Path, out: Path, **told: str) -> Path:
-    build = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+def built(kind: str, tree: Path, out: Path, **told: str) -> Path:
+    """The wheel, or the sdist, of a tree."""
+    out.mkdir(exist_ok=True)
+    build = f"import sys; from setuptools import build_meta; build_meta.build_{kind}(sys.argv[1])"
     command = [sys.executable, "-c", build, str(out)]
     done = subprocess.run(command, cwd=tree, env=os.environ | told, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (found,) = out.glob("*.whl")
+    (found,) = out.iterdir()
     return found
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:
-    with zipfile.ZipFile(built(copied(tmp_path_factory.mktemp("tree")), tmp_path_factory.mktemp("wheel"))) as file:
+    folder = tmp_path_factory.mktemp("wheel")
+    with zipfile.ZipFile(built("wheel", copied(folder / "tree"), folder / "out")) as file:
         yield file
 
 
 def test_a_wheel_takes_the_client_and_the_platform_that_it_is_told(tmp_path: Path) -> None:
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "out").mkdir()
     client = tmp_path / "portable"
     client.write_bytes(b"\x7fELF as it was built")
     client.chmod(0o755)
-    found = built(
-        copied(tmp_path / "tree"),
-        tmp_path / "out",
-        HYDRA_WHEEL_CLIENT=str(client),
-        HYDRA_WHEEL_PLATFORM="manylinux_2_28_aarch64",
-    )
+    told = {"HYDRA_WHEEL_CLIENT": str(client), "HYDRA_WHEEL_PLATFORM": "manylinux_2_28_aarch64"}
+    found = built("wheel", copied(tmp_path / "tree"), tmp_path / "out", **told)
     assert found.name.endswith("-py3-none-manylinux_2_28_aarch64.whl")
     with zipfile.ZipFile(found) as file:
         assert file.read("hydra/native/hydra-client") == client.read_bytes()
@@ -71,16 +69,7 @@ def test_a_wheel_takes_the_client_and_the_platform_that_it_is_told(tmp_path: Pat
 
 
 def test_a_source_distribution_can_build_the_native_client(tmp_path: Path) -> None:
-    for part in (*PARTS, "MANIFEST.in", "native", "shims"):
-        source = TREE / part
-        if source.is_dir():
-            shutil.copytree(source, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__", "hydra-client"))
-        else:
-            shutil.copy(source, tmp_path / part)
-    build = "from setuptools import build_meta; build_meta.build_sdist('dist')"
-    done = subprocess.run([sys.executable, "-c", build], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (archive,) = (tmp_path / "dist").glob("*.tar.gz")
+    archive = built("sdist", copied(tmp_path / "tree", "MANIFEST.in", "native", "shims"), tmp_path / "out")
     with tarfile.open(archive) as file:
         held = {name.partition("/")[2] for name in file.getnames()}
     sources = {str(p.relative_to(TREE)) for p in (TREE / "native").rglob("*") if p.name == "CMakeLists.txt"}
@@ -119,12 +108,14 @@ def test_the_wheel_asks_for_what_pyproject_names(wheel: zipfile.ZipFile) -> None
     assert set(project["dependencies"]) <= asked
 
 
+@pytest.mark.tier("quick")
 def test_the_installed_hydra_finds_its_scenarios_and_its_cluster() -> None:
     assert scenarios() == sorted(path.stem for path in (TREE / "conf" / "scenarios").glob("*.toml"))
     assert load_scenario("zmqrate").system == "zmq"
     assert load_cluster().agents
 
 
+@pytest.mark.tier("quick")
 def test_an_installed_hydra_reads_no_file_of_the_working_tree() -> None:
     package = Path(hydra.__file__).resolve().parent
     if package.parent == TREE:
@@ -132,6 +123,7 @@ def test_an_installed_hydra_reads_no_file_of_the_working_tree() -> None:
     assert conf_dir() == package / "conf"
 
 
+@pytest.mark.tier("quick")
 def test_the_command_is_installed() -> None:
     (command,) = entry_points(group="console_scripts", name="hydra")
     assert command.value == "hydra.cli:main"

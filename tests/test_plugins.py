@@ -63,7 +63,7 @@ def test_entry_points_are_those_of_importlib() -> None:
         assert plugins.named(group) == dict(sorted(installed[group].items()))
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_a_command_by_its_entry_point_is_imported_when_it_is_used(tmp_path: Path) -> None:
     path = str(bring(tmp_path, "[hydra.commands]\ngreet = greeter:greet\n"))
     assert hydra("greet", PYTHONPATH=path).stdout == "imported\nhello\n"
@@ -71,7 +71,7 @@ def test_a_command_by_its_entry_point_is_imported_when_it_is_used(tmp_path: Path
     assert "imported" not in hydra("runs", "--help", PYTHONPATH=path).stdout
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_a_shell_completes_commands_and_flags_of_engines() -> None:
     def completed(words: str) -> set[str]:
         asked = {"_HYDRA_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}

@@ -73,6 +73,8 @@ def test_they_are_stored_and_read_like_all_else(tmp_path: Path) -> None:
 
 
 NAMED = '[[sweep.points]]\nname = "a"\n'
+ONE = "clients = [1]"
+USERS = '[kafka]\nbootstrap = "h:1"\n'
 
 
 @pytest.mark.parametrize(
@@ -101,6 +103,9 @@ NAMED = '[[sweep.points]]\nname = "a"\n'
         ("", "kafka", "points = []", ["sweep.points: must be tables", "[[sweep.points]]"]),
         ("", "kafka", "points = [1]", ["sweep.points.0: must be a table"]),
         ("", "kafka", "", ["sweep: clients must name at least one client count, or list points"]),
+        # exporters of brokers
+        (USERS + 'metrics = ["h:x"]', "kafka", ONE, ["kafka.metrics: 'h:x' is no address", "write host:port"]),
+        ('[kafka]\nmetrics = ["h:1"]', "kafka", ONE, ["kafka.metrics: brokers that Hydra brings along", "remove it"]),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(
@@ -117,28 +122,13 @@ def test_what_cannot_be_is_refused_in_one_line(
 def test_what_a_system_refuses_of_a_scenario_it_refuses_of_a_point(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"sweep\.points\.1\.acks: acks 0 with several publishers"):
         scenario(tmp_path, NAMED + '[[sweep.points]]\nname = "b"\nacks = "0"\n')
-    loaded = scenario(tmp_path, NAMED + '[[sweep.points]]\nname = "b"\nacks = "0"\npublishers = 1\n')
-    assert loaded.publishers == 2
+    assert scenario(tmp_path, NAMED + '[[sweep.points]]\nname = "b"\nacks = "0"\npublishers = 1\n').publishers == 2
 
 
 def test_each_size_of_the_deployment_is_checked_against_the_machine(tmp_path: Path) -> None:
-    cluster = ClusterSpec(agents=(Agent("a", "a", {}, Resources()),))
+    cluster = ClusterSpec((Agent("a", "a", {}, Resources()),))
     checks = check_all(scenario(tmp_path, THREE), cluster, read(tmp_path))
     assert [(check.publishers, check.clients) for check in checks] == [(2, 0), (5, 2)]
     alone, both = (check.needs for check in checks)
     assert 0 < alone.memory_bytes < both.memory_bytes
     assert alone.processes < both.processes
-
-
-@pytest.mark.parametrize(
-    ("kafka", "said"),
-    [
-        ('bootstrap = "h:1"\nmetrics = ["h:x"]', ["kafka.metrics: 'h:x' is no address", "write host:port"]),
-        ('metrics = ["h:1"]', ["kafka.metrics: brokers that Hydra brings along have exporters", "remove it"]),
-    ],
-)
-def test_exporters_of_the_users_brokers_are_checked(tmp_path: Path, kafka: str, said: list[str]) -> None:
-    with pytest.raises(ConfigError) as refused:
-        scenario(tmp_path, f"[kafka]\n{kafka}\n", sweep="clients = [1]", publishers=1)
-    for part in said:
-        assert part in str(refused.value)

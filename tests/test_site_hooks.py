@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -32,8 +33,7 @@ def test_lists_and_tables_are_found(written: str, read: str) -> None:
 
 
 def link(text: str) -> str:
-    made = HOOKS["_OUTSIDE"].sub(lambda found: HOOKS["outside"](found, "page.md"), text)
-    return str(made)
+    return str(HOOKS["_OUTSIDE"].sub(lambda found: HOOKS["outside"](found, "page.md"), text))
 
 
 def test_a_link_out_of_the_documentation_becomes_the_name_of_the_file() -> None:
@@ -61,14 +61,9 @@ def test_a_picture_of_arrows_is_a_table() -> None:
     ],
 )
 def test_a_page_that_would_load_something_from_elsewhere_fails(html: str, good: bool) -> None:
-    class File:
-        src_uri = "page.md"
-
-    class Page:
-        file = File()
-
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="page.md"))
     if good:
-        assert HOOKS["on_post_page"](html, Page(), None) == html
+        assert HOOKS["on_post_page"](html, page, None) == html
     else:
         with pytest.raises(ValueError, match="not readable offline"):
-            HOOKS["on_post_page"](html, Page(), None)
+            HOOKS["on_post_page"](html, page, None)

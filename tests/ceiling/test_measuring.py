@@ -8,7 +8,7 @@ from hydra.ceiling.measuring import measure
 from hydra.model import Role
 from hydra.native import build
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("test")
 
 
 @pytest.mark.parametrize("language", ["python", "native"])

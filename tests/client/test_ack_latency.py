@@ -41,11 +41,11 @@ def test_the_time_from_the_hand_over_to_the_answer(
     assert latency.histogram() == counted(*latencies_us)
 
 
-@pytest.mark.parametrize("in_flight", [1, 700, 5_000])
+@pytest.mark.parametrize("in_flight", [1, 300, 700])
 def test_chunks_that_are_answered_are_forgotten_and_the_others_kept(in_flight: int) -> None:
     ledger = AckLedger()
     latency = AckLatency(ledger)
-    total = 20_000
+    total = 3_000
     for sequence in range(total):
         ledger.accept(1)
         latency.handed_over(sequence, 1, sequence * MS, sequence * MS)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Iterable
 
 from hydra.client.commands import RESEND_EVERY_NS, Commands
 from hydra.model import SharedSettings
@@ -15,6 +15,14 @@ def start(epoch: int = 1) -> Start:
     return Start(epoch=epoch, start_at_ns=1, stop_at_ns=2, clock=HostClock(0, 0))
 
 
+def configured(*clients: int, answered: Iterable[int] = ()) -> Commands:
+    """These have been told to configure, and some have answered."""
+    commands = Commands("subscriber")
+    commands.give(configure(), clients, 0)
+    commands.answered(Configure, answered)
+    return commands
+
+
 def test_who_was_told_the_same_and_has_answered_is_not_told_again() -> None:
     commands = Commands("subscriber")
     given = commands.give(configure(), [1, 2, 3], 0)
@@ -27,9 +35,7 @@ def test_who_was_told_the_same_and_has_answered_is_not_told_again() -> None:
 
 
 def test_another_command_of_the_same_kind_makes_the_answers_void() -> None:
-    commands = Commands("subscriber")
-    commands.give(configure(), [1, 2], 0)
-    commands.answered(Configure, [1, 2])
+    commands = configured(1, 2, answered=[1, 2])
     given = commands.give(configure(probe=False), [1], 0)
     assert (given.tell, given.new, given.answered) == ([1], [1], [])
     assert commands.waits(Configure, 1)
@@ -57,8 +63,7 @@ def test_what_is_not_answered_is_said_again_every_2_s() -> None:
 
 
 def test_what_the_controller_says_again_puts_the_next_repetition_off() -> None:
-    commands = Commands("subscriber")
-    commands.give(configure(), [1], 0)
+    commands = configured(1)
     commands.give(configure(), [1], 1000)
     assert commands.next_ns() == 1000 + RESEND_EVERY_NS
 
@@ -87,20 +92,10 @@ def test_another_epoch() -> None:
 
 
 def test_whoever_replaces_a_client_has_been_told_nothing() -> None:
-    commands = Commands("subscriber")
-    commands.give(configure(), [1, 2], 0)
-    commands.answered(Configure, [1])
+    commands = configured(1, 2, answered=[1])
     commands.left([1, 2])
     assert not commands.awaited(Configure)
     assert commands.give(configure(), [1, 2], 0).new == [1, 2]
-
-
-def test_ids_do_not_make_another_command() -> None:
-    commands = Commands("subscriber")
-    commands.give(configure(ids=(1, 2)), [1, 2], 0)
-    commands.answered(Configure, [1, 2])
-    again = msgspec.structs.replace(configure(), ids=[2])
-    assert commands.give(again, [2], 0).answered == [2]
 
 
 def test_what_a_client_does_not_heed_is_told_and_not_said_again() -> None:

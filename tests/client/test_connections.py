@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
-import time
-from contextlib import closing
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pytest
 
 from hydra.client.connections import ConnectionSampler, Tcp, established
 from hydra.model import Connections
+from tests.suite.waiting import wait_until
 
 SECOND = 1_000_000_000
 NEW = Tcp(inode=5, unread_bytes=0, unsent_bytes=0, sent_bytes=1000, busy_us=0, reader_us=0, buffer_us=0)
@@ -75,9 +76,8 @@ def test_those_of_others_and_those_that_carry_nothing_out_do_not_count(kernel: K
     told = kernel.a_second_later(a=replace(NEW, unread_bytes=70), b=replace(WAITS, inode=6), c=replace(WAITS, inode=7))
     assert told == Connections(1, 0, 1, 500, 70)
     assert kernel.looked == 2
-    assert kernel.a_second_later(b=replace(WAITS, inode=6, sent_bytes=9000, unsent_bytes=0)) == Connections(
-        1, 0, 0, 0, 0
-    )
+    told = kernel.a_second_later(b=replace(WAITS, inode=6, sent_bytes=9000, unsent_bytes=0))
+    assert told == Connections(1, 0, 0, 0, 0)
     assert kernel.looked == 2  # whose they are is known
 
 
@@ -89,36 +89,41 @@ def test_while_reading_costs_too_much_it_says_what_it_said_before(kernel: Kernel
     assert kernel.a_second_later(a=replace(WAITS, unsent_bytes=0)) == Connections(0, 0, 0, 0, 0)
 
 
-def test_a_real_reader_that_reads_nothing_is_waited_for() -> None:
+@pytest.fixture
+def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """A connection's, the one that writes and the one that reads."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as writer,
+        server.accept()[0] as reader,
+    ):
+        yield writer, reader
+
+
+@pytest.mark.tier("test")
+def test_a_real_reader_that_reads_nothing_is_waited_for(ends: tuple[socket.socket, socket.socket]) -> None:
     sampler = ConnectionSampler(lambda: [os.getpid()])
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-        writer = socket.create_connection(server.getsockname())
-        reader, _ = server.accept()
-        with closing(writer), closing(reader):
-            assert sampler.read() is None
-            writer.setblocking(False)
-            deadline = time.monotonic() + 10
-            told = None
-            while time.monotonic() < deadline and not (told and told.reader_limited):
-                try:
-                    writer.send(bytes(100_000))
-                except BlockingIOError:
-                    time.sleep(0.05)
-                    told = sampler.read()
-    assert told is not None
-    assert (told.sending, told.reader_limited, told.network_limited) == (1, 1, 0)
-    assert told.unsent_bytes > 0
-    assert told.unread_bytes > 0
+    assert sampler.read() is None
+    ends[0].setblocking(False)
+
+    def told() -> Connections | None:
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                ends[0].send(bytes(100_000))
+        found = sampler.read()
+        return found if found and found.reader_limited else None
+
+    found = wait_until(told, "a reader that is waited for")
+    assert found is not None
+    assert (found.sending, found.reader_limited, found.network_limited) == (1, 1, 0)
+    assert found.unsent_bytes > 0
+    assert found.unread_bytes > 0
 
 
-def test_the_kernel_tells_of_both_ends_of_a_connection() -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-        writer = socket.create_connection(server.getsockname())
-        reader, _ = server.accept()
-        with closing(writer), closing(reader):
-            writer.sendall(b"12345")
-            assert reader.recv(5, socket.MSG_WAITALL | socket.MSG_PEEK) == b"12345"
-            inodes = {os.fstat(writer.fileno()).st_ino: "writer", os.fstat(reader.fileno()).st_ino: "reader"}
-            told = {inodes[tcp.inode]: tcp for tcp in established().values() if tcp.inode in inodes}
-    assert (told["writer"].sent_bytes, told["writer"].unread_bytes) == (5, 0)
-    assert (told["reader"].sent_bytes, told["reader"].unread_bytes) == (0, 5)
+@pytest.mark.tier("test")
+def test_the_kernel_tells_of_both_ends_of_a_connection(ends: tuple[socket.socket, socket.socket]) -> None:
+    writer, reader = ends
+    writer.sendall(b"12345")
+    assert reader.recv(5, socket.MSG_WAITALL | socket.MSG_PEEK) == b"12345"
+    told = {tcp.inode: (tcp.sent_bytes, tcp.unread_bytes) for tcp in established().values()}
+    assert [told[os.fstat(end.fileno()).st_ino] for end in ends] == [(5, 0), (0, 5)]

@@ -20,10 +20,10 @@ def received(course: ReceivedCourse, at_s: list[float], counts: list[int], late_
     course.record(times.astype(np.uint64), now_ns, np.array(counts, np.int64))
 
 
-def test_batches_belong_to_the_second_in_which_they_were_read() -> None:
+def test_batches_belong_to_the_second_in_which_they_were_read_or_to_the_first() -> None:
     whole, same = LatencyRecorder(), LatencyRecorder()
     course = ReceivedCourse(whole, START_NS)
-    received(course, [0.1, 0.9], [3, 2], 50)
+    received(course, [-0.5, 0.9], [3, 2], 50)
     received(course, [0.95, 1.0, 1.5, 3.2], [1, 2, 3, 4], 7)
     told = course.take()
     assert [(s.second, s.messages) for s in told] == [(0, 6), (1, 5), (3, 4)]
@@ -34,12 +34,6 @@ def test_batches_belong_to_the_second_in_which_they_were_read() -> None:
             same.record_us(late)
     assert whole.histogram() == same.histogram() == merge(s.latency for s in told)
     assert course.take() == []
-
-
-def test_what_comes_before_the_start_is_in_the_first_second() -> None:
-    course = ReceivedCourse(LatencyRecorder(), START_NS)
-    received(course, [-0.5], [1], 3)
-    assert [s.second for s in course.take()] == [0]
 
 
 def test_a_second_that_is_told_in_two_parts_adds_up() -> None:

@@ -28,11 +28,7 @@ from tests.golden_vectors.common import GOLDEN
 
 def cases(kind: str) -> list[Any]:
     files = sorted((GOLDEN / kind).glob("*.json"))
-    return [pytest.param(file, id=file.stem) for file in files]
-
-
-def read(file: Path) -> Any:
-    return json.loads(file.read_text())
+    return [pytest.param(json.loads(file.read_text()), id=file.stem) for file in files]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -41,9 +37,8 @@ def test_the_files_are_what_the_script_makes(kind: str) -> None:
     assert {file.name: file.read_text() for file in (GOLDEN / kind).iterdir()} == made
 
 
-@pytest.mark.parametrize("file", cases("clock"))
-def test_clock(file: Path) -> None:
-    case = read(file)
+@pytest.mark.parametrize("case", cases("clock"))
+def test_clock(case: Any) -> None:
     clock = StepClock(HostClock(case["at_ns"], case["step_ns"], case["rate_ppb"]))
     for monotonic_ns, step_ns in case["times"]:
         assert clock.at_ns(monotonic_ns) == step_ns
@@ -53,9 +48,8 @@ def test_clock(file: Path) -> None:
         assert abs(clock.at_ns(monotonic_ns) - step_ns) <= 1
 
 
-@pytest.mark.parametrize("file", cases("load"))
-def test_load(file: Path) -> None:
-    case = read(file)
+@pytest.mark.parametrize("case", cases("load"))
+def test_load(case: Any) -> None:
     load = Load([(at_s, rate) for at_s, rate in case["points"]])
     for n, due_ns in case["due"]:
         expected = NEVER_NS if due_ns is None else due_ns
@@ -65,9 +59,8 @@ def test_load(file: Path) -> None:
         assert load.count_by(moment_ns) == count
 
 
-@pytest.mark.parametrize("file", cases("pacer"))
-def test_pacer(file: Path) -> None:
-    case = read(file)
+@pytest.mark.parametrize("case", cases("pacer"))
+def test_pacer(case: Any) -> None:
     pacer = Pacer(case["rate"], case["start_ns"], case["stop_ns"], case["burst"], case.get("messages"))
     for step in case["steps"]:
         if "advance" in step:
@@ -81,9 +74,8 @@ def test_pacer(file: Path) -> None:
             assert pacer.times(len(times), now_ns).tolist() == times
 
 
-@pytest.mark.parametrize("file", cases("ledger"))
-def test_ledger(file: Path) -> None:
-    case = read(file)
+@pytest.mark.parametrize("case", cases("ledger"))
+def test_ledger(case: Any) -> None:
     ledger = Ledger()
     ledger.begin(case["epoch"], case["publishers"])
     for batch in case["batches"]:
@@ -101,27 +93,24 @@ def test_ledger(file: Path) -> None:
     assert found == case["ledgers"]
 
 
-@pytest.mark.parametrize("file", cases("lag"))
-def test_lag(file: Path) -> None:
-    case = read(file)
+@pytest.mark.parametrize("case", cases("lag"))
+def test_lag(case: Any) -> None:
     bins = LagBins(case["start_ns"], case["stop_ns"])
     for now_ns, age_ns in case["batches"]:
         bins.add(now_ns, age_ns)
     assert bins.means_us() == case["means_us"]
 
 
-@pytest.mark.parametrize("file", cases("histogram"))
-def test_histogram(file: Path) -> None:
-    case = read(file)
+@pytest.mark.parametrize("case", cases("histogram"))
+def test_histogram(case: Any) -> None:
     recorder = LatencyRecorder()
     for batch in case["batches"]:
         recorder.record(np.array(batch["times_ns"], np.uint64), batch["now_ns"])
     assert asdict(recorder.histogram()) == {name: case[name] for name in ("counts", "min_us", "max_us")}
 
 
-@pytest.mark.parametrize("file", cases("acks"))
-def test_acks(file: Path) -> None:
-    case = read(file)
+@pytest.mark.parametrize("case", cases("acks"))
+def test_acks(case: Any) -> None:
     ledger = AckLedger()
     for act, first, count in case["acts"]:
         if act == "accept":
@@ -134,9 +123,8 @@ def test_acks(file: Path) -> None:
     assert [list(r) for r in ledger.unacknowledged()] == case["unacknowledged"]
 
 
-@pytest.mark.parametrize("file", cases("payload"))
-def test_payload(file: Path, tmp_path: Path) -> None:
-    case = read(file)
+@pytest.mark.parametrize("case", cases("payload"))
+def test_payload(case: Any, tmp_path: Path) -> None:
     lines = tmp_path / "lines.txt"
     lines.write_text(case["lines"])
     named = {name: case[name] for name in ("payload", "message_size", "message_size_min", "payload_seed")}

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 
 import pytest
 
 from hydra.client import group
-from hydra.client.processes import thread_count
 from hydra.control import curve
 from hydra.zmqtest import pyzmq
+from tests.suite.waiting import LONG_S
 
 ARGUMENTS = ["zmq-sub", "--group", "g", "--first-id", "3", "--count", "2"]
 
@@ -23,38 +22,38 @@ def test_the_command_line() -> None:
     assert group.parse(ARGUMENTS, ["zmq-sub"]) == group.GroupOptions("zmq-sub", "g", 3, 2, 128, 3)
 
 
-def test_threads_are_counted() -> None:
-    before = thread_count()
-    leave = threading.Event()
-    thread = threading.Thread(target=leave.wait)
-    thread.start()
-    assert thread_count() == before + 1
-    leave.set()
-    thread.join()
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **curve.environment(curve.generate(), "tcp://127.0.0.1:1")}
+    return subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=LONG_S)
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_a_parent_with_a_second_thread_does_not_fork() -> None:
     """What a library that starts threads at import (numpy's OpenBLAS, unless told not to) would do to a group."""
-    program = (
+    ran = run(
         "import sys, threading\n"
         "from hydra.client import group\n"
         "from hydra.zmqtest import pyzmq\n"
         "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
         f"sys.exit(group.main(pyzmq.kinds(), {ARGUMENTS!r}))\n"
     )
-    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **curve.environment(curve.generate(), "tcp://127.0.0.1:1")}
-    ran = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=20)
     assert ran.returncode != 0
     assert "one thread when it forks" in ran.stderr
 
 
-@pytest.mark.processes
-def test_importing_a_client_leaves_one_thread() -> None:
-    program = "import hydra.zmqtest.pyzmq\nfrom hydra.client.processes import thread_count\nprint(thread_count())"
-    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    ran = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "1"
+@pytest.mark.tier("test")
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [
+        ("import hydra.zmqtest.pyzmq, hydra.client.processes as p; print(p.thread_count())", "1"),
+        # Every group has a relay: what it imports is paid for by each.
+        ("import sys, hydra.client.relay; print(sorted({'numpy', 'psutil'} & sys.modules.keys()))", "[]"),
+    ],
+    ids=["a client leaves one thread", "a relay needs no numpy"],
+)
+def test_what_is_imported(program: str, says: str) -> None:
+    ran = run(program)
+    assert (ran.stdout.strip(), ran.stderr) == (says, "")
 
 
 def test_the_kinds_that_it_offers() -> None:

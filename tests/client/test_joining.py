@@ -7,6 +7,14 @@ from hydra.client.joining import Joining
 SOON, AGAIN = GATHERED_WITHIN_NS, RESEND_EVERY_NS
 
 
+def telling(*clients: int) -> Joining:
+    """These have been told of, once."""
+    joining = Joining()
+    joining.add(clients, 0)
+    joining.take(0, complete=True)
+    return joining
+
+
 def test_those_that_come_together_are_told_of_together() -> None:
     joining = Joining()
     joining.add([2], 0)
@@ -19,9 +27,7 @@ def test_those_that_come_together_are_told_of_together() -> None:
 
 
 def test_they_are_told_of_again_until_a_welcome_names_them() -> None:
-    joining = Joining()
-    joining.add([1, 2, 3], 0)
-    joining.take(0, complete=True)
+    joining = telling(1, 2, 3)
     assert joining.next_ns() == AGAIN
     joining.named([2])
     assert joining.take(AGAIN, complete=False) == [1, 3]
@@ -41,18 +47,14 @@ def test_those_that_keep_coming_do_not_put_off_the_repetition() -> None:
 
 
 def test_a_replacement_is_somebody_else() -> None:
-    joining = Joining()
-    joining.add([1], 0)
-    joining.take(0, complete=True)
+    joining = telling(1)
     joining.add([1], 10)
     joining.named([1])
     assert joining.take(10 + SOON, complete=False) == [1]
 
 
 def test_a_welcome_for_a_predecessor_is_not_the_successors() -> None:
-    joining = Joining()
-    joining.add([1], 0)
-    joining.take(0, complete=True)
+    joining = telling(1)
     joining.left([1])
     joining.add([1], 1)
     joining.take(1, complete=True)
@@ -62,14 +64,5 @@ def test_a_welcome_for_a_predecessor_is_not_the_successors() -> None:
     joining.named([1])
     assert joining.is_named(1)
     assert joining.next_ns() is None
-
-
-def test_who_left_is_not_known_any_more() -> None:
-    joining = Joining()
-    joining.add([1], 0)
-    assert not joining.is_named(1)
-    joining.take(0, complete=True)
-    joining.named([1])
-    assert joining.is_named(1)
     joining.left([1])
     assert not joining.is_named(1)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from hydra.client import ledger as ledger_module
 from hydra.client.ledger import Headers, Ledger
-from hydra.wire.checks import MAX_MISSING_RANGES
 from hydra.wire.header import DTYPE
 from hydra.wire.messages import Sent
 
@@ -71,7 +70,7 @@ def deliveries(draw: st.DrawFn) -> list[list[tuple[int, int, int]]]:
     return batches
 
 
-@settings(max_examples=300)
+@settings(max_examples=20)
 @given(
     batches=deliveries(),
     sent=st.integers(0, 170),
@@ -83,7 +82,8 @@ def test_a_ledger_equals_a_naive_model_of_sets(
 ) -> None:
     ledger = opened(1, 2)
     naive = {1: Naive(), 2: Naive()}
-    stale = probes = 0
+    stale = 0
+    probes: dict[int, int] = {}
     for i, rows in enumerate(batches):
         inside = i < late_from
         ours = ledger.record(batch(*rows), 100 if inside else 101, 100)
@@ -91,8 +91,10 @@ def test_a_ledger_equals_a_naive_model_of_sets(
         assert [tuple(h)[:3] for h in ours.tolist()] == kept
         for _, p, s in kept:
             naive[p].take(s, inside)
-        probes += sum(e == 0 for e, _, _ in rows)
-        stale += len(rows) - len(kept) - sum(e == 0 for e, _, _ in rows)
+        proven = [(p, s) for e, p, s in rows if e == 0]
+        for p, s in proven:
+            probes[p] = max(s, probes.get(p, 0))
+        stale += len(rows) - len(kept) - len(proven)
     gone = {s for low, length in unacknowledged for s in range(low, low + length + 1)}
     ranges = [(low, low + length) for low, length in unacknowledged]
     asked = [Sent(publisher=p, sent=sent, unacknowledged=ranges) for p in (1, 2)]
@@ -109,55 +111,19 @@ def test_a_ledger_equals_a_naive_model_of_sets(
         assert account.reordered == model.reordered
         assert not account.truncated
     assert ledger.stale == stale
-    assert bool(ledger.probes) == bool(probes)
+    assert ledger.probes == probes
     assert ledger.has_last(asked) == all(
         not expected or max(m.received, default=-1) >= max(expected) for m in naive.values()
     )
 
 
-@pytest.mark.parametrize("size", [1, 3, ledger_module.SCALAR_LIMIT, ledger_module.SCALAR_LIMIT + 1, 100, 5000])
+@pytest.mark.parametrize("size", [1, 3, ledger_module.SCALAR_LIMIT, ledger_module.SCALAR_LIMIT + 1, 100, 1000])
 def test_every_batch_size_counts_a_whole_stream_exactly(size: int) -> None:
     ledger = opened()
-    for first in range(0, 10_000, size):
-        ledger.record(run(first, min(first + size, 10_000) - 1), 0, 1)
-    (account,) = ledger.close([Sent(publisher=1, sent=10_000)])
-    assert (account.received, account.in_window, account.missing, account.missing_ranges) == (10_000, 10_000, 0, [])
-
-
-def test_the_ledger_names_exactly_what_was_dropped_duplicated_and_reordered() -> None:
-    stream = [s for s in range(1000) if s not in range(10, 20) and s not in (500, 998, 999)]
-    stream.remove(300)
-    stream.insert(400, 300)
-    stream.insert(50, stream[0])
-    ledger = opened()
-    ledger.record(batch(*[(EPOCH, 1, s) for s in stream]), 0, 1)
-    (account,) = ledger.close([Sent(publisher=1, sent=1000)])
-    assert account.missing_ranges == [(10, 19), (500, 500), (998, 999)]
-    assert (account.missing, account.duplicates, account.reordered) == (13, 1, 1)
-
-
-def test_missing_ranges_are_capped_and_say_so() -> None:
-    ledger = opened()
-    odd = 2 * (MAX_MISSING_RANGES + 10)
-    ledger.record(batch(*[(EPOCH, 1, s) for s in range(1, odd, 2)]), 0, 1)
-    (account,) = ledger.close([Sent(publisher=1, sent=odd)])
-    assert len(account.missing_ranges) == MAX_MISSING_RANGES
-    assert account.truncated
-    assert account.missing == MAX_MISSING_RANGES + 10
-
-
-def test_a_subscriber_that_heard_nothing_misses_everything() -> None:
-    (account,) = opened().close([Sent(publisher=1, sent=5)])
-    assert (account.received, account.missing, account.missing_ranges) == (0, 5, [(0, 4)])
-
-
-@pytest.mark.parametrize("size", [3, 40])
-def test_probes_are_reported_and_never_counted(size: int) -> None:
-    ledger = opened(1, 2)
-    probes = batch(*[(0, 2, EPOCH)] * size)
-    assert len(ledger.record(probes, 0, 1)) == 0
-    assert ledger.probes == {2: EPOCH}
-    assert (ledger.stale, ledger.messages) == (0, 0)
+    for first in range(0, 2_000, size):
+        ledger.record(run(first, min(first + size, 2_000) - 1), 0, 1)
+    (account,) = ledger.close([Sent(publisher=1, sent=2_000)])
+    assert (account.received, account.in_window, account.missing, account.missing_ranges) == (2_000, 2_000, 0, [])
 
 
 @pytest.mark.parametrize("size", [3, 40])

@@ -45,12 +45,7 @@ def test_zeros_of_several_sizes_that_are_long_stay_within_bounds() -> None:
 
 @pytest.mark.parametrize(
     ("text", "longest", "expected"),
-    [
-        (b"one\ntwo\n", 100, [b"one", b"two"]),
-        (b"\n", 100, [b""]),
-        (b"without an end", 7, [b"without"]),
-        (b"a\r\n\xff\n", 100, [b"a\r", b"\xff"]),
-    ],
+    [(b"\n", 100, [b""]), (b"without an end", 7, [b"without"]), (b"a\r\n\xff\n", 100, [b"a\r", b"\xff"])],
 )
 def test_lines(tmp_path: Path, text: bytes, longest: int, expected: list[bytes]) -> None:
     file = tmp_path / "lines"

@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hydra.client.batching import BATCHED_WITHIN_NS
 from hydra.client.commands import RESEND_EVERY_NS
 from hydra.client.gathering import GATHERED_WITHIN_NS
 from hydra.client.relaying import ANY_INCARNATION, COURSE_WITHIN_NS, Relaying
 from hydra.model import GroupRole, Histogram, ProcessUsage, PublisherReport, SharedSettings, SubscriberReport
-from hydra.wire.messages import (
-    Ack,
-    Batch,
-    ChildExit,
-    Configure,
-    Course,
-    Error,
-    Evict,
-    Finish,
-    FromClient,
-    FromController,
-    Hello,
-    HostClock,
-    Joined,
-    Ping,
-    Progress,
-    Quit,
-    Ready,
-    Report,
-    Reports,
-    Second,
-    Start,
-    Stop,
-    Welcome,
-    decode_from_controller,
-)
+from hydra.wire import messages as wire
+from tests.control import rosters
 
 SOON = GATHERED_WITHIN_NS
 
@@ -41,88 +19,104 @@ class Group:
     """A relay of four clients that writes down what it says, and has a clock that stands."""
 
     def __init__(self, role: GroupRole = "subscriber") -> None:
-        self.up: list[FromClient] = []
-        self.down: list[tuple[str, FromController]] = []
+        self.up: list[wire.FromClient] = []
+        self.down: list[tuple[str, wire.FromController]] = []
         self.killed: list[tuple[int, int]] = []
         self.now_ns = 0
         self.relaying = Relaying([1, 2, 3, 4], role, self)
 
-    def to_controller(self, message: FromClient, payload: bytes | None = None) -> None:
-        assert isinstance(message, Batch) == (payload is not None)
+    def to_controller(self, message: wire.FromClient, payload: bytes | None = None) -> None:
+        assert isinstance(message, wire.Batch) == (payload is not None)
         self.up.append(message)
 
     def to_client(self, name: bytes, frame: bytes) -> None:
-        self.down.append((name.decode(), decode_from_controller(frame)))
+        self.down.append((name.decode(), wire.decode_from_controller(frame)))
 
     def kill(self, client: int, most: int) -> None:
         self.killed.append((client, most))
 
-    def obey(self, message: FromController) -> None:
+    def obey(self, message: wire.FromController) -> None:
         self.relaying.obey(message, self.now_ns)
 
-    def hear(self, name: str, *messages: FromClient) -> None:
+    def hear(self, name: str, *messages: wire.FromClient) -> None:
         for message in messages:
             self.relaying.hear(name.encode(), message, self.now_ns)
 
-    def work(self, after_ns: int = 0) -> list[FromClient]:
+    def hear_each(self, *messages: wire.FromClient) -> None:
+        """Every client, on its own connection."""
+        for message in messages:
+            self.hear(str(message.ids[0]), message)
+
+    def ends(self, client: int, status: int, *, replaced: bool = False) -> wire.ChildExit:
+        """The first process of the client does."""
+        dead = wire.ChildExit(ids=[client], seq=1, incarnation=0, pid=1000 + client, status=status, replaced=replaced)
+        self.relaying.exited(dead)
+        return dead
+
+    def work(self, after_ns: int = 0) -> list[wire.FromClient]:
         """Lets time pass; what has been said to the controller since the last time."""
         self.now_ns += after_ns
         self.relaying.work(self.now_ns)
         said, self.up = self.up, []
         return said
 
-    def told(self) -> list[tuple[str, FromController]]:
+    def told(self) -> list[tuple[str, wire.FromController]]:
         """What clients have been told since the last time."""
         said, self.down = self.down, []
         return said
 
 
-def hello(*ids: int, incarnation: int = 0) -> Hello:
-    return Hello(
-        ids=list(ids),
-        seq=1,
-        role="subscriber",
-        group="g",
-        incarnation=incarnation,
-        implementation="",
-        versions={},
-        agent="",
-        host="",
-        boot_id="",
-        time_namespace="",
-        network_namespace="",
-        pid=1000 * (incarnation + 1) + ids[0],
-    )
+def hello(*ids: int, incarnation: int = 0) -> wire.Hello:
+    return rosters.hello(list(ids), incarnation=incarnation, pid=1000 * (incarnation + 1) + ids[0])
 
 
-def arrived(role: GroupRole = "subscriber") -> Group:
-    """Clients 1, 2 and 3 in processes of their own, which the controller knows; 4 is still to come."""
+def arrived(*commands: wire.FromController, role: GroupRole = "subscriber", names: Sequence[str] = "123") -> Group:
+    """Clients 1, 2 and 3, which the controller knows, in processes that are called by whom they carry; 4 may come."""
     group = Group(role)
-    group.obey(Welcome(run="run", silence_s=30.0))
-    for client in (1, 2, 3):
-        group.hear(str(client), hello(client))
+    group.obey(wire.Welcome(run="run", silence_s=30.0))
+    for name in names:
+        group.hear(name, hello(*map(int, name)))
     group.work(SOON)
-    group.obey(Welcome(ids=[1, 2, 3], run="run", silence_s=30.0))
+    group.obey(wire.Welcome(ids=[1, 2, 3], run="run", silence_s=30.0))
     group.told()
+    for command in commands:
+        group.obey(command)
     return group
 
 
-def configure(*, probe: bool = False, cohort: bool = False, ids: tuple[int, ...] = (), epoch: int = 1) -> Configure:
+def kinds(messages: list[wire.FromClient]) -> list[tuple[str, list[int]]]:
+    """What they are, and whom they are of."""
+    return [(type(message).__name__, message.ids) for message in messages]
+
+
+def configure(*ids: int, probe: bool = False, cohort: bool = False, epoch: int = 1) -> wire.Configure:
     settings = SharedSettings(burst=1)
-    return Configure(ids=list(ids), epoch=epoch, settings=settings, publishers=[], probe=probe, cohort=cohort)
+    return wire.Configure(ids=list(ids), epoch=epoch, settings=settings, publishers=[], probe=probe, cohort=cohort)
 
 
-def ack(*ids: int, command: str = "configure") -> Ack:
-    return Ack(ids=list(ids), seq=1, epoch=1, command=command)
+def ack(*ids: int, command: str = "configure") -> wire.Ack:
+    return wire.Ack(ids=list(ids), seq=1, epoch=1, command=command)
 
 
-def report(client: int) -> Report:
+def report(client: int) -> wire.Report:
     body = SubscriberReport([], *(0, 0, 0, 0, 0, 0), latency=Histogram(), usage=ProcessUsage())
-    return Report(ids=[client], seq=1, epoch=1, subscriber=body)
+    return wire.Report(ids=[client], seq=1, epoch=1, subscriber=body)
 
 
-START = Start(epoch=1, start_at_ns=1, stop_at_ns=2, clock=HostClock(0, 0))
-FINISH = Finish(epoch=1, publishers=[], drain_max_s=1.0)
+def course(client: int, *seconds: wire.Second, epoch: int = 1) -> wire.Course:
+    return wire.Course(ids=[client], seq=1, epoch=epoch, seconds=list(seconds))
+
+
+def error(client: int, message: str, epoch: int = 1) -> wire.Error:
+    return wire.Error(ids=[client], seq=1, epoch=epoch, message=message, fatal=not epoch)
+
+
+def ready(client: int, endpoint: str = "") -> wire.Ready:
+    return wire.Ready(ids=[client], seq=1, epoch=1, endpoint=endpoint)
+
+
+START = wire.Start(epoch=1, start_at_ns=1, stop_at_ns=2, clock=wire.HostClock(0, 0))
+FINISH = wire.Finish(epoch=1, publishers=[], drain_max_s=1.0)
 
 
 # --- who is there ----------------------------------------------------------------------------------------------------
@@ -132,19 +126,19 @@ def test_clients_are_welcomed_when_the_relay_has_been_and_without_a_silence() ->
     group = Group()
     group.hear("a", hello(1))
     assert (group.work(SOON), group.told()) == ([], [])
-    group.obey(Welcome(run="run", silence_s=30.0))
+    group.obey(wire.Welcome(run="run", silence_s=30.0))
     group.hear("b", hello(2))
-    welcome = Welcome(run="run", silence_s=0.0)
+    welcome = wire.Welcome(run="run", silence_s=0.0)
     assert group.told() == [("a", welcome), ("b", welcome)]
     assert group.work() == []
     (joined,) = group.work(SOON)
-    assert joined == Joined(ids=[1, 2], seq=1, incarnations=[0, 0], pids=[1001, 1002])
+    assert joined == wire.Joined(ids=[1, 2], seq=1, incarnations=[0, 0], pids=[1001, 1002])
 
 
 def test_the_last_one_to_come_is_told_of_at_once() -> None:
     group = arrived()
     group.hear("4", hello(4))
-    assert [m.ids for m in group.work() if isinstance(m, Joined)] == [[4]]
+    assert [m.ids for m in group.work() if isinstance(m, wire.Joined)] == [[4]]
 
 
 def test_who_says_hello_again_has_not_heard_the_welcome() -> None:
@@ -163,13 +157,10 @@ def test_who_is_not_of_the_group_or_no_newcomer_is_not_heard() -> None:
 
 
 def test_a_replacement_takes_over_with_its_hello() -> None:
-    group = arrived()
-    group.obey(configure())
+    group = arrived(configure())
     group.hear("again", hello(2, incarnation=1))
-    group.hear("2", ack(2))
-    group.hear("1", ack(1))
-    group.hear("3", ack(3))
-    acks = [m for m in group.work() if isinstance(m, Ack)]
+    group.hear_each(ack(2), ack(1), ack(3))
+    acks = [m for m in group.work() if isinstance(m, wire.Ack)]
     # Nobody waits for the one whose place was taken, and nothing that it says counts.
     assert [m.ids for m in acks] == [[1, 3]]
     group.told()
@@ -179,10 +170,9 @@ def test_a_replacement_takes_over_with_its_hello() -> None:
 
 def test_an_end_is_told_and_told_again_to_who_asks_for_it() -> None:
     group = arrived()
-    dead = ChildExit(ids=[2], seq=1, incarnation=0, pid=1002, status=0, replaced=False)
-    group.relaying.exited(dead)
-    group.obey(Evict(ids=[2, 3], incarnation=4))
-    group.obey(Evict(ids=[1]))
+    dead = group.ends(2, 0)
+    group.obey(wire.Evict(ids=[2, 3], incarnation=4))
+    group.obey(wire.Evict(ids=[1]))
     assert group.work() == [dead, dead]
     assert group.killed == [(2, 4), (3, 4), (1, ANY_INCARNATION)]
 
@@ -190,8 +180,8 @@ def test_an_end_is_told_and_told_again_to_who_asks_for_it() -> None:
 def test_the_end_of_an_earlier_process_is_not_its_successors() -> None:
     group = arrived()
     group.hear("again", hello(2, incarnation=1))
-    group.relaying.exited(ChildExit(ids=[2], seq=1, incarnation=0, pid=1002, status=-9, replaced=True))
-    group.obey(configure(ids=(2,)))
+    group.ends(2, -9, replaced=True)
+    group.obey(configure(2))
     assert [name for name, _ in group.told() if name != "2"][-1] == "again"
 
 
@@ -199,171 +189,138 @@ def test_the_end_of_an_earlier_process_is_not_its_successors() -> None:
 
 
 def test_each_connection_gets_the_ids_that_it_carries() -> None:
-    group = Group()
-    group.obey(Welcome(run="run", silence_s=0.0))
-    group.hear("pair", hello(1, 2))
-    group.hear("one", hello(3))
-    group.work(SOON)
-    group.obey(Welcome(ids=[1, 2, 3], run="run", silence_s=0.0))
-    group.told()
-    group.obey(configure(ids=(2, 3)))
-    assert group.told() == [("pair", configure(ids=(2,))), ("one", configure())]
-    group.obey(configure(ids=(1, 2), epoch=2))
-    assert group.told() == [("pair", configure(epoch=2))]
+    group = arrived(names=["12", "3"])
+    group.obey(configure(2, 3))
+    assert group.told() == [("12", configure(2)), ("3", configure())]
+    group.obey(configure(1, 2, epoch=2))
+    assert group.told() == [("12", configure(epoch=2))]
 
 
 def test_acks_wait_for_each_other_and_not_for_long() -> None:
-    group = arrived()
-    group.obey(configure())
-    group.hear("1", ack(1))
-    group.hear("2", ack(2))
+    group = arrived(configure())
+    group.hear_each(ack(1), ack(2))
     assert group.work() == []
     (first,) = group.work(SOON)
-    assert (first.ids, isinstance(first, Ack)) == ([1, 2], True)
+    assert (first.ids, isinstance(first, wire.Ack)) == ([1, 2], True)
     group.hear("3", ack(3))
     assert [m.ids for m in group.work()] == [[3]]
 
 
 def test_what_is_not_answered_is_said_again_until_the_client_is_gone() -> None:
-    group = arrived()
-    group.obey(configure())
+    group = arrived(configure())
     group.hear("1", ack(1))
     group.told()
     group.work(RESEND_EVERY_NS)
     assert [name for name, _ in group.told()] == ["2", "3"]
-    group.relaying.exited(ChildExit(ids=[2], seq=1, incarnation=0, pid=1002, status=-9, replaced=True))
+    group.ends(2, -9, replaced=True)
     group.work(RESEND_EVERY_NS)
     assert [name for name, _ in group.told()] == ["3"]
 
 
 def test_a_late_answer_is_none_to_the_command_that_came_after() -> None:
-    group = arrived()
-    group.obey(configure())
+    group = arrived(configure())
     group.told()
     group.obey(configure(probe=True))
     told = [message for name, message in group.told() if name == "1"]
-    ping = Ping(time_ns=1, reply=True)
+    ping = wire.Ping(time_ns=1, reply=True)
     assert told == [ping, configure(probe=True)]
-    failed = Error(ids=[1], seq=1, epoch=1, message="to the first one")
-    group.hear("1", ack(1), Ready(ids=[1], seq=1, epoch=1), failed)
+    failed = error(1, "to the first one")
+    group.hear("1", ack(1), ready(1), failed)
     assert group.work(SOON) == []
-    group.hear("1", Ack(ids=[1], seq=1, epoch=0, command="ping", echo=1), ack(1))
-    assert [(type(m), m.ids) for m in group.work(SOON)] == [(Ack, [1])]
+    group.hear("1", wire.Ack(ids=[1], seq=1, epoch=0, command="ping", echo=1), ack(1))
+    assert kinds(group.work(SOON)) == [("Ack", [1])]
     # The others are still behind their pings.
     group.hear("2", ack(2))
     assert group.work(SOON) == []
 
 
 def test_what_waits_is_said_before_a_ping_is_answered() -> None:
-    group = arrived()
-    group.obey(configure(probe=True))
-    group.hear("1", ack(1), Ready(ids=[1], seq=1, epoch=1))
+    group = arrived(configure(probe=True))
+    group.hear("1", ack(1), ready(1))
     group.relaying.say_gathered(group.now_ns, at_once=True)
-    assert [(type(m), m.ids) for m in group.up] == [(Ack, [1]), (Ready, [1])]
+    assert kinds(group.up) == [("Ack", [1]), ("Ready", [1])]
 
 
 def test_readiness_of_those_that_prove_it_is_waited_for_together() -> None:
-    group = arrived()
-    group.obey(configure(probe=True, ids=(1, 2)))
-    group.obey(configure(ids=(3,)))
+    group = arrived(configure(1, 2, probe=True), configure(3))
     group.work(SOON)
-    group.hear("1", Ready(ids=[1], seq=1, epoch=1))
+    group.hear("1", ready(1))
     assert group.work() == []
-    group.hear("2", Ready(ids=[2], seq=1, epoch=1))
-    assert [(m.ids, isinstance(m, Ready)) for m in group.work()] == [([1, 2], True)]
+    group.hear("2", ready(2))
+    assert kinds(group.work()) == [("Ready", [1, 2])]
 
 
 def test_publishers_are_told_apart_by_their_endpoints() -> None:
-    group = arrived("publisher")
-    group.obey(configure())
+    group = arrived(configure(), role="publisher")
     for client in (1, 2, 3):
-        group.hear(str(client), ack(client), Ready(ids=[client], seq=1, epoch=1, endpoint=f"tcp://h:{client}"))
-    said = group.work()
-    assert [(type(m), m.ids) for m in said] == [(Ack, [1, 2, 3]), (Ready, [1]), (Ready, [2]), (Ready, [3])]
-    group.obey(configure(ids=(2,)))
+        group.hear_each(ack(client), ready(client, f"tcp://h:{client}"))
+    assert kinds(group.work()) == [("Ack", [1, 2, 3]), ("Ready", [1]), ("Ready", [2]), ("Ready", [3])]
+    group.obey(configure(2))
     again = group.work()
-    assert [(type(m), m.ids) for m in again] == [(Ack, [2]), (Ready, [2])]
-    assert [m.endpoint for m in again if isinstance(m, Ready)] == ["tcp://h:2"]
+    assert kinds(again) == [("Ack", [2]), ("Ready", [2])]
+    assert [m.endpoint for m in again if isinstance(m, wire.Ready)] == ["tcp://h:2"]
 
 
-def test_a_publishers_report_is_passed_on_and_kept() -> None:
-    group = arrived("publisher")
-    group.obey(configure())
-    group.obey(START)
-    group.obey(Stop(epoch=1, stop_at_ns=5))
+def test_progress_is_passed_on_and_a_publishers_report_kept_as_well() -> None:
+    group = arrived(configure(), START, wire.Stop(epoch=1, stop_at_ns=5), role="publisher")
     body = PublisherReport(*(3, 3, 0, 1, 2, 72), Histogram(), ProcessUsage())
-    told = Report(ids=[1], seq=1, epoch=1, publisher=body)
-    group.hear("1", told)
-    assert group.work() == [told]
+    told = wire.Report(ids=[1], seq=1, epoch=1, publisher=body)
+    progress = wire.Progress(ids=[1], seq=1, epoch=1, messages=5, time_ns=7)
+    group.hear("1", progress, told)
+    assert group.work() == [progress, told]
     group.told()
-    group.obey(Stop(epoch=1, stop_at_ns=5))
+    group.obey(wire.Stop(epoch=1, stop_at_ns=5))
     assert group.work() == [told]
     assert [name for name, _ in group.told()] == ["2", "3"]
 
 
-def test_progress_is_passed_on_as_it_is() -> None:
-    group = arrived()
-    progress = Progress(ids=[1], seq=1, epoch=1, messages=5, time_ns=7)
-    group.hear("1", progress)
-    assert group.work() == [progress]
-
-
 def test_what_clients_tell_of_their_seconds_is_added_up_and_the_cohorts_apart() -> None:
-    group = arrived()
-    group.obey(configure(ids=(1, 2)))
-    group.obey(configure(ids=(3,), cohort=True))
-    for client in (1, 2, 3):
-        group.hear(str(client), Course(ids=[client], seq=1, epoch=1, seconds=[Second(0, client), Second(5, 1)]))
-    group.hear("1", Course(ids=[1], seq=2, epoch=9, seconds=[Second(0, 100)]))
+    group = arrived(configure(1, 2), configure(3, cohort=True))
+    group.hear_each(*(course(client, wire.Second(0, client), wire.Second(5, 1)) for client in (1, 2, 3)))
+    group.hear("1", course(1, wire.Second(0, 100), epoch=9))
     assert group.work() == []
-    others, cohort = (m for m in group.work(COURSE_WITHIN_NS) if isinstance(m, Course))
-    assert (others.ids, others.seconds, others.cohort) == ([1, 2, 3, 4], [Second(0, 3), Second(5, 2)], [])
-    assert (cohort.seconds, cohort.cohort) == ([], [Second(0, 3), Second(5, 1)])
+    others, cohort = (m for m in group.work(COURSE_WITHIN_NS) if isinstance(m, wire.Course))
+    assert (others.ids, others.seconds, others.cohort) == ([1, 2, 3, 4], [wire.Second(0, 3), wire.Second(5, 2)], [])
+    assert (cohort.seconds, cohort.cohort) == ([], [wire.Second(0, 3), wire.Second(5, 1)])
     assert group.work(COURSE_WITHIN_NS) == []
 
 
 def test_the_course_goes_out_before_the_reports_that_it_belongs_to() -> None:
-    group = arrived()
-    group.obey(configure())
-    group.obey(START)
-    group.obey(FINISH)
+    group = arrived(configure(), START, FINISH)
     for client in (1, 2, 3):
-        group.hear(str(client), Course(ids=[client], seq=1, epoch=1, seconds=[Second(0, 1)]), report(client))
+        group.hear_each(course(client, wire.Second(0, 1)), report(client))
     said = [type(message) for message in group.work(BATCHED_WITHIN_NS)]
-    assert said.index(Course) < said.index(Batch)
+    assert said.index(wire.Course) < said.index(wire.Batch)
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_first_of_its_kind_is_told_at_once() -> None:
-    group = arrived()
-    group.obey(configure())
-    first, second, other = (Error(ids=[n], seq=1, epoch=1, message=t) for n, t in ((1, "a"), (2, "a"), (3, "b")))
-    for name, error in zip("123", (first, second, other), strict=True):
-        group.hear(name, error)
+    group = arrived(configure())
+    first, second, other = (error(n, t) for n, t in ((1, "a"), (2, "a"), (3, "b")))
+    group.hear_each(first, second, other)
     assert group.work() == [first, other]
     assert group.work(SOON) == [second]
     group.told()
     # They are answers: nobody is asked again, by the relay or because the controller asks again.
     group.obey(configure())
-    assert [(m.ids, m.message) for m in group.work(SOON) if isinstance(m, Error)] == [([1, 2], "a"), ([3], "b")]
+    assert [(m.ids, m.message) for m in group.work(SOON) if isinstance(m, wire.Error)] == [([1, 2], "a"), ([3], "b")]
     assert (group.work(RESEND_EVERY_NS), group.told()) == ([], [])
 
 
 def test_what_went_wrong_in_an_epoch_is_told_when_the_next_one_begins() -> None:
     group = arrived()
-    errors = [Error(ids=[n], seq=1, epoch=0, message="boom", fatal=True) for n in (1, 2)]
-    for error in errors:
-        group.hear(str(error.ids[0]), error)
+    errors = [error(n, "boom", 0) for n in (1, 2)]
+    group.hear_each(*errors)
     group.obey(configure())
     assert group.up == errors
 
 
 def test_the_last_words_of_a_process_that_has_ended_are_heard() -> None:
     group = arrived()
-    group.relaying.exited(ChildExit(ids=[2], seq=1, incarnation=0, pid=1002, status=1, replaced=True))
-    last = Error(ids=[2], seq=1, epoch=0, message="boom", fatal=True)
+    group.ends(2, 1, replaced=True)
+    last = error(2, "boom", 0)
     group.hear("2", last)
     assert last in group.work()
 
@@ -372,50 +329,38 @@ def test_the_last_words_of_a_process_that_has_ended_are_heard() -> None:
 
 
 def test_reports_are_a_batch_when_all_have_reported() -> None:
-    group = arrived()
-    group.obey(configure())
-    group.obey(FINISH)
+    group = arrived(configure(), FINISH)
     group.work(SOON)
-    group.hear("1", report(1))
-    group.hear("2", report(2))
+    group.hear_each(report(1), report(2))
     assert group.work() == []
-    group.hear("3", Error(ids=[3], seq=1, epoch=1, message="it cannot"))
-    said = group.work()
-    assert [(type(m), m.ids) for m in said] == [(Error, [3]), (Batch, [1, 2])]
+    group.hear("3", error(3, "it cannot"))
+    assert kinds(group.work()) == [("Error", [3]), ("Batch", [1, 2])]
 
 
 def test_reports_do_not_wait_for_longer_than_half_a_second() -> None:
-    group = arrived()
-    group.obey(configure())
-    group.obey(FINISH)
+    group = arrived(configure(), FINISH)
     group.hear("1", report(1))
     assert group.work(BATCHED_WITHIN_NS - 1) == []
-    assert [(type(m), m.ids) for m in group.work(1)] == [(Batch, [1])]
-    group.relaying.exited(ChildExit(ids=[2], seq=1, incarnation=0, pid=1002, status=-9, replaced=True))
+    assert kinds(group.work(1)) == [("Batch", [1])]
+    group.ends(2, -9, replaced=True)
     group.hear("3", report(3))
-    assert [(type(m), m.ids) for m in group.work()] == [(ChildExit, [2]), (Batch, [3])]
+    assert kinds(group.work()) == [("ChildExit", [2]), ("Batch", [3])]
     group.told()
-    group.obey(Finish(ids=[1, 3], epoch=1, publishers=[], drain_max_s=1.0))
-    assert [(type(m), m.ids) for m in group.work()] == [(Batch, [1]), (Batch, [3])]
+    group.obey(wire.Finish(ids=[1, 3], epoch=1, publishers=[], drain_max_s=1.0))
+    assert kinds(group.work()) == [("Batch", [1]), ("Batch", [3])]
     assert group.told() == []
 
 
 def test_reports_of_several_in_one_message_are_one_batch() -> None:
-    group = Group()
-    group.obey(Welcome(run="run", silence_s=0.0))
-    group.hear("all", hello(1, 2, 3, 4))
-    group.obey(configure())
-    group.obey(FINISH)
+    group = arrived(configure(), FINISH, names=["1234"])
     group.work(SOON)
     bodies = [body for client in (1, 2, 3, 4) if (body := report(client).subscriber)]
-    group.hear("all", Reports(ids=[1, 2, 3, 4], seq=1, epoch=1, subscriber=bodies))
-    assert [(type(m), m.ids) for m in group.work()] == [(Batch, [1, 2, 3, 4])]
+    group.hear("1234", wire.Reports(ids=[1, 2, 3, 4], seq=1, epoch=1, subscriber=bodies))
+    assert kinds(group.work()) == [("Batch", [1, 2, 3, 4])]
 
 
 def test_the_next_epoch_makes_everything_forgotten() -> None:
-    group = arrived()
-    group.obey(configure())
-    group.obey(FINISH)
+    group = arrived(configure(), FINISH)
     group.hear("1", ack(1), report(1))
     group.obey(configure(epoch=2))
     assert group.work(BATCHED_WITHIN_NS) == []
@@ -424,39 +369,34 @@ def test_the_next_epoch_makes_everything_forgotten() -> None:
 
 
 def test_what_waits_is_said_at_the_end() -> None:
-    group = arrived()
-    group.obey(configure())
-    group.obey(FINISH)
+    group = arrived(configure(), FINISH)
     group.hear("1", ack(1), report(1))
     for client in (1, 2, 3):
-        dead = ChildExit(ids=[client], seq=1, incarnation=0, pid=1000 + client, status=0, replaced=False)
-        group.relaying.exited(dead)
+        group.ends(client, 0)
     group.up.clear()
     group.relaying.end(group.now_ns)
-    assert [(type(m), m.ids) for m in group.up] == [(Ack, [1]), (Batch, [1])]
+    assert kinds(group.up) == [("Ack", [1]), ("Batch", [1])]
 
 
 # --- quit ------------------------------------------------------------------------------------------------------------
 
 
 def test_quit_is_said_again_to_those_that_are_still_there() -> None:
-    group = arrived()
-    group.obey(Quit(ids=[1, 2]))
+    group = arrived(wire.Quit(ids=[1, 2]))
     group.work()
     assert sorted(name for name, _ in group.told()) == ["1", "2"]
-    group.relaying.exited(ChildExit(ids=[1], seq=1, incarnation=0, pid=1001, status=0, replaced=False))
+    group.ends(1, 0)
     group.work(RESEND_EVERY_NS)
-    assert group.told() == [("2", Quit())]
+    assert group.told() == [("2", wire.Quit())]
 
 
 def test_quit_without_ids_is_for_those_that_come_later_as_well() -> None:
-    group = arrived()
-    group.obey(Quit())
+    group = arrived(wire.Quit())
     group.work()
     assert sorted(name for name, _ in group.told()) == ["1", "2", "3"]
     group.hear("4", hello(4))
     assert group.work() == []
-    assert group.told() == [("4", Quit())]
+    assert group.told() == [("4", wire.Quit())]
 
 
 # --- what the controller does not know, or has heard before ----------------------------------------------------------
@@ -469,19 +409,15 @@ def test_a_command_is_not_for_a_successor_that_the_controller_does_not_know() ->
     group.told()
     group.obey(configure())
     assert {name for name, _ in group.told()} == {"1", "3"}
-    group.obey(Welcome(ids=[2], run="run", silence_s=30.0))
+    group.obey(wire.Welcome(ids=[2], run="run", silence_s=30.0))
     group.obey(configure())
     assert "2b" in {name for name, _ in group.told()}
 
 
 def test_a_report_that_comes_twice_is_sent_once() -> None:
-    group = arrived()
-    group.obey(configure())
-    group.obey(FINISH)
-    group.hear("1", report(1))
-    group.hear("2", report(2))
-    group.hear("3", report(3))
-    (batch,) = [said for said in group.work() if isinstance(said, Batch)]
+    group = arrived(configure(), FINISH)
+    group.hear_each(report(1), report(2), report(3))
+    (batch,) = [said for said in group.work() if isinstance(said, wire.Batch)]
     group.hear("1", report(1))
     assert group.work(BATCHED_WITHIN_NS) == []
     group.obey(FINISH)
@@ -489,14 +425,11 @@ def test_a_report_that_comes_twice_is_sent_once() -> None:
 
 
 def test_a_report_counts_more_than_the_error_before_it() -> None:
-    group = arrived()
-    group.obey(configure())
-    for client in (1, 2, 3):
-        group.hear(str(client), ack(client))
+    group = arrived(configure())
+    group.hear_each(ack(1), ack(2), ack(3))
     group.obey(FINISH)
-    group.hear("1", Error(ids=[1], seq=1, epoch=1, message="the tool failed"))
-    for client in (1, 2, 3):
-        group.hear(str(client), report(client))
-    assert Batch in map(type, group.work(SOON))
+    group.hear("1", error(1, "the tool failed"))
+    group.hear_each(report(1), report(2), report(3))
+    assert wire.Batch in map(type, group.work(SOON))
     group.obey(FINISH)
-    assert [message.ids for message in group.work(SOON) if isinstance(message, Batch)] == [[1, 2, 3]]
+    assert [message.ids for message in group.work(SOON) if isinstance(message, wire.Batch)] == [[1, 2, 3]]

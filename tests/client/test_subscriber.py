@@ -62,19 +62,29 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> Steady:
     return transport
 
 
-def run(transport: Any, settings: SharedSettings, until: Callable[[], bool]) -> SubscriberReport:
+def begun(transport: Any) -> subscriber._Receiving:
+    settings = SharedSettings(rate=1000, burst=100)
     command = Configure(epoch=EPOCH, settings=settings, publishers=[PublisherEndpoint(0, "")], probe=False, system={})
     step = subscriber._Receiving(command, transport)
     step.start(Start(epoch=EPOCH, start_at_ns=START_NS, stop_at_ns=STOP_NS, clock=HostClock(at_ns=0, step_ns=0)))
-    while not until():
-        step.work()
+    return step
+
+
+def report_of(step: subscriber._Receiving, transport: Steady) -> SubscriberReport:
     step.finish(Finish(epoch=EPOCH, publishers=[Sent(publisher=0, sent=transport.sent)], drain_max_s=1.0))
     assert step.drained()
     return step.report()
 
 
+def run(transport: Steady, until: Callable[[], bool]) -> SubscriberReport:
+    step = begun(transport)
+    while not until():
+        step.work()
+    return report_of(step, transport)
+
+
 def test_what_is_counted_later_is_counted_exactly(steady: Steady) -> None:
-    report = run(steady, SharedSettings(rate=1000, burst=100), lambda: steady.now_ns >= STOP_NS)
+    report = run(steady, lambda: steady.now_ns >= STOP_NS)
     (ledger,) = report.ledgers
     assert ledger.received == steady.sent
     assert ledger.missing == ledger.duplicates == ledger.reordered == ledger.extra == 0
@@ -87,23 +97,18 @@ def test_what_is_counted_later_is_counted_exactly(steady: Steady) -> None:
 def test_messages_after_the_end_of_the_window_are_late_though_they_came_with_others(steady: Steady) -> None:
     # What is read together ends behind it.
     steady.slow_from_ns = STOP_NS - 10 * APART_NS
-    report = run(steady, SharedSettings(rate=1000, burst=100), lambda: steady.now_ns > STOP_NS)
+    report = run(steady, lambda: steady.now_ns > STOP_NS)
     (ledger,) = report.ledgers
     assert ledger.received == steady.sent
     assert ledger.in_window == steady.in_time < steady.sent
 
 
 def test_what_came_after_an_early_stop_is_late_though_the_stop_is_heard_of_later(steady: Any) -> None:
-    settings = SharedSettings(rate=1000, burst=100)
-    command = Configure(epoch=EPOCH, settings=settings, publishers=[PublisherEndpoint(0, "")], probe=False, system={})
-    step = subscriber._Receiving(command, steady)
-    step.start(Start(epoch=EPOCH, start_at_ns=START_NS, stop_at_ns=STOP_NS, clock=HostClock(at_ns=0, step_ns=0)))
+    step = begun(steady)
     while steady.streamed < 150:  # not yet counted
         step.work()
     cut_ns = steady.now_ns - 20 * APART_NS
     step.stop(cut_ns)
-    step.finish(Finish(epoch=EPOCH, publishers=[Sent(publisher=0, sent=steady.sent)], drain_max_s=1.0))
-    assert step.drained()
-    (ledger,) = step.report().ledgers
+    (ledger,) = report_of(step, steady).ledgers
     assert (ledger.received, ledger.missing) == (steady.sent, 0)
     assert ledger.in_window == steady.sent - 20

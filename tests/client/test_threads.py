@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from hydra.client.threads import ThreadSampler
 from hydra.model import BusyThread
 from hydra.wire.messages import MAX_THREADS
+from tests.suite.waiting import wait_until
 
 SECOND = 1_000_000_000
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -21,10 +21,11 @@ TICKS = os.sysconf("SC_CLK_TCK")
 class Kernel:
     """A /proc whose threads are what the test says, on a clock that goes on while it is read."""
 
-    def __init__(self, path: Path, reading_ns: int = 0) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         self.now_ns = 100 * SECOND
-        self.reading_ns = reading_ns
+        self.reading_ns = 0
+        self.sampler = ThreadSampler(10, path, self.clock_ns, self.clock_ns)
 
     def thread(self, pid: int, tid: int, ticks: int, name: str = "x", children: str = "") -> None:
         task = self.path / str(pid) / "task" / str(tid)
@@ -37,41 +38,33 @@ class Kernel:
         self.now_ns += self.reading_ns
         return self.now_ns
 
-    def sampler(self) -> ThreadSampler:
-        return ThreadSampler(10, self.path, self.clock_ns, self.clock_ns)
-
 
 @pytest.fixture
 def kernel(tmp_path: Path) -> Kernel:
-    """A parent with a child of two threads, the second of which has one more."""
+    """A parent with a child of two threads, the second of which has one more; it has been read once."""
     it = Kernel(tmp_path)
     it.thread(10, 10, 5, "hydra", children="11 ")
     it.thread(11, 11, 100, "java")
     it.thread(11, 12, 200, "GC) (x", children="13 14 ")
     it.thread(13, 13, 300, "sh")
     it.thread(99, 99, 0, "somebody else's")
+    assert it.sampler.read() == []
     return it
 
 
-def test_nobody_knows_at_first(kernel: Kernel) -> None:
-    assert kernel.sampler().read() == []
-
-
 def test_the_busiest_come_first_and_who_did_nothing_does_not(kernel: Kernel) -> None:
-    sampler = kernel.sampler()
-    sampler.read()
     kernel.now_ns += SECOND // 4
     kernel.thread(11, 12, 200 + TICKS // 8, "GC) (x", children="13 14 ")
     kernel.thread(13, 13, 300 + TICKS // 4, "sh")
     kernel.thread(99, 99, 1000)
     half = round(100 * (TICKS // 8) / (TICKS / 4), 2)
-    assert sampler.read() == [BusyThread(13, "sh", 100.0, 0.0, 13), BusyThread(11, "GC) (x", half, 0.0, 12)]
+    assert kernel.sampler.read() == [BusyThread(13, "sh", 100.0, 0.0, 13), BusyThread(11, "GC) (x", half, 0.0, 12)]
     kernel.now_ns += SECOND // 4
-    assert sampler.read() == []
+    assert kernel.sampler.read() == []
 
 
 def test_those_that_wanted_most_come_first_where_the_kernel_tells_how_long_they_waited(kernel: Kernel) -> None:
-    sampler = kernel.sampler()
+    sampler = ThreadSampler(10, kernel.path, kernel.clock_ns)
     for tid, pid, run_ms, wait_ms in ((13, 13, 0, 0), (12, 11, 0, 0), (13, 13, 200, 790), (12, 11, 400, 10)):
         if run_ms and tid == 13:
             sampler.read()
@@ -91,42 +84,36 @@ def test_of_many_processes_some_are_read(kernel: Kernel) -> None:
 
 
 def test_a_thread_that_came_has_done_all_of_its_work_since(kernel: Kernel) -> None:
-    sampler = kernel.sampler()
-    sampler.read()
     kernel.now_ns += 2 * SECOND
     kernel.thread(11, 15, TICKS, "new")
-    assert sampler.read() == [BusyThread(11, "new", 50.0, 0.0, 15)]
+    assert kernel.sampler.read() == [BusyThread(11, "new", 50.0, 0.0, 15)]
 
 
 def test_a_thread_that_went_is_not_missed(kernel: Kernel) -> None:
-    sampler = kernel.sampler()
-    sampler.read()
     kernel.now_ns += SECOND
     for file in ("stat", "children"):
         (kernel.path / "13" / "task" / "13" / file).unlink()
-    assert sampler.read() == []
+    assert kernel.sampler.read() == []
 
 
 def test_no_more_are_named_than_a_sample_may_have(kernel: Kernel) -> None:
-    sampler = kernel.sampler()
-    sampler.read()
     kernel.now_ns += SECOND
     for n in range(50):
         kernel.thread(11, 100 + n, 1 + n, f"t{n}")
-    assert [thread.name for thread in sampler.read()] == [f"t{n}" for n in range(49, 49 - MAX_THREADS, -1)]
+    assert [thread.name for thread in kernel.sampler.read()] == [f"t{n}" for n in range(49, 49 - MAX_THREADS, -1)]
 
 
 def test_very_many_threads_are_read_less_often(kernel: Kernel) -> None:
     """A reading that takes 20 ms is worth a second: it costs 2 % of a core."""
     kernel.reading_ns = 20_000_000
-    sampler = kernel.sampler()
+    kernel.sampler = ThreadSampler(10, kernel.path, kernel.clock_ns, kernel.clock_ns)
     begin_ns = kernel.now_ns
-    sampler.read()
+    kernel.sampler.read()
     kernel.thread(13, 13, 400, "sh")
     said = []
     while kernel.now_ns < begin_ns + 3 * SECOND:
         kernel.now_ns += SECOND // 4
-        said.append([thread.name for thread in sampler.read()])
+        said.append([thread.name for thread in kernel.sampler.read()])
     # What was said last is said again meanwhile: the whole adds up as if it had been read each time.
     # (The second reading is not put off: without it nothing would be known.)
     many = said.count(["sh"])
@@ -134,17 +121,17 @@ def test_very_many_threads_are_read_less_often(kernel: Kernel) -> None:
     assert said == [["sh"]] * many + [[]] * (len(said) - many)
 
 
+@pytest.mark.tier("test")
 def test_real_processes() -> None:
     """The parent of the busy one is this process; it burns in a second thread of its own."""
     burn = "import threading\ndef burn():\n while True: pass\nthreading.Thread(target=burn).start()"
     with subprocess.Popen([sys.executable, "-c", burn]) as process:
         try:
             sampler = ThreadSampler(os.getpid())
-            sampler.read()
-            deadline = time.monotonic() + 20
-            found: list[BusyThread] = []
-            while not any(t.pid == process.pid and t.cpu_pct > 0 for t in found):
-                assert time.monotonic() < deadline, f"not seen: {found}"
-                found = sampler.read()
+
+            def seen() -> bool:
+                return any(t.pid == process.pid and t.cpu_pct > 0 for t in sampler.read())
+
+            wait_until(seen, "the busy thread")
         finally:
             process.kill()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,6 @@ from tests.control.golden_messages import COUNTERS
 MS = 1_000_000
 SECOND = 1000 * MS
 THREAD = BusyThread(4711, "sends", 12.5)
-END = Watch(epoch=3, every_s=0.0, host=False)
 
 
 class Relay:
@@ -28,9 +28,10 @@ class Relay:
     ) -> None:
         self.now_ns = 5 * SECOND
         self.sent: list[tuple[int, Host]] = []
-        self._watcher = Watcher(
-            [4, 5], lambda m: self.sent.append((self.now_ns, m)), host, threads, lambda: self.now_ns
-        )
+        self._watcher = Watcher([4, 5], self._send, host, threads, lambda: self.now_ns)
+
+    def _send(self, message: Host) -> None:
+        self.sent.append((self.now_ns, message))
 
     def told(self, epoch: int = 3, every_s: float = 0.25, *, host: bool = True) -> None:
         self._watcher.take(Watch(epoch=epoch, every_s=every_s, host=host))
@@ -46,10 +47,6 @@ class Relay:
             self.now_ns = due_ns
         self.now_ns = end_ns
 
-    def sleeps(self, for_ns: int) -> None:
-        """Is suspended."""
-        self.now_ns += for_ns
-
     @property
     def samples(self) -> list[Sample]:
         return [sample for _, message in self.sent for sample in message.samples]
@@ -59,17 +56,16 @@ class Relay:
         return [(s.time_ns - 5 * SECOND) // MS for s in self.samples]
 
 
-def test_nobody_watches_unless_told() -> None:
+def watching(for_ns: int, **more: Any) -> Relay:
+    """One that was told to watch so long ago."""
     relay = Relay()
-    assert relay._watcher.work() == inf
-    relay.runs(100 * SECOND)
-    assert relay.sent == []
+    relay.told(**more)
+    relay.runs(for_ns)
+    return relay
 
 
 def test_it_reads_at_once_and_every_so_often_and_tells_of_it_every_second() -> None:
-    relay = Relay()
-    relay.told()
-    relay.runs(2600 * MS)
+    relay = watching(2600 * MS)
     assert [(at_ns - 5 * SECOND) // MS for at_ns, _ in relay.sent] == [1000, 2250]
     assert relay.times_ms == [*range(0, 2251, 250)]
     assert {(m.epoch, *m.ids) for _, m in relay.sent} == {(3, 4, 5)}
@@ -77,9 +73,7 @@ def test_it_reads_at_once_and_every_so_often_and_tells_of_it_every_second() -> N
 
 
 def test_the_end_is_answered_at_once_each_time_and_ends_it() -> None:
-    relay = Relay()
-    relay.told()
-    relay.runs(600 * MS)
+    relay = watching(600 * MS)
     relay.told(every_s=0.0)
     assert relay.times_ms == [0, 250, 500]
     relay.told(every_s=0.0)
@@ -96,6 +90,7 @@ def test_the_end_is_answered_at_once_each_time_and_ends_it() -> None:
 
 def test_the_end_of_a_watch_that_never_came_is_answered_too() -> None:
     relay = Relay()
+    assert relay._watcher.work() == inf
     relay.told(every_s=0.0)
     assert [m for _, m in relay.sent] == [Host(ids=[4, 5], seq=1, epoch=3, samples=[])]
 
@@ -111,9 +106,7 @@ def test_a_repetition_changes_nothing() -> None:
 
 
 def test_only_the_threads_are_read_unless_the_host_is_asked_for_and_the_last_word_counts() -> None:
-    relay = Relay()
-    relay.told(host=False)
-    relay.runs(100 * MS)
+    relay = watching(100 * MS, host=False)
     relay.told(host=True)
     relay.runs(200 * MS)
     relay.told(host=False)
@@ -131,9 +124,7 @@ def test_a_group_of_subscribers_has_no_threads_to_tell_of() -> None:
 
 
 def test_a_lower_epoch_is_ignored_and_a_higher_one_begins_anew() -> None:
-    relay = Relay()
-    relay.told(epoch=3)
-    relay.runs(300 * MS)
+    relay = watching(300 * MS, epoch=3)
     relay.told(epoch=2)
     relay.told(epoch=2, every_s=0.0)
     relay.told(epoch=4)
@@ -146,9 +137,7 @@ def test_a_lower_epoch_is_ignored_and_a_higher_one_begins_anew() -> None:
 
 
 def test_it_ends_by_itself_30_s_after_the_last_word() -> None:
-    relay = Relay()
-    relay.told()
-    relay.runs(20 * SECOND)
+    relay = watching(20 * SECOND)
     relay.told()
     relay.runs(60 * SECOND)
     assert 49_000 < relay.times_ms[-1] < 50_000
@@ -160,19 +149,15 @@ def test_it_ends_by_itself_30_s_after_the_last_word() -> None:
 
 
 def test_readings_that_were_missed_are_not_made_up_for() -> None:
-    relay = Relay()
-    relay.told()
-    relay.runs(300 * MS)
-    relay.sleeps(10_000 * MS)
+    relay = watching(300 * MS)
+    relay.now_ns += 10_000 * MS  # it is suspended
     relay.runs(400 * MS)
     relay.told(every_s=0.0)
     assert relay.times_ms == [0, 250, 10_300, 10_500]
 
 
 def test_no_message_has_more_samples_than_one_may_have() -> None:
-    relay = Relay()
-    relay.told(every_s=0.001)
-    relay.runs(200 * MS)
+    relay = watching(200 * MS, every_s=0.001)
     assert {len(m.samples) for _, m in relay.sent} == {MAX_SAMPLES}
     assert len(relay.sent) == 201 // MAX_SAMPLES
 

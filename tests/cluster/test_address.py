@@ -7,6 +7,8 @@ import pytest
 from hydra.cluster.address import resolved
 from hydra.errors import UsageError
 
+pytestmark = pytest.mark.tier("test")
+
 
 @pytest.mark.parametrize("advertise", ["127.0.0.1", "127.3.2.1", "localhost"])
 def test_a_loopback_address_serves_only_those_on_this_machine(advertise: str) -> None:

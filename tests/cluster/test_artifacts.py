@@ -6,9 +6,11 @@ import hashlib
 import http.client
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tarfile
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,8 +23,11 @@ from hydra.cluster.artifacts.server import ArtifactServer
 from hydra.errors import ClusterError
 from hydra.kafkatest.system import LIBRARIES
 from hydra.system import Program
+from tests.suite.waiting import LONG_S, SOON_S
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
+
+HERE = "127.0.0.1"
 
 
 def python(module: str, kind: str, libraries: tuple[str, ...] = ()) -> Program:
@@ -35,6 +40,12 @@ NODE = python("hydra.kafkatest.node", "kafka-broker")
 CONFLUENT = python("hydra.kafkatest.confluent", "kafka-sub", LIBRARIES["confluent-kafka"])
 
 
+def unpacked(artifact: Artifact, where: Path) -> Path:
+    with tarfile.open(artifact.path) as tar:
+        tar.extractall(where, filter="tar")
+    return where
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("artifacts")
@@ -42,51 +53,45 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def artifact(tmp_path_factory: pytest.TempPathFactory) -> Artifact:
-    return build([PYZMQ], tmp_path_factory.mktemp("artifact"))
+    return build([PYZMQ], tmp_path_factory.mktemp("artifact"))  # where no other build sweeps it
 
 
 @pytest.fixture(scope="module")
 def sandbox(artifact: Artifact, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    where = tmp_path_factory.mktemp("sandbox")
-    with tarfile.open(artifact.path) as tar:
-        tar.extractall(where, filter="tar")
-    return where
+    return unpacked(artifact, tmp_path_factory.mktemp("sandbox"))
 
 
+MINOR = f"{sys.version_info.major}.{sys.version_info.minor}"
 PATH = f"{Path(sys.executable).resolve().parent}:/usr/local/bin:/usr/bin:/bin"
+
+
+def tool(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
 
 
 def run(sandbox: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
     """As a Mesos executor does: nothing of this process's environment."""
     shared = sandbox / "shared"
     shared.mkdir(exist_ok=True)
-    return subprocess.run(
-        ["/bin/sh", RUNNER, *words],
-        cwd=sandbox,
-        env={"PATH": PATH, "TMPDIR": str(shared), **env},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    words = ("/bin/sh", RUNNER, *words)
+    environment = {"PATH": PATH, "TMPDIR": str(shared), **env}
+    return subprocess.run(words, cwd=sandbox, env=environment, capture_output=True, text=True, timeout=LONG_S)
 
 
+@pytest.mark.tier("test")
 def test_it_is_made_once_and_named_by_its_contents(artifact: Artifact) -> None:
     before = artifact.path.stat().st_mtime_ns
     assert build([PYZMQ, PYZMQ], artifact.path.parent) == artifact
     assert artifact.path.stat().st_mtime_ns == before
-    minor = f"py{sys.version_info.major}.{sys.version_info.minor}"
-    assert minor in artifact.name
+    assert f"py{MINOR}" in artifact.name
     assert artifact.digest in artifact.name
     assert artifact.sha256 == hashlib.sha256(artifact.path.read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize(
-    "program", [PYZMQ, KAFKA, CONFLUENT, NODE], ids=["pyzmq", "kafka-python", "confluent", "broker"]
-)
+@pytest.mark.parametrize("program", [PYZMQ, KAFKA, CONFLUENT, NODE], ids=["pyzmq", "kafka-python", "confluent", "node"])
 def test_groups_start_with_nothing_but_the_archive(folder: Path, tmp_path: Path, program: Program) -> None:
-    with tarfile.open(build([program], folder).path) as tar:
-        tar.extractall(tmp_path, filter="tar")
+    unpacked(build([program], folder), tmp_path)
     done = run(tmp_path, *rewritten(program.command), "--help")
     assert (done.returncode, done.stderr) == (0, "")
     where = "import sys, numpy, hydra; print(numpy.__file__, hydra.__file__)"
@@ -104,8 +109,7 @@ def test_groups_compile_nothing_that_they_import(sandbox: Path) -> None:
 
 
 def test_kafka_python_finds_its_checksums_in_the_archive(folder: Path, tmp_path: Path) -> None:
-    with tarfile.open(build([KAFKA], folder).path) as tar:
-        tar.extractall(tmp_path, filter="tar")
+    unpacked(build([KAFKA], folder), tmp_path)
     which = (
         "import crc32c; from kafka.record.default_records import calc_crc32c;"
         "print(calc_crc32c.__defaults__ == (crc32c.crc32c,), crc32c.__file__)"
@@ -122,25 +126,20 @@ def test_further_files_are_in_the_package_and_count(artifact: Artifact, folder: 
     (tmp_path / "a.jar").write_text("two")
     second = build([with_a_jar], folder)
     assert len({artifact.digest, first.digest, second.digest}) == 3
-    with tarfile.open(second.path) as tar:
-        tar.extractall(tmp_path, filter="tar")
+    unpacked(second, tmp_path)
     where = "import hydra, pathlib; print((pathlib.Path(hydra.__file__).parent / 'conf/kafka/jars/a.jar').read_text())"
     assert run(tmp_path, "python", "-c", where).stdout == "two\n"
 
 
-def test_groups_of_an_agent_share_one_unpacked_copy_and_none_is_left_in_the_sandbox(
-    artifact: Artifact, tmp_path: Path
-) -> None:
-    for name in ("one", "two"):
-        with tarfile.open(artifact.path) as tar:
-            tar.extractall(tmp_path / name, filter="tar")
+@pytest.mark.tier("test")
+def test_groups_of_an_agent_share_an_unpacked_copy_and_the_sandbox_has_none(artifact: Artifact, tmp_path: Path) -> None:
     words = ["/bin/sh", RUNNER, "python", "-c", "import hydra; print(hydra.__file__)"]
     env = {"PATH": PATH, "TMPDIR": str(tmp_path)}
     both = [
-        subprocess.Popen(words, cwd=tmp_path / name, env=env, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(words, cwd=unpacked(artifact, tmp_path / name), env=env, stdout=subprocess.PIPE, text=True)
         for name in ("one", "two")
     ]
-    first, second = (process.communicate(timeout=60)[0] for process in both)
+    first, second = (process.communicate(timeout=LONG_S)[0] for process in both)
     assert first == second != ""
     shared = tmp_path / f"hydra-{os.getuid()}"
     assert shared.stat().st_mode & 0o777 == 0o700
@@ -151,41 +150,34 @@ def test_groups_of_an_agent_share_one_unpacked_copy_and_none_is_left_in_the_sand
 def test_a_shared_folder_of_somebody_else_is_not_used(artifact: Artifact, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / f"hydra-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
-    with tarfile.open(artifact.path) as tar:
-        tar.extractall(tmp_path / "sandbox", filter="tar")
-    done = run(tmp_path / "sandbox", "python", "-c", "import hydra; print(hydra.__file__)", TMPDIR=str(tmp_path))
-    assert Path(done.stdout.strip()).is_relative_to(tmp_path / "sandbox" / "program")
+    sandbox = unpacked(artifact, tmp_path / "sandbox")
+    done = run(sandbox, "python", "-c", "import hydra; print(hydra.__file__)", TMPDIR=str(tmp_path))
+    assert Path(done.stdout.strip()).is_relative_to(sandbox / "program")
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+@pytest.mark.tier("test")
 def test_another_python_is_refused_in_one_line(sandbox: Path, tmp_path: Path) -> None:
-    (tmp_path / "python3").write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 3.8.1 && exit 0\nexit 1\n')
-    (tmp_path / "python3").chmod(0o755)
-    for tool in ("uname", "dirname"):
-        (tmp_path / tool).symlink_to(next(p for p in (Path("/usr/bin") / tool, Path("/bin") / tool) if p.exists()))
+    tool(tmp_path / "python3", '[ "$1" = --version ] && echo Python 3.8.1 && exit 0\nexit 1')
+    for name in ("uname", "dirname"):
+        (tmp_path / name).symlink_to(str(shutil.which(name)))
     done = run(sandbox, "python", "-c", "print(1)", PATH=str(tmp_path))
     assert done.returncode == 78
-    required = f"{sys.version_info.major}.{sys.version_info.minor}"
-    assert f"this agent has no Python {required}, which the controller runs (python3 here: Python 3.8.1)" in done.stderr
+    assert f"this agent has no Python {MINOR}, which the controller runs (python3 here: Python 3.8.1)" in done.stderr
 
 
 def test_a_python_is_looked_for_once_for_each_path(artifact: Artifact, tmp_path: Path) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
-    python = tools / f"python{sys.version_info.major}.{sys.version_info.minor}"
-    python.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/started\nexec {sys.executable} "$@"\n')
-    python.chmod(0o755)
+    tool(tools / f"python{MINOR}", f'echo "$@" >>{tmp_path}/started\nexec {sys.executable} "$@"')
     for n, path in enumerate([f"{tools}:{PATH}", f"{tools}:{PATH}", f"{tools}:{tools}:{PATH}"]):
-        with tarfile.open(artifact.path) as tar:
-            tar.extractall(tmp_path / str(n), filter="tar")
-        done = run(tmp_path / str(n), "python", "-c", "print(7)", PATH=path, TMPDIR=str(tmp_path))
+        done = run(unpacked(artifact, tmp_path / str(n)), "python", "-c", "print(7)", PATH=path, TMPDIR=str(tmp_path))
         assert (done.returncode, done.stdout, done.stderr) == (0, "7\n", "")
         assert (tmp_path / "started").read_text().count("-ISc") == (1, 1, 2)[n]
 
 
 def test_another_machine_and_another_archive_are_refused(sandbox: Path, tmp_path: Path) -> None:
-    (tmp_path / "uname").write_text("#!/bin/sh\necho riscv64\n")
-    (tmp_path / "uname").chmod(0o755)
+    tool(tmp_path / "uname", "echo riscv64")
     done = run(sandbox, "python", "-c", "1", PATH=f"{tmp_path}:{os.environ['PATH']}")
     assert done.returncode == 78
     assert f"this agent is riscv64; the archive was built on {platform.machine()}" in done.stderr
@@ -213,18 +205,18 @@ def test_a_native_client_needs_a_glibc_that_is_new_enough_and_no_python(folder: 
     assert "the native clients need" in done.stderr
 
 
+@pytest.mark.tier("test")
 def test_a_program_is_named_as_the_archive_has_it() -> None:
     assert list(rewritten(PYZMQ.command)) == ["python", "-m", "hydra.zmqtest.pyzmq", "zmq-sub"]
     assert list(rewritten(("/opt/x/hydra-client", "zmq-sub"))) == ["hydra-client", "zmq-sub"]
 
 
 def test_only_who_knows_the_path_gets_it_and_nothing_else_is_served(artifact: Artifact) -> None:
-    server, other = ArtifactServer(artifact, "127.0.0.1"), ArtifactServer(artifact, "127.0.0.1")
-    try:
+    with closing(ArtifactServer(artifact, HERE)) as server, closing(ArtifactServer(artifact, HERE)) as other:
         url = urlsplit(server.url)
         assert url.path != urlsplit(other.url).path
         assert url.path.endswith(artifact.name)
-        connection = http.client.HTTPConnection(url.netloc, timeout=10)
+        connection = http.client.HTTPConnection(url.netloc, timeout=SOON_S)
         for method, target, status, size in (
             ("GET", url.path, 200, artifact.path.stat().st_size),
             ("HEAD", url.path, 200, 0),
@@ -242,9 +234,6 @@ def test_only_who_knows_the_path_gets_it_and_nothing_else_is_served(artifact: Ar
                 assert answer.getheader("Content-Length") == str(artifact.path.stat().st_size)
                 assert answer.getheader("ETag") == f'"{artifact.sha256}"'
         connection.close()
-    finally:
-        server.close()
-        other.close()
 
 
 def test_an_address_of_somebody_else_is_refused(artifact: Artifact) -> None:

@@ -33,35 +33,19 @@ class Noise:
     shared: float = 0.5
 
 
-def side(
-    name: str, rows: Sequence[Sequence[Mapping[str, float | None]]], *, facts: Mapping[str, object] | None = None
-) -> Side:
+def side(name: str, rows: Sequence[Sequence[Mapping[str, float | None]]]) -> Side:
     """A run with these figures: rows of repeats, for 10, 20, … clients."""
-    return Side(
-        name=name,
-        directory=name,
-        system="some",
-        rows=[
-            SideRow({"clients": 10 * (number + 1), "rate": "max"}, [Repeat(dict(figures)) for figures in repeats])
-            for number, repeats in enumerate(rows)
-        ],
-        columns=COLUMNS,
-        primary=("avg_rx_rate_pps",),
-        facts=facts or {},
-    )
+    its = [
+        SideRow({"clients": 10 * (number + 1), "rate": "max"}, [Repeat(dict(figures)) for figures in repeats])
+        for number, repeats in enumerate(rows)
+    ]
+    return Side(name, name, "some", its, COLUMNS, primary=("avg_rx_rate_pps",))
 
 
 def drawn(
-    rng: Generator,
-    sides: int,
-    repeats: int,
-    noise: Noise,
-    *,
-    rows: int = 1,
-    figures: Sequence[str] = SEVERAL[:1],
-    factor: float = 1.0,
-    turns: bool = True,
-) -> list[Side]:
+    rng: Generator, sides: int, repeats: int, noise: Noise, *,
+    rows: int = 1, figures: Sequence[str] = SEVERAL[:1], factor: float = 1.0, turns: bool = True,
+) -> list[Side]:  # fmt: skip
     """Runs of the same thing.
 
     Args:
@@ -80,10 +64,5 @@ def drawn(
     of_figures = np.sqrt(1 - noise.shared) * rng.standard_normal(shape)
     values: NDArray[np.float64] = 1000 * np.exp(common + noise.run * (its_own + of_figures))
     values[1:] *= factor
-    return [
-        side(
-            f"run-{number}",
-            [[dict(zip(figures, map(float, repeat), strict=True)) for repeat in row] for row in of_side],
-        )
-        for number, of_side in enumerate(values)
-    ]
+    named = [[[dict(zip(figures, map(float, each), strict=True)) for each in row] for row in its] for its in values]
+    return [side(f"run-{number}", its) for number, its in enumerate(named)]

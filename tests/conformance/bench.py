@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from time import monotonic_ns
 from typing import Any
 
 import msgspec
 
 from hydra.model import PublisherReport, SharedSettings, SubscriberReport
+from hydra.wire import messages as wire
 from hydra.wire.clock import StepClock, wall_offset_ns
-from hydra.wire.messages import (
-    Ack,
-    Configure,
-    Error,
-    Finish,
-    FromClient,
-    HostClock,
-    PublisherEndpoint,
-    Quit,
-    Ready,
-    Report,
-    Sent,
-    Spell,
-    Start,
-    Stop,
-)
 from tests.conformance.group import GroupProgram
 from tests.conformance.peer import Arrival, ControlPeer
+from tests.suite.waiting import PATIENCE, SOON_S
 
-LEAD_NS = 150_000_000
+CLIENT = 3
+"""Who is under test, where it is one."""
+ONE, OTHER, STRANGER = 100, 101, 666
+"""Publishers that a subscriber is told of, and one that it is not."""
+LEAD_NS = round(60_000_000 * PATIENCE)
 """How far ahead of its window a start is sent here."""
 APART_NS = 100_000_000_000
 """How long the step's clock has been running at another rate than this host's, where it does: 1 % of it is 1 s."""
@@ -47,9 +37,9 @@ class Window:
     rate_ppb: int = 0
 
     @property
-    def clock(self) -> HostClock:
+    def clock(self) -> wire.HostClock:
         """What clients are told of the step's clock."""
-        return HostClock(at_ns=self.at_ns, step_ns=self.at_ns + self.offset_ns, rate_ppb=self.rate_ppb)
+        return wire.HostClock(at_ns=self.at_ns, step_ns=self.at_ns + self.offset_ns, rate_ppb=self.rate_ppb)
 
     def now_ns(self) -> int:
         """The step's clock now."""
@@ -109,14 +99,26 @@ class Bench:
         A client that ends before its welcome was read has a successor that is told of twice before it is meant.
         """
         standard = [kind, "--group", group, "--first-id", str(first_id), "--count", str(count)]
-        environment = {**self.peer.environment, "HYDRA_AGENT": "agent-1", **(env or {})}
-        program = GroupProgram(command, [*standard, *arguments], environment, lifeline=lifeline)
-        self.groups.append(program)
+        program = self._start(command, [*standard, *arguments], env or {}, lifeline=lifeline)
         if await_hello:
             clients = range(first_id, first_id + count)
             self.peer.present(clients)
             self.peer.relays_in_sync(clients)
         return program
+
+    def refused(self, command: str, arguments: Sequence[str], env: Mapping[str, str] | None = None) -> str:
+        """Starts a group that cannot be; the one line that it says of it before it ends with exit code 2."""
+        program = self._start(command, arguments, env or {})
+        assert program.process.wait(SOON_S) == 2
+        (line,) = program.stderr().splitlines()
+        return line
+
+    def _start(
+        self, command: str, arguments: Sequence[str], env: Mapping[str, str], *, lifeline: bool = True
+    ) -> GroupProgram:
+        environment = {**self.peer.environment, "HYDRA_AGENT": "agent-1", **env}
+        self.groups.append(GroupProgram(command, arguments, environment, lifeline=lifeline))
+        return self.groups[-1]
 
     # --- the verbs of a step ---------------------------------------------------------------------------------------
 
@@ -128,87 +130,78 @@ class Bench:
         *,
         publishers: Mapping[int, str] | None = None,
         probe: bool = True,
-        progress_s: float = 0.0,
-        group: str = "",
-        load: Sequence[tuple[float, float]] = (),
-        course_s: float = 0.0,
-        spells: Sequence[Spell] = (),
         system: Mapping[str, Any] | None = None,
+        **more: Any,
     ) -> None:
         """Sends ``configure`` and waits for nothing; ``system`` is added to that of the settings."""
         told = settings or StepSettings()
-        command = Configure(
+        command = wire.Configure(
             epoch=epoch,
             settings=told.shared,
-            publishers=[PublisherEndpoint(p, e) for p, e in (publishers or {}).items()],
+            publishers=[wire.PublisherEndpoint(p, e) for p, e in (publishers or {}).items()],
             probe=probe,
-            progress_s=progress_s,
-            group=group,
-            load=list(load),
-            course_s=course_s,
-            spells=list(spells),
             system={k: v for k, v in told.system.items() if k not in self.not_told} | dict(system or {}),
+            **more,
         )
         self.peer.tell_anew(ids, command)
 
-    def configure_publisher(
-        self, client: int, epoch: int, settings: StepSettings | None = None, *, timeout_s: float = 10.0, **more: Any
-    ) -> str:
+    def configure_publisher(self, client: int, epoch: int, settings: StepSettings | None = None, **more: Any) -> str:
         """Configures a publisher; returns the data endpoint that it named."""
         self.tell_configure([client], epoch, settings, **more)
-        self.peer.heard(Ack, [client], epoch=epoch, command="configure", timeout_s=timeout_s)
-        return self.peer.heard(Ready, [client], epoch=epoch, timeout_s=timeout_s).endpoint
+        self.peer.heard(wire.Ack, [client], epoch=epoch, command="configure")
+        return self.peer.heard(wire.Ready, [client], epoch=epoch).endpoint
 
     def configure_subscribers(
-        self,
-        ids: Sequence[int],
-        epoch: int,
-        settings: StepSettings | None = None,
-        *,
-        timeout_s: float = 10.0,
-        **more: Any,
+        self, ids: Sequence[int], epoch: int, settings: StepSettings | None = None, **more: Any
     ) -> None:
         """Configures subscribers and waits for their ack, not for their readiness."""
         self.tell_configure(ids, epoch, settings, **more)
-        self.peer.heard(Ack, ids, epoch=epoch, command="configure", timeout_s=timeout_s)
+        self.peer.heard(wire.Ack, ids, epoch=epoch, command="configure")
 
     def start(self, ids: Sequence[int], epoch: int, duration_s: float, *, rate_ppb: int = 0) -> Window:
         """Sends ``start`` for a window a little ahead and waits until everybody has it.
 
         ``rate_ppb`` is how much faster than this host's the step's clock has been running for a while.
         """
-        at_ns = time.monotonic_ns() - (APART_NS if rate_ppb else 0)
+        at_ns = monotonic_ns() - (APART_NS if rate_ppb else 0)
         clock = Window(0, 0, wall_offset_ns(), at_ns, rate_ppb)
         start_ns = clock.now_ns() + LEAD_NS
         window = replace(clock, start_ns=start_ns, stop_ns=start_ns + round(duration_s * 1e9))
         self.tell_start(ids, epoch, window)
-        self.peer.heard(Ack, ids, epoch=epoch, command="start")
+        self.peer.heard(wire.Ack, ids, epoch=epoch, command="start")
         return window
 
     def tell_start(self, ids: Iterable[int], epoch: int, window: Window) -> None:
         """Sends ``start`` and waits for nothing."""
         self.peer.tell_anew(
-            ids,
-            Start(
-                epoch=epoch,
-                start_at_ns=window.start_ns,
-                stop_at_ns=window.stop_ns,
-                clock=window.clock,
-            ),
+            ids, wire.Start(epoch=epoch, start_at_ns=window.start_ns, stop_at_ns=window.stop_ns, clock=window.clock)
         )
 
     def await_end(self, window: Window, by_s: float = 0.0) -> None:
         """Serves the channel until the window is over."""
-        self.peer.wait(lambda: window.over(by_s), "the end of the window", 60)
+        left_s = (window.stop_ns - window.now_ns()) / 1e9
+        self.peer.wait(lambda: window.over(by_s), "the end of the window", max(left_s, 0.0) + SOON_S)
+
+    def await_moment(self, window: Window, at_s: float) -> None:
+        """Serves the channel until the window has lasted for so long."""
+        self.await_end(replace(window, stop_ns=window.start_ns), at_s)
 
     def stop(self, ids: Iterable[int], epoch: int, window: Window) -> None:
         """Sends ``stop``."""
-        self.peer.tell_anew(ids, Stop(epoch=epoch, stop_at_ns=window.stop_ns))
+        self.peer.tell_anew(ids, wire.Stop(epoch=epoch, stop_at_ns=window.stop_ns))
 
-    def publisher_report(self, client: int, epoch: int, window: Window, timeout_s: float = 15.0) -> PublisherReport:
+    def publish(
+        self, client: int, epoch: int, duration_s: float, *, after_s: float = 0.0
+    ) -> tuple[Window, PublisherReport]:
+        """Has a publisher send in a window, and stops it ``after_s`` after that; the window and its report."""
+        window = self.start([client], epoch, duration_s)
+        self.await_end(window, after_s)
+        return window, self.publisher_report(client, epoch, window)
+
+    def publisher_report(self, client: int, epoch: int, window: Window, timeout_s: float = SOON_S) -> PublisherReport:
         """Stops a publisher and takes its report."""
         self.stop([client], epoch, window)
-        report = self.peer.heard(Report, [client], epoch=epoch, timeout_s=timeout_s).publisher
+        report = self.peer.heard(wire.Report, [client], epoch=epoch, timeout_s=timeout_s).publisher
         assert report is not None
         return report
 
@@ -227,9 +220,9 @@ class Bench:
         missing = unacknowledged or {}
         self.peer.tell_anew(
             ids,
-            Finish(
+            wire.Finish(
                 epoch=epoch,
-                publishers=[Sent(publisher=p, sent=n, unacknowledged=missing.get(p, [])) for p, n in sent.items()],
+                publishers=[wire.Sent(publisher=p, sent=n, unacknowledged=missing.get(p, [])) for p, n in sent.items()],
                 drain_max_s=drain_max_s,
                 quiet_s=quiet_s,
                 system=None if system is None else dict(system),
@@ -237,11 +230,33 @@ class Bench:
         )
 
     def subscriber_report(
-        self, client: int, epoch: int, sent: Mapping[int, int], *, timeout_s: float = 15.0, **more: Any
+        self, client: int, epoch: int, sent: Mapping[int, int], *, timeout_s: float = SOON_S, **more: Any
     ) -> SubscriberReport:
         """Finishes a subscriber's step and takes its report."""
-        self.tell_finish([client], epoch, sent, **more)
-        report = self.peer.heard(Report, [client], epoch=epoch, timeout_s=timeout_s).subscriber
+        return self.subscriber_reports([client], epoch, sent, timeout_s=timeout_s, **more)[client]
+
+    def subscriber_reports(
+        self, ids: Sequence[int], epoch: int, sent: Mapping[int, int], *, timeout_s: float = SOON_S, **more: Any
+    ) -> dict[int, SubscriberReport]:
+        """The same of several."""
+        self.tell_finish(ids, epoch, sent, **more)
+        return {client: self.reported(client, epoch, timeout_s) for client in ids}
+
+    def reports_again(self, client: int, epoch: int) -> None:
+        """Waits until a client has reported once more, and holds that against its first report."""
+        self.peer.heard(wire.Report, [client], epoch=epoch, times=2)
+        assert same_answer(*self.peer.said(wire.Report, client, epoch=epoch))
+
+    def hears_why_not(self, client: int, epoch: int, named: str = "") -> None:
+        """Waits until a client says that it cannot do what it was told, for a reason with this in it, and goes on."""
+        error = self.peer.heard(wire.Error, [client], epoch=epoch)
+        assert error.message
+        assert named in error.message
+        assert not error.fatal
+
+    def reported(self, client: int, epoch: int, timeout_s: float = SOON_S) -> SubscriberReport:
+        """Waits for the report of a subscriber that has been told to finish."""
+        report = self.peer.heard(wire.Report, [client], epoch=epoch, timeout_s=timeout_s).subscriber
         assert report is not None
         return report
 
@@ -255,27 +270,38 @@ class Bench:
         self.peer.sync([client])
         self.peer.stays(lambda: len(self._answers()) == before, "an answer, or its end", 0.3)
 
-    def _answers(self) -> list[FromClient | Arrival]:
+    def _answers(self) -> list[wire.FromClient | Arrival]:
         """What has been said beside answers to ``configure`` and pings."""
-        log = self.peer.log
         return [
             m
-            for m in log
-            if not isinstance(m, Error | Ready) and getattr(m, "command", "") not in ("configure", "ping")
+            for m in self.peer.log
+            if not isinstance(m, wire.Error | wire.Ready) and getattr(m, "command", "") not in ("configure", "ping")
         ]
 
     # --- ends ------------------------------------------------------------------------------------------------------
 
     def quit(self) -> None:
         """Dismisses everybody."""
-        self.peer.tell_everyone(Quit())
+        self.peer.tell_everyone(wire.Quit())
 
-    def await_gone(self, program: GroupProgram, within_s: float) -> int:
+    def rest(self, epoch: int) -> None:
+        """Ends whatever everybody does, by the configuration of an epoch in which there is nothing to do."""
+        ids = [client for hello in self.peer.said(wire.Hello) for client in hello.ids]
+        self.peer.tell(ids, wire.Configure(epoch=epoch, settings=StepSettings().shared, publishers=[], probe=False))
+        # Without a topic, say, it is an error, and as good. Who has ended says nothing.
+        said = self.peer.said
+        self.peer.wait(
+            lambda: (
+                bool(said(wire.ChildExit))
+                or all(said(wire.Ack, c, epoch=epoch) or said(wire.Error, c, epoch=epoch) for c in ids)
+            ),
+            "everybody's rest",
+        )
+
+    def await_gone(self, program: GroupProgram, within_s: float = SOON_S) -> int:
         """Waits until no process of the group is left; the parent's exit code."""
-        began = time.monotonic()
         self.peer.wait(lambda: program.exit_code() is not None, "the group's parent ends", within_s)
-        left = within_s - (time.monotonic() - began)
-        self.peer.wait(lambda: not program.members(), "every process of the group ends", max(left, 0.1))
+        self.peer.wait(lambda: not program.members(), "every process of the group ends", within_s)
         code = program.exit_code()
         assert code is not None
         return code
@@ -287,6 +313,6 @@ class Bench:
         self.peer.close()
 
 
-def same_answer(first: Report, second: Report) -> bool:
+def same_answer(first: wire.Report, second: wire.Report) -> bool:
     """Whether a report was repeated word for word, its ``seq`` apart."""
     return msgspec.structs.replace(first, seq=1) == msgspec.structs.replace(second, seq=1)

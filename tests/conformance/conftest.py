@@ -5,18 +5,28 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import count
+from typing import Any
 
 import pytest
 
 from hydra.kafkatest.broker import EmbeddedBroker
-from tests.conformance.bench import Bench
+from hydra.native.build import find
+from hydra.wire.messages import ChildExit
+from tests.conformance.bench import CLIENT, Bench
 from tests.conformance.kafka_ends import Log
-from tests.conformance.zmq_subscribing import CLIENT
+from tests.suite.fixtures import starts
 
+starts("zmq_client", "kafka_client", "zmq_subscriber", "zmtp_subscriber")
+EPOCHS = 10
+"""How many a test has: its own are below."""
 PYTHON = f"env OPENBLAS_NUM_THREADS=1 {shlex.quote(sys.executable)} -m"
+NATIVE = [shlex.quote(str(program))] if (program := find()) else []
 DEFAULTS = {
-    "zmq_client": [f"{PYTHON} hydra.zmqtest.pyzmq"],
-    "kafka_client": [f"{PYTHON} hydra.kafkatest.kafka_python", f"{PYTHON} hydra.kafkatest.confluent"],
+    "zmq_client": [f"{PYTHON} hydra.zmqtest.pyzmq", *NATIVE],
+    "kafka_client": [f"{PYTHON} hydra.kafkatest.kafka_python", f"{PYTHON} hydra.kafkatest.confluent", *NATIVE],
 }
 
 
@@ -26,58 +36,133 @@ def _commands(config: pytest.Config, name: str) -> list[str]:
     return given[name] if any(given.values()) else DEFAULTS[name]
 
 
-def _subscribers(config: pytest.Config) -> list[tuple[str, str]]:
-    """Every kind of ZMQ subscriber that these programs have: the command line and the kind."""
-    given = [(command, "zmq-sub") for command in _commands(config, "zmq_client")]
-    return given + _zmtp(config)
+def _programs(config: pytest.Config) -> dict[str, list[Any]]:
+    """What to test by fixture: command lines, or one and the kind of each ZMQ subscriber that these programs have."""
+    of = {name: _commands(config, name) for name in DEFAULTS}
+    zmtp = [(command, "zmtp-sub") for command in of["zmq_client"] if _speaks_zmtp(command)]
+    zmq = [(command, "zmq-sub") for command in of["zmq_client"]]
+    return {**of, "zmq_subscriber": zmq + zmtp, "zmtp_subscriber": zmtp}
 
 
-def _zmtp(config: pytest.Config) -> list[tuple[str, str]]:
-    """Those that speak ZMTP themselves."""
-    found = []
-    for command in config.getoption("zmq_client") or []:
-        told = subprocess.run([*shlex.split(command), "--help"], capture_output=True, text=True, check=True)
-        found += [(command, "zmtp-sub")] if "zmtp-sub" in told.stdout else []
-    return found
+@cache
+def _speaks_zmtp(command: str) -> bool:
+    if command.startswith(PYTHON):
+        return False
+    told = subprocess.run([*shlex.split(command), "--help"], capture_output=True, text=True, check=True)
+    return "zmtp-sub" in told.stdout
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    for name in DEFAULTS:
+    for name, programs in _programs(metafunc.config).items():
         if name in metafunc.fixturenames:
-            commands = _commands(metafunc.config, name)
-            metafunc.parametrize(name, commands, ids=[_last_word(c) for c in commands])
-    for name, found in (("zmq_subscriber", _subscribers), ("zmtp_subscriber", _zmtp)):
-        if name in metafunc.fixturenames:
-            programs = found(metafunc.config)
-            metafunc.parametrize(name, programs, ids=[f"{_last_word(c)}-{kind}" for c, kind in programs])
+            metafunc.parametrize(name, programs, ids=_id, scope="session")
 
 
-def _last_word(command: str) -> str:
-    return command.rsplit("/", 1)[-1].rsplit(" ", 1)[-1]
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what needs a program that is not under test, which pytest would call skipped."""
+    absent = {name for name, programs in _programs(config).items() if not programs}
+    left_out = [item for item in items if absent.intersection(getattr(item, "fixturenames", ()))]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _id(program: str | tuple[str, str]) -> str:
+    command, *kind = [program] if isinstance(program, str) else program
+    return "-".join([command.rsplit("/", 1)[-1].rsplit(" ", 1)[-1], *kind])
+
+
+Share = Callable[..., Bench]
+_firsts = count(0, EPOCHS)
+_shared: dict[tuple[str, ...], Bench] = {}
 
 
 @pytest.fixture
-def log(broker: EmbeddedBroker) -> Log:
+def first_epoch() -> int:
+    """What is added on the wire to the epochs of a test, which may be 1 to 9."""
+    return next(_firsts)
+
+
+@pytest.fixture
+def bench(bench: Bench, first_epoch: int) -> Bench:
+    bench.peer.first_epoch = first_epoch
+    return bench
+
+
+@pytest.fixture
+def share(request: pytest.FixtureRequest, first_epoch: int) -> Iterator[Share]:
+    """Gives a program that tests before this one may have used: to start one takes longer than most of them do.
+
+    Whoever harms it, or needs one that has done nothing yet, asks for ``bench`` and launches its own.
+    """
+    failed, used = request.session.testsfailed, list[Bench]()
+
+    def give(command: str, kind: str, count: int = 1, first_id: int = CLIENT) -> Bench:
+        key = command, kind, str(count), str(first_id)
+        if key not in _shared:
+            _shared[key] = Bench()
+            _shared[key].launch(command, kind, first_id=first_id, count=count, arguments=["--respawns", "1000"])
+        used.append(_shared[key])
+        used[-1].peer.begin_anew(first_epoch)
+        return used[-1]
+
+    yield give
+    for bench in used:
+        rested = False
+        try:
+            if request.session.testsfailed == failed:
+                bench.rest(EPOCHS)
+                rested = not bench.peer.said(ChildExit)
+        finally:
+            if not rested:
+                _forget(bench)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_is_left() -> Iterator[None]:
+    yield
+    for bench in list(_shared.values()):
+        _forget(bench)
+
+
+def _forget(bench: Bench) -> None:
+    (key,) = (key for key, shared in _shared.items() if shared is bench)
+    _shared.pop(key).close()
+
+
+@pytest.fixture
+def log(broker: EmbeddedBroker, first_epoch: int) -> Log:
     """A topic with one partition."""
-    return Log(broker, 1)
+    return Log(broker, 1, first_epoch)
 
 
 @pytest.fixture
-def wide_log(broker: EmbeddedBroker) -> Log:
+def wide_log(broker: EmbeddedBroker, first_epoch: int) -> Log:
     """A topic with four partitions."""
-    return Log(broker, 4)
+    return Log(broker, 4, first_epoch)
 
 
 @pytest.fixture
-def subscriber(bench: Bench, zmq_subscriber: tuple[str, str]) -> Bench:
+def own_log(own_broker: EmbeddedBroker, first_epoch: int) -> Log:
+    """A topic with one partition, of a broker that is to be killed."""
+    return Log(own_broker, 1, first_epoch)
+
+
+@pytest.fixture
+def subscriber(share: Share, zmq_subscriber: tuple[str, str]) -> Bench:
     """A program with one ZMQ subscriber, of any kind."""
-    bench.launch(*zmq_subscriber, first_id=CLIENT)
+    bench = share(*zmq_subscriber)
     bench.not_told = frozenset({"rcvhwm"} if zmq_subscriber[1] == "zmtp-sub" else ())
     return bench
 
 
 @pytest.fixture
-def queueing_subscriber(bench: Bench, zmq_client: str) -> Bench:
+def queueing_subscriber(share: Share, zmq_client: str) -> Bench:
     """The same, with a queue of its own."""
-    bench.launch(zmq_client, "zmq-sub", first_id=CLIENT)
-    return bench
+    return share(zmq_client, "zmq-sub")
+
+
+@pytest.fixture
+def publisher(share: Share, zmq_client: str) -> Bench:
+    """A program with one ZMQ publisher."""
+    return share(zmq_client, "zmq-pub")

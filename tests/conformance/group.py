@@ -8,8 +8,7 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
-from types import TracebackType
+from collections.abc import Iterator, Mapping, Sequence
 
 import psutil
 
@@ -33,7 +32,9 @@ def no_more_files(pid: int) -> Iterator[None]:
 class GroupProgram:
     """One run of ``COMMAND KIND ARGUMENTS…`` with a lifeline, as the local engine starts it."""
 
-    def __init__(self, command: str, arguments: list[str], env: Mapping[str, str], *, lifeline: bool = True) -> None:
+    def __init__(
+        self, command: str, arguments: Sequence[str], env: Mapping[str, str], *, lifeline: bool = True
+    ) -> None:
         self._read, self._write = os.pipe() if lifeline else (-1, -1)
         ours = {key: value for key, value in os.environ.items() if not key.startswith("HYDRA_")}
         given = {LIFELINE: str(self._read)} if lifeline else {}
@@ -87,9 +88,3 @@ class GroupProgram:
         self.process.wait()
         self.cut_lifeline()
         self._stderr.close()
-
-    def __enter__(self) -> GroupProgram:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()

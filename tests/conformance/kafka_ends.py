@@ -14,13 +14,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
-from hydra.wire.header import HEADER, pack
 from hydra.wire.messages import PROBE_EPOCH
+from tests.conformance.peer import packed, unpacked
+from tests.suite.waiting import SOON_S, wait_until
 
-IMPOSSIBLE = {
-    "security.protocol": "carrier-pigeon",
-    "connections.max.idle.ms": "soon",
-}
+IMPOSSIBLE = {"security.protocol": "carrier-pigeon", "connections.max.idle.ms": "soon"}
 """Properties with values that are refused at once everywhere: kafka-python takes the first one for plain text."""
 
 
@@ -39,8 +37,9 @@ class Record:
 class Log:
     """One topic of a test's own, to be written and read; it goes with its broker."""
 
-    def __init__(self, broker: EmbeddedBroker, partitions: int) -> None:
+    def __init__(self, broker: EmbeddedBroker, partitions: int, first_epoch: int = 0) -> None:
         self._broker = broker
+        self._first_epoch = first_epoch
         self._topics = Topics(broker.bootstrap, {}, uuid.uuid4().hex[:8])
         self.partitions = partitions
         self.topic = self._topics.create("conformance", partitions)
@@ -71,10 +70,10 @@ class Log:
     ) -> None:
         """Appends these sequences, over all partitions unless one is named, and waits until they are there."""
         for sequence in sequences:
-            message = pack(epoch, publisher, sequence, time.time_ns(), size)
+            message = packed(self._first_epoch, epoch, publisher, sequence, time.time_ns(), size)
             where = sequence % self.partitions if partition is None else partition
             self._producer.produce(self.topic, message, partition=where)
-        assert self._producer.flush(20) == 0
+        assert self._producer.flush(SOON_S) == 0
 
     def probe(self, epoch: int, *, publisher: int) -> None:
         """Appends one probe of a publisher that was configured for this epoch."""
@@ -83,25 +82,19 @@ class Log:
     def read(self) -> list[Record]:
         """Everything from the first record to the present end."""
         end = self.end()
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self._broker.bootstrap,
-                "group.id": "conformance",
-                "enable.auto.commit": False,
-                "log_level": 0,
-            }
-        )
+        settings = {"bootstrap.servers": self._broker.bootstrap, "group.id": "conformance", "log_level": 0}
+        consumer = Consumer({**settings, "enable.auto.commit": False})
         consumer.assign([TopicPartition(self.topic, p, 0) for p in end])
         records: list[Record] = []
-        deadline = time.monotonic() + 20
-        while len(records) < sum(end.values()):
-            assert time.monotonic() < deadline, "the topic cannot be read"
-            for message in consumer.consume(10_000, 0.2):
+
+        def consume() -> None:
+            for message in consumer.consume(10_000, 0.05):
                 value, partition = message.value(), message.partition()
                 assert value is not None
                 assert partition is not None
-                epoch, publisher, sequence, time_ns = HEADER.unpack_from(value)
-                records.append(Record(partition, epoch, publisher, sequence, time_ns, len(value)))
+                records.append(Record(partition, *unpacked(self._first_epoch, value), len(value)))
+
+        wait_until(lambda: len(records) >= sum(end.values()), "all of the topic", between=consume, saw=lambda: end)
         consumer.close()
         return records
 

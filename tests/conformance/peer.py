@@ -19,26 +19,10 @@ import zmq
 
 from hydra.control import curve
 from hydra.model import SubscriberReport
+from hydra.wire import messages as wire
 from hydra.wire import table
-from hydra.wire.messages import (
-    Ack,
-    Batch,
-    Configure,
-    Error,
-    Finish,
-    FromClient,
-    FromController,
-    Hello,
-    Joined,
-    Ping,
-    Report,
-    Reports,
-    Start,
-    Stop,
-    Welcome,
-    decode_from_client,
-    encode,
-)
+from hydra.wire.header import HEADER, pack
+from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +35,17 @@ class Arrival:
     pid: int
 
 
-Command = Configure | Start | Stop | Finish
-M = TypeVar("M", bound=FromClient | Arrival)
+Command = wire.Configure | wire.Start | wire.Stop | wire.Finish
+M = TypeVar("M", bound=wire.FromClient | Arrival)
 
 
 class ControlPeer:
     """Welcomes every relay and client, checks that each connection's ``seq`` rises, and keeps every message by arrival.
 
     Data sockets take part in the same loop: :meth:`watch` gives a socket a callback for when it is readable.
+
+    Tests that share a program count their epochs from 1, each of them: :meth:`begin_anew` says what is added to them on
+    the wire, on both channels, so that the program sees them rise.
     """
 
     def __init__(self, *, silence_s: float = 0.0, host: str = "127.0.0.1") -> None:
@@ -67,8 +54,8 @@ class ControlPeer:
         """Whether relays are welcomed."""
         self.knowing = True
         """Whether their clients are."""
-        self.log: list[FromClient | Arrival] = []
-        self.payloads: list[tuple[Batch, bytes]] = []
+        self.log: list[wire.FromClient | Arrival] = []
+        self.payloads: list[tuple[wire.Batch, bytes]] = []
         self.keys = curve.generate()
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self.context.socket(zmq.ROUTER)
@@ -82,11 +69,26 @@ class ControlPeer:
         self._poller.register(self._socket, zmq.POLLIN)
         self._watched: dict[zmq.Socket[bytes] | int, Callable[[], None]] = {}
         self._seq: dict[bytes, int] = {}
-        self._hellos: dict[bytes, Hello] = {}
+        self._hellos: dict[bytes, wire.Hello] = {}
         self._welcomed: dict[bytes, float] = {}
         self._named: dict[tuple[bytes, int], tuple[int, float]] = {}
-        self._configured: dict[int, Configure] = {}
+        self._configured: dict[int, wire.Configure] = {}
         self._told: list[Command] = []
+        self._data: list[zmq.Socket[bytes]] = []
+        self.first_epoch = 0
+        """What is added to a test's epochs."""
+
+    def begin_anew(self, first_epoch: int) -> None:
+        """Forgets what tests so far have said and heard, but for who is there, and closes their data sockets."""
+        self.first_epoch = first_epoch
+        self.log[:] = [message for message in self.log if isinstance(message, wire.Hello | Arrival)]
+        for forgotten in (self.payloads, self._configured, self._told):
+            forgotten.clear()
+        for socket in self._data:
+            if socket in self._watched:
+                self.unwatch(socket)
+            socket.close()
+        self._data.clear()
 
     # --- the loop --------------------------------------------------------------------------------------------------
 
@@ -98,12 +100,9 @@ class ControlPeer:
             else:
                 self._watched[socket]()
 
-    def wait(self, condition: Callable[[], bool], what: str, timeout_s: float = 10.0) -> None:
-        """Serves the channel until the condition holds; fails with ``what`` when it does not."""
-        deadline = time.monotonic() + timeout_s
-        while not condition():
-            assert time.monotonic() < deadline, f"not within {timeout_s:g} s: {what}"
-            self.poll()
+    def wait(self, condition: Callable[[], bool], what: str, timeout_s: float = SOON_S) -> None:
+        """Serves the channel until the condition holds; fails with ``what`` and the last words when it does not."""
+        wait_until(condition, what, timeout_s, between=self.poll, saw=lambda: self.log[-5:])
 
     def stays(self, condition: Callable[[], bool], what: str, for_s: float = 0.25) -> None:
         """Serves the channel for a while and fails as soon as the condition does not hold."""
@@ -111,6 +110,16 @@ class ControlPeer:
         while time.monotonic() < until:
             assert condition(), what
             self.poll()
+
+    def socket(self, kind: int) -> zmq.Socket[bytes]:
+        """A data socket of the test that runs."""
+        self._data.append(self.context.socket(kind))
+        self._data[-1].linger = 0
+        return self._data[-1]
+
+    def packed(self, epoch: int, publisher: int, sequence: int, time_ns: int, size: int = HEADER.size) -> bytes:
+        """A data message of an epoch of this test's; a probe has the epoch in its sequence."""
+        return packed(self.first_epoch, epoch, publisher, sequence, time_ns, size)
 
     def watch(self, socket: zmq.Socket[bytes] | int, readable: Callable[[], None]) -> None:
         """Calls back whenever this data socket, or descriptor, has something."""
@@ -135,45 +144,41 @@ class ControlPeer:
         ]
 
     def heard(
-        self, kind: type[M], ids: Iterable[int], *, times: int = 1, timeout_s: float = 10.0, **required: object
+        self, kind: type[M], ids: Iterable[int], *, times: int = 1, timeout_s: float = SOON_S, **required: object
     ) -> M:
         """Waits until each client has said this ``times`` times; returns the last one of the last client."""
         clients = list(ids)
-        missing = clients
-
-        def everyone() -> bool:
-            nonlocal missing
-            missing = [c for c in clients if len(self.said(kind, c, **required)) < times]
-            return not missing
-
-        self.wait(everyone, f"{kind.__name__} {required} x{times} of clients {clients}", timeout_s)
+        self.wait(
+            lambda: all(len(self.said(kind, c, **required)) >= times for c in clients),
+            f"{kind.__name__} {required} x{times} of clients {clients}",
+            timeout_s,
+        )
         return self.said(kind, clients[-1], **required)[times - 1]
 
     def process(self, client: int) -> Arrival:
         """The latest process of this client."""
         return self.said(Arrival, client)[-1]
 
-    def relay(self, group: str = "g") -> Hello:
+    def relay(self, group: str = "g") -> wire.Hello:
         """What the latest relay of a group says of it."""
-        return self.said(Hello, group=group)[-1]
+        return self.said(wire.Hello, group=group)[-1]
 
-    def present(self, ids: Iterable[int], *, timeout_s: float = 30.0) -> None:
+    def present(self, ids: Iterable[int]) -> None:
         """Waits until these clients are there."""
-        self.heard(Arrival, ids, timeout_s=timeout_s)
+        self.heard(Arrival, ids, timeout_s=LONG_S)
 
     # --- what they are told ----------------------------------------------------------------------------------------
 
-    def tell(self, ids: Iterable[int], message: FromController) -> None:
+    def tell(self, ids: Iterable[int], message: wire.FromController) -> None:
         """Sends a command to these clients, through the latest relays of their groups."""
         if isinstance(message, Command):
             self._told.append(message)
         for identity, carried, everybody in self._connections(ids):
-            if isinstance(message, Configure):
+            if isinstance(message, wire.Configure):
                 for client in carried:
                     if message.epoch >= (self._configured[client].epoch if client in self._configured else 0):
                         self._configured[client] = message
-            frame = encode(message if everybody else msgspec.structs.replace(message, ids=carried))
-            self._socket.send_multipart((identity, frame))
+            self._send(identity, message if everybody else msgspec.structs.replace(message, ids=carried))
 
     def tell_anew(self, ids: Iterable[int], message: Command) -> None:
         """Sends a command; one that was sent before becomes another one, by what a client does not heed.
@@ -189,26 +194,31 @@ class ControlPeer:
         for identity, _, _ in self._connections(ids):
             self._socket.send_multipart((identity, *frames))
 
-    def tell_everyone(self, message: FromController) -> None:
+    def tell_everyone(self, message: wire.FromController) -> None:
         """Sends a command to every connection."""
         for identity in self._hellos:
-            self._socket.send_multipart((identity, encode(message)))
+            self._send(identity, message)
 
-    def tell_relay(self, group: str, message: FromController) -> None:
+    def tell_relay(self, group: str, message: wire.FromController) -> None:
         """Sends a command to a group's relay."""
         for identity, hello in self._hellos.items():
             if hello.group == group:
-                self._socket.send_multipart((identity, encode(message)))
+                self._send(identity, message)
 
-    def relays_in_sync(self, ids: Iterable[int], timeout_s: float = 10.0) -> None:
+    def _send(self, identity: bytes, message: wire.FromController) -> None:
+        if epoch := getattr(message, "epoch", 0):
+            message = msgspec.structs.replace(message, epoch=epoch + self.first_epoch)
+        self._socket.send_multipart((identity, wire.encode(message)))
+
+    def relays_in_sync(self, ids: Iterable[int]) -> None:
         """A ping and its echo: the relays of these clients have read everything that was told before."""
         token = time.monotonic_ns()
         clients = list(ids)
         for identity, _, _ in self._connections(clients):
-            self._socket.send_multipart((identity, encode(Ping(time_ns=token, reply=True))))
-        self.heard(Ack, clients, command="ping", echo=token, timeout_s=timeout_s)
+            self._send(identity, wire.Ping(time_ns=token, reply=True))
+        self.heard(wire.Ack, clients, command="ping", echo=token)
 
-    def sync(self, ids: Iterable[int], timeout_s: float = 10.0) -> float:
+    def sync(self, ids: Iterable[int]) -> float:
         """Everything told before has been obeyed; the slowest round trip in seconds.
 
         Relays answer pings for themselves. So clients are given what they are configured for once more, a little
@@ -216,7 +226,7 @@ class ControlPeer:
         configured try again and say that. Of those that have not been told yet, only the relay is asked.)
         """
         clients = list(ids)
-        self.relays_in_sync(clients, timeout_s)
+        self.relays_in_sync(clients)
         began = time.monotonic()
         configured = [client for client in clients if client in self._configured]
         before = {client: self._answers(client) for client in configured}
@@ -225,14 +235,13 @@ class ControlPeer:
         self.wait(
             lambda: all(self._answers(client) > before[client] for client in configured),
             f"answers of {configured} to another configure of their epoch",
-            timeout_s,
         )
         return time.monotonic() - began
 
     def _answers(self, client: int) -> int:
         epoch = self._configured[client].epoch
-        acknowledged = self.said(Ack, client, epoch=epoch, command="configure")
-        return len(acknowledged) + len(self.said(Error, client, epoch=epoch))
+        acknowledged = self.said(wire.Ack, client, epoch=epoch, command="configure")
+        return len(acknowledged) + len(self.said(wire.Error, client, epoch=epoch))
 
     def vanish(self) -> None:
         """Is gone from one moment to the next, without a word; nothing is heard any more."""
@@ -260,36 +269,40 @@ class ControlPeer:
                 identity, head, *payload = self._socket.recv_multipart(zmq.NOBLOCK)
             except zmq.Again:
                 return
-            message = decode_from_client(head)
-            assert len(payload) == isinstance(message, Batch), "a message is one frame, a batch two"
+            message = wire.decode_from_client(head)
+            assert len(payload) == isinstance(message, wire.Batch), "a message is one frame, a batch two"
             assert message.ids, "every message names the clients that it is about"
             assert message.seq > self._seq.get(identity, 0), f"seq does not rise: {message}"
             self._seq[identity] = message.seq
-            if isinstance(message, Hello):
+            if isinstance(message, wire.Hello):
                 self._introduced(identity, message)
             else:
                 assert identity in self._hellos, "hello is the first message of a connection"
                 assert set(message.ids) <= set(self._hellos[identity].ids), "a message about somebody else"
+            if epoch := getattr(message, "epoch", 0):
+                if epoch <= self.first_epoch:
+                    continue  # of a test before
+                message = msgspec.structs.replace(message, epoch=epoch - self.first_epoch)
             self.log.append(message)
-            if isinstance(message, Joined):
+            if isinstance(message, wire.Joined):
                 self._joined(identity, message)
-            elif isinstance(message, Batch):
+            elif isinstance(message, wire.Batch):
                 self.payloads.append((message, payload[0]))
                 self.log.extend(_reports(message, payload[0]))
             else:
-                assert not isinstance(message, Reports), "relays send what clients report as a batch"
-                assert not (isinstance(message, Report) and message.subscriber), "relays send that as a batch"
+                assert not isinstance(message, wire.Reports), "relays send what clients report as a batch"
+                assert not (isinstance(message, wire.Report) and message.subscriber), "relays send that as a batch"
 
-    def _introduced(self, identity: bytes, message: Hello) -> None:
+    def _introduced(self, identity: bytes, message: wire.Hello) -> None:
         first = self._hellos.setdefault(identity, message)
         assert without_seq(message) == without_seq(first), "a second hello that is not the first one's like"
         # One may have been on its way when the welcome was.
         assert time.monotonic() < self._welcomed.get(identity, math.inf) + 1, "a hello after the welcome"
         if self.welcoming:
             self._welcomed.setdefault(identity, time.monotonic())
-            self._socket.send_multipart((identity, encode(Welcome(run="conformance", silence_s=self.silence_s))))
+            self._send(identity, wire.Welcome(run="conformance", silence_s=self.silence_s))
 
-    def _joined(self, identity: bytes, message: Joined) -> None:
+    def _joined(self, identity: bytes, message: wire.Joined) -> None:
         assert identity in self._welcomed, "clients before the relay's welcome"
         for client, incarnation, pid in zip(message.ids, message.incarnations, message.pids, strict=True):
             named, at_s = self._named.get((identity, client), (-1, math.inf))
@@ -300,18 +313,32 @@ class ControlPeer:
             if self.knowing and incarnation > named:
                 self._named[identity, client] = (incarnation, time.monotonic())
         if self.knowing:
-            welcome = Welcome(ids=message.ids, run="conformance", silence_s=self.silence_s)
-            self._socket.send_multipart((identity, encode(welcome)))
+            self._send(identity, wire.Welcome(ids=message.ids, run="conformance", silence_s=self.silence_s))
 
 
-def _reports(head: Batch, payload: bytes) -> list[Report]:
+def packed(first_epoch: int, epoch: int, publisher: int, sequence: int, time_ns: int, size: int = HEADER.size) -> bytes:
+    """A data message of a test whose epochs begin above ``first_epoch``; a probe has the epoch in its sequence."""
+    if epoch == wire.PROBE_EPOCH:
+        return pack(epoch, publisher, sequence + first_epoch, time_ns, size)
+    return pack(epoch + first_epoch, publisher, sequence, time_ns, size)
+
+
+def unpacked(first_epoch: int, message: bytes) -> tuple[int, int, int, int]:
+    """Epoch, publisher, sequence and time of such a message."""
+    epoch, publisher, sequence, time_ns = HEADER.unpack_from(message)
+    if epoch == wire.PROBE_EPOCH:
+        return epoch, publisher, sequence - first_epoch, time_ns
+    return epoch - first_epoch, publisher, sequence, time_ns
+
+
+def _reports(head: wire.Batch, payload: bytes) -> list[wire.Report]:
     """A report for each client of a batch, with its histogram if it is alone there: of others, the sum is known."""
     rows = table.decode(head.ids, head.columns, payload)
     reports: list[SubscriberReport] = [rows.report(client) for client in head.ids]
     if len(reports) == 1:
         reports = [replace(reports[0], latency=rows.latency if rows.latency.counts else rows.cohort_latency)]
     return [
-        Report(ids=[client], seq=head.seq, epoch=head.epoch, subscriber=report)
+        wire.Report(ids=[client], seq=head.seq, epoch=head.epoch, subscriber=report)
         for client, report in zip(head.ids, reports, strict=True)
     ]
 
@@ -319,16 +346,16 @@ def _reports(head: Batch, payload: bytes) -> list[Report]:
 def _another(command: Command) -> Command:
     """The same to whoever has obeyed such a command of this epoch already, and another one to its relay."""
     match command:
-        case Configure():
+        case wire.Configure():
             return msgspec.structs.replace(command, payload_share=(command.payload_share + 1) % 10_000)
-        case Finish():
+        case wire.Finish():
             return msgspec.structs.replace(command, drain_max_s=command.drain_max_s + 1e-6)
-        case Start() | Stop():
+        case wire.Start() | wire.Stop():
             # The first start counts, and the earliest stop.
             return msgspec.structs.replace(command, stop_at_ns=command.stop_at_ns + 1)
 
 
-def without_seq(message: FromClient) -> Mapping[str, object]:
+def without_seq(message: wire.FromClient) -> Mapping[str, object]:
     """A message without the one field that differs when it is sent again."""
     fields = msgspec.structs.asdict(message)
     del fields["seq"]

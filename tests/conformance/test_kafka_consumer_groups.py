@@ -5,47 +5,45 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.model import SubscriberReport
 from hydra.wire import bits
-from hydra.wire.messages import PROBE_EPOCH, Progress, Quit, Ready, Report
+from hydra.wire.messages import PROBE_EPOCH, Progress, Quit, Ready
 from tests.conformance.bench import Bench, step_settings
+from tests.conformance.conftest import Share
 from tests.conformance.kafka_ends import Log, kill
+from tests.suite.waiting import LONG_S
 
 FIRST, SECOND, THIRD = 3, 4, 5
 PUBLISHER = 100
-SLOW = 30.0
 SESSION_MS = 6000
 """The shortest that brokers take."""
 MEMBER = step_settings(session_timeout_ms=SESSION_MS)
 
 
 @pytest.fixture
-def members(bench: Bench, kafka_client: str) -> Bench:
+def members(share: Share, kafka_client: str) -> Bench:
     """Two subscribers."""
+    return share(kafka_client, "kafka-sub", count=2)
+
+
+@pytest.fixture
+def three(bench: Bench, kafka_client: str) -> Bench:
+    """Two subscribers, and a third one that may end."""
     bench.launch(kafka_client, "kafka-sub", first_id=FIRST, count=2)
+    bench.launch(kafka_client, "kafka-sub", first_id=THIRD, arguments=("--respawns", "0"), group="one")
     return bench
 
 
 def joined(bench: Bench, epoch: int, log: Log, ids: Sequence[int], begin: dict[int, int] | None = None) -> None:
-    """Has these subscribers join one group, and read from the log's end on unless told otherwise."""
+    """Begins a step in which these are one group, and read from the log's end on unless told otherwise."""
     system = {**(log.from_here() if begin is None else log.at(begin)), "group": f"{log.topic}-all"}
-    bench.configure_subscribers(
-        ids,
-        epoch,
-        MEMBER,
-        publishers={PUBLISHER: ""},
-        system=system,
-        group="all",
-        probe=begin is None,
-        progress_s=0.05,
-        timeout_s=SLOW,
-    )
-    if begin is not None:
-        return
+    theirs: dict[str, Any] = {"group": "all", "probe": begin is None, "progress_s": 0.05}
+    bench.configure_subscribers(ids, epoch, MEMBER, publishers={PUBLISHER: ""}, system=system, **theirs)
 
     def ready() -> bool:
         # Whoever had a partition a moment ago may have read its probe: they go on, as a publisher's do.
@@ -53,17 +51,15 @@ def joined(bench: Bench, epoch: int, log: Log, ids: Sequence[int], begin: dict[i
             log.write(PROBE_EPOCH, [epoch], publisher=PUBLISHER, partition=partition)
         return all(bench.peer.said(Ready, client, epoch=epoch) for client in ids)
 
-    bench.peer.wait(ready, f"readiness of {ids}", SLOW)
+    if begin is None:
+        bench.peer.wait(ready, f"readiness of {ids}", LONG_S)
+    bench.start(ids, epoch, LONG_S)
 
 
-def reports(
-    bench: Bench, epoch: int, log: Log, ids: Sequence[int], sent: int, drain_max_s: float = 15.0
-) -> list[SubscriberReport]:
+def reports(bench: Bench, epoch: int, log: Log, ids: Sequence[int], sent: int) -> list[SubscriberReport]:
     """Finishes the step of these members."""
-    bench.tell_finish(ids, epoch, {PUBLISHER: sent}, system=log.end_of_data(), drain_max_s=drain_max_s)
-    bench.peer.heard(Report, ids, epoch=epoch, timeout_s=SLOW)
-    told = [bench.peer.said(Report, client, epoch=epoch)[-1].subscriber for client in ids]
-    return [report for report in told if report is not None]
+    to_end: dict[str, Any] = {"system": log.end_of_data(), "drain_max_s": 15.0, "timeout_s": LONG_S}
+    return list(bench.subscriber_reports(ids, epoch, {PUBLISHER: sent}, **to_end).values())
 
 
 def received(report: SubscriberReport) -> set[int]:
@@ -80,13 +76,12 @@ def read(bench: Bench, epoch: int, ids: Sequence[int], messages: int) -> None:
         told = (bench.peer.said(Progress, client, epoch=epoch) for client in ids)
         return sum(progress[-1].messages for progress in told if progress) >= messages
 
-    bench.peer.wait(so_many, f"{messages} messages", SLOW)
+    bench.peer.wait(so_many, f"{messages} messages", LONG_S)
 
 
 def test_members_share_the_partitions_and_each_step_begins_at_its_offsets(members: Bench, wide_log: Log) -> None:
     for epoch in (1, 2):
         joined(members, epoch, wide_log, [FIRST, SECOND])
-        members.start([FIRST, SECOND], epoch, 30)
         wide_log.write(epoch, range(400), publisher=PUBLISHER)
         told = reports(members, epoch, wide_log, [FIRST, SECOND], 400)
         parts = [received(report) for report in told]
@@ -104,7 +99,6 @@ def test_members_share_the_partitions_and_each_step_begins_at_its_offsets(member
 
 def test_a_member_without_partitions_is_ready_and_waits_for_the_others(members: Bench, log: Log) -> None:
     joined(members, 1, log, [FIRST, SECOND])
-    members.start([FIRST, SECOND], 1, 30)
     log.write(1, range(100), publisher=PUBLISHER)
     told = reports(members, 1, log, [FIRST, SECOND], 100)
     assert sorted(len(received(report)) for report in told) == [0, 100]
@@ -116,38 +110,35 @@ def test_what_is_there_already_is_read_from_the_steps_beginning(members: Bench, 
     begin = wide_log.end()
     wide_log.write(1, range(1000), publisher=PUBLISHER)
     joined(members, 1, wide_log, [FIRST, SECOND], begin)
-    members.start([FIRST, SECOND], 1, 30)
     told = reports(members, 1, wide_log, [FIRST, SECOND], 1000)
     assert received(told[0]) | received(told[1]) == set(range(1000))
     assert sum(report.stale for report in told) == 0
 
 
-def test_the_others_take_over_from_a_member_that_is_killed(members: Bench, kafka_client: str, wide_log: Log) -> None:
-    members.launch(kafka_client, "kafka-sub", first_id=THIRD, arguments=("--respawns", "0"), group="one")
+@pytest.mark.tier("all")
+def test_the_others_take_over_from_a_member_that_is_killed(three: Bench, wide_log: Log) -> None:
     everybody = [FIRST, SECOND, THIRD]
-    joined(members, 1, wide_log, everybody)
-    members.start(everybody, 1, 60)
+    joined(three, 1, wide_log, everybody)
     wide_log.write(1, range(400), publisher=PUBLISHER)
-    read(members, 1, everybody, 400)
-    os.kill(members.peer.process(THIRD).pid, signal.SIGKILL)
+    read(three, 1, everybody, 400)
+    os.kill(three.peer.process(THIRD).pid, signal.SIGKILL)
     wide_log.write(1, range(400, 800), publisher=PUBLISHER)
-    told = reports(members, 1, wide_log, [FIRST, SECOND], 800, drain_max_s=15)
+    told = reports(three, 1, wide_log, [FIRST, SECOND], 800)
     # It had not committed what it had read by then: it is read again, and nothing is missing.
     assert received(told[0]) | received(told[1]) == set(range(800))
     assert [report.undrained for report in told] == [0, 0]
 
 
-def test_a_member_that_leaves_hands_over_what_it_has_read(members: Bench, kafka_client: str, wide_log: Log) -> None:
-    leaving = members.launch(kafka_client, "kafka-sub", first_id=THIRD, group="one")
+@pytest.mark.tier("all")
+def test_a_member_that_leaves_hands_over_what_it_has_read(three: Bench, wide_log: Log) -> None:
     everybody = [FIRST, SECOND, THIRD]
-    joined(members, 1, wide_log, everybody)
-    members.start(everybody, 1, 60)
+    joined(three, 1, wide_log, everybody)
     wide_log.write(1, range(400), publisher=PUBLISHER)
-    read(members, 1, everybody, 400)
-    members.peer.tell([THIRD], Quit())
-    assert members.await_gone(leaving, SLOW) == 0
+    read(three, 1, everybody, 400)
+    three.peer.tell([THIRD], Quit())
+    assert three.await_gone(three.groups[-1]) == 0
     wide_log.write(1, range(400, 800), publisher=PUBLISHER)
-    told = reports(members, 1, wide_log, [FIRST, SECOND], 800)
+    told = reports(three, 1, wide_log, [FIRST, SECOND], 800)
     ours = received(told[0]) | received(told[1])
     assert ours > set(range(400, 800))
     # Not what the third had read.
@@ -155,17 +146,16 @@ def test_a_member_that_leaves_hands_over_what_it_has_read(members: Bench, kafka_
     assert sum(report.ledgers[0].duplicates for report in told) == 0
 
 
+@pytest.mark.tier("all")
 def test_a_member_whose_coordinator_died_joins_the_next_steps_group_in_time(
-    members: Bench, log: Log, own_broker: EmbeddedBroker
+    bench: Bench, kafka_client: str, log: Log, own_broker: EmbeddedBroker, own_log: Log
 ) -> None:
-    doomed = Log(own_broker, 1)
-    joined(members, 1, doomed, [FIRST, SECOND])
-    members.start([FIRST, SECOND], 1, 30)
-    doomed.write(1, range(100), publisher=PUBLISHER)
-    read(members, 1, [FIRST, SECOND], 100)
+    bench.launch(kafka_client, "kafka-sub", first_id=FIRST, count=2)
+    joined(bench, 1, own_log, [FIRST, SECOND])
+    own_log.write(1, range(100), publisher=PUBLISHER)
+    read(bench, 1, [FIRST, SECOND], 100)
     kill(own_broker)
-    joined(members, 2, log, [FIRST, SECOND])
-    members.start([FIRST, SECOND], 2, 30)
+    joined(bench, 2, log, [FIRST, SECOND])
     log.write(2, range(100), publisher=PUBLISHER)
-    told = reports(members, 2, log, [FIRST, SECOND], 100)
+    told = reports(bench, 2, log, [FIRST, SECOND], 100)
     assert received(told[0]) | received(told[1]) == set(range(100))

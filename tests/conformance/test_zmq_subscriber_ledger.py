@@ -8,24 +8,12 @@ from hydra.control.bounded import fit_unacknowledged
 from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport
 from hydra.wire.checks import MAX_UNACKNOWLEDGED_RANGES
 from hydra.wire.messages import Ack, Report
-from tests.conformance.bench import Bench, Window
-from tests.conformance.zmq_subscribing import (
-    CLIENT,
-    ONE,
-    OTHER,
-    STRANGER,
-    connected,
-    got,
-    only_ledger,
-    running,
-    speakers,
-)
+from tests.conformance.bench import CLIENT, ONE, OTHER, STRANGER, Bench, Window
+from tests.conformance.zmq_subscribing import begun, connected, got, only_ledger, running, speakers
 
 
 def test_a_whole_stream_in_order(subscriber: Bench) -> None:
-    (one,) = speakers(subscriber, ONE)
-    connected(subscriber, 1, one)
-    window = running(subscriber, 1)
+    one, window = begun(subscriber)
     one.send(1, range(5000), size=100)
     got(subscriber, 1, 5000)
     subscriber.stop([CLIENT], 1, window)
@@ -64,27 +52,15 @@ def test_loss_duplicates_disorder_and_strangers_are_told_exactly(subscriber: Ben
     subscriber.peer.sync([CLIENT])
     report = subscriber.subscriber_report(CLIENT, 6, {ONE: 100, OTHER: 10}, quiet_s=0.3)
     assert report.ledgers == [
-        LedgerCounts(
-            publisher=ONE,
-            received=89,
-            in_window=89,
-            missing=11,
-            missing_ranges=[(10, 19), (50, 50)],
-            duplicates=4,
-            reordered=1,
-        ),
-        LedgerCounts(
-            publisher=OTHER, received=5, in_window=5, missing=5, missing_ranges=[(0, 2), (8, 9)], duplicates=0
-        ),
+        LedgerCounts(ONE, 89, 89, 11, [(10, 19), (50, 50)], duplicates=4, reordered=1),
+        LedgerCounts(OTHER, 5, 5, 5, [(0, 2), (8, 9)]),
     ]
     assert report.stale == 12
     assert report.drain == "quiet"
 
 
 def test_what_was_never_acknowledged_is_not_expected(subscriber: Bench) -> None:
-    (one,) = speakers(subscriber, ONE)
-    connected(subscriber, 1, one)
-    running(subscriber, 1)
+    one, _ = begun(subscriber)
     one.send(1, [n for n in range(100) if n not in (7, 8, 30)])
     report = subscriber.subscriber_report(CLIENT, 1, {ONE: 100}, unacknowledged={ONE: [(8, 9), (40, 44)]})
     # Expected are 93; 7 and 30 of them are missing. 9 and 40 … 44 came although nobody vouched for them.
@@ -112,9 +88,7 @@ def test_a_finish_with_as_many_ranges_as_it_holds_is_obeyed(subscriber: Bench) -
 
 
 def test_the_list_of_missing_ranges_is_bounded_and_says_so(subscriber: Bench) -> None:
-    (one,) = speakers(subscriber, ONE)
-    connected(subscriber, 1, one)
-    running(subscriber, 1)
+    one, _ = begun(subscriber)
     one.send(1, range(1, 1200, 2))
     report = subscriber.subscriber_report(CLIENT, 1, {ONE: 1200})
     ledger = only_ledger(report)
@@ -123,18 +97,14 @@ def test_the_list_of_missing_ranges_is_bounded_and_says_so(subscriber: Bench) ->
 
 
 def test_a_publisher_that_sent_nothing(subscriber: Bench) -> None:
-    (one,) = speakers(subscriber, ONE)
-    connected(subscriber, 1, one)
-    running(subscriber, 1)
+    begun(subscriber)
     report = subscriber.subscriber_report(CLIENT, 1, {ONE: 0})
     assert only_ledger(report) == LedgerCounts(publisher=ONE, received=0, in_window=0, missing=0)
     assert (report.batches, report.first_ns, report.last_ns, report.latency.counts) == (0, 0, 0, [])
 
 
 def test_late_messages_count_as_received_and_not_in_the_window(subscriber: Bench) -> None:
-    (one,) = speakers(subscriber, ONE)
-    connected(subscriber, 1, one)
-    window = running(subscriber, 1, 0.4)
+    one, window = begun(subscriber, 1, 0.3)
     one.send(1, range(50))
     got(subscriber, 1, 50)
     subscriber.await_end(window, 0.05)
@@ -146,9 +116,7 @@ def test_late_messages_count_as_received_and_not_in_the_window(subscriber: Bench
 
 
 def test_an_early_stop_moves_the_end_of_the_window(subscriber: Bench) -> None:
-    (one,) = speakers(subscriber, ONE)
-    connected(subscriber, 1, one)
-    window = running(subscriber, 1, 30.0)
+    one, window = begun(subscriber, 1, 30.0)
     one.send(1, range(50))
     got(subscriber, 1, 50)
     subscriber.stop([CLIENT], 1, Window(window.start_ns, window.now_ns(), window.offset_ns))
@@ -158,9 +126,7 @@ def test_an_early_stop_moves_the_end_of_the_window(subscriber: Bench) -> None:
 
 
 def test_the_next_configure_closes_the_ledger(subscriber: Bench) -> None:
-    (one,) = speakers(subscriber, ONE)
-    connected(subscriber, 1, one)
-    running(subscriber, 1)
+    one, _ = begun(subscriber)
     one.send(1, range(10))
     got(subscriber, 1, 10)
     connected(subscriber, 2, one)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import zmq
 
-from hydra.wire.header import HEADER, pack
+from hydra.wire.header import HEADER
 from hydra.wire.messages import PROBE_EPOCH
-from tests.conformance.peer import ControlPeer
+from tests.conformance.peer import ControlPeer, unpacked
 
 END_MARK = 2**63
 """What an end marker's sequence has beside its epoch."""
@@ -36,8 +36,7 @@ class Listener:
         self.arrivals: list[Arrival] = []
         self.clock = clock
         self._peer = peer
-        self._socket = peer.context.socket(zmq.SUB)
-        self._socket.linger = 0
+        self._socket = peer.socket(zmq.SUB)
         self._socket.rcvhwm = rcvhwm
         self._socket.subscribe(b"")
         self._socket.connect(endpoint)
@@ -49,11 +48,8 @@ class Listener:
                 message = self._socket.recv(zmq.NOBLOCK)
             except zmq.Again:
                 return
-            epoch, publisher, sequence, time_ns = HEADER.unpack_from(message)
-            arrived = self.clock()
-            self.arrivals.append(
-                Arrival(epoch, publisher, sequence, time_ns, len(message), message[HEADER.size :], arrived)
-            )
+            header = unpacked(self._peer.first_epoch, message)
+            self.arrivals.append(Arrival(*header, len(message), message[HEADER.size :], self.clock()))
 
     def data(self, epoch: int) -> list[Arrival]:
         """The messages of an epoch, in the order of arrival."""
@@ -76,11 +72,6 @@ class Listener:
         """Stays connected and leaves everything that comes unread."""
         self._peer.unwatch(self._socket)
 
-    def close(self) -> None:
-        """Disconnects."""
-        self._peer.unwatch(self._socket)
-        self._socket.close()
-
 
 class Speaker:
     """An XPUB socket that sends exactly what a test tells it to, and sees who subscribes."""
@@ -91,9 +82,8 @@ class Speaker:
         """Subscriptions that have arrived, departed ones included: one for every data socket that connected."""
         self.present = 0
         self._peer = peer
-        self._socket = peer.context.socket(zmq.XPUB)
+        self._socket = peer.socket(zmq.XPUB)
         self._socket.setsockopt(zmq.XPUB_VERBOSER, 1)
-        self._socket.linger = 0
         self._socket.sndhwm = 0
         self._socket.bind(bind)
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
@@ -114,12 +104,11 @@ class Speaker:
 
     def probe(self, epoch: int, publisher: int | None = None) -> None:
         """Sends one probe of a publisher that was configured for this epoch."""
-        self._socket.send(pack(PROBE_EPOCH, self.publisher if publisher is None else publisher, epoch, time.time_ns()))
+        self.send(PROBE_EPOCH, [epoch], publisher=publisher)
 
     def mark_end(self, epoch: int, publisher: int | None = None) -> None:
         """Sends one end marker of a publisher whose step is over."""
-        who = self.publisher if publisher is None else publisher
-        self._socket.send(pack(PROBE_EPOCH, who, END_MARK | epoch, time.time_ns()))
+        self.send(PROBE_EPOCH, [END_MARK + epoch], publisher=publisher)
 
     def send(
         self,
@@ -133,13 +122,8 @@ class Speaker:
         """Sends these sequences in this order; they claim to be due at ``time_ns``, or now."""
         who = self.publisher if publisher is None else publisher
         for sequence in sequences:
-            self._socket.send(pack(epoch, who, sequence, time_ns or time.time_ns(), size))
+            self._socket.send(self._peer.packed(epoch, who, sequence, time_ns or time.time_ns(), size))
 
     def send_raw(self, message: bytes) -> None:
         """Sends something that may be no message of ours."""
         self._socket.send(message)
-
-    def close(self) -> None:
-        """Unbinds."""
-        self._peer.unwatch(self._socket)
-        self._socket.close()

@@ -6,7 +6,6 @@ import contextlib
 import socket
 import struct
 
-from hydra.wire.header import pack
 from hydra.wire.messages import PROBE_EPOCH
 from tests.conformance.peer import ControlPeer
 
@@ -91,7 +90,7 @@ class PlainPublisher:
 
     def called(self, times: int) -> Caller:
         """Waits until somebody has called so often; the last one."""
-        self._peer.wait(lambda: len(self.callers) >= times, f"{times} callers", 5)
+        self._peer.wait(lambda: len(self.callers) >= times, f"{times} callers")
         return self.callers[times - 1]
 
     def heard(self, caller: Caller, words: bytes) -> None:
@@ -105,7 +104,7 @@ class PlainPublisher:
 
     def message(self, epoch: int, sequence: int, size: int = 24) -> bytes:
         """The frame of a message."""
-        return frame(pack(epoch, self.publisher, sequence, 1, size))
+        return frame(self._peer.packed(epoch, self.publisher, sequence, 1, size))
 
     def close(self) -> None:
         """Hangs up, and listens no more."""

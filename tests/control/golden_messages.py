@@ -3,54 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
-from hydra.model import (
-    BusyThread,
-    Connections,
-    CoreTimes,
-    Histogram,
-    HostCounters,
-    InterfaceCounts,
-    LedgerCounts,
-    ProcessUsage,
-    PublisherReport,
-    SharedSettings,
-    SubscriberReport,
-    TcpCounts,
-)
-from hydra.wire.messages import (
-    Ack,
-    Batch,
-    ChildExit,
-    Configure,
-    Course,
-    Error,
-    Evict,
-    Finish,
-    FromClient,
-    FromController,
-    Hello,
-    Host,
-    HostClock,
-    Join,
-    Joined,
-    Ping,
-    Progress,
-    PublisherEndpoint,
-    Quit,
-    Ready,
-    Report,
-    Reports,
-    Sample,
-    Second,
-    Sent,
-    Spell,
-    Start,
-    Stop,
-    Watch,
-    Welcome,
-)
+from hydra import model
+from hydra.wire import messages as wire
 
 _TIME: Final = "time:[4026531834]"
 _NETWORK: Final = "net:[4026531840]"
@@ -59,55 +15,44 @@ _START_NS: Final = 1_767_225_600_000_000_000
 _STOP_NS: Final = _START_NS + 10_000_000_000
 _LARGEST: Final = 2**63 - 1
 
-_SENT_ZMQ: Final = PublisherReport(
-    sent=100000,
-    acknowledged=100000,
-    failed=0,
-    first_ns=_START_NS + 1000,
-    last_ns=_STOP_NS - 1000,
-    bytes=2400000,
-    lag=Histogram([0, 99990, 5, 9, 2047, 1], 0, 2047),
-    usage=ProcessUsage(cpu_user_s=1.5, cpu_system_s=0.25, max_rss_bytes=41943040),
+
+def _hello(
+    ids: list[int], group: str, pid: int, host: str = "node-a", by: str = "pyzmq", agent: str = "", **more: Any
+) -> wire.Hello:
+    """A subscriber's, unless it says otherwise."""
+    usual: dict[str, Any] = {"role": "subscriber", "incarnation": 0, "versions": {"libzmq": "4.3.5"}}
+    place = {"boot_id": _BOOT, "time_namespace": _TIME, "network_namespace": _NETWORK}
+    return wire.Hello(
+        ids=ids, seq=1, group=group, pid=pid, host=host, implementation=by, agent=agent, **usual | place | more
+    )
+
+
+_SENT_ZMQ: Final = model.PublisherReport(
+    *(100000, 100000, 0, _START_NS + 1000, _STOP_NS - 1000, 2400000),
+    model.Histogram([0, 99990, 5, 9, 2047, 1], 0, 2047),
+    model.ProcessUsage(cpu_user_s=1.5, cpu_system_s=0.25, max_rss_bytes=41943040),
     blocked_ns=5000,
 )
-_SENT_KAFKA: Final = PublisherReport(
-    sent=1000,
-    acknowledged=990,
-    failed=4,
-    first_ns=_START_NS,
-    last_ns=_STOP_NS,
-    bytes=100000,
-    lag=Histogram(),
-    usage=ProcessUsage(cpu_user_s=0.5, cpu_system_s=0.0, max_rss_bytes=1),
+_SENT_KAFKA: Final = model.PublisherReport(
+    *(1000, 990, 4, _START_NS, _STOP_NS, 100000),
+    model.Histogram(),
+    model.ProcessUsage(cpu_user_s=0.5, cpu_system_s=0.0, max_rss_bytes=1),
     unacknowledged=[(100, 103), (994, 999)],
     stopped_early="the process passed its memory limit of 2 GB",
     unacknowledged_joined=True,
     system={"batch_bytes": 16384},
-    ack_latency=Histogram([2048, 990, 3072, 4], 2048, 4095),
+    ack_latency=model.Histogram([2048, 990, 3072, 4], 2048, 4095),
 )
-_RECEIVED: Final = SubscriberReport(
-    ledgers=[
-        LedgerCounts(
-            publisher=0,
-            received=99985,
-            in_window=99900,
-            missing=15,
-            missing_ranges=[(10, 19), (500, 503), (99999, 99999)],
-            truncated=False,
-            duplicates=3,
-            reordered=2,
-            extra=1,
+_RECEIVED: Final = model.SubscriberReport(
+    [
+        model.LedgerCounts(
+            *(0, 99985, 99900, 15), [(10, 19), (500, 503), (99999, 99999)], duplicates=3, reordered=2, extra=1
         ),
-        LedgerCounts(publisher=1, received=0, in_window=0, missing=0),
+        model.LedgerCounts(publisher=1, received=0, in_window=0, missing=0),
     ],
-    batches=1200,
-    first_batch=40,
-    first_ns=_START_NS + 5000,
-    last_ns=_STOP_NS + 5000,
-    bytes=2399640,
-    stale=7,
-    latency=Histogram([150, 90000, 2048, 9000, 3072, 984, 23220, 4], 150, 3600000000),
-    usage=ProcessUsage(cpu_user_s=2.0, cpu_system_s=0.75, max_rss_bytes=31457280),
+    *(1200, 40, _START_NS + 5000, _STOP_NS + 5000, 2399640, 7),
+    model.Histogram([150, 90000, 2048, 9000, 3072, 984, 23220, 4], 150, 3600000000),
+    model.ProcessUsage(cpu_user_s=2.0, cpu_system_s=0.75, max_rss_bytes=31457280),
     undrained=12,
     absent=[(_START_NS + 500000000, _START_NS + 600000000)],
     reconnects=1,
@@ -115,179 +60,121 @@ _RECEIVED: Final = SubscriberReport(
     drain="quiet",
     lag_bins_us=[150, None, 3600000000, 0, *([None] * 15), 2500],
 )
-_SILENT: Final = SubscriberReport(
-    ledgers=[LedgerCounts(publisher=0, received=0, in_window=0, missing=600, missing_ranges=[(0, 599)])],
-    batches=0,
-    first_batch=0,
-    first_ns=0,
-    last_ns=0,
-    bytes=0,
-    stale=0,
-    latency=Histogram(),
-    usage=ProcessUsage(),
+_SILENT: Final = model.SubscriberReport(
+    [model.LedgerCounts(publisher=0, received=0, in_window=0, missing=600, missing_ranges=[(0, 599)])],
+    *(0, 0, 0, 0, 0, 0),
+    model.Histogram(),
+    model.ProcessUsage(),
     felt=False,
     drain="deadline",
 )
-_MARKED: Final = SubscriberReport(
-    ledgers=[LedgerCounts(publisher=0, received=7, in_window=7, missing=1, missing_ranges=[(7, 7)])],
-    batches=1,
-    first_batch=7,
-    first_ns=_START_NS,
-    last_ns=_START_NS,
-    bytes=168,
-    stale=0,
-    latency=Histogram([-2049, 1, -4, 2, 9, 4], -2049, 9),
-    usage=ProcessUsage(),
+_MARKED: Final = model.SubscriberReport(
+    [model.LedgerCounts(publisher=0, received=7, in_window=7, missing=1, missing_ranges=[(7, 7)])],
+    *(1, 7, _START_NS, _START_NS, 168, 0),
+    model.Histogram([-2049, 1, -4, 2, 9, 4], -2049, 9),
+    model.ProcessUsage(),
     drain="marked",
     lag_bins_us=[0] + [None] * 19,
 )
 _MEMBER: Final = replace(
     _SILENT,
-    ledgers=[LedgerCounts(publisher=0, received=13, in_window=13, missing=0, received_bits="/3M=")],
+    ledgers=[model.LedgerCounts(publisher=0, received=13, in_window=13, missing=0, received_bits="/3M=")],
     system={"reconnected": "twice", "slow": [1, 2]},
 )
-COUNTERS: Final = HostCounters(
-    cores=[CoreTimes(12345.5, 0.25, 100000.75), CoreTimes(0.5, 0.0, 100000.5)],
+COUNTERS: Final = model.HostCounters(
+    cores=[model.CoreTimes(12345.5, 0.25, 100000.75), model.CoreTimes(0.5, 0.0, 100000.5)],
     pressure_us={"cpu": 1234567, "io": 0, "memory": _LARGEST},
     memory_total=16777216000,
     memory_available=8388608000,
     interfaces={
-        "eth0": InterfaceCounts(123456789012, 9876543210, 0, 17, 10000),
-        "wlan0": InterfaceCounts(0, 1, 2, 3, None),
+        "eth0": model.InterfaceCounts(123456789012, 9876543210, 0, 17, 10000),
+        "wlan0": model.InterfaceCounts(0, 1, 2, 3, None),
     },
-    tcp=TcpCounts(1000000, 12),
+    tcp=model.TcpCounts(1000000, 12),
     context_switches=987654321,
 )
 
-FROM_CLIENT: Final[dict[str, FromClient]] = {
-    "hello-subscriber": Hello(
-        ids=[17],
-        seq=1,
-        role="subscriber",
-        group="sub-0",
-        incarnation=0,
-        implementation="pyzmq",
+FROM_CLIENT: Final[dict[str, wire.FromClient]] = {
+    "hello-subscriber": _hello(
+        *([17], "sub-0", 4711, "node-a", "pyzmq", "agent-sub-1"),
         versions={"libzmq": "4.3.5", "python": "3.11.2", "pyzmq": "27.1.0"},
-        agent="agent-sub-1",
-        host="node-a",
-        boot_id=_BOOT,
-        time_namespace=_TIME,
-        network_namespace=_NETWORK,
-        pid=4711,
     ),
-    "hello-publisher-replacement": Hello(
-        ids=[0],
-        seq=1,
-        role="publisher",
-        group="pub-0",
-        incarnation=2,
-        implementation="native",
-        versions={"libzmq": "4.3.5"},
-        agent="agent-pub",
-        host="größer",
-        boot_id=_BOOT,
-        time_namespace=_TIME,
-        network_namespace=_NETWORK,
-        pid=4712,
+    "hello-publisher-replacement": _hello(
+        [0], "pub-0", 4712, "größer", "native", "agent-pub", role="publisher", incarnation=2
     ),
-    "hello-relay": Hello(
-        ids=[16, 17, 18],
-        seq=1,
-        role="subscriber",
-        group="sub-0",
-        incarnation=0,
-        implementation="pyzmq",
-        versions={},
-        agent="",
-        host="node-a",
-        boot_id=_BOOT,
-        time_namespace=_TIME,
-        network_namespace=_NETWORK,
-        pid=4700,
-    ),
-    "hello-packed": Hello(
-        ids=[4294967294, 4294967295],
-        seq=1,
-        role="subscriber",
-        group="sub-1",
-        incarnation=0,
-        implementation="native",
-        versions={"libzmq": "4.3.5"},
-        agent="agent-sub-2",
-        host="node-b",
-        boot_id=_BOOT,
+    "hello-relay": _hello([16, 17, 18], "sub-0", 4700, versions={}),
+    "hello-packed": _hello(
+        *([4294967294, 4294967295], "sub-1", 9, "node-b", "native", "agent-sub-2"),
         time_namespace="",
         network_namespace="",
-        pid=9,
     ),
-    "joined": Joined(ids=[16, 17, 20], seq=2, incarnations=[0, 3, 4294967295], pids=[4711, 4712, 4294967295]),
-    "joined-one": Joined(ids=[17], seq=3, incarnations=[4], pids=[1]),
-    "ready-publisher": Ready(ids=[0], seq=3, epoch=1, endpoint="tcp://10.0.0.5:31000"),
-    "ready-subscriber": Ready(ids=[17], seq=4, epoch=4294967295),
-    "ack-configure": Ack(ids=[17], seq=2, epoch=1, command="configure", time_ns=123456789),
-    "ack-start-packed": Ack(ids=[4294967294, 4294967295], seq=9, epoch=1, command="start", time_ns=_LARGEST),
-    "ack-ping": Ack(ids=[17], seq=_LARGEST, epoch=0, command="ping", time_ns=123456790, echo=98765432100),
-    "progress": Progress(ids=[17], seq=12, epoch=1, messages=123456, time_ns=_START_NS + 1),
-    "course-publisher": Course(ids=[0], seq=13, epoch=1, seconds=[Second(0, 1000), Second(3, 7)]),
-    "course-subscriber": Course(
+    "joined": wire.Joined(ids=[16, 17, 20], seq=2, incarnations=[0, 3, 4294967295], pids=[4711, 4712, 4294967295]),
+    "joined-one": wire.Joined(ids=[17], seq=3, incarnations=[4], pids=[1]),
+    "ready-publisher": wire.Ready(ids=[0], seq=3, epoch=1, endpoint="tcp://10.0.0.5:31000"),
+    "ready-subscriber": wire.Ready(ids=[17], seq=4, epoch=4294967295),
+    "ack-configure": wire.Ack(ids=[17], seq=2, epoch=1, command="configure", time_ns=123456789),
+    "ack-start-packed": wire.Ack(ids=[4294967294, 4294967295], seq=9, epoch=1, command="start", time_ns=_LARGEST),
+    "ack-ping": wire.Ack(ids=[17], seq=_LARGEST, epoch=0, command="ping", time_ns=123456790, echo=98765432100),
+    "progress": wire.Progress(ids=[17], seq=12, epoch=1, messages=123456, time_ns=_START_NS + 1),
+    "course-publisher": wire.Course(ids=[0], seq=13, epoch=1, seconds=[wire.Second(0, 1000), wire.Second(3, 7)]),
+    "course-subscriber": wire.Course(
         ids=[17, 18, 19],
         seq=14,
         epoch=1,
-        seconds=[Second(3599, 5, Histogram([-3, 1, 40, 2, 2000, 2], -2, 1952))],
-        cohort=[Second(0, 1, Histogram([7, 1], 7, 7))],
+        seconds=[wire.Second(3599, 5, model.Histogram([-3, 1, 40, 2, 2000, 2], -2, 1952))],
+        cohort=[wire.Second(0, 1, model.Histogram([7, 1], 7, 7))],
     ),
-    "report-publisher-zmq": Report(ids=[0], seq=20, epoch=1, publisher=_SENT_ZMQ),
-    "report-publisher-kafka": Report(ids=[0], seq=21, epoch=2, publisher=_SENT_KAFKA),
-    "report-subscriber": Report(ids=[17], seq=22, epoch=1, subscriber=_RECEIVED),
-    "report-subscriber-silent": Report(ids=[18], seq=5, epoch=1, subscriber=_SILENT),
-    "report-subscriber-marked": Report(ids=[19], seq=6, epoch=1, subscriber=_MARKED),
-    "report-subscriber-member": Report(ids=[20], seq=7, epoch=1, subscriber=_MEMBER),
-    "reports-subscribers": Reports(ids=[18, 19, 20], seq=8, epoch=1, subscriber=[_SILENT, _MARKED, _MEMBER]),
-    "reports-publishers": Reports(ids=[0, 4], seq=9, epoch=2, publisher=[_SENT_ZMQ, _SENT_KAFKA]),
-    "ack-start-relay": Ack(ids=[16, 17, 18, 20], seq=10, epoch=1, command="start", time_ns=123456791),
-    "batch": Batch(ids=[16, 17, 20], seq=12, epoch=1, columns=[("batches", 3), ("bits", 0), ("latency_counts", 46)]),
-    "error": Error(ids=[0], seq=6, epoch=1, message='cannot bind "tcp://10.0.0.5:31000": in use\n', fatal=False),
-    "error-relay": Error(ids=[16, 17, 18], seq=13, epoch=1, message="an unknown field: rcvhmw"),
-    "error-fatal": Error(ids=[0], seq=7, epoch=0, message="out of memory", fatal=True),
-    "child-exit-killed": ChildExit(ids=[17], seq=2, incarnation=0, pid=4711, status=-9, replaced=True),
-    "child-exit-dismissed": ChildExit(ids=[18], seq=4, incarnation=0, pid=4713, status=0, replaced=False),
-    "child-exit-code": ChildExit(ids=[16, 17, 18, 20], seq=3, incarnation=3, pid=4712, status=1, replaced=False),
-    "host": Host(
+    "report-publisher-zmq": wire.Report(ids=[0], seq=20, epoch=1, publisher=_SENT_ZMQ),
+    "report-publisher-kafka": wire.Report(ids=[0], seq=21, epoch=2, publisher=_SENT_KAFKA),
+    "report-subscriber": wire.Report(ids=[17], seq=22, epoch=1, subscriber=_RECEIVED),
+    "report-subscriber-silent": wire.Report(ids=[18], seq=5, epoch=1, subscriber=_SILENT),
+    "report-subscriber-marked": wire.Report(ids=[19], seq=6, epoch=1, subscriber=_MARKED),
+    "report-subscriber-member": wire.Report(ids=[20], seq=7, epoch=1, subscriber=_MEMBER),
+    "reports-subscribers": wire.Reports(ids=[18, 19, 20], seq=8, epoch=1, subscriber=[_SILENT, _MARKED, _MEMBER]),
+    "reports-publishers": wire.Reports(ids=[0, 4], seq=9, epoch=2, publisher=[_SENT_ZMQ, _SENT_KAFKA]),
+    "ack-start-relay": wire.Ack(ids=[16, 17, 18, 20], seq=10, epoch=1, command="start", time_ns=123456791),
+    "batch": wire.Batch(
+        ids=[16, 17, 20], seq=12, epoch=1, columns=[("batches", 3), ("bits", 0), ("latency_counts", 46)]
+    ),
+    "error": wire.Error(ids=[0], seq=6, epoch=1, message='cannot bind "tcp://10.0.0.5:31000": in use\n', fatal=False),
+    "error-relay": wire.Error(ids=[16, 17, 18], seq=13, epoch=1, message="an unknown field: rcvhmw"),
+    "error-fatal": wire.Error(ids=[0], seq=7, epoch=0, message="out of memory", fatal=True),
+    "child-exit-killed": wire.ChildExit(ids=[17], seq=2, incarnation=0, pid=4711, status=-9, replaced=True),
+    "child-exit-dismissed": wire.ChildExit(ids=[18], seq=4, incarnation=0, pid=4713, status=0, replaced=False),
+    "child-exit-code": wire.ChildExit(ids=[16, 17, 18, 20], seq=3, incarnation=3, pid=4712, status=1, replaced=False),
+    "host": wire.Host(
         ids=[16, 17, 18],
         seq=9,
         epoch=3,
         samples=[
-            Sample(123456789000, COUNTERS),
-            Sample(123706789000, replace(COUNTERS, cores=[], pressure_us={}, interfaces={}), []),
+            wire.Sample(123456789000, COUNTERS),
+            wire.Sample(123706789000, replace(COUNTERS, cores=[], pressure_us={}, interfaces={}), []),
         ],
     ),
-    "host-threads": Host(
+    "host-threads": wire.Host(
         ids=[0],
         seq=10,
         epoch=3,
         samples=[
-            Sample(0),
-            Sample(
-                _LARGEST, None, [BusyThread(4711, "ZMQbg/IO/0", 99.5, 0.25, 4713), BusyThread(4712, 'größer "x"', 0.25)]
+            wire.Sample(0),
+            wire.Sample(
+                _LARGEST,
+                None,
+                [model.BusyThread(4711, "ZMQbg/IO/0", 99.5, 0.25, 4713), model.BusyThread(4712, 'größer "x"', 0.25)],
             ),
-            Sample(1, None, [], Connections(4, 1, 2, 1048576, _LARGEST)),
+            wire.Sample(1, None, [], model.Connections(4, 1, 2, 1048576, _LARGEST)),
         ],
     ),
-    "host-end": Host(ids=[16, 17, 18], seq=11, epoch=3, samples=[]),
+    "host-end": wire.Host(ids=[16, 17, 18], seq=11, epoch=3, samples=[]),
 }
 
-FROM_CONTROLLER: Final[dict[str, FromController]] = {
-    "welcome": Welcome(ids=[17], run="20260101-zmqrate", silence_s=30.0),
-    "welcome-connection": Welcome(run="20260101-zmqrate", silence_s=0.0),
-    "configure-publisher": Configure(
+FROM_CONTROLLER: Final[dict[str, wire.FromController]] = {
+    "welcome": wire.Welcome(ids=[17], run="20260101-zmqrate", silence_s=30.0),
+    "welcome-connection": wire.Welcome(run="20260101-zmqrate", silence_s=0.0),
+    "configure-publisher": wire.Configure(
         epoch=1,
-        settings=SharedSettings(
-            rate=10000.0,
-            burst=200,
-            message_size=2500,
-            message_size_min=2000,
-            payload="json",
-            payload_seed=9223372036854775807,
+        settings=model.SharedSettings(
+            rate=10000.0, burst=200, message_size=2500, message_size_min=2000, payload="json", payload_seed=_LARGEST
         ),
         publishers=[],
         probe=True,
@@ -296,23 +183,22 @@ FROM_CONTROLLER: Final[dict[str, FromController]] = {
         load=[(0.0, 100.5), (10.0, 100.5), (10.0, 0.0), (3600.0, 50000.0)],
         course_s=1.0,
     ),
-    "configure-subscribers": Configure(
+    "configure-subscribers": wire.Configure(
         ids=[4294967294],
         epoch=2,
-        settings=SharedSettings(rate="max", burst=100, receive_rate=2500.5, reconnect_rate=2.0),
-        publishers=[
-            PublisherEndpoint(0, "tcp://10.0.0.5:31000"),
-            PublisherEndpoint(1, "tcp://10.0.0.5:31001"),
-        ],
+        settings=model.SharedSettings(rate="max", burst=100, receive_rate=2500.5, reconnect_rate=2.0),
+        publishers=[wire.PublisherEndpoint(n, f"tcp://10.0.0.5:3100{n}") for n in (0, 1)],
         probe=False,
         cohort=True,
-        spells=[Spell("slow", 10.0, 20.5, 2500.5), Spell("gone", 30.0, 31.0)],
+        spells=[wire.Spell("slow", 10.0, 20.5, 2500.5), wire.Spell("gone", 30.0, 31.0)],
         system={"nodrop": True, "rcvhwm": 0, "sndhwm": 1000},
     ),
-    "configure-kafka": Configure(
+    "configure-kafka": wire.Configure(
         epoch=3,
-        settings=SharedSettings(rate=30000.0, burst=100, message_size=100, payload="lines", payload_file="/data/é.txt"),
-        publishers=[PublisherEndpoint(0)],
+        settings=model.SharedSettings(
+            rate=30000.0, burst=100, message_size=100, payload="lines", payload_file="/data/é.txt"
+        ),
+        publishers=[wire.PublisherEndpoint(0)],
         probe=True,
         group="readers",
         system={
@@ -327,64 +213,57 @@ FROM_CONTROLLER: Final[dict[str, FromController]] = {
             "topic": "hydra-run-data",
         },
     ),
-    "start": Start(
+    "start": wire.Start(
         epoch=1,
         start_at_ns=_START_NS,
         stop_at_ns=_STOP_NS,
-        clock=HostClock(at_ns=100_000_000_000, step_ns=_START_NS - 300_000_000),
+        clock=wire.HostClock(at_ns=100_000_000_000, step_ns=_START_NS - 300_000_000),
     ),
-    "start-elsewhere": Start(
+    "start-elsewhere": wire.Start(
         epoch=2,
         start_at_ns=0,
         stop_at_ns=1,
-        clock=HostClock(at_ns=_LARGEST, step_ns=_LARGEST, rate_ppb=-10_000_000),
+        clock=wire.HostClock(at_ns=_LARGEST, step_ns=_LARGEST, rate_ppb=-10_000_000),
         system={"window": 3},
     ),
-    "stop": Stop(epoch=1, stop_at_ns=_STOP_NS),
-    "finish-zmq": Finish(epoch=1, publishers=[Sent(publisher=0, sent=100000)], drain_max_s=15.0),
-    "finish-kafka": Finish(
+    "stop": wire.Stop(epoch=1, stop_at_ns=_STOP_NS),
+    "finish-zmq": wire.Finish(epoch=1, publishers=[wire.Sent(publisher=0, sent=100000)], drain_max_s=15.0),
+    "finish-kafka": wire.Finish(
         epoch=3,
-        publishers=[Sent(publisher=0, sent=1000, unacknowledged=[(100, 103), (994, 999)]), Sent(publisher=1, sent=0)],
+        publishers=[
+            wire.Sent(publisher=0, sent=1000, unacknowledged=[(100, 103), (994, 999)]),
+            wire.Sent(publisher=1, sent=0),
+        ],
         drain_max_s=15.0,
         quiet_s=0.25,
         system={"end_offsets": {"0": 400, "1": 12345679301, "2": 300}},
     ),
-    "ping": Ping(time_ns=98765432100),
-    "ping-reply": Ping(time_ns=98765432100, reply=True),
-    "watch": Watch(epoch=3, every_s=0.25, host=True),
-    "watch-end": Watch(epoch=3, every_s=0.0, host=False),
-    "quit": Quit(),
-    "quit-clients": Quit(ids=[17, 18]),
-    "evict": Evict(ids=[17, 18]),
-    "evict-incarnation": Evict(ids=[3, 17, 18, 19], incarnation=2),
+    "ping": wire.Ping(time_ns=98765432100),
+    "ping-reply": wire.Ping(time_ns=98765432100, reply=True),
+    "watch": wire.Watch(epoch=3, every_s=0.25, host=True),
+    "watch-end": wire.Watch(epoch=3, every_s=0.0, host=False),
+    "quit": wire.Quit(),
+    "quit-clients": wire.Quit(ids=[17, 18]),
+    "evict": wire.Evict(ids=[17, 18]),
+    "evict-incarnation": wire.Evict(ids=[3, 17, 18, 19], incarnation=2),
 }
 
-FROM_SERVER: Final[dict[str, FromClient]] = {
-    "hello": Hello(
-        ids=[2147483649],
-        seq=1,
+FROM_SERVER: Final[dict[str, wire.FromClient]] = {
+    "hello": _hello(
+        *([2147483649], "brokers-2", 4713, "node-c", "kafka", "agent-sub-2"),
         role="server",
-        group="brokers-2",
-        incarnation=0,
-        implementation="kafka",
         versions={"java": "17.0.15", "kafka": "4.3.1"},
-        agent="agent-sub-2",
-        host="node-c",
-        boot_id=_BOOT,
-        time_namespace=_TIME,
-        network_namespace=_NETWORK,
-        pid=4713,
     ),
-    "ready": Ready(ids=[2147483649], seq=2, epoch=0, endpoint="10.0.0.7:31000,10.0.0.7:31001"),
+    "ready": wire.Ready(ids=[2147483649], seq=2, epoch=0, endpoint="10.0.0.7:31000,10.0.0.7:31001"),
 }
 
-TO_SERVER: Final[dict[str, FromController]] = {
-    "join": Join(
+TO_SERVER: Final[dict[str, wire.FromController]] = {
+    "join": wire.Join(
         ids=[2147483649],
         system={
             "cluster": "Y2x1c3RlcklkMTIzNDU2Nw",
             "node": 2,
             "endpoints": ["10.0.0.6:31000,10.0.0.6:31001", "10.0.0.7:31000,10.0.0.7:31001"],
         },
-    ),
+    )
 }

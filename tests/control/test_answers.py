@@ -7,7 +7,7 @@ from pyroaring import BitMap
 
 from hydra.control.answers import Reported
 from hydra.wire.batch import encode
-from hydra.wire.table import table_of
+from hydra.wire.table import EMPTY, table_of
 from tests.measure.reports import received
 
 
@@ -18,6 +18,7 @@ def test_batches_are_one_table_whether_their_payloads_have_pages_of_their_own(
     monkeypatch.setattr("hydra.control.answers._PAGES_FROM", pages_from)
     reports = {client: received(client, lost=client % 3) for client in range(1, 301)}
     reported = Reported()
+    assert reported.table() == EMPTY
     for first in (101, 1, 201):
         ids = range(first, first + 100)
         batch = BitMap(ids), *encode([(client, reports[client]) for client in ids])
@@ -26,3 +27,4 @@ def test_batches_are_one_table_whether_their_payloads_have_pages_of_their_own(
         assert not reported.add(batch[0], batch[1], batch[2] + b"\0")
     assert reported.ids == BitMap(range(1, 301))
     assert reported.table() == table_of(reports)
+    assert reported.table() is reported.table()  # it is made once

@@ -14,14 +14,8 @@ GREAT = 2**62
 
 
 def unacknowledged(ranges: list[SequenceRange], *, joined: bool = False) -> PublisherReport:
-    """A report with these ranges."""
-    return PublisherReport(
-        *(2**63 - 1, 0, 0, 1, 2, 0),
-        Histogram(),
-        ProcessUsage(),
-        unacknowledged=ranges,
-        unacknowledged_joined=joined,
-    )
+    numbers = 2**63 - 1, 0, 0, 1, 2, 0
+    return PublisherReport(*numbers, Histogram(), ProcessUsage(), unacknowledged=ranges, unacknowledged_joined=joined)
 
 
 @pytest.mark.parametrize(

@@ -116,11 +116,11 @@ def test_a_window_is_bounded_at_its_begin_too_when_it_began_long_ago() -> None:
     clock = Clock(drift=3e-4, wander=0.5e-6)
     estimate = heard_every_second(clock, 10)
     told = line_of(estimate, 11 * SECOND)
-    for second in range(11, 1200):
+    for second in range(11, 400):
         estimate.add([exchange(clock, second * SECOND, 100 * US, 100 * US)])
     assert estimate.jumps == 0
-    off = max(abs(clock.offset_at(at) - told.offset_at(at)) for at in moments(11 * SECOND, 1198 * SECOND))
-    assert off <= estimate.bound(told, 11 * SECOND, 1198 * SECOND) <= off + 150 * US
+    off = max(abs(clock.offset_at(at) - told.offset_at(at)) for at in moments(11 * SECOND, 398 * SECOND))
+    assert off <= estimate.bound(told, 11 * SECOND, 398 * SECOND) <= off + 150 * US
 
 
 @pytest.mark.parametrize("rate_ppb", [0, 1, -1, 500_000, -500_000, 1_000_000])
@@ -148,7 +148,7 @@ def any_clock(chance: Random) -> Clock:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_truth_is_inside_the_bound_whatever_clock_and_network_do(seed: int) -> None:
     chance = Random(seed)
-    for _ in range(60):
+    for _ in range(30):
         clock = any_clock(chance)
         network = Network(
             there_ns=chance.choice(FLOORS_NS),
@@ -165,18 +165,13 @@ def test_the_truth_is_inside_the_bound_whatever_clock_and_network_do(seed: int) 
 
 @pytest.mark.parametrize(
     ("jitter_ns", "before_s", "window_s", "wider_ns"),
-    [
-        (0, 2, 10, 50 * US),
-        (5 * US, 2, 10, 100 * US),
-        (30 * US, 10, 10, 100 * US),
-        (30 * US, 20, 30, 100 * US),
-    ],
+    [(0, 2, 10, 50 * US), (5 * US, 2, 10, 100 * US), (30 * US, 10, 10, 100 * US)],
 )
 def test_the_bound_is_half_the_shortest_round_trip_and_little_more(
     jitter_ns: int, before_s: float, window_s: float, wider_ns: int
 ) -> None:
     chance = Random(13)
-    for _ in range(25):
+    for _ in range(10):
         clock = any_clock(chance)
         network = Network(chance.choice(FLOORS_NS), chance.choice(FLOORS_NS), jitter_ns, hiccup_ns=5000 * US, lost=0.1)
         step = simulate(clock, network, chance, before_s=before_s, window_s=window_s)

@@ -6,57 +6,40 @@ The files belong to every implementation; see tests/golden/README.md. They chang
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from hydra.wire import messages as wire
 from hydra.wire.header import HEADER, pack, pack_batch, unpack_batch
-from hydra.wire.messages import (
-    FromClient,
-    FromController,
-    ProtocolError,
-    decode_from_client,
-    decode_from_controller,
-    encode,
-)
 from tests.control.golden_messages import FROM_CLIENT, FROM_CONTROLLER, FROM_SERVER, TO_SERVER
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 HEADERS = json.loads((GOLDEN / "header" / "headers.json").read_text())
+Decode = Callable[[bytes], wire.FromClient | wire.FromController]
+DECODERS: dict[str, Decode] = {"controller": wire.decode_from_client, "client": wire.decode_from_controller}
+REFUSED = sorted((GOLDEN / "refused").glob("*/*"))
+Messages = Mapping[str, wire.FromClient | wire.FromController]
+FOLDERS: list[tuple[str, Messages, str, str]] = [
+    ("control", FROM_CLIENT, "controller", "client"),
+    ("control", FROM_CONTROLLER, "client", "controller"),
+    ("server", FROM_SERVER, "controller", "client"),
+    ("server", TO_SERVER, "client", "controller"),
+]
 
 
-def frame(name: str, folder: str = "control") -> bytes:
-    return (GOLDEN / folder / f"{name}.json").read_bytes()
-
-
-@pytest.mark.parametrize("name", FROM_CLIENT)
-def test_messages_of_clients(name: str) -> None:
-    message: FromClient = FROM_CLIENT[name]
-    assert encode(message) == frame(name)
-    assert decode_from_client(frame(name)) == message
-    with pytest.raises(ProtocolError):
-        decode_from_controller(frame(name))
-
-
-@pytest.mark.parametrize("name", FROM_CONTROLLER)
-def test_messages_of_the_controller(name: str) -> None:
-    message: FromController = FROM_CONTROLLER[name]
-    assert encode(message) == frame(name)
-    assert decode_from_controller(frame(name)) == message
-    with pytest.raises(ProtocolError):
-        decode_from_client(frame(name))
-
-
-@pytest.mark.parametrize("name", FROM_SERVER)
-def test_messages_of_servers(name: str) -> None:
-    assert encode(FROM_SERVER[name]) == frame(name, "server")
-    assert decode_from_client(frame(name, "server")) == FROM_SERVER[name]
-
-
-@pytest.mark.parametrize("name", TO_SERVER)
-def test_messages_to_servers(name: str) -> None:
-    assert encode(TO_SERVER[name]) == frame(name, "server")
-    assert decode_from_controller(frame(name, "server")) == TO_SERVER[name]
+@pytest.mark.parametrize(
+    ("file", "message", "reader", "other"),
+    [(f"{folder}/{name}.json", of[name], reader, other) for folder, of, reader, other in FOLDERS for name in of],
+)
+def test_messages(file: str, message: wire.FromClient | wire.FromController, reader: str, other: str) -> None:
+    frame = (GOLDEN / file).read_bytes()
+    assert wire.encode(message) == frame
+    assert DECODERS[reader](frame) == message
+    with pytest.raises(wire.ProtocolError):
+        DECODERS[other](frame)
 
 
 def test_there_is_a_test_for_every_file() -> None:
@@ -64,16 +47,10 @@ def test_there_is_a_test_for_every_file() -> None:
     assert {f.stem for f in (GOLDEN / "server").iterdir()} == FROM_SERVER.keys() | TO_SERVER.keys()
 
 
-@pytest.mark.parametrize("path", sorted((GOLDEN / "refused" / "controller").iterdir()), ids=lambda p: p.name)
-def test_what_a_controller_refuses(path: Path) -> None:
-    with pytest.raises(ProtocolError):
-        decode_from_client(path.read_bytes())
-
-
-@pytest.mark.parametrize("path", sorted((GOLDEN / "refused" / "client").iterdir()), ids=lambda p: p.name)
-def test_what_a_client_refuses(path: Path) -> None:
-    with pytest.raises(ProtocolError):
-        decode_from_controller(path.read_bytes())
+@pytest.mark.parametrize("file", REFUSED, ids=lambda file: f"{file.parent.name}-{file.name}")
+def test_what_is_refused(file: Path) -> None:
+    with pytest.raises(wire.ProtocolError):
+        DECODERS[file.parent.name](file.read_bytes())
 
 
 @pytest.mark.parametrize("entry", HEADERS, ids=lambda e: e["file"])
@@ -85,8 +62,6 @@ def test_data_headers(entry: dict[str, int | str]) -> None:
     (header,) = unpack_batch([data])
     assert header.tolist() == (epoch, publisher, sequence, time_ns)
     if sequence < 2**63:
-        import numpy as np
-
         assert pack_batch(epoch, publisher, sequence, np.array([time_ns], np.uint64), [data[24:]]) == [data]
 
 

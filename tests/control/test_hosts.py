@@ -105,14 +105,7 @@ def test_it_is_said_every_2_s_until_there_is_an_answer_and_then_every_10_s() -> 
     assert times == [0.0, 2.0, 12.0, 22.0]
 
 
-def test_who_says_hello_in_a_watch_is_told_at_once() -> None:
-    it = watch_of({})
-    assert it.due(NOW) == []
-    it.joined(b"a", SUBSCRIBERS)
-    assert it.due(NOW + 1) == [(b"a", READ)]
-
-
-def test_another_takes_over_when_the_reader_goes() -> None:
+def test_another_takes_over_when_the_reader_goes_and_a_newcomer_at_once() -> None:
     it = watch_of({b"a": SUBSCRIBERS, b"b": SUBSCRIBERS})
     assert it.due(NOW) == [(b"a", READ)]
     it.left(b"a")
@@ -121,12 +114,16 @@ def test_another_takes_over_when_the_reader_goes() -> None:
     it.left(b"b")
     assert it.due(NOW + 2) == []
     assert it.posts() == []
+    it.joined(b"c", SUBSCRIBERS)
+    assert it.due(NOW + 3) == [(b"c", READ)]
 
 
-def test_what_one_that_has_gone_has_read_is_kept() -> None:
+def test_what_one_that_has_gone_has_read_is_kept_and_it_is_not_waited_for() -> None:
     it = watch_of({b"a": SUBSCRIBERS})
     it.due(NOW)
     it.heard(b"a", told(EPOCH, SAMPLE), NOW)
+    it.end()
+    assert not it.answered()
     it.left(b"a")
     assert it.samples() == [(SUBSCRIBERS, SAMPLE)]
     assert it.posts() == [SUBSCRIBERS]
@@ -178,19 +175,11 @@ def test_the_end_is_said_at_once_to_all_who_were_told_and_every_2_s_until_they_h
     assert it.samples() == [(SUBSCRIBERS, SAMPLE)]
 
 
-def test_one_that_goes_is_not_waited_for() -> None:
-    it = watch_of({b"a": SUBSCRIBERS})
-    it.due(NOW)
-    it.end()
-    assert not it.answered()
-    it.left(b"a")
-    assert it.answered()
-
-
-def test_what_belongs_to_another_watch_is_ignored() -> None:
+def test_what_belongs_to_another_watch_or_comes_from_a_stranger_is_ignored() -> None:
     it = watch_of({b"a": SUBSCRIBERS})
     for epoch in (EPOCH - 1, EPOCH + 1):
         it.heard(b"a", told(epoch, SAMPLE), NOW)
+    it.heard(b"stranger", told(EPOCH, SAMPLE), NOW)
     assert it.samples() == []
     it.heard(b"a", told(EPOCH, SAMPLE), NOW)
     it.begin(EPOCH + 1, EVERY_S)
@@ -207,9 +196,3 @@ def test_samples_come_with_who_has_read_them() -> None:
     it.heard(b"k", told(EPOCH, busy, SAMPLE), NOW)
     it.heard(b"a", told(EPOCH, SAMPLE), NOW)
     assert it.samples() == [(broker, busy), (broker, SAMPLE), (SUBSCRIBERS, SAMPLE)]
-
-
-def test_nothing_is_kept_of_a_stranger() -> None:
-    it = watch_of({})
-    it.heard(b"x", told(EPOCH, SAMPLE), NOW)
-    assert it.samples() == []

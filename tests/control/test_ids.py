@@ -6,7 +6,7 @@ import tracemalloc
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
@@ -16,6 +16,7 @@ from hydra.wire import ids as id_runs
 ANY = st.sets(st.one_of(st.integers(0, 40), st.integers(2**32 - 20, 2**32 - 1), st.integers(0, 2**32 - 1)))
 
 
+@settings(max_examples=20)
 @given(ANY)
 def test_they_are_written_as_lists_of_ids_are(ids: set[int]) -> None:
     clients = BitMap(sorted(ids))
@@ -24,6 +25,7 @@ def test_they_are_written_as_lists_of_ids_are(ids: set[int]) -> None:
     assert array(clients).tolist() == sorted(ids)
 
 
+@settings(max_examples=20)
 @given(ANY)
 def test_runs_are_as_long_as_can_be(ids: set[int]) -> None:
     found = runs(BitMap(ids))
@@ -31,7 +33,7 @@ def test_runs_are_as_long_as_can_be(ids: set[int]) -> None:
     assert all(b - a > 1 for (_, a), (b, _) in pairwise(found))
 
 
-def test_a_million_ids_in_a_row_take_no_time_and_no_memory() -> None:
+def test_a_million_ids_in_a_row_take_no_memory() -> None:
     tracemalloc.start()
     clients = read([(0, 999_999)], 1_000_000)
     assert written(clients) == [(0, 999_999)]

@@ -22,14 +22,7 @@ def test_only_what_has_been_lost_is_knocked_at_a_second_later(found: bool, due_n
 
 @pytest.mark.parametrize(
     ("knocks", "gone"),
-    [
-        ("rrr", True),
-        ("rr", False),
-        ("rrlrr", False),
-        ("rrlrrr", True),
-        ("llll", False),
-        ("rrfrr", False),
-    ],
+    [("rrr", True), ("rr", False), ("rrlrr", False), ("rrlrrr", True), ("llll", False), ("rrfrr", False)],
 )
 def test_three_refusals_in_a_row_are_the_end(knocks: str, gone: bool) -> None:
     """r: refused, l: listened to, f: found again and lost once more."""

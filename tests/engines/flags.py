@@ -8,19 +8,27 @@ from collections.abc import Iterator
 import click
 import pytest
 
+from hydra import plugins
 from hydra.cluster.engine import EngineSpec
 from hydra.run.contributed import add_flags
 
 
 @contextlib.contextmanager
 def for_a_test(spec: EngineSpec) -> Iterator[None]:
-    """Within, commands that are run in this process may get the engine's flags, and its words in the help."""
+    """Within, commands that are run in this process may get the engine's flags, and its words in the help.
+
+    Those that were run before have a help already, without its words: they make theirs anew.
+    """
+    others = f"{', or '.join(each.masters for each in plugins.engines().values() if each is not spec)}."
     touched: list[click.Command] = []
     helps: list[tuple[click.Option, str | None]] = []
 
     def noted(command: click.Command, context: click.Context) -> None:
         options = [param for param in command.get_params(context) if isinstance(param, click.Option)]
-        helps.extend((option, option.help) for option in options if option.name == "master")
+        for option in options:
+            if option.name == "master":
+                helps.append((option, option.help))
+                option.help = "" if option.help == others else option.help
         touched.append(command)
         add_flags(command, context)
 

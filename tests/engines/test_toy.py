@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,21 +26,15 @@ from hydra.run.engines import choose
 from tests.engines import toy_engine
 from tests.engines.flags import for_a_test
 from tests.integration.command import assert_all_arrived, hydra, table
+from tests.systems.package import installed_toy
 
-METADATA = "Metadata-Version: 2.1\nName: toy-engine\nVersion: 1.0\n"
-ENTRY_POINT = "[hydra.engines]\ntoy = toy_engine:SPEC\n"
+pytestmark = pytest.mark.usefixtures("installed")
 
 
-@pytest.fixture
-def package(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder into which pip has installed the package."""
-    folder = tmp_path / "site"
-    information = folder / "toy_engine-1.0.dist-info"
-    information.mkdir(parents=True)
-    (information / "METADATA").write_text(METADATA)
-    (information / "entry_points.txt").write_text(ENTRY_POINT)
-    (folder / "toy_engine.py").write_text(Path(toy_engine.__file__).read_text())
-    return folder
+    return installed_toy(tmp_path_factory.mktemp("site"), "engine")
 
 
 @pytest.fixture
@@ -61,14 +55,20 @@ def installed(package: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     plugins.engines.cache_clear()
 
 
-@pytest.mark.processes
+def said_by(*words: str) -> str:
+    """What a command of Hydra's prints, run in this process."""
+    return CliRunner().invoke(cli, words).output
+
+
+@pytest.mark.tier("test")
 def test_a_run_on_it_has_its_settings_and_its_flag(package: Path, cluster: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    asked = ("zmqfixed", "--clients", 2, "--rate", 100, "--duration", 1, "--master", "toy://here", "--config", cluster)
-    hydra(*asked, "--mark", "flag", "--out", run, PYTHONPATH=str(package))
+    load = ("--clients", 2, "--rate", 100, "--duration", 0.3, "--set", "warmup_s=0")
+    place = ("--master", "toy://here", "--config", cluster, "--mark", "flag")
+    hydra("zmqfixed", *load, *place, "--out", run, PYTHONPATH=str(package))
     (row,) = table(run)
     assert row["clients"] == "2"
-    assert_all_arrived(row, 100)
+    assert_all_arrived(row, 30)
     assert set((run / "toy.log").read_text().splitlines()) == {
         "flag: publisher on agent-pub",
         *(f"flag: subscriber on agent-sub-{n}" for n in (1, 2)),
@@ -77,16 +77,16 @@ def test_a_run_on_it_has_its_settings_and_its_flag(package: Path, cluster: Path,
         assert store.meta("master", "") == "toy://here"
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_its_command_and_its_agents_are_hydras(package: Path, cluster: Path) -> None:
     said = hydra("toy-settings", "--config", cluster, PYTHONPATH=str(package), TOY_PASSWORD="geheim").stdout
     assert said == "ToySettings(mark='file', most=9, room='nursery')\n"
-    listed = hydra("agents", "--json", "--master", "toy://agent-pub", "--config", cluster, PYTHONPATH=str(package))
-    assert [row["agent"] for row in json.loads(listed.stdout)] == ["agent-sub-1", "agent-sub-2", "agent-sub-3"]
-    assert "toy://ANYTHING" in hydra("agents", "--help", PYTHONPATH=str(package)).stdout
+    listed = said_by("agents", "--json", "--master", "toy://agent-pub", "--config", str(cluster))
+    assert [row["agent"] for row in json.loads(listed)] == ["agent-sub-1", "agent-sub-2", "agent-sub-3"]
+    assert "toy://ANYTHING" in said_by("agents", "--help")
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_its_secret_is_hidden_in_its_errors(package: Path, tmp_path: Path) -> None:
     asked = ("zmqfixed", "--clients", 2, "--master", "toy://closed", "--out", tmp_path / "run")
     failed = hydra(*asked, expect=1, PYTHONPATH=str(package), TOY_PASSWORD="geheim")
@@ -94,7 +94,6 @@ def test_its_secret_is_hidden_in_its_errors(package: Path, tmp_path: Path) -> No
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize(
     ("written", "says"),
     [
@@ -112,7 +111,6 @@ def test_a_mistake_in_its_table_is_refused_whichever_engine_runs(cluster: Path, 
         assert str(refusal.value) == f"{cluster}: {says}"
 
 
-@pytest.mark.usefixtures("installed")
 def test_flags_go_before_the_environment_and_that_before_the_file(
     cluster: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,7 +119,6 @@ def test_flags_go_before_the_environment_and_that_before_the_file(
     assert (settings.mark, settings.most, settings.password) == ("flag", 9, "geheim")
 
 
-@pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize(
     ("master", "name"),
     [("local", "local"), ("toy", "toy"), ("toy://x", "toy"), ("host:5050", "mesos"), ("zk://h/mesos", "mesos")],
@@ -130,14 +127,12 @@ def test_the_engine_is_the_one_that_the_master_names(master: str, name: str) -> 
     assert choose(master, None).spec.name == name
 
 
-@pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize("master", ["local", "host:5050"])
 def test_its_flag_is_refused_on_another_engine(master: str) -> None:
     with pytest.raises(UsageError, match=r"^--mark is for another --master: toy://ANYTHING; name one, or leave out"):
         choose(master, None, {"mark": "x"})
 
 
-@pytest.mark.usefixtures("installed")
 def test_a_master_of_no_engine_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(UsageError, match=r"--master http://h is of no engine .* local, or .*, or toy://ANYTHING"):
         choose("http://h", None)
@@ -147,16 +142,23 @@ RUN = ("zmqfixed", "--clients", "2")
 COMPARED = (*RUN, "--compare-implementations", "pyzmq,native")
 
 
-def obeyed(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
-    """The exit code of a whole command, run in this process."""
-    monkeypatch.setattr(sys, "argv", ["hydra", *words])
+Obeyed = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def obeyed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Obeyed:
+    """Runs a whole command in this process; gives its exit code and what it said."""
     monkeypatch.setattr("hydra.cli.interrupt_on_the_first", lambda: None)
-    with pytest.raises(SystemExit) as left:
-        main()
-    return int(str(left.value.code))
+
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hydra", *words])
+        with pytest.raises(SystemExit) as left:
+            main()
+        return int(str(left.value.code)), *capfd.readouterr()
+
+    return run
 
 
-@pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize(
     "words",
     [
@@ -168,17 +170,13 @@ def obeyed(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
         ("run", "single-producer-no-replication"),
     ],
 )
-def test_it_may_run_a_whole_command_elsewhere(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path, words: Sequence[str]
-) -> None:
+def test_it_may_run_a_whole_command_elsewhere(obeyed: Obeyed, tmp_path: Path, words: Sequence[str]) -> None:
     out = tmp_path / "run"
     words = (*words, "--master", "toy://elsewhere", "--mark", "m", "--out", str(out))
-    assert obeyed(monkeypatch, *words) == 3
-    assert capfd.readouterr() == (f"m: {shlex.join(words)} into {out}\n", "")
+    assert obeyed(*words) == (3, f"m: {shlex.join(words)} into {out}\n", "")
     assert not out.exists()
 
 
-@pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -192,41 +190,33 @@ def test_it_may_run_a_whole_command_elsewhere(
     ],
 )
 def test_what_cannot_be_is_refused_before_it_is_asked(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path, words: Sequence[str], says: str
+    obeyed: Obeyed, tmp_path: Path, words: Sequence[str], says: str
 ) -> None:
     (tmp_path / "run.db").touch()
     words = [word.format(here=tmp_path) for word in words]
-    assert obeyed(monkeypatch, *words, "--master", "toy://elsewhere") == 2
-    said, refused = capfd.readouterr()
-    assert said == ""
+    code, said, refused = obeyed(*words, "--master", "toy://elsewhere")
+    assert (code, said) == (2, "")
     assert says.format(here=tmp_path) in refused
 
 
-@pytest.mark.usefixtures("installed")
 def test_its_secret_is_hidden_where_it_cannot_run_a_command_elsewhere(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, obeyed: Obeyed
 ) -> None:
     monkeypatch.setenv("TOY_PASSWORD", "geheim")
-    assert obeyed(monkeypatch, *RUN, "--master", "toy://refused") == 1
-    assert capfd.readouterr().err == "hydra: nobody else takes ***; run it here\n"
+    assert obeyed(*RUN, "--master", "toy://refused") == (1, "", "hydra: nobody else takes ***; run it here\n")
 
 
-@pytest.mark.usefixtures("installed")
 def test_what_runs_have_left_on_it_is_listed_and_ended() -> None:
-    listed = CliRunner().invoke(cli, ["ps", "--master", "toy://untidy", "--room", "attic"])
-    assert listed.output.split()[-3:] == ["old", "2", "attic"]
-    as_json = CliRunner().invoke(cli, ["ps", "--engine", "toy://untidy", "--json"])
-    assert json.loads(as_json.output) == [{"run": "old", "groups": 2, "room": "nursery"}]
+    assert said_by("ps", "--master", "toy://untidy", "--room", "attic").split()[-3:] == ["old", "2", "attic"]
+    as_json = said_by("ps", "--engine", "toy://untidy", "--json")
+    assert json.loads(as_json) == [{"run": "old", "groups": 2, "room": "nursery"}]
     tidy = CliRunner().invoke(cli, ["ps", "--master", "toy"])
-    assert (tidy.exit_code, tidy.output) == (
-        0,
-        "the cluster of --master toy knows no run of Hydra's; --room names another part of it\n",
-    )
-    ended = CliRunner().invoke(cli, ["kill", "old", "--master", "toy://untidy", "--room", "attic"])
-    assert ended.output == "ended group 1 in attic\nended group 2 in attic\n"
+    none = "the cluster of --master toy knows no run of Hydra's; --room names another part of it\n"
+    assert (tidy.exit_code, tidy.output) == (0, none)
+    ended = said_by("kill", "old", "--master", "toy://untidy", "--room", "attic")
+    assert ended == "ended group 1 in attic\nended group 2 in attic\n"
 
 
-@pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -242,16 +232,16 @@ def test_what_is_not_left_is_not_ended(words: list[str], says: str) -> None:
     assert re.search(says, str(done.exception))
 
 
-@click.command("toy-settings")
-def a_command() -> None: ...
+@pytest.fixture
+def with_engines(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Has these engines installed, and none of their packages has entry points for commands."""
 
+    def install(**known: EngineSpec) -> None:
+        for module in ("run.contributed", "run.engines", "config.engines"):
+            monkeypatch.setattr(f"hydra.{module}.engines", lambda: known)
+        monkeypatch.setattr(plugins, "without_commands", lambda group: list(known) if group == plugins.ENGINES else [])
 
-def with_engines(monkeypatch: pytest.MonkeyPatch, known: Mapping[str, EngineSpec]) -> None:
-    """These engines are installed, and none of their packages has entry points for commands."""
-    for module in ("contributed", "engines"):
-        monkeypatch.setattr(f"hydra.run.{module}.engines", lambda: known)
-    monkeypatch.setattr("hydra.config.engines.engines", lambda: known)
-    monkeypatch.setattr(plugins, "without_commands", lambda group: list(known) if group == plugins.ENGINES else [])
+    return install
 
 
 def options(*flags: str) -> list[click.Parameter]:
@@ -265,9 +255,9 @@ def names(command: click.Command) -> list[str | None]:
     return [param.name for param in command.params]
 
 
-def test_an_engine_that_brings_a_command_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    other = replace(toy_engine.SPEC, name="other", commands=(a_command,))
-    with_engines(monkeypatch, {"toy": toy_engine.SPEC, "other": other})
+def test_an_engine_that_brings_a_command_twice_is_refused(with_engines: Callable[..., None]) -> None:
+    command = click.Command("toy-settings")
+    with_engines(toy=toy_engine.SPEC, other=replace(toy_engine.SPEC, name="other", commands=(command,)))
     with pytest.raises(ConfigError, match="other brings the command toy-settings, which is there already"):
         contributed.commands({})
 
@@ -280,21 +270,19 @@ def test_an_engine_that_brings_a_command_twice_is_refused(monkeypatch: pytest.Mo
     ],
 )
 def test_an_engine_that_takes_a_flag_twice_is_refused(
-    monkeypatch: pytest.MonkeyPatch, flag: list[str], says: str
+    with_engines: Callable[..., None], flag: list[str], says: str
 ) -> None:
-    with_engines(monkeypatch, {"toy": toy_engine.SPEC, "other": replace(toy_engine.SPEC, flags=(click.Option(flag),))})
+    with_engines(toy=toy_engine.SPEC, other=replace(toy_engine.SPEC, flags=(click.Option(flag),)))
     with pytest.raises(ConfigError, match=says):
         names(click.Command("run", params=options("--master", "--set", "--resume", "--out")))
 
 
-def test_engines_may_have_a_flag_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
-    flag = click.Option(["--mark"])
-    other = replace(toy_engine.SPEC, name="other", flags=(flag,), commands=())
-    both = {"other": other, "toy": toy_engine.SPEC}
-    with_engines(monkeypatch, both)
+def test_engines_may_have_a_flag_in_common(with_engines: Callable[..., None]) -> None:
+    other = replace(toy_engine.SPEC, name="other", flags=(click.Option(["--mark"]),), commands=())
+    with_engines(other=other, toy=toy_engine.SPEC)
     run = click.Command("run", params=options("--master", "--set", "--resume"))
     assert names(run) == ["master", "sets", "resume", "room", "mark", "most"]
-    for master in both:
+    for master in ("other", "toy"):
         assert choose(master, None, {"mark": "x"}).settings.mark == "x"
 
 
@@ -309,35 +297,29 @@ def test_engines_may_have_a_flag_in_common(monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )
 def test_a_command_has_those_of_its_flags_that_make_sense_there_once(
-    monkeypatch: pytest.MonkeyPatch, own: list[str], added: list[str]
+    with_engines: Callable[..., None], own: list[str], added: list[str]
 ) -> None:
-    with_engines(monkeypatch, {"toy": toy_engine.SPEC})
+    with_engines(toy=toy_engine.SPEC)
     found = names(click.Command("any", params=options(*own)))
     assert found == [*(option.name for option in options(*own)), *added]
 
 
-@pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize(
-    ("command", "added"),
+    ("commands", "added"),
     [
-        ("agents", {"room"}),
-        ("ps", {"room"}),
-        ("kill", {"room"}),
+        ("agents ps kill", {"room"}),
         ("check", {"room", "mark"}),
-        ("run", {"room", "mark", "most"}),
-        ("slo", {"room", "mark", "most"}),
-        ("zmqfixed", {"room", "mark", "most"}),
-        ("kafka-perf", {"room", "mark", "most"}),
-        ("artifact", set()),
-        ("plan", set()),
+        ("run slo zmqfixed kafka-perf", {"room", "mark", "most"}),
+        ("artifact plan", set()),
     ],
 )
-def test_hydras_commands_have_its_flags(command: str, added: set[str]) -> None:
-    text = CliRunner().invoke(cli, [command, "--help"]).output
-    assert {name for name in ("room", "mark", "most") if f"--{name} " in text} == added
+def test_hydras_commands_have_its_flags(commands: str, added: set[str]) -> None:
+    for command in commands.split():
+        text = said_by(command, "--help")
+        assert {name for name in ("room", "mark", "most") if f"--{name} " in text} == added, command
 
 
-def test_its_command_is_one_of_hydras(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_command_is_one_of_hydras(with_engines: Callable[..., None]) -> None:
     run, look = click.Command("run"), click.Command("look")
-    with_engines(monkeypatch, {"toy": toy_engine.SPEC})
+    with_engines(toy=toy_engine.SPEC)
     assert {"run", "look", "toy-settings"} < set(contributed.commands({"run": run, "look": look}))

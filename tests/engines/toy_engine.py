@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -15,8 +15,7 @@ from hydra.cluster.engine import Engine, EngineSpec, Opening, Relocation
 from hydra.cluster.local.engine import LocalEngine
 from hydra.config.engines import load_engine
 from hydra.errors import EXIT_INCOMPLETE, ClusterError, UsageError
-from hydra.model import Agent, Group, GroupEvent, Launch
-from hydra.system import Waiting
+from hydra.model import Agent, Group, Launch
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,39 +28,21 @@ class ToySettings:
     password: str = field(default="", repr=False)
 
 
-class ToyEngine:
+class ToyEngine(LocalEngine):
     """See :class:`hydra.cluster.engine.Engine`."""
 
-    is_local: Final = True
-
-    def __init__(self, inner: LocalEngine, settings: ToySettings, notes: Path) -> None:
-        self.address = inner.address
-        self._inner = inner
-        self._settings = settings
-        self._notes = notes
-
-    def agents(self) -> list[Agent]:
-        return self._inner.agents()
+    def __init__(self, opening: Opening) -> None:
+        super().__init__(opening.agents, opening.folder / "sandbox")
+        self._settings: ToySettings = opening.settings
+        self._notes = opening.folder / "toy.log"
 
     def launch(self, groups: Sequence[Group]) -> list[Launch]:
         if len(groups) > self._settings.most:
             raise ClusterError(f"{len(groups)} groups are too many", "raise most under [toy]")
-        launches = self._inner.launch(groups)
+        launches = super().launch(groups)
         with self._notes.open("a") as file:
             file.writelines(f"{self._settings.mark}: {launch.group.role} on {launch.agent.id}\n" for launch in launches)
         return launches
-
-    def kill(self, groups: Iterable[str]) -> None:
-        self._inner.kill(groups)
-
-    def events(self) -> list[GroupEvent]:
-        return self._inner.events()
-
-    def confirm(self, wait: Waiting) -> None:
-        self._inner.confirm(wait)
-
-    def close(self) -> None:
-        self._inner.close()
 
 
 @contextlib.contextmanager
@@ -70,8 +51,7 @@ def opened(opening: Opening) -> Iterator[Engine]:
     if opening.master == "toy://closed":
         raise ClusterError(f"the toy is closed to {settings.password}", "open it")
     opening.folder.mkdir(parents=True, exist_ok=True)
-    inner = LocalEngine(opening.agents, opening.folder / "sandbox")
-    with contextlib.closing(ToyEngine(inner, settings, opening.folder / "toy.log")) as engine:
+    with contextlib.closing(ToyEngine(opening)) as engine:
         yield engine
 
 

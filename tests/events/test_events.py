@@ -6,60 +6,12 @@ import inspect
 
 import pytest
 
-from hydra.events import clients, row_warnings, runs, steps, warnings
-from hydra.events.clients import ClientError, ClientExit, Evicted, GroupExit, Launched, LaunchedElsewhere, Present
+from hydra.events import clients, runs, steps, warnings
+from hydra.events import row_warnings as rows
 from hydra.events.event import Event, Level
 from hydra.events.journal import Journal
 from hydra.events.kinds import EVENTS, level_of, summary_of
-from hydra.events.row_warnings import (
-    FateUnknown,
-    FewerFigures,
-    FewReceived,
-    GeneratorLimited,
-    HostBusy,
-    Lagged,
-    Loss,
-    LossBetween,
-    RateMissed,
-    RowFailed,
-    RowRemark,
-    RowSkipped,
-    SearchRemark,
-    SendsRefused,
-    SlowNotFelt,
-    StoppedEarly,
-    SubscribersGone,
-    Undrained,
-)
-from hydra.events.runs import (
-    EngineWaits,
-    Refused,
-    Resumed,
-    Revived,
-    RunBegan,
-    RunComplete,
-    RunDone,
-    RunFailed,
-    RunGoesOn,
-    ServerExit,
-    ServersAgain,
-    ServersStarted,
-    ServersStarting,
-    ServersUp,
-    SystemFact,
-)
-from hydra.events.steps import PhasesTimed, StartUnacknowledged, StepMeasured, StepStored, WindowOpened
-from hydra.events.warnings import (
-    HydraWarning,
-    Interrupted,
-    LeftBehind,
-    LeftEarlier,
-    RunEndedBadly,
-    RunIncomplete,
-    SettingsSkipped,
-    StepNotMeasured,
-    SubscribersFailed,
-)
+from hydra.events.warnings import HydraWarning
 from hydra.model import PASSED_OVER, Agent, Demand, Group, GroupEvent, Launch, Resources, Settings, StepPlan
 from hydra.wire.program import EXIT_STRANDED
 
@@ -75,89 +27,97 @@ def launch(role: str, host: str) -> Launch:
     ("event", "text"),
     [
         (
-            RunBegan("fixed", "runs/x", 45.0, 600.0),
+            runs.RunBegan("fixed", "runs/x", 45.0, 600.0),
             "fixed into runs/x: about 45 s if nothing is backlogged, 10 min at most",
         ),
         (
-            RunBegan("fixed", "runs/x", 45.0, 600.0, "1 toy server"),
+            runs.RunBegan("fixed", "runs/x", 45.0, 600.0, "1 toy server"),
             "fixed into runs/x: about 45 s if nothing is backlogged, 10 min at most; "
             "the start of 1 toy server is not in it",
         ),
-        (ServersStarting("3 toy servers", "1 of 3 answer", 7.2), "starting 3 toy servers: 1 of 3 answer (for 7 s)"),
-        (ServersStarting("1 toy server", "", 100.0), "starting 1 toy server (for 2 min)"),
-        (ServersStarted("3 toy servers", 12.0), "started 3 toy servers in 12 s"),
-        (EngineWaits("waiting for a node"), "waiting for a node"),
-        (RunDone(12_000.0, "runs/x"), "done in 3 h 20 min: runs/x"),
-        (RunFailed("no space left"), "no space left"),
-        (Resumed(5, 2), "after 5 steps, 2 failed ones of which are measured again"),
-        (SystemFact("version", "4.3"), "version: 4.3"),
-        (Refused("wrong key", 3), "3 × wrong key"),
-        (Revived("it went away"), "it went away"),
-        (Launched(launch("subscriber", "a")), "g: 2 subscriber(s) from id 5 on a"),
-        (Launched(launch("server", "host-a")), "g: a server on a (host-a)"),
-        (Present(4, 0.25), "4 clients after 0.250 s"),
-        (Evicted("g", {1, 2, 3, 7}, "did not answer"), "g: ids 1–3, 7 did not answer"),
-        (LaunchedElsewhere({7}), "ids 7: not replaced by their groups, launched in others"),
-        (ClientExit(1, 99, -9, replaced=True), "client 1: pid 99 was killed by SIGKILL, replaced"),
-        (ClientExit(1, 99, 3, replaced=False), "client 1: pid 99 exited with 3"),
-        (ClientExit(1, 99, None, replaced=False), "client 1: pid 99 ended"),
         (
-            ClientExit(1, 99, EXIT_STRANDED, replaced=False),
+            runs.ServersStarting("3 toy servers", "1 of 3 answer", 7.2),
+            "starting 3 toy servers: 1 of 3 answer (for 7 s)",
+        ),
+        (runs.ServersStarting("1 toy server", "", 100.0), "starting 1 toy server (for 2 min)"),
+        (runs.ServersStarted("3 toy servers", 12.0), "started 3 toy servers in 12 s"),
+        (runs.EngineWaits("waiting for a node"), "waiting for a node"),
+        (runs.RunDone(12_000.0, "runs/x"), "done in 3 h 20 min: runs/x"),
+        (runs.RunFailed("no space left"), "no space left"),
+        (runs.Resumed(5, 2), "after 5 steps, 2 failed ones of which are measured again"),
+        (runs.SystemFact("version", "4.3"), "version: 4.3"),
+        (runs.Refused("wrong key", 3), "3 × wrong key"),
+        (runs.Revived("it went away"), "it went away"),
+        (clients.Launched(launch("subscriber", "a")), "g: 2 subscriber(s) from id 5 on a"),
+        (clients.Launched(launch("server", "host-a")), "g: a server on a (host-a)"),
+        (clients.Present(4, 0.25), "4 clients after 0.250 s"),
+        (clients.Evicted("g", {1, 2, 3, 7}, "did not answer"), "g: ids 1–3, 7 did not answer"),
+        (clients.LaunchedElsewhere({7}), "ids 7: not replaced by their groups, launched in others"),
+        (clients.ClientExit(1, 99, -9, replaced=True), "client 1: pid 99 was killed by SIGKILL, replaced"),
+        (clients.ClientExit(1, 99, 3, replaced=False), "client 1: pid 99 exited with 3"),
+        (clients.ClientExit(1, 99, None, replaced=False), "client 1: pid 99 ended"),
+        (
+            clients.ClientExit(1, 99, EXIT_STRANDED, replaced=False),
             "client 1: pid 99 was stranded (exit code 4): it had heard nothing of the controller for too long",
         ),
-        (GroupExit(GroupEvent("g", "failed", "a", "exit status 1")), "g on a failed: exit status 1"),
-        (ClientError(7, "no route"), "client 7: no route"),
-        (ServersUp(2, "h:1,i:1", 1.5), "2 at h:1,i:1 after 1.500 s"),
-        (ServersAgain("g was lost"), "g was lost"),
-        (ServerExit("g failed"), "g failed"),
+        (clients.GroupExit(GroupEvent("g", "failed", "a", "exit status 1")), "g on a failed: exit status 1"),
+        (clients.ClientError(7, "no route"), "client 7: no route"),
+        (runs.ServersUp(2, "h:1,i:1", 1.5), "2 at h:1,i:1 after 1.500 s"),
+        (runs.ServersAgain("g was lost"), "g was lost"),
+        (runs.ServerExit("g failed"), "g failed"),
         (
-            StartUnacknowledged(3, set(range(0, 40, 2))),
+            steps.StartUnacknowledged(3, set(range(0, 40, 2))),
             "epoch 3: not acknowledged in time by ids 0, 2, 4, 6, 8, 10, 12, 14, …",
         ),
-        (WindowOpened(3), "epoch 3 runs"),
-        (PhasesTimed(3, [("bind", 0.1), ("reports", 2.0)]), "epoch 3: bind 0.100 s, reports 2.000 s"),
-        (StepStored(3, 0.0126), "epoch 3: 0.013 s"),
+        (steps.WindowOpened(3), "epoch 3 runs"),
+        (steps.PhasesTimed(3, [("bind", 0.1), ("reports", 2.0)]), "epoch 3: bind 0.100 s, reports 2.000 s"),
+        (steps.StepStored(3, 0.0126), "epoch 3: 0.013 s"),
         (
-            StepMeasured("step 1 of 2: 3 clients", PLAN, {"avg_tx_rate_pps": 1234.5678, "client_loss_pct": 21.1473}),
+            steps.StepMeasured(
+                "step 1 of 2: 3 clients", PLAN, {"avg_tx_rate_pps": 1234.5678, "client_loss_pct": 21.1473}
+            ),
             "step 1 of 2: 3 clients: Tx 1,235/s, Rx –/s, aggregate –/s, loss 21.1 %",
         ),
-        (StepNotMeasured("step 2: 3 clients", "failed", "why"), "step 2: 3 clients: FAILED: why"),
+        (warnings.StepNotMeasured("step 2: 3 clients", "failed", "why"), "step 2: 3 clients: FAILED: why"),
         (
-            StepNotMeasured("step 2: 3 clients", "failed", "why", again=True),
+            warnings.StepNotMeasured("step 2: 3 clients", "failed", "why", again=True),
             "step 2: 3 clients: FAILED, is tried once more: why",
         ),
         (
-            SubscribersFailed([(1, 6, "1 died"), (3, 8, "2 never answered")]),
+            warnings.SubscribersFailed([(1, 6, "1 died"), (3, 8, "2 never answered")]),
             "subscribers failed by themselves, the exit code is 3: row 1 (6 clients): 1 died; "
             "row 3 (8 clients): 2 never answered",
         ),
-        (Interrupted("runs/x"), "interrupted: what was measured is kept; go on with --resume runs/x"),
+        (warnings.Interrupted("runs/x"), "interrupted: what was measured is kept; go on with --resume runs/x"),
         (
-            Interrupted("runs/x", by_key=True),
+            warnings.Interrupted("runs/x", by_key=True),
             "ended after this step, as was asked for with a key: what was measured is kept; go on with --resume runs/x",
         ),
         (
-            RunGoesOn("runs/x", ["2 clients", "4 clients"], 6, ["8 clients"], 4, 75.0),
+            runs.RunGoesOn("runs/x", ["2 clients", "4 clients"], 6, ["8 clients"], 4, 75.0),
             "runs/x goes on: 2 of 6 rows are there (2 clients; 4 clients); "
             "1 failed and is tried again (8 clients); 4 steps to go, about 75 s",
         ),
         (
-            RunGoesOn("runs/x", [f"{n} clients" for n in range(8)], 9, [], None, 600.0),
+            runs.RunGoesOn("runs/x", [f"{n} clients" for n in range(8)], 9, [], None, 600.0),
             "runs/x goes on: 8 of 9 rows are there (0 clients; 1 clients; 2 clients; 3 clients; 4 clients; 5 clients; "
             "2 more); the results decide how many steps are to go, about 10 min",
         ),
         (
-            RunGoesOn("runs/x", [], 1, ["8 clients", "9 clients"], 1, 5.0),
+            runs.RunGoesOn("runs/x", [], 1, ["8 clients", "9 clients"], 1, 5.0),
             "runs/x goes on: 0 of 1 rows are there; 2 failed and are tried again (8 clients; 9 clients); "
             "1 step to go, about 5 s",
         ),
-        (RunComplete("runs/x"), "runs/x is complete: nothing is left to measure, and nothing is started"),
-        (LeftBehind("t-1", "h:1", "x removes it"), "t-1 may be left at h:1; x removes it"),
+        (runs.RunComplete("runs/x"), "runs/x is complete: nothing is left to measure, and nothing is started"),
+        (warnings.LeftBehind("t-1", "h:1", "x removes it"), "t-1 may be left at h:1; x removes it"),
         (
-            SettingsSkipped(["num.a", "num.b"], "h:1"),
+            warnings.SettingsSkipped(["num.a", "num.b"], "h:1"),
             "the servers at h:1 keep their own settings: num.a, num.b of the preset not set",
         ),
-        (LeftEarlier("a topic", "t-1: removed"), "an earlier part of this run left a topic behind: t-1: removed"),
+        (
+            warnings.LeftEarlier("a topic", "t-1: removed"),
+            "an earlier part of this run left a topic behind: t-1: removed",
+        ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Event) else "",
 )
@@ -168,34 +128,34 @@ def test_what_happened_is_said_in_one_line(event: Event, text: str) -> None:
 @pytest.mark.parametrize(
     ("warning", "text"),
     [
-        (RunIncomplete("failed", "x", "60 clients"), "it could not go on: x; the sweep would go on with 60 clients"),
-        (RunIncomplete("finished", "", "60 clients"), "the sweep would go on with 60 clients"),
-        (RunEndedBadly("interrupted", ""), "it was interrupted, after its last step"),
-        (RunEndedBadly("strange", ""), "it ended as 'strange', after its last step"),
-        (RowSkipped(""), "SKIPPED: no reason was given"),
-        (RowFailed("the broker died"), "FAILED: the broker died"),
-        (RowRemark("one repeat failed"), "one repeat failed"),
-        (FewerFigures(2, 3, list("abcdef")), "only 2 of 3 repeats have a figure for a, b, c, d and 2 other columns"),
-        (Loss(12.5), "LOSS: 12.5 % of the messages never arrived"),
+        (warnings.RunIncomplete("failed", "x", "60 more"), "it could not go on: x; the sweep would go on with 60 more"),
+        (warnings.RunIncomplete("finished", "", "60 clients"), "the sweep would go on with 60 clients"),
+        (warnings.RunEndedBadly("interrupted", ""), "it was interrupted, after its last step"),
+        (warnings.RunEndedBadly("strange", ""), "it ended as 'strange', after its last step"),
+        (rows.RowSkipped(""), "SKIPPED: no reason was given"),
+        (rows.RowFailed("the broker died"), "FAILED: the broker died"),
+        (rows.RowRemark("one repeat failed"), "one repeat failed"),
+        (rows.FewerFigures(2, 3, "abcdef"), "only 2 of 3 repeats have a figure for a, b, c, d and 2 other columns"),
+        (rows.Loss(12.5), "LOSS: 12.5 % of the messages never arrived"),
         (
-            Loss(12.5, with_waiting=True),
+            rows.Loss(12.5, with_waiting=True),
             "LOSS: 12.5 % of the messages never arrived or were still waiting when the drain ended",
         ),
-        (Undrained(1e4), "10,000 messages were still waiting when the drain ended; they are not lost"),
-        (SubscribersGone("1 died"), "subscribers that failed without an account: 1 died"),
-        (RateMissed(9e4, 8.5e4), "the publisher missed the requested rate of 90,000/s, it reached 85,000/s"),
-        (RateMissed(9e4, None, 3), "in some of 3 repeats the publisher missed the requested rate of 90,000/s on average"),  # noqa: E501
-        (StoppedEarly("no memory"), "the publisher stopped early: no memory"),
-        (SendsRefused(7), "7 messages were refused by a server or the library"),
-        (GeneratorLimited("nodrop"), "nodrop: generator-limited: the clients were measured, the system can do more"),
-        (HostBusy(99.6), "a host had no CPU left (100 % of all cores)"),
-        (FewReceived(5), "the receive rate is of 5 subscribers only: the others got fewer than two batches"),
-        (SearchRemark("slow", "still rising"), "slow: still rising"),
-        (SlowNotFelt(), "slow: the slow clients' buffers never filled, so they were not felt"),
-        (SlowNotFelt(9e3, 1e4, 1.0), "slow: the slow clients' buffers never filled, so they were not felt: they read 10,000/s, and no more than 9,000/s was sent"),  # noqa: E501
-        (SlowNotFelt(9e3, 8e3, 2.0), "slow: the slow clients' buffers never filled, so they were not felt: they fall behind by 2,000 messages in a step"),  # noqa: E501
+        (rows.Undrained(1e4), "10,000 messages were still waiting when the drain ended; they are not lost"),
+        (rows.SubscribersGone("1 died"), "subscribers that failed without an account: 1 died"),
+        (rows.RateMissed(9e4, 8.5e4), "the publisher missed the requested rate of 90,000/s, it reached 85,000/s"),
+        (rows.RateMissed(9e4, None, 3), "in some of 3 repeats the publisher missed the requested rate of 90,000/s on average"),  # noqa: E501
+        (rows.StoppedEarly("no memory"), "the publisher stopped early: no memory"),
+        (rows.SendsRefused(7), "7 messages were refused by a server or the library"),
+        (rows.GeneratorLimited("max"), "max: generator-limited: the clients were measured, the system can do more"),
+        (rows.HostBusy(99.6), "a host had no CPU left (100 % of all cores)"),
+        (rows.FewReceived(5), "the receive rate is of 5 subscribers only: the others got fewer than two batches"),
+        (rows.SearchRemark("slow", "still rising"), "slow: still rising"),
+        (rows.SlowNotFelt(), "slow: the slow clients' buffers never filled, so they were not felt"),
+        (rows.SlowNotFelt(9e3, 1e4, 1.0), "slow: the slow clients' buffers never filled, so they were not felt: they read 10,000/s, and no more than 9,000/s was sent"),  # noqa: E501
+        (rows.SlowNotFelt(9e3, 8e3, 2.0), "slow: the slow clients' buffers never filled, so they were not felt: they fall behind by 2,000 messages in a step"),  # noqa: E501
         (
-            SlowNotFelt(9e3, 8e3, 2.0, 2000.0, "sndhwm and rcvhwm", 40_329.8),
+            rows.SlowNotFelt(9e3, 8e3, 2.0, 2000.0, "sndhwm and rcvhwm", 40_329.8),
             "slow: the slow clients' buffers never filled, so they were not felt: they fall behind by 2,000 messages in a step; sndhwm and rcvhwm hold 2,000, the kernel's buffers up to 40,000 more",  # noqa: E501
         ),
     ],
@@ -209,21 +169,24 @@ def test_what_has_to_be_known_of_a_run_or_a_row(warning: HydraWarning, text: str
 @pytest.mark.parametrize(
     ("warning", "remedy"),
     [
-        (RowSkipped(PASSED_OVER), "measure it in another run"),
-        (RowSkipped("needs 9 GB"), "take fewer clients or more agents; hydra check says what fits"),
+        (rows.RowSkipped(PASSED_OVER), "measure it in another run"),
+        (rows.RowSkipped("needs 9 GB"), "take fewer clients or more agents; hydra check says what fits"),
         (
-            SearchRemark("loss", "nothing fell short up to 8,000/s, the highest rate that is tried"),
+            rows.SearchRemark("loss", "nothing fell short up to 8,000/s, the highest rate that is tried"),
             "raise --start-rate",
         ),
-        (SearchRemark("loss", "a word of another version"), ""),
-        (SlowNotFelt(), "measure for longer, or make them slower"),
-        (SlowNotFelt(9e3, 1e4, 1.0), "make them slower: lower sweep.search.slow_share"),
-        (SlowNotFelt(9e3, 8e3, 2.0, None, "marks above 0"), "set a limit: marks above 0"),
+        (rows.SearchRemark("loss", "a word of another version"), ""),
+        (rows.SlowNotFelt(), "measure for longer, or make them slower"),
+        (rows.SlowNotFelt(9e3, 1e4, 1.0), "make them slower: lower sweep.search.slow_share"),
+        (rows.SlowNotFelt(9e3, 8e3, 2.0, None, "marks above 0"), "set a limit: marks above 0"),
         # Behind by 1,000/s, and 2,000 + 8,000 messages can wait.
-        (SlowNotFelt(9e3, 8e3, 2.0, 2e3, "marks", 8e3), "they are felt at the latest in steps of 10 s, or at 13,000/s"),
+        (
+            rows.SlowNotFelt(9e3, 8e3, 2.0, 2e3, "marks", 8e3),
+            "they are felt at the latest in steps of 10 s, or at 13,000/s",
+        ),
         # 10,000 in a step, of which 9,000 wait elsewhere.
         (
-            SlowNotFelt(9e3, 8e3, 10.0, 2e3, "marks", 9e3),
+            rows.SlowNotFelt(9e3, 8e3, 10.0, 2e3, "marks", 9e3),
             "they are felt at the latest in steps of 11 s, or at 9,100/s, or with marks of 1,000 in all",
         ),
     ],
@@ -233,7 +196,7 @@ def test_a_warning_says_what_would_change_it(warning: HydraWarning, remedy: str)
 
 
 def test_every_warning_of_a_row_says_what_would_change_it() -> None:
-    silent = {w for w in defined(row_warnings) if w.__dict__.get("remedy") is None}
+    silent = {w for w in defined(rows) if w.__dict__.get("remedy") is None}
     assert silent == set()
 
 
@@ -253,16 +216,16 @@ def test_every_kind_of_event_is_known_to_whoever_reads_it() -> None:
 
 
 def test_every_warning_matters() -> None:
-    every = defined(warnings) | defined(row_warnings)
+    every = defined(warnings) | defined(rows)
     assert {warning.kind for warning in every} == {HydraWarning.kind}
     assert all(warning.level != Level.ROUTINE for warning in every)
     gravest: dict[Level, set[type[HydraWarning]]] = {
-        Level.FAIL: {RunIncomplete, RunEndedBadly, RowSkipped, RowFailed},
-        Level.LOSS: {Loss, LossBetween},
+        Level.FAIL: {warnings.RunIncomplete, warnings.RunEndedBadly, rows.RowSkipped, rows.RowFailed},
+        Level.LOSS: {rows.Loss, rows.LossBetween},
     }
     for level, expected in gravest.items():
         assert all(warning.level == level for warning in expected)
-    assert {FateUnknown.level, Lagged.level} == {Level.NOTE}
+    assert {rows.FateUnknown.level, rows.Lagged.level} == {Level.NOTE}
 
 
 def test_an_event_of_another_version_is_worth_a_look() -> None:
@@ -273,7 +236,7 @@ def test_a_journal_keeps_everything_with_its_step_and_shows_warnings() -> None:
     kept: list[tuple[Event, int | None]] = []
     shown: list[Event] = []
     journal = Journal(lambda event, epoch: kept.append((event, epoch)), shown.append)
-    fact, warning = SystemFact("version", "4.3"), LeftEarlier("a topic", "removed")
+    fact, warning = runs.SystemFact("version", "4.3"), warnings.LeftEarlier("a topic", "removed")
     journal.note(fact)
     journal.epoch = 3
     journal.note(warning)

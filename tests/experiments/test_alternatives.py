@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -30,16 +31,9 @@ def views(_: Order, done: Sequence[Done]) -> list[View]:
     return [View("Rates", columns, rows, ["a note"], x="rate", y=("batch",))]
 
 
+ABOUT: dict[str, Any] = {"name": "two-rates", "title": "two rates", "source": "nobody", "takes_s": 5, "scale": 0.1}
 EXPERIMENT = Experiment(
-    name="two-rates",
-    title="two rates",
-    source="nobody",
-    scale=0.1,
-    takes_s=5,
-    next_part=in_turn(parts),
-    parts=parts,
-    views=views,
-    lines=lambda done: [each.part.name for each in done],
+    **ABOUT, next_part=in_turn(parts), parts=parts, views=views, lines=lambda done: [each.part.name for each in done]
 )
 
 
@@ -60,11 +54,7 @@ def test_every_part_is_run_with_every_implementation_in_a_folder_of_its_own() ->
     assert both.parts is not None
     assert [part.name for part in both.parts(ORDER)] == names
     assert both.takes_s == 10
-
-
-def test_a_part_that_is_done_is_not_run_again() -> None:
-    both = alternatives(EXPERIMENT, ["a", "b"])
-    done = all_done(both)
+    # What is done is not run again.
     part = both.next_part(ORDER, [*done[:1], *done[2:]])
     assert part is not None
     assert part.name == "fast-a"
@@ -74,12 +64,8 @@ def test_rows_of_all_stand_in_one_table_with_the_columns_of_each() -> None:
     both = alternatives(EXPERIMENT, ["a", "b"])
     (view,) = both.views(ORDER, all_done(both))
     assert [column.name for column in view.columns] == ["implementation", "part", "rate", "batch"]
-    assert [(row["implementation"], row["part"], row.get("batch")) for row in view.rows] == [
-        ("a", "slow", None),
-        ("a", "fast", None),
-        ("b", "slow", 9),
-        ("b", "fast", 9),
-    ]
+    found = [(row["implementation"], row["part"], row.get("batch")) for row in view.rows]
+    assert found == [("a", "slow", None), ("a", "fast", None), ("b", "slow", 9), ("b", "fast", 9)]
     assert (view.notes, view.x, list(view.y)) == (["a note"], "", [])
     assert both.lines(all_done(both)) == ["# a", "slow", "fast", "# b", "slow", "fast"]
 

@@ -6,6 +6,7 @@ import pytest
 
 from hydra.columns import Column
 from hydra.config.scenario import load_scenario
+from hydra.experiments.done import mean_of
 from hydra.model import Figure
 from hydra.system import Done, Order, Part, beside, in_turn, with_published
 
@@ -39,3 +40,17 @@ def test_a_ratio_stands_where_both_figures_are_known(
     row = with_published({"rate": 100, "late": 1}, published, ("rate", "late"))
     names = [column.name for column in beside([Column("rate"), Column("late")])]
     assert tuple(row[name] for name in names) == (100, *figures[:2], 1, *figures[2:])
+
+
+@pytest.mark.parametrize(
+    ("repeats", "mean"),
+    [
+        ([], {}),
+        ([{0: {"rate": 1.0}}], {0: {"rate": 1.0}}),
+        ([{0: {"r": 1.0}, 1: {"r": 5.0}}, {0: {"r": 3.0, "late": 7.0}}], {0: {"r": 2.0, "late": 7.0}, 1: {"r": 5.0}}),
+    ],
+)
+def test_a_clients_figure_is_the_mean_of_the_repeats_that_have_it(
+    repeats: list[dict[int, dict[str, float]]], mean: dict[int, dict[str, float]]
+) -> None:
+    assert mean_of(repeats) == mean

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import click
 import pytest
@@ -20,50 +20,29 @@ from hydra.experiments.command import run_experiment
 from hydra.results import experiments as folders
 from hydra.run import launcher
 from hydra.system import Done, Experiment, Order, Part, View, beside, in_turn, with_published
+from tests.integration.command import table
 
 RATE = Column("avg_rx_rate_pps", "messages/s", "as received", "Rx")
 
 
 def parts(order: Order) -> list[Part]:
-    return [
-        Part(
-            f"rate-{rate}",
-            {
-                "system": "zmq",
-                "client": "pyzmq",
-                "table": "fixed",
-                "warmup_s": 0.0,
-                "sweep": {"clients": [1], "duration_s": 20 * order.scale},
-                "settings": {"rate": rate, "message_size": 100},
-            },
-        )
-        for rate in (200, 400)
-    ]
+    common = {"system": "zmq", "client": "pyzmq", "table": "fixed", "warmup_s": 0.0}
+    common["sweep"] = {"clients": [1], "duration_s": 10 * order.scale}
+    return [Part(f"rate-{rate}", {**common, "settings": {"rate": rate, "message_size": 100}}) for rate in (200, 400)]
 
 
 def views(order: Order, done: Sequence[Done]) -> list[View]:
-    rows = [
-        with_published({"part": each.part.name, RATE.name: row.get(RATE.name)}, {RATE.name: 200}, (RATE.name,))
-        for each in done
-        for row in each.rows
-    ]
+    found = [{"part": each.part.name, RATE.name: row.get(RATE.name)} for each in done for row in each.rows]
+    rows = [with_published(row, {RATE.name: 200}, (RATE.name,)) for row in found]
     assert all(len(each.subscribers) == len(each.rows) for each in done)
     return [View("Rates", [Column("part", "text"), *beside([RATE])], rows, [f"scale {order.scale:g}"])]
 
 
-FLAG = click.Option(["--goal"], type=int)
+ABOUT: dict[str, Any] = {"name": "two-rates", "title": "two rates", "source": "nobody, 2026", "takes_s": 5}
 EXPERIMENT = Experiment(
-    name="two-rates",
-    title="two rates",
-    source="nobody, 2026",
-    scale=0.02,
-    takes_s=5,
-    next_part=in_turn(parts),
-    parts=parts,
-    views=views,
-    lines=lambda done: [f"{len(done)} parts"],
+    **ABOUT, scale=0.02, next_part=in_turn(parts), parts=parts, views=views, lines=lambda done: [f"{len(done)} parts"]
 )
-OTHER = dataclasses.replace(EXPERIMENT, name="with-a-goal", options=(FLAG,))
+OTHER = dataclasses.replace(EXPERIMENT, name="with-a-goal", options=(click.Option(["--goal"], type=int),))
 
 
 @pytest.fixture(autouse=True)
@@ -83,25 +62,24 @@ def run(name: str = EXPERIMENT.name, **flags: Any) -> int:
     return int(end.value.code or 0)
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_every_part_is_run_and_what_is_there_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "two"
     assert run(out=folder, fail_if=("avg_rx_rate_pps_ratio < 0.1",)) == EXIT_GOOD
     assert "\n2 parts\n" in capsys.readouterr().out
     record = folders.read(folder)
     assert (record.ended, [part.ended for part in record.parts]) == ("finished", ["finished"] * 2)
-    with (folder / "table.csv").open() as lines:
-        rows = list(csv.DictReader(lines))
+    rows = table(folder)
     assert [row["part"] for row in rows] == ["rate-200", "rate-400"]
-    assert float(rows[1]["avg_rx_rate_pps"]) == pytest.approx(400, rel=0.3)
+    assert float(rows[1]["avg_rx_rate_pps"]) == pytest.approx(400, rel=0.5)
     assert "scale 0.02 of the original" in (folder / "table.md").read_text()
     first, second = (folder / part.name / "run.db" for part in record.parts)
     before = first.stat().st_mtime_ns
     shutil.rmtree(second.parent)
     assert run("", resume=folder, as_json=True) == EXIT_GOOD
     assert (first.stat().st_mtime_ns, second.exists()) == (before, True)
-    (table,) = json.loads(capsys.readouterr().out)["tables"]
-    assert [row["part"] for row in table["rows"]] == ["rate-200", "rate-400"]
+    (printed,) = json.loads(capsys.readouterr().out)["tables"]
+    assert [row["part"] for row in printed["rows"]] == ["rate-200", "rate-400"]
     assert run(resume=folder, fail_if=("avg_rx_rate_pps_ratio > 1.5",)) == EXIT_INCOMPLETE
 
 
@@ -116,10 +94,7 @@ def test_every_part_is_run_and_what_is_there_is_kept(tmp_path: Path, capsys: pyt
 def test_what_stops_a_part_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, ended: str, code: int | None
 ) -> None:
-    def launch(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(launcher, "launch", launch)
+    monkeypatch.setattr(launcher, "launch", Mock(side_effect=error))
     if code is None:
         with pytest.raises(HydraError, match="gone"):
             run(out=tmp_path)

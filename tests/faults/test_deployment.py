@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,13 +17,14 @@ from hydra.cluster.engine import GroupEvents
 from hydra.cluster.local.engine import LocalEngine
 from hydra.control.controller import Controller
 from hydra.errors import ClusterError, ReadinessError
-from hydra.events.clients import ClientExit, Evicted
+from hydra.events.clients import ClientExit, Evicted, LaunchedElsewhere
 from hydra.events.event import Event
 from hydra.run.deployment import Deployment
 from hydra.wire.program import EXIT_STRANDED
 from tests.faults.faulty import FaultyZmq, cluster, pid, scenario
+from tests.suite.waiting import SOON_S
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("test")
 
 E = TypeVar("E", bound=Event)
 
@@ -37,27 +37,14 @@ class Stage:
     ) -> None:
         self.events: list[Event] = []
         self._log = folder / "log"
-        its_scenario = scenario(ready_timeout_s=ready_timeout_s)
-        its_cluster = cluster(respawns=respawns)
+        its_scenario, its_cluster = scenario(ready_timeout_s=ready_timeout_s), cluster(respawns=respawns)
+        system = FaultyZmq(its_scenario, self._log, faults)
         with ExitStack() as stack:
-            self.controller = Controller("run")
-            stack.callback(self.controller.close)
-            engine = LocalEngine(its_cluster.agents, folder / "sandbox")
-            stack.callback(engine.close)
-            self.deployment = Deployment(
-                engine,
-                GroupEvents(engine),
-                self.controller,
-                FaultyZmq(its_scenario, self._log, faults),
-                its_scenario,
-                its_cluster,
-                self.events.append,
-            )
-            stack.callback(self.deployment.close)
-            self._stack = stack.pop_all()
-
-    def close(self) -> None:
-        self._stack.close()
+            self.controller = stack.enter_context(closing(Controller("run")))
+            engine = stack.enter_context(closing(LocalEngine(its_cluster.agents, folder / "sandbox")))
+            told = GroupEvents(engine), self.controller, system, its_scenario, its_cluster, self.events.append
+            self.deployment = stack.enter_context(closing(Deployment(engine, *told)))
+            self.close = stack.pop_all().close
 
     def told(self, kind: type[E]) -> list[E]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -69,7 +56,7 @@ class Stage:
             self.deployment.watch()
             return condition()
 
-        return self.controller.wait_until(holds, 5.0)
+        return self.controller.wait_until(holds, SOON_S)
 
     def present(self) -> set[int]:
         return set(self.controller.roster.present())
@@ -79,22 +66,21 @@ class Stage:
 
 
 @pytest.fixture
-def stages(tmp_path: Path) -> Iterator[list[Stage]]:
-    made: list[Stage] = []
-    yield made
-    for stage in made:
-        stage.close()
+def staged(tmp_path: Path) -> Iterator[Callable[..., Stage]]:
+    """Makes the stage of a test."""
+    with ExitStack() as stack:
+
+        def make(
+            faults: Mapping[int, Sequence[str]] | None = None, ready_timeout_s: float = 20.0, respawns: int = 3
+        ) -> Stage:
+            return stack.enter_context(closing(Stage(tmp_path, faults or {}, ready_timeout_s, respawns)))
+
+        yield make
 
 
-def staged(
-    stages: list[Stage], folder: Path, faults: Mapping[int, Sequence[str]], ready_timeout_s: float, respawns: int = 3
-) -> Stage:
-    stages.append(Stage(folder, faults, ready_timeout_s, respawns))
-    return stages[-1]
-
-
-def test_a_client_that_never_dials_in_is_replaced(stages: list[Stage], tmp_path: Path) -> None:
-    stage = staged(stages, tmp_path, {2: ["stop"]}, ready_timeout_s=8.0)
+@pytest.mark.tier("all")
+def test_a_client_that_never_dials_in_is_replaced(staged: Callable[..., Stage]) -> None:
+    stage = staged({2: ["stop"]}, ready_timeout_s=8.0)
     stage.deployment.scale(3)
     assert stage.present() == {0, 1, 2, 3}
     assert any(event.why == "did not dial in" and 2 in event.clients for event in stage.told(Evicted))
@@ -104,8 +90,8 @@ def test_a_client_that_never_dials_in_is_replaced(stages: list[Stage], tmp_path:
     assert not stage.deployment.died
 
 
-def test_a_stranded_client_is_reported_and_launched_anew(stages: list[Stage], tmp_path: Path) -> None:
-    stage = staged(stages, tmp_path, {2: ["strand"]}, ready_timeout_s=20.0)
+def test_a_stranded_client_is_reported_and_launched_anew(staged: Callable[..., Stage]) -> None:
+    stage = staged({2: ["strand"]})
     stage.deployment.scale(2)
     assert stage.present() == {0, 1, 2}
     os.kill(stage.pid(1), signal.SIGUSR1)
@@ -116,23 +102,24 @@ def test_a_stranded_client_is_reported_and_launched_anew(stages: list[Stage], tm
         assert any((event.client, event.status) == (client, EXIT_STRANDED) for event in stage.told(ClientExit))
 
 
-def test_a_client_that_can_never_dial_in_ends_the_run_and_does_not_cost_its_time_again(
-    stages: list[Stage], tmp_path: Path
+@pytest.mark.tier("all")
+def test_a_client_that_can_never_dial_in_ends_the_run_and_is_not_tried_again(
+    staged: Callable[..., Stage], tmp_path: Path
 ) -> None:
-    stage = staged(stages, tmp_path, {1: ["stop"] * 20}, ready_timeout_s=6.0)
+    stage = staged({1: ["stop"] * 20}, ready_timeout_s=6.0)
     with pytest.raises(ReadinessError, match="1 of 2 clients did not dial in within 6 s: ids 1"):
         stage.deployment.scale(1)
-    began = time.monotonic()
     with pytest.raises(ClusterError, match="subscriber 1 was lost 4 times, last: it did not dial in"):
         stage.deployment.scale(1)
-    assert time.monotonic() - began < 6
-    # On a busy machine one may be ended before it has written anything.
-    assert 1 <= len((tmp_path / "log" / "1").read_text().splitlines()) <= 4
+    # The fourth time nobody is started anew. The processes are no witness: one may write its first line much later.
+    assert len(stage.told(Evicted)) + len(stage.told(LaunchedElsewhere)) == 3
+    assert len((tmp_path / "log" / "1").read_text().splitlines()) in range(1, 5)
 
 
-def test_a_client_that_its_group_does_not_replace_is_launched_in_another(stages: list[Stage], tmp_path: Path) -> None:
+@pytest.mark.tier("all")
+def test_a_client_that_its_group_does_not_replace_is_launched_in_another(staged: Callable[..., Stage]) -> None:
     """Whatever became of the words between: a group whose parent hangs hears nothing and tells nothing."""
-    stage = staged(stages, tmp_path, {}, ready_timeout_s=10.0)
+    stage = staged(ready_timeout_s=10.0)
     roster = stage.controller.roster
     stage.deployment.scale(6)
     old, old_pid = roster.hello(1), stage.pid(1)
@@ -152,8 +139,9 @@ def test_a_client_that_its_group_does_not_replace_is_launched_in_another(stages:
     assert not stage.deployment.died
 
 
-def test_who_was_evicted_between_steps_is_not_dead_in_the_next(stages: list[Stage], tmp_path: Path) -> None:
-    stage = staged(stages, tmp_path, {}, ready_timeout_s=20.0)
+@pytest.mark.tier("all")
+def test_who_was_evicted_between_steps_is_not_dead_in_the_next(staged: Callable[..., Stage]) -> None:
+    stage = staged()
     stage.deployment.scale(2)
     before = stage.pid(2)
     os.kill(before, signal.SIGSTOP)
@@ -165,10 +153,11 @@ def test_who_was_evicted_between_steps_is_not_dead_in_the_next(stages: list[Stag
     assert not stage.deployment.died
 
 
-def test_nobody_waits_for_a_client_that_is_gone_when_the_step_begins(stages: list[Stage], tmp_path: Path) -> None:
-    stage = staged(stages, tmp_path, {}, ready_timeout_s=20.0, respawns=0)
+@pytest.mark.tier("all")
+def test_nobody_waits_for_a_client_that_is_gone_when_the_step_begins(staged: Callable[..., Stage]) -> None:
+    stage = staged(respawns=0)
     stage.deployment.scale(2)
     os.kill(stage.pid(2), signal.SIGKILL)
-    assert stage.controller.wait_until(lambda: 2 not in stage.present(), 5.0)
+    assert stage.controller.wait_until(lambda: 2 not in stage.present(), SOON_S)
     stage.deployment.begin_step()
     assert stage.deployment.died == BitMap([2])

@@ -39,10 +39,19 @@ from hydra.system import Waiting
 from tests.faults.faulty import FaultyZmq, cluster, pid, scenario
 from tests.integration.command import hydra, steps, table
 from tests.jupyter.runs import make
+from tests.suite.waiting import PATIENCE
 
-SILENT_S, USUAL_S = 2.0, 15.0
-"""How late a report may be: of somebody who will never send one, and of all others on a busy machine."""
 SMALL = {"sweep.clients": [3], "drain_max_s": 0.5, "ready_timeout_s": 20.0}
+LATER = pytest.mark.tier("all")
+
+
+pytestmark = pytest.mark.tier("test")
+
+
+@pytest.fixture(autouse=True)
+def _reports_are_late_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some never come."""
+    monkeypatch.setattr(collecting, "_REPORT_MARGIN_S", 2.0 * PATIENCE)
 
 
 class _HookedStore(RunStore):
@@ -86,16 +95,49 @@ def ran(
             left -= 1
             fault(log)
 
-    its_cluster, stream = cluster(), io.StringIO()
-    its_engine = engine(its_cluster.agents, folder / "sandbox")
+    stream, system = io.StringIO(), FaultyZmq(its_scenario, log)
     with _HookedStore.create(folder / "run", {"scenario": its_scenario}) as store:
         store.hook = hook  # type: ignore[attr-defined]
-        code = run(its_scenario, its_cluster, its_engine, FaultyZmq(its_scenario, log), store, Observer(stream))
+        code = run_on_this_host(folder, its_scenario, system, store, Observer(stream), engine)
         results = store.results()
         events = store.events()
     assert not left
     statuses = [str(r.status) for r in results]
     return Ran(code, for_scenario(its_scenario).rows(results), statuses, events, stream.getvalue())
+
+
+def run_on_this_host(
+    folder: Path,
+    its_scenario: Scenario,
+    system: FaultyZmq,
+    store: RunStore,
+    observer: Observer,
+    engine: type[LocalEngine] = LocalEngine,
+) -> int:
+    its_cluster = cluster()
+    return run(its_scenario, its_cluster, engine(its_cluster.agents, folder / "sandbox"), system, store, observer)
+
+
+class Broken(FaultyZmq):
+    """A system that cannot be opened."""
+
+    error: BaseException
+
+    def open(self, *_: Any) -> None:
+        raise self.error
+
+
+def broken_run(
+    folder: Path, error: BaseException, system: type[Broken] = Broken, observer: type[Observer] = Observer
+) -> Path:
+    """The folder of a run that ended with this error when its system was opened."""
+    its_scenario, run_folder = scenario(**SMALL), folder / "runs" / "one"
+    its_system = system(its_scenario, folder / "log")
+    its_system.error = error
+    facts = {"scenario": its_scenario, "began": "2026-01-01"}
+    with RunStore.create(run_folder, facts) as store, pytest.raises(type(error), match=str(error) or None):
+        run_on_this_host(folder, its_scenario, its_system, store, observer(quiet=True))
+    return run_folder
 
 
 class _RemovedEngine(LocalEngine):
@@ -128,11 +170,6 @@ def end_relay_of(client: int) -> Callable[[Path], object]:
     return lambda log: group_of(log, client)[1].kill()
 
 
-def resume(processes: list[psutil.Process]) -> None:
-    for process in processes:
-        process.resume()
-
-
 def suspend(client: int, which: slice, seconds: float) -> Callable[[Path], object]:
     """Suspends these processes of the client's group for so long."""
 
@@ -140,29 +177,25 @@ def suspend(client: int, which: slice, seconds: float) -> Callable[[Path], objec
         processes = group_of(log, client)[which]
         for process in processes:
             process.suspend()
-        threading.Timer(seconds, resume, [processes]).start()
+
+        def go_on() -> None:
+            for process in processes:
+                process.resume()
+
+        threading.Timer(seconds, go_on).start()
 
     return begin
 
 
-@pytest.mark.processes
+@LATER
 @pytest.mark.parametrize(
-    ("fault", "margin_s", "at", "told"),
-    [
-        (hit(2, signal.SIGSTOP), SILENT_S, WindowOpened, Evicted),
-        (end_group_of(2), USUAL_S, PhasesTimed, GroupExit),
-    ],
+    ("fault", "at", "told"),
+    [(hit(2, signal.SIGSTOP), WindowOpened, Evicted), (end_group_of(2), PhasesTimed, GroupExit)],
     ids=["silent in the warm-up", "lost after the warm-up"],
 )
 def test_whoever_is_lost_before_the_step_is_there_again_when_it_begins(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    fault: Callable[[Path], object],
-    margin_s: float,
-    at: type[Event],
-    told: type[Event],
+    tmp_path: Path, fault: Callable[[Path], object], at: type[Event], told: type[Event]
 ) -> None:
-    monkeypatch.setattr(collecting, "_REPORT_MARGIN_S", margin_s)
     done = ran(tmp_path, scenario(**SMALL, warmup_s=0.3), fault, at)
     (row,) = done.rows
     assert any(event.kind == told.kind for event in done.events)
@@ -170,9 +203,9 @@ def test_whoever_is_lost_before_the_step_is_there_again_when_it_begins(
     assert (done.code, done.statuses) == (EXIT_GOOD, ["ok"])
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
-    ("times", "code", "statuses"), [(1, EXIT_GOOD, ["failed", "ok"]), (2, EXIT_INCOMPLETE, ["failed", "failed"])]
+    ("times", "code", "statuses"),
+    [(1, EXIT_GOOD, ["failed", "ok"]), pytest.param(2, EXIT_INCOMPLETE, ["failed", "failed"], marks=LATER)],
 )
 def test_a_failed_row_of_a_grid_is_tried_once_more(tmp_path: Path, times: int, code: int, statuses: list[str]) -> None:
     done = ran(tmp_path, scenario(**SMALL, warmup_s=0.0), hit(0, signal.SIGKILL), WindowOpened, times)
@@ -198,7 +231,7 @@ def test_the_next_repeat_of_a_row_is_no_further_try(
     assert [(line[1], line[3]) for line in told] == expected
 
 
-@pytest.mark.processes
+@LATER
 @pytest.mark.parametrize("client", [0, 2], ids=["publisher", "subscriber"])
 def test_a_run_that_was_removed_ends_with_that_and_its_step_is_not_stored(tmp_path: Path, client: int) -> None:
     its_scenario = scenario(**SMALL, warmup_s=0.0)
@@ -209,28 +242,23 @@ def test_a_run_that_was_removed_ends_with_that_and_its_step_is_not_stored(tmp_pa
         assert store.meta("ended") == "failed"
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize(
-    ("fault", "margin_s", "column", "count", "what", "noted"),
+    ("fault", "column", "count", "what", "noted"),
     [
-        (hit(2, signal.SIGKILL), USUAL_S, "failed_dead", 1, "1 died", ClientExit),
-        (hit(2, signal.SIGSTOP), SILENT_S, "failed_silent", 1, "1 never answered", Evicted),
-        (end_group_of(2), USUAL_S, "failed_dead", 2, "2 died", GroupExit),
-        (end_relay_of(2), USUAL_S, "failed_dead", 2, "2 died", GroupExit),
+        pytest.param(hit(2, signal.SIGKILL), "failed_dead", 1, "1 died", ClientExit, id="killed"),
+        *(
+            pytest.param(*case, id=name, marks=LATER)
+            for name, case in {
+                "stopped": (hit(2, signal.SIGSTOP), "failed_silent", 1, "1 never answered", Evicted),
+                "its group killed": (end_group_of(2), "failed_dead", 2, "2 died", GroupExit),
+                "its relay killed": (end_relay_of(2), "failed_dead", 2, "2 died", GroupExit),
+            }.items()
+        ),
     ],
-    ids=["killed", "stopped", "its group killed", "its relay killed"],
 )
 def test_who_fails_in_a_step_by_itself_counts_there_alone_and_in_the_exit_code(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    fault: Callable[[Path], object],
-    margin_s: float,
-    column: str,
-    count: int,
-    what: str,
-    noted: type[Event],
+    tmp_path: Path, fault: Callable[[Path], object], column: str, count: int, what: str, noted: type[Event]
 ) -> None:
-    monkeypatch.setattr(collecting, "_REPORT_MARGIN_S", margin_s)
     their_scenario = scenario(**{**SMALL, "sweep.clients": [6, 7]}, warmup_s=0.0)
     done = ran(tmp_path, their_scenario, fault, WindowOpened)
     first, second = done.rows
@@ -244,7 +272,7 @@ def test_who_fails_in_a_step_by_itself_counts_there_alone_and_in_the_exit_code(
     assert line.endswith(f": row 1 (6 clients): {what}")
 
 
-@pytest.mark.processes
+@LATER
 @pytest.mark.parametrize(
     ("which", "seconds"), [(slice(1, 2), 5.0), (slice(None), 3.0)], ids=["its relay cut off", "all of it suspended"]
 )
@@ -267,16 +295,7 @@ def test_a_group_that_is_away_for_a_while_in_a_window_loses_nothing_and_counts_n
     ],
 )
 def test_a_run_that_could_not_go_on_keeps_why(tmp_path: Path, error: Exception, why: str) -> None:
-    class Broken(FaultyZmq):
-        def open(self, *_: Any) -> None:
-            raise error
-
-    its_scenario, its_cluster = scenario(**SMALL), cluster()
-    engine = LocalEngine(its_cluster.agents, tmp_path / "sandbox")
-    folder = tmp_path / "runs" / "one"
-    facts = {"scenario": its_scenario, "began": "2026-01-01"}
-    with RunStore.create(folder, facts) as store, pytest.raises(type(error)):
-        run(its_scenario, its_cluster, engine, Broken(its_scenario, tmp_path / "log"), store, Observer(quiet=True))
+    folder = broken_run(tmp_path, error)
     recorded = load(folder)
     assert [event.text for event in recorded.events if event.kind == RunFailed.kind] == [why]
     (first, *_) = cautions(recorded)
@@ -290,10 +309,7 @@ def test_nobody_leaves_at_once_before_the_terminal_is_as_it_was(
 ) -> None:
     happened: list[str] = []
 
-    class Interrupted(FaultyZmq):
-        def open(self, *_: Any) -> None:
-            raise KeyboardInterrupt
-
+    class Interrupted(Broken):
         def close(self) -> None:
             happened.append("torn down")
             super().close()
@@ -304,30 +320,21 @@ def test_nobody_leaves_at_once_before_the_terminal_is_as_it_was(
             super().close()
 
     monkeypatch.setattr(runner, "leave_at_once_on_the_next", lambda: happened.append("impatient"))
-    its_scenario, its_cluster = scenario(**SMALL), cluster()
-    engine = LocalEngine(its_cluster.agents, tmp_path / "sandbox")
-    system = Interrupted(its_scenario, tmp_path / "log")
-    with RunStore.create(tmp_path / "run", {"scenario": its_scenario}) as store, pytest.raises(KeyboardInterrupt):
-        run(its_scenario, its_cluster, engine, system, store, Seen(quiet=True))
+    broken_run(tmp_path, KeyboardInterrupt(), Interrupted, Seen)
     assert happened == ["terminal", "impatient", "torn down"]
 
 
 def test_a_full_disk_does_not_hide_that_it_was_what_stopped_the_run(tmp_path: Path) -> None:
-    its_scenario, its_cluster = scenario(**SMALL), cluster()
-    with RunStore.create(tmp_path / "run", {"scenario": its_scenario}) as store:
-        (tmp_path / "run" / ".table.md.new").mkdir()  # nothing can be written there
+    class NoRoom(Broken):
+        def open(self, *_: Any) -> None:
+            (tmp_path / "runs" / "one" / ".table.md.new").mkdir()  # nothing can be written there
+            super().open()
 
-        class Broken(FaultyZmq):
-            def open(self, *_: Any) -> None:
-                raise ServerError("no space left")
-
-        engine = LocalEngine(its_cluster.agents, tmp_path / "sandbox")
-        with pytest.raises(ServerError, match="no space left"):
-            run(its_scenario, its_cluster, engine, Broken(its_scenario, tmp_path / "log"), store, Observer(quiet=True))
+    with RunStore.open(broken_run(tmp_path, ServerError("no space left"), NoRoom)) as store:
         assert store.meta("ended") == "failed"
 
 
-@pytest.mark.processes
+@LATER
 def test_resume_tries_the_failed_rows_again(tmp_path: Path) -> None:
     overrides = {"sweep.clients": [2, 3], "sweep.duration_s": 0.3, "settings.rate": 100.0}
     folder = make(

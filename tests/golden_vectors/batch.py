@@ -23,11 +23,8 @@ def counted(*values_us: int) -> Case:
 
 def account(publisher: int = 0, received: int = 0, **more: Any) -> Case:
     """A ledger, as a report holds it."""
-    fields = {
-        "publisher": publisher,
-        "received": received,
-        "in_window": received,
-        "missing": 0,
+    fields: Case = {"publisher": publisher, "received": received, "in_window": received, "missing": 0}
+    fields |= {
         "missing_ranges": [],
         "truncated": False,
         "duplicates": 0,
@@ -41,26 +38,16 @@ def account(publisher: int = 0, received: int = 0, **more: Any) -> Case:
 
 def report(*ledgers: Case, **more: Any) -> Case:
     """A subscriber's report, as the field ``subscriber`` of a message holds it."""
-    fields: Case = {
-        "ledgers": list(ledgers),
-        "batches": 0,
-        "first_batch": 0,
-        "first_ns": 0,
-        "last_ns": 0,
-        "bytes": 0,
-        "stale": 0,
-        "latency": counted(),
-        "usage": {"cpu_user_s": 0.0, "cpu_system_s": 0.0, "max_rss_bytes": 0},
-        "undrained": 0,
-        "absent": [],
-        "reconnects": 0,
-        "felt": True,
-        "drain": "complete",
-        "lag_bins_us": [],
-        "system": None,
-    }
+    fields: Case = {"ledgers": list(ledgers), "batches": 0, "first_batch": 0, "first_ns": 0, "last_ns": 0, "bytes": 0}
+    fields |= {"stale": 0, "latency": counted(), "usage": usage(0.0, 0.0, 0), "undrained": 0, "absent": []}
+    fields |= {"reconnects": 0, "felt": True, "drain": "complete", "lag_bins_us": [], "system": None}
     assert more.keys() <= fields.keys()
     return fields | more
+
+
+def usage(cpu_user_s: float, cpu_system_s: float, max_rss_bytes: int) -> Case:
+    """What a process has used."""
+    return {"cpu_user_s": cpu_user_s, "cpu_system_s": cpu_system_s, "max_rss_bytes": max_rss_bytes}
 
 
 def value_at(percent: int, latency: Case) -> int:
@@ -111,17 +98,14 @@ def batch(reports: dict[int, Case], cohort: Sequence[int] = ()) -> Case:
     columns.append(("drain", "q", [DRAIN_ENDS.index(row["drain"]) for row in rows]))
     for name, kind in (("max_rss_bytes", "q"), ("cpu_user_s", "d"), ("cpu_system_s", "d")):
         columns.append((name, kind, [row["usage"][name] for row in rows]))
+    latencies = [row["latency"] for row in rows]
+    no_lags = [None] * LAG_BINS
     columns += [
-        ("latency_count", "q", [sum(n for _, n in pairs(row["latency"]["counts"])) for row in rows]),
-        ("latency_min_us", "q", [row["latency"]["min_us"] for row in rows]),
-        ("latency_p50_us", "q", [value_at(50, row["latency"]) for row in rows]),
-        ("latency_p99_us", "q", [value_at(99, row["latency"]) for row in rows]),
-        ("latency_max_us", "q", [row["latency"]["max_us"] for row in rows]),
-        (
-            "lag_bins_us",
-            "q",
-            [NULL if x is None else x for row in rows for x in row["lag_bins_us"] or [None] * LAG_BINS] if lags else [],
-        ),
+        ("latency_count", "q", [sum(n for _, n in pairs(latency["counts"])) for latency in latencies]),
+        ("latency_min_us", "q", [latency["min_us"] for latency in latencies]),
+        *((f"latency_p{p}_us", "q", [value_at(p, latency) for latency in latencies]) for p in (50, 99)),
+        ("latency_max_us", "q", [latency["max_us"] for latency in latencies]),
+        ("lag_bins_us", "q", [NULL if x is None else x for r in rows for x in r["lag_bins_us"] or no_lags] * lags),
         ("absent_counts", "q", [len(row["absent"]) for row in rows]),
         ("absent", "q", [x for row in rows for pair in row["absent"] for x in pair]),
         ("ledger_counts", "q", [len(row["ledgers"]) for row in rows]),
@@ -143,13 +127,8 @@ def batch(reports: dict[int, Case], cohort: Sequence[int] = ()) -> Case:
     for _, kind, values in columns:
         payload += struct.pack(f"<{len(values)}{kind}", *values)
         payload += bytes(-len(payload) % 8)
-    return {
-        "ids": ids,
-        "cohort": list(cohort),
-        "reports": rows,
-        "columns": [[name, len(values)] for name, _, values in columns],
-        "payload": payload.hex(),
-    }
+    heads = [[name, len(values)] for name, _, values in columns]
+    return {"ids": ids, "cohort": list(cohort), "reports": rows, "columns": heads, "payload": payload.hex()}
 
 
 def lossy(seed: int) -> dict[int, Case]:
@@ -173,7 +152,7 @@ def lossy(seed: int) -> dict[int, Case]:
             bytes=dice.randrange(2**50),
             stale=dice.randrange(3),
             latency=counted(*latencies[: dice.choice([0, 1, 30])]),
-            usage={"cpu_user_s": dice.randrange(64) / 8, "cpu_system_s": 0.25, "max_rss_bytes": dice.randrange(2**35)},
+            usage=usage(dice.randrange(64) / 8, 0.25, dice.randrange(2**35)),
             undrained=dice.randrange(3),
             absent=[[START_NS + n, START_NS + n + 5] for n in range(0, 100 * dice.randrange(3), 50)],
             reconnects=dice.randrange(3),
@@ -222,11 +201,9 @@ def batches() -> dict[str, Case]:
             {
                 2**32 - 1: report(
                     account(2**32 - 1, largest, missing_ranges=[[largest - 1, largest]], missing=2),
-                    batches=largest,
-                    bytes=largest,
+                    **dict.fromkeys(("batches", "bytes", "undrained"), largest),
                     absent=[[0, largest]],
-                    undrained=largest,
-                    usage={"cpu_user_s": 1e9, "cpu_system_s": 0.5, "max_rss_bytes": largest},
+                    usage=usage(1e9, 0.5, largest),
                 )
             }
         ),

@@ -66,20 +66,12 @@ def ledger(
             known.add(n)
             highest = max(highest, n)
         ends = ends and max(expected, default=-1) < behind
-        ledgers.append(
-            {
-                "publisher": publisher,
-                "received": len(expected & seen),
-                "in_window": len(expected & inside.get(publisher, set())),
-                "missing": 0 if member else len(missing),
-                "missing_ranges": [] if member else gaps[:MOST_MISSING],
-                "truncated": not fits if member else len(gaps) > MOST_MISSING,
-                "duplicates": len(came) - len(seen),
-                "reordered": reordered,
-                "extra": len(seen - expected),
-                "received_bits": bits if fits else "",
-            }
-        )
+        account: Case = {"publisher": publisher, "received": len(expected & seen)}
+        account |= {"in_window": len(expected & inside.get(publisher, set())), "missing": 0 if member else len(missing)}
+        account |= {"missing_ranges": [] if member else gaps[:MOST_MISSING]}
+        account |= {"truncated": not fits if member else len(gaps) > MOST_MISSING}
+        account |= {"duplicates": len(came) - len(seen), "reordered": reordered, "extra": len(seen - expected)}
+        ledgers.append(account | {"received_bits": bits if fits else ""})
     return {
         "epoch": EPOCH,
         "publishers": list(publishers),

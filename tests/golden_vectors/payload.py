@@ -66,9 +66,7 @@ def payload(kind: str, size: int, smallest: int | None = None, seed: int = 1, sh
     """The first messages without their headers, in hex; and the bytes of so many messages with them."""
     sizes, numbers = splitmix(seed, 0), splitmix(seed, 1)
     several = smallest is not None and smallest < size
-    given = lines.split("\n") if lines else []
-    if given and not given[-1]:
-        given.pop()
+    given = lines.splitlines()
     found: list[bytes] = []
     characters = milliseconds = 0
     for n in range(len(given) if lines else 6):

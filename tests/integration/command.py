@@ -4,62 +4,74 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import json
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
+import click
 import psutil
+from click.testing import CliRunner
 
+from hydra.cli import cli
+from hydra.errors import HydraError
 from hydra.events.event import Event
 from hydra.results.store import DATABASE
+from hydra.run import launcher
+from tests.suite.waiting import LONG_S, SOON_S
 
 Hydra = [sys.executable, "-m", "hydra.cli"]
-LIFELINE_S = 10.0
-"""Within this everything below a command has ended that was killed. It takes 2 s at most on a machine with time for it;
-whoever did not notice by the lifeline would stay for 30 s or for ever."""
-
-
-def wait_until(condition: Callable[[], object], deadline_s: float, what: str) -> None:
-    """Polls until the condition holds; fails the test with ``what`` after the deadline."""
-    end = time.monotonic() + deadline_s
-    while not condition():
-        assert time.monotonic() < end, f"after {deadline_s} s still waiting for {what}"
-        time.sleep(0.02)
+LIFELINE_S = min(SOON_S, 25.0)
+"""Within this everything below a command has ended that was killed: whoever did not notice by the lifeline would stay
+until it has heard nothing for 30 s, or for ever."""
 
 
 def hydra(
-    *arguments: object,
-    expect: int | tuple[int, ...] = 0,
-    cwd: Path | None = None,
-    within_s: float = 100,
-    **env: str,
+    *arguments: object, expect: int | tuple[int, ...] = 0, cwd: Path | None = None, within_s: float = LONG_S, **env: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end and checks its exit code, which may be one of several."""
-    done = subprocess.run(
-        [*Hydra, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=within_s,
-        check=False,
-        cwd=cwd,
-        env={**os.environ, **env},
-    )
-    assert done.returncode in (expect if isinstance(expect, tuple) else (expect,)), (
-        f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
-    )
+    words, environment = [*Hydra, *map(str, arguments)], {**os.environ, **env}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=within_s, cwd=cwd, env=environment)
+    codes = expect if isinstance(expect, tuple) else (expect,)
+    assert done.returncode in codes, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
     assert "Traceback" not in done.stderr
     return done
+
+
+def refusal(*arguments: object) -> str:
+    """The one line of a command that is refused before it starts anything, in this process: that takes milliseconds."""
+    with patch.object(launcher, "raise_open_files"):
+        done = CliRunner().invoke(cli, [*map(str, arguments)], standalone_mode=False)
+    assert isinstance(done.exception, HydraError | click.ClickException), done.output
+    said = done.exception.format_message() if isinstance(done.exception, click.ClickException) else str(done.exception)
+    assert len(said.splitlines()) == 1
+    return said
+
+
+def answer_of(*words: object, out: Path) -> dict[str, Any]:
+    """What it says. A no counts as a yes where only the rate was missed: other tests took the CPU for a moment."""
+    done = hydra("slo", *words, "--json", "--quiet", "--out", out, expect=(0, 3))
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert [o["name"] for o in found["objectives"] if not o["holds"]] in ([], ["rate"])
+    assert found["holds"] is (done.returncode == 0)
+    return found
 
 
 def table(run: Path) -> list[dict[str, str]]:
     """The rows of a run's table.csv."""
     with (run / "table.csv").open() as file:
         return list(csv.DictReader(file))
+
+
+def measured(run: Path, *arguments: object) -> list[dict[str, str]]:
+    """The rows of a run that is made for that."""
+    hydra(*arguments, "--out", run)
+    return table(run)
 
 
 def assert_all_arrived(row: Mapping[str, object], due: int) -> None:
@@ -71,34 +83,29 @@ def assert_all_arrived(row: Mapping[str, object], due: int) -> None:
 
 def steps(run: Path) -> list[tuple[int, str]]:
     """The (epoch, status) of every committed step; empty while there is no run yet."""
-    if not (run / DATABASE).is_file():
-        return []
-    with contextlib.closing(sqlite3.connect(run / DATABASE, timeout=10)) as db:
-        return list(db.execute("SELECT epoch, status FROM steps ORDER BY epoch"))
+    return _asked(run, "SELECT epoch, status FROM steps ORDER BY epoch")
 
 
 def events(run: Path, kind: type[Event]) -> list[str]:
     """What a run's events of a kind say, oldest first; none while there is no run yet."""
+    found = _asked(run, "SELECT detail FROM events WHERE kind = ? ORDER BY id", kind.kind)
+    return [detail for (detail,) in found]
+
+
+def _asked(run: Path, query: str, *values: str) -> list[Any]:
     if not (run / DATABASE).is_file():
         return []
-    with contextlib.closing(sqlite3.connect(run / DATABASE, timeout=10)) as db:
-        found = db.execute("SELECT detail FROM events WHERE kind = ? ORDER BY id", (kind.kind,))
-        return [detail for (detail,) in found]
+    with contextlib.closing(sqlite3.connect(run / DATABASE, timeout=SOON_S)) as db:
+        return db.execute(query, values).fetchall()
 
 
 class Background:
     """A ``hydra`` command that goes on while the test does something to it."""
 
-    def __init__(self, *arguments: object, log: Path, program: Sequence[str], env: Mapping[str, str]) -> None:
-        self._log = log
+    def __init__(self, words: Sequence[str], log: Path, env: Mapping[str, str]) -> None:
+        self._log, env = log, {**os.environ, **env}
         with log.open("w") as file:
-            self.process = psutil.Popen(
-                [*program, *map(str, arguments)],
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env={**os.environ, **env},
-            )
+            self.process = psutil.Popen(words, stdout=file, stderr=file, start_new_session=True, env=env)
 
     def family(self) -> list[psutil.Process]:
         """Every process below the command."""
@@ -121,7 +128,7 @@ class Background:
         """What it has printed so far."""
         return self._log.read_text()
 
-    def wait(self, timeout_s: float = 60) -> int:
+    def wait(self, timeout_s: float = LONG_S) -> int:
         """Its exit code."""
         code = self.process.wait(timeout_s)
         assert isinstance(code, int)
@@ -130,31 +137,24 @@ class Background:
 
 @contextlib.contextmanager
 def background(
-    *arguments: object, log: Path, program: Sequence[str] = Hydra, env: Mapping[str, str] | None = None
+    *arguments: object, log: Path | None = None, program: Sequence[str] = Hydra, env: Mapping[str, str] | None = None
 ) -> Iterator[Background]:
-    """Starts a command and makes sure that nothing of it is left when the test ends."""
-    command = Background(*arguments, log=log, program=program, env=env or {})
-    family: list[psutil.Process] = []
+    """Starts a command; its output is beside its run, and nothing of it is left when the test ends."""
+    words = [*program, *map(str, arguments)]
+    command = Background(words, log or Path(words[words.index("--out") + 1]).with_suffix(".log"), env or {})
     try:
         yield command
-        family = command.family()
     finally:
-        family = family or command.family()
-        for process in [command.process, *family]:
+        for process in [command.process, *command.family()]:
             with contextlib.suppress(psutil.NoSuchProcess):
-                process.send_signal(signal.SIGKILL)
-        command.process.wait(10)
+                process.kill()
+        command.process.wait(SOON_S)
 
 
-def gone(processes: list[psutil.Process]) -> bool:
+def gone(processes: Sequence[psutil.Process]) -> bool:
     """Whether all of these have ended."""
-    return not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in _known(processes))
-
-
-def _known(processes: list[psutil.Process]) -> Iterator[psutil.Process]:
     for process in processes:
-        try:
-            process.status()
-        except psutil.NoSuchProcess:
-            continue
-        yield process
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                return False
+    return True

@@ -10,12 +10,13 @@ import re
 import select
 import signal
 import struct
+import subprocess
 import termios
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from tests.integration.command import Hydra
+from tests.suite.waiting import LONG_S, wait_until
 
 _CONTROL: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _LOCAL: Final = 3
@@ -30,21 +31,16 @@ class Terminal:
 
     def __init__(self, arguments: tuple[object, ...], columns: int, rows: int) -> None:
         self.raw = ""
-        self._code: int | None = None
-        self._end, its_end = pty.openpty()
-        fcntl.ioctl(its_end, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        # Its end is kept open, so that the modes can be read when the command has ended.
+        self._end, self._its_end = pty.openpty()
+        fcntl.ioctl(self._its_end, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self._before = self.modes()
-        self._pid = os.fork()
-        if self._pid == 0:  # pragma: no cover  # the command from here on
-            try:
-                os.login_tty(its_end)
-                environment = {**os.environ, "TERM": "xterm-256color"}
-                environment.pop("COLUMNS", None)
-                os.execve(Hydra[0], [*Hydra, *map(str, arguments)], environment)
-            finally:
-                os._exit(127)
-        # Kept open, so that the modes can be read when the command has ended.
-        self._its_end = its_end
+        environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+        self._process = subprocess.Popen(
+            [*Hydra, *map(str, arguments)],
+            env={**environment, "TERM": "xterm-256color"},
+            preexec_fn=lambda: os.login_tty(self._its_end),
+        )
 
     def modes(self) -> list[Any]:
         """The terminal's modes, as ``termios.tcgetattr`` has them."""
@@ -65,13 +61,10 @@ class Terminal:
         """Whether modes and cursor are as they were."""
         return self.modes() == self._before and self.raw.rfind("\x1b[?25h") >= self.raw.rfind("\x1b[?25l")
 
-    def wait_for(self, text: str, within_s: float = 60.0, after: int = 0) -> int:
+    def wait_for(self, text: str, after: int = 0) -> int:
         """Reads until the text has been printed behind so many characters of :attr:`text`; where it ends there."""
-        end = time.monotonic() + within_s
-        while (found := self.text.find(text, after)) < 0:
-            assert time.monotonic() < end, f"after {within_s} s still waiting for {text!r}:\n{self.text[-2000:]}"
-            self._read()
-        return found + len(text)
+        self._until(lambda: self.text.find(text, after) >= 0, repr(text))
+        return self.text.find(text, after) + len(text)
 
     def press(self, keys: str) -> None:
         """Presses these."""
@@ -79,25 +72,21 @@ class Terminal:
 
     def signal(self, number: signal.Signals) -> None:
         """Sends the command a signal."""
-        os.kill(self._pid, number)
+        self._process.send_signal(number)
 
-    def wait(self, within_s: float = 60.0) -> int:
+    def wait(self) -> int:
         """Its exit code, when it has ended by itself."""
-        end = time.monotonic() + within_s
-        while self._code is None:
-            assert time.monotonic() < end, f"after {within_s} s still going on:\n{self.text[-2000:]}"
-            self._read()
-            pid, status = os.waitpid(self._pid, os.WNOHANG)
-            self._code = os.waitstatus_to_exitcode(status) if pid else None
+        self._until(lambda: self._process.poll() is not None, "the end of the command")
+        return self._process.wait()
+
+    def _until(self, condition: Callable[[], bool], what: str) -> None:
+        wait_until(condition, what, LONG_S, between=self._read, saw=lambda: self.text[-2000:])
         self._read()
-        return self._code
 
     def close(self) -> None:
         """Ends it, if it goes on."""
-        if self._code is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._pid, signal.SIGKILL)
-            os.waitpid(self._pid, 0)
+        self._process.kill()
+        self._process.wait()
         os.close(self._end)
         os.close(self._its_end)
 

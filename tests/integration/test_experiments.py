@@ -11,16 +11,17 @@ import pytest
 
 from hydra.kafkatest.presets import PRESETS
 from tests.integration.command import hydra
+from tests.suite.waiting import PATIENCE, TEST_S
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.tier("all"), pytest.mark.timeout(600 * PATIENCE)]
 
 PRODUCER = r"^\d+ records sent, [\d.]+ records/sec \([\d.]+ MB/sec\), [\d.]+ ms avg latency, .* ms 99\.9th\.$"
 CONSUMER = r"^[\d-]+ [\d:]+, [\d-]+ [\d:]+, [\d.]+, [\d.]+, \d+, [\d.]+, \d+, \d+, [\d.]+, [\d.]+$"
 
+COMPRESSION = ("avg_cpu_pct", "network_kbytes_per_sec", "messages_per_sec_per_broker", "compression_ratio")
+KILLED = ("killed_acknowledged", "killed_p999_ms", "ack_p99_ms")
 SET_BY_PRESETS = sum(len(preset.values) for preset in PRESETS.values())
 soak = pytest.mark.skipif("HYDRA_SOAK_SEEDS" not in os.environ, reason="takes minutes: make soak")
-
-
 whole = pytest.mark.skipif(os.environ.get("HYDRA_EXPERIMENTS") != "whole", reason="takes minutes: make soak runs it")
 
 
@@ -34,14 +35,12 @@ whole = pytest.mark.skipif(os.environ.get("HYDRA_EXPERIMENTS") != "whole", reaso
         pytest.param("dcos-tuning", (), 6 + 15, 15, 0, marks=whole),
     ],
 )
-@pytest.mark.timeout(330)
 def test_an_experiment_is_repeated(
-    tmp_path: Path, name: str, more: tuple[object, ...], rows: int, producers: int, consumers: int
+    run: Path, name: str, more: tuple[object, ...], rows: int, producers: int, consumers: int
 ) -> None:
-    folder = tmp_path / "run"
-    command = ("kafka-perf", name, "--scale", 1e-6, "--implementation", "confluent-kafka", "--out", folder, "--quiet")
-    ran = hydra(*command, *more, within_s=300)
-    tables = json.loads((folder / "table.json").read_text())["tables"]
+    command = ("kafka-perf", name, "--scale", 1e-6, "--implementation", "confluent-kafka", "--out", run, "--quiet")
+    ran = hydra(*command, *more, within_s=TEST_S)
+    tables = json.loads((run / "table.json").read_text())["tables"]
     measured = [row for table in tables for row in table["rows"]]
     assert len(measured) == rows
     assert {row["account"] for row in measured if "account" in row} == {"exact"}
@@ -50,30 +49,26 @@ def test_an_experiment_is_repeated(
     assert all(row["records_per_sec_ratio"] for row in compared if row["records_per_sec_published"])
     assert len(re.findall(PRODUCER, ran.stdout, re.MULTILINE)) == producers
     assert len(re.findall(CONSUMER, ran.stdout, re.MULTILINE)) == consumers
-    again = hydra("kafka-perf", "--resume", folder, "--json")
+    again = hydra("kafka-perf", "--resume", run, "--json")
     assert json.loads(again.stdout)["tables"] == tables, "everything is kept"
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("name", "more", "rows", "figures"),
     [
-        ("partition-formula", ("--target-rate", 1, "--brokers", 1), (3, 1, 2), ("records_per_sec",)),
         pytest.param(
-            *("partitions-compression", ("--producers", 2), (20, 60)),
-            ("avg_cpu_pct", "network_kbytes_per_sec", "messages_per_sec_per_broker", "compression_ratio"),
-            marks=soak,
+            *("partition-formula", ("--target-rate", 1, "--brokers", 1), (3, 1, 2), ("records_per_sec",)),
+            marks=pytest.mark.tier("test"),
         ),
+        pytest.param("partitions-compression", ("--producers", 2), (20, 60), COMPRESSION, marks=soak),
         pytest.param("network-in-out", (), (20, 12 * 3 + 8 * 6), ("in_mb_s", "in_deviation_pct"), marks=soak),
-        pytest.param(
-            "design-goals", (), (4, SET_BY_PRESETS), ("killed_acknowledged", "killed_p999_ms", "ack_p99_ms"), marks=soak
-        ),
+        pytest.param("design-goals", (), (4, SET_BY_PRESETS), KILLED, marks=soak),
     ],
 )
 def test_an_experiment_looks_at_the_brokers(
     tmp_path: Path, name: str, more: tuple[object, ...], rows: tuple[int, ...], figures: tuple[str, ...]
 ) -> None:
-    ran = hydra("kafka-perf", name, "--scale", 1e-6, "--out", tmp_path / "run", "--json", *more, within_s=590)
+    ran = hydra("kafka-perf", name, "--scale", 1e-6, "--out", tmp_path / "run", "--json", *more, within_s=2 * TEST_S)
     tables = json.loads(ran.stdout)["tables"]
     assert tuple(len(table["rows"]) for table in tables) == rows
     assert all(row[figure] is not None for row in tables[0]["rows"] for figure in figures)

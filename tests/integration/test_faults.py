@@ -1,10 +1,12 @@
-"""Faults in the middle of a run: no measured row is lost, and no process, topic or file is left.
+"""Faults in the middle of a run and around it: no measured row is lost, and no process, topic or file is left.
 
-What becomes of the row in which single clients fail is told in ``tests/faults``.
+What becomes of the row in which single clients fail is told in ``tests/faults``, of brokers in ``test_brokers.py``.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -12,16 +14,16 @@ import psutil
 import pytest
 
 from hydra.events.steps import WindowOpened
-from tests.integration.command import LIFELINE_S, background, events, gone, hydra, steps, table, wait_until
+from hydra.kafkatest.broker import EmbeddedBroker
+from tests.integration.command import LIFELINE_S, background, events, gone, hydra, measured, steps, table
+from tests.integration.test_brokers import FIXED as BROKERS
+from tests.integration.test_brokers import javas, nothing_is_left_of
+from tests.suite.waiting import LONG_S, wait_until
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
 FIXED = ("zmqfixed", "--rate", 200, "--set", "warmup_s=0", "--set", "ready_timeout_s=20.0")
-
-
-def _await_window(run: Path) -> None:
-    """Returns in the middle of the first step."""
-    wait_until(lambda: events(run, WindowOpened), 60, "the first step")
+BATCHES = ("kafka-batch", "--clients", "2", "--msg-batch", "100,200", "--rate", 200)
 
 
 def _client(processes: list[psutil.Process]) -> psutil.Process:
@@ -30,12 +32,11 @@ def _client(processes: list[psutil.Process]) -> psutil.Process:
 
 
 @pytest.mark.parametrize(("victim", "status"), [("zmq-pub", "failed"), ("zmq-sub", "ok")])
-def test_a_step_of_a_search_in_which_a_client_dies_is_measured_again(tmp_path: Path, victim: str, status: str) -> None:
-    run = tmp_path / "run"
+def test_a_step_of_a_search_in_which_a_client_dies_is_measured_again(run: Path, victim: str, status: str) -> None:
     search = ("--set", 'sweep.search.series=["max_rate"]', "--set", "sweep.search.max_doublings=1", "--start-rate", 200)
     arguments = ("zmqrate", "--clients", 3, "--step-seconds", 3, "--set", "warmup_s=0", *search, "--out", run)
-    with background(*arguments, log=tmp_path / "log") as command:
-        _await_window(run)
+    with background(*arguments) as command:
+        wait_until(lambda: events(run, WindowOpened), "the first step", LONG_S)
         _client(command.clients(victim)).kill()
         assert command.wait() == 0
     (row,) = table(run)
@@ -45,94 +46,97 @@ def test_a_step_of_a_search_in_which_a_client_dies_is_measured_again(tmp_path: P
     assert "; failed and measured again: 1" in (run / "table.md").read_text()
 
 
-def test_a_killed_controller_leaves_nothing_and_keeps_its_rows(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    with background(*FIXED, "--clients", "2,3,4", "--duration", 2, "--out", run, log=tmp_path / "log") as command:
-        wait_until(lambda: len(steps(run)) >= 1, 30, "the first row")
+@pytest.mark.parametrize(
+    ("arguments", "brokers", "number", "code"),
+    [
+        ((*FIXED, "--clients", "2,3,4"), 0, signal.SIGKILL, -9),
+        ((*FIXED, "--clients", "2,3,4"), 0, signal.SIGINT, 130),
+        ((*FIXED, "--clients", "2,3,4"), 0, signal.SIGTERM, 130),
+        (BATCHES, 1, signal.SIGKILL, -9),
+        ((*BROKERS, "--clients", "2,3,4"), 2, signal.SIGKILL, -9),
+    ],
+)
+def test_an_ended_controller_leaves_nothing_and_keeps_its_rows(
+    run: Path, arguments: tuple[object, ...], brokers: int, number: signal.Signals, code: int
+) -> None:
+    with background(*arguments, "--duration", 2, "--out", run) as command:
+        wait_until(lambda: steps(run), "the first row", LONG_S)
         family = command.family()
         assert len(family) >= 4
-        # It lives: nobody else goes on with it.
-        assert "another command" in hydra("zmqfixed", "--resume", run, expect=2).stderr
-        command.process.kill()
-        wait_until(lambda: gone(family), LIFELINE_S, "the end of every client")
-    assert steps(run)[0][1] == "ok"
-
-
-def test_a_killed_controller_takes_its_broker_along(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    arguments = ("kafka-batch", "--clients", "2", "--msg-batch", "100,200", "--rate", 200, "--duration", 2)
-    with background(*arguments, "--out", run, log=tmp_path / "log") as command:
-        wait_until(lambda: len(steps(run)) >= 1, 60, "the first row")
-        family = command.family()
-        assert any("java" in p.name() for p in family)
-        command.process.kill()
-        wait_until(lambda: gone(family), LIFELINE_S, "the end of clients and broker")
-        wait_until(lambda: not list(run.glob("broker*/")), LIFELINE_S, "the broker's data to go")
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
-    run = tmp_path / "run"
-    with background(*FIXED, "--clients", "2,3,4", "--duration", 2, "--out", run, log=tmp_path / "log") as command:
-        wait_until(lambda: len(steps(run)) >= 1, 30, "the first row")
-        family = command.family()
+        assert len(javas(family)) == brokers
+        if (brokers, code) == (0, -9):
+            # It lives: nobody else goes on with it.
+            assert "another command" in hydra("zmqfixed", "--resume", run, expect=2).stderr
         command.process.send_signal(number)
-        assert command.wait(20) == 130
-        wait_until(lambda: gone(family), LIFELINE_S, "the end of every client")
+        assert command.wait() == code
+        wait_until(lambda: gone(family), "the end of clients and brokers", LIFELINE_S)
+        wait_until(lambda: nothing_is_left_of(run), "the brokers' data to go", LIFELINE_S)
         assert "Traceback" not in command.output()
-    assert [row["status"] for row in table(run)][:1] == ["ok"]
+    assert steps(run)[0][1] == "ok"
+    if code == 130:
+        assert table(run)[0]["status"] == "ok"
 
 
-def test_a_second_ctrl_c_leaves_at_once(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    with background(*FIXED, "--clients", "4", "--duration", 60, "--out", run, log=tmp_path / "log") as command:
-        _await_window(run)
+def test_a_second_ctrl_c_waits_for_nobody_and_leaves_nothing(run: Path) -> None:
+    with background(*FIXED, "--clients", "4", "--duration", 600, "--out", run) as command:
+        wait_until(lambda: events(run, WindowOpened), "the first step", LONG_S)
         family = command.family()
         # A stopped client does not go by itself: the first Ctrl-C waits for it.
-        _client(command.clients("zmq-sub")).suspend()
+        stopped = _client(command.clients("zmq-sub"))
+        stopped.suspend()
         command.process.send_signal(signal.SIGINT)
-        wait_until(lambda: len([p for p in family if not gone([p])]) < len(family), 10, "the tear-down to begin")
+        wait_until(lambda: any(gone([p]) for p in family), "the tear-down to begin")
+        assert not gone([stopped])
         command.process.send_signal(signal.SIGINT)
-        assert command.wait(3) == 130
-        wait_until(lambda: gone(family), LIFELINE_S, "the end of every client")
+        assert command.wait() == 130
+        wait_until(lambda: gone(family), "the end of every client", LIFELINE_S)
 
 
-def test_a_killed_broker_fails_its_step_and_a_new_one_carries_the_row(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    arguments = (
-        "kafka-batch",
-        "--clients",
-        "2",
-        "--msg-batch",
-        "100,200",
-        "--rate",
-        200,
-        "--duration",
-        3,
-        "--set",
-        "warmup_s=0",
-    )
-    with background(*arguments, "--client", "confluent-kafka", "--out", run, log=tmp_path / "log") as command:
-        _await_window(run)
-        next(p for p in command.family() if "java" in p.name()).kill()
-        assert command.wait() == 0
-    first, second = table(run)
-    assert "broker" in first["reason"]
-    assert [how for _, how in steps(run)] == ["failed", "ok", "ok"]
-    for row in (first, second):
-        assert (row["status"], float(row["client_loss_pct"])) == ("ok", 0)
-
-
-def test_an_unbounded_queue_ends_the_step_before_it_takes_the_memory(tmp_path: Path) -> None:
-    run = tmp_path / "run"
+def test_an_unbounded_queue_ends_the_step_before_it_takes_the_memory(run: Path) -> None:
     arguments = ("zmqfixed", "--clients", "30,31", "--rate", "max", "--sndhwm", 0, "--message-size", 2000)
     limit = ("--set", "publisher_memory_mb=100.0", "--set", "warmup_s=0.2")
-    with background(*arguments, *limit, "--duration", 6, "--out", run, log=tmp_path / "log") as command:
-        assert command.wait(90) == 0, command.output()
-    rows = table(run)
+    rows = measured(run, *arguments, *limit, "--duration", 6)
     for row in rows:
         assert "the limit is 100" in row["stopped_early"]
         assert row["rate_held"] in ("", "False")
     # The second step began with an empty queue: nothing of the first one came into it.
     assert rows[1]["duplicates"] == "0"
     assert "stopped early" in (run / "table.md").read_text()
+
+
+def test_a_bootstrap_server_that_goes_away_ends_the_run_with_its_rows_kept(
+    run: Path, own_broker: EmbeddedBroker
+) -> None:
+    bootstrap, pids = own_broker.bootstrap, own_broker.pids
+    assert pids is not None
+    arguments = ("kafka-fixed", "--clients", "2,3,4", "--rate", 200, "--duration", 3, "--client", "confluent-kafka")
+    more = ("--set", "warmup_s=0", "--set", "ready_timeout_s=10.0", "--bootstrap", bootstrap, "--out", run)
+    with background(*arguments, *more) as command:
+        wait_until(lambda: len(steps(run)) == 1, "the first row", LONG_S)
+        wait_until(lambda: len(events(run, WindowOpened)) == 2, "the second step", LONG_S)
+        family = command.family()
+        os.kill(pids[1], signal.SIGKILL)
+        wait_until(lambda: f"the Kafka broker at {bootstrap} is gone" in command.output(), "the run to say so")
+        assert command.wait() == 1
+        assert gone(family)
+        assert "Traceback" not in command.output()
+    assert [row["status"] for row in table(run)] == ["ok", "failed"]
+
+
+def test_two_runs_side_by_side_do_not_touch_each_other(tmp_path: Path) -> None:
+    common = ("zmqfixed", "--rate", 200, "--clients", "3", "--duration", 1, "--set", "warmup_s=0")
+    with background(*common, "--out", tmp_path / "a") as one, background(*common, "--out", tmp_path / "b") as two:
+        assert (one.wait(), two.wait()) == (0, 0)
+    for name in ("a", "b"):
+        (row,) = table(tmp_path / name)
+        assert (row["status"], float(row["client_loss_pct"])) == ("ok", 0)
+
+
+def test_maven_missing_is_one_line_where_the_jars_are_not_cached(tmp_path: Path, run: Path) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "java").symlink_to(str(shutil.which("java")))
+    done = hydra("kafka-batch", "--out", run, expect=2, PATH=str(tools), XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert "maven" in done.stderr.lower()
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not run.exists()

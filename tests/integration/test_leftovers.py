@@ -7,8 +7,7 @@ import os
 import pty
 import signal
 import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -18,9 +17,10 @@ from hydra.events.steps import WindowOpened
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
 from hydra.servers.ports import free_ports
-from tests.integration.command import LIFELINE_S, Hydra, background, events, gone, hydra, steps, table, wait_until
+from tests.integration.command import LIFELINE_S, Hydra, background, events, gone, hydra, steps, table
+from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
 
 @pytest.fixture(scope="module")
@@ -40,17 +40,13 @@ def topics(bootstrap: str) -> list[str]:
     return [t for t in Topics(bootstrap, {}, "").describe().topics if t.startswith("hydra-")]
 
 
-def in_a_window(run: Path) -> Callable[[], bool]:
-    return lambda: bool(events(run, WindowOpened))
-
-
 def test_the_topic_of_a_killed_run_is_removed_by_whoever_comes_next_and_not_before(
     tmp_path: Path, bootstrap: str
 ) -> None:
     # Any folder gives a name that Kafka takes.
     run = tmp_path / "my größte run"
-    with background(*run_on(bootstrap, run, "2,3"), log=tmp_path / "log") as command:
-        wait_until(in_a_window(run), 60, "the first step")
+    with background(*run_on(bootstrap, run, "2,3")) as command:
+        wait_until(lambda: events(run, WindowOpened), "the first step", LONG_S)
         # It goes no further: on a busy machine it might be over before the next command has begun.
         command.process.suspend()
         (topic,) = topics(bootstrap)
@@ -58,8 +54,8 @@ def test_the_topic_of_a_killed_run_is_removed_by_whoever_comes_next_and_not_befo
         assert kept.startswith(f"kept {topic}: it belongs to process {command.process.pid} on ")
         family = command.family()
         command.process.kill()
-        command.process.wait(10)
-        wait_until(lambda: gone(family), LIFELINE_S, "the end of every client")
+        command.process.wait(SOON_S)
+        wait_until(lambda: gone(family), "the end of every client", LIFELINE_S)
     assert topics(bootstrap) == [topic]
     resumed = hydra("kafka-fixed", "--resume", run)
     assert f"removed {topic}" in resumed.stderr
@@ -68,26 +64,28 @@ def test_the_topic_of_a_killed_run_is_removed_by_whoever_comes_next_and_not_befo
     assert hydra("kafka-clean", "--bootstrap", bootstrap).stdout == f"no topic of Hydra's is at {bootstrap}\n"
 
 
-def test_a_closed_terminal_ends_a_run_in_order(tmp_path: Path, bootstrap: str) -> None:
-    run = tmp_path / "run"
+def at_a_terminal(*arguments: object, closed: bool = False) -> tuple[int, psutil.Popen]:
+    """The other end of a terminal, which may be closed before the command begins, and the command there."""
     ours, theirs = pty.openpty()
-    process = psutil.Popen(
-        [*Hydra, *map(str, run_on(bootstrap, run, "2,3,4,5"))],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-    )
+    if closed:
+        os.close(ours)
+    words = [*Hydra, *map(str, arguments)]
+    process = psutil.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
     os.close(theirs)
+    return ours, process
+
+
+def test_a_closed_terminal_ends_a_run_in_order(run: Path, bootstrap: str) -> None:
+    ours, process = at_a_terminal(*run_on(bootstrap, run, "2,3,4,5"))
     try:
-        wait_until(lambda: len(steps(run)) >= 1, 60, "the first row")
+        wait_until(lambda: len(steps(run)) >= 1, "the first row", LONG_S)
         family = process.children(recursive=True)
         # Nobody can be written to from here on; shell and kernel both say so.
         os.close(ours)
         for _ in range(2):
             process.send_signal(signal.SIGHUP)
-        assert process.wait(20) == 130
-        wait_until(lambda: gone(family), LIFELINE_S, "the end of every client")
+        assert process.wait(LONG_S) == 130
+        wait_until(lambda: gone(family), "the end of every client", LIFELINE_S)
     finally:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
@@ -96,11 +94,8 @@ def test_a_closed_terminal_ends_a_run_in_order(tmp_path: Path, bootstrap: str) -
 
 
 def test_a_terminal_that_is_closed_before_the_output_is_an_interruption() -> None:
-    ours, theirs = pty.openpty()
-    os.close(ours)
-    process = psutil.Popen([*Hydra, "--help"], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
-    os.close(theirs)
-    assert process.wait(30) == 130
+    _, process = at_a_terminal("--help", closed=True)
+    assert process.wait(LONG_S) == 130
 
 
 @pytest.mark.parametrize(
@@ -110,18 +105,12 @@ def test_a_terminal_that_is_closed_before_the_output_is_an_interruption() -> Non
         pytest.param(False, ("zmqfixed", "--master", "zk://{}/mesos"), id="no-zookeeper"),
     ],
 )
-def test_an_address_where_nobody_answers_is_one_line_within_3_s_and_nothing_is_made(
+def test_an_address_where_nobody_answers_is_one_line_and_nothing_is_made(
     tmp_path: Path, listens: bool, arguments: tuple[str, ...]
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         port = mute.getsockname()[1] if listens else free_ports("127.0.0.1", 1)[0]
-        began = time.monotonic()
-        hydra("agents")  # it imports as much as a run
-        start_s = time.monotonic() - began
         done = hydra(*(a.format(f"127.0.0.1:{port}") for a in arguments), "--out", tmp_path / "run", expect=2)
-        took_s = time.monotonic() - began - start_s
     (line,) = done.stderr.splitlines()
     assert f"127.0.0.1:{port}" in line
-    # Starting Python takes its own time on a busy machine.
-    assert took_s < 2.5 + 2 * start_s
     assert list(tmp_path.iterdir()) == []

@@ -16,8 +16,9 @@ from hydra.native import build
 from hydra.results.store import RunStore
 from tests.integration import lossy
 from tests.integration.command import assert_all_arrived, background, table
+from tests.suite.waiting import LONG_S, PATIENCE
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
 SOAK = os.environ.get("HYDRA_SOAK_SEEDS")
 SEEDS = range(int(SOAK or 3))
@@ -31,7 +32,7 @@ ARGUMENTS = (
 )  # fmt: skip
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(600 * PATIENCE)
 @pytest.mark.parametrize("loss", [0.05, 0.2] if SOAK else [0.05])
 @pytest.mark.parametrize("first", SEEDS[::AT_ONCE])
 def test_a_lossy_control_channel_changes_no_row(tmp_path: Path, first: int, loss: float) -> None:
@@ -40,11 +41,11 @@ def test_a_lossy_control_channel_changes_no_row(tmp_path: Path, first: int, loss
         commands = {}
         for implementation, seed in product(implementations, SEEDS[first : first + AT_ONCE]):
             run = tmp_path / f"{implementation}-{seed}"
-            arguments = (*ARGUMENTS, "--client", implementation, "--out", run)
             program = lossy.command(loss, seed)
-            commands[run] = stack.enter_context(background(*arguments, log=run.with_suffix(".log"), program=program))
+            started = background(*ARGUMENTS, "--client", implementation, "--out", run, program=program)
+            commands[run] = stack.enter_context(started)
         for run, command in commands.items():
-            assert command.wait(300) == 0, f"{run.name}: {command.output()}"
+            assert command.wait(4 * LONG_S) == 0, f"{run.name}: {command.output()}"
             assert lossy.lost(command.output()) > 0
             check(run)
 

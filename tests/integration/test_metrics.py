@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
@@ -19,13 +20,15 @@ from typing import Any
 
 import pytest
 
-from tests.integration.command import background, hydra, steps, table, wait_until
+from hydra.servers.ports import free_ports
+from tests.integration.command import background, hydra, refusal, steps, table
 from tests.metrics.receiver import receiving
+from tests.suite.waiting import SOON_S, wait_until
 
 pytest.importorskip("prometheus_client", reason="pip install '.[metrics]'")
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="pip install '.[metrics]'")
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
 DASHBOARD = Path(__file__).resolve().parents[2] / "conf" / "grafana" / "hydra.json"
 QUICK = ("zmqfixed", "--rate", "100", "--set", "warmup_s=0.2")
@@ -41,10 +44,11 @@ def totals(run: Path) -> tuple[int, int]:
     return sent, sum(int(row["in_window"]) + int(row["late"]) for row in rows)
 
 
-def free_port() -> int:
-    with socket.socket() as it:
-        it.bind(("127.0.0.1", 0))
-        return int(it.getsockname()[1])
+def read(url: str) -> bytes:
+    """What is there; nothing while nobody answers."""
+    with contextlib.suppress(urllib.error.URLError), urllib.request.urlopen(url, timeout=SOON_S) as answer:
+        return bytes(answer.read())
+    return b""
 
 
 def listens(port: int) -> bool:
@@ -72,18 +76,11 @@ class Prometheus:
         self._url = f"http://127.0.0.1:{port}/api/v1"
         self._began = time.time()
 
-    def is_up(self) -> bool:
-        with contextlib.suppress(OSError):
-            self.ask("1")
-            return True
-        return False
-
     def ask(self, query: str) -> list[dict[str, Any]]:
         """What a query has given at each moment since the beginning: a dashboard's way to ask."""
         words = {"query": query, "start": self._began, "end": time.time() + 1, "step": INTERVAL_S}
         url = f"{self._url}/query_range?{urllib.parse.urlencode(words)}"
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            found: list[dict[str, Any]] = json.load(answer)["data"]["result"]
+        found: list[dict[str, Any]] = json.loads(read(url))["data"]["result"]
         return found
 
     def highest(self, query: str) -> float:
@@ -100,19 +97,17 @@ def reading(program: str, target: str, folder: Path) -> Iterator[Prometheus]:
     }
     folder.mkdir()
     (folder / "prometheus.yml").write_text(json.dumps(config))  # JSON is YAML
-    port = free_port()
-    words = [f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
+    port = free_ports("127.0.0.1", 1)[0]
+    files = [f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
     with (folder / "log").open("w") as log:
-        process = subprocess.Popen(
-            [program, *words, f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=subprocess.STDOUT
-        )
+        words = [program, *files, f"--web.listen-address=127.0.0.1:{port}"]
+        process = subprocess.Popen(words, stdout=log, stderr=log)
         try:
-            it = Prometheus(port)
-            wait_until(it.is_up, 30, "Prometheus")
-            yield it
+            wait_until(lambda: read(f"http://127.0.0.1:{port}/api/v1/query?query=1"), "Prometheus")
+            yield Prometheus(port)
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(SOON_S)
 
 
 def queries() -> dict[str, str]:
@@ -126,18 +121,17 @@ def queries() -> dict[str, str]:
     }
 
 
-def test_a_prometheus_answers_every_query_of_the_dashboard(prometheus: str, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    words = (*QUICK, "--clients", "2,3", "--duration", "2.5", "--prometheus", ":0", "--out", out)
-    with background(*words, log=tmp_path / "log") as command:
-        wait_until(lambda: ADDRESS.search(command.output()), 30, "the address")
-        address = ADDRESS.search(command.output())
+def test_a_prometheus_answers_every_query_of_the_dashboard(prometheus: str, tmp_path: Path, run: Path) -> None:
+    # Long enough for several readings of each step.
+    words = (*QUICK, "--clients", "2,3", "--duration", "4", "--prometheus", ":0", "--out", run)
+    with background(*words) as command:
+        address = wait_until(lambda: ADDRESS.search(command.output()), "the address")
         assert address is not None
         with reading(prometheus, address[1].removeprefix("http://"), tmp_path / "prometheus") as it:
-            assert command.wait(60) == 0
-            sent, received = totals(out)
+            assert command.wait() == 0
+            sent, received = totals(run)
             # The run has stayed until its last figures were read.
-            wait_until(lambda: it.highest("sum(hydra_sent_messages_total)") == sent, 5, "the last figures")
+            wait_until(lambda: it.highest("sum(hydra_sent_messages_total)") == sent, "the last figures")
             assert it.highest("sum(hydra_received_messages_total)") == received
             assert it.highest("sum(hydra_latency_seconds_count)") == received
             assert it.highest('hydra_steps_total{status="ok"}') == 2
@@ -149,63 +143,52 @@ def has_numbers(found: list[dict[str, Any]]) -> bool:
     return any(value != "NaN" for series in found for _, value in series["values"])
 
 
-def test_a_run_that_is_interrupted_waits_for_nobody_and_closes_its_port(tmp_path: Path) -> None:
-    port = free_port()
-    words = (*QUICK, "--clients", "2", "--duration", "60", "--prometheus", f":{port}", "--out", tmp_path / "run")
-    with background(*words, log=tmp_path / "log") as command:
-
-        def sends() -> bool:
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-                return b'state="telling"' in answer.read()
-            return False
-
-        wait_until(sends, 30, "the window")
+def test_a_run_that_is_interrupted_waits_for_nobody_and_closes_its_port(run: Path) -> None:
+    port = free_ports("127.0.0.1", 1)[0]
+    words = (*QUICK, "--clients", "2", "--duration", "600", "--prometheus", f":{port}", "--out", run)
+    with background(*words) as command:
+        wait_until(lambda: b'state="telling"' in read(f"http://127.0.0.1:{port}/metrics"), "the window")
         command.process.send_signal(signal.SIGINT)
-        assert command.wait(20) == 130
+        assert command.wait() == 130
         assert not listens(port)
 
 
-def test_a_port_in_use_is_refused_before_anything_starts(tmp_path: Path) -> None:
-    with socket.socket() as it:
-        it.bind(("127.0.0.1", 0))
-        it.listen()
+def test_a_port_in_use_is_refused_before_anything_starts(run: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as it:
         taken = it.getsockname()[1]
-        done = hydra(*QUICK, "--prometheus", f":{taken}", "--out", tmp_path / "run", expect=2)
-    (line,) = done.stderr.splitlines()
-    assert line.startswith(
-        f"hydra: --prometheus: nothing can listen at 127.0.0.1:{taken}: Address already in use; name"
-    )
-    assert not (tmp_path / "run").exists()
+        said = refusal(*QUICK, "--prometheus", f":{taken}", "--out", run)
+    assert said.startswith(f"--prometheus: nothing can listen at 127.0.0.1:{taken}: Address already in use; name")
+    assert not run.exists()
+
+
+OTLP = "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
 
 
 @pytest.mark.parametrize(
     ("flag", "value", "library", "remedy"),
     [
         ("--prometheus", ":0", "prometheus_client", "prometheus-client"),
-        (
-            *("--otlp", "http://localhost:4318", "opentelemetry.sdk"),
-            "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http",
-        ),
+        ("--otlp", "http://localhost:4318", "opentelemetry.sdk", OTLP),
     ],
 )
-def test_a_library_that_is_missing_is_named(flag: str, value: str, library: str, remedy: str, tmp_path: Path) -> None:
+def test_a_library_that_is_missing_is_named(
+    flag: str, value: str, library: str, remedy: str, tmp_path: Path, run: Path
+) -> None:
     package = library.partition(".")[0]
     (tmp_path / f"{package}.py").write_text(f"raise ModuleNotFoundError('no', name={package!r})")
-    out = tmp_path / "run"
-    done = hydra(*QUICK, flag, value, "--out", out, expect=2, PYTHONPATH=str(tmp_path))
+    done = hydra(*QUICK, flag, value, "--out", run, expect=2, PYTHONPATH=str(tmp_path))
     expected = f"{flag} needs a library that is not installed ({library}); pip install {remedy}"
     assert done.stderr.splitlines() == [f"hydra: {expected}"]
-    assert not out.exists()
+    assert not run.exists()
 
 
 # --- OpenTelemetry ---------------------------------------------------------------------------------------------------
 
 
-def test_an_opentelemetry_receiver_gets_what_the_table_says(tmp_path: Path) -> None:
-    out = tmp_path / "run"
+def test_an_opentelemetry_receiver_gets_what_the_table_says(run: Path) -> None:
     with receiving() as receiver:
-        hydra(*QUICK, "--clients", "2,3", "--duration", "0.5", "--otlp", receiver.url, "--out", out)
-    sent, received = totals(out)
+        hydra(*QUICK, "--clients", "2,3", "--duration", "0.5", "--otlp", receiver.url, "--out", run)
+    sent, received = totals(run)
     assert receiver.paths == {"/v1/metrics"}
     assert receiver.total("hydra_sent_messages") == sent
     assert receiver.total("hydra_received_messages") == received
@@ -218,12 +201,11 @@ def test_an_opentelemetry_receiver_gets_what_the_table_says(tmp_path: Path) -> N
     assert {label.key for label in held.attributes} == {"run", "system", "step", "clients"}
 
 
-def test_a_receiver_that_does_not_answer_is_told_once_and_costs_no_row(tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    url = f"http://name:password@127.0.0.1:{free_port()}"
-    done = hydra(*QUICK, "--clients", "2", "--duration", "0.5", "--otlp", url, "--out", out, within_s=40)
+def test_a_receiver_that_does_not_answer_is_told_once_and_costs_no_row(run: Path) -> None:
+    url = f"http://name:password@127.0.0.1:{free_ports('127.0.0.1', 1)[0]}"
+    done = hydra(*QUICK, "--clients", "2", "--duration", "0.5", "--otlp", url, "--out", run)
     warnings = [line for line in done.stderr.splitlines() if "does not take all metrics" in line]
     assert len(warnings) == 1
     assert warnings[0].startswith("warning: http://***@127.0.0.1:")
     assert "password" not in done.stderr
-    assert [status for _, status in steps(out)] == ["ok"]
+    assert [status for _, status in steps(run)] == ["ok"]

@@ -8,18 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.command import background, hydra, wait_until
+from tests.integration.command import background, hydra
 from tests.integration.secret import leaks, property_file
+from tests.suite.waiting import LONG_S, wait_until
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
 
 def test_a_password_is_nowhere_but_with_the_clients(tmp_path: Path) -> None:
     run, log = tmp_path / "run", tmp_path / "log"
-    arguments = (
-        *("kafka-fixed", "--clients", "2", "--rate", 200, "--duration", 2, "--client", "confluent-kafka"),
-        *("--kafka-prop-file", property_file(tmp_path), "--out", run),
-    )
+    small = ("--clients", "2", "--rate", 200, "--duration", 1, "--set", "warmup_s=0", "--client", "confluent-kafka")
+    arguments = ("kafka-fixed", *small, "--kafka-prop-file", property_file(tmp_path), "--out", run)
     words: dict[int, bytes] = {}
     with background(*arguments, log=log) as command:
 
@@ -35,7 +34,7 @@ def test_a_password_is_nowhere_but_with_the_clients(tmp_path: Path) -> None:
                 assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (os.getuid(), 0o400)
             return command.process.poll() is not None
 
-        wait_until(ended, 60, "the end of the run")
+        wait_until(ended, "the end of the run", LONG_S)
         assert command.wait() == 0, command.output()
     hydra("report", run)
     # A supervisor and its Java, and of each role a parent, a relay and its clients.

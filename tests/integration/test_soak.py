@@ -20,21 +20,11 @@ import psutil
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.results.store import RunStore
-from tests.integration.command import (
-    LIFELINE_S,
-    Background,
-    Hydra,
-    background,
-    gone,
-    hydra,
-    steps,
-    table,
-    wait_until,
-)
+from tests.integration.command import LIFELINE_S, Background, Hydra, background, gone, hydra, steps, table
+from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
 SEEDS = range(int(os.environ.get("HYDRA_SOAK_SEEDS", "1")))
 LATEST_S = 6.0
@@ -46,34 +36,22 @@ ROWS = [("2", "ok"), ("3", "ok"), ("4", "ok")]
 Command = tuple[object, ...]
 
 
-def zmq() -> Command:
-    """A short run without a broker."""
-    return ("zmqfixed", *SHORT)
-
-
-def kafka(broker: EmbeddedBroker) -> Command:
-    """A short run on a cluster of the user's, which is not ours to throw away."""
-    secret = ("--kafka-prop", f"sasl.password={SECRET}")
-    return ("kafka-fixed", *SHORT, "--client", "confluent-kafka", "--bootstrap", broker.bootstrap, *secret)
-
-
 @pytest.fixture(params=["zmq", "kafka"])
-def run(request: pytest.FixtureRequest) -> Command:
-    """The command of a short run."""
-    return zmq() if request.param == "zmq" else kafka(request.getfixturevalue("broker"))
+def words(request: pytest.FixtureRequest) -> Command:
+    """A short command, without a broker or on a cluster of the user's, which is not ours to throw away."""
+    if request.param == "zmq":
+        return ("zmqfixed", *SHORT)
+    bootstrap = request.getfixturevalue("broker").bootstrap
+    secret = ("--kafka-prop", f"sasl.password={SECRET}")
+    return ("kafka-fixed", *SHORT, "--client", "confluent-kafka", "--bootstrap", bootstrap, *secret)
 
 
-def moment(seed: int, what: str) -> float:
-    """Seconds after the start of a run."""
-    return random.Random(f"{what} {seed}").uniform(0.3, LATEST_S)
-
-
-def at(command: Background, moment_s: float, act: Callable[[], object]) -> None:
-    """Does something to a run at that moment, unless it has ended before."""
-    start = time.monotonic()
-    wait_until(
-        lambda: time.monotonic() - start > moment_s or not command.process.is_running(), moment_s + 5, "the moment"
-    )
+def at_random(
+    command: Background, what: str, act: Callable[[], object], between_s: tuple[float, float] = (0.0, LATEST_S)
+) -> None:
+    """Does something to a run at a moment that its name and seed choose, unless the run has ended before."""
+    moment = time.monotonic() + random.Random(what).uniform(*between_s)
+    wait_until(lambda: time.monotonic() > moment or not command.process.is_running(), "the moment")
     act()
 
 
@@ -83,33 +61,29 @@ def began(process: psutil.Process) -> bool:
     return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
 
 
-def rows(directory: Path) -> list[tuple[str, str]]:
+def rows(run: Path) -> list[tuple[str, str]]:
     """The (clients, status) of every row of the table."""
-    return [(row["clients"], row["status"]) for row in table(directory)]
+    return [(row["clients"], row["status"]) for row in table(run)]
 
 
-def finish(run: Command, directory: Path) -> None:
+def finish(words: Command, run: Path) -> None:
     """Goes on with a run where it stopped, or begins it anew where nothing was stored; every row is there once."""
-    before = steps(directory)
-    if (directory / "run.db").exists():
-        hydra(run[0], "--resume", directory, *_secrets(run))
+    before = steps(run)
+    if (run / "run.db").exists():
+        # Secrets are not stored with a run and have to be said again.
+        hydra(words[0], "--resume", run, *(words[words.index("--kafka-prop") :] if "--kafka-prop" in words else ()))
     else:
-        hydra(*run, "--out", directory)
-    assert steps(directory)[: len(before)] == before
-    assert rows(directory) == ROWS
+        hydra(*words, "--out", run)
+    assert steps(run)[: len(before)] == before
+    assert rows(run) == ROWS
 
 
-def _secrets(run: Command) -> Command:
-    """What is not stored with a run and has to be said again."""
-    return run[run.index("--kafka-prop") :] if "--kafka-prop" in run else ()
-
-
-def topics(run: Command) -> set[str]:
+def topics(words: Command) -> set[str]:
     """Hydra's topics on the user's cluster."""
-    if "--bootstrap" not in run:
+    if "--bootstrap" not in words:
         return set()
-    bootstrap = str(run[run.index("--bootstrap") + 1])
-    listed = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=10).topics
+    bootstrap = str(words[words.index("--bootstrap") + 1])
+    listed = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=SOON_S).topics
     return {name for name in listed if name.startswith("hydra-")}
 
 
@@ -120,44 +94,32 @@ def assert_no_secret(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_run_survives_its_controller_at_any_moment(tmp_path: Path, run: Command, seed: int) -> None:
-    directory, others = tmp_path / "run", topics(run)
-    with background(*run, "--out", directory, log=tmp_path / "log") as command:
-        family: list[psutil.Process] = []
-        at(command, moment(seed, "SIGKILL"), lambda: family.extend(command.family()))
-        command.process.kill()
-        wait_until(lambda: gone(family), LIFELINE_S, "the end of every client")
-        command.process.wait(5)
-    finish(run, directory)
-    assert topics(run) == others
-    assert_no_secret(tmp_path)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
-def test_a_run_that_is_told_to_end_ends_in_order_at_any_moment(
-    tmp_path: Path, run: Command, number: signal.Signals, seed: int
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGINT])
+def test_a_run_that_ends_at_any_moment_leaves_nothing_and_can_be_finished(
+    tmp_path: Path, run: Path, words: Command, number: signal.Signals, seed: int
 ) -> None:
-    directory, others = tmp_path / "run", topics(run)
-    with background(*run, "--out", directory, log=tmp_path / "log") as command:
-        wait_until(lambda: began(command.process), 20, "the command to begin")
-        at(command, moment(seed, number.name) - 0.3, lambda: command.process.send_signal(number))
-        assert command.wait(20) in (0, 130)
-        wait_until(lambda: not command.family(), LIFELINE_S, "the end of every client")
+    killed = number == signal.SIGKILL
+    others = topics(words)
+    with background(*words, "--out", run) as command:
+        family: list[psutil.Process] = []
+        wait_until(lambda: killed or began(command.process), "the command to begin")
+        at_random(command, f"{number.name} {seed}", lambda: family.extend(command.family()))
+        command.process.send_signal(number)
+        assert command.wait() in (0, -signal.SIGKILL if killed else 130)
+        wait_until(lambda: gone(family), "the end of every client", LIFELINE_S)
         assert "Traceback" not in command.output()
-    assert topics(run) == others
-    if (directory / "run.db").exists():
-        assert [status for _, status in rows(directory)] == [status for _, status in steps(directory)]
-    finish(run, directory)
-    assert topics(run) == others
+    if not killed:
+        assert topics(words) == others
+        if (run / "run.db").exists():
+            assert [status for _, status in rows(run)] == [status for _, status in steps(run)]
+    finish(words, run)
+    assert topics(words) == others
     assert_no_secret(tmp_path)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_run_survives_its_broker_at_any_moment(tmp_path: Path, seed: int) -> None:
-    directory = tmp_path / "run"
-    arguments = ("kafka-fixed", *SHORT, "--client", "confluent-kafka", "--out", directory)
-    with background(*arguments, log=tmp_path / "log") as command:
+def test_a_run_survives_its_broker_at_any_moment(run: Path, seed: int) -> None:
+    with background("kafka-fixed", *SHORT, "--client", "confluent-kafka", "--out", run) as command:
 
         def kill_java() -> None:
             for process in command.family():
@@ -166,15 +128,15 @@ def test_a_run_survives_its_broker_at_any_moment(tmp_path: Path, seed: int) -> N
                     if "java" in process.name() and "-version" not in process.cmdline():
                         process.kill()
 
-        at(command, moment(seed, "broker") + 2, kill_java)
-        code = command.wait(120)
+        at_random(command, f"broker {seed}", kill_java, (2.0, 2 + LATEST_S))
+        code = command.wait()
         assert "Traceback" not in command.output()
     if code == 1:
         # It was killed while it came up: that is a reason to stop, and nothing was measured.
-        assert steps(directory) == []
+        assert steps(run) == []
     else:
-        assert (code, rows(directory)) == (0, ROWS)
-    assert not list(directory.glob("broker*/"))
+        assert (code, rows(run)) == (0, ROWS)
+    assert not list(run.glob("broker*/"))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -189,7 +151,7 @@ def test_a_full_disk_is_one_clear_line_and_keeps_the_rows_that_fit(tmp_path: Pat
     done = subprocess.run(
         [*("unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh"), *Hydra,
          *("zmqfixed", "--rate", "200", "--clients", clients, "--duration", "0.2", "--out", str(disk / "run"))],
-        capture_output=True, text=True, timeout=100, check=False,
+        capture_output=True, text=True, timeout=LONG_S,
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
@@ -215,21 +177,20 @@ def steps_by(tmp_path: Path) -> tuple[Path, Mapping[str, str]]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_wall_clock_that_steps_at_any_moment_changes_no_figure(
-    tmp_path: Path, steps_by: tuple[Path, Mapping[str, str]], seed: int
+    run: Path, steps_by: tuple[Path, Mapping[str, str]], seed: int
 ) -> None:
-    directory = tmp_path / "run"
     step, env = steps_by
     arguments = ("zmqfixed", "--rate", 200, "--clients", "3", "--duration", 3, "--set", "warmup_s=0")
-    with background(*arguments, "--out", directory, log=tmp_path / "log", env=env) as command:
-        wait_until(lambda: (directory / "run.db").exists(), 40, "the run")
-        at(command, random.Random(seed).uniform(0, 3), step.touch)
+    with background(*arguments, "--out", run, env=env) as command:
+        wait_until(lambda: (run / "run.db").exists(), "the run", LONG_S)
+        at_random(command, f"step {seed}", step.touch, (0.0, 3.0))
         assert command.wait() == 0, command.output()
-    (row,) = table(directory)
+    (row,) = table(run)
     assert float(row["client_loss_pct"]) == 0
     # An hour of a step would be 0.17/s, and 3.6e9 µs; other tests may take the CPU for a moment.
     assert 100 <= float(row["avg_tx_rate_pps"]) <= 400
     assert float(row["latency_max_us"]) < 60e6
     # The step was real: the run saw an hour pass.
-    with RunStore.open(directory) as store:
+    with RunStore.open(run) as store:
         times = [event.time_ns for event in store.events()]
     assert max(times) - min(times) > 3599 * 10**9

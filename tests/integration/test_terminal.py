@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hydra.results.store import DATABASE
 from tests.integration.command import hydra, steps
-from tests.integration.terminal import terminal
+from tests.integration.terminal import Terminal, terminal
 
-LONG = ("zmqfixed", "--clients", "1,2", "--rate", 200, "--duration", 60)
+LONG = ("zmqfixed", "--clients", "1,2", "--rate", 200, "--duration", 600)
 """Nothing of it ends by itself within a test."""
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
 
-def test_keys_skip_a_row_and_end_a_run_which_goes_on_later(tmp_path: Path) -> None:
-    run = tmp_path / "run"
+def test_keys_skip_a_row_and_end_a_run_which_goes_on_later(run: Path) -> None:
     with terminal(*LONG, "--out", run) as screen:
         at = screen.wait_for("step 1 of 2: 1 clients, 200/s")
         at = screen.wait_for("of this step left", after=at)
@@ -45,15 +45,14 @@ def test_keys_skip_a_row_and_end_a_run_which_goes_on_later(tmp_path: Path) -> No
     assert len(steps(run)) == 2
 
 
-@pytest.mark.parametrize("how", ["Ctrl-C", "SIGTERM"])
-def test_the_terminal_is_as_before_however_a_run_ends(tmp_path: Path, how: str) -> None:
-    with terminal(*LONG, "--out", tmp_path / "run") as screen:
+@pytest.mark.parametrize(
+    "end", [lambda at: at.press("\x03"), lambda at: at.signal(signal.SIGTERM)], ids=["Ctrl-C", "kill"]
+)
+def test_the_terminal_is_as_before_however_a_run_ends(run: Path, end: Callable[[Terminal], None]) -> None:
+    with terminal(*LONG, "--out", run) as screen:
         screen.wait_for("of this step left")
         assert not screen.is_as_before
-        if how == "Ctrl-C":
-            screen.press("\x03")
-        else:
-            screen.signal(signal.SIGTERM)
+        end(screen)
         assert screen.wait() == 130
         assert "interrupted: what was measured is kept" in screen.text
         assert screen.is_as_before

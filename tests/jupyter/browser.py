@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import select
 import shutil
 import signal
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.suite.waiting import LONG_S, SOON_S
+
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
-DEADLINE_S = 60.0
 FLAGS = [
-    "--headless=new",
-    "--remote-debugging-pipe",
-    "--window-size=1500,1200",
-    "--hide-scrollbars",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--no-default-browser-check",
-    "--disable-extensions",
+    *("--headless=new", "--remote-debugging-pipe", "--window-size=1500,1200", "--hide-scrollbars", "--disable-gpu"),
+    *("--disable-dev-shm-usage", "--no-first-run", "--no-default-browser-check", "--disable-extensions"),
     # Off the network: nothing of its own, and no name or address for the page but that of a server on this machine.
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-default-apps",
-    "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-    "--proxy-server=127.0.0.1:9",
+    *("--disable-background-networking", "--disable-component-update", "--disable-default-apps", "--disable-sync"),
+    *("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--proxy-server=127.0.0.1:9"),
 ]
 DRAWN = """
 new Promise(resolve => {
@@ -94,10 +81,18 @@ class Page:
     """What was seen of a page."""
 
     text: str = ""
-    height: int = 0
     plots: list[dict[str, Any]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+
+    def check(self, *served: str) -> None:
+        """It has no error, all plots, and asks for nothing but files, itself and what is below these addresses."""
+        assert self.errors == [], self.errors
+        elsewhere = [asked for asked in self.requests if not asked.startswith(("file:", "data:", "blob:", *served))]
+        assert elsewhere == [], elsewhere
+        for plot in self.plots:
+            assert plot["drawn"], plot
+            assert 0 < plot["expected"] <= plot["traces"], plot
 
 
 class Browser:
@@ -110,30 +105,22 @@ class Browser:
         self._session: str | None = None
         self.events: list[dict[str, Any]] = []
 
-    def see(
-        self, where: Path | str, patience_s: float = 20, screenshot: Path | None = None, look: str = "light"
-    ) -> Page:
+    def see(self, where: Path | str, patience_s: float = SOON_S) -> Page:
         """Opens a file or an address and waits until its plots are drawn, at most ``patience_s`` after it loaded."""
-        target = self._open(where, look)
+        target = self._open(where)
         page = Page()
         page.plots = json.loads(self._value(DRAWN.replace("PATIENCE_MS", str(int(patience_s * 1000)))))
         page.text = self._value("document.body.innerText")
-        page.height = self._value("document.documentElement.scrollHeight")
         page.errors = [text for event in self.events for text in _errors(event)]
         page.requests = [
             e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"
         ]
-        if screenshot:
-            size = {"width": 1500, "height": page.height, "deviceScaleFactor": 1, "mobile": False}
-            self.call("Emulation.setDeviceMetricsOverride", **size)
-            data = self.call("Page.captureScreenshot", captureBeyondViewport=True)["data"]
-            screenshot.write_bytes(base64.b64decode(data))
         self.call("Target.closeTarget", targetId=target)
         return page
 
     def walk(self, where: Path | str) -> Walk:
         """Opens a page and goes through it with the Tab key."""
-        target = self._open(where, "light")
+        target = self._open(where)
         self.call("Page.bringToFront")
         self.call("Emulation.setFocusEmulationEnabled", enabled=True)
         controls = self._value(CONTROLS)
@@ -150,14 +137,14 @@ class Browser:
         missed = [control for number, control in enumerate(controls) if number not in reached]
         return Walk(controls, missed, unseen, [role for role, name in told if role in NAMED and not name])
 
-    def _open(self, where: Path | str, look: str) -> str:
+    def _open(self, where: Path | str) -> str:
         """Opens a page in a tab of its own, waits until it is loaded, and returns the tab's id."""
         self._session, self.events = None, []
         target = str(self.call("Target.createTarget", url="about:blank")["targetId"])
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Runtime", "Log", "Network", "Page"):
             self.call(f"{domain}.enable")
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": look}])
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
         self.call("Page.navigate", url=where if isinstance(where, str) else where.resolve().as_uri())
         self._wait_for("Page.loadEventFired")
         return target
@@ -186,10 +173,9 @@ class Browser:
             self.events.append(self._read())
 
     def _read(self) -> dict[str, Any]:
-        end = time.monotonic() + DEADLINE_S
         while b"\0" not in self._buffer:
-            ready, _, _ = select.select([self._of], [], [], max(end - time.monotonic(), 0))
-            assert ready, f"Chromium said nothing for {DEADLINE_S} s"
+            ready, _, _ = select.select([self._of], [], [], LONG_S)
+            assert ready, f"Chromium said nothing for {LONG_S:g} s"
             read = os.read(self._of, 1 << 20)
             assert read, "Chromium ended: see its messages above"
             self._buffer += read
@@ -210,17 +196,15 @@ def _errors(event: dict[str, Any]) -> Iterator[str]:
         yield f"{params['entry']['text']} {params['entry'].get('url', '')}"
 
 
-@contextmanager
-def chromium() -> Iterator[Browser]:
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
     """A headless Chromium with a profile of its own, gone at the end.
 
     A machine without it fails the test: a report that nobody has opened is not tested.
     """
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program is None:
-        pytest.fail(
-            "there is no Chromium to open the report with: scripts/system-packages browser, or apt-get install chromium"
-        )
+        pytest.fail("there is no Chromium to open pages with: scripts/system-packages browser")
     flags = [*FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with tempfile.TemporaryDirectory(prefix="hydra-chromium-", ignore_cleanup_errors=True) as home:
         theirs_in, to = os.pipe()

@@ -8,28 +8,18 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
+from hydra import model
 from hydra.events.clients import Present
 from hydra.events.runs import SystemFact
 from hydra.events.steps import PhasesTimed, StepStored, WindowOpened
+from hydra.jupyter import recorded
 from hydra.measure.figures import figures, merged
 from hydra.measure.observation import Observation
-from hydra.model import (
-    Agent,
-    ClusterSpec,
-    Figure,
-    Histogram,
-    Resources,
-    Scenario,
-    SearchSpec,
-    Settings,
-    StepPlan,
-    StepResult,
-    SweepSpec,
-)
+from hydra.model import Figure, Histogram, Scenario, SearchSpec, Settings, StepPlan, StepResult, SweepSpec
 from hydra.plugins import system
 from hydra.results.registered import added_by, sweep_of
 from hydra.results.store import DATABASE, RunStore
@@ -37,54 +27,27 @@ from hydra.wire.table import table_of
 from tests.measure.reports import SECOND, START, published, received
 
 Status = Callable[[StepPlan], tuple[str, str]]
+T = TypeVar("T")
 
-BATCH = Scenario(
-    "kafka-batch",
-    "kafka",
-    "kafka-python",
-    "batch",
-    SweepSpec(clients=(30, 60, 120), duration_s=10.0, vary={"msg_batch": (100, 1000)}),
-    Settings(rate=30_000.0),
-    description="Kafka: client count x batch size",
-)
-FIXED = Scenario(
-    "zmqfixed",
-    "zmq",
-    "pyzmq",
-    "fixed",
-    SweepSpec(clients=(30, 60, 120), duration_s=10.0),
-    Settings(rate=10_000.0),
-    description="ZMQ",
-)
-SEARCH = Scenario(
-    "zmqrate",
-    "zmq",
-    "pyzmq",
-    "rates",
-    SweepSpec(clients=(30, 60), duration_s=10.0, search=SearchSpec(start_rate=8_000.0, steps=15)),
-    description="ZMQ PUB/SUB: the highest rate by client count",
-)
-RATE = Scenario(
-    "kafka-rate",
-    "kafka",
-    "confluent-kafka",
-    "rate",
-    SweepSpec(clients=(10, 30), duration_s=10.0, search=SearchSpec(loss_target=0.0, steps=15, series=("loss",))),
-)
-NATIVE = replace(
-    SEARCH,
-    client="native",
-    sweep=replace(
-        SEARCH.sweep,
-        search=SearchSpec(8_000.0, steps=15, series=("max_rate", "loss"), sndhwms=(1000, 100_000)),
-    ),
-)
+BATCHES = SweepSpec(10.0, clients=(30, 60, 120), vary={"msg_batch": (100, 1000)})
+TITLE = "Kafka: client count x batch size"
+BATCH = Scenario("kafka-batch", "kafka", "kafka-python", "batch", BATCHES, Settings(rate=30_000.0), description=TITLE)
+FEW = SweepSpec(10.0, clients=(30, 60, 120))
+FIXED = Scenario("zmqfixed", "zmq", "pyzmq", "fixed", FEW, Settings(rate=10_000.0), description="ZMQ")
+SEARCHES = SweepSpec(10.0, clients=(30, 60), search=SearchSpec(8_000.0, steps=8))
+HIGHEST = "ZMQ PUB/SUB: the highest rate by client count"
+SEARCH = Scenario("zmqrate", "zmq", "pyzmq", "rates", SEARCHES, description=HIGHEST)
+FOR_LOSS = SweepSpec(10.0, clients=(10, 30), search=SearchSpec(loss_target=0.0, steps=8, series=("loss",)))
+RATE = Scenario("kafka-rate", "kafka", "confluent-kafka", "rate", FOR_LOSS)
+MARKS = SearchSpec(8_000.0, steps=8, series=("max_rate", "loss"), sndhwms=(1000, 100_000))
+NATIVE = replace(SEARCH, client="native", sweep=replace(SEARCH.sweep, search=MARKS))
 REPEATED = replace(FIXED, sweep=replace(FIXED.sweep, repeat=3))
 KINDS = {"batch": BATCH, "fixed": FIXED, "search": SEARCH, "rate": RATE, "native": NATIVE, "repeated": REPEATED}
 
+AGENT = model.Agent("agent-1", "here", {"group": "cpu4-mem16"}, model.Resources(4.0, 15_000.0))
 FACTS: Mapping[str, object] = {
     "began": "2026-02-03T04:05:06+00:00",
-    "cluster": ClusterSpec((Agent("agent-1", "here", {"group": "cpu4-mem16"}, Resources(4.0, 15_000.0)),)),
+    "cluster": model.ClusterSpec((AGENT,)),
     "master": "local",
     "versions": {"hydra": "0.1.0", "python": "3.11.2"},
     "host": {"name": "here", "system": "Linux", "cores": 2, "memory_bytes": 8 * 2**30, "byte_order": "little"},
@@ -95,8 +58,7 @@ FACTS: Mapping[str, object] = {
 def observe(scenario: Scenario, plan: StepPlan, nth: int = 0) -> Observation:
     """A step as a system would show it that carries 2.5 million messages/s over all clients, and no more."""
     most = 2_500_000 / plan.clients
-    asked = most * 1.3 if plan.settings.rate == "max" else plan.settings.rate
-    seconds = plan.duration_s
+    asked, seconds = most * 1.3 if plan.settings.rate == "max" else plan.settings.rate, plan.duration_s
     sent = int(min(asked, most * 1.5) * seconds) + nth
     got = int(min(sent, most * seconds * (1 - 0.01 * nth)))
     spec = system(scenario.system)
@@ -117,6 +79,12 @@ def observe(scenario: Scenario, plan: StepPlan, nth: int = 0) -> Observation:
         window_ns=(START, START + int(seconds * SECOND)),
         loss_target=scenario.sweep.search.loss_target if scenario.sweep.search else 0.0,
     )
+
+
+def there(found: T | None) -> T:
+    """What was drawn or said of a run, where nothing would be a failure."""
+    assert found is not None
+    return found
 
 
 def good(_plan: StepPlan) -> tuple[str, str]:
@@ -147,6 +115,16 @@ def bisected(directory: Path) -> Path:
     }  # fmt: skip
     (directory / "rows.json").write_text(json.dumps({"scenario": "zmqrate", "rows": [row]}))
     return directory
+
+
+def load_steps(directory: Path, scenario: Scenario, *steps: Observation) -> recorded.Run:
+    """A run of just these good steps, as it is read."""
+    with RunStore.create(directory, {**FACTS, "name": "r", "scenario": scenario}) as store:
+        for epoch, o in enumerate(steps, 1):
+            histograms = merged(o)
+            store.add_step(StepResult(epoch, o.plan, "ok", figures(o, histograms)), o, histograms)
+        store.set_meta("ended", "finished")
+    return recorded.load(directory)
 
 
 def make(
@@ -185,13 +163,8 @@ _MADE: dict[str, tuple[str, dict[str, bytes]]] = {}
 
 
 def _make(directory: Path, scenario: Scenario, status: Status, steps: int | None, ended: str | None) -> Path:
-    facts = {
-        **FACTS,
-        "name": directory.name,
-        "scenario": scenario,
-        "command_line": f"hydra {scenario.name} --clients 30,60",
-    }
-    with RunStore.create(directory, facts) as store:
+    said = {"name": directory.name, "scenario": scenario, "command_line": f"hydra {scenario.name} --clients 30,60"}
+    with RunStore.create(directory, {**FACTS, **said}) as store:
         sweep, results = sweep_of(scenario), list[StepResult]()
         while (steps is None or len(results) < steps) and (plan := sweep.next(results)) is not None:
             epoch = len(results) + 1
@@ -202,12 +175,8 @@ def _make(directory: Path, scenario: Scenario, status: Status, steps: int | None
             result = StepResult(epoch, plan, how, shown, reason)  # type: ignore[arg-type]  # one of its literals
             store.add_step(result, *((o, histograms) if how == "ok" else ()))
             results.append(result)
-            for event in (
-                WindowOpened(epoch),
-                Present(30, 0.5),
-                PhasesTimed(epoch, [("bind", 0.1)]),
-                StepStored(epoch, 0.2),
-            ):
+            timed = PhasesTimed(epoch, [("bind", 0.1)])
+            for event in (WindowOpened(epoch), Present(30, 0.5), timed, StepStored(epoch, 0.2)):
                 store.add_event(event, epoch)
         store.add_event(SystemFact("broker", "kafka 3.9"))
         if ended is not None:

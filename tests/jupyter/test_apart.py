@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import plotly.graph_objects as go
 import pytest
 
@@ -9,19 +11,8 @@ from hydra.jupyter.apart import PUBLISHED, tell_apart
 
 
 def figure(*curves: tuple[str, list[float | None]], panel: str = "y", meta: str | None = None) -> list[go.Scatter]:
-    return [
-        go.Scatter(
-            x=[1, 2, 3],
-            y=y,
-            name=name,
-            mode="lines+markers",
-            yaxis=panel,
-            meta=meta,
-            line={"width": 2},
-            marker={"size": 8},
-        )
-        for name, y in curves
-    ]
+    looks: dict[str, Any] = {"mode": "lines+markers", "line": {"width": 2}, "marker": {"size": 8}}
+    return [go.Scatter(x=[1, 2, 3], y=y, name=name, yaxis=panel, meta=meta, **looks) for name, y in curves]
 
 
 def told(*traces: go.Scatter) -> list[tuple[str, float, str | None]]:
@@ -61,7 +52,5 @@ def test_the_legend_tells_what_is_true_of_all_panels() -> None:
 
 
 def test_a_published_line_is_dotted_already() -> None:
-    assert told(*figure(("a", [1, 2, 3])), *figure(("a, published", [1, 2, 3]), meta=PUBLISHED)) == [
-        ("a", 2, None),
-        ("a, published", 2, None),
-    ]
+    found = told(*figure(("a", [1, 2, 3])), *figure(("a, published", [1, 2, 3]), meta=PUBLISHED))
+    assert found == [("a", 2, None), ("a, published", 2, None)]

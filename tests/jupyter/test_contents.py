@@ -6,31 +6,22 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import plotly.graph_objects as go
 import pytest
 
+from hydra import model
 from hydra.errors import EXIT_USAGE, RunDirectoryError
 from hydra.events.clients import ClientError, ClientExit
 from hydra.events.runs import Refused, SystemFact
 from hydra.jupyter import latencies, markup, plots, recorded, summary
 from hydra.jupyter.cautions import cautions
 from hydra.jupyter.lost import loss
-from hydra.model import (
-    AgentClock,
-    BusyThread,
-    CoreTimes,
-    HostCounters,
-    HostSample,
-    InterfaceCounts,
-    SearchSpec,
-    StepPlan,
-    StepResult,
-    TcpCounts,
-    ThreadSample,
-)
+from hydra.model import SearchSpec, StepPlan, StepResult
 from hydra.results.store import RunStore
-from tests.jupyter.runs import BATCH, FIXED, KINDS, RATE, REPEATED, SEARCH, bisected, make, observe
+from tests.jupyter.conftest import Loaded
+from tests.jupyter.runs import BATCH, FIXED, KINDS, RATE, SEARCH, bisected, make, observe, there
 from tests.measure.reports import SECOND, START
 
 
@@ -39,16 +30,10 @@ def lost_figure(run: recorded.Run) -> go.Figure | None:
     return found and found.figure
 
 
-def loaded(tmp_path: Path, kind: str = "fixed") -> recorded.Run:
-    return recorded.load(make(tmp_path / kind, KINDS[kind]))
-
-
-def test_a_good_run_has_no_warning(tmp_path: Path) -> None:
-    run = loaded(tmp_path)
-    assert cautions(run) == []
-    assert "None: every row was measured" in markup.warnings(run).text
-    searched = recorded.load(make(tmp_path / "search", RATE))
-    assert "None: every rate that was searched for was found." in markup.warnings(searched).text
+def test_a_good_run_has_no_warning(loaded: Loaded) -> None:
+    assert cautions(loaded("fixed")) == []
+    assert "None: every row was measured" in markup.warnings(loaded("fixed")).text
+    assert "None: every rate that was searched for was found." in markup.warnings(loaded("rate")).text
 
 
 @pytest.mark.parametrize(
@@ -84,13 +69,8 @@ def test_warnings_come_by_gravity_and_events_are_summed_up(tmp_path: Path) -> No
         store.add_event(Refused("wrong key", 3))
     run = recorded.load(directory)
     found = cautions(run)
-    assert [(c.level, c.about) for c in found] == [
-        ("fail", "60 clients"),
-        ("fail", "120 clients"),
-        ("loss", "30 clients"),
-        ("note", "25 × client_exit"),
-        ("note", "1 × refused"),
-    ]
+    about = ["fail: 60 clients", "fail: 120 clients", "loss: 30 clients", "note: 25 × client_exit", "note: 1 × refused"]
+    assert [f"{c.level}: {c.about}" for c in found] == about
     assert "the broker died" in found[0].text
     assert "the broker died; go on with --resume" in markup.warnings(run).text
     assert found[3].details[0] == "step 1: client 0: pid 1000 was killed by SIGKILL, replaced"
@@ -106,80 +86,68 @@ def test_what_a_run_says_is_never_markup(tmp_path: Path) -> None:
         store.set_meta("command_line", evil)
     run = recorded.load(directory)
     for part in (markup.title, markup.warnings, markup.facts, markup.table, markup.comparison):
-        shown = part(run)
-        assert shown is not None
-        assert "<script" not in shown.text
+        assert "<script" not in there(part(run)).text
 
 
-def test_the_table_has_the_published_headings_and_marks(tmp_path: Path) -> None:
-    text = markup.table(loaded(tmp_path, "batch")).text
+def test_the_table_has_the_published_headings_and_marks(loaded: Loaded) -> None:
+    text = markup.table(loaded("batch")).text
     assert "<th>Client #</th><th>Batch</th><th>Avrg Tx Rate</th>" in text
     assert '<span class="mark">⚠</span> 120' in text
     assert '<th title="cores: CPU time of the busiest publisher / *T*">publisher_cores</th>' in text
 
 
-def test_a_repeated_row_shows_its_interval_in_table_and_plot(tmp_path: Path) -> None:
-    run = recorded.load(make(tmp_path / "r", REPEATED))
+def test_a_repeated_row_shows_its_interval_in_table_and_plot(loaded: Loaded) -> None:
+    run = loaded("repeated")
     assert '<span class="interval">± ' in markup.table(run).text
-    figure = plots.rates(run)
-    assert figure is not None
-    assert figure.data[0].error_y.array[0] == pytest.approx(run.rows[0]["avg_tx_rate_pps_ci95"])
+    (half, *_) = there(plots.rates(run)).data[0].error_y.array
+    assert half == pytest.approx(run.rows[0]["avg_tx_rate_pps_ci95"])
 
 
-def test_the_ratio_stands_beside_the_published_figure(tmp_path: Path) -> None:
-    run = loaded(tmp_path)
-    beside = markup.comparison(run)
-    assert beside is not None
-    text = beside.text
+def test_the_ratio_stands_beside_the_published_figure(loaded: Loaded) -> None:
+    run = loaded("fixed")
+    text = there(markup.comparison(run)).text
     assert "hydra_kafka_fixed_rate.csv" in text
     assert "system zmq instead of kafka" in text
     tx = float(run.rows[0]["avg_tx_rate_pps"] or 0) / 7190.53
     assert f'<td class="published">7,190.53</td><td class="ratio">{tx:.2f}×</td>' in text
 
 
-def test_what_was_never_published_has_nothing_beside_it(tmp_path: Path) -> None:
-    assert markup.comparison(loaded(tmp_path, "rate")) is None
+def test_what_was_never_published_has_nothing_beside_it(loaded: Loaded) -> None:
+    assert markup.comparison(loaded("rate")) is None
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_every_kind_of_run_has_rates_loss_and_latency_on_logarithmic_axes(tmp_path: Path, kind: str) -> None:
-    run = loaded(tmp_path, kind)
-    for figure in (plots.rates(run), lost_figure(run), latencies.latency(run)):
-        assert figure is not None
+def test_every_kind_of_run_has_rates_loss_and_latency_on_logarithmic_axes(loaded: Loaded, kind: str) -> None:
+    run = loaded(kind)
+    for figure in map(there, (plots.rates(run), lost_figure(run), latencies.latency(run))):
         assert {axis.type for axis in (*figure.select_xaxes(), *figure.select_yaxes())} == {"log"}
         assert all(y > 0 for trace in figure.data for y in trace.y)
 
 
-def test_the_batch_is_plotted_where_it_varies(tmp_path: Path) -> None:
-    figure = plots.batches(loaded(tmp_path, "batch"))
-    assert figure is not None
+def test_the_batch_is_plotted_where_it_varies(loaded: Loaded) -> None:
+    figure = there(plots.batches(loaded("batch")))
     assert {trace.name for trace in figure.data} == {"30 clients", "60 clients", "120 clients"}
-    assert plots.batches(loaded(tmp_path, "fixed")) is None
+    assert plots.batches(loaded("fixed")) is None
 
 
-def test_where_a_system_has_no_batch_the_burst_is_plotted(tmp_path: Path) -> None:
+def test_where_a_system_has_no_batch_the_burst_is_plotted(loaded: Loaded) -> None:
     varied = replace(FIXED, sweep=replace(FIXED.sweep, clients=(30, 60), vary={"burst": (10, 100)}))
-    figure = plots.batches(recorded.load(make(tmp_path / "r", varied)))
-    assert figure is not None
+    figure = there(plots.batches(loaded(varied)))
     assert {tuple(trace.x) for trace in figure.data} == {(10, 100)}
     assert figure.layout.xaxis.title.text == "messages in a burst"
 
 
-def test_no_loss_at_all_is_drawn_at_a_tick_that_says_0(tmp_path: Path) -> None:
-    figure = lost_figure(loaded(tmp_path))
-    assert figure is not None
+def test_no_loss_at_all_is_drawn_at_a_tick_that_says_0(loaded: Loaded) -> None:
+    figure = there(lost_figure(loaded("fixed")))
     ticks = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
     assert [ticks[y] for y in figure.data[0].y] == ["0"] * 3
 
 
-def test_what_is_late_or_waits_is_drawn_beside_the_loss_and_not_as_one(tmp_path: Path) -> None:
-    directory = make(tmp_path / "r", FIXED)
-    with RunStore.open(directory) as store:
-        run = recorded.load(directory)
-        assert {name for result in store.results() for name in result.figures} >= {"late_pct", "undrained_pct"}
+def test_what_is_late_or_waits_is_drawn_beside_the_loss_and_not_as_one(loaded: Loaded) -> None:
+    run = loaded("fixed")
+    assert {name for result in run.results for name in result.figures} >= {"late_pct", "undrained_pct"}
     lagging = [{**row, "late_pct": 12.5, "undrained_pct": 30.0} for row in run.rows]
-    figure = lost_figure(replace(run, rows=lagging))
-    assert figure is not None
+    figure = there(lost_figure(replace(run, rows=lagging)))
     assert {t.name: set(t.y) for t in figure.data} == {
         "Client Loss[%]": {figure.data[0].y[0]},
         "late": {12.5},
@@ -197,134 +165,110 @@ def test_the_report_says_which_libraries_were_measured(tmp_path: Path) -> None:
     assert "<th>Clients</th><td>native (libzmq 4.3.4)</td>" in markup.facts(recorded.load(directory)).text
 
 
-def test_a_repeated_percentile_has_its_range_in_the_plot(tmp_path: Path) -> None:
-    run = recorded.load(make(tmp_path / "r", REPEATED))
+def test_a_repeated_percentile_has_its_range_in_the_plot(loaded: Loaded) -> None:
+    run = loaded("repeated")
     wide = [{**row, "latency_p50_us_low": 100, "latency_p50_us_high": 900} for row in run.rows]
-    figure = latencies.latency(replace(run, rows=wide))
-    assert figure is not None
-    p50 = figure.data[0]
+    p50 = there(latencies.latency(replace(run, rows=wide))).data[0]
     assert [y + up for y, up in zip(p50.y, p50.error_y.array, strict=True)] == [900] * 3
     assert [y - down for y, down in zip(p50.y, p50.error_y.arrayminus, strict=True)] == [100] * 3
 
 
-def test_a_latency_below_the_bound_of_the_clocks_is_shown_as_that(tmp_path: Path) -> None:
-    run = loaded(tmp_path)
+def test_a_latency_below_the_bound_of_the_clocks_is_shown_as_that(loaded: Loaded) -> None:
+    run = loaded("fixed")
     first, second, *others = run.rows
     early = {"latency_p50_us": -40, "latency_bound_us": 75.3, "negative_latencies": 20_000}
     run = replace(run, rows=[{**first, **early}, {**second, "latency_bound_us": 75.3}, *others])
     assert "<td>&lt; 76</td>" in markup.table(run).text
     assert "<td>20,000</td>" in markup.table(run).text
-    figure = latencies.latency(run)
-    assert figure is not None
-    p50 = figure.data[0]
+    p50 = there(latencies.latency(run)).data[0]
     assert p50.y[0] == 75.3
     assert p50.y[1] == second["latency_p50_us"]
     assert list(p50.marker.symbol[:2]) == ["circle-open", "circle"]
     assert p50.customdata[0][0] == "30 clients: &lt; 76"
 
 
-def test_a_latency_below_zero_that_no_bound_covers_is_left_out_of_the_plot(tmp_path: Path) -> None:
-    run = loaded(tmp_path)
-    figure = latencies.latency(replace(run, rows=[{**run.rows[0], "latency_p50_us": -40}, *run.rows[1:]]))
-    assert figure is not None
+def test_a_latency_below_zero_that_no_bound_covers_is_left_out_of_the_plot(loaded: Loaded) -> None:
+    run = loaded("fixed")
+    figure = there(latencies.latency(replace(run, rows=[{**run.rows[0], "latency_p50_us": -40}, *run.rows[1:]])))
     assert min(figure.layout.yaxis.tickvals) > 0
 
 
-def test_the_clocks_of_other_hosts_stand_below_the_table(tmp_path: Path) -> None:
-    directory = make(tmp_path / "r", FIXED, steps=2, ended=None)
-    run = recorded.load(directory)
-    assert "Clocks" not in markup.table(run).text
-    clocks = {
-        "agent-1": AgentClock(0, 0, 0, 0, same_host=True, jumps=0),
-        "agent-2": AgentClock(-86_400_123_456_789, 12_345, 75_300, 110_000, same_host=False, jumps=1),
-        "<b>3": AgentClock(7_000_000_000, -500, 1_000, 1_500, same_host=False, jumps=0),
-    }
+def with_a_third_step(directory: Path, **observed: Any) -> str:
+    """The table of a run whose last step observed this as well; without that it tells nothing of hosts and clocks."""
+    run = recorded.load(make(directory, FIXED, steps=2, ended=None))
+    assert not re.search("Clocks|Each host|Busiest threads", markup.table(run).text)
+    coming = there(run.coming)
     with RunStore.open(directory, writable=True) as store:
-        assert run.coming is not None
-        store.add_step(StepResult(3, run.coming, "ok"), replace(observe(FIXED, run.coming), clocks=clocks))
-    text = markup.table(recorded.load(directory)).text
-    shown = text[text.index("<summary>Clocks") :]
-    assert (
-        "<td>agent-2</td><td>-86,400.123457</td><td>+12.345</td><td>75.3</td><td>110.0</td><td>1</td></tr>"
-    ) in shown
-    assert "<td>&lt;b&gt;3</td><td>7.000000</td><td>-0.500</td>" in shown
-    assert "agent-1" not in shown
-    assert shown.count("<tr><td>") == 2
+        store.add_step(StepResult(3, coming, "ok"), replace(observe(FIXED, coming), **observed))
+    return markup.table(recorded.load(directory)).text
+
+
+def lines(text: str) -> list[list[str]]:
+    """What the lines of a table say behind their step."""
+    return [re.findall("<td>(.*?)</td>", line)[1:] for line in text.split("<tr>")[2:]]
+
+
+def test_the_clocks_of_other_hosts_stand_below_the_table(tmp_path: Path) -> None:
+    clocks = {
+        "agent-1": model.AgentClock(0, 0, 0, 0, same_host=True, jumps=0),
+        "agent-2": model.AgentClock(-86_400_123_456_789, 12_345, 75_300, 110_000, same_host=False, jumps=1),
+        "<b>3": model.AgentClock(7_000_000_000, -500, 1_000, 1_500, same_host=False, jumps=0),
+    }
+    text = with_a_third_step(tmp_path / "r", clocks=clocks)
+    shown = {line[0]: line[1:] for line in lines(text[text.index("<summary>Clocks") :])}
+    assert shown.keys() == {"agent-2", "&lt;b&gt;3"}
+    assert shown["agent-2"] == ["-86,400.123457", "+12.345", "75.3", "110.0", "1"]
+    assert shown["&lt;b&gt;3"][:2] == ["7.000000", "-0.500"]
 
 
 def test_hosts_and_busiest_threads_stand_below_the_table(tmp_path: Path) -> None:
-    directory = make(tmp_path / "r", FIXED, steps=2, ended=None)
-    run = recorded.load(directory)
-    assert "Each host" not in markup.table(run).text
-    assert "Busiest threads" not in markup.table(run).text
-    busy, idle = counted(), replace(counted(), interfaces={}, pressure_us={}, tcp=TcpCounts(0, 0))
-    assert run.coming is not None
-    o = replace(
-        observe(FIXED, run.coming),
+    busy, idle = counted(), replace(counted(), interfaces={}, pressure_us={}, tcp=model.TcpCounts(0, 0))
+    threads = [model.BusyThread(17, "<i>o", 99.5), model.BusyThread(17, "main", 12.25)]
+    text = with_a_third_step(
+        tmp_path / "r",
         hosts={
-            "here": [HostSample(START, busy), HostSample(START + 2 * SECOND, counted(1))],
-            "<b>2": [HostSample(START, idle), HostSample(START + SECOND, idle)],
-            "died": [HostSample(START, busy)],
+            "here": [model.HostSample(START, busy), model.HostSample(START + 2 * SECOND, counted(1))],
+            "<b>2": [model.HostSample(START, idle), model.HostSample(START + SECOND, idle)],
+            "died": [model.HostSample(START, busy)],
         },
-        host_of={"a-1": "here", "a-2": "here", "a-3": "here", "a-4": "here", "<b>2": "<b>2"},
+        host_of={**dict.fromkeys(("a-1", "a-2", "a-3", "a-4"), "here"), "<b>2": "<b>2"},
         threads={
-            "a-1": [
-                ThreadSample(START, "g"),
-                ThreadSample(START + SECOND, "g", [BusyThread(17, "<i>o", 99.5), BusyThread(17, "main", 12.25)]),
-            ],
-            "a-2": [ThreadSample(START, "h")],
+            "a-1": [model.ThreadSample(START, "g"), model.ThreadSample(START + SECOND, "g", threads)],
+            "a-2": [model.ThreadSample(START, "h")],
         },
     )
-    with RunStore.open(directory, writable=True) as store:
-        store.add_step(StepResult(3, run.coming, "ok"), o)
-    text = markup.table(recorded.load(directory)).text
-    hosts = text[text.index("<summary>Each host") : text.index("<summary>Busiest threads")]
-    shown = [cells(line) for line in hosts.split("<tr>")[2:]]
-    assert shown == [
+    hosts, busiest = text[text.index("<summary>Each host") :].split("<summary>Busiest threads")
+    here = ["here", "a-1, a-2, a-3 and 1 more", "35.0", "70.0", "10.0", "5.0", "—", "0.0", "2.00", "6.00"]
+    assert lines(hosts) == [
         ["&lt;b&gt;2", "&lt;b&gt;2", *["0.0"] * 3, *["—"] * 3, "2.00", "6.00", *["—"] * 4, "0", "—"],
-        [
-            *("here", "a-1, a-2, a-3 and 1 more", "35.0", "70.0", "10.0", "5.0", "—", "0.0", "2.00", "6.00"),
-            *("eth1", "512.00", "0.00", "83.9", "7", "0.100"),
-        ],
+        [*here, "eth1", "512.00", "0.00", "83.9", "7", "0.100"],
     ]
-    threads = text[text.index("<summary>Busiest threads") :]
-    assert [cells(line) for line in threads.split("<tr>")[2:]] == [
-        ["a-1", "&lt;i&gt;o", "17", "99.5"],
-        ["a-1", "main", "17", "12.2"],
-    ]
+    assert lines(busiest) == [["a-1", "&lt;i&gt;o", "17", "99.5"], ["a-1", "main", "17", "12.2"]]
 
 
-def counted(by: int = 0) -> HostCounters:
+def counted(by: int = 0) -> model.HostCounters:
     """A host's counters, and by how much they grow in two seconds."""
-    return HostCounters(
-        cores=[CoreTimes(by, 0.4 * by, 2 * by), CoreTimes(0, 0, 2 * by)],
+    return model.HostCounters(
+        cores=[model.CoreTimes(by, 0.4 * by, 2 * by), model.CoreTimes(0, 0, 2 * by)],
         pressure_us={"cpu": by * 100_000, "io": 5},
         memory_total=8 << 30,
         memory_available=6 << 30,
         interfaces={
-            "eth1": InterfaceCounts(by << 30, 0, 0, 0, None),
-            "eth0": InterfaceCounts(by << 22, by * (200 << 20), 3 * by, 4 * by, 1000),
+            "eth1": model.InterfaceCounts(by << 30, 0, 0, 0, None),
+            "eth0": model.InterfaceCounts(by << 22, by * (200 << 20), 3 * by, 4 * by, 1000),
         },
-        tcp=TcpCounts(999 * by, by),
+        tcp=model.TcpCounts(999 * by, by),
         context_switches=0,
     )
 
 
-def cells(line: str) -> list[str]:
-    """What a line of a table says behind its step."""
-    return re.findall("<td>(.*?)</td>", line)[1:]
+def test_a_point_with_a_warning_is_hollow(loaded: Loaded) -> None:
+    assert list(there(lost_figure(loaded("batch"))).data[0].marker.symbol) == ["circle", "circle", "circle-open"]
 
 
-def test_a_point_with_a_warning_is_hollow(tmp_path: Path) -> None:
-    figure = lost_figure(loaded(tmp_path, "batch"))
-    assert figure is not None
-    assert list(figure.data[0].marker.symbol) == ["circle", "circle", "circle-open"]
-
-
-def test_a_search_shows_the_interval_of_its_answer(tmp_path: Path) -> None:
-    run = recorded.load(make(tmp_path / "r", SEARCH))
-    figure = plots.rates(run)
-    assert figure is not None
+def test_a_search_shows_the_interval_of_its_answer(loaded: Loaded) -> None:
+    run = loaded("search")
+    figure = there(plots.rates(run))
     (loss,) = (t for t in figure.data if t.name == "MaxRate at Sub (< 0.5% Drop)")
     low, high = (float(run.rows[0][f"loss_{limit}_pps"] or 0) for limit in ("low", "high"))
     assert low < loss.y[0] < high
@@ -338,10 +282,9 @@ def test_a_search_shows_the_interval_of_its_answer(tmp_path: Path) -> None:
     assert f"30 clients: steps of 10 s: {steps}</p>" in text
 
 
-def test_the_steps_of_a_search_at_each_rate_are_a_point(tmp_path: Path) -> None:
-    run = recorded.load(make(tmp_path / "r", RATE))
-    figure = lost_figure(run)
-    assert figure is not None
+def test_the_steps_of_a_search_at_each_rate_are_a_point(loaded: Loaded) -> None:
+    run = loaded("rate")
+    figure = there(lost_figure(run))
     lines = [t for t in figure.data if t.marker.symbol != "diamond"]
     assert [t.name for t in lines] == ["10 clients", "30 clients"]
     for trace, clients in zip(lines, (10, 30), strict=True):
@@ -361,20 +304,16 @@ def test_the_steps_of_a_search_at_each_rate_are_a_point(tmp_path: Path) -> None:
     assert figure.layout.shapes[0].y0 == pytest.approx(0.05)
 
 
-def test_the_latency_of_a_search_is_that_of_a_step_within_its_figure(tmp_path: Path) -> None:
+def test_the_latency_of_a_search_is_that_of_a_step_within_its_figure(loaded: Loaded) -> None:
     """Chance lets steps pass above it."""
-    run = recorded.load(make(tmp_path / "r", RATE))
-    figure = latencies.latency(run)
-    assert figure is not None
+    run = loaded("rate")
+    assert there(latencies.latency(run)).data[0].y[0] > 0
     passed = [r for r in run.results if r.plan.clients == 10 and r.figures["passed"]]
     slowest = min(passed, key=lambda r: float(r.plan.settings.rate))
-    assert figure.data[0].y[0] > 0
     limited = [{**row, "max_rate_without_drop_pps": slowest.plan.settings.rate} for row in run.rows]
     marked = replace(slowest, figures={**slowest.figures, "latency_p50_us": 7})
     results = [marked if r is slowest else r for r in run.results]
-    figure = latencies.latency(replace(run, rows=limited, results=results))
-    assert figure is not None
-    assert figure.data[0].y[0] == 7
+    assert there(latencies.latency(replace(run, rows=limited, results=results))).data[0].y[0] == 7
 
 
 def test_a_scenario_that_is_none_is_a_clear_error(tmp_path: Path) -> None:
@@ -394,9 +333,7 @@ def test_a_search_of_an_earlier_hydra_is_shown_as_it_was_stored(tmp_path: Path) 
     assert "<td>65,976</td>" in markup.table(run).text
     assert 'class="interval"' not in markup.table(run).text
     for draw in (plots.rates, lost_figure, latencies.latency):
-        figure = draw(run)
-        assert figure is not None
-        assert figure.data
+        assert there(draw(run)).data
     (run.directory / "rows.json").unlink()
     with pytest.raises(RunDirectoryError, match=r"rows\.json") as error:
         recorded.load(run.directory)
@@ -405,25 +342,21 @@ def test_a_search_of_an_earlier_hydra_is_shown_as_it_was_stored(tmp_path: Path) 
 
 def test_a_line_is_broken_where_a_row_failed(tmp_path: Path) -> None:
     run = recorded.load(make(tmp_path / "r", FIXED, lambda plan: ("failed" if plan.clients == 60 else "ok", "")))
-    figure = plots.rates(run)
-    assert figure is not None
+    figure = there(plots.rates(run))
     assert [y is None for y in figure.data[0].y] == [False, True, False]
     assert not figure.data[0].connectgaps
 
 
-def test_a_search_at_several_high_water_marks_has_a_line_for_each(tmp_path: Path) -> None:
-    run = loaded(tmp_path, "native")
-    rates, lost = plots.rates(run), lost_figure(run)
-    assert rates is not None
-    assert lost is not None
-    searched = [t for t in rates.data if "pub" not in t.name and t.name.startswith("MaxRate")]
-    assert len(searched) == 3
+def test_a_search_at_several_high_water_marks_has_a_line_for_each(loaded: Loaded) -> None:
+    run = loaded("native")
+    drawn = there(plots.rates(run)).data
+    searched = [t for t in drawn if "pub" not in t.name and t.name.startswith("MaxRate")]
     assert [bool(t.error_y.array) for t in searched] == [False, True, True]
-    assert "30 clients, sndhwm 100,000" in {t.name for t in lost.data}
-    series = replace(RATE.sweep, search=SearchSpec(8_000.0, steps=15, series=("loss", "nodrop")))
-    lost = lost_figure(recorded.load(make(tmp_path / "r", replace(SEARCH, sweep=series))))
-    assert lost is not None
+    assert "30 clients, sndhwm 100,000" in {t.name for t in there(lost_figure(run)).data}
+    assert "hydra_zmq_cpp.csv" in there(markup.comparison(run)).text
+
+
+def test_each_series_of_a_search_has_a_line_of_its_losses(loaded: Loaded) -> None:
+    sweep = replace(RATE.sweep, search=SearchSpec(8_000.0, steps=8, series=("loss", "nodrop")))
+    lost = there(lost_figure(loaded(replace(SEARCH, sweep=sweep))))
     assert {t.name for t in lost.data} == {"10 clients", "10 clients, nodrop", "30 clients", "30 clients, nodrop"}
-    beside = markup.comparison(run)
-    assert beside is not None
-    assert "hydra_zmq_cpp.csv" in beside.text

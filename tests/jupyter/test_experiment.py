@@ -15,6 +15,7 @@ from hydra.jupyter.command import write_report
 from hydra.jupyter.experiment import load, parts, plot, table
 from hydra.results.experiments import PartRecord, Record, write_record, write_tables
 from hydra.system import View
+from tests.jupyter.runs import there
 
 COLUMNS = [
     Column("setting", "text"),
@@ -39,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_the_page_has_tables_picture_and_links(folder: Path) -> None:
     _, page = write_report(folder)
     text = page.read_text()
@@ -65,8 +66,7 @@ def test_a_column_without_figures_is_left_out(folder: Path) -> None:
 
 
 def test_only_figures_are_drawn_and_the_axis_reaches_the_marks() -> None:
-    drawn = plot(VIEW)
-    assert drawn is not None
+    drawn = there(plot(VIEW))
     assert [trace.name for trace in drawn.data] == ["measured"]
     low, high = drawn.layout.xaxis.range
     assert low < math.log10(1e6)
@@ -80,12 +80,8 @@ def test_there_is_no_picture_of_nothing(rows: list[dict[str, float]]) -> None:
 
 def test_rows_that_share_a_place_are_not_joined() -> None:
     rows = [{"stored": 1.0, "rate": 2.0, "rate_published": 4.0}, {"stored": 1.0, "rate": 3.0}]
-    drawn = plot(View("Growth", COLUMNS, rows, x="stored", y=("rate",)))
-    assert drawn is not None
-    assert [(trace.name, trace.mode) for trace in drawn.data] == [
-        ("measured", "markers"),
-        ("published", "lines+markers"),
-    ]
+    drawn = there(plot(View("Growth", COLUMNS, rows, x="stored", y=("rate",)))).data
+    assert [(trace.name, trace.mode) for trace in drawn] == [("measured", "markers"), ("published", "lines+markers")]
 
 
 def test_a_part_links_to_what_is_there(folder: Path) -> None:

@@ -9,21 +9,19 @@ import pytest
 
 from hydra.jupyter import recorded
 from hydra.jupyter.latencies import over_time, percentiles
-from hydra.measure.figures import figures, merged
 from hydra.measure.latency import curve
-from hydra.model import LAG_BINS, Histogram, StepPlan, StepResult
-from hydra.results.store import RunStore
+from hydra.model import LAG_BINS, Histogram, StepPlan
 from hydra.wire.buckets import index_of
 from hydra.wire.table import table_of
-from tests.jupyter.runs import FACTS, FIXED, KINDS, make, observe
+from tests.jupyter.conftest import Loaded
+from tests.jupyter.runs import FIXED, KINDS, load_steps, observe, there
 from tests.measure.reports import received
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_every_row_with_a_latency_has_a_curve(tmp_path: Path, kind: str) -> None:
-    run = recorded.load(make(tmp_path / kind, KINDS[kind]))
-    figure = percentiles(run)
-    assert figure is not None
+def test_every_row_with_a_latency_has_a_curve(loaded: Loaded, kind: str) -> None:
+    run = loaded(kind)
+    figure = there(percentiles(run))
     assert len(figure.data) == len(run.rows)
     for trace in figure.data:
         assert list(trace.x) == sorted(trace.x)
@@ -31,11 +29,10 @@ def test_every_row_with_a_latency_has_a_curve(tmp_path: Path, kind: str) -> None
     assert figure.layout.xaxis.ticktext[:4] == ("0 %", "50 %", "90 %", "99 %")
 
 
-def test_a_curve_reads_what_the_table_says(tmp_path: Path) -> None:
-    run = recorded.load(make(tmp_path / "r", FIXED))
-    figure = percentiles(run)
-    assert figure is not None
-    ms = dict(zip(figure.data[0].x, figure.data[0].y, strict=True))
+def test_a_curve_reads_what_the_table_says(loaded: Loaded) -> None:
+    run = loaded("fixed")
+    curve = there(percentiles(run)).data[0]
+    ms = dict(zip(curve.x, curve.y, strict=True))
     assert ms[100] == pytest.approx(float(run.rows[0]["latency_p99_us"] or 0) / 1000)
 
 
@@ -55,33 +52,24 @@ def test_a_curve_begins_with_the_lowest_and_ends_with_the_highest(
     assert [found[0], found[-1]] == expected if expected else found == []
 
 
-def test_latencies_below_the_clocks_bound_stand_at_it(tmp_path: Path) -> None:
-    run = recorded.load(make(tmp_path / "r", FIXED))
+def test_latencies_below_the_clocks_bound_stand_at_it(loaded: Loaded) -> None:
+    run = loaded("fixed")
     results = [replace(r, figures={**r.figures, "latency_bound_us": 200.0}) for r in run.results]
-    figure = percentiles(replace(run, results=results))
-    assert figure is not None
-    assert min(figure.data[0].y) == 0.2
+    assert min(there(percentiles(replace(run, results=results))).data[0].y) == 0.2
 
 
 def lagging(directory: Path, bins: list[list[int | None]]) -> recorded.Run:
     """A run with one step, whose subscribers have these lags."""
     scenario = replace(FIXED, sweep=replace(FIXED.sweep, clients=(len(bins),)))
-    with RunStore.create(directory, {**FACTS, "name": "r", "scenario": scenario}) as store:
-        plan = StepPlan(len(bins), FIXED.settings, 10.0)
-        reports = {n: received(1000, lag_bins_us=lags) for n, lags in enumerate(bins, 1)}
-        o = replace(observe(scenario, plan), subscriber_reports=table_of(reports))
-        histograms = merged(o)
-        store.add_step(StepResult(1, plan, "ok", figures(o, histograms)), o, histograms)
-        store.set_meta("ended", "finished")
-    return recorded.load(directory)
+    table = table_of({n: received(1000, lag_bins_us=lags) for n, lags in enumerate(bins, 1)})
+    plan = StepPlan(len(bins), FIXED.settings, 10.0)
+    return load_steps(directory, scenario, replace(observe(scenario, plan), subscriber_reports=table))
 
 
 def test_the_median_and_the_slowest_subscriber_are_drawn_over_the_window(tmp_path: Path) -> None:
     steady: list[int | None] = [1000] * LAG_BINS
     slow: list[int | None] = [None, *range(2000, 2000 + 1000 * (LAG_BINS - 1), 1000)]
-    figure = over_time(lagging(tmp_path / "r", [steady, steady, slow]))
-    assert figure is not None
-    median, slowest = figure.data
+    median, slowest = there(over_time(lagging(tmp_path / "r", [steady, steady, slow]))).data
     assert list(median.x) == [0.25 + 0.5 * n for n in range(LAG_BINS)]
     assert set(median.y) == {1.0}
     assert slowest.y[0] == 1.0

@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from hydra.jupyter import recorded
 from hydra.jupyter.losers import losers
-from hydra.measure.figures import figures, merged
-from hydra.model import CourseFacts, LedgerCounts, StepPlan, StepResult, SubscriberReport
+from hydra.model import CourseFacts, LedgerCounts, StepPlan, SubscriberReport
 from hydra.results.store import RunStore
 from hydra.wire.table import table_of
-from tests.jupyter.runs import FACTS, FIXED, SEARCH, make, observe
+from tests.jupyter.conftest import Loaded
+from tests.jupyter.runs import FIXED, load_steps, make, observe, there
 from tests.measure.reports import received
 
 RATE, SECONDS = 100.0, 10.0
@@ -24,7 +22,7 @@ DUE = int(RATE * SECONDS)
 def missing(*gaps: tuple[int, int], truncated: int = 0) -> SubscriberReport:
     lost = sum(last - first + 1 for first, last in gaps) + truncated
     ledger = LedgerCounts(0, DUE - lost, DUE - lost, lost, missing_ranges=list(gaps), truncated=truncated > 0)
-    return replace(received(DUE - lost), ledgers=[ledger])
+    return received(DUE - lost, ledgers=[ledger])
 
 
 def run_of(
@@ -34,20 +32,17 @@ def run_of(
     counts = tuple(range(count, count + len(steps)))
     settings = replace(FIXED.settings, rate=RATE)
     scenario = replace(FIXED, sweep=replace(FIXED.sweep, clients=counts), settings=settings)
-    with RunStore.create(directory, {**FACTS, "name": "r", "scenario": scenario}) as store:
-        for epoch, (clients, lossy) in enumerate(zip(counts, steps, strict=True), 1):
-            plan = StepPlan(clients, settings, SECONDS)
-            reports = {n: lossy.get(n, received(DUE)) for n in range(1, clients + 1) if n not in silent}
-            o = replace(observe(scenario, plan), subscriber_reports=table_of(reports), silent=set(silent))
-            histograms = merged(o)
-            store.add_step(StepResult(epoch, plan, "ok", figures(o, histograms)), o, histograms)
-        store.set_meta("ended", "finished")
-    return recorded.load(directory)
+    observed = []
+    for clients, lossy in zip(counts, steps, strict=True):
+        table = table_of({n: lossy.get(n, received(DUE)) for n in range(1, clients + 1) if n not in silent})
+        o = observe(scenario, StepPlan(clients, settings, SECONDS))
+        observed.append(replace(o, subscriber_reports=table, silent=set(silent)))
+    return load_steps(directory, scenario, *observed)
 
 
 def test_each_subscriber_stands_beside_each_step_and_each_part_of_the_worst(tmp_path: Path) -> None:
-    found = losers(run_of(tmp_path / "r", {2: missing((0, 9))}, {3: missing((500, 599)), 5: missing((990, 999))}))
-    assert found is not None
+    lossy = {2: missing((0, 9))}, {3: missing((500, 599)), 5: missing((990, 999))}
+    found = there(losers(run_of(tmp_path / "r", *lossy)))
     by_step, by_time = found.figure.data
     assert (by_step.x, by_step.y) == (("4 clients", "5 clients"), ("1", "2", "3", "4", "5"))
     assert [list(line) for line in by_step.text] == [["0", "0"], ["1", "0"], ["0", "10"], ["0", "0"], ["", "1"]]
@@ -60,8 +55,7 @@ def test_each_subscriber_stands_beside_each_step_and_each_part_of_the_worst(tmp_
 
 
 def test_many_subscribers_share_lines_and_the_page_stays_small(tmp_path: Path) -> None:
-    found = losers(run_of(tmp_path / "r", {n: missing((0, 99)) for n in range(1, 50)}, count=1000))
-    assert found is not None
+    found = there(losers(run_of(tmp_path / "r", {n: missing((0, 99)) for n in range(1, 50)}, count=1000)))
     (by_time,) = found.figure.data
     assert len(by_time.y) <= 60
     assert by_time.y[0] == "1 – 17"
@@ -71,43 +65,36 @@ def test_many_subscribers_share_lines_and_the_page_stays_small(tmp_path: Path) -
 
 
 def test_what_was_not_stored_is_told(tmp_path: Path) -> None:
-    found = losers(run_of(tmp_path / "r", {1: missing((0, 99), truncated=99)}))
-    assert found is not None
+    found = there(losers(run_of(tmp_path / "r", {1: missing((0, 99), truncated=99)})))
     assert "Of 1 subscribers only the first gaps are stored" in found.remark
     assert [cell is None for cell in found.figure.data[-1].z[0]] == [False] * 6 + [True] * 54
 
 
 def test_where_the_time_is_not_known_the_steps_are_shown_alone(tmp_path: Path) -> None:
-    found = losers(run_of(tmp_path / "r", {1: missing(truncated=99)}))
-    assert found is not None
+    found = there(losers(run_of(tmp_path / "r", {1: missing(truncated=99)})))
     (by_step,) = found.figure.data
     assert list(by_step.text[0]) == ["9.9"]
     assert "gaps" not in found.remark
 
 
 def test_who_did_not_report_is_blank(tmp_path: Path) -> None:
-    found = losers(run_of(tmp_path / "r", {1: missing((0, 9))}, silent=frozenset({3})))
-    assert found is not None
+    found = there(losers(run_of(tmp_path / "r", {1: missing((0, 9))}, silent=frozenset({3}))))
     assert set(found.figure.data[-1].z[2]) == {None}
 
 
-def test_where_nobody_lost_anything_there_is_no_plot(tmp_path: Path) -> None:
-    assert losers(recorded.load(make(tmp_path / "r", FIXED))) is None
+def test_where_nobody_lost_anything_there_is_no_plot(loaded: Loaded, tmp_path: Path) -> None:
+    assert losers(loaded("fixed")) is None
     assert losers(recorded.load(make(tmp_path / "none", FIXED, steps=0, ended="failed"))) is None
 
 
-def test_the_steps_of_a_search_stand_side_by_side(tmp_path: Path) -> None:
-    found = losers(recorded.load(make(tmp_path / "r", SEARCH)))
-    assert found is not None
-    across = found.figure.data[0].x
+def test_the_steps_of_a_search_stand_side_by_side(loaded: Loaded) -> None:
+    across = there(losers(loaded("search"))).figure.data[0].x
     assert len(across) == len(set(across)) <= 40
     assert across[0].startswith("30 at ")
 
 
-@pytest.mark.parametrize("drain", ["deadline"])
-def test_what_may_have_been_on_its_way_is_no_loss(tmp_path: Path, drain: str) -> None:
-    late = replace(missing((0, 9)), drain=drain)  # type: ignore[arg-type]  # a literal
-    assert losers(run_of(tmp_path / "r", {1: late})) is None
+def test_what_may_have_been_on_its_way_is_no_loss(tmp_path: Path) -> None:
+    assert losers(run_of(tmp_path / "r", {1: replace(missing((0, 9)), drain="deadline")})) is None
 
 
 def test_a_changing_rate_is_read_as_it_was_carried_out(tmp_path: Path) -> None:
@@ -116,7 +103,6 @@ def test_a_changing_rate_is_read_as_it_was_carried_out(tmp_path: Path) -> None:
     load = ((0.0, 500 / 9), (9.0, 500 / 9), (9.0, 500.0))
     with RunStore.open(run.directory, writable=True) as store:
         store.begin_course(1, replace(run.results[0].plan, load=load), CourseFacts(0, SECONDS, 1, 4.0))
-    found = losers(run)
-    assert found is not None
-    lossy = [at for at, text in zip(found.figure.data[-1].x, found.figure.data[-1].text[0], strict=True) if text != "0"]
+    shown = there(losers(run)).figure.data[-1]
+    lossy = [at for at, text in zip(shown.x, shown.text[0], strict=True) if text != "0"]
     assert min(lossy) > 9.7

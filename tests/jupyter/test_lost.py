@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,15 +11,14 @@ from hydra.jupyter import recorded
 from hydra.jupyter.lost import Lost, loss
 from hydra.measure.confidence import of_bursts
 from hydra.model import Figure, StepResult
-from tests.jupyter.runs import FIXED, KINDS, RATE, REPEATED, make
+from tests.jupyter.conftest import Loaded
+from tests.jupyter.runs import FIXED, there
 
 RATES = replace(FIXED, sweep=replace(FIXED.sweep, clients=(30, 60), vary={"rate": (1000.0, 50_000.0, 80_000.0)}))
 
 
 def drawn(run: recorded.Run) -> Lost:
-    found = loss(run)
-    assert found is not None
-    return found
+    return there(loss(run))
 
 
 def with_figures(run: recorded.Run, *figures: Mapping[str, Figure]) -> recorded.Run:
@@ -28,13 +26,11 @@ def with_figures(run: recorded.Run, *figures: Mapping[str, Figure]) -> recorded.
     return replace(run, rows=[{**row, **more} for row, more in zip(run.rows, [*figures, *[{}] * 9], strict=False)])
 
 
-def test_the_bursts_of_a_row_tell_its_interval(tmp_path: Path) -> None:
-    run = recorded.load(make(tmp_path / "r", FIXED))
+def test_the_bursts_of_a_row_tell_its_interval(loaded: Loaded) -> None:
     lossy: dict[str, Figure] = {"client_loss_pct": 2.0, "bursts_s": "0.1 0.1"}
-    found = drawn(with_figures(run, lossy, {"client_loss_pct": 0.0, "bursts_s": ""}))
+    found = drawn(with_figures(loaded("fixed"), lossy, {"client_loss_pct": 0.0, "bursts_s": ""}))
     (trace,) = found.figure.data
-    limits = of_bursts([0.1, 0.1], 10.0)
-    assert limits is not None
+    limits = there(of_bursts([0.1, 0.1], 10.0))
     assert trace.error_y.array[0] == pytest.approx(100 * limits.high - 2.0)
     assert trace.error_y.arrayminus[0] == pytest.approx(2.0 - 100 * limits.low, rel=0.01)
     assert f"[{100 * limits.low:,.4g} – {100 * limits.high:,.4g}]" in trace.customdata[0][0]
@@ -43,49 +39,45 @@ def test_the_bursts_of_a_row_tell_its_interval(tmp_path: Path) -> None:
     assert "from the bursts in which it was lost" in found.remark
 
 
-def test_a_row_without_a_burst_is_known_from_what_one_would_have_cost(tmp_path: Path) -> None:
-    run = recorded.load(make(tmp_path / "r", RATES))
+def test_a_row_without_a_burst_is_known_from_what_one_would_have_cost(loaded: Loaded) -> None:
     clean: dict[str, Figure] = {"client_loss_pct": 0.0, "bursts_s": ""}
     lossy: dict[str, Figure] = {"client_loss_pct": 1.0, "bursts_s": "0.05 0.05"}
-    found = drawn(with_figures(run, clean, lossy))
-    first = found.figure.data[0]
+    first = drawn(with_figures(loaded(RATES), clean, lossy)).figure.data[0]
     assert first.y[0] + first.error_y.array[0] == pytest.approx(100 * 3.689 * 0.05 / 10, rel=0.001)
 
 
-def test_rates_that_vary_are_drawn_across(tmp_path: Path) -> None:
-    figure = drawn(recorded.load(make(tmp_path / "r", RATES))).figure
+def test_rates_that_vary_are_drawn_across(loaded: Loaded) -> None:
+    figure = drawn(loaded(RATES)).figure
     assert [(trace.name, trace.x) for trace in figure.data] == [
         (f"{clients} clients", (1000.0, 50_000.0, 80_000.0)) for clients in (30, 60)
     ]
 
 
 @pytest.mark.parametrize(
-    ("figures", "said"),
+    "figures",
     [
-        ({"failed_dead": 1, "client_loss_pct": 2.0, "bursts_s": "0.2"}, ""),  # who died, did not do so by chance
-        ({"client_loss_pct": 0.0, "bursts_s": "0.2"}, ""),  # it piled up
-        ({"client_loss_pct": 2.0, "bursts_s": None, "group": "g"}, ""),
-        ({"client_loss_pct": 2.0, "bursts_s": None}, ""),  # all subscribers lost the same
-        ({"client_loss_pct": None, "bursts_s": None}, ""),
+        {"failed_dead": 1, "client_loss_pct": 2.0, "bursts_s": "0.2"},  # who died, did not do so by chance
+        {"client_loss_pct": 0.0, "bursts_s": "0.2"},  # it piled up
+        {"client_loss_pct": 2.0, "bursts_s": None, "group": "g"},
+        {"client_loss_pct": 2.0, "bursts_s": None},  # all subscribers lost the same
+        {"client_loss_pct": None, "bursts_s": None},
     ],
 )
-def test_where_nothing_tells_there_is_no_bar(tmp_path: Path, figures: Mapping[str, Figure], said: str) -> None:
-    run = recorded.load(make(tmp_path / "r", FIXED))
-    found = drawn(with_figures(run, figures, {"bursts_s": None}, {"bursts_s": None}))
+def test_where_nothing_tells_there_is_no_bar(loaded: Loaded, figures: Mapping[str, Figure]) -> None:
+    found = drawn(with_figures(loaded("fixed"), figures, {"bursts_s": None}, {"bursts_s": None}))
     assert found.figure.data[0].error_y.array is None
-    assert found.remark == said
+    assert found.remark == ""
 
 
-def test_repeats_tell_before_anything_else(tmp_path: Path) -> None:
-    run = recorded.load(make(tmp_path / "r", REPEATED))
-    found = drawn(with_figures(run, {"client_loss_pct": 2.0, "client_loss_pct_ci95": 1.5}))
+def test_repeats_tell_before_anything_else(loaded: Loaded) -> None:
+    found = drawn(with_figures(loaded("repeated"), {"client_loss_pct": 2.0, "client_loss_pct_ci95": 1.5}))
     bars = found.figure.data[0].error_y
     assert (bars.array[0], bars.arrayminus[0]) == (pytest.approx(1.5), pytest.approx(1.5))
     assert "from its repeats" in found.remark
 
 
-def test_each_step_of_a_search_has_its_interval_and_the_answer_a_diamond(tmp_path: Path) -> None:
-    run = recorded.load(make(tmp_path / "r", RATE))
+def test_each_step_of_a_search_has_its_interval_and_the_answer_a_diamond(loaded: Loaded) -> None:
+    run = loaded("rate")
     found = drawn(run)
     diamonds = [trace for trace in found.figure.data if trace.marker.symbol == "diamond"]
     assert [d.x[0] for d in diamonds] == [row["max_rate_without_drop_pps"] for row in run.rows]
@@ -97,14 +89,12 @@ def test_each_step_of_a_search_has_its_interval_and_the_answer_a_diamond(tmp_pat
     assert "diamond" in found.remark
 
 
-def test_a_diamond_stands_on_the_line_of_its_mark(tmp_path: Path) -> None:
-    run = recorded.load(make(tmp_path / "r", KINDS["native"]))
-    names = [trace.name for trace in drawn(run).figure.data if trace.marker.symbol == "diamond"]
+def test_a_diamond_stands_on_the_line_of_its_mark(loaded: Loaded) -> None:
+    names = [trace.name for trace in drawn(loaded("native")).figure.data if trace.marker.symbol == "diamond"]
     assert names == [f"{n} clients, sndhwm {mark}" for n in (30, 60) for mark in ("1,000", "100,000")]
 
 
-def test_a_step_that_was_measured_again_counts_once(tmp_path: Path) -> None:
-    run = recorded.load(make(tmp_path / "r", FIXED))
-    again = replace(run.results[0], epoch=99)
-    both: list[StepResult] = [*run.results, again]
+def test_a_step_that_was_measured_again_counts_once(loaded: Loaded) -> None:
+    run = loaded("fixed")
+    both: list[StepResult] = [*run.results, replace(run.results[0], epoch=99)]
     assert drawn(replace(run, results=both)).figure.data[0].x == (30, 60, 120)

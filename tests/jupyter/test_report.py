@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,12 +18,14 @@ from hydra.jupyter.command import write_report
 from hydra.jupyter.names import NOTEBOOK, PAGE
 from hydra.jupyter.rendering import LIBRARY, render
 from hydra.model import StepPlan
-from tests.integration.command import Hydra, hydra, wait_until
-from tests.jupyter.browser import Browser, chromium
+from tests.integration.command import Hydra, hydra
+from tests.jupyter.browser import Browser, browser
 from tests.jupyter.runs import BATCH, FIXED, KINDS, make
+from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
-pytestmark = pytest.mark.processes
+__all__ = ["browser"]
 
+pytestmark = pytest.mark.tier("all")
 
 USUAL = ("rates", "loss", "latency", "latency-at-every-percentile")
 LOSSY = (*USUAL[:2], "who-lost-when", *USUAL[2:])
@@ -31,40 +33,21 @@ BATCHES = "effect-of-the-batch"
 LINEAR = ("latency-over-time", "who-lost-when", "second-by-second")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as running:
-        yield running
-
-
-def check(browser: Browser, run: Path, plots: Sequence[str], patience_s: float = 20) -> str:
+def check(browser: Browser, run: Path, plots: Sequence[str], patience_s: float = SOON_S) -> str:
     """The page's text, after it has shown itself without an error, off the network, with all its plots drawn."""
     page = browser.see(run / PAGE, patience_s)
-    assert page.errors == []
-    assert [r for r in page.requests if not r.startswith(("file:", "data:", "blob:"))] == []
+    page.check()
     assert [plot["name"] for plot in page.plots] == list(plots)
     for plot in page.plots:
-        assert plot["drawn"], plot
-        assert 0 < plot["expected"] == plot["traces"], plot
+        assert plot["expected"] == plot["traces"], plot
         # Time and subscribers are counted.
         assert plot["name"] in LINEAR or set(plot["axes"]) == {"log"}, plot
     return page.text
 
 
-@pytest.mark.parametrize(
-    ("kind", "plots"),
-    [
-        ("batch", (*LOSSY, BATCHES)),
-        ("fixed", USUAL),
-        ("search", LOSSY),
-        ("rate", LOSSY),
-        ("native", LOSSY),
-        ("repeated", USUAL),
-    ],
-)
-def test_the_page_of_every_kind_of_table_shows_itself_whole(
-    browser: Browser, tmp_path: Path, kind: str, plots: Sequence[str]
-) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_page_of_every_kind_of_table_shows_itself_whole(browser: Browser, tmp_path: Path, kind: str) -> None:
+    plots = {"batch": (*LOSSY, BATCHES), "fixed": USUAL, "repeated": USUAL}.get(kind, LOSSY)
     run = make(tmp_path / kind, KINDS[kind])
     assert write_report(run) == [run / NOTEBOOK, run / PAGE]
     text = check(browser, run, plots)
@@ -111,13 +94,13 @@ def test_the_notebook_can_be_executed_again_where_it_lies(tmp_path: Path) -> Non
     run = make(tmp_path / "run", FIXED)
     render(run)
     moved = run.rename(tmp_path / "moved")
-    again = notebooks.execute(nbformat.read(moved / NOTEBOOK, as_version=4), moved)
-    nbformat.validate(again)
+    nbformat.validate(notebooks.execute(nbformat.read(moved / NOTEBOOK, as_version=4), moved))
     assert str(tmp_path) not in (moved / NOTEBOOK).read_text() + (moved / PAGE).read_text()
 
 
+@pytest.mark.tier("test")
 def test_the_command_prints_what_it_wrote(tmp_path: Path) -> None:
-    run = make(tmp_path / "run", FIXED)
+    run = make(tmp_path / "run", FIXED, steps=1)
     done = hydra("report", run)
     assert done.stdout.splitlines() == [str(run / NOTEBOOK), str(run / PAGE)]
     assert done.stderr == ""
@@ -129,23 +112,25 @@ def test_ctrl_c_leaves_no_kernel_and_no_file(tmp_path: Path, into: str) -> None:
     run = make(tmp_path / "run", FIXED)
     with subprocess.Popen([*Hydra, "report", str(run)], stderr=subprocess.PIPE, text=True) as process:
         me = psutil.Process(process.pid)
-        wait_until(lambda: me.children(), 30, "the kernel")
+        wait_until(me.children, "the kernel", LONG_S)
         (kernel,) = me.children()
         if into == "a cell":
             # The threads of its sockets have come: it is up.
-            wait_until(lambda: kernel.num_threads() > 4, 30, "the kernel's threads")
+            wait_until(lambda: kernel.num_threads() > 4, "the kernel's threads", LONG_S, saw=kernel.num_threads)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=LONG_S)
     assert process.returncode == EXIT_INTERRUPTED, said
     assert said.strip() == ""
-    wait_until(lambda: not kernel.is_running(), 10, "the end of the kernel")
+    wait_until(lambda: not kernel.is_running(), "the end of the kernel")
     assert [p.name for p in run.iterdir()] == ["run.db"]
 
 
+@pytest.mark.tier("test")
 def test_a_folder_without_a_run_is_a_usage_error(tmp_path: Path) -> None:
     assert "holds no run" in hydra("report", tmp_path, expect=EXIT_USAGE).stderr
 
 
+@pytest.mark.tier("quick")
 def test_missing_packages_are_named_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "NEEDED", ("nbclient", "nbconvertt", "plottly"))
     with pytest.raises(MissingDependencyError, match=r"pip install nbconvertt plottly$"):
@@ -170,13 +155,8 @@ def test_a_run_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
     run = make(tmp_path / "run", FIXED)
     # Root may write everywhere but on a read-only mount, which only this command sees.
     script = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
-    done = subprocess.run(
-        ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(run), *Hydra, "report", str(run)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    words = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(run), *Hydra, "report", str(run)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=LONG_S)
     assert done.returncode == EXIT_USAGE, done.stderr
     assert "cannot write a report into" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from hydra.jupyter import recorded
 from hydra.jupyter.summary import measured, numbers
-from tests.jupyter.runs import KINDS, make
+from tests.jupyter.conftest import Loaded
+from tests.jupyter.runs import KINDS
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_every_kind_of_run_says_what_it_carries_and_what_limits_it(tmp_path: Path, kind: str) -> None:
-    run = recorded.load(make(tmp_path / kind, KINDS[kind]))
+def test_every_kind_of_run_says_what_it_carries_and_what_limits_it(loaded: Loaded, kind: str) -> None:
+    run = loaded(kind)
     labels = [n.label for n in numbers(run)]
     assert labels[0] == "carried"
     assert labels[-1] == "limited by"
@@ -21,8 +19,8 @@ def test_every_kind_of_run_says_what_it_carries_and_what_limits_it(tmp_path: Pat
     assert all(n.value for n in numbers(run))
 
 
-def test_a_grid_is_told_by_its_best_row_without_loss(tmp_path: Path) -> None:
-    run = recorded.load(make(tmp_path / "fixed", KINDS["fixed"]))
+def test_a_grid_is_told_by_its_best_row_without_loss(loaded: Loaded) -> None:
+    run = loaded("fixed")
     assert measured(run).startswith(
         "30 to 120 subscribers of pyzmq, 10,000 messages/s; 10 s a step, on here with 2 cores"
     )

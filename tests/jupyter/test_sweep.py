@@ -13,7 +13,7 @@ from hydra.jupyter.report import PLOTLY
 from hydra.results.store import RunStore
 
 
-@pytest.mark.processes
+@pytest.mark.tier("all")
 def test_the_notebook_runs_a_sweep_and_plots_it(tmp_path: Path) -> None:
     notebook = notebooks.template("sweep")
     (parameters,) = (cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
@@ -30,7 +30,7 @@ def test_the_notebook_runs_a_sweep_and_plots_it(tmp_path: Path) -> None:
     assert all(plot["data"] for plot in plots)
 
 
-@pytest.mark.processes
+@pytest.mark.tier("all")
 def test_a_sweep_that_cannot_run_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(HydraError, match="hydra zmqfixed ended with exit code 2"):
         sweep.start("zmqfixed", tmp_path / "run", clients="many")

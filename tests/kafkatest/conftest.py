@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import time
+import gc
 import uuid
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Iterator
+from types import ModuleType
 
 import pytest
 
+from hydra.kafkatest import confluent, kafka_python
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
-
-
-def wait_until(condition: Callable[[], bool], deadline_s: float, message: str) -> None:
-    """Looks every 20 ms; fails with the message when the deadline is over."""
-    end = time.monotonic() + deadline_s
-    while not condition():
-        assert time.monotonic() < end, f"{message} within {deadline_s} s"
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -25,3 +20,19 @@ def topics(broker: EmbeddedBroker) -> Iterator[Topics]:
     mine = Topics(broker.bootstrap, {}, uuid.uuid4().hex[:8])
     yield mine
     mine.close()
+
+
+@pytest.fixture(params=[confluent, kafka_python], ids=["confluent", "kafka_python"])
+def library(request: pytest.FixtureRequest) -> ModuleType:
+    """The clients in Python: each library's module."""
+    chosen: ModuleType = request.param
+    return chosen
+
+
+@pytest.fixture
+def unclosed_sockets() -> Iterator[None]:
+    """kafka-python leaves those open whose connection was refused: collected here, they fail no other test."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()

@@ -8,15 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
+from confluent_kafka import admin
 
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.servers.ports import free_ports
+from tests.suite.waiting import LONG_S, SOON_S
 
 HOST: Final = "127.0.0.1"
 USER: Final = "hydra"
@@ -26,25 +22,13 @@ _SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule require
 
 
 def _openssl(folder: Path, *arguments: str) -> None:
-    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True, timeout=60)
+    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True, timeout=LONG_S)
 
 
 def _authority(folder: Path, name: str) -> Path:
     """A certificate authority: its certificate; the key lies beside it."""
-    _openssl(
-        folder,
-        "req",
-        "-x509",
-        *_CURVE,
-        "-subj",
-        f"/CN={name}",
-        "-days",
-        "2",
-        "-keyout",
-        f"{name}.key",
-        "-out",
-        f"{name}.pem",
-    )
+    made = ("-subj", f"/CN={name}", "-days", "2", "-keyout", f"{name}.key", "-out", f"{name}.pem")
+    _openssl(folder, "req", "-x509", *_CURVE, *made)
     return folder / f"{name}.pem"
 
 
@@ -97,11 +81,11 @@ def secure_broker(folder: Path) -> SecureBroker:
     broker = EmbeddedBroker(folder / "broker", warm=False, more=more)
     broker.start()
     try:
-        credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
-        upsertion = UserScramCredentialUpsertion(USER, credential, PASSWORD.encode())
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-        for answer in admin.alter_user_scram_credentials([upsertion]).values():
-            answer.result(10)
+        credential = admin.ScramCredentialInfo(admin.ScramMechanism.SCRAM_SHA_256, 4096)  # type: ignore[attr-defined]
+        upsertion = admin.UserScramCredentialUpsertion(USER, credential, PASSWORD.encode())  # type: ignore[attr-defined]
+        client = admin.AdminClient({"bootstrap.servers": broker.bootstrap})
+        for answer in client.alter_user_scram_credentials([upsertion]).values():
+            answer.result(SOON_S)
     except BaseException:
         broker.stop()
         raise

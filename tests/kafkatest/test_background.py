@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Final
 
 import pytest
 
@@ -18,90 +16,49 @@ from hydra.control.client import ControlClient, Here, Identity
 from hydra.control.controller import Controller
 from hydra.errors import ServerError
 from hydra.kafkatest import topics as module
-from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
 from hydra.servers.background import Background
-from hydra.system import wait_alone
 from hydra.wire.messages import Welcome
-
-LONGEST_GAP_S: Final = 1.0
-
-
-class Watched(Controller):
-    """A controller that notes the longest time for which nobody served it."""
-
-    longest_s = 0.0
-    served = 0.0
-
-    def poll(self, timeout_s: float) -> None:
-        if self.served:
-            self.longest_s = max(self.longest_s, time.monotonic() - self.served)
-        super().poll(timeout_s)
-        self.served = time.monotonic()
+from tests.suite.waiting import SOON_S, wait_until
 
 
-@pytest.fixture
-def controller() -> Iterator[Watched]:
-    made = Watched("run")
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def mute() -> Iterator[str]:
-    """The address of a server that takes connections and never says a word."""
-    with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
-        yield f"127.0.0.1:{listener.getsockname()[1]}"
-
-
-@pytest.mark.processes
-def test_clients_are_served_while_a_mute_broker_is_asked(
-    controller: Watched, mute: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "QUESTION_TIMEOUT_S", 1.5 * LONGEST_GAP_S)
-    topics = Topics(mute, {}, "run", controller.wait_until)
-    controller.roster.expect("g", [1])
+@pytest.mark.tier("test")
+def test_clients_are_served_while_a_mute_broker_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "QUESTION_TIMEOUT_S", SOON_S)
     identity = Identity([1], "subscriber", "g", incarnation=0, implementation="", versions={}, here=Here.read())
     welcomed: list[object] = []
 
     def dial() -> None:
-        client = ControlClient(curve.credentials({**os.environ, **controller.environment}), identity)
-        welcomed.append(client.receive(1.2))
-        client.close()
+        credentials = curve.credentials({**os.environ, **controller.environment})
+        with contextlib.closing(ControlClient(credentials, identity)) as client:
+            welcomed.append(client.receive(SOON_S))
 
-    dialling = threading.Thread(target=dial)
-    dialling.start()
-    with pytest.raises(ServerError, match="does not"):
-        topics.end_offsets("t")
-    dialling.join()
-    topics.close()
-    assert isinstance(welcomed[0], Welcome)
-    assert controller.longest_s < LONGEST_GAP_S
+    def wait(condition: Callable[[], bool], timeout_s: float) -> bool:
+        """Has had enough as soon as a client was welcomed."""
+        controller.wait_until(lambda: condition() or bool(welcomed), timeout_s)
+        return condition()
 
-
-@pytest.mark.processes
-@pytest.mark.usefixtures("needs_kafka")
-def test_clients_are_served_while_a_broker_comes_up_and_goes(controller: Watched, tmp_path: Path) -> None:
-    broker = EmbeddedBroker(tmp_path / "b", wait=controller.wait_until)
-    try:
-        broker.start()
-        # Its first topic takes longest.
-        topics = Topics(broker.bootstrap, {}, "run", controller.wait_until)
-        topics.create("data")
+    # It takes connections and never says a word.
+    with contextlib.closing(Controller("run")) as controller, socket.create_server(("127.0.0.1", 0)) as mute:
+        controller.roster.expect("g", [1])
+        topics = Topics(f"127.0.0.1:{mute.getsockname()[1]}", {}, "run", wait)
+        dialling = threading.Thread(target=dial)
+        dialling.start()
+        with pytest.raises(ServerError, match="does not"):
+            topics.end_offsets("t")
+        assert welcomed, "the question was given up, or asked in the controller's own thread"
+        assert isinstance(welcomed[0], Welcome)
+        dialling.join()
         topics.close()
-    finally:
-        broker.stop()
-    assert 0 < controller.longest_s < LONGEST_GAP_S
 
 
 def test_answers_and_errors_come_back_in_order() -> None:
-    background = Background()
-    assert [background.ask(partial(pow, n, 2), 1.0) for n in range(4)] == [0, 1, 4, 9]
-    with pytest.raises(ZeroDivisionError):
-        background.ask(lambda: 1 // 0, 1.0)
-    assert background.ask(lambda: "still there", 1.0) == "still there"
-    background.close()
-    background.close()
+    with contextlib.closing(Background()) as background:
+        assert [background.ask(partial(pow, n, 2), SOON_S) for n in range(4)] == [0, 1, 4, 9]
+        with pytest.raises(ZeroDivisionError):
+            background.ask(lambda: 1 // 0, SOON_S)
+        assert background.ask(lambda: "still there", SOON_S) == "still there"
+        background.close()
 
 
 def test_whoever_is_interrupted_takes_the_call_back_unless_it_has_begun() -> None:
@@ -114,15 +71,13 @@ def test_whoever_is_interrupted_takes_the_call_back_unless_it_has_begun() -> Non
     background = Background(interrupted)
     background.submit(let_go.wait)
     with pytest.raises(KeyboardInterrupt):
-        background.ask(lambda: made.append("topic"), 1.0)
+        background.ask(lambda: made.append("topic"), SOON_S)
     let_go.set()
-    last = background.submit(lambda: made.append("last"))
-    assert wait_alone(last.done, 10)
+    wait_until(background.submit(lambda: made.append("last")).done, "the last call")
     assert made == ["last"]
 
 
 def test_a_question_is_asked_again_until_it_is_answered_with_yes() -> None:
     answers = [False, False, True]
-    background = Background()
-    assert wait_alone(background.repeated(lambda: answers.pop(0)), 10)
+    wait_until(Background().repeated(lambda: answers.pop(0)), "yes")
     assert answers == []

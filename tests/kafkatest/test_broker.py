@@ -1,14 +1,18 @@
+"""What is Kafka's own about an embedded server; the rest is tested with a server that starts sooner (tests/servers)."""
+
 from __future__ import annotations
 
+import contextlib
 import os
-import signal
+import shutil
 import socket
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+from confluent_kafka import Producer
 
 from hydra.errors import ServerError
 from hydra.kafkatest import daemon
@@ -16,92 +20,43 @@ from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.jars import conf_folder
 from hydra.kafkatest.topics import Topics
 from hydra.servers.ports import free_ports
-
-from .conftest import wait_until
-
-pytestmark = pytest.mark.usefixtures("needs_kafka")
+from tests.suite.waiting import LONG_S, wait_until
 
 
-def gone(*pids: int) -> bool:
-    return not any(psutil.pid_exists(p) and psutil.Process(p).status() != psutil.STATUS_ZOMBIE for p in pids)
-
-
-def test_start_and_stop_leave_nothing_in_whatever_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.tier("all")
+@pytest.mark.usefixtures("needs_kafka")
+def test_it_comes_up_in_whatever_folder_when_its_port_was_taken_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # A locale in which Java cannot name it, and all that means something in a properties file or a list of paths.
     monkeypatch.setenv("LC_ALL", "C")
     folder = tmp_path / "größe 1,2:3 = #!\\u0041 ${x}"
-    broker = EmbeddedBroker(folder, warm=False)
-    broker.stop()
-    bootstrap = broker.start()
-    assert broker.alive()
-    pids = broker.pids
-    assert pids is not None
-    assert Topics(bootstrap, {}, "x").describe().brokers == 1
-    with pytest.raises(ServerError, match="started already"):
-        broker.start()
-    broker.stop()
-    broker.stop()
-    assert gone(*pids)
-    assert not broker.alive()
+    tried: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+
+        def ports(host: str, count: int) -> list[int]:
+            first, *others = free_ports(host, count)
+            first = first if tried else taken.getsockname()[1]
+            tried.append(f"{host}:{first}")
+            return [first, *others]
+
+        with EmbeddedBroker(folder, ports=ports, warm=False) as broker:
+            assert [broker.bootstrap] == tried[1:]
+            pids = broker.pids
+            assert pids is not None
+            assert Topics(broker.bootstrap, {}, "x").describe().brokers == 1
+    assert not any(psutil.pid_exists(pid) for pid in pids)
     assert not folder.exists()
 
 
-def test_java_dies_with_a_killed_owner(tmp_path: Path) -> None:
-    program = (
-        "import sys, pathlib\nfrom hydra.kafkatest.broker import EmbeddedBroker\n"
-        "b = EmbeddedBroker(pathlib.Path(sys.argv[1]), warm=False)\nb.start()\n"
-        "print(*b.pids, flush=True)\nsys.stdin.read()\n"
-    )
-    owner = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path / "b")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with owner:
-        assert owner.stdout is not None
-        pids = [int(word) for word in owner.stdout.readline().split()]
-        assert len(pids) == 2
-        assert not gone(*pids)
-        owner.send_signal(signal.SIGKILL)
-        owner.wait()
-        wait_until(lambda: gone(*pids), 2.0, "supervisor and Java were gone")
-        wait_until(lambda: not (tmp_path / "b").exists(), 1.0, "the folder was gone")
-
-
-def test_a_killed_java_is_noticed_and_cleaned_up(own_broker: EmbeddedBroker, tmp_path: Path) -> None:
-    assert own_broker.pids is not None
-    os.kill(own_broker.pids[1], signal.SIGKILL)
-    wait_until(lambda: not own_broker.alive(), 2.0, "the death was noticed")
-    own_broker.stop()
-    assert not (tmp_path / "own").exists()
-
-
-def test_a_taken_port_is_answered_with_another(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        tried: list[int] = []
-
-        def ports(host: str, count: int) -> list[int]:
-            tried.append(count)
-            return [port, *free_ports(host, count - 1)] if len(tried) == 1 else free_ports(host, count)
-
-        broker = EmbeddedBroker(tmp_path / "b", ports=ports, warm=False)
-        try:
-            assert broker.start() != f"127.0.0.1:{port}"
-            assert len(tried) == 2
-        finally:
-            broker.stop()
-
-
+@pytest.mark.tier("test")
+@pytest.mark.usefixtures("needs_kafka")
 def test_a_broker_that_cannot_start_shows_its_log(tmp_path: Path) -> None:
     conf = tmp_path / "conf"
-    conf.mkdir()
-    for file in conf_folder().iterdir():
-        (conf / file.name).write_bytes(file.read_bytes())
+    shutil.copytree(conf_folder(), conf)
     (conf / "server.properties").write_text("process.roles=broker,controller\n")
-    with pytest.raises(ServerError) as e:
+    with pytest.raises(ServerError, match=r"node\.id|StorageTool"):
         EmbeddedBroker(tmp_path / "b", conf=conf).start()
-    assert "node.id" in str(e.value) or "StorageTool" in str(e.value)
     assert not (tmp_path / "b").exists()
 
 
@@ -112,23 +67,6 @@ def test_a_folder_with_somebodys_files_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "mine").exists()
 
 
-def test_up_status_down(tmp_path: Path) -> None:
-    state = tmp_path / "state"
-    assert daemon.status(state) is None
-    assert not daemon.down(state)
-    running = daemon.up(state)
-    try:
-        assert daemon.status(state) == running
-        assert Topics(running.bootstrap, {}, "x").describe().brokers == 1
-        with pytest.raises(ServerError, match="runs already"):
-            daemon.up(state)
-    finally:
-        assert daemon.down(state)
-    wait_until(lambda: gone(running.pid), 2.0, "the supervisor was gone")
-    assert daemon.status(state) is None
-    assert not Path(running.folder).exists()
-
-
 def test_a_stale_state_file_is_not_a_broker(tmp_path: Path) -> None:
     (tmp_path / "broker.json").write_text(
         f'{{"bootstrap": "x:1", "version": "4", "pid": {os.getpid()}, "created": 1.0, "folder": "/nowhere"}}'
@@ -136,3 +74,36 @@ def test_a_stale_state_file_is_not_a_broker(tmp_path: Path) -> None:
     assert daemon.status(tmp_path) is None
     assert not daemon.down(tmp_path)
     assert not (tmp_path / "broker.json").exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", str(folder)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"no right to mount: {done.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.tier("all")
+@pytest.mark.usefixtures("needs_kafka")
+def test_a_broker_that_finds_its_disk_full_ends_and_says_why(small_disk: Path, tmp_path: Path) -> None:
+    with EmbeddedBroker(small_disk, log=tmp_path / "log", warm=False) as broker:
+        topics = Topics(broker.bootstrap, {}, "full")
+        topic = topics.create("data")
+        producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0, "queue.buffering.max.messages": 80})
+
+        def ended() -> bool:
+            # As much as it takes: what waits longer than it may on a busy machine fills no disk.
+            with contextlib.suppress(BufferError):
+                producer.produce(topic, bytes(900_000))
+            producer.poll(0.05)
+            return broker.failure() != ""
+
+        wait_until(ended, "the end of the broker", LONG_S)
+        assert "No space left on device" in broker.failure()
+        assert "\n" not in broker.failure()
+        topics.close()

@@ -11,6 +11,7 @@ import pytest
 from kafka.record import default_records
 
 from hydra.kafkatest.kafka_python import kinds
+from tests.suite.waiting import LONG_S
 
 RECORDS = 50
 
@@ -41,9 +42,10 @@ def test_hello_names_the_extension(kind: str) -> None:
     assert kinds()[kind].versions()["crc32c"] == version("crc32c")
 
 
+@pytest.mark.tier("all")
 def test_a_client_without_the_extension_does_not_start() -> None:
     """It would measure its own checksums instead of Kafka."""
     without = "import sys; sys.modules['crc32c'] = None; import hydra.kafkatest.kafka_python"
-    done = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=False, timeout=LONG_S)
     assert done.returncode == 1
     assert "crc32c" in done.stderr.splitlines()[-1]

@@ -15,11 +15,11 @@ from hydra.kafkatest import groups
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
 from tests.integration.command import assert_all_arrived, hydra, table
-from tests.kafkatest.conftest import wait_until
+from tests.suite.waiting import SOON_S, wait_until
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
-GROUP = ("--set", "settings.group=all", "--set", "warmup_s=0", "--rate", 200, "--duration", 1, "--partitions", 2)
+GROUP = ("--set", "settings.group=all", "--set", "warmup_s=0", "--rate", 200, "--duration", 0.5, "--partitions", 2)
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def somebody(broker: EmbeddedBroker, topic: str, group: str) -> Iterator[Consume
         return bool(consumer.assignment())
 
     try:
-        wait_until(joined, 30, "a consumer joins its group")
+        wait_until(joined, "a consumer to join its group")
         yield consumer
     finally:
         consumer.close()
@@ -49,11 +49,11 @@ def test_a_group_gets_everything_once_and_nothing_of_it_is_left(
     one, three = table(run)
     for row in (one, three):
         assert (row["group"], row["failed_clients"], row["duplicates"]) == (name, "0", "0")
-        assert_all_arrived({**row, "total_rx": int(row["clients"]) * float(row["total_rx"])}, 200)
+        assert_all_arrived({**row, "total_rx": int(row["clients"]) * float(row["total_rx"])}, 100)
         assert float(row["rebalances"]) >= 1
-        assert 0 < float(row["rebalance_ms"]) < 30_000
+        assert float(row["rebalance_ms"]) > 0
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    left = [found.group_id for found in admin.list_consumer_groups().result(10).valid]
+    left = [found.group_id for found in admin.list_consumer_groups().result(SOON_S).valid]
     assert not [group for group in left if name in group]
 
 
@@ -63,10 +63,8 @@ def test_a_group_of_somebody_else_is_refused_and_left_alone(
     topic, name = topics.create("other"), uuid.uuid4().hex
     own = ("--set", f"settings.group={name}", "--set", "kafka.exact_group=true")
     with somebody(broker, topic, name) as consumer:
-        asked = hydra(
-            "kafka-fixed", "--bootstrap", broker.bootstrap, *GROUP, *own, "--clients", "1", "--out", tmp_path / "run",
-            expect=2,
-        )  # fmt: skip
+        words = ("kafka-fixed", "--bootstrap", broker.bootstrap, *GROUP, *own, "--clients", "1")
+        asked = hydra(*words, "--out", tmp_path / "run", expect=2)
         assert f"the consumer group {name}" in asked.stderr
         assert "1 members" in asked.stderr
         consumer.poll(0.1)

@@ -35,7 +35,7 @@ def test_a_steps_topic_is_as_its_settings_say_or_else_as_the_table_says(
     assert (shape.partitions, shape.replicas, shape.config) == (partitions, replicas, config)
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_a_step_that_needs_another_topic_gets_it_and_the_old_one_goes_a_step_later(
     broker: EmbeddedBroker, topics: Topics, tmp_path: Path
 ) -> None:
@@ -62,7 +62,7 @@ def test_a_step_that_needs_another_topic_gets_it_and_the_old_one_goes_a_step_lat
     stranger.close()
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_a_topic_that_is_there_already_is_neither_used_nor_removed(broker: EmbeddedBroker, tmp_path: Path) -> None:
     run = uuid.uuid4().hex[:8]
     other, mine = Topics(broker.bootstrap, {}, run), Topics(broker.bootstrap, {}, run)

@@ -1,30 +1,61 @@
-"""The published experiments: what they ask for, and their tables from made-up rows."""
+"""The experiments, published and our own: what they ask for, and their tables from made-up rows."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from hydra.config.scenario import load_scenario, scenario_from
 from hydra.errors import ConfigError
-from hydra.kafkatest.experiments import EXPERIMENTS, dcos, linkedin
+from hydra.kafkatest.experiments import EXPERIMENTS, compression, dcos, goals, linkedin, network, plan
 from hydra.kafkatest.experiments.common import WARM_UP, not_measured, published
+from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.model import Figure, Scenario, value_of
-from hydra.system import Done, Experiment, Order, Part
+from hydra.system import Done, Experiment, Order, Part, View
+
+Rows = Mapping[str, Mapping[str, Figure]]
+
+
+def done(part: Part, rows: Rows | Sequence[str], clients: Mapping[str, Mapping[str, Any]] | None = None) -> Done:
+    """A part whose rows are these, by their points; a point by itself has no figures of its own.
+
+    ``clients`` has what was told of each row's clients and servers.
+    """
+    given = rows if isinstance(rows, Mapping) else {point: {} for point in rows}
+    told = [{"point": point, "status": "ok", "account": "exact", **row} for point, row in given.items()]
+    of = [(clients or {}).get(point, {}) for point in given]
+    return Done(
+        part,
+        scenario_from(part.name, part.name, part.scenario),
+        told,
+        publishers=[row.get("publishers", ()) for row in of],
+        subscribers=[row.get("subscribers", ()) for row in of],
+        servers=[row.get("servers", {}) for row in of],
+    )
+
+
+def part_of(experiment: Experiment, order: Order, before: Sequence[Done] = ()) -> Part:
+    """The experiment's next part."""
+    found = experiment.next_part(order, before)
+    assert found is not None
+    return found
+
 
 BY_NAME = {each.name: each for each in EXPERIMENTS}
-ANY = load_scenario("kafka-fixed")
 
 
 def the_parts(experiment: Experiment, order: Order) -> Sequence[Part]:
     if experiment.parts is not None:
         return experiment.parts(order)
-    first = experiment.next_part(order, ())
-    assert first is not None
-    return [first]
+    return [part_of(experiment, order)]
+
+
+ANY = the_parts(EXPERIMENTS[0], Order(1.0))[0]
 
 
 def points(name: str, **order: Any) -> list[dict[str, Any]]:
@@ -34,10 +65,11 @@ def points(name: str, **order: Any) -> list[dict[str, Any]]:
     return [point for point in listed if point["name"] != WARM_UP]
 
 
-def done(name: str, rows: Mapping[str, Mapping[str, Figure]], scenario: Scenario = ANY, **clients: Any) -> list[Done]:
-    """A part whose rows are these, by their points."""
-    told = [{"point": point, "status": "ok", "account": "exact", **row} for point, row in rows.items()]
-    return [Done(Part(name, {}), scenario, told, **clients)]
+def views(name: str, rows: Rows | Sequence[str], part: Part = ANY, **clients: Any) -> Sequence[View]:
+    """An experiment's tables of rows; what was told of each row's clients is by its place."""
+    points = list(rows)
+    told = {point: {role: each[n] for role, each in clients.items()} for n, point in enumerate(points)}
+    return BY_NAME[name].views(Order(0.01), [done(part, rows, told)])
 
 
 @pytest.mark.parametrize("name", ["linkedin-2014", "dcos-record-size", "dcos-tuning", "dcos-producers"])
@@ -47,7 +79,8 @@ def test_a_warm_up_comes_first_and_stands_in_no_table(name: str) -> None:
         first, *others = part.scenario["sweep"]["points"]
         assert (first["name"], first["publishers"], first["messages"] <= 300_000) == (WARM_UP, 1, True)
         assert WARM_UP not in [point["name"] for point in others]
-    warm = done(name, {WARM_UP: {"records_per_sec": 1.0}}, publishers=[[{"records": 1, "records_per_sec": 1.0}]])
+    publishers = [{"records": 1, "records_per_sec": 1.0}]
+    warm = [done(ANY, {WARM_UP: {"records_per_sec": 1.0}}, {WARM_UP: {"publishers": publishers}})]
     assert not any(view.rows for view in experiment.views(Order(experiment.scale), warm))
     assert not experiment.lines(warm)
 
@@ -80,10 +113,7 @@ def test_linkedins_scenarios_are_all_there_by_their_names() -> None:
 @pytest.mark.parametrize(
     ("name", "asked"),
     [
-        (
-            "single-producer-no-replication",
-            {"publishers": 1, "replication_factor": 1, "acks": "1", "batch_bytes": 8196},
-        ),
+        ("single-producer-no-replication", {"publishers": 1, "replication_factor": 1, "batch_bytes": 8196}),
         ("single-producer-sync-replication", {"replication_factor": 3, "acks": "all", "batch_bytes": 64_000}),
         ("three-producers-async-replication", {"publishers": 3, "replication_factor": 3, "acks": "1"}),
         ("three-consumers", {"clients": 3, "read": "stored", "messages": 50_000_000}),
@@ -121,10 +151,9 @@ def test_the_log_grows_as_far_as_its_user_says(order: dict[str, Any], stored: in
 def test_linkedins_table_has_the_published_figures_beside() -> None:
     producer = {"records_per_sec": 400_000.0, "mb_per_sec": 38.0}
     consumer = {"records_per_sec": 1_307_984.0, "mb_per_sec": 125.0}
-    rows: dict[str, dict[str, Figure]] = {"single-producer-no-replication": {}, "three-consumers": {}}
-    found = done("linkedin", rows, publishers=[[producer], [producer]], subscribers=[[], [consumer, consumer]])
-    view = BY_NAME["linkedin-2014"].views(Order(0.01), found)[0]
-    one, three = view.rows
+    points = ["single-producer-no-replication", "three-consumers"]
+    publishers, subscribers = [[producer], [producer]], [[], [consumer, consumer]]
+    one, three = views("linkedin-2014", points, publishers=publishers, subscribers=subscribers)[0].rows
     assert (one["records_per_sec"], one["records_per_sec_published"]) == (400_000.0, 821_557)
     assert three["records_per_sec_ratio"] == pytest.approx(1.0)
     assert three["records"] == 500_000
@@ -132,47 +161,48 @@ def test_linkedins_table_has_the_published_figures_beside() -> None:
 
 def test_stored_data_is_drawn_over_all_replicas_with_the_page_cache() -> None:
     producer = {"records_per_sec": 1000.0, "records": 1_000_000}
-    rows: dict[str, dict[str, Figure]] = {
-        f"throughput-vs-stored-data/{n}": {"host_memory_available_min_bytes": 8e9 / n} for n in (1, 2)
-    }
-    (view,) = BY_NAME["throughput-vs-stored-data"].views(Order(0.01), done("x", rows, publishers=[[producer]] * 2))
+    name = "throughput-vs-stored-data"
+    rows = {f"{name}/{n}": {"host_memory_available_min_bytes": 8e9 / n} for n in (1, 2)}
+    (view,) = views(name, rows, publishers=[[producer]] * 2)
     assert [row["stored_bytes"] for row in view.rows] == [3e8, 6e8]
     assert (view.x, view.y, view.marks) == ("stored_bytes", ("records_per_sec",), {"page cache": 8e9})
 
 
+LATENCY: dict[str, Figure] = {"latency_p50_us": 1000, "latency_p99_us": 6000, "latency_p999_us": None}
+
+
 def test_latency_is_beside_the_note_of_the_published_row() -> None:
-    figures: dict[str, Figure] = {"latency_p50_us": 1000, "latency_p99_us": 6000, "latency_p999_us": None}
-    (view,) = BY_NAME["end-to-end-latency"].views(Order(0.01), done("x", {"end-to-end-latency": figures}))
+    (view,) = views("end-to-end-latency", {"end-to-end-latency": LATENCY})
     (row,) = view.rows
     assert [row[f"{name}_ratio"] for name in ("p50_ms", "p99_ms", "p99_9_ms")] == [0.5, 2.0, None]
 
 
-def test_a_latency_below_the_bound_of_the_clocks_is_told_below_the_table() -> None:
-    figures: dict[str, Figure] = {"latency_p50_us": 140, "latency_p99_us": 6000, "latency_bound_us": 152.3}
-    (view,) = BY_NAME["end-to-end-latency"].views(Order(0.01), done("x", {"end-to-end-latency": figures}))
-    said = "end-to-end-latency: a latency below 0.152 ms is shorter than the clocks of its hosts can tell"
-    assert view.notes[-1] == said
-    paced = done("throughput", {"paced": {**figures, "ack_p50_us": 3}})
-    assert said.replace("end-to-end-latency", "paced") in BY_NAME["design-goals"].views(Order(0.01), paced)[0].notes
-    above: dict[str, Figure] = {**figures, "latency_p50_us": 153}
-    (view,) = BY_NAME["end-to-end-latency"].views(Order(0.01), done("x", {"end-to-end-latency": above}))
-    assert not any("clocks" in note for note in view.notes)
+@pytest.mark.parametrize(
+    ("name", "point", "p50_us", "below"),
+    [
+        ("end-to-end-latency", "end-to-end-latency", 140, True),
+        ("design-goals", "paced", 140, True),
+        ("end-to-end-latency", "end-to-end-latency", 153, False),
+    ],
+)
+def test_a_latency_below_the_bound_of_the_clocks_is_told_below_the_table(
+    name: str, point: str, p50_us: int, below: bool
+) -> None:
+    figures = {**LATENCY, "latency_p50_us": p50_us, "latency_bound_us": 152.3, "ack_p50_us": 3}
+    notes = [note for note in views(name, {point: figures})[0].notes if "clocks" in note]
+    assert notes == [f"{point}: a latency below 0.152 ms is shorter than the clocks of its hosts can tell"] * below
 
 
 def test_rows_that_failed_are_told_below_the_table() -> None:
-    rows: dict[str, dict[str, Figure]] = {"single-consumer": {"status": "failed", "reason": "the broker is gone"}}
-    (view,) = BY_NAME["single-consumer"].views(Order(0.01), done("x", rows))
+    (view,) = views("single-consumer", {"single-consumer": {"status": "failed", "reason": "the broker is gone"}})
     assert not view.rows
     assert "single-consumer failed: the broker is gone" in view.notes
 
 
-def sizes(rate: float) -> dict[str, dict[str, Figure]]:
-    return {f"{size}-bytes/{run}": {} for size in (250, 500, 1000) for run in range(1, 6)}
-
-
 def test_record_sizes_have_mean_and_spread_beside_both_documents() -> None:
     runs = [[{"records_per_sec": 100_000.0 + n, "avg_latency_ms": 5.0}] for n in range(15)]
-    table, every = BY_NAME["dcos-record-size"].views(Order(0.01), done("x", sizes(1), publishers=runs))
+    points = [f"{size}-bytes/{run}" for size in (250, 500, 1000) for run in range(1, 6)]
+    table, every = views("dcos-record-size", points, publishers=runs)
     assert len(every.rows) == 15
     at = {(row["record_bytes"], row["published"]): row for row in table.rows}
     assert len(at) == 6
@@ -185,9 +215,8 @@ def test_record_sizes_have_mean_and_spread_beside_both_documents() -> None:
 
 
 def test_the_gain_over_the_baseline_is_beside_the_published_one() -> None:
-    rows: dict[str, dict[str, Figure]] = {"baseline/1": {}, "lower/1": {}, "upper/1": {}}
     runs = [[{"records_per_sec": rate}] for rate in (100.0, 150.0, 140.0)]
-    table, _ = BY_NAME["dcos-tuning"].views(Order(0.01), done("x", rows, publishers=runs))
+    table, _ = views("dcos-tuning", ["baseline/1", "lower/1", "upper/1"], publishers=runs)
     gains = {(row["setting"], row["published"]): (row["gain_pct"], row["gain_pct_published"]) for row in table.rows}
     assert gains["lower", "13 August"] == pytest.approx((50.0, 60.87), abs=0.01)
     assert gains["upper", "9 August"] == pytest.approx((40.0, 35.22), abs=0.01)
@@ -195,8 +224,7 @@ def test_the_gain_over_the_baseline_is_beside_the_published_one() -> None:
 
 def test_a_consumer_is_beside_its_document() -> None:
     consumer = {"records_per_sec": 543_557.03725, "rebalance_ms": 0.0, "messages": 15_000_000}
-    rows: dict[str, dict[str, Figure]] = {"fetch-min-bytes-1": {}}
-    (view,) = BY_NAME["dcos-consumer"].views(Order(1), done("x", rows, subscribers=[[consumer]]))
+    (view,) = views("dcos-consumer", ["fetch-min-bytes-1"], subscribers=[[consumer]])
     assert [row["records_per_sec_ratio"] for row in view.rows] == [pytest.approx(0.5), pytest.approx(1.2377, abs=1e-4)]
 
 
@@ -208,10 +236,9 @@ def test_producers_have_a_host_each_where_there_are_so_many(hosts: int, unique: 
 
 
 def test_totals_add_rates_up_and_say_where_producers_were() -> None:
-    scenario = scenario_from("x", "x", {**the_parts(BY_NAME["dcos-producers"], Order(0.001))[1].scenario})
+    part = the_parts(BY_NAME["dcos-producers"], Order(0.001))[1]
     producers = [{"records_per_sec": 100.0, "avg_latency_ms": float(n), "agent": f"agent-{n % 2}"} for n in range(3)]
-    rows: dict[str, dict[str, Figure]] = {"3-producers-10-partitions": {}}
-    table, every = BY_NAME["dcos-producers"].views(Order(0.001), done("x", rows, scenario, publishers=[producers]))
+    table, every = views("dcos-producers", ["3-producers-10-partitions"], part, publishers=[producers])
     (row,) = table.rows
     assert (row["records_per_sec"], row["avg_latency_ms"], row["published"]) == (300.0, 1.0, "13 August")
     assert row["records_per_sec_published"] == pytest.approx(2_191_825.22, abs=0.01)
@@ -275,11 +302,7 @@ def test_settings_of_the_users_brokers_are_theirs() -> None:
 
 @pytest.mark.parametrize(
     ("preset", "says"),
-    [
-        ("durabilty", "has no preset 'durabilty'; did you mean durability"),
-        (3, "has no preset 3"),
-        ("x", "its presets: "),
-    ],
+    [("durabilty", "has no preset 'durabilty'; did you mean durability"), (3, "has no preset 3"), ("x", "presets: ")],
 )
 def test_an_unknown_preset_is_one_line(preset: Any, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
@@ -293,6 +316,141 @@ def test_a_system_without_presets_says_so() -> None:
 
 def test_a_row_that_ran_out_of_time_says_how_far_it_came() -> None:
     row = {"messages": 1000, "publishers": 3, "total_tx": 2999}
-    assert not_measured(
-        done("dcos-tuning", {"short": row, "whole": {**row, "total_tx": 3000}, "free": {"total_tx": 5}})
-    ) == ["short: 2,999 of 3,000 records were acknowledged within its time"]
+    rows = {"short": row, "whole": {**row, "total_tx": 3000}, "free": {"total_tx": 5}}
+    told = ["short: 2,999 of 3,000 records were acknowledged within its time"]
+    assert not_measured([done(ANY, rows)]) == told
+
+
+def alone(module: ModuleType, **options: Any) -> tuple[Experiment, Order, Part]:
+    """A module's only experiment, as it is asked for, and its first part."""
+    (experiment,) = module.EXPERIMENTS
+    order = Order(experiment.scale, options)
+    return experiment, order, part_of(experiment, order)
+
+
+# --- design goals ----------------------------------------------------------------------------------------------------
+
+
+def test_every_design_goal_is_a_run_with_its_preset_and_a_broker_that_is_killed() -> None:
+    (experiment,) = goals.EXPERIMENTS
+    assert experiment.parts is not None
+    parts = experiment.parts(Order(experiment.scale))
+    assert [part.scenario["preset"] for part in parts] == list(PRESETS)
+    for part in parts:
+        killed = [point for point in part.scenario["sweep"]["points"] if "kill_broker_at" in point]
+        assert len(killed) == 1
+        assert scenario_from(part.name, part.name, part.scenario).server.count == 3
+
+
+def test_what_was_acknowledged_and_lost_stands_in_the_goals_row() -> None:
+    experiment, order, part = alone(goals)
+    killed = {"sent": 30_000, "total_tx": 29_990, "lost": 3, "duplicates": 2, "latency_p999_us": 9_000_000}
+    measured = done(part, {"paced": {"ack_p50_us": 1500}, "broker-killed": killed})
+    row = experiment.views(order, [measured])[0].rows[0]
+    assert row["ack_p50_ms"] == 1.5
+    assert (row["killed_acknowledged"], row["killed_refused"], row["killed_lost"]) == (29_990, 10, 3)
+    assert row["killed_p999_ms"] == 9000
+
+
+# --- partitions against compression ----------------------------------------------------------------------------------
+
+
+def test_brokers_stand_beside_what_was_published_for_snappy_only() -> None:
+    experiment, order, part = alone(compression, producers=4)
+    broker = {"cpu_seconds_per_s": 0.5, "in_bytes_per_s": 3e6, "replication_in_bytes_per_s": 1e6, "messages_per_s": 9.0}
+    told = {"publishers": [{"records_per_sec": 20.0}] * 4, "servers": {"1": broker, "2": broker, "3": broker}}
+    warm_up, *points = part.scenario["sweep"]["points"]
+    assert (warm_up["name"], warm_up["publishers"]) == (WARM_UP, 1)
+    assert {point["publishers"] for point in points} == {4}
+    both = {name: {"compression_ratio": 2.0} for name in (WARM_UP, "snappy/6", "zstd/6")}
+    table, each = experiment.views(order, [done(part, both, dict.fromkeys(both, told))])
+    snappy, zstd = table.rows
+    assert (snappy["avg_cpu_pct"], snappy["network_kbytes_per_sec"], snappy["records_per_sec"]) == (50, 4000, 80)
+    assert snappy["network_kbytes_per_sec_ratio"] == pytest.approx(4000 / 79_000)
+    assert zstd["network_kbytes_per_sec_published"] is None
+    assert [row["broker"] for row in each.rows] == ["1", "2", "3"] * 2
+
+
+# --- network ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rate", "brokers", "replication", "consumers", "flow"),
+    [
+        (300, 3, 2, 0, (200, 100)),  # the document's first example, MB/s
+        (3000, 300, 2, 0, (20, 10)),
+        (3000, 300, 6, 0, (60, 50)),
+        (300, 3, 2, 1, (200, 200)),
+        (300, 3, 5, 0, (300, 200)),  # no more replicas than brokers
+        (300, 3, 1, 0, (100, 0)),
+    ],
+)
+def test_the_algebra_is_the_documents(
+    rate: float, brokers: int, replication: int, consumers: int, flow: tuple[float, float]
+) -> None:
+    assert network.algebra(rate, brokers, replication, consumers) == flow
+
+
+def test_a_brokers_bytes_stand_beside_the_algebra_with_their_deviation() -> None:
+    experiment, order, part = alone(network)
+    seconds = part.scenario["sweep"]["points"][0]["duration_s"]
+    # 3 MB/s of payload over three brokers with two replicas: 2 MB/s in, 1 MB/s out.
+    counted = {"in_bytes_per_s": 1.05e6, "replication_in_bytes_per_s": 1.05e6, "replication_out_bytes_per_s": 1e6}
+    row = {"sent": int(3000 * seconds), "records_per_batch": 100.0}
+    told = {"servers": dict.fromkeys(("1", "2", "3"), counted)}
+    table, each = experiment.views(order, [done(part, {"p3-r2-c0": row}, {"p3-r2-c0": told})])
+    (found,) = table.rows
+    assert found["in_deviation_pct"] == pytest.approx(5)
+    assert found["out_deviation_pct"] == pytest.approx(0)
+    assert found["record_overhead_pct"] == pytest.approx(0.9, abs=0.1)  # 8 or 9 of 1000, and 61 in a hundredth of it
+    assert len(each.rows) == 3
+    assert "interface_in_mb_s" not in {column.name for column in table.columns}
+
+
+@pytest.mark.parametrize(("rate", "noted"), [(2990.0, False), (2000.0, True)])
+def test_rows_whose_traffic_went_on_behind_the_window_are_named(rate: float, noted: bool) -> None:
+    experiment, order, part = alone(network)
+    row = {"sent": 9000, "avg_tx_rate_pps": rate}
+    view = experiment.views(order, [done(part, {"p3-r2-c0": row})])[0]
+    assert any("p3-r2-c0 (2000/s)" in note for note in view.notes) is noted
+
+
+# --- the partition formula -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "target", "needed"),
+    [
+        (330_000, 0.0, 10e6, (30.3, 30.3, 30.3)),  # the document's example
+        (100, 50, 1000, (10, 6.67, 20)),
+        (100, 100, 1000, (10, 5, math.inf)),
+        (100, None, 1000, (10, 0, math.inf)),
+    ],
+)
+def test_a_rates_interval_becomes_that_of_the_partitions(
+    mean: float, half: float | None, target: float, needed: tuple[float, float, float]
+) -> None:
+    assert plan.Estimate(mean, half).needed(target) == pytest.approx(needed, rel=0.01)
+
+
+@pytest.mark.parametrize(("most", "run"), [(None, 4), (3, 3)])
+def test_the_planned_partitions_are_run_or_as_many_as_fit(most: int | None, run: int) -> None:
+    (experiment,) = plan.EXPERIMENTS
+    order = Order(0.01, {"target_rate": 1000.0, **({"most_partitions": most} if most else {})})
+    first = part_of(experiment, order)
+    names = [point["name"] for point in first.scenario["sweep"]["points"]]
+    told = {
+        name: {"publishers": [{"records_per_sec": 300.0}], "subscribers": [{"records_per_sec": 500.0}]}
+        for name in names
+    }
+    measured = [done(first, {name: {} for name in names}, told)]
+    second = part_of(experiment, order, measured)
+    assert {point["partitions"] for point in second.scenario["sweep"]["points"]} == {run}
+    scenario_from(second.name, second.name, second.scenario)
+    reached = {"producers": {"publishers": [{"records_per_sec": 150.0}] * run}}
+    measured.append(done(second, {"producers": {}}, reached))
+    assert experiment.next_part(order, measured) is None
+    formula, needs, beside = experiment.views(order, measured)
+    assert formula.rows[-1]["partitions"] == pytest.approx(1000 / 300)
+    assert needs.rows[0]["in_mb_s"] == pytest.approx(1000 * 250 / 3 / 2**20)
+    assert (beside.rows[0]["predicted"], beside.rows[0]["share"]) == (run * 300, 0.5)

@@ -9,6 +9,7 @@ from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.metrics import ask, exporters, figures, named
 from hydra.kafkatest.topics import Topics
 from hydra.servers.ports import free_ports
+from tests.suite.waiting import SOON_S
 
 TEXT = """# HELP kafka_server_brokertopicmetrics_bytesin_total of all topics
 # TYPE kafka_server_brokertopicmetrics_bytesin_total counter
@@ -38,16 +39,16 @@ def test_who_knows_none_of_it_tells_nothing(text: str) -> None:
     assert figures(text) == {}
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_a_broker_counts_the_bytes_and_messages_that_it_took(broker: EmbeddedBroker, topics: Topics) -> None:
-    count, size = 5000, 1000
+    count, size = 1000, 1000
     topic = topics.create("measured")
     before = ask(exporters(broker.endpoints()))["broker 1"]
     producer = Producer({"bootstrap.servers": broker.bootstrap, "compression.type": "none", "linger.ms": 50})
     for _ in range(count):
         producer.produce(topic, value=bytes(size))
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(SOON_S) == 0
     after = ask(exporters(broker.endpoints()))["broker 1"]
     grown = {name: value - before.get(name, 0.0) for name, value in after.items()}
     assert grown["messages_total"] == count

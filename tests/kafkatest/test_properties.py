@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import re
 import socket
 from pathlib import Path
 
 import pytest
 
 from hydra.errors import UsageError
-from hydra.kafkatest import properties
+from hydra.kafkatest import alike, properties
 
 SECURE = {
     "security.protocol": "sasl_ssl",
@@ -90,10 +91,7 @@ def test_kafka_python_gets_keyword_arguments() -> None:
         "socket_options": [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)],
     }
     assert properties.kafka_python_config(given, "publisher") == {**secure, "max_request_size": 7}
-    assert properties.kafka_python_config(given, "subscriber") == {
-        **secure,
-        "isolation_level": "read_committed",
-    }
+    assert properties.kafka_python_config(given, "subscriber") == {**secure, "isolation_level": "read_committed"}
 
 
 @pytest.mark.parametrize(
@@ -127,3 +125,33 @@ def test_secrets_are_told_from_the_rest_and_found_inside_of_values() -> None:
         given["sasl.oauthbearer.config"],
         "bare",
     }
+
+
+TREE = Path(__file__).resolve().parents[2]
+NATIVE = TREE / "native" / "src" / "kafka" / "alike.h"
+ENTRY = re.compile(r'Alike\{"([^"]+)", "([^"]*)"(?:, (0x[0-9a-f]+))?\}')
+
+
+@pytest.mark.parametrize("table", ["BOTH", "PRODUCER", "CONSUMER"])
+def test_the_native_client_is_told_the_same(table: str) -> None:
+    if not NATIVE.exists():
+        pytest.skip("the source of the native client is not here")
+    (part,) = re.findall(rf"// alike: {table}\n(.*?)\n\}};", NATIVE.read_text(encoding="utf-8"), re.DOTALL)
+    entries = ENTRY.findall(part)
+    assert {name: value for name, value, _ in entries} == getattr(alike, table)
+    assert {name: int(since, 16) for name, _, since in entries if since} == {
+        name: since for name, since in alike.SINCE.items() if name in getattr(alike, table)
+    }
+
+
+def test_each_is_in_the_docs_with_its_value() -> None:
+    page = (TREE / "docs" / "kafka.md").read_text(encoding="utf-8")
+    for table in (alike.BOTH, alike.PRODUCER, alike.CONSUMER):
+        for name, value in table.items():
+            assert f"| `{name}` | {value} |" in page, name
+
+
+def test_none_is_a_setting_and_none_is_unknown() -> None:
+    for name in (*alike.alike("publisher"), *alike.alike("subscriber")):
+        assert name not in properties.CONTROLLED
+        assert properties.parse([f"{name}=1"]) == {name: "1"}

@@ -1,11 +1,16 @@
-"""What a scenario asks of brokers and topics is refused when it is loaded, in one line that names the key."""
+"""What a scenario asks of brokers, of topics or of Kafka's own tools is refused or translated when it is loaded."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hydra.config.scenario import load_scenario
-from hydra.errors import ConfigError
+from hydra.errors import ConfigError, UsageError
+from hydra.kafkatest.java_properties import consumer_config, java_config, producer_config, with_files, written
+from hydra.kafkatest.wire import KafkaConfigure
 
 THREE = {"server.count": 3}
 USERS = {"kafka.bootstrap": "h:9092"}
@@ -60,3 +65,87 @@ def test_points_are_looked_at_like_all_other_rows() -> None:
     points = [{"name": "one", "replication_factor": 1}, {"name": "three", "replication_factor": 3}]
     with pytest.raises(ConfigError, match=r"sweep\.points\.replication_factor: 3 replicas need as many brokers"):
         load_scenario("kafka-fixed", {"sweep": {"duration_s": 1.0, "points": points}})
+
+
+TOOL = {"client": "kafka-tool", "settings.messages": 1000}
+PEM = "-----BEGIN X-----\nab\n-----END X-----\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"settings.messages": None}, "kafka-tool needs settings.messages"),
+        ({"settings.payload": "json", "settings.message_size": 100}, "kafka-tool makes no JSON"),
+        ({"sweep.vary": {"payload": ["zeros", "json"]}, "settings.message_size": 100}, "kafka-tool makes no JSON"),
+        ({"settings.message_size_min": 24}, "all of one size"),
+    ],
+)
+def test_what_it_cannot_do_is_refused(changes: dict[str, Any], said: str) -> None:
+    chosen = {key: value for key, value in (TOOL | changes).items() if value is not None}
+    with pytest.raises(UsageError, match=said):
+        load_scenario("kafka-fixed", chosen)
+
+
+def test_a_search_is_refused() -> None:
+    with pytest.raises(UsageError, match="kafka-tool only counts"):
+        load_scenario("kafka-rate", {"client": TOOL["client"]})
+
+
+@pytest.mark.parametrize("sizes", [{"settings.message_size": 10}, {"sweep.vary": {"message_size": [10, 100]}}])
+def test_only_its_records_may_be_shorter_than_a_header(sizes: dict[str, Any]) -> None:
+    assert load_scenario("kafka-fixed", TOOL | sizes).client == "kafka-tool"
+    with pytest.raises(UsageError, match="must be 24"):
+        load_scenario("kafka-fixed", sizes)
+
+
+@pytest.mark.parametrize(
+    ("properties", "config"),
+    [
+        ({"security.protocol": "ssl", "ssl.ca.location": "/ca"}, {
+            "security.protocol": "SSL", "ssl.truststore.location": "/ca", "ssl.truststore.type": "PEM",
+        }),
+        ({"sasl.mechanism": "plain", "sasl.username": 'a"b', "sasl.password": "c\\"}, {
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required "
+            'username="a\\"b" password="c\\\\";',
+        }),
+        ({"ssl.endpoint.identification.algorithm": "none"}, {"ssl.endpoint.identification.algorithm": ""}),
+        # The other role's are left out.
+        ({"message.max.bytes": "7", "max.partition.fetch.bytes": "8"}, {"max.request.size": "7"}),
+    ],
+)  # fmt: skip
+def test_properties_in_javas_names(properties: dict[str, str], config: dict[str, str]) -> None:
+    assert java_config(properties, "publisher") == config
+
+
+@pytest.mark.parametrize(
+    ("properties", "said"),
+    [
+        ({"ssl.crl.location": "/x"}, "nothing like the property 'ssl.crl.location'"),
+        ({"sasl.mechanism": "GSSAPI", "sasl.password": "geheim"}, "for SASL GSSAPI"),
+    ],
+)
+def test_properties_that_java_does_not_have(properties: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=said) as refusal:
+        java_config(properties, "publisher")
+    assert "geheim" not in str(refusal.value)
+
+
+def test_a_key_and_its_certificate_are_read(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(PEM)
+    config = with_files(java_config({"ssl.key.location": str(tmp_path / "key")}, "subscriber"))
+    assert config == {"ssl.keystore.key": PEM, "ssl.keystore.type": "PEM"}
+
+
+def test_the_text_of_a_file_of_properties() -> None:
+    assert written({"a": " b\\", "c": PEM, "d": "ü"}) == (
+        "a=\\ b\\\\\nc=-----BEGIN X-----\\nab\\n-----END X-----\\n\nd=\\u00fc\n"
+    )
+
+
+def test_a_delivery_that_may_not_take_long_leaves_a_request_no_longer() -> None:
+    kafka = KafkaConfigure(bootstrap="h:1", topic="t", offsets={}, delivery_timeout_ms=5000, linger_ms=100.4)
+    config = producer_config(3, kafka, 100)
+    assert (config["linger.ms"], config["request.timeout.ms"], config["client.id"]) == ("100", "4900", "hydra-3")
+    assert "retries" not in config
+    assert consumer_config(3, kafka)["fetch.max.wait.ms"] == "500"

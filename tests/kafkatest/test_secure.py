@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
-from hydra.kafkatest import confluent, kafka_python, kafka_python_common
+from hydra.kafkatest import confluent, kafka_python_common
 from hydra.kafkatest.system import KafkaSystem
 from hydra.kafkatest.topics import Topics
 from hydra.model import SharedSettings
@@ -23,15 +24,16 @@ from hydra.system import wait_alone
 from hydra.wire.header import pack
 from hydra.wire.messages import PROBE_EPOCH, Configure, Error, Ready
 from tests.conformance.bench import Bench
+from tests.suite.waiting import SOON_S, wait_until
 
 from .secure import PASSWORD, USER, SecureBroker, secure_broker
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.tier("all"), pytest.mark.usefixtures("unclosed_sockets")]
 
 
 @dataclass(frozen=True)
 class Case:
-    """Which of the broker's doors is tried, with what, and how each library says that it is the wrong key."""
+    """Which of the broker's doors is tried, with what, and how librdkafka and kafka-python say: the wrong key."""
 
     door: str
     properties: dict[str, str]
@@ -39,47 +41,37 @@ class Case:
     kafka_python: str = ""
 
 
-TLS: Final = {"security.protocol": "SSL"}
+TRUST: Final = "ssl.ca.location"
+TLS: Final = {"security.protocol": "SSL", TRUST: "{authority}"}
 SCRAM: Final = {
+    **TLS,
     "security.protocol": "SASL_SSL",
     "sasl.mechanism": "SCRAM-SHA-256",
     "sasl.username": USER,
     "sasl.password": PASSWORD,
 }
-TRUST: Final = {"ssl.ca.location": "{authority}"}
-RIGHT: Final = {"tls": Case("tls", {**TLS, **TRUST}), "scram": Case("scram", {**SCRAM, **TRUST})}
+
+
+def without(properties: dict[str, str], key: str) -> dict[str, str]:
+    return {name: value for name, value in properties.items() if name != key}
+
+
+UNTRUSTED: Final = ("certificate verify failed", "CERTIFICATE_VERIFY_FAILED")
 DENIED: Final = ("invalid credentials", "invalid credentials|password right")
 """kafka-python may lose the broker's last word."""
+INCOMPLETE: Final = "sasl.username and sasl.password must be set"
+RIGHT: Final = {"tls": Case("tls", TLS), "scram": Case("scram", SCRAM)}
 WRONG: Final = {
-    "tls, wrong trust": Case(
-        "tls", {**TLS, "ssl.ca.location": "{stranger}"}, "certificate verify failed", "CERTIFICATE_VERIFY_FAILED"
-    ),
-    "tls, no trust": Case("tls", TLS, "certificate verify failed", "CERTIFICATE_VERIFY_FAILED"),
-    "tls, no such file": Case(
-        "tls", {**TLS, "ssl.ca.location": "/nowhere/ca.pem"}, "ssl.ca.location failed", "No such file"
-    ),
-    "scram, wrong password": Case(
-        "scram",
-        {**SCRAM, **TRUST, "sasl.password": "wrong"},
-        "invalid credentials",
-        "invalid credentials|password right",
-    ),
-    "scram, wrong user": Case(
-        "scram",
-        {**SCRAM, **TRUST, "sasl.username": "nobody"},
-        "invalid credentials",
-        "invalid credentials|password right",
-    ),
-    "scram, no password": Case(
-        "scram",
-        {k: v for k, v in {**SCRAM, **TRUST}.items() if k != "sasl.password"},
-        "sasl.username and sasl.password must be set",
-        "sasl.username and sasl.password must be set",
-    ),
-    "scram, wrong trust": Case(
-        "scram", {**SCRAM, "ssl.ca.location": "{stranger}"}, "certificate verify failed", "CERTIFICATE_VERIFY_FAILED"
-    ),
+    "tls, wrong trust": Case("tls", {**TLS, TRUST: "{stranger}"}, *UNTRUSTED),
+    "tls, no trust": Case("tls", without(TLS, TRUST), *UNTRUSTED),
+    "tls, no such file": Case("tls", {**TLS, TRUST: "/nowhere/ca.pem"}, "ssl.ca.location failed", "No such file"),
+    "scram, wrong password": Case("scram", {**SCRAM, "sasl.password": "wrong"}, *DENIED),
+    "scram, wrong user": Case("scram", {**SCRAM, "sasl.username": "nobody"}, *DENIED),
+    "scram, no password": Case("scram", without(SCRAM, "sasl.password"), INCOMPLETE, INCOMPLETE),
 }
+PLAIN: Final = "are security.protocol, user and password right"
+EITHER: Final = pytest.mark.parametrize("case", RIGHT.values(), ids=RIGHT)
+EACH: Final = pytest.mark.parametrize("case", WRONG.values(), ids=WRONG)
 
 
 @pytest.fixture(scope="module")
@@ -94,19 +86,16 @@ def topic(secure: SecureBroker) -> str:
     return Topics(secure.plain, {}, "secure").create("data")
 
 
-def address(secure: SecureBroker, case: Case) -> str:
-    return secure.tls if case.door == "tls" else secure.scram
-
-
-def properties(secure: SecureBroker, case: Case) -> dict[str, str]:
+def kafka(secure: SecureBroker, case: Case) -> dict[str, Any]:
+    """Where the case's door is, and the properties with which it is tried."""
     files = {"{authority}": str(secure.authority), "{stranger}": str(secure.stranger)}
-    return {key: files.get(value, value) for key, value in case.properties.items()}
+    properties = {key: files.get(value, value) for key, value in case.properties.items()}
+    return {"bootstrap": secure.tls if case.door == "tls" else secure.scram, "properties": properties}
 
 
-def kafka(secure: SecureBroker, case: Case, topic: str) -> dict[str, Any]:
+def told(secure: SecureBroker, case: Case, topic: str) -> dict[str, Any]:
     end = Topics(secure.plain, {}, "reader").end_offsets(topic)
-    own = properties(secure, case)
-    return {"bootstrap": address(secure, case), "topic": topic, "offsets": end, "properties": own}
+    return {**kafka(secure, case), "topic": topic, "offsets": end}
 
 
 def one_clear_line(text: str, reason: str) -> None:
@@ -117,74 +106,58 @@ def one_clear_line(text: str, reason: str) -> None:
 
 
 def system(secure: SecureBroker, case: Case) -> KafkaSystem:
-    more = {"kafka.bootstrap": address(secure, case), "kafka.properties": properties(secure, case)}
+    more = {f"kafka.{key}": value for key, value in kafka(secure, case).items()}
     return KafkaSystem(load_scenario("kafka-fixed", more))
 
 
-@pytest.mark.parametrize("case", RIGHT.values(), ids=RIGHT)
+@EITHER
 def test_the_controller_makes_and_removes_its_topic(secure: SecureBroker, case: Case, tmp_path: Path) -> None:
     it = system(secure, case)
     it.check()
     it.open("run", tmp_path, wait_alone)
-    told = it.configure(load_scenario("kafka-fixed").settings)
-    assert told["offsets"] == {"0": 0}
+    made = it.configure(load_scenario("kafka-fixed").settings)
+    assert made["offsets"] == {"0": 0}
     there = Topics(secure.plain, {}, "")
-    assert told["topic"] in there.describe().topics
+    assert made["topic"] in there.describe().topics
     it.close()
-    assert told["topic"] not in there.describe().topics
+    assert made["topic"] not in there.describe().topics
     assert it.warnings() == []
 
 
-@pytest.mark.parametrize("case", WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(
+    "case",
+    [*WRONG.values(), Case("tls", {}, PLAIN), Case("scram", TLS, PLAIN)],
+    ids=[*WRONG, "tls, no security", "scram, only tls"],
+)
 def test_the_controller_says_what_is_wrong_before_anything_is_made(secure: SecureBroker, case: Case) -> None:
     with pytest.raises(UsageError) as refusal:
         system(secure, case).check()
     one_clear_line(str(refusal.value), case.librdkafka)
 
 
-@pytest.mark.parametrize(("door", "given"), [("tls", {}), ("scram", {**TLS, **TRUST})], ids=["tls", "scram"])
-def test_no_security_at_all_is_told(secure: SecureBroker, door: str, given: dict[str, str]) -> None:
-    with pytest.raises(UsageError) as refusal:
-        system(secure, Case(door, given)).check()
-    one_clear_line(str(refusal.value), "are security.protocol, user and password right")
+def command(system: dict[str, Any]) -> Configure:
+    return Configure(epoch=1, settings=SharedSettings(burst=100), publishers=[], probe=False, system=system)
 
 
-@pytest.fixture(params=[confluent, kafka_python], ids=["confluent", "kafka_python"])
-def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    # kafka-python tries again and again until its time is over.
-    monkeypatch.setattr(kafka_python_common, "CONNECT_TIMEOUT_MS", 1500)
-    chosen: ModuleType = request.param
-    return chosen
+@EITHER
+def test_python_clients_are_let_in(library: ModuleType, secure: SecureBroker, topic: str, case: Case) -> None:
+    configure = command(told(secure, case, topic))
+    with closing(library.Publisher(1)) as publisher, closing(library.Subscriber(2)) as subscriber:
+        publisher.configure(configure)
+        subscriber.configure(configure)
+        publisher.probe(pack(PROBE_EPOCH, 1, 1, 0, 24))
+        wait_until(lambda: len(subscriber.receive(0.1, 10)) == 1, "the probe")
 
 
-def command(told: dict[str, Any]) -> Configure:
-    return Configure(epoch=1, settings=SharedSettings(burst=100), publishers=[], probe=False, system=told)
-
-
-@pytest.mark.parametrize("case", RIGHT.values(), ids=RIGHT)
-def test_python_clients_are_let_in(
+@EACH
+def test_python_clients_say_what_is_wrong(
     library: ModuleType, secure: SecureBroker, topic: str, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kafka_python_common, "CONNECT_TIMEOUT_MS", 10_000)
-    told = kafka(secure, case, topic)
-    publisher, subscriber = library.Publisher(1), library.Subscriber(2)
-    try:
-        publisher.configure(command(told))
-        subscriber.configure(command(told))
-        publisher.probe(pack(PROBE_EPOCH, 1, 1, 0, 24))
-        assert wait_alone(lambda: len(subscriber.receive(0.1, 10)) == 1, 20)
-    finally:
-        publisher.close()
-        subscriber.close()
-
-
-@pytest.mark.parametrize("case", WRONG.values(), ids=WRONG)
-def test_python_clients_say_what_is_wrong(library: ModuleType, secure: SecureBroker, topic: str, case: Case) -> None:
-    publisher = library.Publisher(1)
-    with pytest.raises((OSError, ValueError)) as refusal:
-        publisher.configure(command(kafka(secure, case, topic)))
+    # kafka-python tries again and again until its time is over.
+    monkeypatch.setattr(kafka_python_common, "CONNECT_TIMEOUT_MS", 1500)
+    with closing(library.Publisher(1)) as publisher, pytest.raises((OSError, ValueError)) as refusal:
+        publisher.configure(command(told(secure, case, topic)))
     one_clear_line(str(refusal.value), case.librdkafka if library is confluent else case.kafka_python)
-    publisher.close()
 
 
 @pytest.fixture(scope="module")
@@ -193,62 +166,45 @@ def native() -> Iterator[Bench]:
     program = find()
     if program is None:
         pytest.skip("the native client is not built")
-    it = Bench()
-    try:
+    with closing(Bench()) as it:
         it.launch(str(program), "kafka-pub", first_id=1, group="p")
         it.launch(str(program), "kafka-sub", first_id=2, group="s")
         yield it
-    finally:
-        it.close()
 
 
-@pytest.fixture(scope="module")
-def epochs() -> Iterator[int]:
-    return count(1)
+EPOCHS: Final = count(1)
 
 
-@pytest.fixture
-def epoch(epochs: Iterator[int]) -> int:
-    """One that was not used before."""
-    return next(epochs)
+def refusal(native: Bench, client: int, system: dict[str, Any]) -> str:
+    """What a client says of a configuration that it cannot take: a subscriber's last words."""
+    epoch = next(EPOCHS)
+    native.tell_configure([client], epoch, system=system, publishers={} if client == 1 else {1: ""})
+    which = {"epoch": epoch} if client == 1 else {"fatal": True}
+    return native.peer.heard(Error, [client], timeout_s=SOON_S, **which).message
 
 
-def old_for_scram(native: Bench) -> bool:
-    """Whether the native client's librdkafka cannot log in to Kafka 4 with SCRAM."""
-    version = native.peer.relay("p").versions["librdkafka"]
-    return tuple(int(part) for part in version.split(".")[:3]) < (2, 6, 1)
-
-
-@pytest.mark.parametrize("case", RIGHT.values(), ids=RIGHT)
+@EITHER
 def test_native_clients_are_let_in_or_say_that_their_library_is_too_old(
-    native: Bench, epoch: int, secure: SecureBroker, topic: str, case: Case
+    native: Bench, secure: SecureBroker, topic: str, case: Case
 ) -> None:
-    told = kafka(secure, case, topic)
-    if case.door == "scram" and old_for_scram(native):
-        native.tell_configure([1], epoch, system=told)
-        one_clear_line(refusal(native, 1, epoch=epoch), r"librdkafka \S+ cannot log in to Kafka 4 with SCRAM")
+    system = told(secure, case, topic)
+    version = native.peer.relay("p").versions["librdkafka"]
+    if case.door == "scram" and tuple(int(part) for part in version.split(".")[:3]) < (2, 6, 1):
+        one_clear_line(refusal(native, 1, system), r"librdkafka \S+ cannot log in to Kafka 4 with SCRAM")
         return
-    native.configure_publisher(1, epoch, system=told)
-    native.configure_subscribers([2], epoch, system=told, publishers={1: ""})
+    epoch = next(EPOCHS)
+    native.configure_publisher(1, epoch, system=system)
+    native.configure_subscribers([2], epoch, system=system, publishers={1: ""})
     native.peer.heard(Ready, [2], epoch=epoch)
 
 
-@pytest.mark.parametrize("case", WRONG.values(), ids=WRONG)
-def test_a_native_publisher_says_what_is_wrong(
-    native: Bench, epoch: int, secure: SecureBroker, topic: str, case: Case
-) -> None:
-    native.tell_configure([1], epoch, system=kafka(secure, case, topic))
-    one_clear_line(refusal(native, 1, epoch=epoch), case.librdkafka)
+@EACH
+def test_a_native_publisher_says_what_is_wrong(native: Bench, secure: SecureBroker, topic: str, case: Case) -> None:
+    one_clear_line(refusal(native, 1, told(secure, case, topic)), case.librdkafka)
 
 
 def test_a_native_subscriber_says_what_is_wrong_with_its_last_words(
-    native: Bench, epoch: int, secure: SecureBroker, topic: str
+    native: Bench, secure: SecureBroker, topic: str
 ) -> None:
     case = WRONG["scram, wrong password"]
-    native.tell_configure([2], epoch, system=kafka(secure, case, topic), publishers={1: ""})
-    one_clear_line(refusal(native, 2, fatal=True), case.librdkafka)
-
-
-def refusal(native: Bench, client: int, **which: Any) -> str:
-    """What a client says of a configuration that it cannot take, at once: not only when its time is over."""
-    return native.peer.heard(Error, [client], timeout_s=5, **which).message
+    one_clear_line(refusal(native, 2, told(secure, case, topic)), case.librdkafka)

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
+from kafka.record.default_records import DefaultRecordBatchBuilder
 
+from hydra.kafkatest import batching
 from hydra.kafkatest.achieved import Sent, Statistics
 from hydra.kafkatest.settings import KafkaSettings
 
@@ -46,3 +49,31 @@ def test_librdkafkas_statistics_are_read_for_what_is_asked() -> None:
     assert statistics.so_far() == Sent(7, 2, 2, 700, 900)
     assert statistics.fresh(lambda: None, 3) is None
     assert statistics.fresh(lambda: statistics('{"txmsgs":8}'), 1) == Sent(8)
+
+
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [(0, 1), (-1, 1), (63, 1), (64, 2), (-64, 1), (-65, 2), (8191, 2), (8192, 3), (1_048_575, 3), (1_048_576, 4)],
+)
+def test_a_varint_takes_seven_bits_a_byte(value: int, size: int) -> None:
+    assert batching.varint_bytes(value) == size
+
+
+@pytest.mark.parametrize(
+    ("msg_batch", "message_size"),
+    [*product([1, 64, 65, 100, 1000, 5000, 9000], [24, 57, 58, 100]), *product([66], [1000, 8191, 8192, 65536])],
+)
+def test_the_derived_size_is_what_an_encoder_writes(msg_batch: int, message_size: int) -> None:
+    size = batching.batch_bytes(msg_batch, message_size)
+    builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, size)
+    taken = 0
+    while builder.append(taken, 0, None, bytes(message_size), []) is not None:
+        taken += 1
+    assert taken == msg_batch
+    assert len(builder.build()) == size
+
+
+def test_a_large_message_may_be_sent() -> None:
+    size = 64 * 1024 * 1024
+    assert batching.request_bytes(batching.batch_bytes(1, size), size) > size
+    assert batching.request_bytes(4096, size) > size

@@ -2,23 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
+from hydra import plugins
 from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError, StepError
 from hydra.kafkatest import system as module
 from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.faults import Kill, Move, broker_settings
 from hydra.kafkatest.folders import stored_bytes
 from hydra.kafkatest.system import KafkaSystem
 from hydra.kafkatest.topics import Cluster, Topics
+from hydra.model import EventSpec, value_of
 from hydra.servers import recovery
 from hydra.system import wait_alone
-from tests.kafkatest.conftest import wait_until
+from tests.suite.waiting import SOON_S, wait_until
+
+
+class Brokers:
+    """They are always well. Attributes: ``starts``, and who was ``killed`` when."""
+
+    versions: Mapping[str, str] = {"kafka": "4"}
+
+    def __init__(self, endpoints: Sequence[str] = ("h:1,h:2", "h:3,h:4")) -> None:
+        self.starts = 0
+        self.killed: list[tuple[str, str]] = []
+        self._endpoints = list(endpoints)
+
+    def start(self) -> str:
+        self.starts += 1
+        return ",".join(endpoint.partition(",")[0] for endpoint in self._endpoints)
+
+    def failure(self) -> str:
+        return ""
+
+    def endpoints(self) -> list[str]:
+        return self._endpoints
+
+    def processes(self) -> list[int]:
+        return []
+
+    def kill(self, address: str, when: str) -> None:
+        self.killed.append((address, when))
+
+    def stop(self) -> None: ...
 
 
 class Pretended(Topics):
@@ -39,15 +71,10 @@ class Pretended(Topics):
         self._asked_once_more()
         return {0: 0}
 
-    def create(
-        self,
-        name: str,
-        partitions: int = 1,
-        replication_factor: int = 1,
-        config: Mapping[str, str] | None = None,
-        placement: list[list[int]] | None = None,
+    def create(  # type: ignore[override]
+        self, name: str, partitions: int, replication_factor: int, config: Mapping[str, str], placement: object
     ) -> str:
-        self.made = dict(config or {})
+        self.made = dict(config)
         return self.name(name)
 
     def leader(self, topic: str, partition: int, timeout_s: float) -> str:
@@ -62,96 +89,41 @@ class Pretended(Topics):
             raise ServerError("Kafka at h:1 does not answer")
 
 
-class NoWatch:
-    """Sees nothing."""
-
-    def __init__(self, *_: object) -> None: ...
-
-    def failure(self) -> str:
-        return ""
-
-    def excuse(self, address: str) -> None: ...
-
-    def close(self) -> None: ...
-
-
 @pytest.fixture
 def pretended(monkeypatch: pytest.MonkeyPatch) -> Pretended:
     cluster = Pretended()
     monkeypatch.setattr(module, "Topics", lambda *_: cluster)
-    monkeypatch.setattr(module, "Watch", NoWatch)
+    watch = SimpleNamespace(failure=lambda: "", excuse=lambda _: None, close=lambda: None)
+    monkeypatch.setattr(module, "Watch", lambda *_: watch)
     return cluster
 
 
-@pytest.mark.parametrize(("questions", "comes_back"), [(5, True), (10**9, False)])
 def test_a_cluster_that_falls_silent_between_steps_is_waited_for(
-    questions: int, comes_back: bool, pretended: Pretended, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pretended: Pretended, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waited_s: list[float] = []
-
-    def wait(condition: Callable[[], bool], timeout_s: float) -> bool:
-        """The channel is served meanwhile."""
-        waited_s.append(timeout_s)
-        return condition()
-
-    monkeypatch.setattr(recovery, "time", SimpleNamespace(monotonic=lambda: sum(waited_s)))
+    monkeypatch.setattr(recovery, "time", SimpleNamespace(monotonic=lambda: 0.0))
     system = KafkaSystem(load_scenario("kafka-fixed", {"kafka.bootstrap": "h:1"}))
-    system.open("run", tmp_path, wait)
-    pretended.silent_for = questions
+    # The channel is served meanwhile.
+    system.open("run", tmp_path, lambda condition, timeout_s: condition())
+    pretended.silent_for = 5
     with pytest.raises(StepError, match="does not answer"):
         system.finish()
     assert "does not answer" in system.failure()
-    if comes_back:
-        system.revive()
-        assert pretended.silent_for == 0
-        assert system.failure() == ""
-    else:
-        with pytest.raises(ServerError, match="does not answer"):
-            system.revive()
-        assert sum(waited_s) == pytest.approx(30, abs=1)
-
-
-class Ready:
-    """Brokers that are there."""
-
-    def __init__(self) -> None:
-        self.versions: Mapping[str, str] = {"kafka": "4"}
-        self.starts = 0
-        self.killed: list[str] = []
-
-    def start(self) -> str:
-        self.starts += 1
-        return "h:1,h:3"
-
-    def failure(self) -> str:
-        return ""
-
-    def endpoints(self) -> list[str]:
-        return ["h:1,h:2", "h:3,h:4"]
-
-    def processes(self) -> list[int]:
-        return []
-
-    def kill(self, address: str, when: str) -> None:
-        self.killed.append(address)
-
-    def stop(self) -> None: ...
+    system.revive()
+    assert (pretended.silent_for, system.failure()) == (0, "")
 
 
 def test_a_broker_that_was_killed_fails_nothing_until_the_step_is_over(pretended: Pretended, tmp_path: Path) -> None:
     scenario = load_scenario("kafka-fixed", {"server.count": 2, "settings.kill_broker_at": 0.5})
-    brokers, system = Ready(), KafkaSystem(scenario, deploy=True)
+    brokers, system = Brokers(), KafkaSystem(scenario, deploy=True)
     system.open("run", tmp_path, wait_alone, brokers)
     system.configure(scenario.settings)
     with pytest.raises(StepError, match="no broker was killed: the window ended before its moment came"):
         system.finish()
     system.configure(scenario.settings)
 
-    def killed() -> bool:
-        system.during(scenario.settings, 6, 10)
-        return brokers.killed == ["h:3"]
-
-    wait_until(killed, 5, "the kill")
+    wait_until(lambda: brokers.killed, "the kill", between=lambda: system.during(scenario.settings, 6, 10))
+    assert [address for address, _ in brokers.killed] == ["h:3"]
     assert system.finish() == {"end_offsets": {"0": 7}}
     assert system.failure() == ""
     system.after_step()
@@ -162,20 +134,17 @@ def test_a_broker_that_was_killed_fails_nothing_until_the_step_is_over(pretended
 
 
 @pytest.mark.parametrize(
-    ("settings", "hours"),
-    [
-        ({"sweep.duration_s": 1800}, 2),
-        ({"sweep.duration_s": 86_400, "drain_max_s": 1800}, 50),
-    ],
+    ("settings", "hours"), [({"sweep.duration_s": 1800}, 2), ({"sweep.duration_s": 86_400, "drain_max_s": 1800}, 50)]
 )
 def test_brokers_of_our_own_keep_two_steps_however_long_they_are(
     settings: Mapping[str, object], hours: float, pretended: Pretended, tmp_path: Path
 ) -> None:
     system = KafkaSystem(load_scenario("kafka-fixed", settings), deploy=True)
-    system.open("run", tmp_path, wait_alone, Ready())
+    system.open("run", tmp_path, wait_alone, Brokers())
     assert pretended.made == {"retention.ms": str(round(hours * 3_600_000))}
 
 
+@pytest.mark.tier("all")
 def test_what_a_topic_takes_on_the_disk_is_seen_in_the_brokers_folder(broker: EmbeddedBroker, topics: Topics) -> None:
     assert broker.pids is not None
     folder = Path(f"/proc/{broker.pids[1]}/cwd").resolve().parent
@@ -184,8 +153,84 @@ def test_what_a_topic_takes_on_the_disk_is_seen_in_the_brokers_folder(broker: Em
     empty = stored_bytes(folder, name), stored_bytes(folder, other)
     for n in range(20):
         producer.produce(name, b"x" * 100_000, None, n % 2)
-    assert producer.flush(10) == 0
+    assert producer.flush(SOON_S) == 0
     grown = stored_bytes(folder, name) - empty[0]
     # Besides the messages, entries of indices.
     assert 2_000_000 <= grown < 2_200_000
     assert stored_bytes(folder, other) == empty[1]
+
+
+ENDPOINTS = ["h:1,h:2", "h:3,h:4", "h:5,h:6"]
+
+
+class Moving(Topics):
+    """Refuses a few times, and then names a leader, or takes a move."""
+
+    def __init__(self, refusals: int, leader: str = "") -> None:
+        super().__init__("h:1", {}, "run")
+        self.asked: list[tuple[str, int]] = []
+        self._leader, self._refusals = leader, refusals
+
+    def leader(self, topic: str, partition: int, timeout_s: float) -> str:
+        self.asked.append((topic, partition))
+        if len(self.asked) <= self._refusals:
+            raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+        return self._leader
+
+    def move(self, topic: str, partition: int, brokers: int, timeout_s: float) -> list[int]:
+        self.leader(topic, partition, timeout_s)
+        return [brokers]
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "leader", "refusals", "dies"),
+    [(ENDPOINTS, "h:3", 0, "h:3"), (ENDPOINTS, "h:1", 2, "h:1"), (ENDPOINTS[:2], "h:1", 0, "h:3")],
+)
+def test_the_leader_is_killed_once_when_its_moment_has_come(
+    endpoints: list[str], leader: str, refusals: int, dies: str
+) -> None:
+    topics, brokers = Moving(refusals, leader), Brokers()
+    kill = Kill(0.5, topics, "t", brokers, endpoints)
+    assert kill.look(4.9, 10.0) == ""
+    assert (kill.due, topics.asked) == (False, [])
+    wait_until(lambda: kill.look(5.25, 10.0) == dies, "the kill")
+    assert kill.look(5.5, 10.0) == ""
+    assert brokers.killed == [(dies, "5.2 s into the window")]
+    assert (kill.killed, len(topics.asked)) == (dies, refusals + 1)
+
+
+@pytest.mark.parametrize("refusals", [0, 2])
+def test_a_partition_is_moved_once_when_its_moment_has_come(refusals: int) -> None:
+    cluster = Moving(refusals)
+    move = Move(0.5, cluster, "t", 3)
+    move.look(4.9, 10.0)
+    assert cluster.asked == []
+    wait_until(lambda: move.moved, "the move", between=lambda: move.look(5.0, 10.0))
+    move.look(6.0, 10.0)
+    assert cluster.asked == [("t", 0)] * (refusals + 1)
+    move.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting"), [("kill_server", "kill_broker_at"), ("move_partition", "move_partition_at")]
+)
+def test_an_event_becomes_a_setting_of_the_step_and_not_of_its_warm_up(kind: str, setting: str) -> None:
+    event = {"at_s": 15.0, "kind": kind}
+    scenario = load_scenario("kafka-fixed", {"server.count": 2, "events": [event], "sweep.duration_s": 60.0})
+    spec = plugins.system("kafka")
+    disturbed = spec.disturbed(scenario.settings, EventSpec(15.0, kind), 60.0)
+    assert value_of(disturbed, setting) == 0.25
+    assert spec.undisturbed(disturbed) == scenario.settings
+
+
+@pytest.mark.parametrize(
+    ("overrides", "soon"),
+    [
+        ({}, False),
+        ({"sweep.vary.kill_broker_at": [0.2]}, True),
+        ({"events": [{"at_s": 1.0, "kind": "kill_server"}]}, True),
+    ],
+)
+def test_dead_brokers_are_noticed_soon_only_where_one_is_killed(overrides: dict[str, object], soon: bool) -> None:
+    found = broker_settings(load_scenario("kafka-fixed", {"server.count": 3, **overrides}))
+    assert ("broker.session.timeout.ms" in found) == soon

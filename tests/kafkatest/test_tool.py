@@ -13,13 +13,17 @@ from confluent_kafka.admin import AdminClient
 
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
-from hydra.wire.messages import Ack, Error, Hello, Progress
+from hydra.wire.messages import Ack, Error, Hello
 from tests.conformance.bench import Bench, StepSettings, step_settings
 from tests.conformance.group import GroupProgram
+from tests.servers.running import progressed
+from tests.suite.waiting import LONG_S, SOON_S
+
+pytestmark = pytest.mark.tier("all")
 
 PROGRAM = f"{sys.executable} -m hydra.kafkatest.tool"
 PUBLISHER, SUBSCRIBER = 1, 2
-RECORDS, SIZE = 20_000, 100
+RECORDS, SIZE = 2_000, 100
 SETTINGS = step_settings(messages=RECORDS, message_size=SIZE, linger_ms=1.0)
 
 
@@ -27,8 +31,9 @@ def launch(bench: Bench, kind: str, client: int, **more: Any) -> GroupProgram:
     return bench.launch(PROGRAM, kind, first_id=client, env={"OPENBLAS_NUM_THREADS": "1"}, **more)
 
 
-def told(broker: EmbeddedBroker, topic: str, offsets: dict[int, int]) -> dict[str, Any]:
-    return {"bootstrap": broker.bootstrap, "topic": topic, "offsets": {str(p): n for p, n in offsets.items()}}
+def told(broker: EmbeddedBroker, topic: str, offsets: dict[int, int] | None = None) -> dict[str, Any]:
+    begin = {str(p): n for p, n in (offsets or {0: 0}).items()}
+    return {"bootstrap": broker.bootstrap, "topic": topic, "offsets": begin}
 
 
 @pytest.fixture
@@ -40,13 +45,9 @@ def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def send(bench: Bench, epoch: int, system: dict[str, Any], settings: StepSettings = SETTINGS) -> Any:
     """One step of the publisher, which has a group already; its report."""
-    bench.configure_publisher(PUBLISHER, epoch, settings, system=system, progress_s=0.5)
+    bench.configure_publisher(PUBLISHER, epoch, settings, system=system, progress_s=0.1)
     window = bench.start([PUBLISHER], epoch, 60.0)
-    bench.peer.wait(
-        lambda: any(isinstance(m, Progress) and (m.epoch, m.messages) == (epoch, RECORDS) for m in bench.peer.log),
-        "the publisher says that it has sent all",
-        40,
-    )
+    progressed(bench, PUBLISHER, epoch, RECORDS)
     return bench.publisher_report(PUBLISHER, epoch, window)
 
 
@@ -56,8 +57,7 @@ def test_what_was_sent_is_what_the_log_grew_by_and_what_was_read(
     topic = topics.create("data", partitions=2)
     launch(bench, "kafka-pub", PUBLISHER, group="p")
     launch(bench, "kafka-sub", SUBSCRIBER, group="s")
-    (implementation,) = {m.implementation for m in bench.peer.log if isinstance(m, Hello)}
-    assert implementation == "kafka-tool"
+    assert {m.implementation for m in bench.peer.log if isinstance(m, Hello)} == {"kafka-tool"}
     begin = {0: 0, 1: 0}
     for epoch in (1, 2):
         system = told(broker, topic, begin)
@@ -77,7 +77,7 @@ def test_what_was_sent_is_what_the_log_grew_by_and_what_was_read(
         bench.configure_subscribers([SUBSCRIBER], epoch, settings, publishers={PUBLISHER: ""}, system=system)
         bench.start([SUBSCRIBER], epoch, 1.0)
         read = bench.subscriber_report(
-            SUBSCRIBER, epoch, {PUBLISHER: RECORDS}, system={"end_offsets": end}, drain_max_s=40.0, timeout_s=45.0
+            SUBSCRIBER, epoch, {PUBLISHER: RECORDS}, system={"end_offsets": end}, drain_max_s=LONG_S, timeout_s=LONG_S
         )
         assert read.system is not None
         assert (read.system["figures"]["messages"], read.bytes, read.drain) == (RECORDS, RECORDS * SIZE, "complete")
@@ -97,9 +97,9 @@ def test_records_that_are_too_large_are_told_of(
     topic = topics.create("data", config={"max.message.bytes": "2000"})
     launch(bench, "kafka-pub", PUBLISHER)
     settings = step_settings(messages=3, message_size=3_000)
-    bench.configure_publisher(PUBLISHER, 1, settings, system=told(broker, topic, {0: 0}))
+    bench.configure_publisher(PUBLISHER, 1, settings, system=told(broker, topic))
     window = bench.start([PUBLISHER], 1, 60.0)
-    error = bench.peer.heard(Error, [PUBLISHER], epoch=1, timeout_s=30)
+    error = bench.peer.heard(Error, [PUBLISHER], epoch=1, timeout_s=LONG_S)
     assert "RecordTooLargeException" in error.message
     report = bench.publisher_report(PUBLISHER, 1, window)
     assert (report.sent, report.acknowledged, report.failed) == (3, 0, 3)
@@ -114,12 +114,10 @@ def test_nothing_is_left_of_a_tool_that_is_ended_in_the_middle(
     program = launch(bench, "kafka-pub", PUBLISHER, arguments=["--respawns", "0"])
     settings = step_settings(messages=10_000_000, message_size=SIZE, rate=1000.0)
     secret = {"properties": {"sasl.username": "me", "sasl.password": "not told", "security.protocol": "PLAINTEXT"}}
-    bench.configure_publisher(PUBLISHER, 1, settings, system=told(broker, topic, {0: 0}) | secret, progress_s=0.2)
+    bench.configure_publisher(PUBLISHER, 1, settings, system=told(broker, topic) | secret, progress_s=0.2)
     assert list(sandbox.iterdir()) == []
     window = bench.start([PUBLISHER], 1, 60.0)
-    bench.peer.wait(
-        lambda: any(isinstance(m, Progress) and m.messages for m in bench.peer.log), "the tool has sent something", 30
-    )
+    progressed(bench, PUBLISHER, 1, 1)
     client = bench.peer.process(PUBLISHER).pid
     (java,) = (p for p in psutil.Process(client).children(recursive=True) if p.name() == "java")
     assert "not told" not in " ".join(java.cmdline())
@@ -135,15 +133,15 @@ def test_nothing_is_left_of_a_tool_that_is_ended_in_the_middle(
         os.kill(client, 9)
     else:
         bench.quit()
-        assert bench.await_gone(program, 10) == 0
-    bench.peer.wait(lambda: not java.is_running(), "Java is gone", 5)
-    bench.peer.wait(lambda: list(sandbox.iterdir()) == [], "its folder is gone", 5)
+        assert bench.await_gone(program, SOON_S) == 0
+    bench.peer.wait(lambda: not java.is_running(), "Java is gone", SOON_S)
+    bench.peer.wait(lambda: list(sandbox.iterdir()) == [], "its folder is gone", SOON_S)
 
 
 def test_a_subscriber_needs_a_cluster_that_commits(bench: Bench, sandbox: Path) -> None:
     launch(bench, "kafka-sub", SUBSCRIBER)
     system = {"bootstrap": "127.0.0.1:1", "topic": "t", "offsets": {"0": 0}}
     bench.tell_configure([SUBSCRIBER], 1, SETTINGS, publishers={PUBLISHER: ""}, system=system)
-    error = bench.peer.heard(Error, [SUBSCRIBER], epoch=1, timeout_s=20)
+    error = bench.peer.heard(Error, [SUBSCRIBER], epoch=1, timeout_s=LONG_S)
     assert error.message.startswith("Kafka does not commit where the group ")
     assert not bench.peer.said(Ack, command="configure")

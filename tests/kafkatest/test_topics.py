@@ -1,6 +1,7 @@
+"""A run's own topics on a cluster, and their offsets."""
+
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,7 @@ from hydra.kafkatest.topics import Topics, topic_part
 from hydra.model import with_values
 from hydra.servers.ports import free_ports
 from hydra.system import wait_alone
-
-from .conftest import wait_until
+from tests.suite.waiting import SOON_S, wait_until
 
 
 def test_the_life_of_a_topic(broker: EmbeddedBroker) -> None:
@@ -27,7 +27,7 @@ def test_the_life_of_a_topic(broker: EmbeddedBroker) -> None:
     for partition, count in ((0, 5), (2, 1)):
         for _ in range(count):
             producer.produce(name, b"x", None, partition)
-    assert producer.flush(10) == 0
+    assert producer.flush(SOON_S) == 0
     assert topics.end_offsets(name) == {0: 5, 1: 0, 2: 1}
     assert topics.start_offsets(name) == {0: 0, 1: 0, 2: 0}
     topics.delete(name)
@@ -35,31 +35,25 @@ def test_the_life_of_a_topic(broker: EmbeddedBroker) -> None:
         topics.end_offsets(name)
 
 
-def test_only_own_topics_are_deleted(topics: Topics, broker: EmbeddedBroker) -> None:
+def test_only_own_topics_are_deleted_and_made(topics: Topics, broker: EmbeddedBroker) -> None:
     foreign = topics.create("data")
     with pytest.raises(ServerError, match="not created by this run"):
         Topics(broker.bootstrap, {}, "other").delete(foreign)
     with pytest.raises(ServerError, match="already exists"):
         topics.create("data")
+    with pytest.raises(ServerError, match=r"(?i)replication factor"):
+        topics.create("more", replication_factor=3)
     assert topics.end_offsets(foreign) == {0: 0}
 
 
-def test_a_topic_that_the_cluster_cannot_hold(topics: Topics) -> None:
-    with pytest.raises(ServerError, match=r"(?i)replication factor"):
-        topics.create("data", replication_factor=3)
-
-
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_a_cluster_that_does_not_answer_is_refused_before_anything_is_made() -> None:
     (port,) = free_ports("127.0.0.1", 1)
     system = KafkaSystem(load_scenario("kafka-fixed", {"kafka.bootstrap": f"127.0.0.1:{port}"}))
-    began = time.monotonic()
     with pytest.raises(UsageError) as e:
         system.check()
-    assert time.monotonic() - began < 3
-    assert f"127.0.0.1:{port} does not answer" in str(e.value)
-    assert "Connection refused" in str(e.value)
-    assert "--bootstrap" in str(e.value)
+    for said in (f"127.0.0.1:{port} does not answer", "Connection refused", "--bootstrap"):
+        assert said in str(e.value)
     assert "\n" not in str(e.value)
 
 
@@ -85,7 +79,7 @@ def test_any_folder_name_gives_a_topic_that_kafka_takes(run: str, part: str) -> 
     assert topic_part(run) == part
 
 
-@pytest.mark.processes
+@pytest.mark.tier("all")
 def test_between_steps_all_but_the_last_one_is_deleted(broker: EmbeddedBroker, tmp_path: Path) -> None:
     scenario = load_scenario("kafka-fixed", {"kafka.bootstrap": broker.bootstrap, "kafka.partitions": 2})
     system, no_acks = KafkaSystem(scenario), with_values(scenario.settings, {"acks": "0"})
@@ -100,10 +94,10 @@ def test_between_steps_all_but_the_last_one_is_deleted(broker: EmbeddedBroker, t
             assert told["offsets"] == {"0": 5 * step, "1": 0}
             for _ in range(5):
                 producer.produce(topic, b"x", None, 0)
-            assert producer.flush(10) == 0
+            assert producer.flush(SOON_S) == 0
             assert system.finish() == {"end_offsets": {"0": 5 * (step + 1), "1": 0}}
             beginning = {0: max(0, 5 * (step - 1)), 1: 0}
-            wait_until(lambda: reader.start_offsets(topic) == beginning, 10, "the log begins with the last step")  # noqa: B023
+            wait_until(lambda: reader.start_offsets(topic) == beginning, "the log to begin with the last step")  # noqa: B023
             end = system.log_end(no_acks)
             assert end is not None
             kept.append(end - beginning[0])

@@ -1,16 +1,20 @@
+"""What conformance tests do not see of the transports of both Python libraries, on a real broker."""
+
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import struct
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
@@ -23,17 +27,18 @@ from hydra.model import SharedSettings
 from hydra.servers.ports import free_ports
 from hydra.wire.header import pack, pack_batch, unpack_batch
 from hydra.wire.messages import Configure
+from tests.servers.running import kill
+from tests.suite.waiting import SOON_S, wait_until
 
-from .conftest import wait_until
+pytestmark = [pytest.mark.tier("all"), pytest.mark.usefixtures("unclosed_sockets")]
 
-N = 5000
+FLUSH_S = 2.0
 
 
-def told(epoch: int, bootstrap: str, topic: str, offsets: dict[int, int], **settings: Any) -> Configure:
-    names = ("rate", "message_size")
-    shared = SharedSettings(burst=100, **{name: settings[name] for name in names if name in settings})
-    system = {name: value for name, value in settings.items() if name not in names}
-    system |= {"bootstrap": bootstrap, "topic": topic, "offsets": offsets}
+def told(epoch: int, bootstrap: str, topic: str, offsets: dict[int, int] | None = None, **settings: Any) -> Configure:
+    names = {"rate", "message_size"} & settings.keys()
+    shared = SharedSettings(burst=100, **{name: settings.pop(name) for name in names})
+    system = {**settings, "bootstrap": bootstrap, "topic": topic, "offsets": offsets or {}}
     return Configure(epoch=epoch, settings=shared, publishers=[], probe=False, system=system)
 
 
@@ -42,98 +47,67 @@ def messages(epoch: int, first: int, count: int, size: int = 24) -> list[bytes]:
 
 
 def send(publisher: PublisherTransport, epoch: int, first: int, count: int, size: int = 24) -> None:
-    deadline = time.monotonic() + 30
-    while count > 0:
-        assert time.monotonic() < deadline, "the library took the messages"
-        batch = messages(epoch, first, min(100, count), size)
-        accepted = publisher.send(batch, first)
-        publisher.poll()
-        first, count = first + accepted, count - accepted
+    """Sends messages and waits until each of them was answered."""
+    sent = 0
+
+    def all_sent() -> bool:
+        nonlocal sent
+        sent += publisher.send(messages(epoch, first + sent, min(100, count - sent), size), first + sent)
+        return sent == count
+
+    wait_until(all_sent, "the library to take the messages", between=publisher.poll)
+    assert publisher.flush(SOON_S)
 
 
-def take(subscriber: SubscriberTransport, count: int, deadline_s: float = 20.0) -> npt.NDArray[np.void]:
+def take(subscriber: SubscriberTransport, count: int, first: int = 0) -> None:
     values: list[bytes] = []
-    deadline = time.monotonic() + deadline_s
-    while len(values) < count and time.monotonic() < deadline:
-        values += subscriber.receive(0.1, 1000)
-    return unpack_batch(values)
+
+    def all_there() -> bool:
+        values.extend(subscriber.receive(0.1, 1000))
+        return len(values) >= count
+
+    wait_until(all_there, f"{count} messages", saw=lambda: len(values))
+    assert unpack_batch(values)["sequence"].tolist() == list(range(first, first + count))
 
 
-@pytest.fixture(params=[confluent, kafka_python], ids=["confluent", "kafka_python"])
-def library(request: pytest.FixtureRequest) -> ModuleType:
-    chosen: ModuleType = request.param
-    return chosen
+@pytest.fixture
+def publisher(library: ModuleType) -> Iterator[Any]:
+    made = library.Publisher(1)
+    yield made
+    made.close()
+    made.close()
 
 
-@pytest.mark.parametrize("partitions", [1, 3])
-@pytest.mark.parametrize(("acks", "size"), [("1", 24), ("all", 1000)])
-def test_what_was_sent_arrives_from_the_start_offset_on(
-    library: ModuleType, broker: EmbeddedBroker, topics: Topics, partitions: int, acks: str, size: int
+def test_a_subscriber_goes_back_on_the_connection_that_is_there(
+    library: ModuleType, publisher: Any, broker: EmbeddedBroker, topics: Topics
 ) -> None:
-    topic = topics.create("data", partitions=partitions)
-    publisher, subscriber = library.Publisher(1), library.Subscriber(2)
-    settings: dict[str, Any] = {"acks": acks, "message_size": size}
-    try:
-        publisher.configure(told(1, broker.bootstrap, topic, {}, **settings))
-        publisher.probe(pack(0, 7, 1, 0, size))
-        send(publisher, 1, 0, 300, size)
-        assert publisher.flush(10)
-        start = topics.end_offsets(topic)
-        assert sum(start.values()) == 300 + partitions
-
-        publisher.configure(told(2, broker.bootstrap, topic, start, **settings))
-        subscriber.configure(told(2, broker.bootstrap, topic, start, **settings))
-        send(publisher, 2, 0, N, size)
-        assert publisher.flush(10)
-        delivery = publisher.delivery()
-        assert (delivery.acknowledged, delivery.failed, delivery.pending) == (N, 0, 0)
-        assert delivery.unacknowledged == []
-        assert 0 < delivery.last_ack_ns <= time.monotonic_ns()
-
-        end = topics.end_offsets(topic)
-        assert subscriber.undrained({"end_offsets": end}) == N
-        headers = take(subscriber, N)
-        assert set(headers["epoch"].tolist()) == {2}
-        assert sorted(headers["sequence"].tolist()) == list(range(N))
-        assert subscriber.undrained({"end_offsets": end}) == 0
-        assert len(subscriber.receive(0, 10)) == 0
-
-        # Back to an offset in the middle, on the connection that is there; then a new one goes on from there.
-        middle = {p: offset - 10 for p, offset in end.items()}
-        subscriber.configure(told(3, broker.bootstrap, topic, middle, **settings))
-        began_ns, ended_ns = subscriber.reconnect()
-        assert began_ns < ended_ns
-        assert subscriber.undrained({"end_offsets": end}) == 10 * partitions
-        assert len(take(subscriber, 10 * partitions)) == 10 * partitions
-        assert subscriber.undrained({"end_offsets": end}) == 0
-    finally:
-        publisher.close()
-        publisher.close()
-        subscriber.close()
-        subscriber.close()
+    topic = topics.create("data")
+    publisher.configure(told(1, broker.bootstrap, topic))
+    send(publisher, 1, 0, 300)
+    with contextlib.closing(library.Subscriber(2)) as subscriber:
+        for epoch, first in ((1, 0), (2, 290)):
+            subscriber.configure(told(epoch, broker.bootstrap, topic, {0: first}))
+            assert subscriber.undrained({"end_offsets": {0: 300}}) == 300 - first
+            take(subscriber, 300 - first, first)
+            assert subscriber.undrained({"end_offsets": {0: 300}}) == 0
 
 
 def test_only_a_changed_producer_setting_makes_a_new_producer(
-    library: ModuleType, broker: EmbeddedBroker, topics: Topics
+    publisher: Any, broker: EmbeddedBroker, topics: Topics
 ) -> None:
     topic = topics.create("data")
-    publisher = library.Publisher(1)
-    try:
-        publisher.configure(told(1, broker.bootstrap, topic, {}))
-        first = publisher._producer
-        assert publisher.report_system()["batch_bytes"] >= 61
-        publisher.configure(told(2, broker.bootstrap, topic, {}, rate=5.0))
-        assert publisher._producer is first
-        publisher.configure(told(3, broker.bootstrap, topic, {}, linger_ms=5.0))
-        assert publisher._producer is not first
-        publisher.configure(told(4, broker.bootstrap, topic, {}, acks="0"))
-        send(publisher, 4, 0, 100)
-        assert publisher.flush(10)
-        assert publisher.delivery() is None
-        # Nothing tells when the broker has them.
-        wait_until(lambda: topics.end_offsets(topic) == {0: 100}, 5.0, "the log grew by what was sent")
-    finally:
-        publisher.close()
+    publisher.configure(told(1, broker.bootstrap, topic))
+    first = publisher._producer
+    assert publisher.report_system()["batch_bytes"] >= 61
+    publisher.configure(told(2, broker.bootstrap, topic, rate=5.0))
+    assert publisher._producer is first
+    publisher.configure(told(3, broker.bootstrap, topic, linger_ms=5.0))
+    assert publisher._producer is not first
+    publisher.configure(told(4, broker.bootstrap, topic, acks="0"))
+    send(publisher, 4, 0, 100)
+    assert publisher.delivery() is None
+    # Nothing tells when the broker has them.
+    wait_until(lambda: topics.end_offsets(topic) == {0: 100}, "the log to grow by what was sent")
 
 
 STEPS: list[dict[str, Any]] = [
@@ -144,187 +118,149 @@ STEPS: list[dict[str, Any]] = [
 
 
 def test_a_producer_obeys_its_settings_and_tells_what_it_achieved(
-    library: ModuleType, broker: EmbeddedBroker, topics: Topics
+    publisher: Any, broker: EmbeddedBroker, topics: Topics
 ) -> None:
     topic = topics.create("data", partitions=2)
-    publisher = library.Publisher(1)
-    before: dict[int, int] = {0: 0, 1: 0}
-    try:
-        for epoch, settings in enumerate(STEPS, 1):
-            publisher.configure(
-                told(epoch, broker.bootstrap, topic, {}, message_size=100, linger_ms=2000.0, **settings)
-            )
-            began_ns = time.monotonic_ns()
-            send(publisher, epoch, 0, 1000, 100)
-            assert publisher.flush(10)
-            took_us = (time.monotonic_ns() - began_ns) // 1000
-            delivery = publisher.delivery()
-            assert delivery.acknowledged == sum(delivery.ack_latency.counts[1::2]) == 1000
-            assert 0 < delivery.ack_latency.min_us <= delivery.ack_latency.max_us <= took_us
-            achieved = publisher.report_system()
-            # 500 messages a partition, in batches of 100: full ones, as they would linger for long otherwise. One that
-            # takes more than 63 ms to fill has a few less.
-            assert 80 <= achieved["records_per_batch"] <= 100
-            assert achieved["records_per_batch"] <= achieved["records_per_request"] <= 200
-            framed = 100 / 110 if settings.get("compression") is None else 20
-            assert achieved["compression_ratio"] == pytest.approx(framed, rel=0.05 if framed < 1 else 0.9)
-            assert achieved["wire_bytes"] == pytest.approx(100_000 / achieved["compression_ratio"])
-            end = topics.end_offsets(topic)
-            assert {p: end[p] - before[p] for p in end} == {0: 500, 1: 500}
-            before = end
-        assert producer_ids(broker, topic) == 2, "two of the three steps were idempotent"
-    finally:
-        publisher.close()
+    before = {0: 0, 1: 0}
+    for epoch, settings in enumerate(STEPS, 1):
+        publisher.configure(told(epoch, broker.bootstrap, topic, message_size=100, linger_ms=2000.0, **settings))
+        began_ns = time.monotonic_ns()
+        send(publisher, epoch, 0, 1000, 100)
+        took_us = (time.monotonic_ns() - began_ns) // 1000
+        delivery = publisher.delivery()
+        assert delivery.acknowledged == sum(delivery.ack_latency.counts[1::2]) == 1000
+        assert 0 < delivery.ack_latency.min_us <= delivery.ack_latency.max_us <= took_us
+        achieved = publisher.report_system()
+        # 500 messages a partition, in batches of 100: full ones, as they would linger for long otherwise. One that
+        # takes more than 63 ms to fill has a few less.
+        assert 80 <= achieved["records_per_batch"] <= 100
+        assert achieved["records_per_batch"] <= achieved["records_per_request"] <= 200
+        framed = 100 / 110 if settings.get("compression") is None else 20
+        assert achieved["compression_ratio"] == pytest.approx(framed, rel=0.05 if framed < 1 else 0.9)
+        assert achieved["wire_bytes"] == pytest.approx(100_000 / achieved["compression_ratio"])
+        end = topics.end_offsets(topic)
+        assert {p: end[p] - before[p] for p in end} == {0: 500, 1: 500}
+        before = end
+    assert producer_ids(broker, topic) == 2, "two of the three steps were idempotent"
 
 
 def producer_ids(broker: EmbeddedBroker, topic: str) -> int:
     """How many idempotent producers wrote to a topic, by the batches' headers in its log."""
-    found = set()
+    found: set[int] = set()
     for file in broker._folder.rglob(f"{topic}-0/*.log"):
         log, place = file.read_bytes(), 0
         while place + 61 <= len(log):
             (length,) = struct.unpack_from(">i", log, place + 8)
-            (producer,) = struct.unpack_from(">q", log, place + 43)
-            found.add(producer)
+            found.update(struct.unpack_from(">q", log, place + 43))
             place += 12 + length
     return len(found - {-1})
 
 
-def test_a_message_that_the_broker_does_not_take_has_failed(library: ModuleType, broker: EmbeddedBroker) -> None:
+def test_a_message_that_the_broker_does_not_take_has_failed(publisher: Any, broker: EmbeddedBroker) -> None:
     topic = f"small-{uuid.uuid4().hex}"
     small = NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})  # without a name it is gone before the answer comes
-    admin.create_topics([small])[topic].result(10)
-    publisher = library.Publisher(1)
-    try:
-        publisher.configure(told(1, broker.bootstrap, topic, {}, message_size=3000, msg_batch=1))
-        publisher.send(messages(1, 0, 3, 3000), 0)
-        assert publisher.flush(10)
-        delivery = publisher.delivery()
-        assert (delivery.acknowledged, delivery.failed) == (0, 3)
-        assert delivery.ack_latency.counts == []
-        assert delivery.unacknowledged == [(0, 2)]
-    finally:
-        publisher.close()
-
-
-def test_answers_of_the_last_epoch_do_not_count(library: ModuleType, broker: EmbeddedBroker, topics: Topics) -> None:
-    topic = topics.create("data")
-    publisher = library.Publisher(1)
-    try:
-        publisher.configure(told(1, broker.bootstrap, topic, {}, linger_ms=200.0))
-        publisher.send(messages(1, 0, 50), 0)
-        publisher.configure(told(2, broker.bootstrap, topic, {}, linger_ms=200.0))
-        publisher.send(messages(2, 0, 20), 0)
-        assert publisher.flush(10)
-        assert publisher.delivery().acknowledged == 20
-    finally:
-        publisher.close()
-
-
-def test_an_offset_that_is_not_there_is_an_error(library: ModuleType, broker: EmbeddedBroker, topics: Topics) -> None:
-    subscriber = library.Subscriber(1)
-    try:
-        subscriber.configure(told(1, broker.bootstrap, topics.create("data"), {0: 1_000_000}))
-        with pytest.raises(OSError, match="Kafka refuses"):
-            take(subscriber, 1)
-    finally:
-        subscriber.close()
-
-
-@pytest.mark.processes
-def test_a_cluster_that_does_not_answer(library: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confluent_publisher, "CONNECT_TIMEOUT_S", 1.0)
-    monkeypatch.setattr(kafka_python_common, "CONNECT_TIMEOUT_MS", 1000)
-    (port,) = free_ports("127.0.0.1", 1)
-    publisher = library.Publisher(1)
-    with pytest.raises(OSError, match="does not answer"):
-        publisher.configure(told(1, f"127.0.0.1:{port}", "x", {}))
-    publisher.close()
-
-
-def test_a_broker_that_dies_blocks_nobody(library: ModuleType, own_broker: EmbeddedBroker) -> None:
-    topics = Topics(own_broker.bootstrap, {}, "dying")
-    topic = topics.create("data")
-    publisher, subscriber = library.Publisher(1), library.Subscriber(2)
-    publisher.configure(told(1, own_broker.bootstrap, topic, {}))
-    subscriber.configure(told(1, own_broker.bootstrap, topic, {0: 0}))
-    send(publisher, 1, 0, 500)
-    assert publisher.flush(10)
-    assert len(take(subscriber, 500)) == 500
-    own_broker.stop()
-
-    began = time.monotonic()
-    accepted = publisher.send(messages(1, 500, 100), 500)
-    assert accepted == 100
-    assert time.monotonic() - began < 0.5
-    assert not publisher.flush(0.3)
+    admin.create_topics([small])[topic].result(SOON_S)
+    publisher.configure(told(1, broker.bootstrap, topic, message_size=3000, msg_batch=1))
+    publisher.send(messages(1, 0, 3, 3000), 0)
+    assert publisher.flush(SOON_S)
     delivery = publisher.delivery()
-    assert (delivery.acknowledged, delivery.failed + delivery.pending) == (500, 100)
-    assert delivery.unacknowledged == [(500, 599)]
-
-    began = time.monotonic()
-    assert len(subscriber.receive(0.3, 100)) == 0
-    assert len(subscriber.receive(0, 100)) == 0
-    assert time.monotonic() - began < 1.0
-
-    for transport in (publisher, subscriber):
-        began = time.monotonic()
-        transport.close()
-        assert time.monotonic() - began < 1.5
+    assert (delivery.acknowledged, delivery.failed) == (0, 3)
+    assert delivery.ack_latency.counts == []
+    assert delivery.unacknowledged == [(0, 2)]
 
 
-def stopped(broker: EmbeddedBroker) -> bool:
-    """Whether no thread of the broker runs any more: each of them is stopped by itself."""
-    assert broker.pids is not None
-    tasks = Path(f"/proc/{broker.pids[1]}/task").iterdir()
-    return all((task / "stat").read_text().rpartition(") ")[2].startswith("T") for task in tasks)
-
-
-def test_one_unanswered_message_does_not_move_the_time_of_the_others(
-    library: ModuleType, own_broker: EmbeddedBroker
-) -> None:
-    topics = Topics(own_broker.bootstrap, {}, "paused")
+def test_answers_of_the_last_epoch_do_not_count(publisher: Any, broker: EmbeddedBroker, topics: Topics) -> None:
     topic = topics.create("data")
-    publisher = library.Publisher(1)
-    publisher.configure(told(1, own_broker.bootstrap, topic, {}))
+    for epoch, count in ((1, 50), (2, 20)):
+        publisher.configure(told(epoch, broker.bootstrap, topic, linger_ms=200.0))
+        publisher.send(messages(epoch, 0, count), 0)
+    assert publisher.flush(SOON_S)
+    assert publisher.delivery().acknowledged == 20
+
+
+@pytest.mark.tier("test")
+def test_a_cluster_that_does_not_answer(publisher: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confluent_publisher, "CONNECT_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(kafka_python_common, "CONNECT_TIMEOUT_MS", 300)
+    (port,) = free_ports("127.0.0.1", 1)
+    with pytest.raises(OSError, match="does not answer"):
+        publisher.configure(told(1, f"127.0.0.1:{port}", "x"))
+
+
+@contextmanager
+def paused(broker: EmbeddedBroker) -> Iterator[None]:
+    """No thread of the broker runs: each of them is stopped by itself."""
+    assert broker.pids is not None
+    tasks = Path(f"/proc/{broker.pids[1]}/task")
+
+    def stopped() -> bool:
+        return all((task / "stat").read_text().rpartition(") ")[2].startswith("T") for task in tasks.iterdir())
+
+    os.kill(broker.pids[1], signal.SIGSTOP)
     try:
-        assert publisher.send(messages(1, 0, 300), 0) == 300
-        wait_until(lambda: topics.end_offsets(topic) == {0: 300}, 10.0, "the broker has them")
-        assert own_broker.pids is not None
-        os.kill(own_broker.pids[1], signal.SIGSTOP)
-        try:
-            wait_until(lambda: stopped(own_broker), 10.0, "all of the broker's threads stand still")
-            assert publisher.send(messages(1, 300, 1), 300) == 1
-            began_ns = time.monotonic_ns()
-            assert not publisher.flush(2.0)
-            assert time.monotonic_ns() - began_ns > 1.9e9
-            delivery = publisher.delivery()
-        finally:
-            os.kill(own_broker.pids[1], signal.SIGCONT)
-        # The broker has all 300, and may have been stopped before it said so of the last batch.
-        assert 0 < delivery.acknowledged <= 300
-        assert delivery.unacknowledged == [(delivery.acknowledged, 300)]
-        assert delivery.last_ack_ns - began_ns < 0.5e9
+        wait_until(stopped, "all of the broker's threads to stand still")
+        yield
     finally:
-        publisher.close()
+        os.kill(broker.pids[1], signal.SIGCONT)
+
+
+def test_a_broker_that_is_paused_and_dies_blocks_nobody(own_broker: EmbeddedBroker) -> None:
+    """Both libraries: a broker of its own is dear."""
+    topics = Topics(own_broker.bootstrap, {}, "dying")
+    with ExitStack() as stack:
+        pairs: list[tuple[Any, Any]] = []
+        for library in (confluent, kafka_python):
+            topic = topics.create(library.__name__.rpartition(".")[2])
+            publisher, subscriber = library.Publisher(1), library.Subscriber(2)
+            stack.callback(publisher.close)
+            stack.callback(subscriber.close)
+            publisher.configure(told(1, own_broker.bootstrap, topic))
+            subscriber.configure(told(1, own_broker.bootstrap, topic, {0: 0}))
+            assert publisher.send(messages(1, 0, 300), 0) == 300
+            wait_until(lambda: topics.end_offsets(topic) == {0: 300}, "the broker to have them")  # noqa: B023
+            pairs.append((publisher, subscriber))
+
+        with paused(own_broker):
+            for publisher, _ in pairs:
+                assert publisher.send(messages(1, 300, 1), 300) == 1
+                began_ns = time.monotonic_ns()
+                assert not publisher.flush(FLUSH_S)
+                assert time.monotonic_ns() - began_ns > 0.95e9 * FLUSH_S
+                delivery = publisher.delivery()
+                # The broker has all 300, and may have been stopped before it said so of the last batch.
+                assert 0 < delivery.acknowledged <= 300
+                assert delivery.unacknowledged == [(delivery.acknowledged, 300)]
+                # Their answers had come, and the one that did not come does not move their time to the flush's end.
+                assert delivery.last_ack_ns < began_ns + 0.5e9 * FLUSH_S
+        for publisher, subscriber in pairs:
+            assert publisher.flush(SOON_S)
+            take(subscriber, 301)
+
+        kill(own_broker)
+        wait_until(lambda: not own_broker.alive(), "its end")
+        for publisher, subscriber in pairs:
+            # Nobody answers any more: whoever waited for that would not come back.
+            assert publisher.send(messages(1, 301, 100), 301) == 100
+            assert not publisher.flush(0.3)
+            delivery = publisher.delivery()
+            assert (delivery.acknowledged, delivery.failed + delivery.pending) == (301, 100)
+            assert delivery.unacknowledged == [(301, 400)]
+            assert [len(subscriber.receive(timeout_s, 100)) for timeout_s in (0.3, 0)] == [0, 0]
 
 
 def test_a_flush_waits_for_probes_too(
-    library: ModuleType, broker: EmbeddedBroker, topics: Topics, monkeypatch: pytest.MonkeyPatch
+    publisher: Any, library: ModuleType, broker: EmbeddedBroker, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = topics.create("data")
     monkeypatch.setattr(f"{library.Publisher.__module__}.PROBE_FLUSH_S", 0.0)
-    publisher = library.Publisher(1)
-    try:
-        publisher.configure(told(1, broker.bootstrap, topic, {}, acks="all", linger_ms=60_000.0))
-        publisher.probe(pack(0, 7, 1, 0, 24))
-        assert publisher.flush(10.0)
-        assert topics.end_offsets(topic) == {0: 1}
-    finally:
-        publisher.close()
+    publisher.configure(told(1, broker.bootstrap, topic, acks="all", linger_ms=60_000.0))
+    publisher.probe(pack(0, 7, 1, 0, 24))
+    assert publisher.flush(SOON_S)
+    assert topics.end_offsets(topic) == {0: 1}
 
 
+@pytest.mark.tier("quick")
 def test_kinds_name_both_clients(library: ModuleType) -> None:
     kinds = library.kinds()
     assert {name: kind.role for name, kind in kinds.items()} == {"kafka-pub": "publisher", "kafka-sub": "subscriber"}

@@ -11,7 +11,7 @@ import pytest
 from hydra.kafkatest import watch as module
 from hydra.kafkatest.topics import Topics
 from hydra.kafkatest.watch import GONE_AFTER_S, Silence, Watch, host_and_port
-from hydra.system import wait_alone
+from tests.suite.waiting import SOON_S, wait_until
 
 A, B = "a:9092", "b:9092"
 ALL_WELL, A_SILENT = {A: True, B: True}, {A: False, B: True}
@@ -84,6 +84,7 @@ class Asked(Topics):
         raise self._fails
 
 
+@pytest.mark.tier("test")
 @pytest.mark.parametrize("bootstrap", ["localhost", "localhost, 127.0.0.1:9", f"{'a' * 64}:9092"])
 def test_a_watch_goes_on_whatever_the_address_is(bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "EVERY_S", 0.01)
@@ -91,7 +92,7 @@ def test_a_watch_goes_on_whatever_the_address_is(bootstrap: str, monkeypatch: py
     watch = Watch(topics, "t")
     try:
         # The third question is asked after the addresses were tried twice.
-        assert all(topics.asked.acquire(timeout=10) for _ in range(3))
+        assert all(topics.asked.acquire(timeout=SOON_S) for _ in range(3))
         assert watch.failure() == ""
     finally:
         watch.close()
@@ -107,5 +108,5 @@ def test_a_watch_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         except ZeroDivisionError as e:
             return str(e) == "a defect"
 
-    assert wait_alone(told, 10)
+    wait_until(told, "its failure")
     watch.close()

@@ -16,6 +16,7 @@ from tests.kubernetes.rig import Rig
 
 _LEEWAY_S: Final = 60
 """For so long the apiserver accepts a token after its end."""
+RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 _EXEC: Final = "client.authentication.k8s.io/v1"
 
 
@@ -48,19 +49,10 @@ class Account:
         It is signed here, as the API gives none for less than ten minutes.
         """
         now = int(time.time())
-        claims = {
-            "iss": identity.ISSUER,
-            "aud": [identity.ISSUER],
-            "sub": self.user,
-            "iat": now - _LEEWAY_S,
-            "nbf": now - _LEEWAY_S,
-            "exp": now - _LEEWAY_S + round(lasts_s),
-            "kubernetes.io": {
-                "namespace": self._namespace,
-                "serviceaccount": {"name": self._name, "uid": self._uid},
-            },
-        }
-        return identity.signed(self._rig.place.run, claims)
+        account = {"namespace": self._namespace, "serviceaccount": {"name": self._name, "uid": self._uid}}
+        who = {"iss": identity.ISSUER, "aud": [identity.ISSUER], "sub": self.user, "kubernetes.io": account}
+        when = {"iat": now - _LEEWAY_S, "nbf": now - _LEEWAY_S, "exp": now - _LEEWAY_S + round(lasts_s)}
+        return identity.signed(self._rig.place.run, {**who, **when})
 
     def uses(self, **credentials: Any) -> None:
         """Writes a kubeconfig with other credentials: ``token``, ``tokenFile`` or ``exec``."""
@@ -103,12 +95,12 @@ class Account:
         """The API, as this account, with the token of now."""
         return Api(self._rig.place.server, self._rig.place.run / "ca.crt", self._token)
 
-    def may(self, role: str, rules: list[dict[str, Any]]) -> None:
-        """Grants rights in the namespace by a Role of that name."""
-        path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{self._namespace}"
+    def may(self, role: str, rules: list[dict[str, Any]], *, everywhere: bool = False) -> None:
+        """Grants rights in the namespace by a Role of that name, or in the whole cluster by a ClusterRole."""
+        path, kind = (RBAC, "ClusterRole") if everywhere else (f"{RBAC}/namespaces/{self._namespace}", "Role")
         subject = {"kind": "ServiceAccount", "name": self._name, "namespace": self._namespace}
-        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role}
-        self._rig.api().create(f"{path}/roles", {"metadata": {"name": role}, "rules": rules})
-        self._rig.api().create(
-            f"{path}/rolebindings", {"metadata": {"name": role}, "subjects": [subject], "roleRef": reference}
-        )
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}
+        named = {"metadata": {"name": role}}
+        self._rig.api().create(f"{path}/{kind.lower()}s", {**named, "rules": rules})
+        binding = {**named, "subjects": [subject], "roleRef": reference}
+        self._rig.api().create(f"{path}/{kind.lower()}bindings", binding)

@@ -9,6 +9,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from tests.suite.waiting import SOON_S
+
 
 class ApiError(Exception):
     """The API's refusal."""
@@ -57,7 +59,7 @@ class Api:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self._server + path, data, headers, method=method)
         try:
-            with self._opener.open(request, timeout=20) as answer:
+            with self._opener.open(request, timeout=SOON_S) as answer:
                 text = answer.read().decode()
                 kind = answer.headers.get("Content-Type", "")
         except urllib.error.HTTPError as e:

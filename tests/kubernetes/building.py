@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.kubernetes import store
-from tests.kubernetes.locks import locked
-from tests.kubernetes.places import cache, programs
+from tests.kubernetes.places import cache, locked, programs
 from tests.kubernetes.processes import RigError, patiently
 
 SOURCES: Final = Path(__file__).parent / "programs"

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.kubernetes import labs
 from tests.kubernetes.building import reason_not_built
+from tests.kubernetes.labs import Lab
 from tests.kubernetes.rig import Rig
 from tests.kubernetes.sharing import own, shared
+from tests.suite.fixtures import starts
+
+starts("rig_is_built")
 
 
 @pytest.fixture(scope="session")
@@ -33,3 +39,11 @@ def own_rig(rig_is_built: None) -> Iterator[Rig]:
     """A rig for one test, which may break it."""
     with own() as rig:
         yield rig
+
+
+@pytest.fixture
+def lab(rig: Rig, tmp_path: Path) -> Iterator[Lab]:
+    """A lab of the test's own, in which nothing of Hydra's is left at the end."""
+    with labs.lab(rig, tmp_path) as it:
+        yield it
+        assert it.left() == []

@@ -12,10 +12,7 @@ _AUDIT = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
-    "rules": [
-        {"level": "None", "users": [SYSTEM, "system:apiserver", "system:anonymous"]},
-        {"level": "Metadata"},
-    ],
+    "rules": [{"level": "None", "users": [SYSTEM, "system:apiserver", "system:anonymous"]}, {"level": "Metadata"}],
 }
 
 
@@ -63,29 +60,27 @@ def apiserver(place: Place) -> list[str | Path]:
 
 def controller_manager(place: Place) -> list[str | Path]:
     """Notices within six seconds that a node is gone."""
-    run = place.run
     return [
-        programs() / "kube-controller-manager",
-        f"--kubeconfig={run / SYSTEM}.kubeconfig",
-        f"--service-account-private-key-file={run / 'sa.key'}",
-        f"--root-ca-file={run / 'ca.crt'}",
-        "--leader-elect=false",
-        f"--bind-address={place.gateway}",
-        f"--cert-dir={run / 'certificates'}",
-        f"--flex-volume-plugin-dir={run / 'plugins'}",
+        *_client("kube-controller-manager", place),
+        f"--service-account-private-key-file={place.run / 'sa.key'}",
+        f"--root-ca-file={place.run / 'ca.crt'}",
+        f"--flex-volume-plugin-dir={place.run / 'plugins'}",
         "--node-monitor-period=1s",
         "--node-monitor-grace-period=6s",
         "--node-eviction-rate=10",
         "--secondary-node-eviction-rate=10",
-        "--kube-api-qps=500",
-        "--kube-api-burst=1000",
     ]
 
 
 def scheduler(place: Place) -> list[str | Path]:
     """Quick enough for hundreds of Pods at once."""
+    return _client("kube-scheduler", place)
+
+
+def _client(program: str, place: Place) -> list[str | Path]:
+    """What both have in common."""
     return [
-        programs() / "kube-scheduler",
+        programs() / program,
         f"--kubeconfig={place.run / SYSTEM}.kubeconfig",
         "--leader-elect=false",
         f"--bind-address={place.gateway}",

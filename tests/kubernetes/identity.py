@@ -68,30 +68,18 @@ class Users:
         self._place = place
         self._file = place.run / "tokens.csv"
 
-    def add(self, user: str, *groups: str) -> Path:
-        """A user with a new token, in place of one of that name; gives the kubeconfig."""
-        self.remove(user)
+    def add(self, user: str, *groups: str) -> None:
+        """A new user, with a token and a kubeconfig."""
         token = secrets.token_hex(16)
         with self._file.open("a", newline="") as file:
             csv.writer(file).writerow([token, user, f"rig-{user}", ",".join(groups)])
         self._file.chmod(0o600)
-        return self.kubeconfig(user, token)
-
-    def remove(self, user: str) -> None:
-        """Takes a user's token away."""
-        rows = [row for row in self._rows() if row[1] != user]
-        with self._file.open("w", newline="") as file:
-            csv.writer(file).writerows(rows)
+        self.kubeconfig(user, token)
 
     def token(self, user: str) -> str:
         """The token of a user."""
-        return next(row[0] for row in self._rows() if row[1] == user)
-
-    def _rows(self) -> list[list[str]]:
-        if not self._file.exists():
-            return []
         with self._file.open(newline="") as file:
-            return list(csv.reader(file))
+            return next(row[0] for row in csv.reader(file) if row[1] == user)
 
     def kubeconfig(self, user: str, token: str, namespace: str = "default") -> Path:
         """The kubeconfig file of a user for a namespace."""
@@ -102,16 +90,9 @@ class Users:
     def write(self, path: Path, user: str, credentials: Mapping[str, Any], namespace: str) -> None:
         """Writes a kubeconfig file with one context, which is called as the user and has these credentials."""
         cluster = {"server": self._place.server, "certificate-authority": str(self._place.run / "ca.crt")}
-        text = json.dumps(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "clusters": [{"name": "rig", "cluster": cluster}],
-                "users": [{"name": user, "user": dict(credentials)}],
-                "contexts": [{"name": user, "context": {"cluster": "rig", "user": user, "namespace": namespace}}],
-                "current-context": user,
-            },
-            indent=1,
-        )
+        context = {"cluster": "rig", "user": user, "namespace": namespace}
+        clusters, users = [{"name": "rig", "cluster": cluster}], [{"name": user, "user": dict(credentials)}]
+        contexts = {"contexts": [{"name": user, "context": context}], "current-context": user}
+        config = {"apiVersion": "v1", "kind": "Config", "clusters": clusters, "users": users, **contexts}
         path.touch(0o600)
-        path.write_text(text)
+        path.write_text(json.dumps(config, indent=1))

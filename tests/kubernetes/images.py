@@ -52,12 +52,8 @@ def base() -> Image:
 def this_hydra() -> Image:
     """The image with the Hydra that is imported here; its tag is a digest of its files."""
     top = contents.this_hydra()
-    settings = {
-        "Env": [_PATH, "PYTHONDONTWRITEBYTECODE=1", "XDG_CACHE_HOME=/tmp/cache"],
-        "User": "10001:10001",
-        "Entrypoint": ["hydra"],
-        "Cmd": ["--help"],
-    }
+    environment = [_PATH, "PYTHONDONTWRITEBYTECODE=1", "XDG_CACHE_HOME=/tmp/cache"]
+    settings = {"Env": environment, "User": "10001:10001", "Entrypoint": ["hydra"], "Cmd": ["--help"]}
     layers = [*base().layers, top]
     return Image(f"rig.local/hydra:{_tag(layers)}", layers, settings)
 
@@ -74,30 +70,13 @@ def write(image: Image, stream: IO[bytes], without: Sequence[Layer] = ()) -> Non
         data = json.dumps(content).encode()
         digest = hashlib.sha256(data).hexdigest()
         blobs[digest] = data
-        return {
-            "mediaType": f"application/vnd.oci.image.{kind}.v1+json",
-            "digest": f"sha256:{digest}",
-            "size": len(data),
-        }
+        return _descriptor(f"{kind}.v1+json", digest, len(data))
 
-    configuration = {
-        "architecture": _MACHINES.get(platform.machine(), platform.machine()),
-        "os": "linux",
-        "config": dict(image.settings),
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer.digest}" for layer in image.layers]},
-    }
-    manifest = {
-        "schemaVersion": 2,
-        "config": blob("config", configuration),
-        "layers": [
-            {
-                "mediaType": "application/vnd.oci.image.layer.v1.tar",
-                "digest": f"sha256:{layer.digest}",
-                "size": layer.path.stat().st_size,
-            }
-            for layer in image.layers
-        ],
-    }
+    runs_on = {"architecture": _MACHINES.get(platform.machine(), platform.machine()), "os": "linux"}
+    files = {"type": "layers", "diff_ids": [f"sha256:{layer.digest}" for layer in image.layers]}
+    configuration = {**runs_on, "config": dict(image.settings), "rootfs": files}
+    layers = [_descriptor("layer.v1.tar", layer.digest, layer.path.stat().st_size) for layer in image.layers]
+    manifest = {"schemaVersion": 2, "config": blob("config", configuration), "layers": layers}
     named = blob("manifest", manifest) | {"annotations": {"io.containerd.image.name": image.name}}
     with tarfile.open(fileobj=stream, mode="w|") as tar:
         _add(tar, "oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
@@ -107,6 +86,10 @@ def write(image: Image, stream: IO[bytes], without: Sequence[Layer] = ()) -> Non
         for layer in image.layers:
             if layer not in without:
                 tar.add(layer.path, f"blobs/sha256/{layer.digest}")
+
+
+def _descriptor(kind: str, digest: str, size: int) -> dict[str, Any]:
+    return {"mediaType": f"application/vnd.oci.image.{kind}", "digest": f"sha256:{digest}", "size": size}
 
 
 def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:

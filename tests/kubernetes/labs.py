@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +15,15 @@ import yaml
 
 from hydra.cluster.kubernetes import names
 from hydra.config.places import conf_dir
-from tests.integration.command import Background, background, hydra, wait_until
-from tests.kubernetes.accounts import Account
-from tests.kubernetes.api import ApiError
-from tests.kubernetes.pods import namespace
+from hydra.events.steps import WindowOpened
+from tests.integration.command import Background, background, events, hydra
+from tests.kubernetes.accounts import RBAC, Account
+from tests.kubernetes.pods import delete, namespace
 from tests.kubernetes.rig import Rig
+from tests.suite.waiting import LONG_S, wait_until
 
 Json = dict[str, Any]
 
-_RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 _OURS: Final = f"labelSelector={names.MANAGED_BY}%3D{names.MANAGER}"
 _SMALL: Final = (
     *("--set", "ready_timeout_s=60.0", "--set", "warmup_s=0"),
@@ -61,7 +61,7 @@ class Lab:
         )
 
     @property
-    def where(self) -> list[object]:
+    def where(self) -> Sequence[object]:
         """Flags of every command."""
         return ["--master", "k8s://", "--config", self.folder / "cluster.toml"]
 
@@ -90,58 +90,73 @@ class Lab:
         """The Pods of groups, or of another part."""
         return [pod for pod in self.items("pods") if pod["metadata"]["labels"].get(names.PART) == part]
 
+    def a_subscriber(self) -> str:
+        """The name of a Pod with subscribers."""
+        pods = [pod["metadata"] for pod in self.pods() if pod["metadata"]["labels"][names.ROLE] == "subscriber"]
+        return str(pods[0]["name"])
+
     def left(self) -> list[str]:
         """What is there with Hydra's label."""
         kinds = ("pods", "secrets", "services", "configmaps")
         jobs = self.items("jobs", "apis/batch/v1")
         return [each["metadata"]["name"] for each in (*jobs, *(i for kind in kinds for i in self.items(kind)))]
 
-    def is_empty_within(self, deadline_s: float) -> None:
+    def becomes_empty(self) -> None:
         """Waits until nothing of Hydra's is there."""
-        wait_until(lambda: not self.left(), deadline_s, f"an empty namespace, not {self.left()}")
+        wait_until(lambda: not self.left(), "an empty namespace", LONG_S, saw=self.left)
 
     def secrets(self) -> set[str]:
         """The secret words in the environments of the run that goes on."""
-        found = set()
-        for secret in self.items("secrets"):
-            for name, value in secret["data"].items():
-                if "KEY" in name or "URL" in name:
-                    found.add(base64.b64decode(value).decode())
-        return found
+        values = [pair for secret in self.items("secrets") for pair in secret["data"].items()]
+        return {base64.b64decode(value).decode() for name, value in values if "KEY" in name or "URL" in name}
 
     def seen(self) -> str:
         """All that one may see of the namespace without the right to read Secrets."""
-        shown = [self.items("pods"), self.items("jobs", "apis/batch/v1"), self.items("events", ours=False)]
-        return json.dumps(shown)
+        return json.dumps([self.items("pods"), self.items("jobs", "apis/batch/v1"), self.items("events", ours=False)])
+
+    def delete_pod(self, name: str) -> None:
+        """Deletes a Pod at once; nothing happens if it has gone."""
+        delete(self.rig.api(), f"/api/v1/namespaces/{self.space}/pods/{name}", gracePeriodSeconds=0)
+
+    def await_window(self, number: int = 1) -> None:
+        """Returns in the middle of a step."""
+        wait_until(lambda: len(events(self.run, WindowOpened)) >= number, f"window {number}", LONG_S)
+
+
+def published(rig: Rig) -> str:
+    """The cluster file that comes with Hydra, with the image of the rig."""
+    text = (conf_dir() / "hydra.toml").read_text()
+    return text.replace("[kubernetes]\n", f'[kubernetes]\nimage = "{rig.image}"\n', 1)
+
+
+def told(said: str, *starts: str) -> str:
+    """The one line of this kind that a command has said."""
+    (line,) = [line for line in said.splitlines() if line.startswith(starts or ("hydra:", "warning:"))]
+    assert "Traceback" not in said
+    return line
 
 
 @contextmanager
-def lab(rig: Rig, folder: Path, level: str = "restricted") -> Iterator[Lab]:
-    """A lab in a namespace of its own, gone afterwards."""
+def granted(rig: Rig, name: str, *reads: str) -> Iterator[tuple[str, Account]]:
+    """A namespace, and an account with the rights of role.yaml in it and to list these of the whole cluster."""
     api = rig.api()
-    with namespace(api, level) as space:
-        account = Account(rig, space, "person")
+    with namespace(api) as space:
+        account = Account(rig, space, name)
         roles = yaml.safe_load_all((conf_dir() / "kubernetes" / "role.yaml").read_text())
         account.may("hydra", next(each["rules"] for each in roles if each["kind"] == "Role"))
-        subject = {"kind": "ServiceAccount", "name": "person", "namespace": space}
-        reads = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": f"hydra-{space}"}
-        rules = [{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list"]}]
-        api.create(f"{_RBAC}/clusterroles", {"metadata": {"name": f"hydra-{space}"}, "rules": rules})
-        binding = {"metadata": {"name": f"hydra-{space}"}, "subjects": [subject], "roleRef": reads}
-        api.create(f"{_RBAC}/clusterrolebindings", binding)
-        it = Lab(rig, space, account, folder)
-        it.settings()
+        rules = [{"apiGroups": [""], "resources": [*reads], "verbs": ["list"]}]
+        account.may(f"hydra-{space}", rules, everywhere=True)
         try:
-            yield it
+            yield space, account
         finally:
             for kind in ("clusterrolebindings", "clusterroles"):
-                api.delete(f"{_RBAC}/{kind}/hydra-{space}")
+                api.delete(f"{RBAC}/{kind}/hydra-{space}")
 
 
-def deleted(lab: Lab, kind: str, name: str) -> None:
-    """Deletes an object at once; nothing happens if it has gone."""
-    try:
-        lab.rig.api().delete(f"/api/v1/namespaces/{lab.space}/{kind}/{name}", gracePeriodSeconds=0)
-    except ApiError as e:
-        if e.status != 404:
-            raise
+@contextmanager
+def lab(rig: Rig, folder: Path) -> Iterator[Lab]:
+    """A lab in a namespace of its own, gone afterwards."""
+    with granted(rig, "person", "nodes", "pods") as (space, account):
+        it = Lab(rig, space, account, folder)
+        it.settings()
+        yield it

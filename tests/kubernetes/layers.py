@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.kubernetes.locks import locked
-from tests.kubernetes.places import cache
+from tests.kubernetes.places import cache, locked
 
 _FORMAT: Final = 1
 """Counts what recipes do not show: another way of making layers."""

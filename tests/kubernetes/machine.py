@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.kubernetes.locks import MACHINE, locked
-from tests.kubernetes.places import RUNNING
+from tests.kubernetes.places import MACHINE, RUNNING, locked
 
 _SETTINGS: Final = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",
                     "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes")  # fmt: skip

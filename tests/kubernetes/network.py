@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
 from tests.kubernetes.places import Place
 
@@ -13,12 +12,8 @@ from tests.kubernetes.places import Place
 def up(place: Place, nodes: int) -> None:
     """Makes the bridge; it must not exist."""
     _ip("link", "add", place.name, "address", f"02:48:79:64:72:{place.number:02x}", "type", "bridge")
-    for address in (
-        f"{place.gateway}/16",
-        f"{place.api}/16",
-        *(f"{place.node_address(n + 1)}/16" for n in range(nodes)),
-    ):
-        _ip("address", "add", address, "dev", place.name)
+    for address in (place.gateway, place.api, *(place.node_address(n + 1) for n in range(nodes))):
+        _ip("address", "add", f"{address}/16", "dev", place.name)
     _ip("link", "set", place.name, "up")
 
 
@@ -35,14 +30,10 @@ def down(place: Place) -> None:
 def cni(place: Place, node: int) -> str:
     """The CNI configuration of a node: its Pods are on the bridge and reach whatever has an address of this machine."""
     first, last = place.pods(node)
-    addresses: dict[str, Any] = {
-        "type": "host-local",
-        "dataDir": str(place.folder(node) / "addresses"),
-        "ranges": [
-            [{"subnet": f"{place.prefix}.0.0/16", "rangeStart": first, "rangeEnd": last, "gateway": place.gateway}]
-        ],
-        "routes": [{"dst": "0.0.0.0/0"}],
-    }
+    subnet = f"{place.prefix}.0.0/16"
+    pods = {"subnet": subnet, "rangeStart": first, "rangeEnd": last, "gateway": place.gateway}
+    its = {"dataDir": str(place.folder(node) / "addresses"), "ranges": [[pods]], "routes": [{"dst": "0.0.0.0/0"}]}
+    addresses = {"type": "host-local", **its}
     bridge = {"type": "bridge", "bridge": place.name, "ipam": addresses}
     return json.dumps({"cniVersion": "0.4.0", "name": place.name, "plugins": [bridge]})
 

@@ -79,6 +79,9 @@ state = "{folder / "state"}"
 def kubelet(place: Place, node: int, spec: NodeSpec) -> list[str | Path]:
     """Writes the configuration of a kubelet; gives its command line."""
     folder = place.folder(node)
+    off = ("failCgroupV1", "failSwapOn", "localStorageCapacityIsolation", "serializeImagePulls")
+    beats = {"nodeStatusUpdateFrequency": "1s", "nodeLeaseDurationSeconds": 4}
+    rates = {**beats, "kubeAPIQPS": 200, "kubeAPIBurst": 400, "eventRecordQPS": 0}
     settings = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -90,9 +93,7 @@ def kubelet(place: Place, node: int, spec: NodeSpec) -> list[str | Path]:
         "cgroupDriver": "cgroupfs",
         "cgroupRoot": f"/{place.name}/node{node}",
         "enforceNodeAllocatable": [],
-        "failCgroupV1": False,
-        "failSwapOn": False,
-        "localStorageCapacityIsolation": False,
+        **dict.fromkeys(off, False),
         "containerRuntimeEndpoint": f"unix://{place.socket(node)}",
         "podLogsDir": str(folder / "logs"),
         "volumePluginDir": str(folder / "plugins"),
@@ -105,12 +106,7 @@ def kubelet(place: Place, node: int, spec: NodeSpec) -> list[str | Path]:
         "makeIPTablesUtilChains": False,
         "maxPods": 250,
         "podPidsLimit": spec.pids_limit,
-        "serializeImagePulls": False,
-        "nodeStatusUpdateFrequency": "1s",
-        "nodeLeaseDurationSeconds": 4,
-        "kubeAPIQPS": 200,
-        "kubeAPIBurst": 400,
-        "eventRecordQPS": 0,
+        **rates,
     }
     (folder / "kubelet.json").write_text(json.dumps(settings, indent=1))
     return [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +15,17 @@ INSTANCES: Final = range(1, 10)
 """Numbers of instances that can run at once."""
 RUNNING: Final = Path("/var/lib/hydra-rig")
 """The folders of instances that are up."""
+MACHINE: Final = Path("/run/lock/hydra-rig")
+"""Locks for what this machine has only once."""
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Waits until nobody else holds the lock of that file, which ends with the process that holds it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def cache() -> Path:
@@ -25,51 +38,34 @@ def programs() -> Path:
     return cache() / "bin"
 
 
-@dataclass(frozen=True, slots=True)
 class Place:
     """What belongs to one instance.
 
     Its network is 10.(220 + number).0.0/16 on one bridge: with 0 as their third byte the addresses of this machine and
     its nodes, with 1 to 9 those of each node's Pods, with 255 the service network. Nothing is routed: what is neither
     on the bridge nor on this machine is not reached.
+
+    Attributes:
+        name: of the bridge, the CNI network and the control groups.
+        run: the folder of its files while it runs: a short path for sockets, and on a disk for overlayfs.
+        prefix: the first two bytes of all of its addresses.
+        gateway: this machine, seen from Pods.
+        services: the service network.
+        api: the address of the apiserver: that of the service `kubernetes`, so that no kube-proxy is needed.
+        server: the apiserver's URL.
+        audit: the apiserver's audit log: JSON lines.
     """
 
-    number: int
-
-    @property
-    def name(self) -> str:
-        """Of the bridge, the CNI network and the control groups."""
-        return f"hydra-rig-{self.number}"
-
-    @property
-    def run(self) -> Path:
-        """The folder of its files while it runs: a short path for sockets, and on a disk for overlayfs."""
-        return RUNNING / str(self.number)
-
-    @property
-    def prefix(self) -> str:
-        """The first two bytes of all of its addresses."""
-        return f"10.{220 + self.number}"
-
-    @property
-    def gateway(self) -> str:
-        """This machine, seen from Pods."""
-        return f"{self.prefix}.0.1"
-
-    @property
-    def services(self) -> str:
-        """The service network."""
-        return f"{self.prefix}.255.0/24"
-
-    @property
-    def api(self) -> str:
-        """The address of the apiserver: that of the service `kubernetes`, so that no kube-proxy is needed."""
-        return f"{self.prefix}.255.1"
-
-    @property
-    def server(self) -> str:
-        """The apiserver's URL."""
-        return f"https://{self.api}:443"
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.name = f"hydra-rig-{number}"
+        self.run = RUNNING / str(number)
+        self.prefix = f"10.{220 + number}"
+        self.gateway = f"{self.prefix}.0.1"
+        self.services = f"{self.prefix}.255.0/24"
+        self.api = f"{self.prefix}.255.1"
+        self.server = f"https://{self.api}:443"
+        self.audit = self.run / "audit.jsonl"
 
     def node_address(self, node: int) -> str:
         """Where the kubelet of a node listens; nodes count from 1."""
@@ -90,8 +86,3 @@ class Place:
     def log(self, role: str) -> Path:
         """What a process of the rig says."""
         return self.run / f"{role}.log"
-
-    @property
-    def audit(self) -> Path:
-        """The apiserver's audit log: JSON lines."""
-        return self.run / "audit.jsonl"

@@ -8,25 +8,25 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests.kubernetes.api import Api, ApiError
-from tests.kubernetes.processes import until
+from tests.suite.waiting import LONG_S, wait_until
 
 
 @contextmanager
-def namespace(api: Api, level: str = "restricted") -> Iterator[str]:
-    """The name of a namespace in which Pod Security holds at a level; it is gone afterwards."""
+def namespace(api: Api) -> Iterator[str]:
+    """The name of a namespace in which Pod Security admits what is "restricted"; it is gone afterwards."""
     name = f"test-{uuid.uuid4().hex[:8]}"
-    labels = {"pod-security.kubernetes.io/enforce": level}
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     api.create("/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
     try:
-        until(lambda: _names(api, f"/api/v1/namespaces/{name}/serviceaccounts"), "its service account")
+        wait_until(lambda: api.items(f"/api/v1/namespaces/{name}/serviceaccounts"), "its service account", LONG_S)
         yield name
     finally:
-        _delete(api, f"/api/v1/namespaces/{name}/pods", gracePeriodSeconds=0)
-        _delete(api, f"/api/v1/namespaces/{name}")
+        delete(api, f"/api/v1/namespaces/{name}/pods", gracePeriodSeconds=0)
+        delete(api, f"/api/v1/namespaces/{name}")
 
 
-def _delete(api: Api, path: str, **options: Any) -> None:
-    """Deletes what a test may have deleted already."""
+def delete(api: Api, path: str, **options: Any) -> None:
+    """Deletes an object, or all of a list; nothing happens if it has gone."""
     try:
         api.delete(path, **options)
     except ApiError as e:
@@ -36,25 +36,11 @@ def _delete(api: Api, path: str, **options: Any) -> None:
 
 def pod(name: str, image: str, command: Sequence[str], **more: Any) -> dict[str, Any]:
     """A Pod that Pod Security admits at the level "restricted"; ``more`` are fields of its spec."""
-    container = {
-        "name": "it",
-        "image": image,
-        "imagePullPolicy": "Never",
-        "command": list(command),
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-        },
-    }
-    spec = {
-        "restartPolicy": "Never",
-        "terminationGracePeriodSeconds": 1,
-        "securityContext": {"runAsNonRoot": True, "runAsUser": 10001, "seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [container],
-        **more,
-    }
-    return {"metadata": {"name": name}, "spec": spec}
+    may = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "readOnlyRootFilesystem": True}
+    container = {"name": "it", "image": image, "imagePullPolicy": "Never", "command": list(command)}
+    user = {"runAsNonRoot": True, "runAsUser": 10001, "seccompProfile": {"type": "RuntimeDefault"}}
+    spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "securityContext": user}
+    return {"metadata": {"name": name}, "spec": {**spec, "containers": [{**container, "securityContext": may}], **more}}
 
 
 def status_of(api: Api, path: str, *phases: str) -> dict[str, Any]:
@@ -64,10 +50,6 @@ def status_of(api: Api, path: str, *phases: str) -> dict[str, Any]:
         status: dict[str, Any] = api.get(path)["status"]
         return status if status.get("phase") in phases else None
 
-    found = until(look, f"{path} in {phases}")
+    found = wait_until(look, f"{path} in {phases}", LONG_S, saw=lambda: api.get(path)["status"])
     assert found is not None
     return found
-
-
-def _names(api: Api, path: str) -> list[str]:
-    return [each["metadata"]["name"] for each in api.items(path)]

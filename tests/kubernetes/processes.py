@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from tests.kubernetes.places import TREE, Place
+from tests.suite.waiting import LONG_S, wait_until
 
 _MARK = "HYDRA_RIG_PROCESS"
 _T = TypeVar("_T")
@@ -25,18 +25,11 @@ class RigError(Exception):
 def start(place: Place, role: str, command: Sequence[str | Path]) -> None:
     """Starts a process that outlives this one; what it says is appended to its log."""
     # Nothing else of the environment: a proxy would be asked for what is on this machine.
-    environment = {_MARK: f"{place.number}/{role}", "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin", "HOME": "/root"}
+    env = {_MARK: f"{place.number}/{role}", "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin", "HOME": "/root"}
     with place.log(role).open("ab") as log:
         # A daemon: the process that starts it need not wait for it, and leaves no zombie.
-        subprocess.run(
-            ["setsid", "--fork", *command],
-            env=environment,
-            cwd=place.run,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            check=True,
-        )
+        words, unread = ["setsid", "--fork", *command], subprocess.DEVNULL
+        subprocess.run(words, env=env, cwd=place.run, stdin=unread, stdout=log, stderr=log, check=True)
 
 
 def of(place: Place, role: str | None = None, program: str | None = None) -> list[int]:
@@ -61,30 +54,29 @@ def of(place: Place, role: str | None = None, program: str | None = None) -> lis
     return found
 
 
-def kill(find: Callable[[], Iterable[int]], what: int = signal.SIGKILL, within_s: float = 10) -> None:
-    """Sends a signal to all that ``find`` gives until there are none."""
-    deadline = time.monotonic() + within_s
-    while pids := list(find()):
+def kill(find: Callable[[], Iterable[int]]) -> None:
+    """Kills all that ``find`` gives until there are none."""
+
+    def all_have_ended() -> bool:
+        pids = list(find())
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, what)
-        if time.monotonic() > deadline:
-            raise RigError(f"processes {pids} do not end")
-        time.sleep(0.02)
+                os.kill(pid, signal.SIGKILL)
+        return not pids
+
+    until(all_have_ended, "the end of processes that were killed", saw=lambda: list(find()))
 
 
-def until(check: Callable[[], _T], what: str, within_s: float = 60) -> _T:
+def until(check: Callable[[], _T], what: str, saw: Callable[[], object] | None = None) -> _T:
     """What ``check`` gives as soon as it is true.
 
     Raises:
         RigError: it is not in time.
     """
-    deadline = time.monotonic() + within_s
-    while not (answer := check()):
-        if time.monotonic() > deadline:
-            raise RigError(f"waited {within_s:.0f} s for {what}")
-        time.sleep(0.05)
-    return answer
+    try:
+        return wait_until(check, what, LONG_S, saw=saw)
+    except AssertionError as e:
+        raise RigError(str(e)) from None
 
 
 def patiently(what: str, command: Sequence[str | Path], cwd: Path | None = None, **variables: str) -> None:
@@ -93,15 +85,8 @@ def patiently(what: str, command: Sequence[str | Path], cwd: Path | None = None,
     Raises:
         RigError: it failed; the last lines that it has said are in it.
     """
-    done = subprocess.run(
-        [TREE / "scripts" / "patiently", what, *command],
-        cwd=cwd,
-        env=os.environ | variables,
-        stdout=2,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
+    words, env = [TREE / "scripts" / "patiently", what, *command], os.environ | variables
+    done = subprocess.run(words, cwd=cwd, env=env, stdout=2, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise RigError(f"{what} failed: " + "; ".join(done.stderr.strip().splitlines()[-3:]))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
@@ -23,15 +22,8 @@ from tests.kubernetes.nodes import PUBLISHED, NodeSpec
 from tests.kubernetes.places import Place
 from tests.kubernetes.processes import until
 
-_PROGRAMS = {
-    "etcd": "etcd",
-    "apiserver": "kube-apiserver",
-    "controller-manager": "kube-controller-manager",
-    "scheduler": "kube-scheduler",
-    "kubelet": "kubelet",
-    "containerd": "containerd",
-}
-"""The programs of roles; those of a node have its number behind them, as kubelet1."""
+_PROGRAMS: Final = {role: f"kube-{role}" for role in ("apiserver", "controller-manager", "scheduler")}
+"""The programs of roles that are not called as these; those of a node have its number behind them, as kubelet1."""
 _CONTROL_NICE: Final = -10
 _NODE_NICE: Final = 5
 """In a real cluster the control plane, the nodes and the controller of a run have machines of their own. Here they
@@ -131,14 +123,15 @@ class Rig:
                 until(self.place.socket(int(role.removeprefix("kubelet"))).exists, f"containerd before {role}")
             processes.start(self.place, role, self._command(role))
 
-    def kill(self, *roles: str, what: int = signal.SIGKILL) -> None:
+    def kill(self, *roles: str) -> None:
         """Ends processes by their roles, and waits until they are gone. Containers go on."""
         for role in roles:
-            processes.kill(partial(self.pids, role), what)
+            processes.kill(partial(self.pids, role))
 
     def pids(self, role: str) -> list[int]:
         """The processes of a role: one, or none."""
-        return processes.of(self.place, role, _PROGRAMS[role.rstrip("0123456789")])
+        name = role.rstrip("0123456789")
+        return processes.of(self.place, role, _PROGRAMS.get(name, name))
 
     def lose(self, node: str) -> None:
         """Ends all that runs on a node at once, containers too, as if its power had failed."""
@@ -147,18 +140,6 @@ class Rig:
         processes.kill(lambda: processes.of(self.place, f"containerd{n}"))
         processes.kill(lambda: nodes.contained(self.place, n))
         nodes.clear(self.place, n)
-
-    def find(self, node: str) -> None:
-        """Starts a lost node again."""
-        n = self.nodes.index(node) + 1
-        nodes.make_cgroups(self.place, n)
-        self.start(f"containerd{n}", f"kubelet{n}")
-
-    def restart_apiserver(self) -> None:
-        """So that it reads its users anew."""
-        self.kill("apiserver")
-        self.start("apiserver")
-        until(self.answers, "the apiserver")
 
     def kubeconfig(self, user: str = ADMIN, namespace: str = "default") -> Path:
         """The kubeconfig file of a user who has a token."""
@@ -193,18 +174,12 @@ class Rig:
 
     def _command(self, role: str) -> Sequence[str | Path]:
         name = role.rstrip("0123456789")
+        if name == role:
+            return _niced(_CONTROL_NICE, getattr(control, role.replace("-", "_"))(self.place))
+        n = int(role[len(name) :])
         if name == "containerd":
-            return _niced(_NODE_NICE, nodes.containerd(self.place, int(role[len(name) :])))
-        if name == "kubelet":
-            n = int(role[len(name) :])
-            return _niced(_NODE_NICE, nodes.kubelet(self.place, n, self._specs[n - 1]))
-        commands = {
-            "etcd": control.etcd,
-            "apiserver": control.apiserver,
-            "controller-manager": control.controller_manager,
-            "scheduler": control.scheduler,
-        }
-        return _niced(_CONTROL_NICE, commands[role](self.place))
+            return _niced(_NODE_NICE, nodes.containerd(self.place, n))
+        return _niced(_NODE_NICE, nodes.kubelet(self.place, n, self._specs[n - 1]))
 
     def _note(self, image: str) -> None:
         self._noted.write_text(json.dumps({"image": image, "nodes": [asdict(spec) for spec in self._specs]}))

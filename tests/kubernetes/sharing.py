@@ -9,9 +9,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Final
 
-from tests.kubernetes.locks import MACHINE, locked
 from tests.kubernetes.nodes import PUBLISHED, NodeSpec
-from tests.kubernetes.places import INSTANCES
+from tests.kubernetes.places import INSTANCES, MACHINE, locked
 from tests.kubernetes.processes import RigError
 from tests.kubernetes.rig import Rig
 

@@ -20,9 +20,9 @@ from typing import Final
 
 from tests.kubernetes import contents, images
 from tests.kubernetes.images import Image
-from tests.kubernetes.locks import locked
-from tests.kubernetes.places import RUNNING, cache
+from tests.kubernetes.places import RUNNING, cache, locked
 from tests.kubernetes.processes import RigError, until
+from tests.suite.waiting import LONG_S
 
 _BLOBS: Final = Path("io.containerd.content.v1.content/blobs/sha256")
 _OVERLAYS: Final = Path("io.containerd.snapshotter.v1.overlayfs")
@@ -157,7 +157,7 @@ def _containerd(folder: Path) -> Iterator[Path]:
             yield socket
         finally:
             server.terminate()
-            server.wait(60)
+            server.wait(LONG_S)
 
 
 def _ctr(socket: Path, *arguments: str) -> list[str]:

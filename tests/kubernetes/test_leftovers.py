@@ -6,10 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.kubernetes import nodes, processes
 from tests.kubernetes.places import TREE, Place
-from tests.kubernetes.processes import until
 from tests.kubernetes.sharing import reserved
+from tests.suite.waiting import LONG_S, wait_until
+
+pytestmark = pytest.mark.tier("all")
 
 # Behind what is installed: the tests are of that Hydra.
 STARTS = "import sys; sys.path.append(sys.argv[1]); from tests.kubernetes.rig import Rig; Rig(int(sys.argv[2])).up()"
@@ -27,7 +31,7 @@ def test_a_rig_whose_start_was_killed_is_removed(rig_is_built: None) -> None:
     with reserved() as rig:
         starts = subprocess.Popen([sys.executable, "-c", STARTS, str(TREE), str(rig.place.number)])
         try:
-            until(lambda: rig.pids("kubelet2"), "the kubelets")
+            wait_until(lambda: rig.pids("kubelet2"), "the kubelets", LONG_S)
         finally:
             starts.kill()
             starts.wait()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
 import io
 import tarfile
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from hydra.cluster.artifacts.archive import Artifact
+from hydra.cluster.artifacts.server import ArtifactServer
 from hydra.cluster.constraints import parse_constraint
 from hydra.cluster.kubernetes import nodes, pods, statuses
 from hydra.cluster.kubernetes.settings import KubernetesSettings
@@ -21,25 +22,19 @@ from hydra.cluster.kubernetes.state import KubernetesState
 from hydra.model import Agent, Demand, Group, Launch, Resources
 from tests.kubernetes import images
 from tests.kubernetes.pods import namespace, pod
-from tests.kubernetes.processes import until
 from tests.kubernetes.rig import Rig
+from tests.suite.waiting import LONG_S, wait_until
+
+pytestmark = pytest.mark.tier("all")
 
 Json = dict[str, Any]
 
-GROUP: Final = Group(
-    id="publisher-1",
-    role="publisher",
-    first_client=1,
-    count=1,
-    command=(),
-    environment={"WHO": "it"},
-    demand=Demand(base_cpus=0.01, base_mem=30, ports=2),
-)
+GROUP: Final = Group("publisher-1", "publisher", 1, 1, (), {"WHO": "it"}, Demand(base_cpus=0.01, base_mem=30, ports=2))
 
 
 @pytest.fixture
 def space(rig: Rig) -> Iterator[str]:
-    with namespace(rig.api(), "restricted") as name:
+    with namespace(rig.api()) as name:
         yield name
 
 
@@ -47,14 +42,11 @@ def family(space: str, **settings: Any) -> pods.Family:
     return pods.Family("a run", space, {}, KubernetesSettings(**settings), images.PYTHON, archive=False)
 
 
-def made(
-    kin: pods.Family, *, name: str = "publisher-1", constraints: tuple[list[str], ...] = (), node: str = "node1",
-    command: tuple[str, ...] = ("sleep", "60"), archive: bool = False,
-) -> Json:  # fmt: skip
-    group = replace(GROUP, id=name, constraints=tuple(parse_constraint(c) for c in constraints))
+def made(kin: pods.Family, *, name: str = "publisher-1", node: str = "node1", **more: Any) -> Json:
+    group = replace(GROUP, id=name, constraints=tuple(map(parse_constraint, more.get("constraints", ()))))
     launch = Launch(group, Agent(node, node, {}, Resources()), (31000, 31001))
     secret = pods.environment(kin, group.environment)["metadata"]["name"]
-    return pods.group_pod(kin, launch, command, secret, archive=archive, grace_s=0)
+    return pods.group_pod(kin, launch, ("sleep", "60"), secret, archive=more.get("archive", False), grace_s=0)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +99,7 @@ def test_the_scheduler_keeps_the_constraints(
         seen = [statuses.status(pod) for pod in api.items(path)]
         return seen if all(each.node or each.detail.startswith("none of") for each in seen) else None
 
-    seen = until(decided, "the scheduler")
+    seen = wait_until(decided, "the scheduler", LONG_S, saw=lambda: api.items(path))
     assert seen is not None
     assert sorted(each.node for each in seen) == found
 
@@ -135,38 +127,37 @@ def test_the_scheduler_takes_what_placement_spreads_over_the_nodes_that_have_roo
     def placed() -> bool:
         return [each["spec"].get("nodeName") for each in api.items(path)].count("node2") == 2
 
-    until(placed, "the scheduler")
+    wait_until(placed, "the scheduler", LONG_S, saw=lambda: api.items(path))
 
 
 def test_the_nodes_become_agents(rig: Rig, space: str) -> None:
     api = rig.api()
     listed = api.items("/api/v1/nodes")
     agents = nodes.agents(listed, api.items("/api/v1/pods"), ((31000, 32000),))
-    assert [(agent.id, agent.attributes["group"]) for agent in agents] == [
-        ("node1", "cpu4-mem16"), ("node2", "cpu16-mem60"),
-    ]  # fmt: skip
+    found = [(agent.id, agent.attributes["group"]) for agent in agents]
+    assert found == [("node1", "cpu4-mem16"), ("node2", "cpu16-mem60")]
     assert all(agent.resources.cpus > 0 and agent.resources.mem > 0 for agent in agents)
     assert nodes.left_out(listed, []) == []
 
 
-def test_a_group_starts_from_an_archive_in_an_image_with_python_only(rig: Rig, space: str) -> None:
+def test_a_group_starts_from_an_archive_in_an_image_with_python_only(rig: Rig, space: str, tmp_path: Path) -> None:
     script = b"""#!/bin/sh
 echo "$* | $WHO $HYDRA_AGENT $HYDRA_DATA_HOST $HYDRA_PORTS $PWD $(id -u)" >&2
 echo x >/tmp/x && echo x >/work/x && exit 7
 """
-    with served(archive({"hydra-run": script})) as (port, sha256):
+    archive, entry = tmp_path / "archive.tar", tarfile.TarInfo("hydra-run")
+    entry.size, entry.mode = len(script), 0o755
+    with tarfile.open(archive, "w") as tar:
+        tar.addfile(entry, io.BytesIO(script))
+    sha256 = hashlib.sha256(archive.read_bytes()).hexdigest()
+    with closing(ArtifactServer(Artifact(archive, archive.name, "", sha256), rig.place.gateway)) as server:
         api, kin = rig.api(), family(space, memory_limit_ratio=0)
-        values = {
-            **GROUP.environment,
-            "HYDRA_ARCHIVE_URL": f"http://{rig.place.gateway}:{port}/secret",
-            "HYDRA_ARCHIVE_SHA256": sha256,
-        }
+        values = {**GROUP.environment, "HYDRA_ARCHIVE_URL": server.url, "HYDRA_ARCHIVE_SHA256": sha256}
         secret = pods.environment(kin, values)
         api.create(f"/api/v1/namespaces/{space}/secrets", secret)
         launch = Launch(GROUP, Agent("node2", "node2", {}, Resources()), (31000, 31001))
-        pod = pods.group_pod(
-            kin, launch, ["python", "$(WHO) $$ $x"], secret["metadata"]["name"], archive=True, grace_s=0
-        )
+        words, its = ["python", "$(WHO) $$ $x"], secret["metadata"]["name"]
+        pod = pods.group_pod(kin, launch, words, its, archive=True, grace_s=0)
         path = f"/api/v1/namespaces/{space}/pods"
         api.create(path, pod)
 
@@ -174,40 +165,8 @@ echo x >/tmp/x && echo x >/work/x && exit 7
             seen = statuses.status(api.get(f"{path}/{pod['metadata']['name']}"))
             return seen if seen.state not in ("starting", "running") else None
 
-        seen = until(ended, "its end")
+        seen = wait_until(ended, "its end", LONG_S)
         address = api.get(f"{path}/{pod['metadata']['name']}")["status"]["podIP"]
     assert seen == statuses.PodStatus(
-        "failed",
-        "node2",
-        f"exit status 7: python $(WHO) $$ $x | it node2 {address} 31000,31001 /work 10001",
+        "failed", "node2", f"exit status 7: python $(WHO) $$ $x | it node2 {address} 31000,31001 /work 10001"
     )
-
-
-def archive(files: dict[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        for name, content in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(content), 0o755
-            tar.addfile(entry, io.BytesIO(content))
-    return packed.getvalue()
-
-
-@contextmanager
-def served(content: bytes) -> Iterator[tuple[int, str]]:
-    """The port of a server for Pods, and the content's digest."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-        yield server.server_port, hashlib.sha256(content).hexdigest()
-        server.shutdown()

@@ -16,6 +16,8 @@ from tests.kubernetes.api import ApiError
 from tests.kubernetes.pods import namespace, pod, status_of
 from tests.kubernetes.rig import Rig
 
+pytestmark = pytest.mark.tier("all")
+
 LISTENS = "import socket; s = socket.create_server(('', 7000)); c, _ = s.accept(); c.sendall(b'hello')"
 ASKS_POD = "import socket, sys; print(socket.create_connection((sys.argv[1], 7000), 10).recv(9))"
 ASKS_MACHINE = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=10).status)"

@@ -6,11 +6,8 @@ The audit log of the apiserver tells what was asked, and whether it was allowed.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,25 +15,21 @@ import pytest
 import yaml
 
 from hydra.config.places import conf_dir
-from tests.integration.command import Hydra, hydra, table, wait_until
-from tests.kubernetes.accounts import Account
+from tests.integration.command import table
+from tests.kubernetes.accounts import RBAC, Account
+from tests.kubernetes.labs import Lab, published
 from tests.kubernetes.pods import namespace
 from tests.kubernetes.rig import Rig
+from tests.suite.waiting import LONG_S, wait_until
 
-pytestmark = pytest.mark.timeout(300)  # ten commands, each of which starts a Python or two
+pytestmark = pytest.mark.tier("all")
 
 MANIFESTS = conf_dir() / "kubernetes"
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 Right = tuple[str, str]
 """Verb and resource."""
 
-OF_IN_CLUSTER: set[Right] = {
-    ("get", "pods"),
-    ("get", "pods/log"),
-    ("get", "pods/exec"),
-    ("create", "pods/exec"),
-}
+OF_IN_CLUSTER: set[Right] = {("get", "pods"), ("get", "pods/log"), ("get", "pods/exec"), ("create", "pods/exec")}
 OF_MISHAPS: set[Right] = {("list", "events")}
 """Asked only where a Pod does not start for a minute."""
 OF_EVERYBODY: set[Right] = {("create", "selfsubjectaccessreviews")}
@@ -45,40 +38,20 @@ OPTIONAL: Right = ("list", "pods")
 """In all namespaces: what usage.yaml gives. Without it a run gets on with its own."""
 
 
-@dataclass(frozen=True)
-class User:
+class User(Lab):
     """An account with the rights of role.yaml and nodes.yaml, in a namespace of its own."""
 
-    rig: Rig
-    space: str
-    account: Account
-    config: Path
-
     @property
-    def flags(self) -> tuple[str, ...]:
-        return ("--master", "k8s://hydra", "--namespace", self.space, "--config", str(self.config))
-
-    @property
-    def kubeconfig(self) -> str:
-        return str(self.account.kubeconfig)
-
-    def runs(self, *words: object, expect: int = 0) -> str:
-        return hydra(*words, *self.flags, expect=expect, KUBECONFIG=self.kubeconfig).stdout
+    def where(self) -> list[object]:
+        return ["--master", "k8s://hydra", "--namespace", self.space, "--config", self.folder / "hydra.toml"]
 
     def asked(self) -> list[dict[str, Any]]:
         """The calls so far, one entry for each: a watch has another one when it begins."""
         return [each for each in self.rig.audited(self.account.user) if each["stage"] == "ResponseComplete"]
 
-    def pods(self, part: str) -> list[str]:
-        """The phases of its Pods that are such a part of a run."""
-        return [pod["status"]["phase"] for pod in self.rig.api().items(self._pods(part))]
-
-    def delete(self, part: str) -> None:
-        """Deletes these Pods, as somebody else would."""
-        self.rig.api().delete(self._pods(part), gracePeriodSeconds=0)
-
-    def _pods(self, part: str) -> str:
-        return f"/api/v1/namespaces/{self.space}/pods?labelSelector=hydra/part%3D{part}"
+    def phases(self, part: str) -> list[str]:
+        """Of its Pods that are such a part of a run."""
+        return [pod["status"]["phase"] for pod in self.pods(part)]
 
 
 @pytest.fixture
@@ -98,11 +71,9 @@ def user(rig: Rig, tmp_path: Path) -> Iterator[User]:
                 each["subjects"][0]["namespace"] = space
             where = RBAC if cluster else f"{RBAC}/namespaces/{space}"
             api.create(f"{where}/{each['kind'].lower()}s", each)
-        config = tmp_path / "hydra.toml"
-        text = (conf_dir() / "hydra.toml").read_text()
-        config.write_text(text.replace("[kubernetes]\n", f'[kubernetes]\nimage = "{rig.image}"\n', 1))
+        (tmp_path / "hydra.toml").write_text(published(rig))
         try:
-            yield User(rig, space, account, config)
+            yield User(rig, space, account, tmp_path)
         finally:
             for kind in ("clusterrolebindings", "clusterroles"):
                 api.delete(f"{RBAC}/{kind}/hydra-nodes-{space}")
@@ -128,32 +99,27 @@ def allowed(call: dict[str, Any]) -> bool:
 
 
 def test_the_role_is_enough_for_every_command_and_all_of_it_is_used(user: User, tmp_path: Path) -> None:
-    user.runs("check", "zmqrate", "--clients", 2)
-    user.runs("agents", "--for", "zmqrate")
+    user.hydra("check", "zmqrate", "--clients", 2)
+    user.hydra("agents", "--for", "zmqrate")
     run = tmp_path / "rates"
-    user.runs(
+    user.hydra(
         *("zmqrate", "--clients", 2, "--implementation", "native", "--step-seconds", 0.2, "--no-flaky"),
         *("--start-rate", 100_000, "--search-steps", 3, "--set", "warmup_s=0", "--out", run),
     )
     assert [row["clients"] for row in table(run)] == ["2"]
 
-    words = ("zmqfixed", "--clients", 2, "--implementation", "native", "--rate", 10, "--duration", 600)
-    command = [*Hydra, *map(str, words), *user.flags, "--out", str(tmp_path / "endless")]
-    with subprocess.Popen(
-        command, env={**os.environ, "KUBECONFIG": user.kubeconfig}, stderr=subprocess.DEVNULL
-    ) as going:
-        try:
-            wait_until(lambda: user.pods("group") == ["Running"] * 2, 60, "its Pods")
-            # The keeper comes again. Meanwhile Hydra looks whether its Job, and with it the run, is still there.
-            user.delete("keeper")
-            wait_until(lambda: ("get", "jobs") in map(right, user.asked()), 30, "a look at the Job")
-            (left,) = json.loads(user.runs("ps", "--json"))
-            assert left["run"] == "endless"
-            user.runs("kill", "endless")
-            assert going.wait(60) > 0
-        finally:
-            going.kill()
-    assert user.pods("group") == []
+    endless = ("zmqfixed", "--clients", 2, "--implementation", "native", "--rate", 10, "--duration", 600)
+    with user.measuring(*endless) as going:
+        wait_until(lambda: user.phases("group") == ["Running"] * 2, "its Pods", LONG_S)
+        # The keeper comes again. Meanwhile Hydra looks whether its Job, and with it the run, is still there.
+        for pod in user.pods("keeper"):
+            user.delete_pod(pod["metadata"]["name"])
+        wait_until(lambda: ("get", "jobs") in map(right, user.asked()), "a look at the Job")
+        (left,) = json.loads(user.hydra("ps", "--json").stdout)
+        assert left["run"] == "run"
+        user.hydra("kill", "run")
+        assert going.wait() > 0
+    assert user.phases("group") == []
 
     asked = user.asked()
     refused = {(right(call), call["objectRef"].get("namespace", "")) for call in asked if not allowed(call)}
@@ -170,7 +136,7 @@ def test_the_number_of_calls_does_not_depend_on_that_of_clients(user: User, tmp_
     for clients in (10, 100):
         before = len(user.asked())
         run = tmp_path / f"of-{clients}"
-        user.runs(
+        user.hydra(
             *("zmqfixed", "--clients", clients, "--implementation", "native", "--rate", 10, "--duration", 1),
             *("--set", "warmup_s=0", "--out", run),
         )

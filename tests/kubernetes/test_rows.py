@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from hydra.events.clients import Launched
-from hydra.events.steps import WindowOpened
-from tests.integration.command import events, table, wait_until
+from tests.integration.command import events, table
 from tests.kubernetes.labs import Lab
-from tests.kubernetes.labs import lab as opened
-from tests.kubernetes.rig import Rig
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
 SHRINKS_AND_GROWS = """
 system = "zmq"
 client = "native"
 table = "fixed"
-[settings]
-rate = 100
-[publisher]
-constraints = [["group", "CLUSTER", "cpu16-mem60"]]
-[subscriber]
-constraints = [["group", "CLUSTER", "cpu16-mem60"]]
+settings.rate = 100
+publisher.constraints = [["group", "CLUSTER", "cpu16-mem60"]]
+subscriber.constraints = [["group", "CLUSTER", "cpu16-mem60"]]
 [sweep]
 duration_s = 1.0
-[[sweep.points]]
-name = "five publishers"
-publishers = 5
-clients = 2
-[[sweep.points]]
-name = "one publisher"
-publishers = 1
-clients = 4
+points = [
+  {name = "five publishers", publishers = 5, clients = 2},
+  {name = "one publisher", publishers = 1, clients = 4},
+]
 """
-
-
-@pytest.fixture
-def lab(rig: Rig, tmp_path: Path) -> Iterator[Lab]:
-    with opened(rig, tmp_path) as it:
-        yield it
-        assert it.left() == []
 
 
 def labelled(lab: Lab, **labels: str | None) -> None:
@@ -59,9 +39,9 @@ def test_each_row_is_placed_on_the_nodes_as_they_are_then(lab: Lab) -> None:
     try:
         labelled(lab, node1="yes")
         with lab.measuring(*words, "--set", there) as command:
-            wait_until(lambda: events(lab.run, WindowOpened), 90, "the first window")
+            lab.await_window()
             labelled(lab, node1=None, node2="yes")
-            assert command.wait(90) == 0, command.output()
+            assert command.wait() == 0, command.output()
     finally:
         labelled(lab, node1=None, node2=None)
     first, second = (told for told in events(lab.run, Launched) if "subscriber" in told)

@@ -31,8 +31,7 @@ def test_packing_saves_processes_and_neither_connections_nor_ledgers(packed: int
 
 
 @pytest.mark.parametrize(
-    ("subscriptions", "packed", "files"),
-    [("one", 19_900, 14 + 19_899), ("all", 19_900 // 6, 14 + 100_000)],
+    ("subscriptions", "packed", "files"), [("one", 19_900, 14 + 19_899), ("all", 19_900 // 6, 14 + 100_000)]
 )
 def test_a_process_is_packed_as_its_files_allow_and_each_publisher_has_its_own_listeners(
     subscriptions: str, packed: int, files: int
@@ -77,18 +76,9 @@ def test_each_subscriber_takes_something_for_every_server_that_it_knows_of() -> 
     assert alone.of(1, 3) == Footprint(5, 20, 720)
     assert alone.of(11, 3) == Footprint(3 + 20 + 22, 14 + 20 + 66, 700 + 1000 + 220)
     assert Footprint(3, 14, 700).of(1, 3) == Footprint(3, 14, 700)
-    one, three = (
-        needs(
-            load_scenario("kafka-fixed", {"client": "native", "server.count": count}),
-            clients=100,
-            groups=2,
-            fork_window=128,
-            publishers=1,
-        )
-        for count in (1, 3)
-    )
-    servers = 3 * 120 - 120
-    assert three.threads - one.threads - servers == 2 * 101
+    scenarios = (load_scenario("kafka-fixed", {"client": "native", "server.count": count}) for count in (1, 3))
+    one, three = (needs(each, clients=100, groups=2, fork_window=128, publishers=1) for each in scenarios)
+    assert three.threads - one.threads == 2 * 120 + 2 * 101  # the servers' own, and those of their clients
 
 
 @pytest.mark.parametrize(("subscriptions", "listeners"), [("one", 16_667), ("all", 100_000)])
@@ -137,14 +127,9 @@ def test_every_server_on_this_machine_counts_and_one_of_the_users_does_not() -> 
     [
         ("zmqfixed", {}, 0.0, False),
         ("kafka-fixed", {"kafka.bootstrap": "h:9092"}, 0.0, False),
-        ("kafka-fixed", {"settings.rate": 1e6}, 1e6 * (2 * 60 + 10) * 34e-9, False),
-        ("kafka-fixed", {"settings.rate": 1e6, "settings.message_size": 990}, 1e6 * (2 * 60 + 10) * 1000e-9, False),
-        (
-            "kafka-fixed",
-            {"settings.rate": 1e6, "server.count": 3, "kafka.replication_factor": 3},
-            3 * 1e6 * (2 * 60 + 10) * 34e-9,
-            False,
-        ),
+        ("kafka-fixed", {}, 1e6 * (2 * 60 + 10) * 34e-9, False),
+        ("kafka-fixed", {"settings.message_size": 990}, 1e6 * (2 * 60 + 10) * 1000e-9, False),
+        ("kafka-fixed", {"server.count": 3, "kafka.replication_factor": 3}, 3 * 1e6 * (2 * 60 + 10) * 34e-9, False),
         ("kafka-fixed", {"settings.rate": "max"}, 0.4 * (2 * 60 + 10), True),
         ("kafka-rate", {}, 0.4 * (2 * 5 + 10), True),
     ],
@@ -152,11 +137,9 @@ def test_every_server_on_this_machine_counts_and_one_of_the_users_does_not() -> 
 def test_servers_of_our_own_keep_two_steps_on_disk(
     name: str, more: dict[str, object], gigabytes: float, guessed: bool
 ) -> None:
-    if name == "kafka-fixed":
-        more = {"sweep.duration_s": 60.0, **more}
-    if name == "kafka-rate":
-        more = {"sweep.duration_s": 5.0, **more}
-    needed = needs(load_scenario(name, more), clients=10, groups=4, fork_window=128)
+    given = {"kafka-fixed": {"sweep.duration_s": 60.0, "settings.rate": 1e6}, "kafka-rate": {"sweep.duration_s": 5.0}}
+    scenario = load_scenario(name, {**given.get(name, {}), **more})
+    needed = needs(scenario, clients=10, groups=4, fork_window=128)
     assert needed.disk_bytes == pytest.approx(gigabytes * 1e9)
     if gigabytes:
         assert needed.disk_guessed == guessed
@@ -168,8 +151,8 @@ def test_a_guess_of_the_disk_skips_no_row() -> None:
         needs(load_scenario("kafka-fixed", {"settings.rate": rate}), clients=2, groups=2, fork_window=128)
         for rate in ("max", 100.0)
     )
-    assert [s.grave for s in shortages(machine, guess) if "disk" in s.what] == [False]
-    assert [s.grave for s in shortages(machine, known) if "disk" in s.what] == [True]
+    for needed, grave in ((guess, False), (known, True)):
+        assert [s.grave for s in shortages(machine, needed) if "disk" in s.what] == [grave]
 
 
 def test_the_disk_is_that_of_the_run_also_where_its_folder_is_not_there_yet(tmp_path: Path) -> None:

@@ -16,32 +16,14 @@ from hydra.limits.shortages import shortages
 
 GB = 10**9
 AMPLE = Machine(
-    nofile_soft=100_000,
-    nofile_hard=100_000,
-    nproc_soft=0,
-    file_max=10**7,
-    pid_max=4_194_304,
-    threads_max=1_000_000,
-    cgroup_pids_max=0,
-    threads=200,
-    somaxconn=4096,
-    ports_first=32768,
-    ports_last=60999,
-    memory_available_bytes=64 * GB,
-    disk_available_bytes=64 * GB,
-    clock_source="tsc",
-    privileged=True,
-)
+    nofile_soft=100_000, nofile_hard=100_000, nproc_soft=0, file_max=10**7, pid_max=4_194_304, threads_max=1_000_000,
+    cgroup_pids_max=0, threads=200, somaxconn=4096, ports_first=32768, ports_last=60999,
+    memory_available_bytes=64 * GB, disk_available_bytes=64 * GB, clock_source="tsc", privileged=True,
+)  # fmt: skip
 NEEDS = Needs(
-    processes=2000,
-    threads=6000,
-    files=2100,
-    all_files=40_000,
-    ports=2000,
-    backlog=400,
-    memory_bytes=16 * GB,
+    processes=2000, threads=6000, files=2100, all_files=40_000, ports=2000, backlog=400, memory_bytes=16 * GB,
     disk_bytes=3 * GB,
-)
+)  # fmt: skip
 
 
 def test_an_ample_machine_lacks_nothing() -> None:
@@ -79,10 +61,8 @@ def test_each_shortage_names_the_command_that_removes_it(
 def test_more_clients_need_more_of_everything(name: str) -> None:
     scenario = load_scenario(name)
     small, large = (needs(scenario, clients, 4, 128) for clients in (100, 1000))
-    assert small.processes < large.processes
-    assert small.threads < large.threads
-    assert small.files < large.files
-    assert small.memory_bytes < large.memory_bytes
+    for resource in ("processes", "threads", "files", "memory_bytes"):
+        assert getattr(small, resource) < getattr(large, resource), resource
     assert small.processes > 100
 
 
@@ -98,21 +78,13 @@ def test_what_runs_already_is_not_needed_once_more() -> None:
     """A machine that fits a count when it is asked at once fits it also after the counts before it."""
     scenario, cluster = load_scenario("zmqrate"), load_cluster()
     small, large = (check_row(scenario, cluster, AMPLE, (1, clients)).needs for clients in (3840, 7680))
-    fresh = replace(
-        AMPLE,
-        memory_available_bytes=large.memory_bytes,
-        threads_max=AMPLE.threads + large.threads,
-        cgroup_pids_max=AMPLE.threads + large.threads,
-    )
+    most = AMPLE.threads + large.threads
+    fresh = replace(AMPLE, memory_available_bytes=large.memory_bytes, threads_max=most, cgroup_pids_max=most)
     assert check_row(scenario, cluster, fresh, (1, 7680)).fits
-    taken = replace(
-        fresh,
-        memory_available_bytes=fresh.memory_available_bytes - small.memory_bytes,
-        threads=fresh.threads + small.threads,
-    )
+    left = large.memory_bytes - small.memory_bytes
+    taken = replace(fresh, memory_available_bytes=left, threads=fresh.threads + small.threads)
     assert check_row(scenario, cluster, taken, (1, 7680), running=(1, 3840)).fits
-    less_memory = replace(taken, memory_available_bytes=taken.memory_available_bytes - 1)
-    for short in (less_memory, replace(taken, threads=taken.threads + 1)):
+    for short in (replace(taken, memory_available_bytes=left - 1), replace(taken, threads=taken.threads + 1)):
         assert not check_row(scenario, cluster, short, (1, 7680), running=(1, 3840)).fits
 
 

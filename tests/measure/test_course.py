@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from hydra.measure.course import added, coarse, consequences, is_good, outstanding
+from hydra.measure.course import Consequence, added, coarse, consequences, is_good, outstanding
 from hydra.model import CourseFacts, CourseInterval, EventSpec, Histogram, SloSpec
 from hydra.wire.buckets import index_of, percentiles_us
 
@@ -44,51 +44,52 @@ def test_an_interval_is_good_if_it_keeps_what_is_asked_for(interval: CourseInter
     assert is_good(FACTS, interval, SLO) is good
 
 
+def after(its: Sequence[CourseInterval], killed_s: float) -> Consequence:
+    """What came of a server that was killed."""
+    (done,) = consequences(FACTS, its, [EventSpec(killed_s, "kill_server")], SLO, ["kill_server"])
+    return done
+
+
+def bad(*seconds: int) -> list[CourseInterval]:
+    """A course in which these are late."""
+    return course(**{f"s{n}": second(n, late_us=50_000) for n in seconds})
+
+
 def test_an_event_that_nobody_notices_is_recovered_from_at_once() -> None:
-    (done,) = consequences(FACTS, course(), [EventSpec(10.5, "kill_server")], SLO, ["kill_server"])
+    done = after(course(), 10.5)
     assert (done.recovered_s, done.lost, done.catch_up_pps, done.bad_after) == (0.0, 0, 0.0, 0)
 
 
 def test_what_a_killed_server_costs() -> None:
-    stalled = course(a=second(10, 500, lost=7), b=second(11, 0), c=second(12, 2493, late_us=900_000))
-    (done,) = consequences(FACTS, stalled, [EventSpec(10.0, "kill_server")], SLO, ["kill_server"])
-    assert done.recovered_s == 3.0
-    assert done.highest_backlog == 1493
-    assert done.catch_up_pps == 1493
-    assert done.lost == 7
+    done = after(course(a=second(10, 500, lost=7), b=second(11, 0), c=second(12, 2493, late_us=900_000)), 10.0)
+    assert (done.recovered_s, done.highest_backlog, done.catch_up_pps, done.lost) == (3.0, 1493, 1493, 7)
     assert (done.before.max_us, done.during.max_us, done.after.max_us) == (5000, 900_000, 5000)
 
 
 def test_the_time_to_recover_counts_from_the_end_of_a_burst() -> None:
-    late = course(**{f"s{n}": second(n, late_us=50_000) for n in range(10, 17)})
-    (done,) = consequences(FACTS, late, [EventSpec(10.0, "burst", for_s=5.0)], SLO, [])
+    (done,) = consequences(FACTS, bad(*range(10, 17)), [EventSpec(10.0, "burst", for_s=5.0)], SLO, [])
     assert (done.ended_s, done.recovered_s) == (15.0, 2.0)
 
 
 def test_one_good_second_is_no_recovery_and_a_bad_one_long_after_is_told() -> None:
-    bad = {f"s{n}": second(n, late_us=50_000) for n in (10, 12, 20)}
-    (done,) = consequences(FACTS, course(**bad), [EventSpec(10.0, "kill_server")], SLO, ["kill_server"])
+    done = after(bad(10, 12, 20), 10.0)
     assert (done.recovered_s, done.bad_after) == (3.0, 1)
-
-
-def test_what_is_bad_to_the_end_is_not_recovered() -> None:
-    bad = {f"s{n}": second(n, late_us=50_000) for n in range(12, 30)}
-    (done,) = consequences(FACTS, course(**bad), [EventSpec(12.0, "kill_server")], SLO, ["kill_server"])
-    assert done.recovered_s is None
+    assert after(bad(*range(12, 30)), 12.0).recovered_s is None, "it is bad to the end"
 
 
 def test_each_event_has_its_own_part_of_the_step() -> None:
     events: Sequence[EventSpec] = [EventSpec(20.0, "b"), EventSpec(5.0, "a")]
-    bad = course(x=second(5, late_us=40_000), y=second(20, late_us=60_000), z=second(21, late_us=60_000))
-    first, other = consequences(FACTS, bad, events, SLO, ["a", "b"])
+    first, other = consequences(FACTS, bad(5, 20, 21), events, SLO, ["a", "b"])
     assert (first.kind, first.recovered_s, other.kind, other.recovered_s) == ("a", 1.0, "b", 2.0)
     assert other.before.max_us == 5000
+    # Two of one moment are both recovered from.
+    events = [EventSpec(10.0, "a"), EventSpec(10.0, "b")]
+    assert [c.recovered_s for c in consequences(FACTS, course(), events, SLO, ["a", "b"])] == [0.0, 0.0]
 
 
 def test_a_loss_that_nobody_knows_is_not_said() -> None:
     unknown = [CourseInterval(i.begin_s, i.due, i.sent, i.received, lost=None, latency=i.latency) for i in course()]
-    (done,) = consequences(FACTS, unknown, [EventSpec(5.0, "a")], SLO, ["a"])
-    assert done.lost is None
+    assert after(unknown, 5.0).lost is None
 
 
 def test_intervals_add_up() -> None:
@@ -108,13 +109,5 @@ def test_a_coarse_histogram_is_never_too_low_and_hardly_too_high() -> None:
     assert (few.min_us, few.max_us) == (fine.min_us, fine.max_us)
     percents = (1.0, 10.0, 50.0, 90.0, 99.0, 99.9, 100.0)
     for rough, exact in zip(percentiles_us(few, percents), percentiles_us(fine, percents), strict=True):
-        assert rough is not None
-        assert exact is not None
-        assert exact <= rough <= exact * 1.008 + 1
-    assert coarse(Histogram()) == Histogram()
-    assert coarse(few) == few
-
-
-def test_two_events_of_one_moment_are_both_recovered_from() -> None:
-    events = [EventSpec(10.0, "a"), EventSpec(10.0, "b")]
-    assert [c.recovered_s for c in consequences(FACTS, course(), events, SLO, ["a", "b"])] == [0.0, 0.0]
+        assert (exact or 0) <= (rough or -1) <= (exact or 0) * 1.008 + 1
+    assert (coarse(Histogram()), coarse(few)) == (Histogram(), few)

@@ -6,7 +6,6 @@ import pytest
 
 from hydra.measure.figures import asked_s
 from hydra.measure.log import account
-from hydra.measure.servers import ServerSample, between
 from hydra.model import Rate, Settings, StepPlan
 
 
@@ -30,15 +29,8 @@ def test_the_account_says_what_differs_and_by_how_many(
     assert account(grown, acknowledged, sent, **more) == text  # type: ignore[arg-type]
 
 
-def test_counters_become_rates_and_gauges_means() -> None:
-    first = ServerSample(0, {"1": {"in_total": 100.0, "cpu": 1.0, "anew_total": 9.0}, "2": {"in_total": 5.0}})
-    last = ServerSample(2 * 10**9, {"1": {"in_total": 300.0, "cpu": 3.0, "anew_total": 1.0, "late": 1.0}, "3": {}})
-    assert between(first, last) == {"1": {"in_per_s": 100.0, "cpu": 2.0}}
-
-
 @pytest.mark.parametrize(
-    ("rate", "messages", "seconds"),
-    [("max", 100, 10.0), (100.0, None, 10.0), (100.0, 500, 5.0), (100.0, 5000, 10.0)],
+    ("rate", "messages", "seconds"), [("max", 100, 10.0), (100.0, None, 10.0), (100.0, 500, 5.0), (100.0, 5000, 10.0)]
 )
 def test_a_step_that_holds_its_rate_sends_as_long_as_its_messages_last(
     rate: Rate, messages: int | None, seconds: float

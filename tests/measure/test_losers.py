@@ -31,10 +31,7 @@ EDGES = np.array([0.0, 100.0, 200.0])
 )
 def test_gaps_become_shares_of_what_was_due(losers: list[Loser], expected: list[list[float]]) -> None:
     assert shares(losers, GROUPS, [400, 400], EDGES) == pytest.approx(np.array(expected), nan_ok=True)
-
-
-def test_a_group_to_which_nothing_was_due_lost_nothing() -> None:
-    assert not shares([Loser(1, 0, 5, {0: [(0, 4)]})], GROUPS, [0, 0], EDGES).any()
+    assert not shares([Loser(1, 0, 5, {0: [(0, 4)]})], GROUPS, [0, 0], EDGES).any(), "nothing was due"
 
 
 @pytest.mark.parametrize(
@@ -48,7 +45,6 @@ def test_a_group_to_which_nothing_was_due_lost_nothing() -> None:
 def test_messages_belong_to_the_part_in_which_they_were_due(
     rate: Rate, load: tuple[tuple[float, float], ...], expected: list[float]
 ) -> None:
-    plan = StepPlan(2, Settings(rate=rate), 4.0, load=load)
-    seconds, sequences = edges(plan, 1000, 2)
+    seconds, sequences = edges(StepPlan(2, Settings(rate=rate), 4.0, load=load), 1000, 2)
     assert seconds.tolist() == [0.0, 2.0, 4.0]
     assert sequences == pytest.approx(np.array(expected), abs=1)

@@ -17,14 +17,8 @@ from hydra.wire.compression import compression
         (Settings(message_size=100, message_size_min=50), "zeros, 50–100 bytes"),
         (Settings(message_size=100, payload="random", payload_seed=7), "random, seed 7, 100 bytes"),
         (Settings(message_size=2500, message_size_min=2000, payload="json"), "json ×4.0, 2000–2500 bytes"),
-        (
-            Settings(message_size=300, payload="lines", payload_file="a/b.txt", payload_seed=3),
-            "lines of a/b.txt, at most 300 bytes",
-        ),
-        (
-            Settings(message_size=300, message_size_min=30, payload="lines", payload_file="b"),
-            "lines of b, 30–300 bytes",
-        ),
+        (Settings(message_size=90, payload="lines", payload_file="a", payload_seed=3), "lines of a, at most 90 bytes"),
+        (Settings(message_size=90, message_size_min=30, payload="lines", payload_file="b"), "lines of b, 30–90 bytes"),
     ],
 )
 def test_words(settings: Settings, words: str | None) -> None:

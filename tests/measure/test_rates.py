@@ -6,28 +6,30 @@ import numpy as np
 import pytest
 
 from hydra.measure import rates
+from hydra.model import PublisherReport
 from hydra.wire.table import table_of
 from tests.measure.reports import published, received
 
 
-def test_tx_rate_is_the_mean_over_publishers_of_intervals_per_second() -> None:
-    assert rates.tx_rate_pps([published(1001, seconds=10), published(2001, seconds=10)]) == 150
+@pytest.mark.parametrize(
+    ("reports", "pps"),
+    [
+        ([published(1001, seconds=10), published(2001, seconds=10)], 150),
+        ([published(1001, acknowledged=501, seconds=10)], 50),
+        # It is not known without two sends.
+        ([published(0)], None),
+        ([published(1)], None),
+        ([published(5, seconds=0)], None),
+    ],
+)
+def test_tx_rate_is_the_mean_over_publishers_of_acknowledged_intervals_per_second(
+    reports: list[PublisherReport], pps: float | None
+) -> None:
+    assert rates.tx_rate_pps(reports) == pps
 
 
-def test_tx_rate_counts_what_the_broker_acknowledged() -> None:
-    assert rates.tx_rate_pps([published(1001, acknowledged=501, seconds=10)]) == 50
-
-
-@pytest.mark.parametrize("report", [published(0), published(1), published(5, seconds=0)])
-def test_tx_rate_is_unknown_without_two_sends(report: object) -> None:
-    assert rates.tx_rate_pps([report]) is None  # type: ignore[list-item]
-
-
-def test_rx_rate_leaves_the_first_batch_out() -> None:
+def test_rx_rate_leaves_the_first_batch_out_and_is_only_of_subscribers_with_two_batches() -> None:
     assert rates.rx_rates_pps(table_of({1: received(1000, first_batch=100, seconds=9)})).tolist() == [100]
-
-
-def test_rx_rate_is_only_of_subscribers_with_two_batches() -> None:
     few = {1: received(10, batches=1), 2: received(0, batches=0, seconds=0)}
     assert rates.rx_rates_pps(table_of(few)).tolist() == []
 

@@ -14,6 +14,8 @@ KAFKA = replace(ZMQ, queue="server", direct=False)
 MQTT = replace(ZMQ, queue="broker's queue", direct=False, server_idle=0.8)
 RUNS, STARVED, IDLE = Worker("main", 99, 0), Worker("main", 19, 80), Worker("main", 12, 5)
 
+SLOW = replace(ZMQ, held=False, behind=False, publisher=STARVED, subscriber_host_pct=99)
+
 
 def flow(*, reader: float = 0.0, network: float = 0.0) -> Flow:
     return Flow(4, reader, network, 1e6)
@@ -28,15 +30,9 @@ def flow(*, reader: float = 0.0, network: float = 0.0) -> Flow:
         # Everything arrived, and less was sent: whatever the quota of the publisher.
         (replace(ZMQ, held=False, behind=False, publisher=RUNS), "publisher"),
         (replace(ZMQ, held=None, behind=False, publisher=RUNS, subscriber_host_pct=99), "publisher"),
-        (replace(ZMQ, held=False, behind=False, publisher=STARVED, subscriber_host_pct=99), "publisher"),
-        (
-            replace(ZMQ, held=False, behind=False, publisher=STARVED, subscribers_cpu=0.5, subscriber_host_pct=99),
-            "subscriber hosts",
-        ),
-        (
-            replace(ZMQ, held=False, behind=False, publisher=STARVED, subscribers_cpu=0.4, subscriber_host_pct=99),
-            "publisher",
-        ),
+        (SLOW, "publisher"),
+        (replace(SLOW, subscribers_cpu=0.5), "subscriber hosts"),
+        (replace(SLOW, subscribers_cpu=0.4), "publisher"),
         # A publisher that cannot keep its rate loses messages in the bursts that it makes up for it with.
         (replace(ZMQ, held=False, publisher=STARVED), "publisher"),
         (replace(ZMQ, held=True, publisher=RUNS), QUEUE),
@@ -87,15 +83,8 @@ def test_the_cause_is_the_one_that_the_evidence_supports(evidence: Evidence, cau
 
 
 def test_the_figures_for_the_cause_come_first_and_nothing_is_said_of_what_was_not_measured() -> None:
-    told = replace(
-        ZMQ,
-        held=False,
-        publisher=STARVED,
-        lag_p99_ms=170.04,
-        out_of_publishers=Flow(2, 0.25, 0.0, 1_230_000),
-        subscriber_host_pct=40.6,
-        steal_pct=3.2,
-    )
+    told = replace(ZMQ, held=False, publisher=STARVED, lag_p99_ms=170.04, subscriber_host_pct=40.6, steal_pct=3.2)
+    told = replace(told, out_of_publishers=Flow(2, 0.25, 0.0, 1_230_000))
     assert verdict(told).evidence == (
         "subscribers lost messages or were behind; publishers: main ran 19 %, waited 80 % for CPU; "
         "schedule lag p99 170 ms; publishers' 2 connections waited 25 % for their reader, 0 % for the network, "

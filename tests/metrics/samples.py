@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
+from hydra import model
+from hydra.metrics.families import Family, families
 from hydra.metrics.keeper import SnapshotKeeper
 from hydra.metrics.snapshot import Present, Progress
-from hydra.model import (
-    CoreTimes,
-    Figure,
-    Histogram,
-    HostCounters,
-    HostSample,
-    Settings,
-    StepPlan,
-    StepResult,
-    TcpCounts,
-)
+from hydra.model import Figure, Histogram, HostSample, Settings, StepPlan, StepResult
 from hydra.wire.buckets import index_of
 
 PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=2.0)
 
-FIGURES: dict[str, Figure] = {
-    "clients": 3,
-    "sent": 200,
-    "in_window": 590,
-    "late": 4,
-    "lost": 6,
-    "client_loss_pct": 1.0,
-    "avg_tx_rate_pps": 100.0,
-    "avg_rx_rate_pps": 99.0,
-    "aggregate_pps": 295.0,
-    "requested_rate": 100.0,
-    "latency_p50_us": 120,
-    "latency_max_us": 2_000_000,
-    "verdict": "none",
-}
+FIGURES: dict[str, Figure] = {"clients": 3, "sent": 200, "in_window": 590, "late": 4, "lost": 6, "client_loss_pct": 1.0}
+FIGURES |= {"avg_tx_rate_pps": 100.0, "avg_rx_rate_pps": 99.0, "aggregate_pps": 295.0, "requested_rate": 100.0}
+FIGURES |= {"latency_p50_us": 120, "latency_max_us": 2_000_000, "verdict": "none"}
 
 
 def host(time_s: float, busy_s: float) -> HostSample:
     """A host of one core at this time, after so much work."""
-    counters = HostCounters([CoreTimes(busy_s, 0.0, time_s)], {}, 8 << 30, 6 << 30, {}, TcpCounts(0, 0), 0)
-    return HostSample(round(time_s * 1e9), counters)
+    cores, tcp = [model.CoreTimes(busy_s, 0.0, time_s)], model.TcpCounts(0, 0)
+    return HostSample(round(time_s * 1e9), model.HostCounters(cores, {}, 8 << 30, 6 << 30, {}, tcp, 0))
 
 
 def latencies(*values_us: int) -> Histogram:
@@ -63,3 +43,8 @@ def running() -> SnapshotKeeper:
     keeper.step_begins(2, PLAN)
     keeper.tick(progress(), 100, 290)
     return keeper
+
+
+def told() -> list[Family]:
+    """What is exposed of it."""
+    return families([running().snapshot])

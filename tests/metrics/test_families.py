@@ -10,16 +10,22 @@ import pytest
 
 from hydra.metrics.families import families
 from hydra.metrics.snapshot import Snapshot
-from tests.metrics.samples import running
+from tests.metrics.samples import running, told
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = {"run": "r", "system": "zmq"}
 FIRST = {**RUN, "step": "1", "clients": "3"}
+DUE = {**FIRST, "since": "due"}
 SECOND = {**RUN, "step": "2", "clients": "3"}
 UNITS = {"{message}": "_messages", "{message}/s": "_messages_per_second", "s": "_seconds", "By": "_bytes"}
 """What a name ends with, by its unit."""
 
-FOUND = {family.name: family for family in families([running().snapshot])}
+CLIENTS = [
+    ({**RUN, "role": role, "state": state}, count)
+    for role, counts in (("publisher", (1, 1, 1)), ("subscriber", (3, 3, 2)))
+    for state, count in zip(("asked", "connected", "telling"), counts, strict=True)
+]
+FOUND = {family.name: family for family in told()}
 
 
 @pytest.mark.parametrize(
@@ -35,23 +41,10 @@ FOUND = {family.name: family for family in families([running().snapshot])}
         ("hydra_step_received_rate_messages_per_second", [(FIRST, 99), (SECOND, 98)]),
         ("hydra_step_aggregate_rate_messages_per_second", [(FIRST, 295)]),
         ("hydra_step_loss_ratio", [(FIRST, 0.01)]),
-        (
-            "hydra_step_latency_seconds",
-            [
-                ({**FIRST, "quantile": "0.5", "since": "due"}, 0.00012),
-                ({**FIRST, "quantile": "1", "since": "due"}, 2.0),
-            ],
-        ),
+        ("hydra_step_latency_seconds", [({**DUE, "quantile": "0.5"}, 0.00012), ({**DUE, "quantile": "1"}, 2.0)]),
         ("hydra_step_elapsed_seconds", [(SECOND, 1.0)]),
         ("hydra_step_done_ratio", [(SECOND, 0.5)]),
-        (
-            "hydra_clients",
-            [
-                ({**RUN, "role": role, "state": state}, count)
-                for role, counts in (("publisher", (1, 1, 1)), ("subscriber", (3, 3, 2)))
-                for state, count in zip(("asked", "connected", "telling"), counts, strict=True)
-            ],
-        ),
+        ("hydra_clients", CLIENTS),
         ("hydra_agent_cpu_ratio", [({**RUN, "agent": "here"}, 0.25)]),
         ("hydra_agent_memory_available_bytes", [({**RUN, "agent": "here"}, 6 << 30)]),
     ],

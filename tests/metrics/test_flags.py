@@ -12,18 +12,13 @@ from hydra.options.types import Listening, OtlpUrl
 pytest.importorskip("prometheus_client", reason="pip install '.[metrics]'")
 
 
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [
-        (":0", ("127.0.0.1", 0)),
-        ("0", ("127.0.0.1", 0)),
-        ("localhost:0", ("localhost", 0)),
-        ("0.0.0.0:0", ("0.0.0.0", 0)),
-        ("[::1]:0", ("::1", 0)),
-    ],
-)
-def test_an_address_is_a_host_and_a_port(text: str, address: tuple[str, int]) -> None:
-    assert Listening().convert(text, None, None) == address
+HOSTS = {":0": "127.0.0.1", "0": "127.0.0.1", "localhost:0": "localhost", "0.0.0.0:0": "0.0.0.0", "[::1]:0": "::1"}
+
+
+@pytest.mark.tier("test")
+@pytest.mark.parametrize(("text", "host"), HOSTS.items())
+def test_an_address_is_a_host_and_a_port(text: str, host: str) -> None:
+    assert Listening().convert(text, None, None) == (host, 0)
 
 
 @pytest.mark.parametrize("text", [":65536", "nonsense", "", ":", ":-1", "http://localhost:9464", "a b:1", ":१"])
@@ -53,6 +48,7 @@ def test_what_is_no_name_of_a_host_is_refused() -> None:
         refuse_address("a..b", 9464)
 
 
+@pytest.mark.tier("test")
 @pytest.mark.parametrize(
     ("host", "why"),
     [

@@ -13,8 +13,11 @@ from hydra.model import Figure, Histogram, Settings, StepResult
 from tests.metrics.samples import FIGURES, PLAN, latencies, progress
 
 
-def keeper() -> SnapshotKeeper:
-    return SnapshotKeeper("r", "zmq")
+def keeper(*, began: bool = False) -> SnapshotKeeper:
+    it = SnapshotKeeper("r", "zmq")
+    if began:
+        it.step_begins(1, PLAN)
+    return it
 
 
 def sums(it: SnapshotKeeper) -> tuple[int, int, int | None]:
@@ -28,8 +31,7 @@ def test_a_run_begins_with_nothing() -> None:
 
 
 def test_a_running_step_counts_with_what_it_told_and_then_with_its_figures() -> None:
-    it = keeper()
-    it.step_begins(1, PLAN)
+    it = keeper(began=True)
     it.tick(progress(), 50, 120)
     assert sums(it) == (50, 120, None)
     it.tick(progress(), 100, 290)
@@ -41,27 +43,19 @@ def test_a_running_step_counts_with_what_it_told_and_then_with_its_figures() -> 
     assert sums(it) == (210, 614, 6)
 
 
-def test_a_step_that_failed_counts_with_what_it_told() -> None:
-    it = keeper()
-    it.step_begins(1, PLAN)
-    it.tick(progress(), 50, 120)
-    it.step_ended(StepResult(1, PLAN, "failed", reason="its publisher died"))
-    assert sums(it) == (50, 120, None)
-    assert it.snapshot.totals.steps == {"failed": 1}
-
-
-def test_what_a_run_told_that_ended_in_the_middle_stays() -> None:
-    it = keeper()
-    it.step_begins(1, PLAN)
-    it.tick(progress(), 50, 120)
-    it.run_ended()
-    assert sums(it) == (50, 120, None)
-    assert it.snapshot.running is None
+def test_a_step_that_failed_or_never_ended_counts_with_what_it_told() -> None:
+    failed, cut = keeper(began=True), keeper(began=True)
+    for it in (failed, cut):
+        it.tick(progress(), 50, 120)
+    failed.step_ended(StepResult(1, PLAN, "failed", reason="its publisher died"))
+    cut.run_ended()
+    assert sums(failed) == sums(cut) == (50, 120, None)
+    assert failed.snapshot.totals.steps == {"failed": 1}
+    assert cut.snapshot.running is None
 
 
 def test_sums_never_fall() -> None:
-    it = keeper()
-    it.step_begins(1, PLAN)
+    it = keeper(began=True)
     it.tick(progress(), 300, 900)
     it.tick(progress(), 0, 890)  # reading what was stored, publishers tell nothing any more
     assert sums(it) == (300, 900, None)
@@ -73,8 +67,7 @@ def test_sums_never_fall() -> None:
 
 
 def test_latencies_of_a_running_step_are_replaced_by_those_of_its_end() -> None:
-    it = keeper()
-    it.step_begins(1, PLAN)
+    it = keeper(began=True)
     assert it.snapshot.totals.latency == {"latency": Distribution()}
     it.arrived(latencies(120))
     it.tick(progress(), 1, 1)
@@ -84,10 +77,8 @@ def test_latencies_of_a_running_step_are_replaced_by_those_of_its_end() -> None:
     sent = replace(PLAN, settings=Settings(rate="max"))
     it.step_begins(2, sent)
     it.step_ended(StepResult(2, sent, "ok", FIGURES), latencies(7))
-    assert {since: found.count for since, found in it.snapshot.totals.latency.items()} == {
-        "latency": 2,
-        "latency_from_send": 1,
-    }
+    found = it.snapshot.totals.latency
+    assert {since: its.count for since, its in found.items()} == {"latency": 2, "latency_from_send": 1}
 
 
 def test_only_the_last_steps_are_kept() -> None:
@@ -100,8 +91,7 @@ def test_only_the_last_steps_are_kept() -> None:
 
 
 def test_a_snapshot_does_not_change_any_more() -> None:
-    it = keeper()
-    it.step_begins(1, PLAN)
+    it = keeper(began=True)
     before, seen = it.snapshot, sums(it)
     it.tick(progress(), 50, 120)
     it.step_ended(StepResult(1, PLAN, "ok", FIGURES), latencies(1))

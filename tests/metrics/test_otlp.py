@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from hydra.metrics.families import Family, families
-from tests.metrics.receiver import receiving
-from tests.metrics.samples import running
-
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="pip install '.[metrics]'")
 
+from hydra.metrics.otlp import OtlpPusher
+from tests.metrics.receiver import receiving
+from tests.metrics.samples import told
+from tests.suite.waiting import wait_until
 
-def told() -> list[Family]:
-    return families([running().snapshot])
+pytestmark = pytest.mark.tier("test")
 
 
 def labels(point: Any) -> dict[str, str]:
@@ -22,8 +22,6 @@ def labels(point: Any) -> dict[str, str]:
 
 
 def test_what_is_received_is_what_is_told() -> None:
-    from hydra.metrics.otlp import OtlpPusher
-
     with receiving() as receiver:
         pusher = OtlpPusher(receiver.url, told)
         pusher.close()  # the last push comes at the end, however early that is
@@ -41,25 +39,15 @@ def test_what_is_received_is_what_is_told() -> None:
 
 
 def test_pushes_follow_each_other() -> None:
-    from hydra.metrics.otlp import OtlpPusher
-    from tests.integration.command import wait_until
-
-    asked: list[int] = []
-
-    def counted() -> list[Family]:
-        asked.append(1)
-        return told()
-
+    asked = Mock(wraps=told)
     with receiving() as receiver:
-        pusher = OtlpPusher(receiver.url, counted, every_s=0.01)
-        wait_until(lambda: len(asked) > 2, 20, "three pushes")
+        pusher = OtlpPusher(receiver.url, asked, every_s=0.01)
+        wait_until(lambda: asked.call_count > 2, "three pushes")
         pusher.close()
     assert not pusher.failed
 
 
 def test_nothing_is_pushed_before_there_is_a_run() -> None:
-    from hydra.metrics.otlp import OtlpPusher
-
     with receiving() as receiver:
         OtlpPusher(receiver.url, list).close()
     assert receiver.paths == set()
@@ -67,16 +55,12 @@ def test_nothing_is_pushed_before_there_is_a_run() -> None:
 
 @pytest.mark.parametrize("path", ["", "/", "/v1/metrics", "/of/mine"])
 def test_a_path_of_the_users_stays(path: str) -> None:
-    from hydra.metrics.otlp import OtlpPusher
-
     with receiving() as receiver:
         OtlpPusher(receiver.url + path, told).close()
     assert receiver.paths == {path if path.strip("/") else "/v1/metrics"}
 
 
 def test_a_receiver_that_refuses_has_failed() -> None:
-    from hydra.metrics.otlp import OtlpPusher
-
     with receiving(404) as receiver:
         pusher = OtlpPusher(receiver.url, told)
         pusher.close()

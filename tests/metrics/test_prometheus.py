@@ -3,45 +3,41 @@
 from __future__ import annotations
 
 import socket
-import threading
 import urllib.request
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 
-from hydra.errors import UsageError
-from hydra.metrics.families import Family, families
-from tests.metrics.samples import running
-
 pytest.importorskip("prometheus_client", reason="pip install '.[metrics]'")
 
-if TYPE_CHECKING:
-    from hydra.metrics.prometheus import PrometheusEndpoint
+from prometheus_client.parser import text_string_to_metric_families
 
+from hydra.errors import UsageError
+from hydra.metrics import prometheus
+from hydra.metrics.prometheus import PrometheusEndpoint
+from tests.metrics.samples import told
+from tests.suite.waiting import SOON_S, wait_until
 
-def told() -> list[Family]:
-    return families([running().snapshot])
+pytestmark = pytest.mark.tier("test")
 
 
 @pytest.fixture
 def endpoint() -> Iterator[PrometheusEndpoint]:
-    from hydra.metrics.prometheus import PrometheusEndpoint
-
-    it = PrometheusEndpoint("127.0.0.1", 0, told)
-    yield it
-    it.close()
+    with closing(PrometheusEndpoint("127.0.0.1", 0, told)) as it:
+        yield it
 
 
 def read(endpoint: PrometheusEndpoint) -> str:
-    with urllib.request.urlopen(endpoint.url, timeout=10) as answer:
+    with urllib.request.urlopen(endpoint.url, timeout=SOON_S) as answer:
         text: str = answer.read().decode()
     return text
 
 
 def test_what_is_read_is_what_is_told(endpoint: PrometheusEndpoint) -> None:
-    from prometheus_client.parser import text_string_to_metric_families
-
     found = {
         (sample.name, frozenset(sample.labels.items())): sample.value
         for metric in text_string_to_metric_families(read(endpoint))
@@ -54,8 +50,7 @@ def test_what_is_read_is_what_is_told(endpoint: PrometheusEndpoint) -> None:
         for labels, counted in family.distributions:
             assert found.pop((f"{name}_count", frozenset(labels.items()))) == counted.count
             assert found.pop((f"{name}_sum", frozenset(labels.items()))) == counted.sum_s
-            last = {**labels, "le": "+Inf"}
-            assert found[f"{name}_bucket", frozenset(last.items())] == counted.count
+            assert found[f"{name}_bucket", frozenset({**labels, "le": "+Inf"}.items())] == counted.count
     assert {name for name, _ in found} == {"hydra_latency_seconds_bucket"}
 
 
@@ -74,20 +69,20 @@ def test_nobody_is_waited_for_who_has_not_read_twice(endpoint: PrometheusEndpoin
     assert endpoint.patience_s() == 0
 
 
-def test_whoever_reads_regularly_reads_once_more(endpoint: PrometheusEndpoint) -> None:
+def test_whoever_reads_regularly_reads_once_more(endpoint: PrometheusEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock_s = count(100.0, 2.0)
+    monkeypatch.setattr(prometheus, "time", SimpleNamespace(monotonic=lambda: next(clock_s)))
     read(endpoint)
     read(endpoint)
-    assert 1 < endpoint.patience_s() < 60
-    assert not endpoint.await_read(0.05)
-    reader = threading.Timer(0.05, read, [endpoint])
-    reader.start()
-    assert endpoint.await_read(20)
-    reader.join()
+    wait_until(lambda: endpoint.patience_s() == 1.5 * 2 + 1, "patience for one more", saw=endpoint.patience_s)
+    assert not endpoint.await_read(0)
+    with ThreadPoolExecutor() as others:
+        came = others.submit(endpoint.await_read, SOON_S)
+        wait_until(lambda: read(endpoint) and came.done(), "the end of the wait for a read")
+    assert came.result()
 
 
 def test_a_port_is_free_when_it_is_closed(endpoint: PrometheusEndpoint) -> None:
-    from hydra.metrics.prometheus import PrometheusEndpoint
-
     port = int(endpoint.url.split(":")[2].partition("/")[0])
     with pytest.raises(UsageError, match="Address already in use"):
         PrometheusEndpoint("127.0.0.1", port, told)
@@ -96,15 +91,10 @@ def test_a_port_is_free_when_it_is_closed(endpoint: PrometheusEndpoint) -> None:
 
 
 def test_it_listens_at_the_longer_addresses_too() -> None:
-    from hydra.metrics.prometheus import PrometheusEndpoint
-
     with socket.socket(socket.AF_INET6) as it:
         try:
             it.bind(("::1", 0))
         except OSError as e:
             pytest.skip(f"there is no ::1 here: {e}")
-    six = PrometheusEndpoint("::1", 0, told)
-    try:
+    with closing(PrometheusEndpoint("::1", 0, told)) as six:
         assert "hydra_steps_total" in read(six)
-    finally:
-        six.close()

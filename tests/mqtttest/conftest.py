@@ -14,17 +14,11 @@ from hydra.mqtttest.cluster import SingleServer
 from hydra.mqtttest.program import MosquittoProgram, ServerLimits, find
 from hydra.native.build import find as find_native
 from hydra.servers.embedded import EmbeddedServer
+from tests.suite.fixtures import starts
 
+starts("server", "own_server", "mqtt_client")
 LIMITS = ServerLimits(max_queued_messages=1000, max_inflight_messages=100)
 PAHO = f"env OPENBLAS_NUM_THREADS=1 {shlex.quote(sys.executable)} -m hydra.mqtttest.paho_mqtt"
-_STARTING = {"server", "own_server", "mqtt_client"}
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what starts processes, by its fixtures."""
-    for item in items:
-        if _STARTING.intersection(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.processes)
 
 
 def embedded(folder: Path, limits: ServerLimits = LIMITS) -> EmbeddedServer:
@@ -47,22 +41,14 @@ def own_server(tmp_path: Path) -> Iterator[EmbeddedServer]:
         yield running
 
 
-def _native() -> str | None:
-    """The native program, where it was built with MQTT."""
-    program = find_native()
-    if program is None:
-        return None
-    told = subprocess.run([program, "--help"], capture_output=True, text=True, check=False, timeout=10).stdout
-    return shlex.quote(str(program)) if "mqtt-sub" in told else None
-
-
 @pytest.fixture(scope="session")
 def native() -> str:
     """The native program, as one command line."""
-    program = _native()
-    if program is None:
+    program = find_native()
+    told = program and subprocess.run([program, "--help"], capture_output=True, text=True, check=False).stdout
+    if not told or "mqtt-sub" not in told:
         pytest.skip("the native client was built without MQTT")
-    return program
+    return shlex.quote(str(program))
 
 
 @pytest.fixture(params=["paho-mqtt", "native"])

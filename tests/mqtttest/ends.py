@@ -9,19 +9,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import paho.mqtt.client as mqtt
+import pytest
+from _pytest.mark import ParameterSet
 
 from hydra.mqtttest.address import split
 from hydra.mqtttest.connection import Connection
 from hydra.mqtttest.step import step_of, topic_of
 from hydra.wire.header import HEADER, SEQUENCE_LIMIT, pack
 from hydra.wire.messages import PROBE_EPOCH
+from tests.suite.waiting import SOON_S
 
-_ANSWER_S = 5.0
+BAD: dict[str, dict[str, Any]] = {"MQTT server": {"port": 1}, "colour": {"colour": "red"}}
+"""What an error names, and what cannot be told of a server."""
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """One message as it came in; ``arrived_ns`` is Unix time."""
+    """One message as it came in."""
 
     topic: str
     retained: bool
@@ -30,29 +34,22 @@ class Arrival:
     sequence: int
     time_ns: int
     size: int
-    arrived_ns: int
+
+
+def told_of(address: str, topic: str, **changes: Any) -> dict[str, Any]:
+    """The ``system`` object of a ``configure``."""
+    host, port = split(address)
+    how = {"qos": 0, "retain": False, "shared": False, "max_inflight": 20, "keepalive": 60}
+    return {"host": host, "port": port, "topic": topic, **how, "clean_session": True, "protocol": "3.1.1", **changes}
 
 
 class Place:
     """Topics of a test's own on a server."""
 
     def __init__(self, address: str, **changes: Any) -> None:
-        host, port = split(address)
         self.address = address
         self.topic = f"conformance/{secrets.token_hex(4)}"
-        self.system: dict[str, Any] = {
-            "host": host,
-            "port": port,
-            "topic": self.topic,
-            "qos": 0,
-            "retain": False,
-            "shared": False,
-            "max_inflight": 20,
-            "keepalive": 60,
-            "clean_session": True,
-            "protocol": "3.1.1",
-            **changes,
-        }
+        self.system = told_of(address, self.topic, **changes)
 
     def told(self, **changes: Any) -> dict[str, Any]:
         """The ``system`` object of a ``configure``, with some of it changed."""
@@ -71,10 +68,7 @@ class Listener:
     def _note(self, message: mqtt.MQTTMessage) -> None:
         epoch, publisher, sequence, time_ns = HEADER.unpack_from(message.payload)
         size = len(message.payload)
-        arrived_ns = time.time_ns()
-        self._arrivals.append(
-            Arrival(message.topic, message.retain, epoch, publisher, sequence, time_ns, size, arrived_ns)
-        )
+        self._arrivals.append(Arrival(message.topic, message.retain, epoch, publisher, sequence, time_ns, size))
 
     @property
     def arrivals(self) -> list[Arrival]:
@@ -121,7 +115,7 @@ class Speaker:
             required += qos > 0
         # One of QoS 1 follows, so that those of QoS 0 are there as well: the server obeys in order.
         self._connection.publish(f"{self._step.topic}-followed", b"", 1)
-        self._connection.await_(lambda: self._answered > required, _ANSWER_S, "to messages")
+        self._connection.await_(lambda: self._answered > required, SOON_S, "to messages")
 
     def send(self, epoch: int, sequences: Iterable[int], *, qos: int = 0, retain: bool = False, size: int = 24) -> None:
         """Sends these sequences in this order."""
@@ -145,3 +139,8 @@ class Speaker:
     def close(self) -> None:
         """Disconnects."""
         self._connection.close()
+
+
+def rarely(*values: object) -> ParameterSet:
+    """The parameters of a case of the last tier."""
+    return pytest.param(*values, marks=pytest.mark.tier("all"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -16,19 +14,18 @@ from hydra.mqtttest.connection import Connection
 from hydra.mqtttest.program import ServerLimits, configuration, version_of
 from hydra.mqtttest.step import step_of
 from hydra.servers.embedded import EmbeddedServer
-from hydra.system import wait_alone
-from tests.mqtttest.test_step import GOOD
-
-
-def test_the_limits_stand_in_its_configuration() -> None:
-    lines = configuration("10.0.0.1:1999", ServerLimits(max_queued_messages=7, max_inflight_messages=9)).splitlines()
-    assert {"listener 1999 10.0.0.1", "max_queued_messages 7", "max_inflight_messages 9"} <= set(lines)
+from tests.mqtttest.ends import Place
+from tests.servers.running import kill
+from tests.suite.waiting import SOON_S, wait_until
 
 
 @pytest.mark.parametrize(("uid", "named"), [(0, ["user root"]), (10001, [])])
-def test_only_root_needs_a_name_in_it(monkeypatch: pytest.MonkeyPatch, uid: int, named: list[str]) -> None:
+def test_its_configuration_has_the_limits_and_only_for_root_a_name(
+    monkeypatch: pytest.MonkeyPatch, uid: int, named: list[str]
+) -> None:
     monkeypatch.setattr("os.geteuid", lambda: uid)
-    lines = configuration("127.0.0.1:1999", ServerLimits(max_queued_messages=7, max_inflight_messages=9)).splitlines()
+    lines = configuration("10.0.0.1:1999", ServerLimits(max_queued_messages=7, max_inflight_messages=9)).splitlines()
+    assert {"listener 1999 10.0.0.1", "max_queued_messages 7", "max_inflight_messages 9"} <= set(lines)
     assert [line for line in lines if line.startswith("user ")] == named
 
 
@@ -39,6 +36,7 @@ def test_one_that_is_missing_is_named_with_its_package(monkeypatch: pytest.Monke
         program.find()
 
 
+@pytest.mark.tier("test")
 @pytest.mark.parametrize(
     ("says", "named"), [("mosquitto version 1.6.12", "too old"), ("nothing of the kind", "does not say which version")]
 )
@@ -51,16 +49,11 @@ def test_one_that_is_too_old_is_refused(tmp_path: Path, says: str, named: str) -
 
 
 @pytest.mark.parametrize(
-    ("address", "parts"),
-    [
-        ("host:1", ("host", 1)),
-        ("host", ("host", 1883)),
-        ("[::1]:1884", ("::1", 1884)),
-        ("10.1.2.3:65535", ("10.1.2.3", 65535)),
-    ],
+    ("address", "host", "port"),
+    [("host:1", "host", 1), ("host", "host", 1883), ("[::1]:1884", "::1", 1884), ("10.1.2.3:65535", "10.1.2.3", 65535)],
 )
-def test_addresses(address: str, parts: tuple[str, int]) -> None:
-    assert split(address) == parts
+def test_addresses(address: str, host: str, port: int) -> None:
+    assert split(address) == (host, port)
 
 
 @pytest.mark.parametrize("address", ["", ":1883", "host:", "host:0", "host:65536", "host:x", "a b:1", "mqtt://host:1"])
@@ -73,21 +66,19 @@ def test_it_tells_its_version_and_its_end(own_server: EmbeddedServer) -> None:
     reach(own_server.address)
     assert own_server.versions["mosquitto"].startswith("2.")
     assert own_server.failure() == ""
-    assert own_server.pids is not None
-    os.kill(own_server.pids[1], signal.SIGKILL)
-    assert wait_alone(lambda: bool(own_server.failure()), 5)
+    kill(own_server)
+    wait_until(own_server.failure, "the end of the server")
     with pytest.raises(OSError, match="no MQTT server answers"):
         reach(own_server.address)
 
 
 def test_what_it_retains_is_forgotten_under_one_topic_only(server: str) -> None:
-    host, port = split(server)
-    told = step_of({**GOOD, "host": host, "port": port})
     answered: list[int] = []
-    publisher = Connection("conformance-retain", told, on_answer=lambda mid, _: answered.append(mid))
+    step = step_of(Place(server).told(qos=1))
+    publisher = Connection("conformance-retain", step, on_answer=lambda mid, _: answered.append(mid))
     for topic in ("forget/a", "forget/a/b", "keep/a"):
         publisher.publish(topic, b"something", 1, retain=True)
-    publisher.await_(lambda: len(answered) == 3, 5, "to a message")
+    publisher.await_(lambda: len(answered) == 3, SOON_S, "to a message")
     publisher.close()
     assert forget(server, "forget") == 2
     assert forget(server, "forget") == 0

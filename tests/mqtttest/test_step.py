@@ -1,26 +1,19 @@
-"""What a client is told of MQTT."""
+"""What a client is told of MQTT, the settings that it comes from, and where the password stands."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from hydra.mqtttest.step import MqttStep, client_id, filters, signals_of, step_of, topic_of
+from hydra.errors import ConfigError
+from hydra.mqtttest.settings import MqttSettings, MqttSpec, password_of
+from hydra.mqtttest.step import client_id, filters, signals_of, step_of, topic_of
+from tests.mqtttest.ends import told_of
 
-GOOD: dict[str, Any] = {
-    "host": "127.0.0.1",
-    "port": 1883,
-    "topic": "hydra/run-1",
-    "qos": 1,
-    "retain": False,
-    "shared": False,
-    "max_inflight": 20,
-    "keepalive": 60,
-    "clean_session": True,
-    "protocol": "5",
-}
+GOOD = told_of("127.0.0.1:1883", "hydra/run-1", qos=1, protocol="5")
 
 
 def test_what_it_is_told_comes_back() -> None:
@@ -28,30 +21,21 @@ def test_what_it_is_told_comes_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "named"),
+    ("name", "value"),
     [
-        ({"qos": 3}, "qos"),
-        ({"qos": "1"}, "qos"),
-        ({"protocol": "3.1"}, "protocol"),
-        ({"max_inflight": 0}, "max_inflight"),
-        ({"max_inflight": 65_536}, "max_inflight"),
-        ({"keepalive": -1}, "keepalive"),
-        ({"port": 0}, "port"),
-        ({"retained": True}, "retained"),
+        *(("qos", 3), ("qos", "1"), ("protocol", "3.1"), ("port", 0), ("retained", True)),
+        *(("max_inflight", 0), ("max_inflight", 65_536), ("keepalive", -1)),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(changes: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValueError, match=named):
-        step_of({**GOOD, **changes})
+def test_what_cannot_be_is_refused_by_name(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=name):
+        step_of({**GOOD, name: value})
 
 
 @pytest.mark.parametrize("missing", ["host", "topic", "qos", "shared"])
 def test_what_is_missing_is_named(missing: str) -> None:
     with pytest.raises(ValueError, match=missing):
         step_of({name: value for name, value in GOOD.items() if name != missing})
-
-
-def test_nothing_at_all_is_refused() -> None:
     with pytest.raises(ValueError, match="host"):
         step_of(None)
 
@@ -60,11 +44,7 @@ def test_nothing_at_all_is_refused() -> None:
     ("shared", "group", "required"),
     [
         (False, "", ("hydra/run-1/7", "hydra/run-1/8")),
-        (
-            True,
-            "g",
-            ("$share/g/hydra/run-1/7", "$share/g/hydra/run-1/8", "hydra/run-1/7/signals", "hydra/run-1/8/signals"),
-        ),
+        (True, "g", (*(f"$share/g/hydra/run-1/{n}" for n in (7, 8)), *(f"hydra/run-1/{n}/signals" for n in (7, 8)))),
     ],
 )
 def test_a_subscriber_subscribes_to_every_publisher(shared: bool, group: str, required: tuple[str, ...]) -> None:
@@ -77,7 +57,37 @@ def test_sharing_needs_a_group() -> None:
 
 
 def test_names() -> None:
-    step: MqttStep = step_of(GOOD)
+    step = step_of(GOOD)
     assert topic_of(step, 7) == signals_of(step, 7) == "hydra/run-1/7"
     assert client_id(step, 7) == "hydra-run-1-7"
     assert client_id(step, 7) != client_id(step, 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("qos", 3), ("qos", -1), ("max_inflight", 0), ("max_inflight", 65_536), ("keepalive", 4), ("keepalive", 70_000)],
+)
+def test_a_setting_that_cannot_be_is_refused_by_name(name: str, value: int) -> None:
+    with pytest.raises(ValueError, match=name):
+        MqttSettings(**{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("values", [{"keepalive": 0}, {"keepalive": 5}, {"qos": 2}, {"max_inflight": 65_535}])
+def test_what_can_be(values: dict[str, Any]) -> None:
+    settings = MqttSettings(**values)
+    assert all(getattr(settings, name) == value for name, value in values.items())
+
+
+@pytest.mark.parametrize("text", ["secret", "secret\n", "secret\r\nsecond line\n"])
+def test_a_password_is_the_first_line_of_its_file(tmp_path: Path, text: str) -> None:
+    (tmp_path / "password").write_bytes(text.encode())
+    assert password_of(MqttSpec(password_file=str(tmp_path / "password"))) == "secret"
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nowhere"):
+        password_of(MqttSpec(password_file=str(tmp_path / "nowhere")))
+
+
+def test_without_a_file_it_stands_in_the_scenario() -> None:
+    assert password_of(MqttSpec(password="secret")) == "secret"

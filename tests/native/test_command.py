@@ -1,4 +1,4 @@
-"""How the native client is started."""
+"""How the native client is started: the program, and its flags for a system and a scenario."""
 
 from __future__ import annotations
 
@@ -6,40 +6,38 @@ from pathlib import Path
 
 import pytest
 
+from hydra.config.scenario import load_scenario
 from hydra.errors import MissingDependencyError
 from hydra.model import NativeSpec, Role
 from hydra.native import command
+from hydra.zmqtest.system import ZmqSystem
 
 
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A native client is there, with some kinds."""
+    monkeypatch.setattr(command, "find", lambda: Path("/program"))
+    kinds = frozenset({"zmq-pub", "zmq-sub", "zmtp-sub", "kafka-pub"})
+    monkeypatch.setattr(command, "_offered", lambda _program: kinds)
+
+
+@pytest.mark.usefixtures("built")
 @pytest.mark.parametrize(
     ("system", "role", "spec", "has", "lacks"),
     [
-        ("zmq", "subscriber", NativeSpec(clients_per_process=5), ("zmq-sub", "--clients-per-process 5"), "--secure"),
-        (
-            "zmq",
-            "publisher",
-            NativeSpec(pacing="bursty", system={"secure": True}),
-            ("zmq-pub", "--secure", "--pacing bursty"),
-            "--cl",
-        ),
-        (
-            "zmq",
-            "publisher",
-            NativeSpec(system={"transport": "ipc", "sndbuf": 2, "secure": False}),
-            ("--transport ipc", "--sndbuf 2"),
-            "--cl",
-        ),
-        ("kafka", "publisher", NativeSpec(), ("kafka-pub",), "--transport"),
+        ("zmq", "subscriber", NativeSpec(clients_per_process=5), "zmq-sub --clients-per-process 5", "--secure"),
+        ("zmq", "publisher", NativeSpec(pacing="bursty"), "zmq-pub --pacing bursty", "--cl"),
+        ("zmq", "publisher", NativeSpec(system={"transport": "ipc", "secure": True}), "--transport ipc --secure", "cl"),
+        ("zmq", "publisher", NativeSpec(system={"sndbuf": 2, "secure": False}), "--sndbuf 2", "--secure"),
+        ("kafka", "publisher", NativeSpec(), "kafka-pub", "--transport"),
     ],
 )
 def test_the_command_line_has_the_flags_of_its_kind(
-    monkeypatch: pytest.MonkeyPatch, system: str, role: Role, spec: NativeSpec, has: tuple[str, ...], lacks: str
+    system: str, role: Role, spec: NativeSpec, has: str, lacks: str
 ) -> None:
-    monkeypatch.setattr(command, "find", lambda: Path("/program"))
-    monkeypatch.setattr(command, "_offered", lambda _program: frozenset({"zmq-pub", "zmq-sub", "kafka-pub"}))
     line = " ".join(command.command(system, role, spec))
     assert line.startswith("/program ")
-    assert all(words in line for words in has)
+    assert set(has.split()) <= set(line.split())
     assert lacks not in line
 
 
@@ -50,6 +48,7 @@ def test_a_program_that_was_not_built_is_one_line_that_names_the_packages(monkey
         command.command("zmq", "publisher", NativeSpec())
 
 
+@pytest.mark.tier("test")
 @pytest.mark.parametrize(
     ("script", "said"),
     [
@@ -69,3 +68,35 @@ def test_a_program_without_the_system_is_one_line_that_names_the_packages(
         command.command("toy", "subscriber", NativeSpec())
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize(
+    ("changes", "role", "begins", "has", "lacks"),
+    [
+        ({"client": "zmtp", "native.rcvbuf": 5000}, "subscriber", "/program zmtp-sub",
+         ("--zmtp-rcvbuf 5000", "--clients-per-process 19900"), (" --rcvbuf", "--io-threads", "--transport")),
+        ({"client": "zmtp", "native.sndbuf": 7}, "publisher", "/program zmq-pub",
+         ("--sndbuf 7", "--io-threads 1", "--transport tcp"), ("--publisher", "--zmtp")),
+        ({"client": "native"}, "subscriber", "/program zmq-sub", ("--rcvbuf 0",), ("--publisher", "--zmtp")),
+        ({"client": "zmtp", "native.publisher": "pyzmq"}, "publisher", "python", ("hydra.zmqtest.pyzmq zmq-pub",), ()),
+        ({"client": "native", "native.publisher": "pyzmq"}, "subscriber", "/program zmq-sub", (), ("--publisher",)),
+    ],
+)  # fmt: skip
+def test_a_program_has_the_flags_that_it_knows(
+    changes: dict[str, object], role: Role, begins: str, has: tuple[str, ...], lacks: tuple[str, ...]
+) -> None:
+    line = " ".join(ZmqSystem(load_scenario("zmqfixed", changes)).program(role).command)
+    assert line.startswith(begins) or (begins == "python" and "python" in line.split()[0])
+    assert all(words in line for words in has)
+    assert not any(words in line for words in lacks)
+
+
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize(("client", "told"), [("pyzmq", True), ("native", True), ("zmtp", False)])
+def test_only_subscribers_with_a_queue_are_told_of_its_mark(client: str, told: bool) -> None:
+    scenario = load_scenario("zmqfixed", {"client": client})
+    configured = ZmqSystem(scenario).configure(scenario.settings)
+    assert ("rcvhwm" in configured) == told
+    assert "subscriptions" not in configured
+    assert {"sndhwm", "nodrop"} <= configured.keys()

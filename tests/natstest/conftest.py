@@ -9,7 +9,9 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -22,15 +24,10 @@ from hydra.natstest.program import NatsProgram, find_server
 from hydra.servers.embedded import EmbeddedServer
 from tests.conformance.bench import Bench
 from tests.natstest.ends import Core, Ends, Stream
+from tests.suite.fixtures import starts
 
+starts("server", "own_server", "nats_client")
 PYTHON = f"env OPENBLAS_NUM_THREADS=1 {shlex.quote(sys.executable)} -m hydra.natstest.nats_py"
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what starts processes, by its fixtures."""
-    for item in items:
-        if {"server", "own_server", "nats_client"}.intersection(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.processes)
 
 
 def _native() -> list[str]:
@@ -53,11 +50,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="module")
 def shared_bench(nats_client: str) -> Iterator[Bench]:
     """A controller of its own for each program, for all tests of a module."""
-    it = Bench()
-    try:
+    with closing(Bench()) as it:
         yield it
-    finally:
-        it.close()
 
 
 _tens = count(10, 10)
@@ -106,18 +100,16 @@ def stream(server: EmbeddedServer) -> Iterator[Stream]:
         yield ends
 
 
-@pytest.fixture(params=["core", "stream", "pulled", "unacknowledged"])
+WAYS: dict[str, Callable[[str], Ends]] = {
+    "core": Core,
+    "stream": partial(Stream, storage="file"),
+    "pulled": partial(Stream, consumer="pull"),
+    "unacknowledged": partial(Stream, ack_policy="none", publish_acks=False),
+}
+
+
+@pytest.fixture(params=WAYS)
 def data(request: pytest.FixtureRequest, server: EmbeddedServer) -> Iterator[Ends]:
     """Each way in which data goes from a publisher to a subscriber."""
-    made: Ends
-    match request.param:
-        case "core":
-            made = Core(server.address)
-        case "stream":
-            made = Stream(server.address, storage="file")
-        case "pulled":
-            made = Stream(server.address, consumer="pull")
-        case _:
-            made = Stream(server.address, ack_policy="none", publish_acks=False)
-    with made as ends:
+    with WAYS[request.param](server.address) as ends:
         yield ends

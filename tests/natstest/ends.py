@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 import time
 import uuid
 from abc import ABC, abstractmethod
@@ -18,12 +16,9 @@ from nats.js import api
 
 from hydra.natstest.connection import Connection
 from hydra.natstest.streams import Streams
-from hydra.servers.embedded import EmbeddedServer
-from hydra.system import wait_alone
 from hydra.wire.header import HEADER, pack
 from hydra.wire.messages import PROBE_EPOCH
-
-ANSWER_S = 5.0
+from tests.suite.waiting import SOON_S, wait_until
 
 
 @dataclass(frozen=True)
@@ -89,7 +84,7 @@ class Ends(ABC):
                 await client.publish(self.subject, pack(epoch, publisher, sequence, time.time_ns(), size))
             await client.flush()
 
-        self.connection.do(all_of_them(), 20)
+        self.connection.do(all_of_them(), SOON_S)
 
     def probe(self, epoch: int, *, publisher: int) -> None:
         """Publishes one probe of a publisher that was configured for this epoch."""
@@ -104,8 +99,8 @@ class Core(Ends):
     def __init__(self, address: str, **settings: Any) -> None:
         super().__init__(address, **settings)
         self._heard: list[bytes] = []
-        self.connection.do(self.connection.client.subscribe(self.subject, cb=self._take), ANSWER_S)
-        self.connection.do(self.connection.client.flush(), ANSWER_S)
+        self.connection.do(self.connection.client.subscribe(self.subject, cb=self._take), SOON_S)
+        self.connection.do(self.connection.client.flush(), SOON_S)
 
     async def _take(self, message: Msg) -> None:
         self._heard.append(message.data)
@@ -115,7 +110,7 @@ class Core(Ends):
 
     def read(self) -> list[Record]:
         # What the server had before it answered is here before the answer.
-        self.connection.do(self.connection.client.flush(), ANSWER_S)
+        self.connection.do(self.connection.client.flush(), SOON_S)
         self.connection.turn()
         return [record_of(data) for data in self._heard]
 
@@ -142,7 +137,7 @@ class Stream(Ends):
         numbers = list(sequences)
         last = self.last() + len(numbers)
         super().write(epoch, numbers, publisher=publisher, size=size)
-        assert wait_alone(lambda: self.last() >= last, 20)
+        wait_until(lambda: self.last() >= last, f"{last} messages in the stream", saw=self.last)
 
     def system(self) -> dict[str, Any]:
         return {**super().system(), "stream": self.name, "first": self.last() + 1}
@@ -158,26 +153,26 @@ class Stream(Ends):
             found = [await stream.get_msg(self.name, number) for number in range(1, last + 1)]
             return [message.data or b"" for message in found]
 
-        return [record_of(data) for data in self.connection.do(everything(), 20)]
+        return [record_of(data) for data in self.connection.do(everything(), SOON_S)]
 
     def consumers(self) -> int:
         """How many consumers the stream has."""
         return self.connection.do(
-            self.connection.client.jetstream().stream_info(self.name), ANSWER_S
+            self.connection.client.jetstream().stream_info(self.name), SOON_S
         ).state.consumer_count
 
     def expect_acks_within(self, ack_wait_s: float) -> None:
         """Has the one consumer send again, after this time, what was not acknowledged."""
         info = self._consumer()
         config = api.ConsumerConfig(**{**info.config.__dict__, "name": info.name, "ack_wait": ack_wait_s})
-        self.connection.do(self.connection.client.jetstream().add_consumer(self.name, config), ANSWER_S)
+        self.connection.do(self.connection.client.jetstream().add_consumer(self.name, config), SOON_S)
 
     def sent_again(self) -> int:
         """How many messages the one consumer sent again that are not acknowledged yet."""
         return self._consumer().num_redelivered or 0
 
     def _consumer(self) -> api.ConsumerInfo:
-        (info,) = self.connection.do(self.connection.client.jetstream().consumers_info(self.name), ANSWER_S)
+        (info,) = self.connection.do(self.connection.client.jetstream().consumers_info(self.name), SOON_S)
         return info
 
 
@@ -192,9 +187,3 @@ def stopped(processes: Iterable[psutil.Process]) -> Iterator[None]:
     finally:
         for process in held:
             process.resume()
-
-
-def kill(server: EmbeddedServer) -> None:
-    """Ends the server as a power cut would."""
-    assert server.pids is not None
-    os.kill(server.pids[1], signal.SIGKILL)

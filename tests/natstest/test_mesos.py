@@ -1,4 +1,4 @@
-"""NATS on a Mesos cluster: its servers are groups there, as clients are."""
+"""NATS and MQTT on a Mesos cluster: their servers are groups there, as clients are."""
 
 from __future__ import annotations
 
@@ -15,17 +15,24 @@ from tests.mesos.conftest import cache_home, cluster
 
 __all__ = ["cache_home", "cluster"]
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
+
+
+STREAM = ("--mode", "jetstream", "--replicas", 2, "--set", "server.count=2")
 
 
 @pytest.mark.usefixtures("cache_home", "needs_nats")
-def test_servers_are_tasks_that_carry_a_replicated_stream(cluster: Cluster, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("scenario", "flags", "servers"), [("nats-fixed", STREAM, 2), ("mqtt-fixed", ("--qos", 1), 1)], ids=["nats", "mqtt"]
+)
+def test_servers_are_tasks_that_carry_the_data(
+    cluster: Cluster, tmp_path: Path, scenario: str, flags: tuple[object, ...], servers: int
+) -> None:
     run = tmp_path / "run"
-    stream = ("--mode", "jetstream", "--replicas", 2, "--set", "server.count=2")
-    step = ("--clients", 3, "--duration", 1, "--rate", 200, "--set", "warmup_s=0")
-    hydra("nats-fixed", *stream, *step, "--master", cluster.address, "--out", run)
+    step = ("--clients", 3, "--duration", 0.5, "--rate", 200, "--set", "warmup_s=0")
+    hydra(scenario, *flags, *step, "--master", cluster.address, "--out", run)
     (row,) = table(run)
     assert row["failed_clients"] == "0"
-    assert_all_arrived(row, 200)
+    assert_all_arrived(row, 100)
     launched = events(run, Launched)
-    assert ["servers-" in text for text in launched] == [True, True, *[False] * (len(launched) - 2)]
+    assert ["servers-" in text for text in launched] == [True] * servers + [False] * (len(launched) - servers)

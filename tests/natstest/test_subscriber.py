@@ -9,11 +9,12 @@ import pytest
 
 from hydra.model import LedgerCounts
 from hydra.servers.embedded import EmbeddedServer
-from hydra.system import wait_alone
 from hydra.wire.header import SEQUENCE_LIMIT
-from hydra.wire.messages import PROBE_EPOCH, Ack, Error, Progress, Ready, Report
-from tests.conformance.bench import Bench, StepSettings, same_answer, step_settings, with_values
-from tests.natstest.ends import Core, Ends, Stream, kill, stopped
+from hydra.wire.messages import PROBE_EPOCH, Ack, Error, Ready, Report
+from tests.conformance.bench import Bench, StepSettings, Window, same_answer, step_settings, with_values
+from tests.natstest.ends import Core, Ends, Stream, stopped
+from tests.servers.running import kill, progressed
+from tests.suite.waiting import wait_until
 
 CLIENT = 3
 ONE, OTHER, STRANGER = 100, 101, 666
@@ -48,17 +49,15 @@ def connected(
     bench.peer.heard(Ready, [CLIENT], epoch=epoch)
 
 
-def got(bench: Bench, epoch: int, messages: int) -> None:
-    bench.peer.wait(
-        lambda: any(p.messages >= messages for p in bench.peer.said(Progress, CLIENT, epoch=epoch)),
-        f"progress of {messages} messages",
-    )
+def began(bench: Bench, epoch: int, ends: Ends, *publishers: int) -> Window:
+    """It is connected, and its window is longer than the test."""
+    connected(bench, epoch, ends, *publishers)
+    return bench.start([CLIENT], epoch, 30)
 
 
 def test_it_counts_from_its_start_on(subscriber: Bench, epoch: int, data: Ends) -> None:
     data.write(epoch, range(40), publisher=ONE)
-    connected(subscriber, epoch, data, ONE)
-    subscriber.start([CLIENT], epoch, 30)
+    began(subscriber, epoch, data, ONE)
     data.write(epoch, range(40, 100), publisher=ONE)
     report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 100}, system=data.end_of_data())
     assert report.ledgers == [
@@ -70,31 +69,23 @@ def test_it_counts_from_its_start_on(subscriber: Bench, epoch: int, data: Ends) 
 
 @pytest.mark.parametrize("data", ["core", "pulled"], indirect=True)
 def test_many_messages_at_once(subscriber: Bench, epoch: int, data: Ends) -> None:
-    connected(subscriber, epoch, data, ONE)
-    subscriber.start([CLIENT], epoch, 30)
-    data.write(epoch, range(10_000), publisher=ONE, size=100)
-    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 10_000}, system=data.end_of_data(), drain_max_s=15)
-    assert [(x.received, x.missing, x.duplicates) for x in report.ledgers] == [(10_000, 0, 0)]
-    assert (report.bytes, report.drain) == (1_000_000, "complete")
+    began(subscriber, epoch, data, ONE)
+    data.write(epoch, range(3000), publisher=ONE, size=100)
+    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 3000}, system=data.end_of_data(), drain_max_s=15)
+    assert [(x.received, x.missing, x.duplicates) for x in report.ledgers] == [(3000, 0, 0)]
+    assert (report.bytes, report.drain) == (300_000, "complete")
 
 
 def test_duplicates_strangers_and_failed_messages_are_told_exactly(subscriber: Bench, epoch: int, data: Ends) -> None:
-    connected(subscriber, epoch, data, ONE, OTHER)
-    subscriber.start([CLIENT], epoch, 30)
+    began(subscriber, epoch, data, ONE, OTHER)
     data.write(epoch, range(50), publisher=ONE)
     data.write(epoch, [20, 21], publisher=ONE)
     data.write(epoch - 1, range(3), publisher=ONE)
     data.write(epoch, range(4), publisher=STRANGER)
     data.write(epoch, range(2, 30), publisher=OTHER)
-    subscriber.tell_finish(
-        [CLIENT],
-        epoch,
-        {ONE: 60, OTHER: 30},
-        unacknowledged={ONE: [(45, 59)], OTHER: [(0, 0)]},
-        system=data.end_of_data(),
-    )
-    report = subscriber.peer.heard(Report, [CLIENT], epoch=epoch).subscriber
-    assert report is not None
+    lost: dict[int, list[tuple[int, int]]] = {ONE: [(45, 59)], OTHER: [(0, 0)]}
+    sent, end = {ONE: 60, OTHER: 30}, data.end_of_data()
+    report = subscriber.subscriber_report(CLIENT, epoch, sent, unacknowledged=lost, system=end)
     assert report.ledgers == [
         LedgerCounts(publisher=ONE, received=45, in_window=45, missing=0, duplicates=2, extra=5),
         LedgerCounts(publisher=OTHER, received=28, in_window=28, missing=1, missing_ranges=[(1, 1)]),
@@ -104,12 +95,10 @@ def test_duplicates_strangers_and_failed_messages_are_told_exactly(subscriber: B
 
 @pytest.mark.parametrize("data", ["core", "pulled"], indirect=True)
 def test_steps_follow_each_other(subscriber: Bench, epoch: int, data: Ends) -> None:
-    connected(subscriber, epoch, data, ONE)
-    subscriber.start([CLIENT], epoch, 30)
+    began(subscriber, epoch, data, ONE)
     data.write(epoch, range(100), publisher=ONE)
     assert subscriber.subscriber_report(CLIENT, epoch, {ONE: 100}, system=data.end_of_data()).ledgers[0].missing == 0
-    connected(subscriber, epoch + 1, data, ONE)
-    subscriber.start([CLIENT], epoch + 1, 30)
+    began(subscriber, epoch + 1, data, ONE)
     data.write(epoch + 1, range(80), publisher=ONE)
     report = subscriber.subscriber_report(CLIENT, epoch + 1, {ONE: 80}, system=data.end_of_data())
     assert [(x.received, x.missing, x.duplicates, x.extra) for x in report.ledgers] == [(80, 0, 0, 0)]
@@ -119,8 +108,7 @@ def test_steps_follow_each_other(subscriber: Bench, epoch: int, data: Ends) -> N
 
 
 def test_an_end_marker_ends_the_drain_of_core(subscriber: Bench, epoch: int, core: Core) -> None:
-    connected(subscriber, epoch, core, ONE)
-    subscriber.start([CLIENT], epoch, 30)
+    began(subscriber, epoch, core, ONE)
     core.write(epoch, range(10), publisher=ONE)
     core.write(PROBE_EPOCH, [SEQUENCE_LIMIT | epoch], publisher=ONE)
     report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 12}, drain_max_s=15, quiet_s=15)
@@ -131,42 +119,42 @@ def test_an_end_marker_ends_the_drain_of_core(subscriber: Bench, epoch: int, cor
 def test_what_is_left_waiting_is_told(subscriber: Bench, epoch: int, stream: Stream, consumer: str) -> None:
     slow = with_values(PLAIN, receive_rate=100.0)
     connected(subscriber, epoch, stream, ONE, settings=slow, system={"consumer": consumer})
-    window = subscriber.start([CLIENT], epoch, 0.5)
-    stream.write(epoch, range(20_000), publisher=ONE)
+    window = subscriber.start([CLIENT], epoch, 0.2)
+    stream.write(epoch, range(4000), publisher=ONE)
     subscriber.await_end(window)
-    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 20_000}, system=stream.end_of_data(), drain_max_s=0.0)
+    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 4000}, system=stream.end_of_data(), drain_max_s=0.0)
     (ledger,) = report.ledgers
     assert report.drain == "deadline"
-    assert ledger.received + ledger.missing == 20_000
+    assert ledger.received + ledger.missing == 4000
     assert 1_000 < report.undrained == ledger.missing
 
 
 @pytest.mark.parametrize("data", ["core", "pulled"], indirect=True)
 def test_a_receive_rate_holds_it_back_until_the_drain(subscriber: Bench, epoch: int, data: Ends) -> None:
     connected(subscriber, epoch, data, ONE, settings=with_values(PLAIN, receive_rate=200.0))
-    window = subscriber.start([CLIENT], epoch, 0.6)
-    data.write(epoch, range(1000), publisher=ONE)
+    window = subscriber.start([CLIENT], epoch, 0.4)
+    data.write(epoch, range(600), publisher=ONE)
     subscriber.await_end(window)
-    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 1000}, system=data.end_of_data())
+    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 600}, system=data.end_of_data())
     (ledger,) = report.ledgers
-    assert (ledger.received, ledger.missing) == (1000, 0)
-    assert 40 <= ledger.in_window <= 125
+    assert (ledger.received, ledger.missing) == (600, 0)
+    assert 20 <= ledger.in_window <= 85
 
 
 def test_a_slow_consumer_is_a_figure(subscriber: Bench, epoch: int, core: Core) -> None:
     """The library keeps no more for it than its limit, and throws the rest away."""
     slow = with_values(PLAIN, receive_rate=10.0)
     connected(subscriber, epoch, core, ONE, settings=slow, system={"pending_messages": 100})
-    window = subscriber.start([CLIENT], epoch, 0.5)
-    core.write(epoch, range(20_000), publisher=ONE)
+    window = subscriber.start([CLIENT], epoch, 0.2)
+    core.write(epoch, range(4000), publisher=ONE)
     subscriber.await_end(window)
-    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 20_000})
+    report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 4000}, quiet_s=0.1)
     (ledger,) = report.ledgers
-    assert report.system is not None
-    assert report.system["slow_consumers"] >= 1
-    assert report.system["dropped"] == ledger.missing > 0
+    assert (report.system or {})["slow_consumers"] >= 1
+    assert (report.system or {})["dropped"] == ledger.missing > 0
 
 
+@pytest.mark.tier("all")
 def test_a_reconnect_goes_on_where_it_stood(subscriber: Bench, epoch: int, stream: Stream) -> None:
     connected(subscriber, epoch, stream, ONE, settings=with_values(PLAIN, reconnect_rate=2.0))
     window = subscriber.start([CLIENT], epoch, 1.3)
@@ -179,8 +167,7 @@ def test_a_reconnect_goes_on_where_it_stood(subscriber: Bench, epoch: int, strea
     assert (ledger.received, ledger.missing, ledger.duplicates) == (500, 0, 0)
     assert report.reconnects == 2
     assert 1 <= len(report.absent) <= 2
-    assert report.system is not None
-    assert report.system["disconnects"] == 0
+    assert (report.system or {})["disconnects"] == 0
 
 
 def test_it_leaves_one_consumer_on_the_stream(subscriber: Bench, epoch: int, stream: Stream) -> None:
@@ -192,13 +179,12 @@ def test_it_leaves_one_consumer_on_the_stream(subscriber: Bench, epoch: int, str
 def test_a_stream_that_does_not_exist_is_an_error_and_not_the_end(
     subscriber: Bench, epoch: int, stream: Stream
 ) -> None:
-    connected(subscriber, epoch, stream, ONE)
-    window = subscriber.start([CLIENT], epoch, 30)
+    window = began(subscriber, epoch, stream, ONE)
     stream.write(epoch, range(5), publisher=ONE)
-    got(subscriber, epoch, 5)
+    progressed(subscriber, CLIENT, epoch, 5)
     bad = {**stream.system(), "stream": "there-is-none"}
     subscriber.tell_configure([CLIENT], epoch + 1, PLAIN, publishers={ONE: ""}, system=bad)
-    error = subscriber.peer.heard(Error, [CLIENT], epoch=epoch + 1, timeout_s=20)
+    error = subscriber.peer.heard(Error, [CLIENT], epoch=epoch + 1)
     assert ("there-is-none" in error.message, error.fatal) == (True, False)
     subscriber.ignores_commands(CLIENT, (epoch, epoch + 1), window)
     connected(subscriber, epoch + 1, stream, ONE)
@@ -210,6 +196,7 @@ def test_no_subject_at_all_is_an_error(subscriber: Bench, epoch: int) -> None:
     assert not subscriber.peer.said(Ack, epoch=epoch, command="configure")
 
 
+@pytest.mark.tier("all")
 def test_a_server_that_dies_does_not_hang_the_drain(bench: Bench, nats_client: str, own_server: EmbeddedServer) -> None:
     subscriber = bench
     bench.launch(nats_client, "nats-sub", first_id=CLIENT)
@@ -218,27 +205,25 @@ def test_a_server_that_dies_does_not_hang_the_drain(bench: Bench, nats_client: s
         window = subscriber.start([CLIENT], 1, 0.5)
         stream.write(1, range(100), publisher=ONE)
         last = stream.last()
-        got(subscriber, 1, 100)
+        progressed(subscriber, CLIENT, 1, 100)
         kill(own_server)
         subscriber.await_end(window)
         report = subscriber.subscriber_report(CLIENT, 1, {ONE: 150}, system={"last": last + 50}, drain_max_s=1.5)
     (ledger,) = report.ledgers
     assert (ledger.received, ledger.missing_ranges) == (100, [(100, 149)])
     assert (report.undrained, report.drain) == (50, "deadline")
-    assert report.system is not None
-    assert report.system["disconnects"] >= 1
-    assert subscriber.peer.sync([CLIENT]) < 3.0
+    assert (report.system or {})["disconnects"] >= 1
+    subscriber.peer.sync([CLIENT])
 
 
 def test_what_a_stream_sends_again_is_a_duplicate(subscriber: Bench, epoch: int, stream: Stream) -> None:
     """Pushed ones: a consumer that is pulled sends nothing again before it is asked."""
-    connected(subscriber, epoch, stream, ONE)
-    subscriber.start([CLIENT], epoch, 30)
+    began(subscriber, epoch, stream, ONE)
     stream.expect_acks_within(0.3)
     (program,) = subscriber.groups
     with stopped(program.members()):
         stream.write(epoch, range(50), publisher=ONE)
-        assert wait_alone(lambda: stream.sent_again() == 50, 10)
+        wait_until(lambda: stream.sent_again() == 50, "all 50 again", saw=stream.sent_again)
     report = subscriber.subscriber_report(CLIENT, epoch, {ONE: 50}, system=stream.end_of_data())
     (ledger,) = report.ledgers
     assert (ledger.received, ledger.missing) == (50, 0)

@@ -1,30 +1,52 @@
-"""NATS as a system: what it tells of a step, on a server of its own and on the user's."""
+"""NATS as a system: what a scenario may say of it, and what it tells of a step, on its own server and the user's."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
+from hydra import plugins
 from hydra.config.scenario import load_scenario
-from hydra.errors import ServerError, StepError, UsageError
-from hydra.model import Settings, with_values
+from hydra.errors import ConfigError, ServerError, StepError, UsageError
+from hydra.model import Settings, value_of, with_values
 from hydra.natstest import streams, watch
 from hydra.natstest.carried import End, Step
 from hydra.natstest.connection import Connection
 from hydra.natstest.records import Records
+from hydra.natstest.settings import spec_of
 from hydra.natstest.streams import Streams
 from hydra.natstest.system import NatsSystem
 from hydra.servers.embedded import EmbeddedServer
 from hydra.system import wait_alone
-from tests.natstest.ends import kill
+from tests.servers.running import kill
+from tests.suite.waiting import SOON_S, wait_until
 
 
 def opened(folder: Path, address: str) -> NatsSystem:
     system = NatsSystem(load_scenario("nats-fixed", {"nats.servers": address}))
     system.open("a run: with ünusual.name", folder, wait_alone)
     return system
+
+
+@pytest.fixture
+def system(server: EmbeddedServer, tmp_path: Path) -> Iterator[NatsSystem]:
+    with closing(opened(tmp_path, server.address)) as it:
+        yield it
+
+
+def step_of(system: NatsSystem, asked: Settings) -> Step:
+    return msgspec.convert(system.configure(asked), Step)
+
+
+def names(server: EmbeddedServer) -> list[str]:
+    """The streams of a server."""
+    with closing(Streams([server.address])) as asked:
+        return list(asked.names())
 
 
 def settings(system: NatsSystem, **values: object) -> Settings:
@@ -36,65 +58,55 @@ def publish(step: Step, count: int) -> None:
     connection.open(step.servers)
     stream = connection.client.jetstream()
     for _ in range(count):
-        connection.do(stream.publish(step.subject, b"x"), 5)
+        connection.do(stream.publish(step.subject, b"x"), SOON_S)
     connection.end()
 
 
-def test_core_has_a_subject_and_no_end(server: EmbeddedServer, tmp_path: Path) -> None:
-    system = opened(tmp_path, server.address)
-    step = msgspec.convert(system.configure(settings(system)), Step)
+def test_core_has_a_subject_and_no_end(system: NatsSystem, server: EmbeddedServer) -> None:
+    step = step_of(system, settings(system))
     assert (step.servers, step.stream) == ([server.address], "")
     assert system.finish() is None
     assert system.log_end(settings(system, publish_acks=False)) is None
-    system.close()
 
 
 @pytest.mark.parametrize("storage", ["memory", "file"])
 def test_a_stream_goes_on_from_step_to_step_and_is_deleted(
-    server: EmbeddedServer, tmp_path: Path, storage: str
+    system: NatsSystem, server: EmbeddedServer, storage: str
 ) -> None:
-    system = opened(tmp_path, server.address)
     asked = settings(system, mode="jetstream", storage=storage)
-    first = msgspec.convert(system.configure(asked), Step)
+    first = step_of(system, asked)
     publish(first, 3)
     assert msgspec.convert(system.finish(), End).last == 3
-    second = msgspec.convert(system.configure(asked), Step)
+    second = step_of(system, asked)
     assert (first.first, second.first, second.stream) == (1, 4, first.stream)
     assert system.log_end(asked) == 3
     assert system.log_end(settings(system, mode="jetstream", storage=storage, publish_acks=False)) == 3
     system.close()
     assert system.warnings() == []
-    asked_again = Streams([server.address])
-    assert first.stream not in asked_again.names()
-    asked_again.close()
+    assert first.stream not in names(server)
 
 
-def test_what_makes_a_subscriber_subscribe_anew_takes_another_proof(server: EmbeddedServer, tmp_path: Path) -> None:
-    system = opened(tmp_path, server.address)
+def test_what_makes_a_subscriber_subscribe_anew_takes_another_proof(system: NatsSystem) -> None:
     plain = system.proof(settings(system))
     assert system.proof(settings(system, publish_window=7, publish_acks=False)) == plain
     assert system.proof(settings(system, mode="jetstream")) != plain
     assert system.proof(settings(system, pending_messages=7)) != plain
-    system.close()
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_a_server_of_our_own_that_died_is_replaced(tmp_path: Path, needs_nats: None) -> None:
-    system = NatsSystem(load_scenario("nats-fixed", {"settings.mode": "jetstream"}))
-    system.open("run", tmp_path, wait_alone)
-    try:
-        before = msgspec.convert(system.configure(system._scenario.settings), Step)
+    with closing(NatsSystem(load_scenario("nats-fixed", {"settings.mode": "jetstream"}))) as system:
+        system.open("run", tmp_path, wait_alone)
+        before = step_of(system, settings(system))
         assert isinstance(system._own, EmbeddedServer)
         kill(system._own)
-        assert wait_alone(lambda: system.failure() != "", 5)
+        wait_until(system.failure, "the end of the server")
         with pytest.raises(StepError):
             system.finish()
         system.revive()
         assert system.failure() == ""
-        after = msgspec.convert(system.configure(system._scenario.settings), Step)
+        after = step_of(system, settings(system))
         assert (after.servers != before.servers, after.first) == (True, 1)
-    finally:
-        system.close()
     assert list(tmp_path.glob("nats-*")) == []
 
 
@@ -113,8 +125,7 @@ def test_a_server_of_the_users_that_died_fails_the_step(
     assert system.failure() == ""
     kill(own_server)
     # Nobody asked it anything: it is told while the step goes on.
-    assert wait_alone(lambda: system.failure() != "", 10)
-    assert system.failure() == f"NATS at {own_server.address} is gone"
+    assert wait_until(system.failure, "the end of the server") == f"NATS at {own_server.address} is gone"
     with pytest.raises(StepError, match="is gone"):
         system.finish()
     with pytest.raises(ServerError, match="does not answer"):
@@ -123,6 +134,7 @@ def test_a_server_of_the_users_that_died_fails_the_step(
     assert len(system.warnings()) == (1 if mode == "jetstream" else 0)
 
 
+@pytest.mark.tier("test")
 def test_nobody_at_the_users_address_is_theirs_to_mend() -> None:
     with pytest.raises(UsageError, match=r"127\.0\.0\.1:1 does not answer"):
         NatsSystem(load_scenario("nats-fixed", {"nats.servers": "127.0.0.1:1"})).check()
@@ -130,18 +142,53 @@ def test_nobody_at_the_users_address_is_theirs_to_mend() -> None:
 
 def test_a_resumed_run_removes_what_its_killed_part_left(server: EmbeddedServer, tmp_path: Path) -> None:
     killed = opened(tmp_path, server.address)
-    left = msgspec.convert(killed.configure(settings(killed, mode="jetstream")), Step).stream
+    left = step_of(killed, settings(killed, mode="jetstream")).stream
     system = opened(tmp_path, server.address)
     assert [warning.text for warning in system.warnings()] == [
         f"an earlier part of this run left a stream behind: removed {left}"
     ]
-    mine = msgspec.convert(system.configure(settings(system, mode="jetstream")), Step).stream
-    asked = Streams([server.address])
-    assert left not in asked.names()
-    assert mine in asked.names()
+    mine = step_of(system, settings(system, mode="jetstream")).stream
+    assert {left, mine} & set(names(server)) == {mine}
     assert Records(tmp_path).all() == [mine]
     system.close()
-    assert mine not in asked.names()
+    assert mine not in names(server)
     assert list(tmp_path.iterdir()) == []
-    asked.close()
     killed.close()
+
+
+@pytest.mark.parametrize("name", ["nats-rate", "nats-fixed"])
+def test_the_scenarios_are_whole(name: str) -> None:
+    scenario = load_scenario(name)
+    assert (scenario.system, scenario.client, spec_of(scenario).servers) == ("nats", "nats-py", "")
+    assert value_of(scenario.settings, "mode") == "core"
+    assert plugins.system("nats").servers_of(scenario) == 1
+
+
+def test_servers_of_the_users_own_need_none_of_ours() -> None:
+    scenario = load_scenario("nats-fixed", {"nats.servers": "a:4222,[::1]:4222"})
+    assert plugins.system("nats").servers_of(scenario) == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "where", "remedy"),
+    [
+        ("settings.mod", "core", "settings.mod", "mode"),
+        ("settings.mode", "jet", "settings.mode", "'core' or 'jetstream'"),
+        ("settings.storage", "disk", "settings.storage", "'memory' or 'file'"),
+        ("settings.fetch_batch", 0, "fetch_batch", "1 to 2147483647"),
+        ("settings.pending_bytes", 2**31, "pending_bytes", "1 to 2147483647"),
+        ("settings.acks", "all", "settings.acks", ""),
+        ("nats.servers", "somewhere", "nats.servers", "host:port"),
+        ("nats.servers", "me:secret@host:1", "nats.servers", "host:port"),
+        ("nats.servers", "a:1,,b:1", "nats.servers", "host:port"),
+        ("nats.replicas", 0, "nats", "1 to 5"),
+        ("nats.replicas", 3, "nats.replicas", "server.count"),
+        ("server.demand.ports", 1, "server.demand.ports", "2"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(key: str, value: Any, where: str, remedy: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load_scenario("nats-fixed", {key: value})
+    assert where in str(refused.value)
+    assert remedy in str(refused.value)
+    assert "\n" not in str(refused.value)

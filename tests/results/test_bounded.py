@@ -14,18 +14,9 @@ from hydra.sweep import Row
 from tests.jupyter.runs import FIXED
 
 ROW: Row = {
-    "clients": 30,
-    "latency_p50_us": -12,
-    "latency_p99_us": 152,
-    "latency_p999_us": 153,
-    "latency_bound_us": 152.01,
-    "negative_latencies": 7,
-    "ack_p50_us": 3,
-    "tx_lag_p99_us": 5,
-    "rx_p50": 9,
-    "status": "ok",
-    "reason": "",
-}
+    "clients": 30, "latency_p50_us": -12, "latency_p99_us": 152, "latency_p999_us": 153, "latency_bound_us": 152.01,
+    "negative_latencies": 7, "ack_p50_us": 3, "tx_lag_p99_us": 5, "rx_p50": 9, "status": "ok", "reason": "",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -41,9 +32,7 @@ ROW: Row = {
 )
 def test_only_latencies_below_the_bound_are_shown_as_that(name: str, text: Figure) -> None:
     assert shown(ROW, name) == text
-
-
-def test_since_the_send_it_is_the_same() -> None:
+    # Since the send it is the same.
     assert shown({"latency_from_send_p90_us": 10, "latency_bound_us": 10.5}, "latency_from_send_p90_us") == "< 11"
 
 
@@ -55,16 +44,10 @@ def test_on_one_host_and_where_no_bound_is_known_a_latency_is_what_was_measured(
 
 
 def test_the_bound_of_a_repeated_row_is_the_largest_of_its_repeats() -> None:
-    row: Row = {
-        "latency_p50_us": 40,
-        "latency_p50_us_low": 30,
-        "latency_p50_us_high": 90,
-        "latency_bound_us": 20.0,
-        "latency_bound_us_low": 10.0,
-        "latency_bound_us_high": 50.0,
-    }
-    found = [shown(row, f"latency_p50_us{end}") for end in ("", "_low", "_high")]
-    assert found == ["< 50", "< 50", 90]
+    ends = ("", "_low", "_high")
+    row: Row = dict(zip([f"latency_p50_us{end}" for end in ends], (40, 30, 90), strict=True))
+    row |= dict(zip([f"latency_bound_us{end}" for end in ends], (20.0, 10.0, 50.0), strict=True))
+    assert [shown(row, f"latency_p50_us{end}") for end in ends] == ["< 50", "< 50", 90]
     assert bound_above(row, "latency_p50_us") == 50.0
 
 

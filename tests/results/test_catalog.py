@@ -25,9 +25,8 @@ def test_folders_that_hold_more_runs_are_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_runs_says_so(tmp_path: Path) -> None:
-    assert CliRunner().invoke(cli, ["runs", str(tmp_path)]).output == (
-        f"there is no run in {tmp_path}; a command that measures makes one\n"
-    )
+    said = f"there is no run in {tmp_path}; a command that measures makes one\n"
+    assert CliRunner().invoke(cli, ["runs", str(tmp_path)]).output == said
 
 
 @pytest.mark.parametrize(
@@ -36,5 +35,4 @@ def test_a_folder_without_runs_says_so(tmp_path: Path) -> None:
 def test_a_mistyped_command_is_answered_with_the_nearest_one(word: str, meant: str) -> None:
     error = CliRunner().invoke(cli, [word], standalone_mode=False).exception
     assert error is not None
-    text = explained(error, command_of(error))  # type: ignore[arg-type]  # a UsageError
-    assert text.endswith(f"did you mean {meant}?")
+    assert explained(error, command_of(error)).endswith(f"did you mean {meant}?")  # type: ignore[arg-type]  # UsageError

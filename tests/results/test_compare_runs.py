@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,35 +17,51 @@ from hydra import cli
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_USAGE, HydraError, RunDirectoryError, UsageError
 from hydra.jupyter.command import write_report
 from hydra.jupyter.rendering import LIBRARY
-from hydra.model import StepPlan
+from hydra.model import Scenario, SearchSpec, StepPlan
 from hydra.results import experiments, interleaved
 from hydra.results.interleaved import Record
-from tests.jupyter.runs import BATCH, FIXED, NATIVE, REPEATED, SEARCH, bisected, make
+from tests.jupyter.runs import BATCH, FIXED, REPEATED, SEARCH, bisected, make
 from tests.results.test_damaged import DAMAGES
 
+LOSS = SearchSpec(8000.0, steps=6, series=("max_rate", "loss"))
+SHORT = replace(SEARCH, sweep=replace(SEARCH.sweep, clients=(30,), search=LOSS))
 RECORD = Record("zmqfixed", {"a": {"client": "pyzmq"}, "b": {"client": "native"}}, True, 1, {}, "hydra x", "now")
 
 
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs that took turns, of three repeats; whoever changes them takes ``own_pair``."""
+    folder = tmp_path_factory.mktemp("pair")
+    make(folder / "a", REPEATED)
+    make(folder / "b", replace(REPEATED, client="native"))
+    interleaved.write(folder, RECORD)
+    return folder
+
+
 @pytest.fixture
-def pair(tmp_path: Path) -> Path:
-    """Two runs that took turns, of three repeats."""
-    make(tmp_path / "a", REPEATED)
-    make(tmp_path / "b", replace(REPEATED, client="native"))
-    interleaved.write(tmp_path, RECORD)
-    return tmp_path
+def own_pair(pair: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(pair, tmp_path / "own"))
+
+
+@pytest.fixture(scope="module")
+def again(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the same."""
+    return make(tmp_path_factory.mktemp("again") / "c", REPEATED)
 
 
 def compare(*words: object, expect: int = EXIT_GOOD) -> Result:
     done = CliRunner().invoke(cli.cli, ["compare", *map(str, words)])
-    if isinstance(done.exception, HydraError):
-        assert done.exception.exit_code == expect
-        return done
-    assert done.exit_code == expect, done.output
+    code = done.exception.exit_code if isinstance(done.exception, HydraError) else done.exit_code
+    assert code == expect, done.output
     return done
 
 
 def refused(*words: object) -> str:
     return str(compare(*words, expect=EXIT_USAGE).exception)
+
+
+Folders = Callable[[Path, Path], list[Path]]
+"""Takes the folder of the pair and one for more runs."""
 
 
 def told(*words: object, expect: int = EXIT_GOOD) -> dict[str, Any]:
@@ -62,39 +79,34 @@ def test_runs_that_took_turns_are_compared_in_pairs(pair: Path) -> None:
     assert compare(pair / "a", pair / "b").stdout == text, "the folder stands for its runs"
 
 
-def test_other_runs_are_independent_samples_with_a_warning(pair: Path) -> None:
-    (pair / interleaved.RECORD).unlink()
-    text = compare(pair / "a", pair / "b").stdout
-    assert "repeats as independent samples" in text
-    assert "the runs did not take turns" in text
-    assert "3 and 3" in text
+def test_other_runs_are_independent_samples_with_a_warning(own_pair: Path) -> None:
+    interleaved.write(own_pair, replace(RECORD, interleaved=False))
+    assert told(own_pair)["paired"] is False, "one after the other is not in turns"
+    (own_pair / interleaved.RECORD).unlink()
+    text = compare(own_pair / "a", own_pair / "b").stdout
+    for part in ("repeats as independent samples", "the runs did not take turns", "3 and 3"):
+        assert part in text
     assert "3 pairs" not in text
 
 
-def test_one_after_the_other_is_not_in_turns(pair: Path) -> None:
-    interleaved.write(pair, replace(RECORD, interleaved=False))
-    assert told(pair)["paired"] is False
-
-
 def test_a_run_without_repeats_has_no_verdict(tmp_path: Path) -> None:
-    make(tmp_path / "a", FIXED)
-    make(tmp_path / "b", replace(FIXED, client="native"))
-    text = compare(tmp_path / "a", tmp_path / "b").stdout
-    assert "one repeat has no spread" in text
-    assert "no verdict: one repeat tells nothing of the spread" in text
-    (first, *_) = told(tmp_path / "a", tmp_path / "b")["comparisons"]
+    runs = [make(tmp_path / name, replace(FIXED, client=client)) for name, client in (("a", "pyzmq"), ("b", "native"))]
+    text = compare(*runs).stdout
+    for said in ("one repeat has no spread", "no verdict: one repeat tells nothing of the spread"):
+        assert said in text
+    (first, *_) = told(*runs)["comparisons"]
     assert (first["verdict"], first["p"], first["low"]) == ("no verdict", None, None)
     assert first["change"] == pytest.approx(0, abs=0.05)
 
 
 def test_programs_get_every_figure_in_full(pair: Path) -> None:
     found = told(pair, "--figure", "avg_rx_rate_pps")
+    rows = ["30 clients", "60 clients", "120 clients"]
     assert (found["base"], found["paired"], found["primary"]) == ("a", True, "avg_rx_rate_pps")
     assert [run["name"] for run in found["runs"]] == ["a", "b"]
-    assert [row["row"] for row in found["rows"]] == ["30 clients", "60 clients", "120 clients"]
-    first = [each for each in found["comparisons"] if each["primary"]]
-    assert [each["row"] for each in first] == ["30 clients", "60 clients", "120 clients"]
-    assert {each["figure"] for each in first} == {"avg_rx_rate_pps"}
+    assert [row["row"] for row in found["rows"]] == rows
+    first = [(each["row"], each["figure"]) for each in found["comparisons"] if each["primary"]]
+    assert first == [(row, "avg_rx_rate_pps") for row in rows]
     assert {"latency_p99_us", "client_loss_pct", "aggregate_pps"} <= {each["figure"] for each in found["comparisons"]}
     assert {"what": "client", "a": "pyzmq", "b": "native"} in found["environment"]
 
@@ -106,22 +118,21 @@ def test_rows_that_not_all_have_are_listed(pair: Path, tmp_path: Path) -> None:
     assert "a: 60 clients" in compare(pair / "a", fewer).stdout
 
 
-def test_a_repeat_that_failed_is_left_out_and_counted(pair: Path) -> None:
+def test_a_repeat_that_failed_is_left_out_and_counted(own_pair: Path) -> None:
     def status(plan: StepPlan) -> tuple[str, str]:
-        failing[0] += plan.clients == 60
-        return ("failed", "a host died") if failing[0] in (1, 2) and plan.clients == 60 else ("ok", "")
+        return ("failed", "a host died") if plan.clients == 60 and next(count) < 2 else ("ok", "")
 
-    failing = [0]
-    shutil.rmtree(pair / "b")
-    make(pair / "b", replace(REPEATED, client="native"), status)
-    text = compare(pair).stdout
+    count = itertools.count()
+    shutil.rmtree(own_pair / "b")
+    make(own_pair / "b", replace(REPEATED, client="native"), status)
+    text = compare(own_pair).stdout
     assert "2 pairs (1 of other failed)" in text
     assert "60 clients, b: " in text
 
 
+@pytest.mark.tier("test")
 def test_searches_are_compared_by_the_rate_within_the_target(tmp_path: Path) -> None:
-    runs = [make(tmp_path / name, replace(SEARCH, client=client)) for name, client in (("a", "pyzmq"), ("b", "native"))]
-    found = told(*runs)
+    found = told(*(make(tmp_path / client, replace(SHORT, client=client)) for client in ("pyzmq", "native")))
     assert found["primary"] in ("max_rate_below_0_5pct_drop_pps", "max_rate_with_drop_pps")
     assert {"max_rate_with_drop_pps", "aggregate_max_pps"} <= {each["figure"] for each in found["comparisons"]}
 
@@ -130,17 +141,16 @@ def test_searches_are_compared_by_the_rate_within_the_target(tmp_path: Path) -> 
     ("condition", "code", "says"),
     [
         ("avg_rx_rate_pps < 0.95 * base", EXIT_GOOD, ""),
-        ("avg_rx_rate_pps > 0.95 * base", EXIT_INCOMPLETE, "b, 30 clients: avg_rx_rate_pps > 0.95 * base holds"),
-        ("avg_rx_rate_pps<base*2", EXIT_INCOMPLETE, "b, 60 clients: avg_rx_rate_pps < 2 * base holds"),
+        ("avg_rx_rate_pps > 0.95 * base", EXIT_INCOMPLETE, "c, 30 clients: avg_rx_rate_pps > 0.95 * base holds"),
+        ("avg_rx_rate_pps<base*2", EXIT_INCOMPLETE, "c, 60 clients: avg_rx_rate_pps < 2 * base holds"),
         ("client_loss_pct > base", EXIT_GOOD, ""),
         ("client_loss_pct <= base", EXIT_INCOMPLETE, "client_loss_pct <= 1 * base holds, it is +0 points"),
         ("clients >= 60", EXIT_INCOMPLETE, "a, row 2 (60 clients): clients >= 60 holds"),
     ],
 )
-def test_a_condition_may_be_about_the_base(pair: Path, condition: str, code: int, says: str) -> None:
-    make(pair / "c", REPEATED)
-    done = compare(pair / "a", pair / "c", "--fail-if", condition.replace("b,", "c,"), expect=code)
-    assert says.replace("b, ", "c, ", 1) in done.stderr
+def test_a_condition_may_be_about_the_base(pair: Path, again: Path, condition: str, code: int, says: str) -> None:
+    done = compare(pair / "a", again, "--fail-if", condition, expect=code)
+    assert says in done.stderr
     assert bool(done.stderr) == bool(says)
 
 
@@ -160,57 +170,53 @@ def test_a_condition_that_is_none_is_refused(pair: Path, condition: str, says: s
     assert says in refused(pair, "--fail-if", condition)
 
 
-def _experiment(folder: Path) -> list[Path]:
-    record = experiments.Record("x", "x", "nobody", 1.0, {}, {}, "hydra", "now")
-    (folder / "whole").mkdir()
-    experiments.write_record(folder / "whole", record)
-    return [folder / "whole", folder / "a"]
+def _experiment(pair: Path, folder: Path) -> list[Path]:
+    experiments.write_record(folder, experiments.Record("x", "x", "nobody", 1.0, {}, {}, "hydra", "now"))
+    return [folder, pair / "a"]
 
 
-def _copied(folder: Path) -> list[Path]:
-    shutil.copytree(folder / "a", folder / "copy")
-    return [folder / "a", folder / "copy"]
-
-
-def _record(folder: Path) -> list[Path]:
+def _record(_: Path, folder: Path) -> list[Path]:
     (folder / interleaved.RECORD).write_text('{"scenario": 3}')
     return [folder]
 
 
-BAD = {
-    "nothing": (lambda _: [], "fewer than two runs"),
-    "one": (lambda f: [f / "a"], "fewer than two runs"),
-    "nowhere": (lambda f: [f / "a", f / "nowhere"], "holds no run"),
-    "twice": (lambda f: [f / "a", f / "a" / "." / ""], "is named twice"),
-    "folder and run": (lambda f: [f, f / "a"], "is named twice"),
-    "copied": (_copied, "a and copy are the same run"),
-    "other system": (lambda f: [f / "a", make(f / "c", BATCH)], "a measured zmq and c kafka"),
-    "search": (lambda f: [f / "a", make(f / "c", SEARCH)], "different experiments: a searches for nothing, c searches"),
-    "searches": (lambda f: [make(f / "c", NATIVE), make(f / "d", SEARCH)], "different experiments: c searches for"),
-    "no row": (
-        lambda f: [f / "a", make(f / "c", replace(FIXED, settings=replace(FIXED.settings, rate=5.0)))],
-        "no row stands in all of these runs: rate: a 10000.0; c 5.0",
-    ),
-    "not begun": (lambda f: [f / "a", make(f / "c", FIXED, steps=0)], "c has none"),
-    "earlier": (lambda f: [bisected(f / "c"), make(f / "d", SEARCH)], "a search of an earlier Hydra"),
+def _beside(scenario: Scenario, steps: int | None = None) -> Folders:
+    """A run of this scenario beside one of the pair."""
+    return lambda pair, folder: [pair / "a", make(folder / "c", scenario, steps=steps)]
+
+
+OTHER_RATE = replace(FIXED, settings=replace(FIXED.settings, rate=5.0))
+HIGHEST = replace(SHORT, sweep=replace(SHORT.sweep, search=replace(LOSS, series=("max_rate",))))
+BAD: dict[str, tuple[Folders, str]] = {
+    "nothing": (lambda _, __: [], "fewer than two runs"),
+    "one": (lambda f, _: [f / "a"], "fewer than two runs"),
+    "nowhere": (lambda f, _: [f / "a", f / "nowhere"], "holds no run"),
+    "twice": (lambda f, _: [f / "a", f / "a" / "." / ""], "is named twice"),
+    "folder and run": (lambda f, _: [f, f / "a"], "is named twice"),
+    "copied": (lambda f, t: [f / "a", Path(shutil.copytree(f / "a", t / "copy"))], "a and copy are the same run"),
+    "other system": (_beside(BATCH), "a measured zmq and c kafka"),
+    "search": (_beside(SHORT), "different experiments: a searches for nothing, c searches"),
+    "searches": (lambda _, t: [make(t / "c", SHORT), make(t / "d", HIGHEST)], "different experiments: c searches for"),
+    "no row": (_beside(OTHER_RATE), "no row stands in all of these runs: rate: a 10000.0; c 5.0"),
+    "not begun": (_beside(FIXED, 0), "c has none"),
+    "earlier": (lambda _, t: [bisected(t / "c"), make(t / "d", SHORT)], "a search of an earlier Hydra"),
     "experiment": (_experiment, "is an experiment of several runs"),
     "record": (_record, "cannot read"),
 }
 
 
 @pytest.mark.parametrize(("folders", "says"), BAD.values(), ids=BAD)
-def test_runs_that_cannot_be_compared_are_one_line(pair: Path, folders: Any, says: str) -> None:
-    named: Sequence[Path] = folders(pair)
-    said = refused(*named)
+def test_runs_that_cannot_be_compared_are_one_line(pair: Path, tmp_path: Path, folders: Folders, says: str) -> None:
+    said = refused(*folders(pair, tmp_path))
     assert says in said
     assert len(said.splitlines()) == 1
     assert ";" in said, "there is a remedy"
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_run_is_one_line(pair: Path, damage: Any) -> None:
-    damage(pair / "b" / "run.db")
-    said = refused(pair)
+@pytest.mark.parametrize("damage", ["a missing table", "no plan", "noise"])
+def test_a_damaged_run_is_one_line(own_pair: Path, damage: str) -> None:
+    DAMAGES[damage](own_pair / "b" / "run.db")
+    said = refused(own_pair)
     assert len(said.splitlines()) == 1
     assert "run.db" in said
 
@@ -224,35 +230,32 @@ def test_an_unknown_figure_is_refused(pair: Path, figure: str, says: str) -> Non
     assert says in (str(done.exception) + done.output)
 
 
-def test_the_page_has_tables_and_plots(pair: Path) -> None:
-    page = pair / "page.html"
+@pytest.mark.tier("test")
+def test_the_page_has_tables_and_plots(pair: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
     assert str(page) in compare(pair, "--html", page).stderr
     text = page.read_text()
     for part in ("b against a", "What else differs", "no difference shown", "Every repeat"):
         assert part in text
     assert text.count('class="plotly-graph-div"') == 3
+    page.unlink()
+    page.mkdir()
+    assert "cannot write" in str(compare(pair, "--html", page, expect=1).exception)
+    assert "there is no folder" in refused(pair, "--html", tmp_path / "no" / "page.html")
 
 
-def test_a_page_that_cannot_be_written_is_one_line(pair: Path) -> None:
-    assert "there is no folder" in refused(pair, "--html", pair / "no" / "page.html")
-    (pair / "page.html").mkdir()
-    assert "cannot write" in str(compare(pair, "--html", pair / "page.html", expect=1).exception)
-
-
-def test_the_report_of_runs_that_took_turns_is_their_comparison(pair: Path) -> None:
-    assert write_report(pair) == [pair / "report.html"]
-    assert "b against a" in (pair / "report.html").read_text()
-
-
-def test_a_report_of_several_runs_is_their_comparison_beside_the_first(pair: Path) -> None:
-    page, library = pair / "compare-a-b.html", pair / LIBRARY
-    assert write_report(pair / "a", pair / "b", shared=True) == [page]
+@pytest.mark.tier("test")
+def test_a_report_of_several_runs_is_their_comparison_beside_the_first(own_pair: Path) -> None:
+    a, b, page = own_pair / "a", own_pair / "b", own_pair / "compare-a-b.html"
+    assert write_report(own_pair) == [own_pair / "report.html"]
+    assert "b against a" in (own_pair / "report.html").read_text()
+    assert write_report(a, b, shared=True) == [page]
     assert f'<script src="{LIBRARY}">' in page.read_text()
-    assert library.is_file()
+    assert (own_pair / LIBRARY).is_file()
     with pytest.raises(UsageError, match="is named twice"):
-        write_report(pair / "a", pair / "a")
+        write_report(a, a)
     with pytest.raises(RunDirectoryError, match="holds no run"):
-        write_report(pair / "a", pair / "none")
+        write_report(a, own_pair / "none")
 
 
 def test_a_run_that_takes_turns_does_not_go_on_by_itself(pair: Path) -> None:

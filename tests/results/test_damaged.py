@@ -21,10 +21,10 @@ from hydra.results.store import DATABASE, RunStore
 from hydra.run.resume import scenario_of
 from tests.jupyter.runs import make
 
-SMALL = {"sweep.clients": [30, 60, 120], "sweep.vary.msg_batch": [100, 1000], "sweep.duration_s": 10.0}
+SMALL = {"sweep.clients": [30], "sweep.vary.msg_batch": [100, 1000], "sweep.duration_s": 10.0}
 
 
-def _execute(sql: str) -> Callable[[Path], None]:
+def _execute(sql: str) -> Callable[[Path], object]:
     def damage(database: Path) -> None:
         with closing(sqlite3.connect(database)) as db, db:
             db.execute(sql)
@@ -32,19 +32,11 @@ def _execute(sql: str) -> Callable[[Path], None]:
     return damage
 
 
-def _cut(database: Path) -> None:
-    database.write_bytes(database.read_bytes()[: 3 * 4096])
+def _written(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+    return lambda database: database.write_bytes(change(database.read_bytes()))
 
 
-def _emptied(database: Path) -> None:
-    database.write_bytes(b"")
-
-
-def _noise(database: Path) -> None:
-    database.write_bytes(random.Random(1).randbytes(20_000))  # no secret
-
-
-DAMAGES: dict[str, Callable[[Path], None]] = {
+DAMAGES: dict[str, Callable[[Path], object]] = {
     "a missing table": _execute("DROP TABLE steps"),
     "no scenario": _execute("DELETE FROM run WHERE key = 'scenario'"),
     "a scenario that is none": _execute("UPDATE run SET value = '[1]' WHERE key = 'scenario'"),
@@ -52,9 +44,9 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "bytes for text": _execute("UPDATE run SET value = x'ff00ff' WHERE key = 'scenario'"),
     "no plan": _execute("UPDATE steps SET plan = '{}' WHERE epoch = 1"),
     "figures that are none": _execute("UPDATE steps SET figures = '[[]]' WHERE epoch = 1"),
-    "cut off": _cut,
-    "emptied": _emptied,
-    "noise": _noise,
+    "cut off": _written(lambda content: content[: 3 * 4096]),
+    "emptied": _written(lambda _: b""),
+    "noise": _written(lambda _: random.Random(1).randbytes(20_000)),  # no secret
 }
 
 
@@ -70,11 +62,11 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_run_is_listed_with_the_reason_beside_the_others(
-    folder: Path, damage: Callable[[Path], None]
+    folder: Path, damage: Callable[[Path], object]
 ) -> None:
     damage(folder / "bad" / DATABASE)
     good, bad = catalog(folder)
-    assert (good["run"], good["steps"], good["why"]) == (str(folder / "good"), 6, "")
+    assert (good["run"], good["steps"], good["why"]) == (str(folder / "good"), 2, "")
     assert (bad["run"], bad["ended"]) == (str(folder / "bad"), "unreadable")
     assert bad["why"]
     assert bad.keys() == good.keys()
@@ -86,30 +78,29 @@ def test_a_damaged_run_is_listed_with_the_reason_beside_the_others(
 
 
 def test_the_command_says_so_in_its_table(folder: Path) -> None:
-    _noise(folder / "bad" / DATABASE)
+    DAMAGES["noise"](folder / "bad" / DATABASE)
     done = CliRunner().invoke(cli.cli, ["runs", str(folder)])
-    assert done.exit_code == 0
     (line,) = (line for line in done.output.splitlines() if "bad" in line)
-    assert "unreadable" in line
-    assert "not a database" in line
+    assert ("unreadable" in line, "not a database" in line, done.exit_code) == (True, True, 0)
 
 
+@pytest.mark.tier("test")
 def test_no_random_bytes_end_in_a_traceback(folder: Path) -> None:
     """Wherever they lie: a run is read as it is, or refused."""
     database = folder / "bad" / DATABASE
     whole, refused = database.read_bytes(), 0
-    for seed in range(150):
+    for seed in range(60):
         chance = random.Random(seed)  # no secret
         torn = bytearray(whole)
         at = chance.randrange(len(torn))
-        torn[at : at + 40] = chance.randbytes(len(torn[at : at + 40]))
+        torn[at : at + 400] = chance.randbytes(len(torn[at : at + 400]))
         database.write_bytes(torn)
         assert len(catalog(folder)) == 2
         try:
             load(folder / "bad")
         except HydraError:
             refused += 1
-    assert 10 < refused < 150
+    assert 5 < refused < 60
 
 
 def test_a_run_that_does_not_match_its_scenario_is_refused_before_anything_starts(folder: Path) -> None:

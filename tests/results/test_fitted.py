@@ -40,9 +40,8 @@ def test_a_table_of_a_pipe_is_as_wide_as_it_gets() -> None:
     assert fitted("x" * 200) == "x" * 200
 
 
-@pytest.mark.parametrize("rows", [[], [{"a": 1}]])
-def test_short_tables(rows: list[dict[str, object]]) -> None:
-    assert tabled(rows, 80).split() == (["a", "─", "1"] if rows else [])
+def test_short_tables() -> None:
+    assert (tabled([], 80), tabled([{"a": 1}], 80).split()) == ("", ["a", "─", "1"])
 
 
 TEXT = """# t2 against t1

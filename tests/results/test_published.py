@@ -7,14 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hydra.model import Scenario, SearchSpec, Settings, SweepSpec, TableKind, with_values
-from hydra.results.published import (
-    Published,
-    asked,
-    compare,
-    differences,
-    parse,
-    published_for,
-)
+from hydra.results.published import Published, asked, compare, differences, parse, published_for
 from hydra.results.registered import published_columns
 from hydra.sweep import Row
 from hydra.system import Reference
@@ -28,14 +21,14 @@ TABLE = parse(
 def scenario(table: TableKind, system: str = "kafka", client: str = "kafka-python") -> Scenario:
     search = SearchSpec() if table in ("rates", "rate") else None
     vary = {"msg_batch": (100, 200)} if table == "batch" else {}
-    return Scenario(
-        "mine",
-        system,
-        client,
-        table,
-        SweepSpec(clients=(30,), duration_s=10.0, vary=vary, search=search),
-        Settings(rate=1000.0),
-    )
+    sweep = SweepSpec(clients=(30,), duration_s=10.0, vary=vary, search=search)
+    return Scenario("mine", system, client, table, sweep, Settings(rate=1000.0))
+
+
+def beside(mine: Scenario) -> Published:
+    found = published_for(mine)
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(
@@ -58,9 +51,7 @@ def test_each_experiment_has_the_published_table_that_it_repeats(mine: Scenario,
 @pytest.mark.parametrize("table", ["batch", "fixed", "rates"])
 def test_the_published_columns_are_those_of_the_run(table: TableKind) -> None:
     mine = scenario(table, *(("zmq", "pyzmq") if table == "rates" else ("kafka", "kafka-python")))
-    published = published_for(mine)
-    assert published is not None
-    assert published.columns == tuple(column.name for column in published_columns(mine))
+    assert beside(mine).columns == tuple(column.name for column in published_columns(mine))
 
 
 def test_cells_are_numbers_text_or_nothing() -> None:
@@ -76,66 +67,42 @@ def test_every_row_of_both_tables_stands_there_once_with_clients_ascending() -> 
         {"clients": 30, "msg_batch": 5, "avg_tx_rate_pps": 1.0, "client_loss_pct": 0.0},
     ]
     lines = compare(rows, TABLE)
-    assert [(*line.key.values(), line.side) for line in lines] == [
-        (30, 5, "measured"),
-        (30, 100, "published"),
-        (30, 200, "published"),
-        (60, 100, "both"),
-    ]
+    found = [(*line.key.values(), line.side) for line in lines]
+    assert found == [(30, 5, "measured"), (30, 100, "published"), (30, 200, "published"), (60, 100, "both")]
     assert lines[-1].cells["avg_tx_rate_pps"].ratio == 0.5
     assert list(lines[-1].cells) == ["avg_tx_rate_pps", "client_loss_pct", "note"]
 
 
 @pytest.mark.parametrize("value", [None, "text", True])
-def test_what_is_no_number_has_no_ratio(value: str | bool | None) -> None:
-    (line, *_) = compare([{"clients": 30, "msg_batch": 100, "avg_tx_rate_pps": value}], TABLE)
+def test_what_is_no_number_and_a_published_zero_have_no_ratio(value: str | bool | None) -> None:
+    (line, *_) = compare([{"clients": 30, "msg_batch": 100, "avg_tx_rate_pps": value, "client_loss_pct": 2.0}], TABLE)
     assert line.cells["avg_tx_rate_pps"].ratio is None
-
-
-def test_a_published_zero_has_no_ratio() -> None:
-    (line, *_) = compare([{"clients": 30, "msg_batch": 100, "client_loss_pct": 2.0}], TABLE)
     assert (line.cells["client_loss_pct"].published, line.cells["client_loss_pct"].ratio) == (0, None)
 
 
 def test_rows_that_differ_in_a_setting_lie_beside_the_same_published_row() -> None:
-    published = Published(
-        Reference("f.csv", "kafka-fixed"), ("clients", "total_tx"), ({"clients": 30, "total_tx": 10},)
-    )
+    its: Row = {"clients": 30, "total_tx": 10}
+    published = Published(Reference("f.csv", "kafka-fixed"), tuple(its), (its,))
     rows: list[Row] = [{"clients": 30, "linger_ms": ms, "total_tx": 5} for ms in (0, 10)]
-    lines = compare(rows, published, ["linger_ms"])
-    assert [(dict(line.key), line.side, line.cells["total_tx"].ratio) for line in lines] == [
-        ({"clients": 30, "linger_ms": 0}, "both", 0.5),
-        ({"clients": 30, "linger_ms": 10}, "both", 0.5),
-    ]
+    found = [(line.key, line.side, line.cells["total_tx"].ratio) for line in compare(rows, published, ["linger_ms"])]
+    assert found == [({"clients": 30, "linger_ms": ms}, "both", 0.5) for ms in (0, 10)]
 
 
 def test_what_was_asked_for_otherwise_is_named() -> None:
-    published = published_for(scenario("fixed"))
-    assert published is not None
-    theirs = asked(published)
+    theirs = asked(beside(scenario("fixed")))
     assert differences(theirs, theirs) == []
-    mine = replace(
-        theirs, client="confluent-kafka", settings=with_values(theirs.settings, {"rate": 1000.0, "acks": "all"})
-    )
-    assert differences(mine, theirs) == [
-        "client confluent-kafka instead of kafka-python",
-        "rate 1,000 instead of 10,000",
-        "acks all instead of 1",
-    ]
-
-
-def test_another_system_differs_in_what_both_systems_have() -> None:
-    published = published_for(scenario("fixed"))
-    assert published is not None
-    mine = scenario("fixed", "zmq", "pyzmq")
-    assert differences(mine, asked(published)) == ["system zmq instead of kafka", "rate 1,000 instead of 10,000"]
+    settings = with_values(theirs.settings, {"rate": 1000.0, "acks": "all"})
+    slower = "rate 1,000 instead of 10,000"
+    assert differences(replace(theirs, client="confluent-kafka", settings=settings), theirs) == [
+        "client confluent-kafka instead of kafka-python", slower, "acks all instead of 1",
+    ]  # fmt: skip
+    # Another system differs in what both systems have.
+    assert differences(scenario("fixed", "zmq", "pyzmq"), theirs) == ["system zmq instead of kafka", slower]
 
 
 def test_a_search_with_other_rules_differs() -> None:
     mine = scenario("rates", "zmq", "native")
-    published = published_for(mine)
-    assert published is not None
-    theirs = asked(published)
+    theirs = asked(beside(mine))
     sweep = replace(mine.sweep, duration_s=theirs.sweep.duration_s, search=SearchSpec(steps=30, width=2.0))
     mine = replace(mine, sweep=sweep, settings=theirs.settings)
     assert differences(mine, theirs) == ["width 2 instead of 1.25", "steps 30 instead of 60"]

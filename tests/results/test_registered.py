@@ -24,9 +24,7 @@ OWN = ReportColumn("stalls", "", "how often it stalled", repeats="common", role=
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{"columns": [replace(OWN, name="sent")]}, {"batch": Column("clients")}],
-    ids=["reported", "batch"],
+    "changes", [{"columns": [replace(OWN, name="sent")]}, {"batch": Column("clients")}], ids=["reported", "batch"]
 )
 def test_a_column_by_the_name_of_another_is_refused(
     monkeypatch: pytest.MonkeyPatch, changes: dict[str, object]

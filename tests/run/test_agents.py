@@ -1,13 +1,17 @@
-"""`hydra agents` and `hydra check` say what they look at."""
+"""`hydra agents` and `hydra check` say what they look at, here and on a cluster elsewhere."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from hydra.cli import cli
 from hydra.config.cluster import load_cluster
@@ -15,12 +19,9 @@ from hydra.config.places import conf_dir
 from hydra.config.scenario import load_scenario
 from hydra.model import Agent, Resources
 from hydra.run.agents import agent_rows, alike
-
-CLUSTER = """
-[[agents]]
-id = "large"
-resources = "cpus:640;mem:9000000"
-"""
+from tests.engines import toy_engine
+from tests.engines.flags import for_a_test
+from tests.integration.command import refusal
 
 
 @pytest.fixture
@@ -35,10 +36,14 @@ def _limits_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hydra.client.processes.raise_open_files", lambda: None)
 
 
+def output(*words: object) -> str:
+    return CliRunner().invoke(cli, [*map(str, words)]).output
+
+
 def test_agents_are_declared_in_a_file_and_are_this_machine(tmp_path: Path) -> None:
     file = tmp_path / "cluster.toml"
-    file.write_text(CLUSTER)
-    text = CliRunner().invoke(cli, ["agents", "--config", str(file)]).output
+    file.write_text('[[agents]]\nid = "large"\nresources = "cpus:640;mem:9000000"\n')
+    text = output("agents", "--config", file)
     assert "cpus:640" in text
     assert f"declared in {file}" in text
     cores = len(os.sched_getaffinity(0))
@@ -47,31 +52,31 @@ def test_agents_are_declared_in_a_file_and_are_this_machine(tmp_path: Path) -> N
 
 
 def test_programs_are_told_the_file_too() -> None:
-    rows = json.loads(CliRunner().invoke(cli, ["agents", "--json"]).output)
+    rows = json.loads(output("agents", "--json"))
+    assert [row["agent"] for row in rows] == ["agent-pub", "agent-sub-1", "agent-sub-2", "agent-sub-3"]
+    assert rows[0]["attributes"] == "group:cpu4-mem16"
     assert {row["declared_in"] for row in rows} == {str(conf_dir() / "hydra.toml")}
 
 
 def test_check_says_what_it_checks(mine: Path) -> None:
-    assert f"Scenario {mine} ({mine}); clients: pyzmq" in CliRunner().invoke(cli, ["check", str(mine)]).output
-    usual = CliRunner().invoke(cli, ["check", "--clients", "2"]).output
+    assert f"Scenario {mine} ({mine}); clients: pyzmq" in output("check", mine)
+    usual = output("check", "--clients", 2)
     assert "Scenario zmqrate (" in usual
     assert "no scenario was named" in usual
-    assert "no scenario was named" not in CliRunner().invoke(cli, ["check", "zmqrate", "--clients", "2"]).output
+    assert "no scenario was named" not in output("check", "zmqrate", "--clients", 2)
 
 
 def test_check_takes_the_flags_of_the_system(mine: Path) -> None:
-    done = CliRunner().invoke(cli, ["check", str(mine), "--publishers", "3", "--clients", "5"])
-    assert ["5", "3"] in [line.split()[:2] for line in done.output.splitlines()]
+    lines = output("check", mine, "--publishers", 3, "--clients", 5).splitlines()
+    assert ["5", "3"] in [line.split()[:2] for line in lines]
 
 
 def test_only_the_embedded_engine_needs_agents_in_the_file(tmp_path: Path) -> None:
     file = tmp_path / "cluster.toml"
     file.write_text('[kubernetes]\nnamespace = "lab"\n')
     assert load_cluster(file).agents == ()
-    commands = ["agents"], ["check", "zmqfixed"], ["zmqfixed", "--clients", "1", "--out", str(tmp_path / "run")]
-    for command in commands:
-        refused = CliRunner().invoke(cli, [*command, "--config", str(file)])
-        assert "declares no agents, on which --master local runs" in str(refused.exception)
+    for command in ["agents"], ["check", "zmqfixed"], ["zmqfixed", "--clients", 1, "--out", tmp_path / "run"]:
+        assert "declares no agents, on which --master local runs" in refusal(*command, "--config", file)
     assert not (tmp_path / "run").exists()
 
 
@@ -122,12 +127,105 @@ def test_what_is_left_out_of_the_table_is_said_and_shown_on_demand(tmp_path: Pat
     file = tmp_path / "cluster.toml"
     declared = 'id = "{0}"\nattributes = "group:{0};x.io/os:linux;x.io/host:{0}"\nresources = "cpus:4;mem:900"\n'
     file.write_text("".join(f"[[agents]]\n{declared.format(name)}" for name in ("one", "two")))
-    text, whole = (
-        CliRunner().invoke(cli, ["agents", "--config", str(file), *flags]).output for flags in ([], ["--all"])
-    )
+    text, whole = (output("agents", "--config", file, *flags) for flags in ([], ["--all"]))
     assert "On all of them: x.io/os:linux. The name of each: x.io/host. hydra agents --all shows these" in text
     assert text.count("x.io/os:linux") == 1
     assert whole.count("x.io/os:linux") == 2
     assert "On all of them" not in whole
-    rows = json.loads(CliRunner().invoke(cli, ["agents", "--config", str(file), "--json"]).output)
+    rows = json.loads(output("agents", "--config", file, "--json"))
     assert all("x.io/os:linux" in row["attributes"] for row in rows)
+
+
+# --- a cluster elsewhere -------------------------------------------------------------------------------------------
+
+TWO = """
+[[agents]]
+id = "one"
+attributes = "group:cpu4-mem16"
+resources = "cpus:4;mem:15000"
+[[agents]]
+id = "two"
+attributes = "group:cpu16-mem60"
+resources = "cpus:1;mem:2000"
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cluster file with the agents of the only engine that there is, whose groups run elsewhere."""
+
+    def told(master: str, settings: Any) -> list[str]:
+        return [f"{master}: no quota in the {settings.room}"]
+
+    spec = replace(toy_engine.SPEC, name="far", is_local=False, check=told, commands=())
+    far = {"far": spec}
+    for module in ("run.contributed", "run.engines", "config.engines"):
+        monkeypatch.setattr(f"hydra.{module}.engines", lambda: far)
+    monkeypatch.setattr("hydra.limits.machine.read", lambda *_: pytest.fail("this machine's limits are nobody's"))
+    path = tmp_path / "cluster.toml"
+    path.write_text(TWO)
+    with for_a_test(spec):
+        yield path
+
+
+def checked(cluster: Path, *words: str) -> Result:
+    return CliRunner().invoke(cli, ["check", "zmqfixed", *words, "--engine", "far://x", "--config", str(cluster)])
+
+
+def test_every_row_that_can_be_placed_fits(cluster: Path) -> None:
+    done = checked(cluster, "--clients", "2,8", "--room", "attic")
+    assert done.exit_code == 0, done.output
+    lines = [line.split() for line in done.output.splitlines()]
+    assert [line[-1] for line in lines if line[:1] in (["one"], ["two"])] == ["publisher", "subscriber"]
+    rows = [line for line in lines if line[:2] in (["2", "1"], ["8", "1"])]
+    assert [(row[2], row[3], row[-1]) for row in rows] == [("2", "2", "yes"), ("3", "2", "yes")]
+    assert done.output.splitlines()[-1] == "far://x: no quota in the attic"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--clients", "2,5000"], "5000 clients: 4998 subscriber clients do not fit: the 1 agents that match group"),
+        (
+            ["--clients", "2", "--set", 'publisher.constraints=[["group","CLUSTER","cpu1"]]'],
+            "2 clients: no agent for 1 publisher clients: 0 of 2 agents match group CLUSTER cpu1; seen: cpu16-mem60 x1",
+        ),
+    ],
+)
+def test_a_row_that_does_not_fit_is_told_with_what_is_missing(cluster: Path, words: list[str], says: str) -> None:
+    done = checked(cluster, *words)
+    assert done.exit_code == 3
+    assert says in done.output
+    assert done.output.splitlines()[-1] == "far://x: no quota in the nursery"
+
+
+def test_programs_are_told_the_same(cluster: Path) -> None:
+    done = checked(cluster, "--clients", "2,5000", "--json")
+    assert done.exit_code == 3
+    said = json.loads(done.output)
+    assert list(said) == ["scenario", "file", "system", "client", "fits", "rows", "agents", "notes"]
+    assert (said["scenario"], said["system"], said["fits"]) == ("zmqfixed", "zmq", False)
+    agents = [(agent["agent"], agent["could run"]) for agent in said["agents"]]
+    assert agents == [("one", "publisher"), ("two", "subscriber")]
+    two, many = said["rows"]
+    assert (two["clients"], two["fits"], two["groups"], two["on_agents"], two["missing"]) == (2, True, 2, 2, [])
+    assert two["cpus"] > 0
+    assert (many["fits"], many["groups"], many["cpus"]) == (False, None, None)
+    (missing,) = many["missing"]
+    assert missing["text"].startswith("4998 subscriber clients do not fit")
+    assert missing["grave"]
+    assert said["notes"] == ["far://x: no quota in the nursery"]
+
+
+def test_of_many_rows_that_do_not_fit_the_smallest_and_the_largest_are_told(cluster: Path) -> None:
+    done = checked(cluster, "--clients", "2,3000,4000,5000")
+    told = [line.split(":")[0] for line in done.output.splitlines() if "do not fit" in line]
+    assert told == ["3000 clients", "5000 clients"]
+
+
+def test_what_is_left_out_of_the_table_is_said(cluster: Path) -> None:
+    assert "hydra agents --all" not in checked(cluster).output
+    cluster.write_text(re.sub(r'mem(16|60)"', r'mem\1;x.io/os:linux"', TWO))
+    said = checked(cluster).output
+    assert "On all of them: x.io/os:linux. hydra agents --all shows these in the table, too." in said
+    assert said.count("x.io/os:linux") == 1

@@ -11,9 +11,9 @@ from hydra.model import AgentClock
 from hydra.run.moment import Moment
 from hydra.run.step import RawStep
 from hydra.wire.clock import StepClock
-from hydra.wire.messages import FromClient, FromController, Ping, Start
+from hydra.wire.messages import Ping, Start
 from tests.channel import Channel
-from tests.run.test_step import PLAN
+from tests.run.test_step import PLAN, losing
 
 Clock = Callable[[int], int]
 HERE = AgentClock(offset_ns=0, rate_ppb=0, error_ns=0, rtt_min_ns=0, same_host=True, jumps=0)
@@ -47,7 +47,6 @@ def test_on_one_host_everybody_has_the_controllers_clock() -> None:
     channel = Channel(range(1, 4))
     raw = measured(channel)
     assert raw.clocks == {"here": HERE}
-    assert len({message.clock for message in starts(channel).values()}) == 1
     (told,) = {message.clock for message in starts(channel).values()}
     assert told.rate_ppb == 0
 
@@ -114,30 +113,26 @@ def test_a_clock_that_is_set_in_the_window_is_told_of() -> None:
 
 def test_a_step_does_not_begin_before_the_clocks_are_known() -> None:
     """A second without answers: the bursts in it are none."""
-    channel = Channel(
-        range(1, 4), lambda _, message, nth: isinstance(message, Ping) and nth <= 8, elsewhere={2: clock(5)}
-    )
+    channel = Channel(range(1, 4), losing(None, Ping, last=8), elsewhere={2: clock(5)})
     measured(channel)
     begun = next(at_ns for at_ns, _, message in channel.told_at if isinstance(message, Start))
     assert 3.0 <= (begun - 10**12) / 1e9 < 5.5
 
 
 def test_a_host_that_does_not_answer_is_named() -> None:
-    def loses(client: int, message: FromController | FromClient, _: int) -> bool:
-        return client == 2 and isinstance(message, Ping)
-
-    channel = Channel(range(1, 4), loses, elsewhere={2: clock(5), 3: clock(6)})
+    channel = Channel(range(1, 4), losing(2, Ping), elsewhere={2: clock(5), 3: clock(6)})
     with pytest.raises(StepError, match="the clock of node-a could not be compared with the controller's within 30 s"):
         measured(channel)
     assert not any(isinstance(message, Start) for _, message in channel.told)
 
 
+@pytest.mark.tier("test")
 def test_a_start_is_sent_as_far_ahead_as_the_fullest_host_needs() -> None:
     leads_s = {}
-    for elsewhere in (0, 200, 300):
-        channel = Channel(range(1, 401), elsewhere={client: clock(5) for client in range(1, 1 + elsewhere)})
+    for elsewhere in (0, 50):
+        channel = Channel(range(1, 251), elsewhere={client: clock(5) for client in range(1, 1 + elsewhere)})
         measured(channel)
-        at_ns, told = next((at_ns, m) for at_ns, c, m in channel.told_at if c == 400 and isinstance(m, Start))
+        at_ns, told = next((at_ns, m) for at_ns, c, m in channel.told_at if c == 250 and isinstance(m, Start))
         leads_s[elsewhere] = (StepClock(told.clock).monotonic_ns_of(told.start_at_ns) - at_ns) / 1e9
     # Everybody elsewhere has a host of their own.
-    assert leads_s == pytest.approx({0: 0.232, 200: 0.216, 300: 0.21}, abs=0.001)
+    assert leads_s == pytest.approx({0: 0.22, 50: 0.216}, abs=0.0005)

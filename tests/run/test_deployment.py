@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import time
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import cast
+from types import FrameType
+from typing import Any, cast
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -22,9 +24,10 @@ from hydra.events.event import Event
 from hydra.model import Agent, Group, GroupEvent, Launch, Resources, RoleSpec
 from hydra.run.deployment import Deployment
 from hydra.run.servers import FIRST_ID
-from hydra.system import Program, System, Waiting
+from hydra.system import Program, System
 from hydra.wire.messages import ChildExit, FromClient, Joined, encode
 from tests.control.rosters import hello
+from tests.run.test_servers import Told
 
 TICK_S = 0.05
 GATHERED = 10
@@ -33,7 +36,7 @@ ANYWHERE = RoleSpec()
 AGENT = Agent("a", "host-a", {}, Resources(cpus=1e6, mem=1e9))
 
 
-class Fleet:
+class Fleet(Told):
     """A controller, an engine and a system in one; its groups dial in when they are launched, a few clients a tick.
 
     Attributes:
@@ -42,21 +45,22 @@ class Fleet:
         obeys: called with the group and each of the clients then.
         noted: the events of the run.
         looked: how many clients were there, of how many.
+        refusal: why the cluster refuses the groups that are launched, if it does.
     """
 
     def __init__(self, ready_s: float = 20.0) -> None:
+        super().__init__()
         self.now_s = 1000.0
         self.obeys: Callable[[str, int], None] = lambda *_: None
         self.evictions: list[tuple[float, str, list[int]]] = []
         self.incarnations: dict[int, int] = {}
         self.noted: list[Event] = []
         self.looked: list[tuple[int, int]] = []
+        self.refusal = ""
         self.roster = Roster()
         self.environment: dict[str, str] = {}
-        self.address, self.is_local = "", True
         self.pids: dict[int, int] = {}
         self._coming: list[tuple[str, FromClient]] = []
-        self._running: list[GroupEvent] = []
         self._seq = 1
         self._pids = 100
         self.deployment = Deployment(
@@ -82,7 +86,7 @@ class Fleet:
         return self._pids
 
     def relay_tells(
-        self, group: str, client: int, pid: int, status: int, *, replaced: bool, incarnation: int = 0
+        self, group: str, client: int, pid: int, status: int = -9, *, replaced: bool = True, incarnation: int = 0
     ) -> None:
         """The end of a process reaches the controller."""
         exit_ = ChildExit(ids=[client], seq=1, incarnation=incarnation, pid=pid, status=status, replaced=replaced)
@@ -124,8 +128,11 @@ class Fleet:
 
     def launch(self, groups: Sequence[Group]) -> list[Launch]:
         for group in groups:
+            if self.refusal:
+                self.told.append(GroupEvent(group.id, "failed", AGENT.id, self.refusal, refused=True))
+                continue
             ids = list(range(group.first_client, group.first_client + group.count))
-            self._running.append(GroupEvent(group.id, "running", AGENT.id))
+            self.told.append(GroupEvent(group.id, "running", AGENT.id))
             self._coming.append((group.id, hello(ids, group=group.id)))
             for first in range(0, len(ids), GATHERED):
                 self.dials_in(group.id, ids[first : first + GATHERED])
@@ -133,48 +140,41 @@ class Fleet:
 
     def kill(self, groups: Iterable[str]) -> None: ...
 
-    def events(self) -> list[GroupEvent]:
-        running, self._running = self._running, []
-        return running
-
-    def confirm(self, wait: Waiting) -> None: ...
-
-    def close(self) -> None: ...
-
     # --- a system --------------------------------------------------------------------------------------------------
 
     def program(self, _: object) -> Program:
         return Program(("client",), {})
 
 
-def test_an_eviction_that_was_lost_is_asked_for_again() -> None:
-    """The group replaces its client, and nobody is launched elsewhere."""
+def deployed() -> tuple[Fleet, str, int]:
+    """Three subscribers and their publisher; the group of client 1 and the pid of its process."""
     fleet = Fleet()
     fleet.deployment.scale(3)
-    group, old = fleet.group_of(1), fleet.pids[1]
+    fleet.deployment.begin_step()
+    return fleet, fleet.group_of(1), fleet.pids[1]
+
+
+def test_an_eviction_that_was_lost_is_asked_for_again() -> None:
+    """The group replaces its client, and nobody is launched elsewhere."""
+    fleet, group, old = deployed()
 
     def from_the_third_on(group: str, client: int) -> None:
         if len(fleet.evictions) == 3:
-            fleet.relay_tells(group, client, old, -9, replaced=True)
+            fleet.relay_tells(group, client, old)
             fleet.dials_in(group, [client], 1)
 
     fleet.obeys = from_the_third_on
     began_s = fleet.now_s
     fleet.deployment.evict(BitMap([1]))
     assert not fleet.deployment.scale(3)
-    assert [(round(at_s - began_s), *what) for at_s, *what in fleet.evictions] == [
-        (0, group, [1]),
-        (2, group, [1]),
-        (4, group, [1]),
-    ]
+    asked = [(round(at_s - began_s), *what) for at_s, *what in fleet.evictions]
+    assert asked == [(0, group, [1]), (2, group, [1]), (4, group, [1])]
     assert fleet.group_of(1) == group
 
 
 @pytest.mark.parametrize("known", ["its end", "its successor"])
 def test_nobody_who_comes_after_an_evicted_client_is_evicted_for_it(known: str) -> None:
-    fleet = Fleet()
-    fleet.deployment.scale(3)
-    group, old = fleet.group_of(1), fleet.pids[1]
+    fleet, group, old = deployed()
 
     def successor_when_asked_again(_: str, client: int) -> None:
         if client == 2 and len(fleet.evictions) == 2:
@@ -183,7 +183,7 @@ def test_nobody_who_comes_after_an_evicted_client_is_evicted_for_it(known: str) 
     fleet.deployment.evict(BitMap([1, 2]))
     if known == "its end":
         fleet.obeys = successor_when_asked_again
-        fleet.relay_tells(group, 1, old, -9, replaced=True)
+        fleet.relay_tells(group, 1, old)
     else:
         fleet.dials_in(group, [1], 1)
     fleet.deployment.scale(3)
@@ -194,29 +194,25 @@ def test_nobody_who_comes_after_an_evicted_client_is_evicted_for_it(known: str) 
 
 def test_an_eviction_names_the_incarnation_that_is_of_no_use() -> None:
     """Asked for once more, the end of a process is not its successor's."""
-    fleet = Fleet()
-    fleet.deployment.scale(3)
-    group, old = fleet.group_of(1), fleet.pids[1]
+    fleet, group, old = deployed()
     fleet.deployment.evict(BitMap([1, 2]))
     assert fleet.incarnations == {1: 0, 2: 0}
     # One successor is there, of the other it is known only that it is to come.
-    fleet.relay_tells(group, 1, old, -9, replaced=True)
+    fleet.relay_tells(group, 1, old)
     fleet.dials_in(group, [1], 1)
     fleet.wait_until(lambda: 1 in fleet.roster.present(), 1.0)
-    fleet.relay_tells(group, 2, 99, -9, replaced=True)
+    fleet.relay_tells(group, 2, 99)
     fleet.deployment.watch()
     fleet.deployment.evict(BitMap([1, 2]))
     assert fleet.incarnations == {1: 1, 2: 1}
-    fleet.relay_tells(group, 2, 100, -9, replaced=True, incarnation=1)
+    fleet.relay_tells(group, 2, 100, incarnation=1)
     fleet.deployment.evict(BitMap([1, 2]))
     assert fleet.incarnations == {1: 1, 2: 2}
 
 
 def test_a_client_that_was_launched_elsewhere_does_not_die_of_its_old_process() -> None:
     """Its old group heard nothing, and lives on with its other clients."""
-    fleet = Fleet()
-    fleet.deployment.scale(3)
-    group, old = fleet.group_of(1), fleet.pids[1]
+    fleet, group, old = deployed()
     fleet.deployment.evict(BitMap([1]))
     fleet.deployment.scale(3)
     assert fleet.group_of(1) != group == fleet.group_of(2)
@@ -230,30 +226,25 @@ def test_a_client_that_was_launched_elsewhere_does_not_die_of_its_old_process() 
 
 @pytest.mark.parametrize("said_hello", [True, False])
 def test_the_late_end_of_an_evicted_process_is_not_its_successors(said_hello: bool) -> None:
-    fleet = Fleet()
-    fleet.deployment.scale(3)
-    group, old = fleet.group_of(1), fleet.pids[1]
+    fleet, group, old = deployed()
     fleet.deployment.evict(BitMap([1]))
     fleet.dials_in(group, [1], 1)
     fleet.deployment.scale(3)
     fleet.deployment.begin_step()
     late = old if said_hello else 99
-    fleet.relay_tells(group, 1, late, -9, replaced=True)
+    fleet.relay_tells(group, 1, late)
     fleet.deployment.watch()
     assert not fleet.deployment.died
     assert ClientExit(1, late, -9, replaced=True) in fleet.noted
     # Its own is.
-    fleet.relay_tells(group, 1, fleet.pids[1], -9, replaced=True)
+    fleet.relay_tells(group, 1, fleet.pids[1])
     fleet.deployment.watch()
     assert fleet.deployment.died == BitMap([1])
 
 
 def test_a_death_counts_whose_replacement_is_there_at_once() -> None:
-    fleet = Fleet()
-    fleet.deployment.scale(3)
-    fleet.deployment.begin_step()
-    group, old = fleet.group_of(1), fleet.pids[1]
-    fleet.relay_tells(group, 1, old, -9, replaced=True)
+    fleet, group, old = deployed()
+    fleet.relay_tells(group, 1, old)
     fleet.dials_in(group, [1], 1)
     fleet.wait_until(lambda: 1 in fleet.roster.present(), 1.0)
     fleet.deployment.watch()
@@ -264,43 +255,49 @@ def test_a_death_counts_whose_replacement_is_there_at_once() -> None:
 def test_a_death_that_the_replacement_tells_of_is_noted_once_and_with_its_cause_where_that_comes(
     told: bool, status: int | None
 ) -> None:
-    fleet = Fleet()
-    fleet.deployment.scale(3)
-    fleet.deployment.begin_step()
-    group, old = fleet.group_of(1), fleet.pids[1]
+    fleet, group, old = deployed()
     new = fleet.dials_in(group, [1], 1)
     fleet.wait_until(lambda: fleet.pids[1] == new, 1.0)
     fleet.deployment.watch()
     assert fleet.deployment.died == BitMap([1])
     if told:
-        fleet.relay_tells(group, 1, old, -9, replaced=True)
+        fleet.relay_tells(group, 1, old)
     fleet.deployment.begin_step()
     assert fleet.deployment.died == BitMap()
     assert [e for e in fleet.noted if isinstance(e, ClientExit)] == [ClientExit(1, old, status, replaced=True)]
 
 
+def lines_of_arrivals(clients: int) -> int:
+    """How many lines of Python run until so many clients are there, each turn of a loop counted."""
+    count, before = 0, sys.gettrace()
+
+    def tracer(_: FrameType, event: str, __: object) -> Any:
+        nonlocal count
+        count += event == "line"
+        return tracer
+
+    sys.settrace(tracer)
+    try:
+        Fleet(ready_s=1000.0).deployment.scale(clients)
+    finally:
+        sys.settrace(before)
+    return count
+
+
 def test_an_arrival_costs_the_same_among_few_and_many() -> None:
-    """10,000 clients that dial in ten at a time: 0.2 s of CPU time."""
-    fleet = Fleet(ready_s=1000.0)
-    began_s = time.process_time()
-    fleet.deployment.scale(10_000)
-    assert time.process_time() - began_s < 1.0
+    """Clients dial in ten at a time, the last 200 of them to few or to many."""
+    lines_of_arrivals(1)  # what is imported by the first
+    few, many = (lines_of_arrivals(n + 200) - lines_of_arrivals(n) for n in (200, 1200))
+    assert many < 1.2 * few
 
 
 def test_a_group_that_the_cluster_refuses_fails_the_row_with_the_reason_and_not_the_run() -> None:
     fleet = Fleet()
-    launch = fleet.launch
-
-    def refused(groups: Sequence[Group]) -> list[Launch]:
-        for group in groups:
-            fleet._running.append(GroupEvent(group.id, "failed", AGENT.id, "no quota; ask for more", refused=True))
-        return [Launch(group, AGENT) for group in groups]
-
+    fleet.refusal = "no quota; ask for more"
     for _ in range(6):  # more often than a client may be lost
-        fleet.launch = refused  # type: ignore[method-assign]
         with pytest.raises(ReadinessError, match="no quota; ask for more"):
             fleet.deployment.scale(3)
-    fleet.launch = launch  # type: ignore[method-assign]
+    fleet.refusal = ""
     assert fleet.deployment.scale(3)
 
 
@@ -308,26 +305,16 @@ def test_a_cluster_that_refuses_everything_from_now_on_ends_the_run_and_not_the_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fleet = Fleet()
-
-    def gone() -> list[Agent]:
-        raise ClusterError("the run is no more")
-
-    def refused(groups: Sequence[Group]) -> list[Launch]:
-        for group in groups:
-            fleet._running.append(GroupEvent(group.id, "failed", AGENT.id, "no", refused=True))
-        monkeypatch.setattr(fleet, "agents", gone)
-        return [Launch(group, AGENT) for group in groups]
-
-    monkeypatch.setattr(fleet, "launch", refused)
+    fleet.refusal = "no"
+    monkeypatch.setattr(fleet, "agents", Mock(side_effect=[[AGENT], [AGENT], ClusterError("the run is no more")]))
     with pytest.raises(ClusterError, match="the run is no more"):
         fleet.deployment.scale(3)
 
 
 def test_clients_are_where_the_cluster_says_that_their_group_runs() -> None:
-    fleet = Fleet()
-    fleet.deployment.scale(3)
+    fleet, _, _ = deployed()
     group = fleet.group_of(0)
-    fleet._running.append(GroupEvent(group, "running", "elsewhere"))
+    fleet.told.append(GroupEvent(group, "running", "elsewhere"))
     fleet.deployment.watch()
     assert fleet.deployment.launches[group].agent.id == "elsewhere"
 

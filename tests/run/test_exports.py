@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hydra.model import StepResult
 from hydra.run.exports import Exports
 from tests.metrics.samples import FIGURES, PLAN, latencies
@@ -19,18 +21,19 @@ def steps(exports: Exports) -> dict[str, float]:
     return {labels["run"]: value for labels, value in family.samples}
 
 
-def test_runs_that_take_turns_go_on_where_they_were() -> None:
+@pytest.mark.parametrize(
+    ("runs", "told"),
+    [
+        # Those that take turns go on where they were; of many the last are told.
+        (["both/a", "both/b", "both/b", "both/a"], {"both/a": 2, "both/b": 2}),
+        ([f"part {n}" for n in range(30)], {f"part {n}": 1 for n in range(10, 30)}),
+    ],
+)
+def test_each_of_the_last_runs_is_told_by_itself(runs: list[str], told: dict[str, int]) -> None:
     exports = Exports()
-    for run in ("both/a", "both/b", "both/b", "both/a"):
+    for run in runs:
         measure(exports, run)
-    assert steps(exports) == {"both/a": 2, "both/b": 2}
-
-
-def test_of_many_runs_the_last_are_told() -> None:
-    exports = Exports()
-    for number in range(30):
-        measure(exports, f"part {number}")
-    assert list(steps(exports)) == [f"part {number}" for number in range(10, 30)]
+    assert steps(exports) == told
 
 
 def test_a_run_that_ends_in_the_middle_of_a_step_has_none_that_runs() -> None:

@@ -13,20 +13,16 @@ from hydra.model import HostSample, ThreadSample
 from hydra.run.hosts import gathered
 from hydra.run.moment import Moment, Watched
 from hydra.run.step import RawStep
-from hydra.wire.messages import FromClient, FromController, Host, Sample, Watch, encode
+from hydra.wire.messages import Host, Sample, Watch, encode
 from tests.channel import THREAD, Channel
 from tests.control.golden_messages import COUNTERS
 from tests.control.rosters import HERE, NETWORK, hello
-from tests.run.test_clocks import clock
-from tests.run.test_step import PLAN
+from tests.run.test_clocks import clock, measured
+from tests.run.test_step import PLAN, losing
 
 OURS = platform.node()
 TICK_NS = 250_000_000
 AHEAD = 77_000_000_000_000
-
-
-def measured(channel: Channel) -> RawStep:
-    return channel.stepper().measure(PLAN, lambda _: None)
 
 
 def in_window(raw: RawStep, samples: list[HostSample] | list[ThreadSample]) -> int:
@@ -71,10 +67,7 @@ def test_the_next_step_has_samples_of_its_own() -> None:
 
 
 def test_a_host_that_is_cut_off_in_the_window_has_samples_up_to_then_and_fails_nothing() -> None:
-    def loses(client: int, message: FromController | FromClient, n: int) -> bool:
-        return client == 2 and isinstance(message, Host) and n > 1
-
-    channel = Channel(range(1, 4), elsewhere={2: clock(AHEAD)}, loses=loses)
+    channel = Channel(range(1, 4), elsewhere={2: clock(AHEAD)}, loses=losing(2, Host, first=2))
     raw = channel.stepper().measure(replace(PLAN, duration_s=4.0), lambda _: None)
     first, last = raw.hosts["agent-2"][0], raw.hosts["agent-2"][-1]
     assert first.time_ns <= raw.window_ns[0] < last.time_ns < raw.window_ns[0] + 2 * 10**9
@@ -82,24 +75,15 @@ def test_a_host_that_is_cut_off_in_the_window_has_samples_up_to_then_and_fails_n
 
 
 def test_a_watch_that_was_lost_is_said_again() -> None:
-    plan_s = 5.0
-
-    def loses(client: int, message: FromController | FromClient, n: int) -> bool:
-        return client == 2 and isinstance(message, Watch) and n == 1
-
-    channel = Channel(range(1, 4), elsewhere={2: clock(AHEAD)}, loses=loses)
-    raw = channel.stepper().measure(replace(PLAN, duration_s=plan_s), lambda _: None)
-    assert in_window(raw, list(raw.hosts["agent-2"])) == pytest.approx((plan_s - 2) * 4, abs=2)
+    channel = Channel(range(1, 4), elsewhere={2: clock(AHEAD)}, loses=losing(2, Watch, last=1))
+    raw = channel.stepper().measure(replace(PLAN, duration_s=5.0), lambda _: None)
+    assert in_window(raw, list(raw.hosts["agent-2"])) == pytest.approx((5 - 2) * 4, abs=2)
 
 
 def test_a_window_that_fails_ends_the_watch() -> None:
     channel = Channel(range(1, 4), elsewhere={2: clock(AHEAD)})
-
-    def tick(_: Moment) -> None:
-        channel.died.add(0)
-
     with pytest.raises(StepError):
-        channel.stepper().measure(PLAN, tick)
+        channel.stepper().measure(PLAN, lambda _: channel.died.add(0))
     channel.wait_until(channel.roster.watch.answered, 1.0)
     assert channel.roster.watch.answered()
 
@@ -151,6 +135,6 @@ def test_who_watches_a_step_is_told_how_busy_its_hosts_are() -> None:
         if moment.doing == "sending":
             told.append(moment.watched())
 
-    channel.stepper().measure(PLAN, tick)
+    measured(channel, tick)
     assert told[-1].cpu_pct.keys() == {OURS, "agent-0", "agent-3"}
     assert all(0 <= pct <= 100 for pct in told[-1].cpu_pct.values())

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import EXIT_INTERRUPTED
+from tests.suite.waiting import LONG_S
+
+pytestmark = pytest.mark.tier("all")
 
 DURING = """
 import sys
@@ -39,13 +42,8 @@ hydra.cli.main()
 def code_of(script: str, folder: Path) -> int:
     """Of a module: after ``python -m``, Python looks once more whether it was interrupted."""
     (folder / "script.py").write_text(script)
-    done = subprocess.run(
-        [sys.executable, "-m", "script"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])},
-        capture_output=True,
-        timeout=30,
-        check=False,
-    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+    done = subprocess.run([sys.executable, "-m", "script"], env=environment, capture_output=True, timeout=LONG_S)
     assert b"Traceback" not in done.stderr
     return done.returncode
 

@@ -1,12 +1,13 @@
-"""How far a step is, from what clients have told last."""
+"""How far a step is and what can be told of it, from what clients have told last."""
 
 from __future__ import annotations
 
 import pytest
+from pyroaring import BitMap
 
 from hydra.model import CoreTimes, HostCounters, HostSample, Settings, StepPlan, TcpCounts
 from hydra.run.hosts import Lately
-from hydra.run.moment import Told, reading, sending
+from hydra.run.moment import Moment, Told, draining, reading, sending, watched
 from hydra.wire.messages import Progress
 
 SECOND = 1_000_000_000
@@ -60,3 +61,33 @@ def test_a_host_is_told_by_two_samples_a_second_apart(times_s: list[float], pair
     for time_s in times_s:
         lately.add("here", sample(time_s))
     assert lately.pairs == ({} if pair is None else {"here": (sample(pair[0]), sample(pair[1]))})
+
+
+def test_the_slowest_are_named_without_the_cohort_and_who_has_told_nothing_yet() -> None:
+    said = {0: told(4000, 4.0), 1: told(3000, 3.0), 2: told(1000, 2.0), 3: told(10, 4.0), 4: told(7, 0.0)}
+    found = watched(Moment(4.0, 0.4), said, BitMap([1, 2, 4]), 10 * SECOND, 1.0, {"one": 5.0})
+    assert found.slowest == ((2, 500.0), (1, 1000.0))
+    assert (found.of, found.cpu_pct) == (2, {"one": 5.0})
+
+
+@pytest.mark.parametrize(
+    ("sent_pps", "received_pps", "each", "missing"),
+    [
+        (1000.0, 900.0, 1.0, 0.1),
+        (1000.0, 1001.0, 1.0, 0.0),  # told a moment later
+        (2000.0, 500.0, 0.5, 0.5),  # each subscriber listens to one of two publishers
+        (1000.0, 300.0, 0.0, None),  # they share the messages
+        (0.0, 300.0, 1.0, None),
+        (1000.0, 0.0, 1.0, None),  # nobody has told anything
+    ],
+)
+def test_what_is_not_there_yet(sent_pps: float, received_pps: float, each: float, missing: float | None) -> None:
+    moment = Moment(4.0, 0.4, sent_pps, received_pps)
+    found = watched(moment, {}, BitMap(), 0, each, {}).missing
+    assert found == (None if missing is None else pytest.approx(missing))
+
+
+@pytest.mark.parametrize(("drain_s", "share"), [(10.0, 0.2), (1.0, 1.0), (0.0, 1.0)])
+def test_a_drain_has_a_longest_length(drain_s: float, share: float) -> None:
+    moment = draining(drain_s, 5 * SECOND, 7 * SECOND)
+    assert (moment.doing, moment.elapsed_s, moment.share) == ("draining", 2.0, share)

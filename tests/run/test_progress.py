@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on, and a run that goes on when nobody can see it."""
+"""What a person sees while servers start and a run goes on, a run that goes on when nobody can see it, and keys."""
 
 from __future__ import annotations
 
@@ -6,17 +6,41 @@ import contextlib
 import io
 import os
 import pty
+import select
+import termios
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 
+from hydra.config.scenario import load_scenario
 from hydra.events.runs import SystemFact
 from hydra.model import Settings, StepPlan, StepResult
 from hydra.run.keys import Keys
 from hydra.run.moment import Moment
 from hydra.run.progress import Observer
+from hydra.run.starting import Starting, servers_of
+from tests.suite.waiting import SOON_S
 
+Terminal = tuple[int, io.TextIOWrapper]
+"""Our end of one, and what a program has."""
 PLAN = StepPlan(clients=3, settings=Settings(rate=100.0, burst=100), duration_s=1.0)
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    monkeypatch.setenv("TERM", "xterm")
+    ours, end = pty.openpty()
+    with os.fdopen(end, "w", buffering=1) as stream:
+        yield ours, stream
+    os.close(ours)
+
+
+def read_until(ours: int, text: str) -> str:
+    shown = ""
+    while text not in shown:
+        shown += os.read(ours, 65_536).decode()
+    return shown
 
 
 def watch(observer: Observer) -> None:
@@ -49,17 +73,13 @@ def test_steps_and_warnings_are_lines_without_secrets() -> None:
     ],
 )
 def test_a_terminal_has_a_view_unless_that_is_not_wanted(
-    plain: bool, quiet: bool, term: str, view: bool, monkeypatch: pytest.MonkeyPatch
+    terminal: Terminal, plain: bool, quiet: bool, term: str, view: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", term)
-    ours, end = pty.openpty()
-    with os.fdopen(end, "w", buffering=1) as stream:
-        # Nobody's keys are taken: the terminal is not the one that this test was started from.
-        watch(Observer(stream, keys=Keys(end), plain=plain, quiet=quiet))
-        shown = ""
-        while "was refused" not in shown:
-            shown += os.read(ours, 65_536).decode()
-    os.close(ours)
+    ours, stream = terminal
+    # Nobody's keys are taken: the terminal is not the one that this test was started from.
+    watch(Observer(stream, keys=Keys(stream.fileno()), plain=plain, quiet=quiet))
+    shown = read_until(ours, "was refused")
     assert ("Ctrl-C ends the run now" in shown) is view
     assert ("\x1b[?25l" in shown) is view
 
@@ -98,3 +118,136 @@ def test_a_step_that_failed_is_tried_again_under_its_number() -> None:
         "warning: step 1 of 2, try 3: 3 clients, 100/s: FAILED: why",
         "warning: step 2 of 2: 3 clients, 100/s: FAILED: why",
     ]
+
+
+# --- the start of servers --------------------------------------------------------------------------------------------
+
+
+class Clock:
+    """Time that passes by being waited for."""
+
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def wait(self, condition: Callable[[], bool], timeout_s: float) -> bool:
+        until_s = self.now_s + timeout_s
+        while not condition():
+            if self.now_s >= until_s:
+                return False
+            self.now_s += 0.25
+        return True
+
+
+def told(told_at: dict[float, str], takes_s: float, *, quiet: bool = False, what: str = "3 toy servers") -> list[str]:
+    """The lines of a start that takes so long, and says what it is doing from some moments on."""
+    stream, clock = io.StringIO(), Clock()
+    starting = Starting(Observer(stream, quiet=quiet), what, clock.wait, clock)
+
+    def up() -> bool:
+        starting.doing = next((says for at_s, says in reversed(told_at.items()) if clock.now_s >= at_s), "")
+        return clock.now_s >= takes_s
+
+    with starting.shown():
+        assert starting.wait(up, 1000.0)
+    assert starting.wait(lambda: True, 1.0)  # of something else, later
+    return stream.getvalue().splitlines()
+
+
+SHOWN = [
+    "starting 3 toy servers: 0 of 3 answer (for 2 s)",
+    "starting 3 toy servers: 2 of 3 answer (for 7 s)",
+    "starting 3 toy servers: warm-up (for 30 s)",
+    "started 3 toy servers in 40 s",
+]
+
+
+@pytest.mark.parametrize(
+    ("told_at", "takes_s", "lines"),
+    [
+        ({0: "0 of 3 answer"}, 1.5, []),
+        ({}, 90.0, ["starting 3 toy servers (for 2 s)", "started 3 toy servers in 2 min"]),
+        ({0: "0 of 3 answer", 3: "1 of 3 answer", 4: "2 of 3 answer", 30: "warm-up"}, 40.0, SHOWN),
+    ],
+)
+def test_a_pipe_gets_a_line_now_and_then(told_at: dict[float, str], takes_s: float, lines: list[str]) -> None:
+    assert told(told_at, takes_s) == lines
+    assert told(told_at, takes_s, quiet=True) == []
+    assert told(told_at, takes_s, what="") == []
+
+
+def test_a_terminal_shows_it_all_the_time_and_is_left_as_it_was(terminal: Terminal) -> None:
+    ours, stream = terminal
+    observer, clock, shown = Observer(stream), Clock(), ""
+    starting = Starting(observer, "3 toy servers", clock.wait, clock)
+
+    def seen() -> bool:
+        nonlocal shown
+        starting.doing = "1 of 3 answer"
+        shown += os.read(ours, 65_536).decode()
+        return "starting 3 toy servers: 1 of 3 answer (for" in shown
+
+    with starting.shown():
+        assert starting.wait(seen, 1000.0)
+    observer.close()
+    assert "Ctrl-C ends the run now" in shown + read_until(ours, "\x1b[?25h")
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides", "said"),
+    [
+        ("zmqfixed", {}, ""),
+        ("kafka-fixed", {}, "1 kafka server"),
+        ("kafka-fixed", {"server.count": 3}, "3 kafka servers"),
+        ("kafka-fixed", {"kafka.bootstrap": "h:9092"}, ""),
+    ],
+)
+def test_servers_are_told_that_a_run_starts_itself(name: str, overrides: dict[str, object], said: str) -> None:
+    assert servers_of(load_scenario(name, overrides)) == said
+
+
+# --- keys ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["another's terminal", "a pipe", "closed"])
+def test_what_is_no_terminal_in_the_foreground_is_left_alone(what: str, terminal: Terminal) -> None:
+    end, modes = terminal[1].fileno(), termios.tcgetattr(terminal[1])
+    pipe = os.pipe()
+    os.close(pipe[0])
+    if what != "a pipe":
+        os.close(pipe[1])
+    keys = Keys(end if what == "another's terminal" else pipe[1])
+    assert not keys.open()
+    assert keys.pressed() == ""
+    keys.close()
+    assert termios.tcgetattr(end) == modes
+
+
+@pytest.fixture
+def keys(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keys]:
+    """Those of the terminal, which is taken for our own."""
+    monkeypatch.setattr(Keys, "_ours", lambda self: True)
+    made = Keys(terminal[1].fileno())
+    yield made
+    made.close()
+
+
+def types(terminal: Terminal, keys: bytes) -> None:
+    os.write(terminal[0], keys)
+    select.select([terminal[1]], [], [], SOON_S)
+
+
+def test_what_was_typed_before_was_not_meant_for_us(terminal: Terminal, keys: Keys) -> None:
+    types(terminal, b"\n")
+    assert keys.open()
+    assert keys.pressed() == ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "key"), [(b"s", "s"), (b"ss", "s"), (b"E", "E"), (b"less", ""), (b"\x1bOS", ""), (b"\xc3\xa4", "")]
+)
+def test_only_a_key_by_itself_is_one(terminal: Terminal, keys: Keys, typed: bytes, key: str) -> None:
+    assert keys.open()
+    types(terminal, typed)
+    assert keys.pressed() == key

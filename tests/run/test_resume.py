@@ -8,36 +8,28 @@ from typing import Any
 import msgspec
 import pytest
 
-from hydra.config.cluster import load_cluster
 from hydra.config.scenario import load_scenario
 from hydra.errors import RunDirectoryError
 from hydra.results.store import RunStore
-from hydra.run.metadata import metadata
-from hydra.run.redaction import Redactor
 from hydra.run.resume import scenario_of
+from tests.run.test_redaction import known_of, stored
 
 FLAT: dict[str, object] = {"msg_batch": 100, "sndhwm": 1000, "rcvhwm": 1000, "nodrop": False}
 FLAT |= {"linger_ms": 0.0, "batch_bytes": None, "compression": "none", "acks": "1"}
+NATIVE = {"publisher": "native", "io_threads": 1, "transport": "tcp", "sndbuf": 0, "rcvbuf": 0, "secure": False}
 """What every stored step had, whatever its system."""
 
 
 def stored_before(name: str, overrides: dict[str, object]) -> dict[str, Any]:
     """The metadata of a run as the version before systems had settings of their own stored it."""
     scenario = load_scenario(name, overrides)
-    known = metadata("run", scenario, load_cluster(), "local", ["hydra"], overrides, Redactor.of_run(scenario))
+    known = known_of(scenario, overrides)
     flat = msgspec.to_builtins(known["scenario"])
     own, options, tables = flat["settings"].pop("system"), flat["native"].pop("system"), flat.pop("tables")
     burst = flat["settings"].pop("burst")
     del flat["settings"]["payload"]
     flat["settings"] |= FLAT | ({"msg_batch": burst} if burst else {}) | own
-    flat["native"] |= {
-        "publisher": "native",
-        "io_threads": 1,
-        "transport": "tcp",
-        "sndbuf": 0,
-        "rcvbuf": 0,
-        "secure": False,
-    } | options
+    flat["native"] |= NATIVE | options
     no_cluster = {"bootstrap": "", "partitions": 1, "replication_factor": 1, "properties": {}}
     flat |= {"broker": flat.pop("server"), "kafka": no_cluster, **tables}
     flat["table"] = {"rates": "zmqrate"}.get(flat["table"], flat["table"])
@@ -76,25 +68,13 @@ def test_what_differs_from_it_is_named_by_its_key_in_a_file(
 
 
 @pytest.mark.parametrize(
-    ("stored", "command", "says"),
-    [
-        (
-            "kafka-fixed",
-            "zmqrate",
-            r"is a run of kafka-fixed \(system kafka\), and this command runs zmqrate \(system zm",
-        ),
-        ("zmqfixed", "zmqrate", r"is a run of zmqfixed \(system zmq\), and this command runs zmqrate"),
-    ],
+    ("name", "replaced", "system"), [("kafka-fixed", {"settings.linger_ms": 3.0}, "kafka"), ("zmqfixed", {}, "zmq")]
 )
 def test_another_commands_run_is_refused_with_the_command_that_began_it(
-    tmp_path: Path, stored: str, command: str, says: str
+    tmp_path: Path, name: str, replaced: dict[str, object], system: str
 ) -> None:
-    replaced: dict[str, object] = {"settings.linger_ms": 3.0} if stored == "kafka-fixed" else {}
-    scenario = load_scenario(stored, replaced)
-    words = ["hydra", stored, "--clients", "2"]
-    RunStore.create(
-        tmp_path, metadata("run", scenario, load_cluster(), "local", words, replaced, Redactor.of_run(scenario))
-    ).close()
+    stored(tmp_path, replaced, name, "--clients", "2")
+    says = rf"is a run of {name} \(system {system}\), and this command runs zmqrate \(system"
     with pytest.raises(RunDirectoryError, match=says) as refused:
-        scenario_of(tmp_path, command, {})
-    assert f"go on with the command that began it, and --resume: hydra {stored} --clients 2" in refused.value.remedy
+        scenario_of(tmp_path, "zmqrate", {})
+    assert f"go on with the command that began it, and --resume: hydra {name} --clients 2" in refused.value.remedy

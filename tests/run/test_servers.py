@@ -6,6 +6,7 @@ import io
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -24,9 +25,10 @@ from hydra.run.placing import roles_on
 from hydra.run.progress import Observer
 from hydra.run.servers import FIRST_ID, STARTS, DeployedServers, required
 from hydra.run.starting import Starting
-from hydra.system import Program, Waiting, wait_alone
+from hydra.system import Program, Waiting
 from hydra.wire.messages import Join, Ready, encode
 from tests.control.rosters import hello
+from tests.suite.waiting import wait_until
 
 KAFKA = [name for name in scenarios() if "kafka" in name]
 
@@ -35,23 +37,17 @@ KAFKA = [name for name in scenarios() if "kafka" in name]
     ("name", "overrides", "here", "there"),
     [
         ("zmqfixed", {}, None, None),
-        ("kafka-fixed", {}, None, 1),
-        ("kafka-fixed", {"server.count": 3}, 3, 3),
+        ("kafka-fixed", {}, None, (1, 2)),
+        # They take the ports that are offered, and on this machine any that are free.
+        ("kafka-fixed", {"server.count": 3}, (3, 0), (3, 2)),
         ("kafka-fixed", {"server.count": 3, "kafka.bootstrap": "h:9092"}, None, None),
     ],
 )
 def test_servers_are_groups_on_agents_and_where_there_are_several(
-    name: str, overrides: dict[str, object], here: int | None, there: int | None
+    name: str, overrides: dict[str, object], here: tuple[int, int] | None, there: tuple[int, int] | None
 ) -> None:
-    scenario = load_scenario(name, overrides)
-    counts = [spec and spec.count for spec in (required(scenario, is_local=True), required(scenario, is_local=False))]
-    assert counts == [here, there]
-
-
-def test_servers_take_what_is_offered_and_on_this_machine_any_free_ports() -> None:
-    scenario = load_scenario("kafka-fixed", {"server.count": 2})
-    ports = [spec.demand.ports for is_local in (True, False) if (spec := required(scenario, is_local=is_local))]
-    assert ports == [0, 2]
+    specs = [required(load_scenario(name, overrides), is_local=is_local) for is_local in (True, False)]
+    assert [spec and (spec.count, spec.demand.ports) for spec in specs] == [here, there]
 
 
 @pytest.mark.parametrize("name", KAFKA)
@@ -155,17 +151,18 @@ def controller() -> Iterator[Controller]:
 def deployed(
     engine: Told,
     controller: Controller,
-    notes: list[Event],
+    notes: list[Event] | None = None,
     cluster: Slow | None = None,
     starting: Starting | None = None,
 ) -> DeployedServers:
-    program, events = Program(("toy",), {}), GroupEvents(engine)
+    program, events, note = Program(("toy",), {}), GroupEvents(engine), [] if notes is None else notes
     starting = starting or Starting(Observer(io.StringIO()), "2 toys", controller.wait_until)
     return DeployedServers(
-        *(engine, events, controller, program, cluster or Slow(), ServerSpec(count=2), 20.0, notes.append, starting)
+        *(engine, events, controller, program, cluster or Slow(), ServerSpec(count=2), 20.0, note.append, starting)
     )
 
 
+@pytest.mark.tier("test")
 def test_a_server_that_fails_while_they_come_up_is_told_with_its_last_words(controller: Controller) -> None:
     engine, notes = Told("failed"), list[Event]()
     with pytest.raises(ServerError, match="the server servers-1 on host-a failed: exit status 1: no java"):
@@ -174,10 +171,11 @@ def test_a_server_that_fails_while_they_come_up_is_told_with_its_last_words(cont
     assert [type(note) for note in notes] == [Launched, Launched, ServerExit]
 
 
+@pytest.mark.tier("test")
 def test_servers_whose_agents_are_lost_are_launched_again_until_it_is_enough(controller: Controller) -> None:
     engine = Told("lost")
     with pytest.raises(ServerError, match=f"brought up {STARTS} times, last: the server servers-7 on host-a lost"):
-        deployed(engine, controller, []).start()
+        deployed(engine, controller).start()
     assert len(engine.launched) == 2 * STARTS
 
 
@@ -197,23 +195,22 @@ class ReadyAtOnce(Told):
         return super().launch(groups)
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_servers_are_told_of_each_other_until_they_answer(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[tuple[int, Join]] = []
     monkeypatch.setattr(controller, "tell", lambda ids, command: told.append((*ids, command)))
     cluster = Slow(lambda: len(told) > 2)
-    servers = deployed(ReadyAtOnce(controller), controller, [], cluster)
+    servers = deployed(ReadyAtOnce(controller), controller, cluster=cluster)
     assert servers.start() == "h:1,h:2|h:1,h:2"
-    assert [(client, command.system) for client, command in told] == [
-        (FIRST_ID, {"number": 0}),
-        (FIRST_ID + 1, {"number": 1}),
-    ] * 2
+    both = [(FIRST_ID, {"number": 0}), (FIRST_ID + 1, {"number": 1})]
+    assert [(client, command.system) for client, command in told] == both * 2
     assert cluster.warmed == ["h:1,h:2|h:1,h:2"]
     assert servers.versions["libzmq"] == "4.3.5"
 
 
+@pytest.mark.tier("test")
 def test_no_thread_is_left_of_servers_that_do_not_come_up(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,24 +218,20 @@ def test_no_thread_is_left_of_servers_that_do_not_come_up(
     ended = GroupEvent("servers-1", "failed", "a", "exit status 1")
     monkeypatch.setattr(controller, "tell", lambda *_: setattr(engine, "told", [ended]))
     with pytest.raises(ServerError, match="servers-1 on host-a failed"):
-        deployed(engine, controller, []).start()
-    assert wait_alone(lambda: set(threading.enumerate()) <= before, 10)
+        deployed(engine, controller).start()
+    wait_until(lambda: set(threading.enumerate()) <= before, "the end of the threads", saw=threading.enumerate)
 
 
-class Interrupted(Told):
-    """Somebody presses Ctrl-C while its groups start."""
-
-    def launch(self, groups: Sequence[Group]) -> list[Launch]:
-        super().launch(groups)
-        raise KeyboardInterrupt
-
-
-def test_a_start_that_is_interrupted_says_that_they_are_ended(controller: Controller) -> None:
+@pytest.mark.tier("test")
+def test_a_start_that_is_interrupted_says_that_they_are_ended(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said: list[str] = []
-    observer = Observer(io.StringIO())
-    observer.preparing = lambda what: said.append(str(what))  # type: ignore[method-assign]
+    observer, engine = Observer(io.StringIO()), Told()
+    monkeypatch.setattr(observer, "preparing", lambda what: said.append(str(what)))
+    monkeypatch.setattr(engine, "launch", Mock(side_effect=KeyboardInterrupt))
     starting = Starting(observer, "2 toys", controller.wait_until)
-    servers = deployed(Interrupted(), controller, [], starting=starting)
+    servers = deployed(engine, controller, starting=starting)
     with pytest.raises(KeyboardInterrupt), starting.shown():
         servers.start()
     assert said[-2:] == ["starting 2 toys: ending them (for 0 s)", "None"]

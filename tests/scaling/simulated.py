@@ -30,7 +30,7 @@ def cases(kind: str, counts: list[float], many: int, seed: int = 7) -> Cases:
     """Many runs over systems of a kind, with 2 to 10 % of noise (log-uniform).
 
     Args:
-        kind: "law", "plateau", "saturating", "falls to a level", "power" or "cliff".
+        kind: "law", "plateau", "saturating" or "falls to a level".
         counts: client counts.
         many: how many.
         seed: of the parameters and the noise.
@@ -55,10 +55,6 @@ def _throughput(kind: str, n: Array, largest: float, many: int, rng: np.random.G
         true = np.minimum(n, capacity)
     elif kind == "saturating":
         true = capacity * (1 - np.exp(-n / capacity))
-    elif kind == "falls to a level":
-        true = np.minimum(n, capacity) * (level + (1 - level) / (1 + n / capacity))
-    elif kind == "power":
-        true = n ** rng.uniform(0.3, 1, many)[:, None]
     else:
-        true = np.minimum(n, capacity) * np.where(n > 2 * capacity, level, 1.0)
+        true = np.minimum(n, capacity) * (level + (1 - level) / (1 + n / capacity))
     return true

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hydra.scaling.constants import Cost
 from hydra.scaling.costs import (
     BUDGETS,
     PUBLISHER_CPU,
@@ -27,29 +28,22 @@ def step(clients: int, rate: float = 100.0, noise: float = 1.0) -> StepFacts:
     received = clients * rate * 10
     cpu_s = (MESSAGE_S * received + SECOND_S * clients * 10) * noise
     return StepFacts(
-        clients=clients,
-        publishers=1,
-        servers=0,
-        direct=True,
-        seconds=10.0,
-        rate=rate,
-        held=True,
-        limit="requested rate",
-        throughput=received / 10,
-        sent=rate * 10,
-        received=received,
-        received_bytes=24 * received,
-        subscriber_cpu_s=cpu_s,
-        publisher_cpu_s=2 * cpu_s,
-        publisher_memory_bytes=5e6 + LISTENER * clients,
-        server_cpu_s=None,
-        network_bytes=None,
-    )
+        clients, publishers=1, servers=0, direct=True, seconds=10.0, rate=rate, held=True, limit="requested rate",
+        throughput=received / 10, sent=rate * 10, received=received, received_bytes=24 * received,
+        subscriber_cpu_s=cpu_s, publisher_cpu_s=2 * cpu_s, publisher_memory_bytes=5e6 + LISTENER * clients,
+        server_cpu_s=None, network_bytes=None,
+    )  # fmt: skip
 
 
 def steps(*rates: float) -> list[StepFacts]:
     rng = np.random.default_rng(1)
     return [step(clients, rate, rng.lognormal(0, 0.02)) for clients in COUNTS for rate in rates]
+
+
+def known(budget: str, its: list[StepFacts], rate: float = 100.0) -> Cost:
+    cost = measured(budget, its, rate, "run")
+    assert cost is not None
+    return cost
 
 
 def test_two_rates_tell_what_a_message_and_what_a_second_costs() -> None:
@@ -64,26 +58,20 @@ def test_two_rates_tell_what_a_message_and_what_a_second_costs() -> None:
 
 
 def test_one_rate_tells_the_cost_at_that_rate_only() -> None:
-    cost = measured(SUBSCRIBER_CPU, steps(100.0), 100.0, "run")
-    assert cost is not None
-    assert not cost.too_wide
+    cost = known(SUBSCRIBER_CPU, steps(100.0))
     assert cost.value == pytest.approx(MESSAGE_S * 100 + SECOND_S, rel=0.05)
-    assert (cost.clients, cost.rates) == (640, (100.0, 100.0))
-    other = measured(SUBSCRIBER_CPU, steps(100.0), 1.0, "run")
-    assert other is not None
-    assert other.too_wide
+    assert (cost.clients, cost.rates, cost.too_wide) == (640, (100.0, 100.0), False)
+    assert known(SUBSCRIBER_CPU, steps(100.0), rate=1.0).too_wide
 
 
 def test_overloaded_steps_do_not_count_where_others_held() -> None:
     late = [replace(step(clients, 100.0, 0.2), held=False) for clients in (1280, 2560)]
-    both, held = (measured(PUBLISHER_CPU, some, 100.0, "run") for some in (steps(100.0) + late, steps(100.0)))
-    assert both == held
-    assert measured(PUBLISHER_CPU, late, 100.0, "run") is not None
+    assert known(PUBLISHER_CPU, steps(100.0) + late) == known(PUBLISHER_CPU, steps(100.0))
+    assert known(PUBLISHER_CPU, late)
 
 
 def test_few_steps_give_their_range_and_say_so() -> None:
-    cost = measured(SUBSCRIBER_CPU, [step(10), step(20, noise=1.5), step(40, noise=3.0)], 100.0, "run")
-    assert cost is not None
+    cost = known(SUBSCRIBER_CPU, [step(10), step(20, noise=1.5), step(40, noise=3.0)])
     assert "too few for a fit" in cost.source
     assert cost.low == pytest.approx(cost.value / 1.5)
     assert cost.too_wide
@@ -105,8 +93,6 @@ def test_memory_of_a_listener_is_the_slope() -> None:
 def test_a_cost_knows_the_sizes_and_the_loads_that_it_was_measured_at() -> None:
     one, two = step(10), step(20)
     larger = replace(two, received_bytes=100 * two.received, swing=3.0)
-    for known in ([one, larger], [*steps(10.0), larger]):
-        cost = measured(SUBSCRIBER_CPU, known, 100.0, "runs/a")
-        assert cost is not None
-        assert cost.sizes == pytest.approx((24.0, 100.0))
-        assert cost.swing == 3.0
+    for its in ([one, larger], [*steps(10.0), larger]):
+        cost = known(SUBSCRIBER_CPU, its)
+        assert (*(cost.sizes or ()), cost.swing) == pytest.approx((24.0, 100.0, 3.0))

@@ -23,10 +23,9 @@ def test_as_many_are_needed_as_the_scarcest_resource_says() -> None:
 
 def test_what_breaks_first_is_the_least_of_all_parts() -> None:
     files = Use("open files", "files", 1.0, 500.0, COST)
-    plan = Plan(10_000, 1.0, (Part("agents", "an agent", (CPU,)), Part("publishers", "a publisher", (files,))))
-    assert plan.first is not None
-    assert plan.first[1] is files
-    assert plan.fits
+    publishers = Part("publishers", "a publisher", (files,))
+    plan = Plan(10_000, 1.0, (Part("agents", "an agent", (CPU,)), publishers))
+    assert (plan.first, plan.fits) == ((publishers, files), True)
 
 
 def test_where_there_is_one_only_more_do_not_fit() -> None:
@@ -45,9 +44,7 @@ def test_evidence_ends_where_that_of_the_weakest_cost_does() -> None:
 def test_costs_of_several_roles_add_up_or_are_not_known() -> None:
     both = together([COST, Cost(1e-3, "a page", 200, 0.5e-3, 1.5e-3, (10.0, 20.0))])
     assert both is not None
-    assert both.value == pytest.approx(3e-3)
-    assert both.low == pytest.approx(2e-3)
-    assert both.high == pytest.approx(4e-3)
+    assert (both.value, both.low, both.high) == pytest.approx((3e-3, 2e-3, 4e-3))
     assert (both.clients, both.rates, both.source) == (200, (10.0, 10.0), "a run; a page")
     assert together([COST, None]) is None
     assert together([COST, Cost(1e-3, "a page", 200)]).low is None  # type: ignore[union-attr]  # see above

@@ -10,7 +10,6 @@ from hydra.results.interleaved import Record
 from tests.jupyter.runs import FIXED, SEARCH, make
 
 ODD: str = "c & <b>ä?#%41"
-RUNS: tuple[str, ...] = ("fixed", "search", ODD)
 
 
 def fill(folder: Path) -> Path:

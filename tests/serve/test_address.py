@@ -25,31 +25,16 @@ def test_any_other_address_is_refused_in_one_line(host: str) -> None:
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("header", "good"),
-    [
-        ("localhost", True),
-        ("LOCALHOST:8000", True),
-        ("127.0.0.1:43121", True),
-        ("127.0.0.2:1", True),
-        ("[::1]:8000", True),
-        ("[::1]", True),
-        ("evil.example:8000", False),
-        ("localhost.evil.example", False),
-        ("127.0.0.1.evil.example", False),
-        ("192.168.1.7:8000", False),
-        ("[2001:db8::1]:80", False),
-        ("::1", False),
-        ("localhost:", False),
-        ("localhost:80:80", False),
-        ("user@localhost", False),
-        ("0.0.0.0:8000", False),
-        ("", False),
-        (" localhost", False),
-    ],
+GOOD = ("localhost", "LOCALHOST:8000", "127.0.0.1:43121", "127.0.0.2:1", "[::1]:8000", "[::1]")
+BAD = (
+    *("evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", "192.168.1.7:8000", "[2001:db8::1]:80"),
+    *("::1", "localhost:", "localhost:80:80", "user@localhost", "0.0.0.0:8000", "", " localhost"),
 )
-def test_a_name_of_another_machine_is_no_name_of_this_one(header: str, good: bool) -> None:
-    assert names_this_machine(header) is good
+
+
+@pytest.mark.parametrize("header", [*GOOD, *BAD])
+def test_a_name_of_another_machine_is_no_name_of_this_one(header: str) -> None:
+    assert names_this_machine(header) is (header in GOOD)
 
 
 @pytest.mark.parametrize(("address", "shown"), [("127.0.0.1", "http://127.0.0.1:5/"), ("::1", "http://[::1]:5/")])

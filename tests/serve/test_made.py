@@ -13,7 +13,7 @@ from hydra.errors import HydraError, UsageError
 from hydra.serve import made
 from hydra.serve.made import Pages
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("test")
 
 Program = Callable[[str], None]
 

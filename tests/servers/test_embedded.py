@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -14,15 +17,24 @@ from hydra.errors import ServerError
 from hydra.servers.embedded import PORT_ATTEMPTS, EmbeddedServer
 from hydra.servers.ports import free_ports
 from hydra.system import wait_alone
+from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
+from .running import HOUSE, kill
 from .toy import Toy, ToyCluster, greeting
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
 
+def gone(pids: tuple[int, int]) -> bool:
+    """Whether its supervisor and the server itself have ended."""
+    return not any(psutil.pid_exists(p) and psutil.Process(p).status() != psutil.STATUS_ZOMBIE for p in pids)
+
+
+@pytest.mark.tier("test")
 def test_it_is_up_when_it_has_started_and_leaves_nothing(tmp_path: Path) -> None:
     cluster = ToyCluster("hello")
     server = EmbeddedServer(Toy(), cluster, tmp_path / "toy")
+    server.stop()
     with pytest.raises(ServerError, match="the embedded toy is not started"):
         _ = server.address
     address = server.start()
@@ -34,34 +46,91 @@ def test_it_is_up_when_it_has_started_and_leaves_nothing(tmp_path: Path) -> None
         server.start()
     server.stop()
     server.stop()
-    assert not any(psutil.pid_exists(pid) for pid in pids)
+    assert gone(pids)
     assert not (tmp_path / "toy").exists()
 
 
 def test_its_end_is_a_failure_and_it_can_be_started_again(tmp_path: Path) -> None:
     with EmbeddedServer(Toy(), ToyCluster(), tmp_path / "toy", warm=False) as server:
-        assert server.pids is not None
-        os.kill(server.pids[1], signal.SIGKILL)
-        assert wait_alone(lambda: server.failure().startswith("the embedded toy ended: "), 5)
+        kill(server)
+        wait_until(lambda: server.failure().startswith("the embedded toy ended: "), "its end")
         server.stop()
+        assert not (tmp_path / "toy").exists()
         assert greeting(server.start())
 
 
-def test_one_that_ends_while_it_comes_up_is_told_with_its_last_words(tmp_path: Path) -> None:
-    server = EmbeddedServer(Toy(), ToyCluster("die"), tmp_path / "toy")
-    with pytest.raises(ServerError, match="the toy ended while it came up: no such word"):
-        server.start()
-    assert not (tmp_path / "toy").exists()
+OWNER = """
+import pathlib, sys
+from hydra.servers.embedded import EmbeddedServer
+from tests.servers.toy import Toy, ToyCluster
+server = EmbeddedServer(Toy(), ToyCluster(), pathlib.Path(sys.argv[1]), warm=False)
+server.start()
+print(*server.pids, flush=True)
+sys.stdin.read()
+"""
 
 
-def test_one_that_never_answers_is_given_up(tmp_path: Path) -> None:
-    class Deaf(ToyCluster):
-        def up(self, address: str) -> bool:
-            return False
+def test_it_dies_with_a_killed_owner(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OWNER, str(tmp_path / "toy")]
+    told = {**os.environ, "PYTHONPATH": str(HOUSE)}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=told) as owner:
+        assert owner.stdout is not None
+        supervisor, server = (int(word) for word in owner.stdout.readline().split())
+        assert not gone((supervisor, server))
+        owner.kill()
+        wait_until(lambda: gone((supervisor, server)), "the end of both")
+        wait_until(lambda: not (tmp_path / "toy").exists(), "the end of the folder")
 
-    server = EmbeddedServer(Toy(), Deaf(), tmp_path / "toy")
-    with pytest.raises(ServerError, match="the toy did not answer in time"):
-        server.start(timeout_s=0.5)
+
+class Slow(ToyCluster):
+    """Answers and warms up only when its owner has waited for that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waited = threading.Event()
+
+    def wait(self, condition: Callable[[], bool], timeout_s: float) -> bool:
+        def asked() -> bool:
+            self.waited.set()
+            return condition()
+
+        return wait_alone(asked, timeout_s)
+
+    def up(self, address: str) -> bool:
+        return self._waited_for() and super().up(address)
+
+    def warm_up(self, address: str) -> None:
+        assert self._waited_for()
+        super().warm_up(address)
+
+    def _waited_for(self) -> bool:
+        self.waited.clear()
+        return self.waited.wait(LONG_S)
+
+
+def test_its_owner_serves_others_while_it_is_asked(tmp_path: Path) -> None:
+    cluster = Slow()
+    with EmbeddedServer(Toy(), cluster, tmp_path / "toy", wait=cluster.wait) as server:
+        assert cluster.warmed == [server.address]
+        cluster.waited.clear()
+    assert cluster.waited.is_set()
+
+
+@pytest.mark.parametrize(
+    ("word", "answers", "says"),
+    [
+        pytest.param("die", True, "the toy ended while it came up: no such word", marks=pytest.mark.tier("test")),
+        ("hello", False, "the toy did not answer in time"),
+    ],
+)
+def test_one_that_does_not_come_up_is_told_with_its_last_words(
+    tmp_path: Path, word: str, answers: bool, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not answers:
+        monkeypatch.setattr(ToyCluster, "up", lambda *_: False)
+    server = EmbeddedServer(Toy(), ToyCluster(word), tmp_path / "toy")
+    with pytest.raises(ServerError, match=says):
+        server.start(timeout_s=SOON_S if answers else 0.2)
     assert not (tmp_path / "toy").exists()
 
 

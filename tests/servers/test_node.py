@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
+import signal
 import subprocess
-import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import psutil
@@ -14,95 +14,95 @@ import pytest
 
 from hydra.control import curve
 from hydra.control.controller import Controller
-from hydra.system import wait_alone
 from hydra.wire.clock import boot_id, network_namespace, time_namespace
 from hydra.wire.messages import Join
+from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
+from . import running
+from .running import HOUSE, SERVER, expecting_one, join, node, served
 from .toy import ToyCluster
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
-SERVER = 2**31
-FLAGS = ("-m", "tests.servers.toy", "toy-server", "--group", "servers-1", "--first-id", str(SERVER), "--count", "1")
-HOUSE = Path(__file__).resolve().parents[2]
+HOST = "127.0.0.2"
+COMMAND = node("tests.servers.toy", "toy-server")
 
 
 @pytest.fixture
 def controller() -> Iterator[Controller]:
-    made = Controller("run")
-    made.roster.expect("servers-1", [SERVER])
-    yield made
-    made.close()
+    with expecting_one(silence_s=2.0) as made:
+        yield made
 
 
-@contextlib.contextmanager
-def started(controller: Controller, folder: Path, **env: str) -> Iterator[tuple[psutil.Popen, str]]:
-    """One that has dialled in, and where it says that it will listen."""
-    environment = {**os.environ, "PYTHONPATH": str(HOUSE), **controller.environment, **env}
-    with (folder / "stderr").open("w") as stderr:
-        process = psutil.Popen([sys.executable, *FLAGS], cwd=folder, env=environment, stderr=stderr)
-    try:
-        ready = controller.roster.answers.endpoints
-        assert controller.wait_until(lambda: SERVER in ready, 30)
-        yield process, ready[SERVER]
-    finally:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
+def started(controller: Controller, folder: Path) -> AbstractContextManager[tuple[psutil.Popen, str]]:
+    return running.started(controller, folder, COMMAND, {"HYDRA_DATA_HOST": HOST, "HYDRA_AGENT": "agent-7"})
 
 
-@pytest.mark.parametrize("join", [None, {}, {"world": "hello"}])
-def test_a_join_that_makes_no_sense_is_told(controller: Controller, tmp_path: Path, join: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("told", "error"),
+    [
+        pytest.param(
+            {"world": "hello"}, "the toy could not be started: nobody told it a word", marks=pytest.mark.tier("test")
+        ),
+        ({"word": "die"}, "the toy ended with 1: no such word"),
+    ],
+)
+def test_a_server_that_cannot_be_says_why(
+    controller: Controller, tmp_path: Path, told: dict[str, str], error: str
+) -> None:
     with started(controller, tmp_path) as (process, _):
-        controller.tell([SERVER], Join(system=join))
+        controller.tell([SERVER], Join(system=told))
         errors = controller.roster.answers.errors
-        assert controller.wait_until(lambda: SERVER in errors, 10)
-        assert errors[SERVER] == "the toy could not be started: nobody told it a word"
-        assert process.wait(10) == 1
-    assert (tmp_path / "stderr").read_text() == f"hydra group servers-1: {errors[SERVER]}\n"
+        served(controller, lambda: SERVER in errors, "its error")
+        assert errors[SERVER] == error
+        assert process.wait(SOON_S) == 1
+    assert (tmp_path / "stderr").read_text() == f"hydra group servers-1: {error}\n"
     assert not (tmp_path / "server").exists()
 
 
-def test_its_end_is_told_with_its_last_words(controller: Controller, tmp_path: Path) -> None:
-    with started(controller, tmp_path) as (process, _):
-        controller.tell([SERVER], Join(system={"word": "die"}))
-        errors = controller.roster.answers.errors
-        assert controller.wait_until(lambda: SERVER in errors, 10)
-        assert errors[SERVER] == "the toy ended with 1: no such word"
-        assert process.wait(10) == 1
-    assert [path.name for path in sorted(tmp_path.iterdir())] == ["server.log", "stderr"]
-
-
-def test_it_listens_where_it_said_and_goes_with_its_program(controller: Controller, tmp_path: Path) -> None:
-    cluster = ToyCluster()
-    with started(controller, tmp_path, HYDRA_DATA_HOST="127.0.0.2") as (process, endpoint):
-        assert endpoint.startswith("127.0.0.2:")
-        (join,) = cluster.join([endpoint])
-        controller.tell([SERVER], Join(system=join))
-        assert controller.wait_until(lambda: cluster.up(endpoint), 10)
-        process.kill()
-        assert wait_alone(lambda: not cluster.up(endpoint), 5)
-        assert wait_alone(lambda: not (tmp_path / "server").exists(), 5)
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [pytest.param("quit", 0, marks=pytest.mark.tier("test")), ("SIGTERM", 0), ("SIGKILL", -9), ("silence", 4)],
+)
+def test_it_listens_where_it_said_and_its_server_goes_with_it_however_it_ends(
+    controller: Controller, tmp_path: Path, end: str, status: int
+) -> None:
+    with started(controller, tmp_path) as (process, endpoint):
+        assert endpoint.startswith(f"{HOST}:")
+        # Until it is told of its cluster it says so again: either may have been lost.
+        roster = controller.roster
+        roster.begin(0)
+        served(controller, lambda: roster.answers.endpoints == {SERVER: endpoint}, "its endpoint once more")
+        cluster = ToyCluster()
+        join(controller, cluster, endpoint)
+        family = process.children(recursive=True)
+        assert len(family) == 2, "the supervisor and the server"
+        if end == "quit":
+            controller.quit([SERVER])
+        elif end != "silence":
+            process.send_signal(signal.Signals[end])
+        assert process.wait(SOON_S) == status
+        wait_until(lambda: not any(p.is_running() for p in family), "the end of the supervisor and of the server")
+        assert not cluster.up(endpoint)
+        wait_until(lambda: not (tmp_path / "server").exists(), "the end of its folder")
+    assert ("silent" in (tmp_path / "stderr").read_text()) == (end == "silence")
 
 
 def test_it_watches_its_host_and_the_threads_of_its_server(controller: Controller, tmp_path: Path) -> None:
     """No relay may be where a server is."""
-    cluster = ToyCluster()
-    controller.roster.watch.own = ("another", "", "")
-    with started(controller, tmp_path, HYDRA_AGENT="agent-7") as (process, endpoint):
-        (join,) = cluster.join([endpoint])
-        controller.tell([SERVER], Join(system=join))
-        assert controller.wait_until(lambda: cluster.up(endpoint), 10)
+    watch = controller.roster.watch
+    watch.own = ("another", "", "")
+    with started(controller, tmp_path) as (process, endpoint):
+        join(controller, ToyCluster(), endpoint)
         controller.watch_hosts(1, 0.1)
-        watch = controller.roster.watch
 
         def busy() -> set[int]:
             return {thread.pid for _, sample in watch.samples() for thread in sample.threads}
 
-        # It has been busy starting at least.
-        assert controller.wait_until(lambda: bool(busy()), 20)
+        served(controller, busy, "a thread that was busy: it has been starting at least")
         assert busy() <= {process.pid, *(child.pid for child in process.children(recursive=True))}
         controller.end_watch()
-        assert controller.wait_until(watch.answered, 5)
+        served(controller, watch.answered, "the end of the watch")
         ((place, agent, group),) = {(post.place, post.agent, post.group) for post, _ in watch.samples()}
         assert (place, agent, group) == ((boot_id(), time_namespace(), network_namespace()), "agent-7", "servers-1")
         assert all(sample.host is not None for _, sample in watch.samples())
@@ -119,15 +119,8 @@ def test_it_watches_its_host_and_the_threads_of_its_server(controller: Controlle
 )
 def test_what_keeps_it_from_coming_up_is_one_line(tmp_path: Path, env: dict[str, str], code: int, said: str) -> None:
     dialling = curve.environment(curve.generate(), "tcp://127.0.0.1:9")
-    done = subprocess.run(
-        [sys.executable, *FLAGS],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(HOUSE), "HYDRA_WELCOME_S": "0.2", **dialling, **env},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    told = {**os.environ, "PYTHONPATH": str(HOUSE), "HYDRA_WELCOME_S": "0.2", **dialling, **env}
+    done = subprocess.run(COMMAND, cwd=tmp_path, env=told, capture_output=True, text=True, timeout=LONG_S, check=False)
     assert done.returncode == code
     (line,) = done.stderr.splitlines()
     assert said in line

@@ -8,6 +8,8 @@ import pytest
 
 from hydra.servers.ports import kept_ports
 
+pytestmark = pytest.mark.tier("test")
+
 HOST = "127.0.0.1"
 
 

@@ -43,6 +43,10 @@ def test_it_writes_one_file_once_and_says_how_to_undo_it(tmp_path: Path, shell: 
     assert f"{file} is there already" in install(tmp_path, shell).output
     assert file.read_text() == text
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
+    # A file of somebody else stays.
+    file.write_text("mine")
+    assert "not of Hydra" in str(install(tmp_path, shell).exception)
+    assert file.read_text() == "mine"
 
 
 @pytest.mark.parametrize("shell", FILES)
@@ -62,20 +66,11 @@ def test_other_shells_are_refused(tmp_path: Path, shell: str, said: str) -> None
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_of_somebody_else_stays(tmp_path: Path) -> None:
-    file = tmp_path / FILES["bash"]
-    file.parent.mkdir(parents=True)
-    file.write_text("mine")
-    assert "not of Hydra" in str(install(tmp_path, "bash").exception)
-    assert file.read_text() == "mine"
-
-
-@pytest.mark.processes
+@pytest.mark.tier("test")
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 @pytest.mark.parametrize(
     ("words", "there", "not_there"),
     [
-        (["hydra", "zmqf"], {"zmqfixed"}, {"zmqrate"}),
         (["hydra", "run", "zmqf"], {"zmqfixed"}, {"kafka-fixed"}),
         (["hydra", "run", "zmqfixed", "--r"], {"--rcvhwm", "--rate", "--resume"}, {"--replicas"}),
         (["hydra", "broker", ""], {"up", "down", "status"}, set()),
@@ -84,17 +79,12 @@ def test_a_file_of_somebody_else_stays(tmp_path: Path) -> None:
 def test_a_real_bash_completes(tmp_path: Path, words: list[str], there: set[str], not_there: set[str]) -> None:
     script = tmp_path / "hydra.bash"
     script.write_text(install(tmp_path, "bash", "--show").output)
-    program = tmp_path / "bin" / "hydra"
-    program.parent.mkdir()
+    program = tmp_path / "hydra"
     program.write_text(f"#!{sys.executable}\nfrom hydra.cli import main\n\nmain()\n")
     program.chmod(0o755)
-    done = subprocess.run(
-        ["bash", "--norc", "-c", BASH, "bash", script, *words],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"},
-    )
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    command = ["bash", "--norc", "-c", BASH, "bash", str(script), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     found = set(done.stdout.split())
     assert there <= found, done.stderr
     assert not not_there & found

@@ -34,11 +34,11 @@ def test_a_page_has_the_flags_with_defaults_and_the_examples() -> None:
     assert ".BR hydra-broker-up (1)" in PAGES["hydra-broker.1"].replace("\\-", "-")
 
 
+@pytest.mark.tier("test")
 @pytest.mark.skipif(shutil.which("groff") is None, reason="there is no groff")
 def test_groff_reads_them_without_a_complaint() -> None:
     text = "".join(PAGES.values())
-    done = subprocess.run(
-        ["groff", "-man", "-Tutf8", "-Kutf8", "-ww"], input=text, capture_output=True, text=True, check=True
-    )
+    command = ["groff", "-man", "-Tutf8", "-Kutf8", "-ww"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert "hydra zmqrate --clients 30,120 --step-seconds 2 --out runs/z" in done.stdout.replace("\u2010", "-")

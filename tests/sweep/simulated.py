@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from hydra.measure.shortfall import written
-from hydra.model import Figure, Scenario, SearchSpec, StepPlan, StepResult, SweepSpec
+from hydra.model import Scenario, SearchSpec, StepPlan, StepResult, SweepSpec
 from hydra.sweep.search import Search
 from hydra.sweep.sweep import Row
 
@@ -34,33 +33,29 @@ Family = Callable[[float, float, np.random.Generator], Bursts]
 """Takes log(rate / R), the length of the step in seconds, and chance; gives the bursts, seconds of traffic each."""
 
 
-def _seconds(sizes: npt.NDArray[np.float64]) -> Bursts:
-    return [float(size) for size in sizes]
-
-
 def _poisson(u: float, seconds: float, chance: np.random.Generator, mean_s: float, slope: float) -> int:
     return int(chance.poisson(TARGET / mean_s * exp(min(slope * u, 6.0)) * seconds))
 
 
 def compound(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
     """Poisson bursts of exponential size."""
-    return _seconds(chance.exponential(0.15, _poisson(u, seconds, chance, 0.15, 8.0)))
+    return list(chance.exponential(0.15, _poisson(u, seconds, chance, 0.15, 8.0)))
 
 
 def steep(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
     """A slope as steep as 15."""
-    return _seconds(chance.exponential(0.15, _poisson(u, seconds, chance, 0.15, 15.0)))
+    return list(chance.exponential(0.15, _poisson(u, seconds, chance, 0.15, 15.0)))
 
 
 def shallow(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
     """A slope of 2: three times the loss at 1.7 times the rate."""
-    return _seconds(chance.exponential(0.05, _poisson(u, seconds, chance, 0.05, 2.0)))
+    return list(chance.exponential(0.05, _poisson(u, seconds, chance, 0.05, 2.0)))
 
 
 def heavy(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
     """Log-normal sizes with a standard deviation of 1.2 in logarithm."""
     sigma, mean_s = 1.2, 0.08
-    return _seconds(chance.lognormal(log(mean_s) - sigma**2 / 2, sigma, _poisson(u, seconds, chance, mean_s, 6.0)))
+    return list(chance.lognormal(log(mean_s) - sigma**2 / 2, sigma, _poisson(u, seconds, chance, mean_s, 6.0)))
 
 
 def logistic(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
@@ -68,7 +63,7 @@ def logistic(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
     mean_s = 0.12
     at_r = TARGET / mean_s
     p = 1 / (1 + exp(-(log(at_r / (1 - at_r)) + 7 * u)))
-    return _seconds(chance.gamma(1.5, mean_s / 1.5, chance.binomial(max(round(seconds), 1), p)))
+    return list(chance.gamma(1.5, mean_s / 1.5, chance.binomial(max(round(seconds), 1), p)))
 
 
 def capacity(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
@@ -125,9 +120,7 @@ def replayed(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
     return found
 
 
-FAMILIES: Final[tuple[Family, ...]] = (
-    replayed, compound, steep, shallow, heavy, logistic, capacity, varying,
-)  # fmt: skip
+FAMILIES: Final[tuple[Family, ...]] = (replayed, compound, steep, shallow, heavy, logistic, capacity, varying)
 
 
 @dataclass
@@ -163,19 +156,16 @@ class System:
         bursts = self.family(log(plan.settings.rate / self.rate) - now, plan.duration_s, self._chance)
         lost = min(sum(bursts) / plan.duration_s, 0.98)
         scale = lost * plan.duration_s / sum(bursts) if bursts else 1.0
-        figures: dict[str, Figure] = {
-            "bursts_s": written([b * scale for b in bursts]),
-            "avg_rx_rate_pps": plan.settings.rate * (1 - lost),
-        }
-        return StepResult(self.steps, plan, "ok", figures)
+        sizes, received = written([b * scale for b in bursts]), plan.settings.rate * (1 - lost)
+        return StepResult(self.steps, plan, "ok", {"bursts_s": sizes, "avg_rx_rate_pps": received})
 
 
-def searched(system: System, step_s: float = 1.0, **settings: float) -> tuple[Row, int]:
-    """The row of a search for the rate within the target, and how many of its steps were measured."""
+def searched(system: System, step_s: float = 1.0, **settings: float) -> Row:
+    """The row of a search for the rate within the target."""
     search = replace(SearchSpec(start_rate=500.0, series=("loss",)), **settings)  # type: ignore[arg-type]
     scenario = Scenario("z", "zmq", "native", "rates", SweepSpec(clients=(30,), duration_s=step_s, search=search))
     sweep, results = Search(scenario, search), list[StepResult]()
     while (plan := sweep.next(results)) is not None:
         results.append(system.measure(plan))
     (row,) = sweep.rows(results)
-    return row, sum(r.status == "ok" for r in results)
+    return row

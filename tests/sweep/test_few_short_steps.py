@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from math import exp, log
 from typing import Final
 
@@ -15,7 +16,7 @@ from hydra.model import Figure, Scenario, SearchSpec, StepPlan, StepResult, Swee
 from hydra.sweep import Row
 from hydra.sweep.search import Search
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("test")
 
 SEARCH: Final = SearchSpec(
     start_rate=4000.0, series=("max_rate", "loss", "slow", "reconnecting"), width=3.0, steps=12
@@ -28,6 +29,7 @@ CONTRADICTORY: Final = (14, 45)
 SEEDS: Final = sorted({*range(2 * int(os.environ.get("HYDRA_SEARCHES", "5"))), *CONTRADICTORY})
 
 
+@cache
 def row_of(seed: int) -> Row:
     """The row of a system with some capacity, whose steps are stalled at random whatever their rate is."""
     chance = np.random.default_rng(seed)

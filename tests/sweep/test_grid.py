@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
-from hydra.model import PASSED_OVER, Scenario, Settings, StepPlan, StepResult, SweepSpec, number, value_of
+from hydra.model import PASSED_OVER, Figure, Scenario, Settings, StepPlan, StepResult, SweepSpec, value_of
 from hydra.sweep import Sweep, for_scenario
 
 SCENARIO = Scenario(
@@ -22,18 +24,15 @@ SCENARIO = Scenario(
 THREE = replace(SCENARIO, sweep=SweepSpec(clients=(5,), duration_s=1, vary={"msg_batch": (100, 200, 300)}))
 
 
-def play(sweep: Sweep, skip: int = 0) -> list[StepResult]:
+def play(
+    sweep: Sweep, skips: Callable[[StepPlan], bool] = lambda _: False, reason: str = "needs 9 GB"
+) -> list[StepResult]:
     results: list[StepResult] = []
     while (plan := sweep.next(results)) is not None:
-        if plan.clients == skip:
-            results.append(StepResult(len(results) + 1, plan, "skipped", reason="needs 9 GB"))
-        else:
-            results.append(StepResult(len(results) + 1, plan, "ok", {"total_tx": len(results)}))
+        skipped = StepResult(len(results) + 1, plan, "skipped", reason=reason)
+        measured = StepResult(len(results) + 1, plan, "ok", {"total_tx": len(results)})
+        results.append(skipped if skips(plan) else measured)
     return results
-
-
-def point(plan: StepPlan) -> tuple[int, int, float]:
-    return plan.clients, batch(plan), number(value_of(plan.settings, "linger_ms")) or 0.0
 
 
 def batch(plan: StepPlan) -> int:
@@ -44,18 +43,14 @@ def batch(plan: StepPlan) -> int:
 
 def test_clients_ascend_in_the_outer_loop_and_vary_follows_the_file() -> None:
     inner = [(100, 0.0), (100, 5.0), (200, 0.0), (200, 5.0)]
-    assert [point(r.plan) for r in play(for_scenario(SCENARIO))] == [(c, *i) for c in (30, 60) for i in inner]
-
-
-def test_what_does_not_vary_is_the_scenarios() -> None:
-    plan = for_scenario(SCENARIO).next([])
-    assert plan is not None
-    assert (plan.settings.rate, plan.settings.system, plan.duration_s, plan.series) == (
-        30_000.0,
-        {"acks": "all", "msg_batch": 100, "linger_ms": 0.0},
-        10,
-        "grid",
-    )
+    plans = [r.plan for r in play(for_scenario(SCENARIO))]
+    found = [(p.clients, batch(p), value_of(p.settings, "linger_ms")) for p in plans]
+    assert found == [(c, *i) for c in (30, 60) for i in inner]
+    # What does not vary is the scenario's.
+    values: dict[str, Figure] = {"acks": "all", "msg_batch": 100, "linger_ms": 0.0}
+    assert plans[0] == StepPlan(30, Settings(rate=30_000.0, system=values), 10, "grid")
+    without = for_scenario(replace(SCENARIO, sweep=SweepSpec(clients=(1, 2), duration_s=3)))
+    assert [r.plan.clients for r in play(without)] == [1, 2]
 
 
 def test_a_row_has_clients_and_what_varies_before_its_figures() -> None:
@@ -67,7 +62,7 @@ def test_a_row_has_clients_and_what_varies_before_its_figures() -> None:
 
 def test_a_skipped_client_count_is_asked_once_and_the_others_go_on() -> None:
     sweep = for_scenario(SCENARIO)
-    results = play(sweep, skip=30)
+    results = play(sweep, lambda plan: plan.clients == 30)
     assert [r.plan.clients for r in results] == [30, 60, 60, 60, 60]
     rows = sweep.rows(results)
     assert [r["status"] for r in rows] == ["skipped"] * 4 + ["ok"] * 4
@@ -77,27 +72,12 @@ def test_a_skipped_client_count_is_asked_once_and_the_others_go_on() -> None:
 @pytest.mark.parametrize("repeat", [1, 2])
 def test_a_step_that_the_user_skipped_skips_its_row_alone(repeat: int) -> None:
     sweep = for_scenario(replace(THREE, sweep=replace(THREE.sweep, repeat=repeat)))
-    results: list[StepResult] = []
-    while (plan := sweep.next(results)) is not None:
-        by_hand = batch(plan) == 200
-        results.append(
-            StepResult(len(results) + 1, plan, "skipped", reason=PASSED_OVER)
-            if by_hand
-            else StepResult(len(results) + 1, plan, "ok")
-        )
+    results = play(sweep, lambda plan: batch(plan) == 200, PASSED_OVER)
     assert batches(results) == [100, 200, 300] * repeat
     # A repeat asks for the very same step: that is how it is known that nobody wants it.
     assert len({r.plan for r in results if r.passed_over}) == 1
-    assert [(row["status"], row["reason"]) for row in sweep.rows(results)] == [
-        ("ok", ""),
-        ("skipped", PASSED_OVER),
-        ("ok", ""),
-    ]
-
-
-def test_a_grid_without_vary_is_one_step_a_client_count() -> None:
-    sweep = for_scenario(replace(SCENARIO, sweep=SweepSpec(clients=(1, 2), duration_s=3)))
-    assert [r.plan.clients for r in play(sweep)] == [1, 2]
+    found = [(row["status"], row["reason"]) for row in sweep.rows(results)]
+    assert found == [("ok", ""), ("skipped", PASSED_OVER), ("ok", "")]
 
 
 def test_results_of_another_sweep_are_refused() -> None:
@@ -114,13 +94,12 @@ def test_results_of_another_sweep_are_refused() -> None:
 
 def failing(sweep: Sweep, times: Mapping[int, int], results: Sequence[StepResult] = ()) -> list[StepResult]:
     """Plays to the end from these results; steps with this batch fail so often, then they are good."""
-    left, played = dict(times), list(results)
-    epoch = max((r.epoch for r in results), default=0)
+    left, played = Counter(times), list(results)
+    epochs = itertools.count(1 + max((r.epoch for r in results), default=0))
     while (plan := sweep.next(played)) is not None:
-        epoch += 1
-        left[batch(plan)] = left.get(batch(plan), 0) - 1
-        failed = left[batch(plan)] >= 0
-        played.append(StepResult(epoch, plan, "failed" if failed else "ok", {}, f"because {epoch}" if failed else ""))
+        epoch, ok = next(epochs), left[batch(plan)] <= 0
+        left[batch(plan)] -= 1
+        played.append(StepResult(epoch, plan, "ok" if ok else "failed", {}, "" if ok else f"because {epoch}"))
     return played
 
 
@@ -146,8 +125,8 @@ def test_a_failed_step_is_tried_once_more_and_the_row_is_that_of_the_last_try(
     sweep = for_scenario(THREE)
     results = failing(sweep, times)
     assert batches(results) == steps
-    assert [row["status"] for row in sweep.rows(results)] == statuses
-    assert [row["reason"] for row in sweep.rows(results)] == reasons
+    found = [(row["status"], row["reason"]) for row in sweep.rows(results)]
+    assert found == list(zip(statuses, reasons, strict=True))
     # In the middle of it a row is there once as well.
     for k in range(len(results) + 1):
         shown = [row["msg_batch"] for row in sweep.rows(results[:k])]

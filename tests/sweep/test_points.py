@@ -46,10 +46,11 @@ def play(sweep: Sweep, outcome: dict[str, list[str]] | None = None) -> list[Step
 
 def test_points_come_in_the_order_of_the_file_with_what_is_their_own() -> None:
     plans = [result.plan for result in play(for_scenario(SCENARIO))]
-    assert [
-        (p.point, p.clients, p.publishers, p.duration_s, p.settings.message_size, p.settings.system["acks"])
-        for p in plans
-    ] == [
+
+    def facts(p: StepPlan) -> tuple[object, ...]:
+        return p.point, p.clients, p.publishers, p.duration_s, p.settings.message_size, p.settings.system["acks"]
+
+    assert list(map(facts, plans)) == [
         ("large", 20, 3, 10, 24, "1"),
         ("one", 0, 1, 2.0, 24, "all"),
         ("small", 1, 3, 10, 100, "all"),
@@ -60,14 +61,8 @@ def test_points_come_in_the_order_of_the_file_with_what_is_their_own() -> None:
 def test_every_row_has_its_name_its_publishers_and_all_that_varies() -> None:
     sweep = for_scenario(SCENARIO)
     first = sweep.rows(play(sweep))[1]
-    assert list(first.items())[:6] == [
-        ("point", "one"),
-        ("clients", 0),
-        ("publishers", 1),
-        ("acks", "all"),
-        ("message_size", 24),
-        ("total_tx", 1),
-    ]
+    expected = {"point": "one", "clients": 0, "publishers": 1, "acks": "all", "message_size": 24, "total_tx": 1}
+    assert list(first.items())[:6] == list(expected.items())
 
 
 @pytest.mark.parametrize(
@@ -94,8 +89,7 @@ def test_a_resumed_run_asks_for_what_failed_and_for_nothing_else() -> None:
     left = [result for result in results if result.epoch not in again]
     plan = sweep.next(left)
     assert plan is not None
-    assert plan.point == "one"
-    assert sweep.next([*left, StepResult(9, plan, "ok", {})]) is None
+    assert (plan.point, sweep.next([*left, StepResult(9, plan, "ok", {})])) == ("one", None)
 
 
 @pytest.mark.parametrize("repeat", [2, 3])
@@ -104,37 +98,19 @@ def test_each_point_is_repeated_before_the_next_begins(repeat: int) -> None:
     assert isinstance(sweep, Repeated)
     results = play(sweep)
     assert [result.plan.point for result in results] == [name for name in NAMES for _ in range(repeat)]
-    rows = sweep.rows(results)
-    assert [(row["point"], row["publishers"], row["repeats"]) for row in rows] == [
-        ("large", 3, repeat),
-        ("one", 1, repeat),
-        ("small", 3, repeat),
-        ("one again", 1, repeat),
-    ]
-
-
-def test_what_does_not_fit_is_not_tried_at_every_repeat() -> None:
-    sweep = for_scenario(replace(SCENARIO, sweep=replace(SCENARIO.sweep, repeat=3)))
-    results = play(sweep, {"large": ["skipped"]})
+    rows = [(row["point"], row["publishers"], row["repeats"]) for row in sweep.rows(results)]
+    assert rows == [(name, publishers, repeat) for name, publishers in zip(NAMES, (3, 1, 3, 1), strict=True)]
+    # What does not fit is not tried at every repeat, and every prefix leads to the step that followed it.
+    results = play(sweep, {"large": ["skipped"], "small": ["failed"]})
     assert [r.plan.point for r in results[:2]] == ["large", "one"]
+    assert [sweep.next(results[:count]) for count in range(len(results))] == [r.plan for r in results]
 
 
-def test_every_prefix_of_a_run_leads_to_the_step_that_followed_it() -> None:
-    sweep = for_scenario(replace(SCENARIO, sweep=replace(SCENARIO.sweep, repeat=2)))
-    results = play(sweep, {"small": ["failed"]})
-    for count, result in enumerate(results):
-        assert sweep.next(results[:count]) == result.plan
-
-
-def test_results_of_a_point_that_is_not_listed_are_refused() -> None:
-    (first, *_) = play(for_scenario(SCENARIO))
-    foreign = replace(first, plan=replace(first.plan, point="another"))
-    with pytest.raises(ValueError, match="another scenario"):
-        for_scenario(SCENARIO).next([foreign])
-
-
-def test_the_time_is_that_of_all_points() -> None:
+def test_results_of_a_point_that_is_not_listed_are_refused_and_the_time_is_that_of_all_points() -> None:
     sweep = for_scenario(SCENARIO)
+    (first, *_) = play(sweep)
+    with pytest.raises(ValueError, match="another scenario"):
+        sweep.next([replace(first, plan=replace(first.plan, point="another"))])
     assert 24 <= sweep.expected_s() <= sweep.bound_s()
 
 

@@ -12,10 +12,9 @@ LENGTH_S = 100.0
 
 
 def scenario(load: LoadSpec | None = None, *events: EventSpec, rate: Rate = 1000.0) -> Scenario:
-    settings = Settings(rate=rate)
     sweep = SweepSpec(duration_s=LENGTH_S, clients=(10,))
-    load = load or LoadSpec()
-    return Scenario("s", "zmq", "pyzmq", "fixed", sweep, settings, load=load, events=events)
+    its = load or LoadSpec()
+    return Scenario("s", "zmq", "pyzmq", "fixed", sweep, Settings(rate=rate), load=its, events=events)
 
 
 def plan_of(scenario: Scenario) -> StepPlan:
@@ -45,20 +44,16 @@ def test_a_load_has_as_many_messages_as_its_shape_says_and_its_mean_is_the_rate(
 
 def test_a_recorded_load_without_a_rate_is_as_it_was() -> None:
     plan = plan_of(scenario(LoadSpec("recorded", points=((0.0, 5.0), (100.0, 10.0))), rate="max"))
-    assert plan.load == ((0.0, 5.0), (100.0, 10.0))
-    assert plan.settings.rate == 7.5
+    assert (plan.load, plan.settings.rate) == (((0.0, 5.0), (100.0, 10.0)), 7.5)
 
 
 def test_a_rate_that_does_not_change_needs_no_load() -> None:
-    plan = plan_of(scenario())
-    assert plan == StepPlan(10, Settings(rate=1000.0), LENGTH_S)
+    assert plan_of(scenario()) == StepPlan(10, Settings(rate=1000.0), LENGTH_S)
 
 
 def test_the_daily_curve_begins_at_its_lowest() -> None:
-    points = points_of(LoadSpec("daily", low=0.2, high=1.0, period_s=LENGTH_S), 100.0, LENGTH_S)
-    rates = dict(points)
-    assert rates[0.0] == pytest.approx(20)
-    assert rates[50.0] == pytest.approx(100)
+    rates = dict(points_of(LoadSpec("daily", low=0.2, high=1.0, period_s=LENGTH_S), 100.0, LENGTH_S))
+    assert (rates[0.0], rates[50.0]) == pytest.approx((20, 100))
 
 
 @pytest.mark.parametrize(

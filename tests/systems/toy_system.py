@@ -52,14 +52,25 @@ class ToyConfigure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str
 
 
-class Publisher:
+class Client:
+    """Of both kinds: what they do with the file."""
+
+    _file: BinaryIO | None = None
+
+    def report_system(self) -> dict[str, Any] | None:
+        return None
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class Publisher(Client):
     """See :class:`hydra.client.transport.PublisherTransport`."""
 
     marks_end = True
-
-    def __init__(self) -> None:
-        self._file: BinaryIO | None = None
-        self._signals = 0
+    _signals = 0
 
     def configure(self, command: Configure) -> str:
         self.close()
@@ -88,21 +99,12 @@ class Publisher:
     def delivery(self) -> Delivery | None:
         return None
 
-    def report_system(self) -> dict[str, Any] | None:
-        return None
 
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-
-class Subscriber:
+class Subscriber(Client):
     """See :class:`hydra.client.transport.SubscriberTransport`."""
 
     def __init__(self, client: int) -> None:
         self._client = client
-        self._file: BinaryIO | None = None
         self._rest = b""
         self._chunk = 1
         self._shared = 0
@@ -118,7 +120,7 @@ class Subscriber:
     def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
         deadline = time.monotonic() + timeout_s
         while not (messages := self._read()) and time.monotonic() < deadline:
-            time.sleep(LOOK_EVERY_S)  # nothing wakes the reader of a file
+            time.sleep(LOOK_EVERY_S)  # noqa: TID251  # nothing wakes the reader of a file
         return messages
 
     def _read(self) -> list[bytes]:
@@ -141,14 +143,6 @@ class Subscriber:
 
     def undrained(self, system: SystemObject) -> int:
         return 0
-
-    def report_system(self) -> dict[str, Any] | None:
-        return None
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
 
 
 def _turn(message: bytes) -> int:

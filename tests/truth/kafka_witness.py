@@ -6,7 +6,6 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from types import TracebackType
 
 from confluent_kafka import Consumer, TopicPartition
 
@@ -14,10 +13,10 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from hydra.wire.header import HEADER
+from tests.suite.waiting import SOON_S, wait_until
 
 LOOK_S = 0.02
 """How often the log's length is looked at."""
-READ_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +63,10 @@ class LogWitness:
         settings = {"bootstrap.servers": self._bootstrap, "group.id": "witness", "enable.auto.commit": False}
         consumer = Consumer({**settings, "log_level": 0})
         consumer.assign([TopicPartition(p.topic, p.partition, 0) for p in self._partitions])
-        left = {p.partition: consumer.get_watermark_offsets(p, timeout=10)[1] for p in self._partitions}
+        left = {p.partition: consumer.get_watermark_offsets(p, timeout=SOON_S)[1] for p in self._partitions}
         found = Read()
-        deadline = time.monotonic() + READ_WITHIN_S
-        while any(records > 0 for records in left.values()):
-            assert time.monotonic() < deadline, f"not all of the log can be read: {left}"
+
+        def consume() -> None:
             for message in consumer.consume(10_000, 0.1):
                 value, partition, offset = message.value(), message.partition(), message.offset()
                 assert message.error() is None
@@ -81,11 +79,13 @@ class LogWitness:
                 if epoch == 0:
                     found.probes.append((partition, offset))
                 left[partition] -= 1
+
+        wait_until(lambda: max(left.values()) <= 0, "all of the log", between=consume, saw=lambda: left)
         consumer.close()
         return found
 
     def _topics(self) -> dict[str, list[int]]:
-        described = self._admin.list_topics(timeout=10).topics
+        described = self._admin.list_topics(timeout=SOON_S).topics
         return {name: sorted(topic.partitions) for name, topic in described.items() if topic.partitions}
 
     def _look(self) -> None:
@@ -96,15 +96,13 @@ class LogWitness:
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         while not self._closing.wait(LOOK_S):
             asked_ns = time.time_ns()
-            futures = self._admin.list_offsets(dict.fromkeys(self._partitions, latest), request_timeout=5)
+            futures = self._admin.list_offsets(dict.fromkeys(self._partitions, latest), request_timeout=SOON_S)
             # A topic that is not quite there, or about to go, has no length.
-            if not any(future.exception(10) for future in futures.values()):
+            if not any(future.exception(SOON_S) for future in futures.values()):
                 records = {at.partition: future.result().offset for at, future in futures.items()}
                 self._lengths.append(Length(asked_ns, records))
 
-    def __enter__(self) -> LogWitness:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def close(self) -> None:
+        """Looks no more."""
         self._closing.set()
-        self._thread.join(10)
+        self._thread.join(SOON_S)

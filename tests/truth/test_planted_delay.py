@@ -17,7 +17,7 @@ from tests.truth.proxy import HandedOn, Plan, Proxy
 from tests.truth.scale import cases
 from tests.truth.stage import Stage
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
 RATE, SECONDS = 500.0, 1.0
 SETTINGS = step_settings(rate=RATE, message_size=100, sndhwm=0)
@@ -92,6 +92,7 @@ def compare(latency: Histogram, log: Sequence[HandedOn]) -> list[Compared]:
     return [Compared(*each) for each in zip(names, reported, earliest, latest, strict=True)]
 
 
+@pytest.mark.tier("quick")
 def test_the_comparison_sees_a_figure_that_is_off_by_a_quarter_of_a_millisecond() -> None:
     log = [HandedOn(n, 0, 5_000_000, 5_010_000) for n in range(100)]
     early, good, late = (Histogram([(2 << 10) + (us >> 2), 100], us, us) for us in (4_750, 5_050, 5_260))

@@ -15,7 +15,7 @@ from tests.truth.proxy import Plan, Proxy
 from tests.truth.scale import cases
 from tests.truth.stage import PUBLISHER, Measured, Stage
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
 VICTIM, BYSTANDER = 1, 2
 RATE, SECONDS = 1000.0, 0.6
@@ -38,10 +38,7 @@ def ranges_of(sequences: list[int]) -> list[SequenceRange]:
 
 
 PLANTED: Sequence[tuple[str, Loses]] = cases(
-    [
-        ("every 7th", lambda n: n % 7 == 3),
-        ("13 of every 100, and the last ones", lambda n: n % 100 < 13 or n >= 590),
-    ],
+    [("every 7th", lambda n: n % 7 == 3), ("13 of every 100, and the last ones", lambda n: n % 100 < 13 or n >= 590)],
     [
         ("one", lambda n: n == 217),
         ("the first", lambda n: n == 0),

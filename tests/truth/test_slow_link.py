@@ -12,7 +12,7 @@ from tests.truth.scale import cases
 from tests.truth.slow_link import slow_host
 from tests.truth.stage import Stage
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
 RATE, SECONDS = 1000.0, 2.0
 SETTINGS = step_settings(rate=RATE, message_size=1000, sndhwm=50)

@@ -17,7 +17,7 @@ from tests.truth.priority import first
 from tests.truth.scale import cases
 from tests.truth.stage import PUBLISHER, Stage
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
 RATE, SECONDS = 1000.0, 1.5
 SETTINGS = step_settings(rate=RATE, message_size=100, sndhwm=0)

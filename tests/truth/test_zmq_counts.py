@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from hydra.results.store import RunStore
-from tests.integration.command import background, wait_until
+from tests.integration.command import background
+from tests.suite.waiting import wait_until
 from tests.truth.scale import cases
 from tests.truth.zmq_witness import SubWitness, data_endpoint
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
 # Nothing is dropped, neither for the run's subscribers nor for ours: queues have no bound, or the publisher waits.
 UNBOUNDED = ("--set", "settings.sndhwm=0", "--set", "settings.rcvhwm=0")
@@ -29,9 +31,12 @@ def test_tx_and_rx_are_what_an_independent_subscriber_counts(
         "zmqfixed", "--client", zmq_implementation, "--clients", "2,3", "--rate", rate, "--duration", 0.5,
         "--message-size", size, *(WAITING if rate == "max" else UNBOUNDED), "--set", "warmup_s=0.3", "--out", run,
     )  # fmt: skip
-    with background(*arguments, log=tmp_path / "log") as command, SubWitness(data_endpoint(command)) as witness:
-        assert command.wait(90) == 0, command.output()
-        wait_until(witness.quiet, 20, "the last message")
+    with (
+        background(*arguments, log=tmp_path / "log") as command,
+        closing(SubWitness(data_endpoint(command))) as witness,
+    ):
+        assert command.wait() == 0, command.output()
+        wait_until(witness.quiet, "the last message")
     seen = witness.messages
     with RunStore.open(run) as store:
         results = store.results()

@@ -6,13 +6,13 @@ import contextlib
 import threading
 import time
 from collections import Counter
-from types import TracebackType
 
 import psutil
 import zmq
 
 from hydra.wire.header import HEADER
-from tests.integration.command import Background, wait_until
+from tests.integration.command import Background
+from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 QUIET_S = 0.3
 
@@ -49,12 +49,10 @@ class SubWitness:
         """Whether nothing has come for a while: what was on its way is here."""
         return time.monotonic() - self._heard_s > QUIET_S
 
-    def __enter__(self) -> SubWitness:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def close(self) -> None:
+        """Counts no more."""
         self._closing.set()
-        self._thread.join(5)
+        self._thread.join(SOON_S)
         self._context.destroy(linger=0)
 
 
@@ -68,6 +66,5 @@ def data_endpoint(command: Background) -> str:
                 found += [c.laddr for c in process.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
         return found
 
-    wait_until(listening, 60, "a publisher that listens")
-    ((host, port),) = listening()
+    ((host, port),) = wait_until(listening, "a publisher that listens", LONG_S)
     return f"tcp://{host}:{port}"

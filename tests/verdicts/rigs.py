@@ -8,12 +8,12 @@ judged on ``TRIAL``.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 import os
 import random
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field, replace
@@ -34,10 +34,10 @@ from hydra.run.launcher import system_for
 from hydra.run.progress import Observer
 from hydra.run.runner import run
 from tests.mesos.namespaces import Hosts, hosts
+from tests.suite.waiting import wait_until
 
 PUBLISHER, SUBSCRIBER = "agent-pub", "agent-sub-1"
 CPU: Final = Path("/sys/fs/cgroup/cpu")
-_WITHIN_S: Final = 5.0
 _LEAST_QUOTA_US: Final = 1000
 
 Drawn = Mapping[str, Any]
@@ -59,16 +59,13 @@ class Quota:
 
     def close(self) -> None:
         """Removes it, once the processes in it have ended."""
-        deadline = time.monotonic() + _WITHIN_S
-        while True:
-            try:
+
+        def removed() -> bool:
+            with contextlib.suppress(OSError):
                 self.path.rmdir()
-            except OSError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.01)
-            else:
-                return
+            return not self.path.exists()
+
+        wait_until(removed, f"the end of the processes in {self.path}")
 
 
 class QuotaEngine(LocalEngine):

@@ -17,19 +17,17 @@ HDR = HdrHistogram(LATENCY_LOWEST_US, LATENCY_HIGHEST_US, LATENCY_DIGITS)
 values = st.one_of(st.integers(0, 5000), st.integers(0, LATENCY_HIGHEST_US), st.integers(0, 31).map(lambda b: 2**b))
 
 
-def test_there_are_as_many_buckets_as_hdrhistogram_has() -> None:
-    assert HDR.counts_len == BUCKETS
-
-
-@settings(max_examples=500)
+@settings(max_examples=60)
 @given(values)
 def test_the_index_is_hdrhistograms(value: int) -> None:
     index = index_of(value)
+    assert HDR.counts_len == BUCKETS
     assert index == HDR._counts_index_for(value)
     assert lowest_of(index) == HDR.get_value_from_index(index) <= value <= highest_of(index)
     assert highest_of(index) == HDR.get_highest_equivalent_value(value)
 
 
+@settings(max_examples=40)
 @given(values.filter(bool))
 def test_buckets_below_zero_are_mirrored(value: int) -> None:
     index, below = index_of(value), index_of(-value)
@@ -37,7 +35,7 @@ def test_buckets_below_zero_are_mirrored(value: int) -> None:
     assert lowest_of(below) == -highest_of(index) <= -value <= highest_of(below) == -lowest_of(index)
 
 
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(st.lists(st.lists(st.one_of(values, values.map(lambda v: -v)), min_size=1, max_size=60), max_size=5))
 def test_batches_of_every_size_count_like_hdrhistogram(batches: list[list[int]]) -> None:
     recorder = LatencyRecorder()
@@ -54,23 +52,9 @@ def test_batches_of_every_size_count_like_hdrhistogram(batches: list[list[int]])
     assert (histogram.min_us, histogram.max_us) == (min(everything, default=0), max(everything, default=0))
 
 
-@pytest.mark.parametrize("size", [1, 100])
-@pytest.mark.parametrize(
-    ("latency_ns", "counted_us"),
-    [
-        (999, 0),
-        (0, 0),
-        (-1, -1),
-        (-5_000_000, -5000),
-        (1000, 1),
-        (1999, 1),
-        (2 * 3600 * 10**9, LATENCY_HIGHEST_US),
-        (-2 * 3600 * 10**9, -LATENCY_HIGHEST_US),
-    ],
-)
-def test_a_value_is_rounded_down_and_one_beyond_an_hour_counts_as_an_hour(
-    size: int, latency_ns: int, counted_us: int
-) -> None:
+@pytest.mark.parametrize(("size", "sign"), [(1, 1), (1, -1), (100, 1), (100, -1)])
+def test_a_latency_beyond_an_hour_counts_as_an_hour(size: int, sign: int) -> None:
     recorder = LatencyRecorder()
-    recorder.record(np.full(size, NOW - latency_ns, np.uint64), NOW)
-    assert recorder.histogram() == Histogram([index_of(counted_us), size], counted_us, counted_us)
+    recorder.record(np.full(size, NOW - sign * 2 * 3600 * 10**9, np.uint64), NOW)
+    hour_us = sign * LATENCY_HIGHEST_US
+    assert recorder.histogram() == Histogram([index_of(hour_us), size], hour_us, hour_us)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import random
-from fractions import Fraction
-from itertools import pairwise
-from math import isqrt
 
 import numpy as np
 import pytest
 
 from hydra.client.pacing import LoadPacer, Pacer
 from hydra.model import MAX_POINTS, Points
-from hydra.wire.load import NEVER_NS, Load
+from hydra.wire.load import Load
 
 SECOND_NS = 1_000_000_000
 
@@ -25,68 +22,38 @@ def some_load(seed: int) -> Points:
     return points
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(20))
 def test_counts_and_due_times_are_each_others_inverse(seed: int) -> None:
     load = Load(some_load(seed))
-    times = load.times_ns(0, 3000)
+    times = load.times_ns(0, 500)
     assert (np.diff(times) >= 0).all()
-    assert times.tolist() == [load.due_ns(n) for n in range(3000)]
+    assert times.tolist() == [load.due_ns(n) for n in range(500)]
     for elapsed_ns in (-1, 0, 1, SECOND_NS - 1, SECOND_NS, 9 * SECOND_NS // 2, 10 * SECOND_NS):
         count = load.count_by(elapsed_ns)
         assert count == 0 or load.due_ns(count - 1) <= elapsed_ns
         assert load.due_ns(count) > elapsed_ns
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_due_times_are_the_exact_ones_to_a_nanosecond(seed: int) -> None:
-    points = some_load(seed)
-    load = Load(points)
-    before = Fraction(0)
-    for (begin, rate), (end, until) in pairwise(points):
-        begin_s, length, r0, r1 = (Fraction(x) for x in (begin, end - begin, rate, until))
-        behind = before + (r0 + r1) / 2 * length
-        for n in {int(before) + 1, int((before + behind) / 2)}:
-            if not before < n < behind:
-                continue
-            more, slope = n - before, (r1 - r0) / length
-            # In ns: (√(r² + 2am) − r) / a, or m / r.
-            scale = 10**30
-            root = Fraction(isqrt(int((r0 * r0 + 2 * slope * more) * scale * scale)), scale)
-            offset = (root - r0) / slope if slope else more / r0
-            assert abs(load.due_ns(n) - int((begin_s + offset) * SECOND_NS)) <= 1
-        before = behind
-
-
 def test_a_pause_puts_a_message_to_its_end() -> None:
     load = Load([(0, 100), (10, 100), (10, 0), (20, 0), (20, 100)])
     assert load.due_ns(999) == 9_990_000_000
     assert load.due_ns(1000) == 20 * SECOND_NS
+    assert Load([(0, 100), (10, 0)]).total(3600) == 500
     assert load.by_second(21) == [100] * 10 + [0] * 10 + [100]
 
 
-def test_a_load_that_ends_at_nothing_ends() -> None:
-    load = Load([(0, 100), (10, 0)])
-    assert load.total(3600) == 500
-    assert load.due_ns(500) == NEVER_NS
-    assert load.times_ns(499, 3).tolist()[1:] == [NEVER_NS, NEVER_NS]
-
-
 @pytest.mark.parametrize(
-    "points",
-    [[], [(1.0, 10.0)], [(0.0, 1.0), (2.0, 1.0), (1.0, 1.0)], [(0.0, -1.0)], [(0.0, 2e9)], [(0.0, 1.0)] * 8193],
+    "points", [[], [(1, 10)], [(0, 1), (2, 1), (1, 1)], [(0, -1)], [(0, 2e9)], [(0, 1)] * (MAX_POINTS + 1)]
 )
 def test_what_is_no_load_is_refused(points: Points) -> None:
-    assert MAX_POINTS == 8192
     with pytest.raises(ValueError):
         Load(points)
 
 
 def test_a_pacer_with_a_constant_load_is_as_one_with_a_rate() -> None:
     start_ns = 1_000 * SECOND_NS
-    plain, shaped = (
-        Pacer(1000.0, start_ns, start_ns + 2 * SECOND_NS, 64),
-        LoadPacer(Load([(0.0, 1000.0)]), start_ns, start_ns + 2 * SECOND_NS, 64),
-    )
+    window = start_ns, start_ns + 2 * SECOND_NS, 64
+    plain, shaped = Pacer(1000.0, *window), LoadPacer(Load([(0.0, 1000.0)]), *window)
     assert plain.total == shaped.total == 2000
     for pacer in (plain, shaped):
         pacer.advance(100)

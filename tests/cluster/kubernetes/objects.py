@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 Json = dict[str, Any]
+
+
+def recorded(name: str) -> Any:
+    """What a Kubernetes 1.32 has said (tests/golden/README.md): pods, refusals, nodes or events."""
+    return json.loads((Path(__file__).parents[2] / "golden" / "kubernetes" / f"{name}.json").read_text())
 
 
 def node(
@@ -44,6 +51,14 @@ def node(
 def container(cpu: str = "", memory: str = "", **more: Any) -> Json:
     requests = {name: amount for name, amount in (("cpu", cpu), ("memory", memory)) if amount}
     return {"name": "c", "image": "i", "resources": {"requests": requests} if requests else {}, **more}
+
+
+def command_pod(hydra: Json, files: Json | None = None) -> Json:
+    """The Pod of a command in the cluster, with the states of its two containers."""
+    states = {"hydra": hydra, "files": files or {"running": {}}}
+    containers = [{"name": name, "state": state} for name, state in states.items()]
+    status = {"phase": "Running", "containerStatuses": containers}
+    return {"metadata": {"name": "p"}, "spec": {"nodeName": "node1", "containers": containers}, "status": status}
 
 
 def pod(

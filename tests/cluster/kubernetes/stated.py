@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 from hydra.cluster.kubernetes import names
 from hydra.cluster.kubernetes.pods import CONTAINER, Family
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.cluster.kubernetes.state import KubernetesState
 from hydra.model import Constraint, Demand, Group
+from tests.cluster.kubernetes.objects import Json as Json
 from tests.cluster.kubernetes.objects import node
 from tests.cluster.stated import Stated
-
-Json = dict[str, Any]
 
 FAMILY = Family("r1", "lab", {"name": "hydra-r1-keeper", "uid": "u"}, KubernetesSettings(), "hydra:1", archive=False)
 QUOTA = 'pods "p" is forbidden: exceeded quota: few, requested: pods=1, used: pods=5, limited: pods=5'
@@ -21,9 +21,9 @@ DELETED = {"reason": "Forbidden", "message": 'pods "p" is forbidden: unable to c
 
 
 def group(
-    name: str, *, cpus: float = 1.0, ports: int = 0, constraints: tuple[Constraint, ...] = (), key: str = "k"
+    name: str, *, cpus: float = 1.0, ports: int = 0, constraints: Sequence[Constraint] = (), key: str = "k"
 ) -> Group:
-    return Group(name, "subscriber", 0, 1, ("run",), {"KEY": key}, Demand(cpus, 64.0, ports=ports), constraints)
+    return Group(name, "subscriber", 0, 1, ("run",), {"KEY": key}, Demand(cpus, 64.0, ports=ports), tuple(constraints))
 
 
 class Subject(Stated[KubernetesState]):
@@ -42,11 +42,8 @@ class Subject(Stated[KubernetesState]):
 
     def pod(self, group: str, where: str = "", *, gone: bool = False, deleted: bool = False, **status: Any) -> None:
         """The Pod of a group as the watch tells of it."""
-        metadata: Json = {
-            "name": names.object_name("r1", group),
-            "namespace": "lab",
-            "labels": {names.PART: "group", names.GROUP: group},
-        }
+        labels = {names.PART: "group", names.GROUP: group}
+        metadata: Json = {"name": names.object_name("r1", group), "namespace": "lab", "labels": labels}
         if deleted:
             metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         spec = {"nodeName": where, "containers": [{"name": CONTAINER}]}
@@ -62,26 +59,34 @@ class Subject(Stated[KubernetesState]):
         """The nodes on which the groups were placed."""
         return [launch.agent.id for launch in self.state.launch(groups, self.now)]
 
+    def with_groups(self, *names: str, on: str = "", cpus: float = 1.0) -> Self:
+        """Launches these groups, which run if it is said where; what was asked and told is forgotten."""
+        self.launch(*(group(name, cpus=cpus) for name in names))
+        for name in names if on else ():
+            self.runs(name, on)
+        self.calls()
+        self.events()
+        return self
+
     def told(self) -> list[tuple[str, str, bool]]:
         return [(event.group, event.state, event.refused) for event in self.events()]
 
 
+def container_is(phase: str, **state: Json) -> Json:
+    return {"phase": phase, "containerStatuses": [{"name": CONTAINER, "image": "hydra:1", "state": state}]}
+
+
 def running() -> Json:
-    return {"phase": "Running", "containerStatuses": [{"name": CONTAINER, "state": {"running": {}}}]}
+    return container_is("Running", running={})
 
 
-def ended(code: int, reason: str = "Error", message: str = "") -> Json:
-    state = {"terminated": {"exitCode": code, "reason": reason, "message": message}}
-    return {"phase": "Failed" if code else "Succeeded", "containerStatuses": [{"name": CONTAINER, "state": state}]}
+def ended(code: int, reason: str = "Error", message: str = "", **more: Any) -> Json:
+    terminated = {"exitCode": code, "reason": reason, "message": message, **more}
+    return container_is("Failed" if code else "Succeeded", terminated=terminated)
 
 
 def waiting(reason: str, message: str = "") -> Json:
-    return {
-        "phase": "Pending",
-        "containerStatuses": [
-            {"name": CONTAINER, "image": "hydra:1", "state": {"waiting": {"reason": reason, "message": message}}}
-        ],
-    }
+    return container_is("Pending", waiting={"reason": reason, "message": message})
 
 
 def unschedulable(message: str = "0/2 nodes are available: 2 Insufficient cpu.") -> Json:

@@ -14,8 +14,10 @@ import pytest
 from hydra.cluster.kubernetes import streams
 from hydra.cluster.kubernetes.access import IN_CLUSTER, Api, ApiError, check_context, context_of
 from hydra.errors import HydraError, UsageError
+from tests.cluster.kubernetes.objects import Json
+from tests.suite.waiting import SOON_S
 
-Json = dict[str, Any]
+pytestmark = pytest.mark.tier("test")
 
 GOOD = """
 apiVersion: v1
@@ -54,19 +56,10 @@ def test_a_context_that_is_not_there_is_told_with_those_that_are(kubeconfig: Pat
         check_context("moon")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "a: [b",
-        "[]",
-        "contexts: 3",
-        "contexts: []",
-        "current-context: lab",
-        "\x00",
-        "contexts: [{}]\ncurrent-context: x",
-    ],
-)
+WITHOUT_CONTEXT = ["contexts: 3", "contexts: []", "current-context: x", "contexts: [{}]\ncurrent-context: x"]
+
+
+@pytest.mark.parametrize("text", ["", "a: [b", "[]", "\0", *WITHOUT_CONTEXT])
 def test_a_kubeconfig_that_is_none_is_one_line(kubeconfig: Path, text: str) -> None:
     kubeconfig.write_text(text)
     with pytest.raises(HydraError) as refused:
@@ -108,7 +101,7 @@ class Server:
                 pass
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
 
 
 @pytest.fixture
@@ -134,86 +127,82 @@ def by_plugin(folder: Path) -> Json:
     return {"exec": {"apiVersion": version, "command": "sh", "args": ["-e", "-c", script], "interactiveMode": "Never"}}
 
 
-BY = pytest.mark.parametrize("by", [by_token, by_file, by_plugin])
-
-
-@pytest.fixture
-def api(kubeconfig: Path, server: Server, by: Callable[[Path], Json]) -> tuple[Api, Callable[[str], None]]:
-    """The API, and what gives it another token."""
-
-    def give(token: str) -> None:
-        (kubeconfig.parent / "token").write_text(token)
-        text = GOOD.replace("https://127.0.0.1:1", f"http://127.0.0.1:{server.http.server_port}")
-        kubeconfig.write_text(text.replace("{token: t}", json.dumps(by(kubeconfig.parent))))
-
-    give("first")
-    return Api("lab"), give
-
-
 PODS = "/api/v1/namespaces/tests/pods"
 
 
-@BY
-def test_a_token_is_read_anew_when_it_has_ended_and_nobody_notices(
-    api: tuple[Api, Callable[[str], None]], server: Server
-) -> None:
-    asked, give = api
-    asked.call("GET", PODS)
+class Asked:
+    """The API, asked with a token that a user may renew."""
+
+    def __init__(self, kubeconfig: Path, port: int, by: Callable[[Path], Json]) -> None:
+        self.folder, self._kubeconfig, self._by = kubeconfig.parent, kubeconfig, by
+        self._text = GOOD.replace("https://127.0.0.1:1", f"http://127.0.0.1:{port}")
+        self.give("first")
+        self.api = Api("lab")
+
+    def give(self, token: str) -> None:
+        (self.folder / "token").write_text(token)
+        self._kubeconfig.write_text(self._text.replace("{token: t}", json.dumps(self._by(self.folder))))
+
+    def is_answered(self) -> bool:
+        return bool(self.api.call("GET", PODS)["kind"] == "PodList")
+
+    def is_unknown(self, says: str) -> bool:
+        with pytest.raises(ApiError, match=says) as refused:
+            self.api.call("GET", PODS)
+        return refused.value.status == 401
+
+
+@pytest.fixture
+def asked(kubeconfig: Path, server: Server, by: Callable[[Path], Json]) -> Asked:
+    return Asked(kubeconfig, server.http.server_port, by)
+
+
+@pytest.mark.parametrize("by", [by_token, by_file, by_plugin])
+def test_a_token_is_read_anew_when_it_has_ended_and_nobody_notices(asked: Asked, server: Server) -> None:
+    assert asked.is_answered()
     server.token = "second"
-    give("second")
-    assert asked.call("GET", PODS)["kind"] == "PodList"
+    asked.give("second")
+    assert asked.is_answered()
     server.token = "third"
-    give("third")
-    assert "PodList" in "".join(asked.lines(PODS, {}, 5.0))
+    asked.give("third")
+    assert "PodList" in "".join(asked.api.lines(PODS, {}, SOON_S))
     assert server.refused == 2
     server.token = "fourth"
-    give("fourth")
+    asked.give("fourth")
     # Nobody answers as a container would; but it is known who asks.
     with pytest.raises(ApiError) as refused:
-        list(streams.execute(asked, "tests", "pod", "container", ["true"]))
+        list(streams.execute(asked.api, "tests", "pod", "container", ["true"]))
     assert (refused.value.status, server.refused) == (200, 3)
 
 
-@BY
-def test_a_token_that_nobody_renews_is_told_until_somebody_does(
-    api: tuple[Api, Callable[[str], None]], server: Server
+def no_change(_: Asked) -> None:
+    """Nobody renews it."""
+
+
+def half_written(asked: Asked) -> None:
+    (asked.folder / "token").unlink()
+    (asked.folder / "config").write_text("clusters: [{")
+
+
+def no_credentials(asked: Asked) -> None:
+    (asked.folder / "token").unlink()  # the kubeconfig is good, and its plugin fails
+
+
+@pytest.mark.parametrize(
+    ("by", "meanwhile", "says"),
+    [
+        *((by, no_change, "Unauthorized") for by in (by_token, by_file, by_plugin)),
+        *((by, half_written, "the kubeconfig is none") for by in (by_token, by_file, by_plugin)),
+        (by_plugin, no_credentials, "anonymous|Unauthorized|credentials"),
+    ],
+)
+def test_who_is_not_known_is_told_so_until_the_token_is_renewed(
+    asked: Asked, server: Server, meanwhile: Callable[[Asked], None], says: str
 ) -> None:
-    asked, give = api
-    asked.call("GET", PODS)
+    assert asked.is_answered()
     server.token = "second"
-    for _ in range(2):
-        with pytest.raises(ApiError, match="Unauthorized") as refused:
-            asked.call("GET", PODS)
-        assert refused.value.status == 401
-    give("second")
-    assert asked.call("GET", PODS)["kind"] == "PodList"
-
-
-@BY
-def test_what_is_read_while_it_is_written_is_no_reason_to_end(
-    api: tuple[Api, Callable[[str], None]], server: Server, kubeconfig: Path
-) -> None:
-    asked, give = api
-    server.token = "second"
-    (kubeconfig.parent / "token").unlink()
-    kubeconfig.write_text("clusters: [{")
-    for _ in range(2):
-        with pytest.raises(ApiError) as refused:
-            asked.call("GET", PODS)
-        assert refused.value.status == 401
-    give("second")
-    assert asked.call("GET", PODS)["kind"] == "PodList"
-
-
-@pytest.mark.parametrize("by", [by_plugin])
-def test_a_plugin_that_fails_for_a_while_is_asked_again(
-    api: tuple[Api, Callable[[str], None]], server: Server, kubeconfig: Path
-) -> None:
-    asked, give = api
-    server.token = "second"
-    (kubeconfig.parent / "token").unlink()  # the kubeconfig is good, and gives no credentials
-    with pytest.raises(ApiError) as refused:
-        asked.call("GET", PODS)
-    assert refused.value.status == 401
-    give("second")
-    assert asked.call("GET", PODS)["kind"] == "PodList"
+    meanwhile(asked)
+    assert asked.is_unknown(says)
+    assert asked.is_unknown(says)
+    asked.give("second")
+    assert asked.is_answered()

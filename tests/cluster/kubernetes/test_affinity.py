@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from hydra.cluster.constraints import parse_constraint
 from hydra.cluster.kubernetes.affinity import Rules, alternatives, rules, uneven
 from hydra.model import Agent, Demand, Group, Launch, Resources
+from tests.cluster.kubernetes.objects import Json
 
-Json = dict[str, Any]
-
+UNIQUE, ALONE = ["hostname", "UNIQUE"], ["hostname", "MAX_PER", "1"]
 MATCH = {"hydra/run": "r", "hydra/role": "publisher"}
+HOST = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 ON_N1 = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
@@ -33,6 +33,14 @@ def nodes_with(*expressions: Json) -> Json:
     return {**PREFERS_N1, REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": list(expressions)}]}}
 
 
+def exists(key: str) -> Json:
+    return {"key": key, "operator": "Exists"}
+
+
+def among(key: str, *values: str, operator: str = "In") -> Json:
+    return {"key": key, "operator": operator, "values": list(values)}
+
+
 def others(key: str) -> Json:
     return {"topologyKey": key, "labelSelector": {"matchLabels": MATCH}}
 
@@ -41,50 +49,31 @@ def test_without_constraints_the_node_is_only_preferred() -> None:
     assert ruled() == Rules({"nodeAffinity": PREFERS_N1}, [], pinned=False)
 
 
+APART = {"podAntiAffinity": {REQUIRED: [others(HOST)]}}
+
+
 @pytest.mark.parametrize(
-    ("constraint", "expression"),
+    ("constraint", "expression", "more"),
     [
-        (["rack", "CLUSTER", "r1"], {"key": "rack", "operator": "In", "values": ["r1"]}),
-        (["rack", "LIKE", "r1"], {"key": "rack", "operator": "In", "values": ["r1"]}),
-        (["rack", "LIKE", "r2|r1"], {"key": "rack", "operator": "In", "values": ["r1", "r2"]}),
-        (["rack", "UNLIKE", "(r1|r2)"], {"key": "rack", "operator": "NotIn", "values": ["r1", "r2"]}),
-        (["rack", "LIKE", ".*"], {"key": "rack", "operator": "Exists"}),
-        (
-            ["hostname", "LIKE", r"a\.example|b"],
-            {"key": "kubernetes.io/hostname", "operator": "In", "values": ["a.example", "b"]},
-        ),
-        (
-            ["topology.kubernetes.io/zone", "CLUSTER", "eu-1a"],
-            {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["eu-1a"]},
-        ),
+        (["rack", "CLUSTER", "r1"], among("rack", "r1"), {}),
+        (["rack", "LIKE", "r1"], among("rack", "r1"), {}),
+        (["rack", "LIKE", "r2|r1"], among("rack", "r1", "r2"), {}),
+        (["rack", "UNLIKE", "(r1|r2)"], among("rack", "r1", "r2", operator="NotIn"), {}),
+        (["rack", "LIKE", ".*"], exists("rack"), {}),
+        (["hostname", "LIKE", r"a\.example|b"], among(HOST, "a.example", "b"), {}),
+        (["topology.kubernetes.io/zone", "CLUSTER", "eu-1a"], among("topology.kubernetes.io/zone", "eu-1a"), {}),
+        *((parts, exists(HOST), APART) for parts in (["@hostname", "UNIQUE"], UNIQUE, ALONE)),
+        (["rack", "CLUSTER"], exists("rack"), {"podAffinity": {REQUIRED: [others("rack")]}}),
     ],
 )
-def test_values_become_node_affinity(constraint: list[str], expression: Json) -> None:
-    assert ruled(constraint) == Rules({"nodeAffinity": nodes_with(expression)}, [], pinned=False)
-
-
-@pytest.mark.parametrize("constraint", [["@hostname", "UNIQUE"], ["hostname", "UNIQUE"], ["hostname", "MAX_PER", "1"]])
-def test_unique_becomes_anti_affinity(constraint: list[str]) -> None:
-    key = "kubernetes.io/hostname"
-    found = ruled(constraint)
-    assert found.affinity == {
-        "nodeAffinity": nodes_with({"key": key, "operator": "Exists"}),
-        "podAntiAffinity": {REQUIRED: [others(key)]},
-    }
-    assert not found.pinned
-
-
-def test_cluster_without_a_value_becomes_affinity_to_the_others() -> None:
-    assert ruled(["rack", "CLUSTER"]).affinity == {
-        "nodeAffinity": nodes_with({"key": "rack", "operator": "Exists"}),
-        "podAffinity": {REQUIRED: [others("rack")]},
-    }
+def test_constraints_become_affinity_to_nodes_and_pods(constraint: list[str], expression: Json, more: Json) -> None:
+    assert ruled(constraint) == Rules({"nodeAffinity": nodes_with(expression), **more}, [], pinned=False)
 
 
 @pytest.mark.parametrize(("value", "more"), [([], {}), (["3"], {"minDomains": 3})])
 def test_group_by_becomes_a_spread(value: list[str], more: Json) -> None:
     found = ruled(["rack", "GROUP_BY", *value])
-    assert found.affinity == {"nodeAffinity": nodes_with({"key": "rack", "operator": "Exists"})}
+    assert found.affinity == {"nodeAffinity": nodes_with(exists("rack"))}
     assert found.spread == [
         {"maxSkew": 1, **others("rack"), "whenUnsatisfiable": "DoNotSchedule", "nodeTaintsPolicy": "Honor", **more}
     ]
@@ -92,17 +81,12 @@ def test_group_by_becomes_a_spread(value: list[str], more: Json) -> None:
 
 @pytest.mark.parametrize(
     ("constraint", "expression"),
-    [
-        (["rack", "GROUP_BY", "3"], {"key": "rack", "operator": "In", "values": ["r1"]}),
-        (["hostname", "GROUP_BY"], {"key": "kubernetes.io/hostname", "operator": "In", "values": ["n1"]}),
-    ],
+    [(["rack", "GROUP_BY", "3"], among("rack", "r1")), (["hostname", "GROUP_BY"], among(HOST, "n1"))],
 )
-def test_where_placement_decides_the_pod_is_kept_at_the_value_and_prefers_the_node(
-    constraint: list[str], expression: Json
-) -> None:
+def test_where_placement_decides_the_pod_is_kept_at_the_value(constraint: list[str], expression: Json) -> None:
+    """And it prefers the node."""
     found = ruled(constraint, ["zone", "LIKE", ".*"], decided=True)
-    there = {"key": "zone", "operator": "Exists"}
-    assert found == Rules({"nodeAffinity": nodes_with(expression, there)}, [], pinned=False)
+    assert found == Rules({"nodeAffinity": nodes_with(expression, exists("zone"))}, [], pinned=False)
     assert ruled(constraint, ["zone", "GROUP_BY"], decided=True).spread == []
 
 
@@ -122,9 +106,8 @@ def test_where_placement_decides_the_pod_is_kept_at_the_value_and_prefers_the_no
         ("r1 r2", "r1 r2 r2 cordoned", [["rack", "GROUP_BY"]], False),
     ],
 )
-def test_a_spread_is_uneven_where_the_scheduler_would_refuse_a_pod(
-    nodes: str, groups: str, constraints: list[list[str]], is_uneven: bool
-) -> None:
+def test_an_uneven_spread_is_found(nodes: str, groups: str, constraints: list[list[str]], is_uneven: bool) -> None:
+    """Where the scheduler would refuse a Pod."""
     parsed = tuple(parse_constraint(c) for c in constraints)
     group = Group("g", "subscriber", 0, 1, (), {}, Demand(), parsed)
     publisher = replace(group, role="publisher", constraints=(parse_constraint(["rack", "GROUP_BY"]),))
@@ -148,25 +131,16 @@ def test_one_uneven_spread_has_placement_decide_all_of_its_role(on_a: int, is_un
     found = rules(constraints, a, MATCH, decided=decided)
     asked = found.affinity["nodeAffinity"][REQUIRED]["nodeSelectorTerms"][0]["matchExpressions"]
     if is_uneven:
-        values = [
-            {"key": "rack", "operator": "In", "values": ["r1"]},
-            {"key": "zone", "operator": "In", "values": ["A"]},
-        ]
-        assert (asked, found.spread) == (values, [])
+        assert (asked, found.spread) == ([among("rack", "r1"), among("zone", "A")], [])
     else:
         assert [spread["topologyKey"] for spread in found.spread] == ["rack", "zone"]
 
 
 def test_constraints_add_up_and_repeated_ones_count_once() -> None:
-    found = ruled(
-        ["rack", "LIKE", "r1|r2"], ["hostname", "UNIQUE"], ["hostname", "MAX_PER", "1"], ["rack", "UNLIKE", "r2"]
-    )
-    assert found.affinity["nodeAffinity"] == nodes_with(
-        {"key": "rack", "operator": "In", "values": ["r1", "r2"]},
-        {"key": "kubernetes.io/hostname", "operator": "Exists"},
-        {"key": "rack", "operator": "NotIn", "values": ["r2"]},
-    )
-    assert found.affinity["podAntiAffinity"] == {REQUIRED: [others("kubernetes.io/hostname")]}
+    found = ruled(["rack", "LIKE", "r1|r2"], UNIQUE, ALONE, ["rack", "UNLIKE", "r2"]).affinity
+    expressions = (among("rack", "r1", "r2"), exists(HOST), among("rack", "r2", operator="NotIn"))
+    assert found["nodeAffinity"] == nodes_with(*expressions)
+    assert found["podAntiAffinity"] == APART["podAntiAffinity"]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +160,7 @@ def test_constraints_add_up_and_repeated_ones_count_once() -> None:
     ],
 )
 def test_what_has_no_translation_pins_the_pod(constraint: list[str]) -> None:
-    assert ruled(["hostname", "UNIQUE"], constraint) == PINNED
+    assert ruled(UNIQUE, constraint) == PINNED
 
 
 def test_two_spreads_over_one_label_pin_the_pod() -> None:
@@ -195,16 +169,8 @@ def test_two_spreads_over_one_label_pin_the_pod() -> None:
 
 @pytest.mark.parametrize(
     ("expression", "values"),
-    [
-        ("a", ["a"]),
-        ("b|a|b", ["a", "b"]),
-        ("(?:a|b)", ["a", "b"]),
-        ("a|", ["", "a"]),
-        (r"a\-b", ["a-b"]),
-        ("a.b", []),
-        ("(a)(b)", []),
-        ("a+", []),
-    ],
+    [("a", "a"), ("b|a|b", "a b"), ("(?:a|b)", "a b"), (r"a\-b", "a-b"), ("a.b", ""), ("(a)(b)", ""), ("a+", "")],
 )
-def test_alternatives(expression: str, values: list[str]) -> None:
-    assert alternatives(expression) == values
+def test_alternatives(expression: str, values: str) -> None:
+    assert alternatives(expression) == values.split()
+    assert alternatives("a|") == ["", "a"]

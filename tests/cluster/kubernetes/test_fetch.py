@@ -9,13 +9,16 @@ import subprocess
 import sys
 import tarfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from hydra.cluster.kubernetes.inside import fetch
 from hydra.cluster.kubernetes.scripts import source
+from tests.suite.waiting import SOON_S
+
+pytestmark = pytest.mark.tier("test")
 
 SECRET = "/c2VjcmV0/hydra.tar"
 
@@ -41,7 +44,7 @@ class Server(http.server.ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        return f"http://user:pass@127.0.0.1:{self.server_address[1]}{SECRET}"
+        return f"http://127.0.0.1:{self.server_address[1]}{SECRET}"
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -71,29 +74,52 @@ def server() -> Iterator[Server]:
         thread.join()
 
 
+Failure = Callable[..., str]
+
+
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch, "WITHIN_S", 0.3)
-    monkeypatch.setattr(fetch, "PAUSE_S", 0.02)
+def failure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Failure:
+    """The one line on stderr of a call that fails."""
+
+    def of(url: str, sha256: str = SHA256, folder: Path = tmp_path) -> str:
+        monkeypatch.setenv("HYDRA_ARCHIVE_URL", url)
+        monkeypatch.setenv("HYDRA_ARCHIVE_SHA256", sha256)
+        monkeypatch.setattr(sys, "argv", ["-c", str(folder)])
+        assert fetch.main() == 78
+        said, told = capsys.readouterr()
+        assert not said
+        assert "c2VjcmV0" not in told
+        assert "pass" not in told
+        assert told.count("\n") == 1
+        return told
+
+    return of
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "PAUSE_S", 0.01)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch, patient: None) -> None:
+    monkeypatch.setattr(fetch, "WITHIN_S", 0.1)
 
 
 def test_it_fetches_and_unpacks_as_a_script_of_its_own(server: Server, tmp_path: Path) -> None:
-    environment = {"HYDRA_ARCHIVE_URL": server.url.replace("user:pass@", ""), "HYDRA_ARCHIVE_SHA256": SHA256}
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", source("fetch"), str(tmp_path)],
-        env=environment, capture_output=True, text=True, timeout=30,
-    )  # fmt: skip
+    environment = {"HYDRA_ARCHIVE_URL": server.url, "HYDRA_ARCHIVE_SHA256": SHA256}
+    words = [sys.executable, "-I", "-c", source("fetch"), str(tmp_path)]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=SOON_S)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert {path.name: path.stat().st_size for path in tmp_path.iterdir()} == {
-        "hydra-run": 10, "program.tar.gz": 300_000,
-    }  # fmt: skip
+    sizes = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
+    assert sizes == {"hydra-run": 10, "program.tar.gz": 300_000}
     assert (tmp_path / "hydra-run").stat().st_mode & 0o111
 
 
 @pytest.mark.parametrize("answers", [[503, 500], [0], [429]])
-def test_what_may_pass_is_tried_again(server: Server, tmp_path: Path, impatient: None, answers: list[int]) -> None:
+def test_what_may_pass_is_tried_again(server: Server, tmp_path: Path, patient: None, answers: list[int]) -> None:
     server.answers = answers
-    fetch.install(server.url.replace("user:pass@", ""), SHA256, tmp_path)
+    fetch.install(server.url, SHA256, tmp_path)
     assert (tmp_path / "hydra-run").exists()
 
 
@@ -107,12 +133,10 @@ def test_what_may_pass_is_tried_again(server: Server, tmp_path: Path, impatient:
         ([0] * 99, f"of {len(ARCHIVE)}"),
     ],
 )
-def test_failures_are_told_without_the_secret(
-    server: Server, tmp_path: Path, impatient: None, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str], answers: list[int], said: str,
-) -> None:  # fmt: skip
+@pytest.mark.usefixtures("impatient")
+def test_failures_are_told_without_the_secret(server: Server, failure: Failure, answers: list[int], said: str) -> None:
     server.answers = answers
-    line = failure(server.url.replace("user:pass@", ""), SHA256, tmp_path, monkeypatch, capsys)
+    line = failure(server.url)
     assert line.startswith(f"hydra: the archive cannot be fetched from 127.0.0.1:{server.server_address[1]}: ")
     assert said in line
     assert "--advertise" in line
@@ -130,39 +154,16 @@ def test_failures_are_told_without_the_secret(
         ("", "HYDRA_ARCHIVE_URL and HYDRA_ARCHIVE_SHA256 are not set"),
     ],
 )
-def test_urls_that_lead_nowhere(
-    tmp_path: Path, impatient: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    url: str, said: str,
-) -> None:  # fmt: skip
-    assert said in failure(url, SHA256, tmp_path, monkeypatch, capsys)
+def test_urls_that_lead_nowhere(impatient: None, failure: Failure, url: str, said: str) -> None:
+    assert said in failure(url)
 
 
-def test_another_archive_is_refused(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    line = failure(server.url.replace("user:pass@", ""), "0" * 64, tmp_path, monkeypatch, capsys)
+def test_another_archive_is_refused(server: Server, failure: Failure, tmp_path: Path) -> None:
+    line = failure(server.url, sha256="0" * 64)
     assert f"another archive is served (sha256 {SHA256[:12]}) than the run needs (000000000000)" in line
     assert not (tmp_path / "hydra-run").exists()
 
 
-def test_a_full_disk_is_told_at_once(
-    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    line = failure(server.url.replace("user:pass@", ""), SHA256, Path("/proc"), monkeypatch, capsys)
+def test_a_full_disk_is_told_at_once(server: Server, failure: Failure) -> None:
+    line = failure(server.url, folder=Path("/proc"))
     assert "the archive cannot be kept here: No such file or directory; is the node's disk full?" in line
-
-
-def failure(
-    url: str, sha256: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> str:
-    """The one line on stderr of a call that fails."""
-    monkeypatch.setenv("HYDRA_ARCHIVE_URL", url)
-    monkeypatch.setenv("HYDRA_ARCHIVE_SHA256", sha256)
-    monkeypatch.setattr(sys, "argv", ["-c", str(folder)])
-    assert fetch.main() == 78
-    said, told = capsys.readouterr()
-    assert not said
-    assert "c2VjcmV0" not in told
-    assert "pass" not in told
-    assert told.count("\n") == 1
-    return told

@@ -13,11 +13,11 @@ import sqlite3
 import subprocess
 import sys
 import tarfile
+import threading
 from contextlib import closing
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -30,9 +30,10 @@ from hydra.cluster.kubernetes.inside import begin, controller, files, keeper
 from hydra.cluster.kubernetes.pods import Family
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.errors import UsageError
-from tests.integration.command import wait_until
-
-Json = dict[str, Any]
+from tests.cluster.kubernetes.objects import Json
+from tests.cluster.kubernetes.objects import command_pod as pod
+from tests.cluster.kubernetes.stated import unschedulable
+from tests.suite.waiting import SOON_S, wait_until
 
 SHIPPED = {f"{FILES}/0/mine.toml": b'system = "zmq"', f"{FILES}/1/pw.txt": b"secret\xff"}
 ORDER = objects.Order(("run", "--set", "mqtt.password=pst"), ("run", "--in-cluster"), "1.0", "d1gest", "hydra:1")
@@ -41,71 +42,73 @@ FAMILY = Family("first", "lab", {}, KubernetesSettings(keep_s=60), "hydra:1", ar
 # --- objects ---------------------------------------------------------------------------------------------------------
 
 
+DATA = objects.secret_data(ORDER, SHIPPED, {"OTEL_X": "token"})
+JOB = objects.job(FAMILY, list(SHIPPED), ["OTEL_X"])
+POD = JOB["spec"]["template"]
+(VOLUME,) = (each["secret"] for each in POD["spec"]["volumes"] if each["name"] == "shipped")
+
+
 def test_everything_that_may_be_secret_stands_in_the_secret_only() -> None:
-    data = objects.secret_data(ORDER, SHIPPED, {"OTEL_X": "token"})
-    job = objects.job(FAMILY, list(SHIPPED), ["OTEL_X"])
-    secret = objects.secret(FAMILY, data)
-    assert not any(word in json.dumps(job) for word in ("pst", "token", "zmq"))
+    secret = objects.secret(FAMILY, DATA)
+    assert not any(word in json.dumps(JOB) for word in ("pst", "token", "zmq"))
     assert {base64.b64decode(value) for value in secret["data"].values()} >= {*SHIPPED.values(), b"token"}
-    order = json.loads(base64.b64decode(secret["data"]["order.json"]))
-    assert order == json.loads(json.dumps(asdict(ORDER)))
+    assert json.loads(base64.b64decode(secret["data"]["order.json"])) == json.loads(json.dumps(asdict(ORDER)))
 
 
 def test_a_pod_finds_its_files_where_its_words_name_them() -> None:
-    data = objects.secret_data(ORDER, SHIPPED, {"OTEL_X": "token"})
-    spec = objects.job(FAMILY, list(SHIPPED), ["OTEL_X"])["spec"]["template"]["spec"]
-    volume = next(each["secret"] for each in spec["volumes"] if each["name"] == "shipped")
-    found = {f"{objects.MOUNTED}/{item['path']}": data[item["key"]] for item in volume["items"]}
+    found = {f"{objects.MOUNTED}/{item['path']}": DATA[item["key"]] for item in VOLUME["items"]}
     assert found.items() >= SHIPPED.items()
-    for container in spec["containers"]:
-        assert container["command"][1] in found
-    variable = spec["containers"][0]["env"][-1]
+    containers = POD["spec"]["containers"]
+    assert found.keys() >= {container["command"][1] for container in containers}
+    variable = containers[0]["env"][-1]
     assert variable["name"] == "OTEL_X"
-    assert data[variable["valueFrom"]["secretKeyRef"]["key"]] == b"token"
+    assert DATA[variable["valueFrom"]["secretKeyRef"]["key"]] == b"token"
 
 
 def test_the_pod_is_never_replaced_and_keeps_to_restricted() -> None:
-    job = objects.job(FAMILY, [], [])
-    assert job["spec"]["backoffLimit"] == 0
-    pod = job["spec"]["template"]
-    assert pod["metadata"]["labels"].items() >= names.labels("first", "controller").items()
-    assert pod["spec"]["restartPolicy"] == "Never"
-    assert pod["spec"]["serviceAccountName"] == "hydra"
-    assert pod["spec"]["securityContext"]["runAsNonRoot"]
-    for container in pod["spec"]["containers"]:
+    assert JOB["spec"]["backoffLimit"] == 0
+    assert POD["metadata"]["labels"].items() >= names.labels("first", "controller").items()
+    spec = POD["spec"]
+    assert (spec["restartPolicy"], spec["serviceAccountName"]) == ("Never", "hydra")
+    assert spec["securityContext"]["runAsNonRoot"]
+    for container in spec["containers"]:
         assert container["securityContext"]["readOnlyRootFilesystem"]
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-    assert pod["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "500m", "memory": "512Mi"}
-    assert pod["spec"]["containers"][1]["command"][-1] == "60"
+    assert spec["containers"][0]["resources"]["requests"] == {"cpu": "500m", "memory": "512Mi"}
+    assert spec["containers"][1]["command"][-1] == "60"
 
 
 def test_a_pod_waits_for_its_files_and_for_no_longer_than_it_says() -> None:
-    spec = objects.job(FAMILY, list(SHIPPED), [])["spec"]["template"]["spec"]
-    volume = next(each["secret"] for each in spec["volumes"] if each["name"] == "shipped")
-    assert volume["optional"], "without it a Pod waits for ever"
+    assert VOLUME["optional"], "without it a Pod waits for ever"
     # The end of the first has the node look for the Secret again; the Pod ends with the second.
-    for waiting, (its_s, late) in zip(
-        spec["initContainers"], [(objects.SOON_S, 0), (objects.FILES_WITHIN_S, 1)], strict=True
-    ):
+    ends = ((objects.SOON_S, 0), (objects.FILES_WITHIN_S, 1))
+    for waiting, (its_s, late) in zip(POD["spec"]["initContainers"], ends, strict=True):
         *words, file, within_s, code = waiting["command"]
         assert (words[0], file) == ("python3", f"{objects.MOUNTED}/order.json")
         assert (within_s, code) == (str(its_s), str(late))
         assert waiting["securityContext"]["capabilities"] == {"drop": ["ALL"]}
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_a_command_begins_when_its_files_come_and_ends_where_they_do_not(tmp_path: Path) -> None:
     def starts(within_s: int) -> subprocess.Popen[str]:
         words = [sys.executable, begin.__file__, str(tmp_path / "order.json"), str(within_s), "1"]
         return subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
 
-    none = starts(0)
-    assert "have not come within 0 s" in none.communicate(timeout=20)[1]
-    assert none.returncode == 1
-    late = starts(20)
+    code, said = end_of(starts(0))
+    assert "have not come within 0 s" in said
+    assert code == 1
+    late = starts(round(SOON_S))
     (tmp_path / "order.json").touch()
-    assert late.communicate(timeout=20)[1] == ""
-    assert late.returncode == 0
+    assert end_of(late) == (0, "")
+
+
+def end_of(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """The exit code of a process that ends, and its stderr; there is nothing on stdout."""
+    with process:
+        out, said = process.communicate(timeout=SOON_S)
+    assert not out
+    return process.returncode, said
 
 
 def test_what_a_secret_does_not_hold_is_refused_and_named() -> None:
@@ -140,43 +143,16 @@ def test_lines_behind_the_mark_are_output_and_paths_are_those_of_here() -> None:
     assert log.line("failed to watch file: too many open files") == "failed to watch file: too many open files"
 
 
-def test_both_ends_know_the_same_mark() -> None:
-    assert controller.OUTPUT == OUTPUT
-
-
 # --- what its Pod says -----------------------------------------------------------------------------------------------
 
 
-def pod(hydra: Json, keeping: Json | None = None, **status: Any) -> Json:
-    states = [{"name": "hydra", "state": hydra}, {"name": "files", "state": keeping or {"running": {}}}]
-    containers = [{"name": "hydra"}, {"name": "files"}]
-    return {
-        "metadata": {"name": "p"},
-        "spec": {"nodeName": "node1", "containers": containers},
-        "status": {"phase": "Running", "containerStatuses": states, **status},
-    }
-
-
-UNPLACED = {
-    "metadata": {"name": "p"},
-    "spec": {"containers": [{"name": "hydra"}]},
-    "status": {
-        "phase": "Pending",
-        "conditions": [
-            {
-                "type": "PodScheduled",
-                "status": "False",
-                "reason": "Unschedulable",
-                "message": "0/2 nodes are available: 2 Insufficient cpu. preemption: none",
-            }
-        ],
-    },
-}
-NO_ACCOUNT = {
-    "reason": "FailedCreate",
-    "message": 'Error creating: pods "p" is forbidden: error looking up service account lab/x: serviceaccount "x" not'
-    " found",
-}
+UNPLACED = {**pod({}), "spec": {"containers": [{"name": "hydra"}]}, "status": unschedulable()}
+CREATING = {"waiting": {"reason": "ContainerCreating"}}
+UNPULLED = {"waiting": {"reason": "ImagePullBackOff", "message": "i/o timeout"}}
+UNSTARTED = {"terminated": {"exitCode": 128, "reason": "StartError", "message": "python3: not found"}}
+UNMOUNTED = {"type": "Warning", "reason": "FailedMount", "message": "MountVolume.SetUp failed"}
+LOOKS_UP = 'Error creating: pods "p" is forbidden: error looking up service account lab/x: serviceaccount "x" not found'
+NO_ACCOUNT = {"reason": "FailedCreate", "message": LOOKS_UP}
 
 
 @pytest.mark.parametrize(
@@ -188,26 +164,15 @@ NO_ACCOUNT = {
         (UNPLACED, [], 59, ""),
         (UNPLACED, [], 61, "none of 2 nodes takes it: 2 Insufficient cpu; add nodes, end other Pods, or lower contro"),
         (pod({"waiting": {"reason": "InvalidImageName", "message": "?"}}), [], 1, "image"),
-        (pod({"waiting": {"reason": "ImagePullBackOff", "message": "i/o timeout"}}), [], 29, ""),
-        (pod({"waiting": {"reason": "ImagePullBackOff", "message": "i/o timeout"}}), [], 31, "image"),
-        (pod({"waiting": {"reason": "ContainerCreating"}}), [], 299, ""),
-        (
-            pod({"terminated": {"exitCode": 128, "reason": "StartError", "message": "python3: not found"}}),
-            [],
-            1,
-            "cannot be started: python3: not found; is the image Hydra's own",
-        ),
-        (
-            pod({"waiting": {"reason": "ContainerCreating"}}),
-            [{"type": "Warning", "reason": "FailedMount", "message": "MountVolume.SetUp failed"}],
-            301,
-            "MountVolume.SetUp failed",
-        ),
+        (pod(UNPULLED), [], 29, ""),
+        (pod(UNPULLED), [], 31, "image"),
+        (pod(CREATING), [], 299, ""),
+        (pod(UNSTARTED), [], 1, "cannot be started: python3: not found; is the image Hydra's own"),
+        (pod(CREATING), [UNMOUNTED], 301, "MountVolume.SetUp failed"),
     ],
 )
-def test_what_keeps_a_command_from_beginning_is_named_in_time(
-    seen: Json | None, events: list[Json], waited_s: float, said: str
-) -> None:
+def test_why_a_command_has_not_begun(seen: Json | None, events: list[Json], waited_s: float, said: str) -> None:
+    """It is told in time."""
     what, remedy = podstate.why_not_begun(seen, events, waited_s, "lab")
     assert said in f"{what}; {remedy}"
     assert bool(what) == bool(said)
@@ -267,7 +232,7 @@ def started(order: Path, code: str, **more: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 @pytest.mark.parametrize(
     ("code", "exit_code", "out"),
     [
@@ -278,38 +243,34 @@ def started(order: Path, code: str, **more: object) -> subprocess.Popen[str]:
     ],
 )
 def test_the_first_process_ends_like_the_command(order: Path, code: str, exit_code: int, out: str) -> None:
-    process = started(order, code)
-    said, told = process.communicate(timeout=20)
-    assert (process.returncode, said, told) == (exit_code, "", out)
+    assert end_of(started(order, code)) == (exit_code, out)
     assert files.found(order.parent / "runs" / ".hydra") == {"ended": True, "exit": exit_code}
 
 
-@pytest.mark.processes
+@pytest.mark.tier("all")
 def test_output_for_a_terminal_is_that_of_a_terminal(order: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     code = "import sys; from shutil import get_terminal_size as size; print(sys.stdout.isatty(), size().columns)"
     long = f"{code}; print('x' * 100_000)"
     for terminal, said in (({}, "False 80"), ({"COLUMNS": "117"}, "True 117")):
         shutil.rmtree(order.parent / "runs" / ".hydra", ignore_errors=True)
-        process = started(order, long, terminal=terminal)
-        _, told = process.communicate(timeout=20)
-        assert told == f"{OUTPUT}\n{said}\n{'x' * 100_000}\n"
+        assert end_of(started(order, long, terminal=terminal)) == (0, f"{OUTPUT}\n{said}\n{'x' * 100_000}\n")
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_a_signal_reaches_the_command_which_ends_in_order(order: Path) -> None:
     waits = "import signal\ntry:\n print('waits', flush=True); signal.pause()\n"
     code = f"{waits}except KeyboardInterrupt: raise SystemExit(130)"
     process = started(order, code)
     state = order.parent / "runs" / ".hydra"
-    wait_until(lambda: (state / "output").exists() and "waits" in (state / "output").read_text(), 20, "the command")
+    output = state / "output"
+    wait_until(lambda: output.exists() and "waits" in output.read_text(), "the command's word")
     assert files.found(state) == {"ended": False, "exit": None}
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=20)
-    assert process.returncode == 130
+    assert end_of(process)[0] == 130
 
 
-@pytest.mark.processes
+@pytest.mark.tier("all")
 def test_what_a_killed_command_has_left_comes_to_its_end_first(order: Path) -> None:
     left = "import time, pathlib; time.sleep(0.5); pathlib.Path('left').touch()"
     code = f"import os, subprocess, sys; subprocess.Popen([sys.executable, '-c', {left!r}]); os.kill(os.getpid(), 9)"
@@ -318,25 +279,24 @@ def test_what_a_killed_command_has_left_comes_to_its_end_first(order: Path) -> N
     order.write_text(json.dumps({"arguments": [code], **SAME, **HERE}))
     runs = f"{subreaper}; runpy.run_path(sys.argv[0], run_name='__main__')"
     words = [sys.executable, "-c", runs, controller.__file__, str(order), str(order.parent / "runs")]
-    assert subprocess.run(words, cwd=order.parent, timeout=20, check=False).returncode == 137
+    assert subprocess.run(words, cwd=order.parent, timeout=SOON_S, check=False).returncode == 137
     assert (order.parent / "left").exists()
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 @pytest.mark.parametrize(
     ("other", "said"),
     [({"version": "2.0"}, ", and this is 2.0; build"), ({"digest": "0"}, " of other sources than this one; build")],
 )
 def test_an_image_with_another_hydra_is_one_line(order: Path, other: dict[str, str], said: str) -> None:
-    process = started(order, "raise SystemExit(0)", **other)
-    _, told = process.communicate(timeout=20)
-    assert process.returncode == 2
+    code, told = end_of(started(order, "raise SystemExit(0)", **other))
+    assert code == 2
     assert said in told
     assert told.startswith("hydra: the image hydra:1 holds ")
     assert len(told.splitlines()) == 1
 
 
-@pytest.mark.processes
+@pytest.mark.tier("all")
 def test_files_are_kept_until_the_command_has_ended_however_it_did(tmp_path: Path) -> None:
     state = tmp_path / ".hydra"
     state.mkdir()
@@ -344,8 +304,8 @@ def test_files_are_kept_until_the_command_has_ended_however_it_did(tmp_path: Pat
         fcntl.flock(lock, fcntl.LOCK_EX)
         keeping = subprocess.Popen([sys.executable, files.__file__, "keep", str(tmp_path), "0"])
         with pytest.raises(subprocess.TimeoutExpired):
-            keeping.wait(0.5)
-    assert keeping.wait(20) == 0
+            keeping.wait(0.3)
+    assert keeping.wait(SOON_S) == 0
     assert files.found(state) == {"ended": True, "exit": None}
 
 
@@ -357,8 +317,7 @@ def test_a_packed_database_is_whole_while_it_is_written(tmp_path: Path, monkeypa
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out))
     with closing(sqlite3.connect(run / "run.db", isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode=WAL")
-        db.execute("CREATE TABLE steps (step)")
-        db.execute("INSERT INTO steps VALUES (1)")
+        db.execute("CREATE TABLE steps AS SELECT 1 AS step")
         db.execute("BEGIN")
         db.execute("INSERT INTO steps VALUES (2)")
         files.pack(str(tmp_path / "runs"), "first")
@@ -367,3 +326,41 @@ def test_a_packed_database_is_whole_while_it_is_written(tmp_path: Path, monkeypa
         archive.extract("first/run.db", tmp_path / "here", filter="data")
     with closing(sqlite3.connect(tmp_path / "here" / "first" / "run.db")) as db:
         assert db.execute("SELECT step FROM steps").fetchall() == [(1,)]
+
+
+# --- what becomes of the command's output -----------------------------------------------------------------------------
+
+
+@pytest.mark.tier("test")
+def test_a_command_writes_to_a_terminal_and_the_file_has_it_as_it_is(tmp_path: Path) -> None:
+    script = "import sys; print(sys.stdout.isatty()); print('x' * 300_000)"
+    with (tmp_path / "output").open("wb", buffering=0) as written, controller.passed_on(written) as terminal:
+        assert subprocess.run([sys.executable, "-c", script], stdout=terminal, timeout=SOON_S).returncode == 0
+    assert (tmp_path / "output").read_text() == "True\n" + "x" * 300_000 + "\n"
+
+
+@pytest.mark.tier("test")
+def test_a_command_whose_output_cannot_be_kept_is_told_and_does_not_wait(capsys: pytest.CaptureFixture[str]) -> None:
+    script = "import os\nwhile True: os.write(1, bytes(65536))"
+    with Path("/dev/full").open("wb", buffering=0) as written, controller.passed_on(written) as terminal:
+        child = subprocess.Popen([sys.executable, "-c", script], stdout=terminal, stderr=subprocess.PIPE)
+        try:
+            _, said = child.communicate(timeout=SOON_S)
+        finally:
+            child.kill()
+    assert b"Input/output error" in said
+    assert capsys.readouterr().err == "hydra: its output cannot be kept: No space left on device\n"
+
+
+@pytest.mark.tier("test")
+def test_nobody_waits_for_another_process_with_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controller, "COPIED_WITHIN_S", 0.1)
+    before = set(threading.enumerate())
+    script = "import os; os.read(0, 1); os.write(1, b'late')"
+    with (tmp_path / "output").open("wb", buffering=0) as written, controller.passed_on(written) as terminal:
+        (copying,) = set(threading.enumerate()) - before
+        left = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=terminal)
+    left.communicate(b"x", timeout=SOON_S)
+    copying.join(SOON_S)
+    # What a thread raises fails the test.
+    assert not copying.is_alive()

@@ -1,50 +1,43 @@
-"""Following a command in the cluster, against answers as an API server gives them."""
+"""Making a command in the cluster as a whole or not at all, following and removing it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
+from hydra.cluster.engine import Relocation
 from hydra.cluster.kubernetes import names, streams
 from hydra.cluster.kubernetes.access import Api, ApiError
-from hydra.cluster.kubernetes.in_cluster import following
+from hydra.cluster.kubernetes.in_cluster import following, relocating
 from hydra.cluster.kubernetes.in_cluster.fetching import followed_and_fetched
 from hydra.cluster.kubernetes.in_cluster.log import Log
-from hydra.cluster.kubernetes.in_cluster.place import Place
-from hydra.errors import EXIT_INTERRUPTED, ClusterError
+from hydra.cluster.kubernetes.in_cluster.place import NotMadeError, Place
+from hydra.cluster.kubernetes.settings import KubernetesSettings
+from hydra.errors import EXIT_INTERRUPTED, ClusterError, ConfigError, Terminated
+from tests.cluster.kubernetes.objects import Json, command_pod
 
-Json = dict[str, Any]
-
-ENDED: Json = {
-    "metadata": {"name": "p"},
-    "spec": {"nodeName": "node1", "containers": [{"name": "hydra"}, {"name": "files"}]},
-    "status": {"phase": "Running", "containerStatuses": [{"name": "hydra", "state": {"terminated": {"exitCode": 0}}}]},
-}
+ENDED = command_pod({"terminated": {"exitCode": 0}})
 UNKNOWN = ApiError(401, "Unauthorized", "Unauthorized")
 AWAY = ApiError(0, "", "Connection refused")
 
 
 class Answers:
-    """An API server that refuses so often what it is asked, and then tells of a command's Pod."""
+    """An API server that gives these answers one after the other, and the last one from then on."""
 
-    def __init__(self, refusal: ApiError, times: int, pod: Json) -> None:
-        self._refusal, self._left, self._pod = refusal, times, pod
-
-    def _answer(self) -> None:
-        self._left -= 1
-        if self._left >= 0:
-            raise self._refusal
+    def __init__(self, *answers: Json | ApiError) -> None:
+        self._answers = list(answers)
 
     def call(self, *_: object, **__: object) -> Json:
-        self._answer()
-        return self._pod
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        if isinstance(answer, ApiError):
+            raise answer
+        return answer
 
     def lines(self, *_: object) -> Iterator[str]:
-        self._answer()
+        self.call()
         yield "2026-11-22T20:00:00.000000000Z done"
 
 
@@ -52,48 +45,57 @@ def place(answers: object) -> Place:
     return Place(cast(Api, answers), "k8s://lab", "hydra", "first")
 
 
-def followed(refusal: ApiError, times: int, pod: Json = ENDED) -> Json:
-    return following.follow(place(Answers(refusal, times, pod)), ENDED, Log("first", "runs/first"), ends=True)
+def followed(*answers: Json | ApiError) -> Json:
+    return following.follow(place(Answers(*answers)), ENDED, Log("first", "runs/first"), ends=True)
+
+
+class Clock:
+    """The time of the modules that wait: it goes on by what they sleep."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
 
 
 @pytest.fixture(autouse=True)
-def short_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "_PAUSE_S", 0.01)
-    monkeypatch.setattr(following, "_UNKNOWN_S", 0.2)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    it = Clock()
+    monkeypatch.setattr(following, "time", it)
+    monkeypatch.setattr("hydra.cluster.kubernetes.in_cluster.place.time", it)
+    return it
 
 
 @pytest.mark.parametrize("refusal", [UNKNOWN, AWAY])
-def test_a_command_is_followed_on_when_it_is_known_again_who_asks(
-    refusal: ApiError, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert followed(refusal, 5) == ENDED
+def test_a_command_is_followed_on_when_who_asks_is_known(refusal: ApiError, capsys: pytest.CaptureFixture[str]) -> None:
+    assert followed(*[refusal] * 5, ENDED) == ENDED
     assert capsys.readouterr().err == "done\n"
 
 
 @pytest.mark.parametrize("refusal", [UNKNOWN, AWAY])
 @pytest.mark.parametrize("lines", [(), range(10)], ids=["of a silent command", "of one that speaks"])
-def test_the_time_for_a_token_begins_when_a_long_log_has_broken(
-    refusal: ApiError, lines: range, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = 0.0
-    times = SimpleNamespace(monotonic=lambda: now, sleep=lambda _: None)
-    monkeypatch.setattr(following, "time", times)
-
+def test_the_time_for_a_token_begins_when_a_long_log_has_broken(refusal: ApiError, lines: range, clock: Clock) -> None:
     class Long(Answers):
         """Refuses twice after a log that has lasted much longer than what is granted, and broken."""
 
+        broken = False
+
         def lines(self, *_: object) -> Iterator[str]:
-            nonlocal now
-            if self._left < 3:
-                self._answer()
+            if self.broken:
+                yield from super().lines()
                 return
+            self.broken = True
             for n in lines:
-                now += following._AWAY_S
+                clock.now += following._AWAY_S
                 yield f"2026-11-22T20:00:0{n}.000000000Z line"
-            now += 0 if lines else 2 * following._AWAY_S
+            clock.now += 0 if lines else 2 * following._AWAY_S
             raise AWAY
 
-    assert following.follow(place(Long(refusal, 3, ENDED)), ENDED, Log("first", "runs/first"), ends=True) == ENDED
+    answers = place(Long(refusal, refusal, ENDED))
+    assert following.follow(answers, ENDED, Log("first", "runs/first"), ends=True) == ENDED
 
 
 @pytest.fixture
@@ -115,7 +117,7 @@ LOST = {**ENDED, "status": {"phase": "Failed", "conditions": [{"type": "Disrupti
 @pytest.mark.parametrize("seen", [LOST, ApiError(404, "NotFound", "pods p not found")])
 def test_where_the_command_is_lost_all_that_it_has_made_is_removed(seen: Json | ApiError, removed: list[str]) -> None:
     with pytest.raises(ClusterError):
-        followed(*((seen, 2) if isinstance(seen, ApiError) else (UNKNOWN, 0, seen)))
+        followed(seen)
     assert removed == [names.selector("first")]
 
 
@@ -134,8 +136,115 @@ def test_ctrl_c_for_the_second_time_removes_all_of_the_run_and_not_its_controlle
 
 def test_who_is_not_known_any_more_is_told_how_to_go_on() -> None:
     with pytest.raises(ClusterError) as told:
-        followed(UNKNOWN, 1_000_000)
+        followed(UNKNOWN)
     assert str(told.value) == (
         "cannot read pods in namespace hydra: the API server does not know who asks (Unauthorized); log in to the "
         "cluster anew; the run goes on in the cluster: hydra fetch first --master k8s://lab --namespace hydra"
     )
+
+
+# --- making it -------------------------------------------------------------------------------------------------------
+
+BODY: Json = {"metadata": {"name": "hydra-first-controller", "annotations": {"hydra/command": "mine"}}}
+OTHER: Json = {"metadata": {"name": "hydra-first-controller", "annotations": {"hydra/command": "another"}}}
+CUT = ApiError(0, "", "connection reset")
+TAKEN = ApiError(409, "AlreadyExists", 'jobs.batch "hydra-first-controller" already exists')
+FORBIDDEN = ApiError(403, "Forbidden", "jobs is forbidden")
+
+
+@pytest.mark.parametrize(
+    "answers", [(BODY,), (CUT, BODY), (CUT, TAKEN, {**BODY, "spec": {}}), (ApiError(429, "", "slowly"), BODY)]
+)
+def test_an_object_is_made_once_whatever_becomes_of_answers(answers: Sequence[Json | ApiError]) -> None:
+    assert place(Answers(*answers)).create("jobs", BODY)["metadata"] == BODY["metadata"]
+
+
+@pytest.mark.parametrize("answers", [(TAKEN,), (FORBIDDEN,), (CUT, TAKEN, OTHER)])
+def test_an_object_of_somebody_else_is_told_from_ones_own(answers: Sequence[Json | ApiError]) -> None:
+    with pytest.raises(NotMadeError):
+        place(Answers(*answers)).create("jobs", BODY)
+
+
+def test_what_may_have_been_made_is_not_said_to_be_missing() -> None:
+    with pytest.raises(ClusterError) as refused:
+        place(Answers(CUT, FORBIDDEN)).create("jobs", BODY)
+    assert not isinstance(refused.value, NotMadeError)
+
+
+@pytest.mark.parametrize("error", [FORBIDDEN, CUT, ApiError(503, "", "starting")])
+def test_events_that_cannot_be_had_just_now_are_none(error: ApiError) -> None:
+    assert place(Answers(error, {"items": [{"reason": "Failed"}]})).events("a", "b") == [{"reason": "Failed"}]
+
+
+# --- as a whole, or nothing of it -------------------------------------------------------------------------------------
+
+
+def asked(folder: Path, *words: str) -> Relocation:
+    return Relocation("kubernetes", KubernetesSettings(), ["zmqfixed", "--quiet", *words], folder / "runs" / "first")
+
+
+class Cluster:
+    """What is asked of a cluster, which may fail at one of it, and what has been removed there."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.fails: dict[str, BaseException] = {}
+        self.made: list[str] = []
+        self.tidied: list[str] = []
+        monkeypatch.setattr(Place, "of", lambda *_: place(None))
+        monkeypatch.setattr(Place, "pod", lambda _: None)
+        monkeypatch.setattr(Place, "create", lambda _, kind, body: self._make(kind, body))
+        monkeypatch.setattr(Place, "tidy", lambda its: self.tidied.append(its.run))
+        monkeypatch.setattr(relocating, "await_begin", lambda *_: self._make("begin", None))
+
+    def _make(self, kind: str, body: object) -> Json:
+        if kind in self.fails:
+            raise self.fails[kind]
+        self.made.append(str(body))
+        return {"metadata": {"name": "hydra-first-controller", "uid": "u"}}
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    return Cluster(monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("where", "what", "stays"),
+    [
+        ("jobs", NotMadeError("there is one"), True),
+        ("jobs", ClusterError("no answer"), False),
+        ("jobs", Terminated(), False),
+        ("secrets", NotMadeError("a quota"), False),
+        ("secrets", KeyboardInterrupt(), False),
+        ("secrets", Terminated(), False),
+        ("begin", ClusterError("no image"), False),
+        ("begin", KeyboardInterrupt(), False),
+        ("begin", Terminated(), True),
+        ("begin", RuntimeError("a fault of ours"), False),
+    ],
+)
+def test_what_is_half_made_goes(tmp_path: Path, cluster: Cluster, where: str, what: BaseException, stays: bool) -> None:
+    cluster.fails[where] = what
+    if isinstance(what, KeyboardInterrupt):
+        assert relocating.relocate(asked(tmp_path)) == 130
+    else:
+        with pytest.raises(type(what)):
+            relocating.relocate(asked(tmp_path))
+    assert cluster.tidied == ([] if stays else ["first"])
+
+
+def test_a_cluster_file_that_cannot_be_used_is_refused_here(tmp_path: Path, cluster: Cluster) -> None:
+    (tmp_path / "mine.toml").write_text("[cluster]\nrespawns = -1\n")
+    with pytest.raises(ConfigError, match=r"mine\.toml: .*respawns must be 0 or more"):
+        relocating.relocate(asked(tmp_path, "--config", str(tmp_path / "mine.toml")))
+    assert not cluster.tidied
+
+
+@pytest.mark.parametrize(("words", "shipped"), [((), False), (("--otlp", "http://collector:4318"), True)])
+def test_variables_of_exports_go_along_with_otlp_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster, words: tuple[str, ...], shipped: bool
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=t0ken")
+    cluster.fails["begin"] = KeyboardInterrupt()
+    assert relocating.relocate(asked(tmp_path, *words)) == 130
+    assert any("OTEL_EXPORTER_OTLP_HEADERS" in each for each in cluster.made) == shipped

@@ -6,7 +6,9 @@ import tomllib
 
 import pytest
 
+from hydra.cluster.kubernetes.in_cluster.cluster_file import needed
 from hydra.cluster.kubernetes.in_cluster.words import FILES, Words, config_among, rewritten, with_files
+from hydra.config.places import conf_dir
 from hydra.errors import UsageError
 
 LOCAL = {"mine.toml", "./odd", "/home/me/trace.csv", "trace.csv", "30", "zmqrate", "1.5", "client.properties", "pw.txt"}
@@ -123,3 +125,29 @@ def test_files_that_a_scenario_names_are_shipped_too() -> None:
 def test_a_path_that_cannot_be_replaced_is_refused() -> None:
     with pytest.raises(UsageError, match=r"the file of load\.file cannot be shipped"):
         with_files('[load]\nfile = "tr\\u0061ce.csv"\n', LOCAL.__contains__, 0)
+
+
+ODD = """
+[mesos]
+secret = "s3cret"
+[kubernetes.annotations]
+"a.b/c d" = "quote \\" backslash \\\\ tab \\t line \\n del \\u007f \\U0001F40D"
+[[kubernetes.tolerations]]
+key = 'x'
+tolerationSeconds = 30
+[kubernetes.pod]
+hostAliases = [{ip = "10.0.0.1", hostnames = []}, {}]
+empty = {}
+on = true
+half = 0.5
+large = 1e300
+nothing = inf
+"""
+
+
+@pytest.mark.parametrize("text", [ODD, (conf_dir() / "hydra.toml").read_text(), ""])
+def test_the_tables_that_are_needed_go_along_unchanged_and_no_others(text: str) -> None:
+    whole = tomllib.loads(text)
+    shipped = tomllib.loads(needed(text))
+    assert shipped == {name: whole[name] for name in whole if name != "mesos"}
+    assert "s3cret" not in needed(text)

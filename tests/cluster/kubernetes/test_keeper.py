@@ -1,7 +1,8 @@
-"""The keeper: its Job, what it says of an image, and its script against the controller's door."""
+"""The keeper, its script against the controller's door, and what is refused as a run begins."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import socket
@@ -12,20 +13,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Queue
-from typing import Any
+from types import SimpleNamespace
+from typing import IO, Any, NoReturn, cast
 
 import pytest
 
 import hydra
+from hydra.cluster.driven import Driver
+from hydra.cluster.engine import Opening
 from hydra.cluster.kubernetes import keeper, names
+from hydra.cluster.kubernetes import opening as module
 from hydra.cluster.kubernetes.door import Door
 from hydra.cluster.kubernetes.inside import keeper as inside
 from hydra.cluster.kubernetes.pods import Family
+from hydra.cluster.kubernetes.removal import TRIES_S
 from hydra.cluster.kubernetes.scripts import source
 from hydra.cluster.kubernetes.settings import KubernetesSettings
+from hydra.errors import ClusterError, UsageError
+from hydra.system import Program
+from tests.cluster.kubernetes.objects import Json
+from tests.cluster.kubernetes.stated import unschedulable
+from tests.suite.waiting import SOON_S
 
-Json = dict[str, Any]
-
+Monkey = pytest.MonkeyPatch
 HERE = "127.0.0.1"
 GOOD = {"python": "3.11", "hydra": "2.0", "digest": "d"}
 
@@ -39,11 +49,10 @@ def job(**settings: Any) -> Json:
 
 
 def test_the_job_is_restricted_and_goes_by_itself() -> None:
-    it = job()
-    assert it["spec"]["ttlSecondsAfterFinished"] <= 30
-    template = it["spec"]["template"]
-    assert template["metadata"]["labels"][names.PART] == "keeper"
-    spec = template["spec"]
+    it = job()["spec"]
+    assert it["ttlSecondsAfterFinished"] <= 30
+    assert it["template"]["metadata"]["labels"][names.PART] == "keeper"
+    spec = it["template"]["spec"]
     assert spec["restartPolicy"] == "Never"
     assert keeper.UNREACHABLE == inside.UNREACHABLE
     assert spec["automountServiceAccountToken"] is False
@@ -92,16 +101,15 @@ def test_the_last_words_of_a_keeper(state: Json, says: str | None) -> None:
 
 
 def test_the_digest_is_of_the_sources_wherever_they_are(tmp_path: Path) -> None:
-    (tmp_path / "one" / "sub").mkdir(parents=True)
-    (tmp_path / "two" / "sub").mkdir(parents=True)
-    for copy in ("one", "two"):
-        (tmp_path / copy / "sub" / "a.py").write_text("x = 1")
-        (tmp_path / copy / "b.py").write_text("")
-    (tmp_path / "two" / "b.pyc").write_text("not a source")
-    one, two = (inside.digest(str(tmp_path / copy)) for copy in ("one", "two"))
-    assert one == two
-    (tmp_path / "two" / "b.py").rename(tmp_path / "two" / "c.py")
-    assert inside.digest(str(tmp_path / "two")) != one
+    one, two = tmp_path / "one", tmp_path / "two"
+    for copy in (one, two):
+        (copy / "sub").mkdir(parents=True)
+        (copy / "sub" / "a.py").write_text("x = 1")
+        (copy / "b.py").write_text("")
+    (two / "b.pyc").write_text("not a source")
+    assert inside.digest(str(one)) == inside.digest(str(two))
+    (two / "b.py").rename(two / "c.py")
+    assert inside.digest(str(one)) != inside.digest(str(two))
 
 
 # --- whether it arrives ----------------------------------------------------------------------------------------------
@@ -119,31 +127,35 @@ def container(**state: Any) -> Json:
     return {"containerStatuses": [{"name": keeper.CONTAINER, "image": "hydra:1", "state": state}]}
 
 
-UNPLACED: Json = {
-    "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "cpu"}]
-}
-PULLED: Json = {"conditions": [{"type": "PodReadyToStartContainers", "status": "True"}]}
+CREATING = container(waiting={"reason": "ContainerCreating"})
+PULLING = {"conditions": [{"type": "PodReadyToStartContainers", "status": "True"}], **CREATING}
+RUNNING = container(running={})
+
+
+def arrival(pod: Json | None, *, began: float = 100.0) -> keeper.Arrival:
+    """A keeper that is waited for, of which this Pod was seen."""
+    it = keeper.Arrival(family(), "10.0.0.1", "u1", began)
+    if pod is not None:
+        it.see(pod)
+    return it
 
 
 @pytest.mark.parametrize(
     ("pod", "last_s", "says"),
     [
         (None, 29.9, "made no Pod within 30 s"),
-        (keepers_pod("another", **container(running={})), 29.9, "made no Pod within 30 s"),
-        (keepers_pod(**container(running={})), 9.9, "no Pod reached this machine at 10.0.0.1 within 10 s"),
-        (keepers_pod(node="", **UNPLACED), 29.9, "the first Pod, of the image hydra:1: cpu"),
+        (keepers_pod("another", **RUNNING), 29.9, "made no Pod within 30 s"),
+        (keepers_pod(**RUNNING), 9.9, "no Pod reached this machine at 10.0.0.1 within 10 s"),
+        (keepers_pod(node="", **unschedulable("cpu")), 29.9, "the first Pod, of the image hydra:1: cpu"),
         (keepers_pod(**container(waiting={"reason": "ErrImageNeverPull"})), 1.9, "is not on the node"),
         (keepers_pod(**container(waiting={"reason": "ErrImagePull", "message": "timeout"})), 19.9, "cannot be pulled"),
-        (keepers_pod(**PULLED, **container(waiting={"reason": "ContainerCreating"})), 599.0, "is being pulled"),
+        (keepers_pod(**PULLING), 599.0, "is being pulled"),
     ],
 )
 def test_a_keeper_is_waited_for_as_long_as_it_may_come(pod: Json | None, last_s: float, says: str) -> None:
-    arrival = keeper.Arrival(family(), "10.0.0.1", "u1", 100.0)
-    if pod is not None:
-        arrival.see(pod)
-    assert arrival.failure(100.0) == ("", "")
-    assert arrival.failure(100.0 + last_s) == ("", "")
-    assert says in arrival.failure(100.0 + last_s + 2.0)[0]
+    it = arrival(pod)
+    assert it.failure(100.0) == it.failure(100.0 + last_s) == ("", "")
+    assert says in it.failure(100.0 + last_s + 2.0)[0]
 
 
 @pytest.mark.parametrize(
@@ -151,22 +163,18 @@ def test_a_keeper_is_waited_for_as_long_as_it_may_come(pod: Json | None, last_s:
     [
         (None, "its Job makes it"),
         (keepers_pod(node=""), "the scheduler has not looked at it yet"),
-        (keepers_pod(**PULLED, **container(waiting={"reason": "ContainerCreating"})), "the image is being pulled"),
-        (keepers_pod(**container(waiting={"reason": "ContainerCreating"})), "it starts"),
-        (keepers_pod(**container(running={})), "it dials this machine at 10.0.0.1"),
+        (keepers_pod(**PULLING), "the image is being pulled"),
+        (keepers_pod(**CREATING), "it starts"),
+        (keepers_pod(**RUNNING), "it dials this machine at 10.0.0.1"),
     ],
 )
 def test_whoever_waits_for_a_keeper_is_told_for_what(pod: Json | None, waits: str) -> None:
-    arrival = keeper.Arrival(family(), "10.0.0.1", "u1", 100.0)
-    if pod is not None:
-        arrival.see(pod)
-    assert arrival.waits() == waits
+    assert arrival(pod).waits() == waits
 
 
 def test_a_keeper_that_does_not_reach_the_controller_is_told_at_once_with_its_own_words() -> None:
-    arrival = keeper.Arrival(family(), "10.0.0.1", "u1", 0.0)
-    arrival.see(keepers_pod(**container(terminated={"exitCode": 3, "message": "Connection refused"})))
-    what, remedy = arrival.failure(0.1)
+    pod = keepers_pod(**container(terminated={"exitCode": 3, "message": "Connection refused"}))
+    what, remedy = arrival(pod).failure(100.1)
     assert what == "Pods do not reach this machine at 10.0.0.1: Connection refused"
     assert "--advertise" in remedy
 
@@ -178,22 +186,20 @@ def test_it_has_a_limit_of_cpus_where_groups_have_one(ratio: float, limits: Json
 
 
 def test_a_job_that_makes_no_pod_is_asked_for_the_reason_once() -> None:
-    arrival = keeper.Arrival(family(), "10.0.0.1", "u1", 100.0)
+    it = arrival(None)
     late = 100.0 + keeper.MADE_WITHIN_S
-    assert [arrival.asks(now) for now in (100.0, late, late)] == [False, True, False]
-    arrival.told([])
-    assert arrival.failure(late) == ("", "")
+    assert [it.asks(now) for now in (100.0, late, late)] == [False, True, False]
+    it.told([])
+    assert it.failure(late) == ("", "")
     message = 'Error creating: pods "k-1" is forbidden: failed quota: q: must specify limits.cpu for: keeper'
-    arrival.told([{"type": "Warning", "reason": "FailedCreate", "message": message}])
-    what, remedy = arrival.failure(late)
+    it.told([{"type": "Warning", "reason": "FailedCreate", "message": message}])
+    what, remedy = it.failure(late)
     assert what.endswith(": failed quota: q: must specify limits.cpu for: keeper")
     assert remedy == "set cpu_limit_ratio in [kubernetes]"
 
 
 def test_a_job_that_has_made_its_pod_is_not_asked() -> None:
-    arrival = keeper.Arrival(family(), "10.0.0.1", "u1", 100.0)
-    arrival.see(keepers_pod(**container(running={})))
-    assert not arrival.asks(200.0)
+    assert not arrival(keepers_pod(**RUNNING)).asks(200.0)
 
 
 # --- the script and the door -----------------------------------------------------------------------------------------
@@ -205,25 +211,33 @@ class Opened:
     def __init__(self) -> None:
         self.came: Queue[Json] = Queue()
         self.door = Door(HERE, self.came.put)
-        self.door.token = "secret"
+
+    def dialled(self) -> socket.socket:
+        return socket.create_connection((HERE, self.door.port), timeout=SOON_S)
 
 
 @pytest.fixture
 def opened() -> Iterator[Opened]:
     it = Opened()
+    it.door.token = "secret"
     yield it
     it.door.close()
 
 
+def end_of(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """The exit code of a keeper that ends, and what it has said on stderr."""
+    return process.wait(SOON_S), cast(IO[str], process.stderr).read()
+
+
 @contextmanager
-def started(port: int, token: str = "secret", **times: float) -> Iterator[subprocess.Popen[str]]:
+def started(port: int, **times: float) -> Iterator[subprocess.Popen[str]]:
     """The script as a Pod runs it, with other times than its own."""
     text = source("keeper")
     for name, value in times.items():
         before = f"{name} = {getattr(inside, name)}\n"
         assert before in text
         text = text.replace(before, f"{name} = {value}\n")
-    environment = os.environ | {"HYDRA_DOOR": f"{HERE}:{port}", "HYDRA_DOOR_TOKEN": token, "HYDRA_AGENT": "n1"}
+    environment = os.environ | {"HYDRA_DOOR": f"{HERE}:{port}", "HYDRA_DOOR_TOKEN": "secret", "HYDRA_AGENT": "n1"}
     process = subprocess.Popen([sys.executable, "-c", text], env=environment, stderr=subprocess.PIPE, text=True)
     try:
         yield process
@@ -248,58 +262,51 @@ def unfriendly() -> Iterator[int]:
             listener.shutdown(socket.SHUT_RDWR)
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_a_keeper_says_what_its_image_holds_and_ends_with_the_run(opened: Opened) -> None:
     with started(opened.door.port) as process:
-        hello = opened.came.get(timeout=20)
+        hello = opened.came.get(timeout=SOON_S)
         assert hello["node"] == "n1"
         assert hello["python"] == "{}.{}".format(*sys.version_info)
         assert hello["digest"] == inside.digest(str(Path(hydra.__file__).parent))
         opened.door.close()
-        assert process.wait(10) == 0
+        assert end_of(process) == (0, "")
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_a_keeper_whose_controller_is_gone_tries_for_a_while_and_ends_well() -> None:
-    with socket.create_server((HERE, 0)) as listener:
-        port = listener.getsockname()[1]
-        with started(port, AGAIN_WITHIN_S=1.0) as process:
-            connection, _ = listener.accept()
+    with socket.create_server((HERE, 0)) as listener, started(listener.getsockname()[1], AGAIN_WITHIN_S=0.5) as process:
+        connection, _ = listener.accept()
+        with connection:
             connection.recv(4096)
             connection.sendall(b"ok")
-            connection.close()
-            connection, _ = listener.accept()  # it has come back
+        connection, _ = listener.accept()  # it has come back
+        with connection:
             assert json.loads(connection.recv(4096))["token"] == "secret"
             listener.close()
-            connection.close()
-            assert process.wait(10) == 0
-            assert process.stderr is not None
-            assert process.stderr.read() == ""
+        assert end_of(process) == (0, "")
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_a_keeper_does_not_stay_for_somebody_else_who_answers_at_the_port() -> None:
-    with unfriendly() as port, started(port, FIRST_WITHIN_S=1.0, EVERY_S=0.1) as process:
-        assert process.wait(10) == inside.UNREACHABLE
-        assert process.stderr is not None
-        assert "somebody else answers there" in process.stderr.read()
+    with unfriendly() as port, started(port, FIRST_WITHIN_S=0.3, EVERY_S=0.1) as process:
+        code, said = end_of(process)
+        assert (code, "somebody else answers there" in said) == (inside.UNREACHABLE, True)
 
 
-@pytest.mark.processes
+@pytest.mark.tier("test")
 def test_a_keeper_that_reaches_nobody_says_so() -> None:
     with socket.create_server((HERE, 0)) as listener:
         port = listener.getsockname()[1]
-    with started(port, FIRST_WITHIN_S=0.6) as process:
-        assert process.wait(10) == inside.UNREACHABLE
-        assert process.stderr is not None
-        assert process.stderr.read() == f"{HERE}:{port} cannot be reached from a Pod: Connection refused\n"
+    with started(port, FIRST_WITHIN_S=0.3) as process:
+        said = f"{HERE}:{port} cannot be reached from a Pod: Connection refused\n"
+        assert end_of(process) == (inside.UNREACHABLE, said)
 
 
-@pytest.mark.parametrize(
-    "said", [b"", b"{}\n", b"nonsense\n", b"[1]\n", b'{"token": "guess"}\n', b"x" * 5000, b"\xff\n"]
-)
+@pytest.mark.tier("test")
+@pytest.mark.parametrize("said", [b"", b"{}\n", b"nonsense\n", b"[1]\n", b'{"token": "a"}\n', b"x" * 5000, b"\xff\n"])
 def test_strangers_at_the_door_are_not_heard(opened: Opened, said: bytes) -> None:
-    with socket.create_connection((HERE, opened.door.port), timeout=10) as stranger:
+    with opened.dialled() as stranger:
         # Whoever says too much is hung up on while he speaks.
         with suppress(OSError):
             stranger.sendall(said)
@@ -309,30 +316,117 @@ def test_strangers_at_the_door_are_not_heard(opened: Opened, said: bytes) -> Non
     assert opened.came.empty()
 
 
-def test_a_door_whose_keeper_is_not_known_yet_hears_nobody() -> None:
-    came: Queue[Json] = Queue()
-    door = Door(HERE, came.put)
-    try:
-        with socket.create_connection((HERE, door.port), timeout=10) as stranger:
-            stranger.sendall(b'{"token": ""}\n')
-            assert stranger.recv(16) == b""
-        assert came.empty()
-    finally:
-        door.close()
+@pytest.mark.tier("test")
+def test_a_door_whose_keeper_is_not_known_yet_hears_nobody(opened: Opened) -> None:
+    opened.door.token = ""
+    with opened.dialled() as stranger:
+        stranger.sendall(b'{"token": ""}\n')
+        assert stranger.recv(16) == b""
+    assert opened.came.empty()
 
 
+@pytest.mark.tier("test")
 def test_a_closed_door_leaves_no_thread(opened: Opened) -> None:
-    before = {thread.name for thread in threading.enumerate()}
-    assert "door" in before
-    with socket.create_connection((HERE, opened.door.port), timeout=10) as connection:
+    assert "door" in {thread.name for thread in threading.enumerate()}
+    with opened.dialled() as connection:
         connection.sendall(b'{"token": "secret"}\n')
-        opened.came.get(timeout=10)
+        opened.came.get(timeout=SOON_S)
         opened.door.close()
-        said = b""
-        while piece := connection.recv(16):
-            said += piece
-        assert said == b"okbye"
+        assert b"".join(iter(lambda: connection.recv(16), b"")) == b"okbye"
     for thread in threading.enumerate():
         if thread.name in ("door", "keeper"):
-            thread.join(10)
+            thread.join(SOON_S)
             assert not thread.is_alive()
+
+
+# --- how a run begins -------------------------------------------------------------------------------------------------
+
+
+class StartedError(Exception):
+    """The cluster would be asked now."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: Monkey) -> Path:
+    """Where the run would be."""
+
+    def started(*_: object) -> NoReturn:
+        raise StartedError
+
+    monkeypatch.setattr(module, "check_context", lambda _: None)
+    monkeypatch.setattr(module, "Driver", started)
+    monkeypatch.delenv(module.POD_IP, raising=False)
+    return tmp_path / "run"
+
+
+def begin(folder: Path, settings: KubernetesSettings) -> None:
+    with module.begun(Opening("k8s://", (), settings, "run", folder, list[Program])):
+        pass
+
+
+@pytest.mark.tier("test")
+@pytest.mark.parametrize("advertise", ["127.0.0.1", "localhost", "0.0.0.0", "192.0.2.1"])  # is refused
+def test_an_address_that_no_pod_can_reach_is_refused_before_anything_is_made(folder: Path, advertise: str) -> None:
+    with pytest.raises(UsageError, match=f"--advertise {advertise} "):
+        begin(folder, KubernetesSettings(advertise=advertise))
+    assert not folder.exists()
+
+
+@pytest.mark.tier("test")
+@pytest.mark.parametrize(
+    ("advertise", "pod", "own"),
+    [("127.0.0.1", {"hostNetwork": True}, ""), ("127.0.0.1", {}, "127.0.0.2"), ("", {}, "")],
+)
+def test_what_a_pod_may_reach_is_tried(folder: Path, monkeypatch: Monkey, advertise: str, pod: Json, own: str) -> None:
+    if own:  # this is a Pod: the cluster file may be another machine's
+        monkeypatch.setenv(module.POD_IP, own)
+    with pytest.raises(StartedError):
+        begin(folder, KubernetesSettings(advertise=advertise, pod=pod))
+
+
+@pytest.mark.parametrize("hello", [{"python": "3.11"}, {"python": "3.11", "hydra": "0.0.1", "digest": "d"}])
+def test_an_image_with_another_hydra_is_what_its_user_gave(hello: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="the image hydra:1 holds"):
+        keep({"kind": "keeper", "hello": hello})
+
+
+def keep(*said: Json) -> None:
+    """Has a keeper made, of whom the driver then says this."""
+    told = [
+        {"kind": "door", "port": 1, "message": ""},
+        {"kind": "made", "tag": "hydra-run-keeper", "name": "hydra-run-keeper", "uid": "u"},
+        *said,
+    ]
+    driver = SimpleNamespace(closed=False, send=lambda _: None, receive=lambda _: [told.pop(0)] if told else [])
+    family = Family("run", "lab", {}, KubernetesSettings(), "hydra:1", archive=False)
+    module._Beginning(cast(Driver, driver), lambda _: None).keep(family, "10.0.0.1")
+
+
+def offline(status: int) -> Json:
+    return {"kind": "offline", "status": status, "message": "no"}
+
+
+@pytest.mark.parametrize("status", [0, 401, 429, 500, 503])
+def test_a_watch_that_is_refused_for_a_moment_does_not_end_a_beginning(status: int) -> None:
+    with pytest.raises(UsageError, match="the image hydra:1 holds"):  # so its keeper has been heard
+        keep(offline(status), {"kind": "keeper", "hello": {"python": "3.11"}})
+
+
+def test_a_watch_that_is_refused_for_good_ends_a_beginning_at_once() -> None:
+    with pytest.raises(ClusterError, match="cannot watch pods"):
+        keep(offline(403), {"kind": "keeper", "hello": {"python": "3.11"}})
+
+
+@pytest.mark.parametrize(
+    ("said", "refusal"),
+    [
+        ([offline(401)], "cannot watch pods: .*who asks"),
+        ([offline(401), {"kind": "online"}], "the keeper's Job made no Pod within 30 s"),
+    ],
+)
+def test_a_watch_refused_for_a_minute_ends_a_beginning(said: list[Json], refusal: str, monkeypatch: Monkey) -> None:
+    seconds = itertools.count()
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    with pytest.raises(ClusterError, match=refusal):
+        keep(*said)
+    assert (next(seconds) > TRIES_S) == (len(said) == 1)

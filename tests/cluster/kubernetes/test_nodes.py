@@ -1,50 +1,45 @@
-"""What is free on nodes, and which nodes take Pods."""
+"""What is free on nodes, and which nodes take Pods: agents never have more than there is."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from decimal import Decimal
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hydra.cluster.kubernetes import nodes as k8s
-from hydra.model import Resources
-from tests.cluster.kubernetes.objects import container, node, pod
-
-Json = dict[str, Any]
+from hydra.cluster.kubernetes.pods import resources, whole
+from hydra.cluster.kubernetes.settings import KubernetesSettings
+from hydra.cluster.resources import fits, need_of, port_count
+from hydra.model import Demand, Resources
+from tests.cluster.kubernetes.objects import Json, container, node, pod
 
 PORTS = ((31000, 31009),)
 OURS = {"app.kubernetes.io/managed-by": "hydra"}
 GPU = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
+SIDECAR = container("1", restartPolicy="Always")
+OVERHEAD = {"cpu": "250m", "memory": "120Mi"}
 
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [
-        ("2", 2),
-        ("0", 0),
-        ("100m", 0.1),
-        ("1930m", 1.93),
-        ("1.5Gi", 1.5 * 2**30),
-        ("128974848", 128974848),
-        ("129e6", 129e6),
-        ("129E6", 129e6),
-        ("1e-3", 0.001),
-        ("129M", 129e6),
-        ("1Ki", 1024),
-        ("1k", 1000),
-        ("2E", 2e18),
-        ("1Ei", 2**60),
-        (".5", 0.5),
-        ("5.", 5),
-        ("250u", 0.00025),
-        ("7n", 7e-9),
-        ("-1", -1),
-        ("+3", 3),
-    ],
+    [("1.5Ki", 1536), ("129E6", 129e6), ("1e-3", 0.001), ("2E", 2e18), (".5", 0.5), ("5.", 5), ("-1", -1), ("+3", 3)],
 )
 def test_quantities(text: str, number: float) -> None:
     assert math.isclose(k8s.quantity(text), number)
+
+
+def with_ports(*ports: int) -> Json:
+    return container(ports=[{"containerPort": port} for port in ports])
+
+
+def to_use(key: str) -> str:
+    return f' (to use it: tolerations = [{{key = "{key}", operator = "Exists"}}] in [kubernetes])'
+
+
+CONTROL, DISK = "node-role.kubernetes.io/control-plane", "node.kubernetes.io/disk-pressure"
 
 
 @pytest.mark.parametrize("text", ["", "Gi", "1 Gi", "1gi", "1K", "1mi", "1e", "0x10", "1,5", "1Gii", "NaN", "٣"])
@@ -79,27 +74,11 @@ def test_a_node_without_a_hostname_label_is_called_by_its_name() -> None:
         pytest.param([pod("n1", container("500m"), init=[container("2", "1Gi")])], 2, 15360, id="init is more"),
         pytest.param([pod("n1", container("2"), init=[container("500m")])], 2, 16384, id="init is less"),
         pytest.param([pod("n1", container("1"), init=[container("1"), container("1")])], 3, 16384, id="one by one"),
-        pytest.param(
-            [pod("n1", container("1"), init=[container("500m", restartPolicy="Always")])], 2.5, 16384, id="sidecar"
-        ),
-        pytest.param(
-            [pod("n1", container("1"), init=[container("1", restartPolicy="Always"), container("2")])],
-            1,
-            16384,
-            id="init beside a sidecar",
-        ),
-        pytest.param(
-            [pod("n1", container("1"), init=[container("2"), container("1", restartPolicy="Always")])],
-            2,
-            16384,
-            id="init before a sidecar",
-        ),
-        pytest.param(
-            [pod("n1", container("1"), overhead={"cpu": "250m", "memory": "120Mi"})], 2.75, 16264, id="overhead"
-        ),
-        pytest.param(
-            [pod("n1", container("1"), resources={"requests": {"cpu": "2"}})], 2, 16384, id="of the whole Pod"
-        ),
+        pytest.param([pod("n1", container("1"), init=[SIDECAR])], 2, 16384, id="sidecar"),
+        pytest.param([pod("n1", container("1"), init=[SIDECAR, container("2")])], 1, 16384, id="beside a sidecar"),
+        pytest.param([pod("n1", container("1"), init=[container("2"), SIDECAR])], 2, 16384, id="before a sidecar"),
+        pytest.param([pod("n1", container("1"), overhead=OVERHEAD)], 2.75, 16264, id="overhead"),
+        pytest.param([pod("n1", container("1"), resources={"requests": {"cpu": "2"}})], 2, 16384, id="of the Pod"),
         pytest.param([pod("n1", container("9", "99Gi"))], 0, 0, id="overcommitted"),
         pytest.param([pod("n1", container("1100u", "1"))], 3.998, 16383, id="rounded down"),
         pytest.param([pod("n1", container("100m"))] * 3, 3.7, 16384, id="no error of floats"),
@@ -113,17 +92,16 @@ def test_what_pods_request_is_not_free(taken: list[Json], cpus: float, mem: floa
 @pytest.mark.parametrize(
     ("taken", "ports"),
     [
-        ([pod("n1", container(ports=[{"containerPort": 31000}, {"containerPort": 31004}]), labels=OURS)],
-         ((31001, 31003), (31005, 31009))),
-        ([pod("n1", container(ports=[{"containerPort": 31000}]))], PORTS),
-        ([pod("n1", container(ports=[{"containerPort": 80, "hostPort": 31009}]))], ((31000, 31008),)),
-        ([pod("n1", container(ports=[{"containerPort": 31000}]), labels=OURS, phase="Failed")], PORTS),
-        ([pod("n1", container(ports=[{"containerPort": 8080}]), labels=OURS)], PORTS),
-        ([pod("n1", container(ports=[{"containerPort": p} for p in range(31000, 31010)]), labels=OURS)], ()),
+        (pod("n1", with_ports(31000, 31004), labels=OURS), ((31001, 31003), (31005, 31009))),
+        (pod("n1", with_ports(31000)), PORTS),
+        (pod("n1", container(ports=[{"containerPort": 80, "hostPort": 31009}])), ((31000, 31008),)),
+        (pod("n1", with_ports(31000), labels=OURS, phase="Failed"), PORTS),
+        (pod("n1", with_ports(8080), labels=OURS), PORTS),
+        (pod("n1", with_ports(*range(31000, 31010)), labels=OURS), ()),
     ],
-)  # fmt: skip
-def test_ports_of_groups_and_of_hosts_are_not_free(taken: list[Json], ports: k8s.Ports) -> None:
-    (agent,) = k8s.agents([node("n1")], taken, PORTS)
+)
+def test_ports_of_groups_and_of_hosts_are_not_free(taken: Json, ports: k8s.Ports) -> None:
+    (agent,) = k8s.agents([node("n1")], [taken], PORTS)
     assert agent.resources.ports == ports
 
 
@@ -136,21 +114,9 @@ def test_ports_of_groups_and_of_hosts_are_not_free(taken: list[Json], ports: k8s
         ({**node("n1"), "status": {}}, "not ready"),
         (node("n1", cordoned=True), "cordoned"),
         (node("n1", taints=[{**GPU, "effect": "PreferNoSchedule"}]), ""),
-        (
-            node("n1", taints=[GPU]),
-            "taint dedicated=gpu:NoSchedule"
-            ' (to use it: tolerations = [{key = "dedicated", operator = "Exists"}] in [kubernetes])',
-        ),
-        (
-            node("n1", taints=[{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]),
-            "taint node-role.kubernetes.io/control-plane:NoSchedule"
-            ' (to use it: tolerations = [{key = "node-role.kubernetes.io/control-plane", operator = "Exists"}]'
-            " in [kubernetes])",
-        ),
-        (
-            node("n1", taints=[{"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}]),
-            "taint node.kubernetes.io/disk-pressure:NoSchedule",
-        ),
+        (node("n1", taints=[GPU]), f"taint dedicated=gpu:NoSchedule{to_use('dedicated')}"),
+        (node("n1", taints=[{"key": CONTROL, "effect": "NoSchedule"}]), f"taint {CONTROL}:NoSchedule{to_use(CONTROL)}"),
+        (node("n1", taints=[{"key": DISK, "effect": "NoSchedule"}]), f"taint {DISK}:NoSchedule"),
         (node("n1", labels={"kubernetes.io/os": "windows"}), "runs windows, and the image is for Linux"),
         (node("n1", pods="1"), "all of its 1 Pod slots are taken"),
     ],
@@ -185,3 +151,89 @@ def test_slots_are_counted_without_pods_that_have_ended() -> None:
     there = [pod("n1"), pod("n1", phase="Succeeded"), pod("n1", phase="Pending"), pod("n2"), pod("")]
     assert k8s.slots(node("n1", pods="110"), there) == 108
     assert k8s.slots(node("n1", pods="1"), there) == 0
+
+
+# --- any quantities ---------------------------------------------------------------------------------------------------
+
+
+FEW = settings(max_examples=15)
+TENS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "e3": 3, "E-3": -3}
+SUFFIXES = {suffix: Decimal(10) ** power for suffix, power in TENS.items()}
+SUFFIXES |= {f"{letter}i": Decimal(2) ** (10 * n) for n, letter in enumerate("KMGTPE", 1)}
+cpus = st.one_of(st.integers(0, 64).map(str), st.integers(0, 64_000).map("{}m".format))
+memory = st.one_of(
+    st.integers(0, 2**36).map(str),
+    st.integers(0, 2**16).map("{}Mi".format),
+    st.integers(0, 64).map("{}Gi".format),
+    st.integers(0, 64_000).map("{}M".format),
+)
+containers = st.builds(container, cpus, memory)
+sidecars = st.builds(lambda cpu, mem: container(cpu, mem, restartPolicy="Always"), cpus, memory)
+pods = st.builds(
+    lambda where, own, init, phase: pod(where, *own, init=init, phase=phase),
+    st.sampled_from(["n1", "n2", ""]),
+    st.lists(containers, max_size=3),
+    st.lists(st.one_of(containers, sidecars), max_size=3),
+    st.sampled_from(["Pending", "Running", "Succeeded", "Failed", "Unknown"]),
+)
+
+
+@FEW
+@given(st.decimals(0, 10**9, places=3))
+def test_a_quantity_is_its_number_times_its_suffix(number: Decimal) -> None:
+    for suffix, scale in SUFFIXES.items():
+        assert k8s.quantity(f"{number}{suffix}") == float(number * scale)
+
+
+@FEW
+@given(st.text("0159.eEkKMGinu+- ", max_size=6))
+def test_a_text_is_a_number_or_refused(text: str) -> None:
+    try:
+        number = k8s.quantity(text)
+    except ValueError:
+        return
+    assert k8s.quantity(f" {text}".strip()) == number
+    assert text[-1] in "0159.eEkKMGinu"
+
+
+@FEW
+@given(cpus, memory, st.lists(pods, max_size=6))
+def test_agents_never_have_more_than_the_node(cpu: str, mem: str, there: list[Json]) -> None:
+    (agent,) = k8s.agents([node("n1", cpu=cpu, memory=mem)], there, PORTS)
+    here = [p for p in there if p["spec"].get("nodeName") == "n1"]
+    bound = [p for p in here if p["status"]["phase"] not in ("Succeeded", "Failed")]
+    requests = [c["resources"].get("requests", {}) for p in bound for c in p["spec"]["containers"]]
+    least = [sum(k8s.quantity(each.get(name, "0")) for each in requests) for name in ("cpu", "memory")]
+    free = agent.resources
+    assert 0 <= free.cpus <= max(0.0, k8s.quantity(cpu) - least[0]) + 1e-9
+    assert 0 <= free.mem * 2**20 <= max(0.0, k8s.quantity(mem) - least[1]) + 1e-3
+    assert k8s.slots(node("n1"), there) == 110 - len(bound)
+
+
+@FEW
+@given(cpus, memory, st.lists(st.tuples(st.floats(0, 4), st.floats(0, 4000), st.integers(1, 50)), max_size=8))
+def test_the_groups_that_fit_fit_the_node(cpu: str, mem: str, wanted: list[tuple[float, float, int]]) -> None:
+    """What placement takes from an agent, Kubernetes takes from its node: by requests that are written as text."""
+    (agent,) = k8s.agents([node("n1", cpu=cpu, memory=mem)], [], PORTS)
+    there: list[Json] = []
+    for per_cpu, per_mem, count in wanted:
+        demand = whole(Demand(cpus_per_client=per_cpu, mem_per_client=per_mem), count)
+        (now,) = k8s.agents([node("n1", cpu=cpu, memory=mem)], there, PORTS)
+        if fits(need_of(demand, count), now.resources):
+            requests = resources(KubernetesSettings(), need_of(demand, count))["requests"]
+            assert k8s.quantity(requests["cpu"]) >= per_cpu * count - 1e-6
+            assert k8s.quantity(requests["memory"]) >= (per_mem * count - 1e-6) * 2**20
+            there.append(pod("n1", container(requests["cpu"], requests["memory"])))
+    for name, have in (("cpu", cpu), ("memory", mem)):
+        taken = sum(k8s.quantity(p["spec"]["containers"][0]["resources"]["requests"][name]) for p in there)
+        assert taken <= k8s.quantity(have) + 1e-6
+    assert agent.resources.ports == PORTS
+
+
+@FEW
+@given(st.lists(st.integers(30990, 31020)))
+def test_ports_are_taken_one_by_one(taken: list[int]) -> None:
+    left = k8s.without(PORTS, taken)
+    free = [port for port in range(31000, 31010) if port not in taken]
+    assert [port for first, last in left for port in range(first, last + 1)] == free
+    assert port_count(Resources(ports=left)) == len(free)

@@ -1,15 +1,18 @@
-"""The Pod of a group, and the Secret of its environment."""
+"""The Pod of a group, the Secret of its environment, and their names: what Kubernetes admits, and told apart."""
 
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hydra.cluster.artifacts import script
-from hydra.cluster.kubernetes import pods
+from hydra.cluster.kubernetes import names, pods
 from hydra.cluster.kubernetes.scripts import source
 from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.cluster.resources import Need, need_of
@@ -17,17 +20,12 @@ from hydra.model import Agent, Constraint, Demand, Group, Launch, Resources
 
 Json = dict[str, Any]
 
+POD = "hydra-r-publisher-3"
 OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "hydra-r-keeper", "uid": "u"}
-GROUP = Group(
-    id="publisher-3",
-    role="publisher",
-    first_client=1,
-    count=10,
-    command=("python", "-m", "hydra.client"),
-    environment={"HYDRA_CONTROL_CLIENT_SECRET": "s3cret"},
-    demand=Demand(base_cpus=0.1, cpus_per_client=0.05, base_mem=30, mem_per_client=7, ports=2),
-    constraints=(Constraint("hostname", "UNIQUE"),),
-)
+DEMAND = Demand(base_cpus=0.1, cpus_per_client=0.05, base_mem=30, mem_per_client=7, ports=2)
+SECRET = {"HYDRA_CONTROL_CLIENT_SECRET": "s3cret"}
+UNIQUE = (Constraint("hostname", "UNIQUE"),)
+GROUP = Group("publisher-3", "publisher", 1, 10, ("python", "-m", "hydra.client"), SECRET, DEMAND, UNIQUE)
 LAUNCH = Launch(GROUP, Agent("n1", "n1", {}, Resources()), (31000, 31001))
 
 
@@ -36,33 +34,24 @@ def family(**settings: Any) -> pods.Family:
 
 
 def group_pod(*, archive: bool = False, **settings: Any) -> Json:
-    return pods.group_pod(
-        family(**settings), LAUNCH, ["python", "-c", "print('$(HOME) $x')"], "the-secret",
-        archive=archive, grace_s=7,
-    )  # fmt: skip
+    command = ["python", "-c", "print('$(HOME) $x')"]
+    return pods.group_pod(family(**settings), LAUNCH, command, "the-secret", archive=archive, grace_s=7)
 
 
 def test_a_group_becomes_a_pod() -> None:
     pod = group_pod()
-    assert pod["metadata"] == {
-        "name": "hydra-r-publisher-3",
-        "namespace": "lab",
-        "labels": {
-            "app.kubernetes.io/managed-by": "hydra",
-            "hydra/run": "r",
-            "hydra/part": "group",
-            "hydra/group": "publisher-3",
-            "hydra/role": "publisher",
-            "sidecar.istio.io/inject": "false",
-        },
-        "annotations": {
-            "hydra/run-name": "r",
-            "kubectl.kubernetes.io/default-container": "group",
-            "sidecar.istio.io/inject": "false",
-            "linkerd.io/inject": "disabled",
-            "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
-        },
-        "ownerReferences": [OWNER],
+    metadata = pod["metadata"]
+    assert (metadata["name"], metadata["namespace"], metadata["ownerReferences"]) == (POD, "lab", [OWNER])
+    its = {"run": "r", "part": "group", "group": "publisher-3", "role": "publisher"}
+    labels = {f"hydra/{name}": value for name, value in its.items()}
+    not_istio = {"sidecar.istio.io/inject": "false"}
+    assert metadata["labels"] == {"app.kubernetes.io/managed-by": "hydra", **labels, **not_istio}
+    assert metadata["annotations"] == {
+        "hydra/run-name": "r",
+        "kubectl.kubernetes.io/default-container": "group",
+        "linkerd.io/inject": "disabled",
+        "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+        **not_istio,
     }
     spec = pod["spec"]
     (container,) = spec["containers"]
@@ -107,18 +96,17 @@ def test_the_scripts_for_pods_are_python_of_old() -> None:
 def test_every_opening_of_a_run_has_names_and_labels_of_its_own() -> None:
     kin = replace(family(), opening="0a1b2c3d")
     pod = pods.group_pod(kin, LAUNCH, ["true"], "the-secret", archive=False, grace_s=7)
-    assert pod["metadata"]["name"] == "hydra-r-publisher-3-0a1b2"
+    assert pod["metadata"]["name"] == f"{POD}-0a1b2"
     assert pod["metadata"]["labels"]["hydra/opening"] == "0a1b2c3d"
-    names = {pods.environment(each, {"A": "b"})["metadata"]["name"] for each in (kin, family())}
-    assert len(names) == 2
+    secrets = {pods.environment(each, {"A": "b"})["metadata"]["name"] for each in (kin, family())}
+    assert len(secrets) == 2
 
 
 def test_the_constraints_count_the_pods_of_the_same_role_and_run() -> None:
     spec = group_pod()["spec"]
     (term,) = spec["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    assert term["labelSelector"]["matchLabels"] == {
-        "hydra/run": "r", "hydra/part": "group", "hydra/role": "publisher",
-    }  # fmt: skip
+    ours = {"hydra/run": "r", "hydra/part": "group", "hydra/role": "publisher"}
+    assert term["labelSelector"]["matchLabels"] == ours
 
 
 @pytest.mark.parametrize("archive", [False, True])
@@ -129,10 +117,9 @@ def test_a_pod_keeps_to_the_standard_restricted(archive: bool) -> None:
     assert spec["securityContext"]["runAsNonRoot"] is True
     assert spec["securityContext"]["runAsUser"] > 0
     assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    own = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "readOnlyRootFilesystem": True}
     for container in (*spec["containers"], *spec.get("initContainers", ())):
-        assert container["securityContext"]["allowPrivilegeEscalation"] is False
-        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-        assert container["securityContext"]["readOnlyRootFilesystem"] is True
+        assert container["securityContext"].items() >= own.items()
         assert not any("hostPort" in port for port in container.get("ports", ()))
     assert all(volume.keys() == {"name", "emptyDir"} for volume in spec["volumes"])
 
@@ -152,10 +139,9 @@ def test_the_user_s_fields_are_merged_into_every_pod() -> None:
     labels, spec = pod["metadata"]["labels"], pod["spec"]
     assert (labels["team"], labels["hydra/run"], labels["sidecar.istio.io/inject"]) == ("a", "r", "true")
     assert pod["metadata"]["annotations"]["note"] == "b"
-    assert spec["tolerations"] == [
-        {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 12}
-        for key in ("not-ready", "unreachable")
-    ] + [{"key": "dedicated", "operator": "Exists"}]
+    its = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 12}
+    lost = [{"key": f"node.kubernetes.io/{key}", **its} for key in ("not-ready", "unreachable")]
+    assert spec["tolerations"] == [*lost, {"key": "dedicated", "operator": "Exists"}]
     assert (spec["priorityClassName"], spec["imagePullSecrets"]) == ("low", [{"name": "reg"}])
     assert (spec["securityContext"]["runAsUser"], spec["securityContext"]["runAsNonRoot"]) == (5, True)
 
@@ -194,20 +180,21 @@ def test_merge_patches(document: Any, patch: Any, result: Any) -> None:
 @pytest.mark.parametrize(
     ("ratios", "need", "expected"),
     [
-        ((0, 0), Need(1.5, 100), {"requests": {"cpu": "1500m", "memory": "100Mi"}}),
-        ((1.5, 2), Need(0.001, 0.1), {"requests": {"cpu": "1m", "memory": "1Mi"},
-                                      "limits": {"cpu": "2m", "memory": "256Mi"}}),
-        ((2, 2), Need(0, 0), {"requests": {"cpu": "0m", "memory": "0Mi"}}),
+        ((0, 0), Need(1.5, 100), [("1500m", "100Mi")]),
+        ((1.5, 2), Need(0.001, 0.1), [("1m", "1Mi"), ("2m", "256Mi")]),
+        ((2, 2), Need(0, 0), [("0m", "0Mi")]),
     ],
-)  # fmt: skip
-def test_limits_follow_the_ratios(ratios: tuple[float, float], need: Need, expected: Json) -> None:
-    settings = KubernetesSettings(cpu_limit_ratio=ratios[0], memory_limit_ratio=ratios[1])
-    assert pods.resources(settings, need) == expected
+)
+def test_limits_follow_the_ratios(ratios: tuple[float, float], need: Need, expected: list[tuple[str, str]]) -> None:
+    found = pods.resources(KubernetesSettings(cpu_limit_ratio=ratios[0], memory_limit_ratio=ratios[1]), need)
+    assert [*found] == ["requests", "limits"][: len(expected)]
+    assert [(each["cpu"], each["memory"]) for each in found.values()] == expected
 
 
 def test_a_whole_demand_is_what_the_pod_requests() -> None:
     demand = pods.whole(Demand(base_cpus=0.0114, base_mem=10.2, mem_per_client=0.3, ports=3), 10)
     assert demand == Demand(base_cpus=0.012, base_mem=14, ports=3)
+    assert pods.whole(Demand(), 1000) == Demand(), "nothing is no more than nothing"
     assert pods.whole(Demand(base_cpus=0.1, cpus_per_client=0.014), 1).base_cpus == 0.114
     assert pods.resources(KubernetesSettings(), need_of(demand, 99))["requests"] == {"cpu": "12m", "memory": "14Mi"}
 
@@ -236,3 +223,43 @@ def test_before_there_is_an_owner_no_reference_stands_there() -> None:
 )
 def test_own_image(image: str, version: str, expected: str) -> None:
     assert pods.own_image(KubernetesSettings(image=image), version) == expected
+
+
+# --- names and labels ------------------------------------------------------------------------------------------------
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+TEXTS = st.text("azAZ09-_./ \0\n\u0308äß漢🐍", min_size=1, max_size=80)
+
+
+@given(TEXTS, TEXTS)
+@settings(max_examples=20)
+def test_any_run_and_part_make_a_name_that_kubernetes_admits(run: str, what: str) -> None:
+    name = names.object_name(run, what)
+    assert _NAME.fullmatch(name)
+    assert len(name) <= 63
+    for value in names.labels(run, "group", group=what).values():
+        assert _NAME.fullmatch(value)
+        assert len(value) <= 63
+
+
+@given(TEXTS, TEXTS)
+@settings(max_examples=20)
+def test_different_names_stay_different(one: str, other: str) -> None:
+    assert (names.slug(one) == names.slug(other)) == (one == other)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, ",hydra/run"),
+        ({"run": "r1"}, ",hydra/run=r1"),
+        ({"run": "r1", "parts": ("keeper", "group")}, ",hydra/run=r1,hydra/part in (group,keeper)"),
+        ({"run": "r1", "opening": "0a1b2"}, ",hydra/run=r1,hydra/opening=0a1b2"),
+    ],
+)
+def test_selectors(arguments: dict[str, object], expected: str) -> None:
+    assert names.selector(**arguments) == f"app.kubernetes.io/managed-by=hydra{expected}"  # type: ignore[arg-type]
+
+
+def test_groups_are_named_in_a_further_term() -> None:
+    assert names.among(["s2", "S2"]) == f"hydra/group in (s2,{names.slug('S2')})"

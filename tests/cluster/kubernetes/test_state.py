@@ -1,19 +1,27 @@
-"""What a run on Kubernetes decides: where groups are placed, what is created, and when nothing can be any more."""
+"""What a run on Kubernetes decides: where groups go, what is created, when nothing can be, and what its engine adds."""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from hydra.cluster.constraints import parse_constraint
+from hydra.cluster.driven import Driver
+from hydra.cluster.kubernetes import inventory as module
 from hydra.cluster.kubernetes import names
+from hydra.cluster.kubernetes.delivery import Delivery
+from hydra.cluster.kubernetes.engine import KubernetesEngine
+from hydra.cluster.kubernetes.keeper import owner
 from hydra.errors import ClusterError, PlacementError
 from hydra.model import Constraint
+from hydra.system import wait_alone
 from tests.cluster.kubernetes.objects import container, node, pod
-from tests.cluster.kubernetes.stated import DELETED, Json, Subject, ended, group, running
+from tests.cluster.kubernetes.stated import DELETED, FAMILY, Json, Subject, ended, group, running
+from tests.cluster.stated import calls_made
 
 
 def test_all_pods_of_a_launch_are_created_at_once_behind_one_secret_for_each_environment() -> None:
@@ -79,19 +87,20 @@ def test_an_id_may_stand_once_at_a_time() -> None:
 # --- the end of everything -------------------------------------------------------------------------------------------
 
 
-def _namespace_ends(it: Subject) -> None:
-    it.launch(group("z"))
-    it.refuse(names.object_name("r1", "z"), 403, str(DELETED["message"]), str(DELETED["reason"]))
+Happens = Callable[[Subject], None]
 
 
-def _namespace_is_gone(it: Subject) -> None:
-    it.launch(group("z"))
-    it.refuse(names.object_name("r1", "z"), 404, 'namespaces "lab" not found', "NotFound")
+def _refused(status: int, message: str, reason: str) -> Happens:
+    def happens(it: Subject) -> None:
+        it.launch(group("z"))
+        it.refuse(names.object_name("r1", "z"), status, message, reason)
+
+    return happens
 
 
-def _nobody_knows_who_asks(it: Subject) -> None:
-    it.launch(group("z"))
-    it.refuse(names.object_name("r1", "z"), 401, "Unauthorized", "Unauthorized")
+_namespace_ends = _refused(403, DELETED["message"], DELETED["reason"])
+_namespace_is_gone = _refused(404, 'namespaces "lab" not found', "NotFound")
+_nobody_knows_who_asks = _refused(401, "Unauthorized", "Unauthorized")
 
 
 def _run_is_gone(it: Subject) -> None:
@@ -118,23 +127,28 @@ def _driver_fails(it: Subject) -> None:
 
 
 @pytest.mark.parametrize(
-    ("happens", "says"),
+    ("happens", "says", "is_removed"),
     [
-        (_namespace_ends, "namespace lab: it is being deleted"),
-        (_namespace_is_gone, "namespace lab: it does not exist"),
-        (_nobody_knows_who_asks, r"who asks \(Unauthorized\); log in to the cluster anew, and go on with --resume"),
-        (_run_is_gone, "the run was removed from namespace lab"),
-        (_run_is_being_deleted, "the run was removed from namespace lab"),
-        (_driver_fails, "the process failed"),
+        (_namespace_ends, "namespace lab: it is being deleted", True),
+        (_namespace_is_gone, "namespace lab: it does not exist", True),
+        (_nobody_knows_who_asks, r"who asks \(Unauthorized\); log in to the cluster anew, and go on with --re", False),
+        (_run_is_gone, "the run was removed from namespace lab", True),
+        (_run_is_being_deleted, "the run was removed from namespace lab", True),
+        (_driver_fails, "the process failed", False),
     ],
 )
-def test_nothing_is_launched_any_more_after(happens: Any, says: str) -> None:
+def test_nothing_is_launched_any_more_after(happens: Happens, says: str, is_removed: bool) -> None:
     it = Subject()
     happens(it)
     it.calls()
     with pytest.raises(ClusterError, match=says):
         it.launch(group("b"))
     assert it.calls() == []
+    assert bool(it.state.standing.left({"left": 2})) is not is_removed, "unless somebody else removes the run"
+
+
+UNDELETED = "cannot delete what belongs to the run in namespace lab: "
+BY_ITSELF = "; it goes by itself as its keeper ends: hydra ps tells, hydra kill r1 removes it at once"
 
 
 @pytest.mark.parametrize(
@@ -144,34 +158,13 @@ def test_nothing_is_launched_any_more_after(happens: Any, says: str) -> None:
         ({"left": 2}, "2 Pods are still in namespace lab; see hydra ps, and hydra kill r1"),
         (
             {"left": -1, "status": 401, "reason": "", "message": "Unauthorized"},
-            "cannot delete what belongs to the run in namespace lab: the API server does not know who asks"
-            " (Unauthorized); it goes by itself as its keeper ends: hydra ps tells, hydra kill r1 removes it at once",
+            f"{UNDELETED}the API server does not know who asks (Unauthorized){BY_ITSELF}",
         ),
-        (
-            {"left": -1, "status": 0, "reason": "", "message": "Connection refused"},
-            "cannot delete what belongs to the run in namespace lab: Connection refused; it goes by itself as its"
-            " keeper ends: hydra ps tells, hydra kill r1 removes it at once",
-        ),
+        ({"left": -1, "status": 0, "reason": "", "message": "no answer"}, f"{UNDELETED}no answer{BY_ITSELF}"),
     ],
 )
 def test_what_the_end_has_left_is_one_line(stopped: Json, says: str) -> None:
     assert Subject().state.standing.left(stopped) == says
-
-
-@pytest.mark.parametrize(
-    ("happens", "removed"),
-    [
-        (_namespace_ends, True),
-        (_namespace_is_gone, True),
-        (_run_is_gone, True),
-        (_nobody_knows_who_asks, False),
-        (_driver_fails, False),
-    ],
-)
-def test_what_is_left_is_told_of_unless_somebody_else_removes_the_run(happens: Any, removed: bool) -> None:
-    it = Subject()
-    happens(it)
-    assert bool(it.state.standing.left({"left": 2})) is not removed
 
 
 def test_what_the_end_has_left_is_told_once() -> None:
@@ -188,8 +181,7 @@ def test_a_keeper_that_comes_again_ends_nothing() -> None:
 
 
 def test_the_nodes_are_asked_for_again_when_one_is_lost_but_not_all_the_time() -> None:
-    it = Subject()
-    it.launch(group("a"), group("b"))
+    it = Subject().with_groups("a", "b")
     for name in ("a", "b"):
         it.runs(name)
         it.pod(name, "n1", phase="Failed", reason="NodeLost")
@@ -198,16 +190,18 @@ def test_the_nodes_are_asked_for_again_when_one_is_lost_but_not_all_the_time() -
     assert it.launch(group("c")) == ["n2"]
 
 
-def test_five_hundred_groups_are_placed_on_two_hundred_nodes_in_half_a_second_of_cpu() -> None:
-    took_s = []
-    for _ in range(3):  # of which the least counts: what else the machine does only adds to it
-        it = Subject(*(f"n{n}" for n in range(200)), cpu="16")
-        groups = [group(f"g{n}", constraints=(Constraint("hostname", "GROUP_BY"),)) for n in range(500)]
-        began = time.process_time()
-        it.launch(*groups)
-        took_s.append(time.process_time() - began)
-        assert len(it.calls()[0]["then"]) == 500
-    assert min(took_s) < 0.5
+def test_a_launch_on_thrice_as_many_nodes_costs_thrice_as_much() -> None:
+    def cost(many: int) -> int:
+        it = Subject(*(f"n{n}" for n in range(many)), cpu="16")
+        groups = [group(f"g{n}", constraints=(Constraint("hostname", "GROUP_BY"),)) for n in range(3 * many)]
+        calls = calls_made(lambda: it.launch(*groups))
+        assert len(it.calls()[0]["then"]) == 3 * many
+        return calls
+
+    assert cost(60) < 3.5 * cost(20)
+
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def test_where_others_have_taken_all_room_of_a_node_the_spread_is_placements() -> None:
@@ -219,10 +213,8 @@ def test_where_others_have_taken_all_room_of_a_node_the_spread_is_placements() -
     def asked() -> list[tuple[bool, bool]]:
         """Of each Pod: whether the scheduler spreads it, and whether its node is required."""
         specs = [wanted["body"]["spec"] for call in it.calls("create") for wanted in call["then"]]
-        where = [
-            str(spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]) for spec in specs
-        ]
-        return [("topologySpreadConstraints" in spec, "n1" in text) for spec, text in zip(specs, where, strict=True)]
+        terms = [str(spec["affinity"]["nodeAffinity"][REQUIRED]) for spec in specs]
+        return [("topologySpreadConstraints" in spec, "n1" in text) for spec, text in zip(specs, terms, strict=True)]
 
     it.tell_nodes("n1", "n2", pods=(theirs,))
     assert it.launch(group("a", constraints=spread)) == ["n1"]
@@ -246,3 +238,127 @@ def test_groups_on_a_cordoned_node_go_on_and_what_has_to_be_with_them_has_no_pla
     assert it.launch(group("d", constraints=(spread,))) == [fuller]
     with pytest.raises(PlacementError, match=f"hostname CLUSTER refuses 1 .* by agent: {emptier}"):
         it.launch(replace(group("q", constraints=(together,)), role="publisher"))
+
+
+# --- what the engine adds ---------------------------------------------------------------------------------------------
+
+
+OWNER = owner({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "hydra-r1-keeper", "uid": "u"}})
+FOUND: Json = {"kind": "found", "tag": "owner"}
+GONE: Json = {"kind": "refused", "tag": "owner", "status": 404, "reason": "NotFound", "message": "no such Job"}
+AWAY: Json = {"kind": "refused", "tag": "owner", "status": 0, "reason": "", "message": "nobody answers"}
+
+
+class Asked:
+    """An engine over a driver that answers each kind of call so; its clock goes on while it is waited for."""
+
+    def __init__(self, **answers: Json) -> None:
+        self.closed = False
+        self.now = 0.0
+        self.calls: list[str] = []
+        self.answers = answers
+        self._told: list[Json] = []
+        self.state = Subject("n1").state
+        self.state.family = replace(FAMILY, owner=OWNER)
+        # Groups start as they are.
+        delivery = SimpleNamespace(is_archived=lambda _: False, prepared=lambda group: group)
+        self.engine = KubernetesEngine(
+            cast(Driver, self), self.state, cast(Delivery, delivery), "192.0.2.1", clock=lambda: self.now
+        )
+
+    def send(self, calls: Iterable[Json]) -> None:
+        for call in calls:
+            self.calls.append(call["call"])
+            self._told += [self.answers[call["call"]]] if call["call"] in self.answers else []
+
+    def receive(self, wait_s: float = 0.0) -> list[Json]:
+        self.now += wait_s
+        self.closed = "stop" in self.calls
+        told, self._told = self._told, []
+        return told
+
+    def ended(self) -> str:
+        return "the process ended"
+
+    def close(self) -> None:
+        self.closed = True
+
+    def nodes(self) -> list[str]:
+        return [agent.id for agent in self.engine.agents()]
+
+
+@pytest.mark.parametrize(
+    ("left", "says"), [(0, ""), (3, "hydra: 3 Pods are still in namespace lab; see hydra ps, and hydra kill r1\n")]
+)
+def test_the_end_says_what_the_removal_has_left(left: int, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    it = Asked(stop={"kind": "stopped", "left": left})
+    it.engine.launch([group("a")])
+    it.engine.close()
+    assert it.calls == ["create", "stop"]
+    assert capsys.readouterr().err == says
+
+
+def test_without_its_driver_there_are_no_nodes_to_tell_of() -> None:
+    it = Asked()
+    assert it.nodes() == ["n1"]
+    it.calls.append("stop")  # somebody else has ended it
+    for ask in (it.engine.agents, lambda: it.engine.launch([group("a")])):
+        with pytest.raises(ClusterError, match="the process ended"):
+            ask()
+
+
+# --- whether the run is there ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", [FOUND, AWAY])
+def test_a_run_that_is_there_or_of_which_nobody_knows_goes_on(answer: Json) -> None:
+    it = Asked(look=answer)
+    it.engine.confirm(wait_alone)
+    assert it.calls == ["look"]
+
+
+def test_a_run_that_has_failed_already_is_not_asked_about() -> None:
+    it = Asked(look=FOUND)
+    it.state.standing.fatal = ("the token expired", "renew it")
+    with pytest.raises(ClusterError, match="the token expired"):
+        it.engine.confirm(wait_alone)
+    assert it.calls == []
+
+
+def test_a_run_that_somebody_has_removed_says_so() -> None:
+    with pytest.raises(ClusterError, match=r"the run was removed from namespace lab: by hydra kill"):
+        Asked(look=GONE).engine.confirm(wait_alone)
+
+
+# --- the nodes as they are before anything is placed -----------------------------------------------------------------
+
+
+FORBIDDEN: Json = {"kind": "refused", "tag": "nodes", "status": 403, "reason": "Forbidden", "message": "no"}
+
+
+def told(*nodes: str) -> Json:
+    return {"kind": "nodes", "nodes": [node(name) for name in nodes], "pods": [], "partial": False}
+
+
+def test_a_node_that_came_since_the_row_before_is_an_agent() -> None:
+    it = Asked(nodes=told("n1", "n2"))
+    assert it.nodes() == ["n1"], "they were told just now"
+    it.now = 60.0
+    assert it.nodes() == ["n1", "n2"]
+    it.answers["nodes"] = told("n2")
+    assert it.engine.launch([]) == []
+    assert it.nodes() == ["n1", "n2"]
+    assert it.calls.count("nodes") == 1, "at most once a row"
+
+
+@pytest.mark.parametrize(("answers", "waited_s"), [({}, module.TOLD_WITHIN_S), ({"nodes": FORBIDDEN}, 0.0)])
+def test_a_cluster_that_tells_no_nodes_is_waited_for_once(answers: dict[str, Json], waited_s: float) -> None:
+    """For a moment, once a row."""
+    it = Asked(**answers)
+    it.now = module.REFRESH_S
+    assert it.nodes() == ["n1"]
+    assert it.now == pytest.approx(module.REFRESH_S + waited_s, abs=0.2)
+    again = it.now
+    (launch,) = it.engine.launch([group("a")])
+    assert launch.agent.id == "n1", "by what is known"
+    assert (it.now, it.calls) == (again, ["nodes", "create"])

@@ -1,4 +1,4 @@
-"""What Pods mean for their groups: recorded ones, and those that no cluster at hand brings about."""
+"""What Pods mean for their groups, what is refused, and what events tell: recorded, and what no cluster here tells."""
 
 from __future__ import annotations
 
@@ -6,85 +6,36 @@ from typing import Any
 
 import pytest
 
+from hydra.cluster.kubernetes.refusals import not_made, not_started, refusal
 from hydra.cluster.kubernetes.statuses import MAIN, PodStatus, status, trimmed
 from hydra.model import GroupState
-from tests.cluster.kubernetes.golden import recorded
-
-Json = dict[str, Any]
+from tests.cluster.kubernetes.objects import Json, recorded
+from tests.cluster.kubernetes.stated import container_is, ended, unschedulable, waiting
 
 PODS: Json = recorded("pods")
+RECORDED = {
+    "runs": PodStatus("running", "node2"),
+    "zero": PodStatus("finished", "node1", "exit status 0"),
+    "exit3": PodStatus("failed", "node2", "exit status 3: out; one; two"),
+    "term": PodStatus("failed", "node2", "killed by SIGTERM: going"),
+    "segv": PodStatus("failed", "node1", "killed by SIGSEGV, and it said nothing on stderr"),
+    "init": PodStatus("failed", "node2", "init container fetch: exit status 78: hydra: no archive", hopeless=True),
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("runs", PodStatus("running", "node2")),
-        ("zero", PodStatus("finished", "node1", "exit status 0")),
-        ("exit3", PodStatus("failed", "node2", "exit status 3: out; one; two")),
-        ("term", PodStatus("failed", "node2", "killed by SIGTERM: going")),
-        ("segv", PodStatus("failed", "node1", "killed by SIGSEGV, and it said nothing on stderr")),
-        (
-            "init",
-            PodStatus("failed", "node2", "init container fetch: exit status 78: hydra: no archive", hopeless=True),
-        ),
-        (
-            "oom",
-            PodStatus(
-                "failed",
-                "node2",
-                "killed as it needs more memory than its limit of 50Mi; raise demand.base_mem or demand.mem_per_client,"
-                " or memory_limit_ratio in [kubernetes]",
-            ),
-        ),
-        (
-            "gated",
-            PodStatus(
-                "starting",
-                "",
-                "held back by a scheduling gate; see spec.schedulingGates, and who admits Pods there",
-                "node",
-            ),
-        ),
-        (
-            "cpu",
-            PodStatus(
-                "starting",
-                "",
-                "none of 2 nodes takes it: 2 Insufficient cpu; add nodes, end other Pods, or lower demand.base_cpus"
-                " and demand.cpus_per_client",
-                "node",
-            ),
-        ),
-        (
-            "nosecretb",
-            PodStatus(
-                "starting",
-                "node2",
-                'CreateContainerConfigError: secret "gone" not found; was the run\'s Secret deleted?',
-                "start",
-                hopeless=True,
-            ),
-        ),
-        (
-            "never",
-            PodStatus(
-                "starting",
-                "node1",
-                'rig.local/no:1 is not on the node, and pull_policy is "Never"; load it there (kind load docker-image),'
-                ' or set "IfNotPresent"',
-                "image",
-                hopeless=True,
-            ),
-        ),
-    ],
-)
-def test_recorded_pods(name: str, expected: PodStatus) -> None:
-    assert status(PODS[name]) == expected
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_pods(name: str) -> None:
+    assert status(PODS[name]) == RECORDED[name]
 
 
 @pytest.mark.parametrize(
     ("name", "state", "waits_for", "hopeless", "says", "remedy"),
     [
+        ("oom", "failed", "", False, "needs more memory than its limit of 50Mi; raise demand", "memory_limit_ratio in"),
+        ("gated", "starting", "node", False, "held back by a scheduling gate", "spec.schedulingGates, and who admits"),
+        ("cpu", "starting", "node", False, "2 Insufficient cpu; add nodes", "demand.base_cpus and demand.cpus_per_cl"),
+        ("nosecretb", "starting", "start", True, 'Error: secret "gone" not found', "; was the run's Secret deleted?"),
+        ("never", "starting", "image", True, 'and pull_policy is "Never"; load', '), or set "IfNotPresent"'),
         ("mem", "starting", "node", False, "2 Insufficient memory", "demand.base_mem"),
         ("selector", "starting", "node", False, "2 didn't match Pod's node affinity/selector", "the constraints"),
         ("antiaffinity", "starting", "node", False, "2 didn't match pod anti-affinity rules", "larger groups"),
@@ -110,6 +61,7 @@ def test_recorded_pods_say_why_and_what_to_try(
 ) -> None:
     found = status(PODS[name])
     assert (found.state, found.waits_for, found.hopeless) == (state, waits_for, hopeless)
+    assert bool(found.node) is (waits_for != "node")
     assert says in found.detail
     assert remedy in found.detail
 
@@ -130,14 +82,9 @@ def pod(told: Json, *, node: str = "n1", deleted: bool = False, limits: Json | N
     return {"metadata": meta, "spec": {"nodeName": node, "containers": [container]}, "status": told}
 
 
-def ended(code: int, phase: str = "Failed", **more: Any) -> Json:
-    state = {"terminated": {"exitCode": code, "reason": "Completed" if code == 0 else "Error", **more}}
-    return {"phase": phase, "containerStatuses": [{"name": "group", "state": state}]}
-
-
-def waiting(reason: str, message: str = "", **more: Any) -> Json:
-    state = {"waiting": {"reason": reason, "message": message} if message else {"reason": reason}}
-    return {"phase": "Pending", "containerStatuses": [{"name": "group", "image": "hydra:1", "state": state}], **more}
+def failed(reason: str, message: str, disrupted: str = "") -> Json:
+    more = target(disrupted) if disrupted else {}
+    return pod({"phase": "Failed", "reason": reason, "message": message, **more})
 
 
 def target(reason: str, message: str = "") -> Json:
@@ -152,50 +99,26 @@ def target(reason: str, message: str = "") -> Json:
         (pod(ended(163)), "failed", "killed by signal 35"),
         (pod(ended(1, signal=6)), "failed", "killed by SIGABRT"),
         (pod(ended(137, reason="OOMKilled")), "failed", "killed as the node ran out of memory; raise demand.base_mem"),
-        (
-            pod(ended(137, reason="ContainerStatusUnknown", message="The container could not be located")),
-            "lost",
-            "node n1 lost sight of it",
-        ),
+        (pod(ended(137, "ContainerStatusUnknown", "The container is not there")), "lost", "node n1 lost sight of it"),
         (pod(ended(0), deleted=True), "finished", "exit status 0"),
         (pod(ended(143), deleted=True), "lost", "deleted by somebody else"),
-        (pod(ended(0, phase="Running")), "finished", "exit status 0"),  # an injected sidecar goes on
+        (pod(container_is("Running", terminated={"exitCode": 0})), "finished", "exit status 0"),  # a sidecar goes on
         (pod({"phase": "Succeeded"}), "finished", "exit status 0"),
         (pod({"phase": "Unknown"}), "lost", "node n1 does not answer"),
         (pod({"phase": "Failed"}), "failed", "the cluster does not say why"),
-        (pod({"phase": "Failed", "reason": "Odd", "message": "x"}), "failed", "before it started: Odd: x"),
-        (
-            pod({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory. Threshold"
-                 " quantity: 100Mi, available: 50Mi. Container group was using 300Mi, request is 100Mi, has larger"
-                 " consumption of memory. ", **target("TerminationByKubelet")}),
-            "lost",
-            "evicted from node n1: The node was low on resource: memory.",
-        ),
-        (
-            pod({"phase": "Failed", "reason": "Evicted",
-                 "message": "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. "}),
-            "failed",
-            "exceeds the total limit of containers 1Gi",
-        ),
-        (
-            pod({"phase": "Failed", "reason": "Evicted", "message": 'Usage of EmptyDir volume "tmp" exceeds the limit'
-                 ' "1Mi". '}),
-            "failed",
-            'EmptyDir volume "tmp" exceeds the limit',
-        ),
-        (
-            pod({"phase": "Failed", "reason": "Terminated", "message": "Pod was terminated in response to imminent node"
-                 " shutdown.", **target("TerminationByKubelet")}),
-            "lost",
-            "node n1 shuts down",
-        ),
-        (
-            pod({"phase": "Failed", "reason": "UnexpectedAdmissionError",
-                 "message": "Allocate failed due to no healthy devices, which is unexpected"}),
-            "lost",
-            "node n1 refused the Pod (Allocate failed",
-        ),
-        (pod({"phase": "Failed", "reason": "OutOfpods", "message": "Pod was rejected"}), "lost", "too little left"),
+        (failed("Odd", "x"), "failed", "before it started: Odd: x"),
+        (failed("Evicted", "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. Container"
+                " group was using 300Mi, request is 100Mi, has larger consumption of memory. ", "TerminationByKubelet"),
+         "lost", "evicted from node n1: The node was low on resource: memory."),
+        (failed("Evicted", "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. "), "failed",
+         "exceeds the total limit of containers 1Gi"),
+        (failed("Evicted", 'Usage of EmptyDir volume "tmp" exceeds the limit "1Mi". '), "failed",
+         'EmptyDir volume "tmp" exceeds the limit'),
+        (failed("Terminated", "Pod was terminated in response to imminent node shutdown.", "TerminationByKubelet"),
+         "lost", "node n1 shuts down"),
+        (failed("UnexpectedAdmissionError", "Allocate failed due to no healthy devices, which is unexpected"), "lost",
+         "node n1 refused the Pod (Allocate failed"),
+        (failed("OutOfpods", "Pod was rejected"), "lost", "too little left"),
         (pod({"phase": "Failed", **target("DeletionByPodGC", "PodGC: node no longer exists")}), "lost", "is gone"),
         (pod({"phase": "Failed", **target("Novelty", "by a later\nKubernetes")}), "lost", "by a later; Kubernetes"),
         (pod({"phase": "Running", "reason": "NodeLost", "message": "Node n1 is unresponsive"}, deleted=True), "lost",
@@ -216,14 +139,16 @@ def test_how_groups_end(it: Json, state: GroupState, says: str) -> None:
         (pod({"phase": "Pending"}), PodStatus("starting", "n1", "", "start")),
         (pod(waiting("ContainerCreating")), PodStatus("starting", "n1", "", "start")),
         (
-            pod(waiting("ContainerCreating", conditions=[{"type": "PodReadyToStartContainers", "status": "True"}])),
+            pod(
+                {
+                    **waiting("ContainerCreating"),
+                    "conditions": [{"type": "PodReadyToStartContainers", "status": "True"}],
+                }
+            ),
             PodStatus("starting", "n1", "the image is being pulled", "pull"),
         ),
         (pod(waiting("PodInitializing")), PodStatus("starting", "n1", "", "start")),
-        (
-            pod(waiting("CrashLoopBackOff", "back-off 10s restarting failed container")),
-            PodStatus("starting", "n1", "back-off 10s restarting failed container", "start"),
-        ),
+        (pod(waiting("CrashLoopBackOff", "back-off 10s")), PodStatus("starting", "n1", "back-off 10s", "start")),
         (
             pod(waiting("ImagePullBackOff", 'Back-off pulling image "hydra:1"')),
             PodStatus("starting", "n1", "image hydra:1 cannot be pulled: the kubelet tries again", "image"),
@@ -287,8 +212,7 @@ def test_images_that_cannot_be_pulled(message: str, says: str, remedy: str, hope
 )
 def test_containers_that_cannot_be_created(reason: str, message: str, hopeless: bool) -> None:
     found = status(pod(waiting(reason, message)))
-    assert (found.state, found.waits_for, found.hopeless) == ("starting", "start", hopeless)
-    assert found.detail == f"{reason}: {message}"
+    assert found == PodStatus("starting", "n1", f"{reason}: {message}", "start", hopeless=hopeless)
 
 
 @pytest.mark.parametrize(
@@ -305,17 +229,14 @@ def test_containers_that_cannot_be_created(reason: str, message: str, hopeless: 
     ],
 )  # fmt: skip
 def test_what_the_scheduler_says(message: str, says: str, remedy: str) -> None:
-    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
-    found = status(pod({"phase": "Pending", "conditions": [condition]}, node=""))
+    found = status(pod(unschedulable(message), node=""))
     assert (found.state, found.waits_for, found.hopeless) == ("starting", "node", False)
     assert says in found.detail
     assert remedy in found.detail
 
 
 def test_whoever_is_evicted_for_its_memory_is_told_to_ask_for_more() -> None:
-    detail = status(
-        pod({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory. "})
-    ).detail
+    detail = status(failed("Evicted", "The node was low on resource: memory. ")).detail
     assert detail.endswith("; raise demand.base_mem or demand.mem_per_client")
 
 
@@ -326,23 +247,168 @@ def test_a_limit_is_the_own_container_s() -> None:
 
 
 def test_a_container_beside_the_own_one_does_not_count() -> None:
-    it = pod({"phase": "Running", "containerStatuses": [
-        {"name": "istio-proxy", "state": {"terminated": {"exitCode": 1}}},
-        {"name": "group", "state": {"running": {}}},
-    ]})  # fmt: skip
+    states = {"istio-proxy": {"terminated": {"exitCode": 1}}, "group": {"running": {}}}
+    told = [{"name": name, "state": state} for name, state in states.items()]
+    it = pod({"phase": "Running", "containerStatuses": told})
     it["spec"]["containers"].insert(0, {"name": "istio-proxy"})
     assert status(it) == PodStatus("running", "n1")
 
 
-@pytest.mark.parametrize("name", sorted(PODS))
-def test_what_the_driver_leaves_out_of_a_pod_is_not_missed(name: str) -> None:
-    it = PODS[name]
-    it["metadata"]["managedFields"] = [{"manager": "kubelet"}]
-    assert status(trimmed(it)) == status(it)
-    assert "managedFields" not in trimmed(it)["metadata"]
+def test_what_the_driver_leaves_out_of_a_pod_is_not_missed() -> None:
+    for name, it in PODS.items():
+        it["metadata"]["managedFields"] = [{"manager": "kubelet"}]
+        assert status(trimmed(it)) == status(it), name
+        assert "managedFields" not in trimmed(it)["metadata"], name
 
 
 def test_long_output_keeps_its_end() -> None:
     detail = status(pod(ended(1, message="a" * 5000 + "\nthe end"))).detail
     assert detail.endswith("the end")
     assert len(detail) < 700
+
+
+# --- what the API server refuses --------------------------------------------------------------------------------------
+
+
+REFUSALS: Json = recorded("refusals")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "final", "says", "remedy"),
+    [
+        ("quota-pods", "quota", True, "exceeded quota: few, requested: pods=1", "max_group"),
+        ("quota-cpu", "quota", True, "exceeded quota: cpus, requested: requests.cpu=2", "change the demand"),
+        ("quota-unset", "quota", True, "must specify limits.cpu", "set cpu_limit_ratio and memory_limit_ratio in"),
+        ("limitrange", "quota", True, "minimum memory usage per Container is 64Mi", "change the demand"),
+        ("security", "security", True, 'violates PodSecurity "restricted:latest"', "pod in [kubernetes]"),
+        ("policy", "webhook", True, "denied request: Pods need the label team", "labels, annotations and pod"),
+        ("webhook-away", "webhook", False, 'failed calling webhook "hook.example.com"', "operator"),
+        ("rights", "rights", True, 'User "hydra" cannot create resource "pods"', "conf/kubernetes"),
+        ("rights-nodes", "rights", True, 'cannot list resource "nodes"', "conf/kubernetes"),
+        ("account", "rights", True, 'serviceaccount "hydra" not found', "service_account"),
+        ("priority", "rights", True, "no PriorityClass with name low", "priority_class"),
+        ("credentials", "credentials", True, "(Unauthorized)", "log in"),
+        ("namespace", "namespace", True, "in namespace lab: it does not exist", "kubectl create namespace lab"),
+        ("terminating", "terminating", True, "in namespace lab: it is being deleted", "wait"),
+        ("exists", "conflict", True, 'pods "sleeps" already exists', "hydra kill"),
+        ("missing", "missing", True, 'pods "nope" not found', "deleted by somebody else"),
+        ("invalid", "invalid", True, 'metadata.name: Invalid value: "Bad_Name"', "[kubernetes]"),
+        ("invalid-toleration", "invalid", True, 'Unsupported value: "Sometimes"', "tolerations"),
+        ("malformed", "invalid", True, "cannot unmarshal string", "[kubernetes]"),
+    ],
+)
+def test_recorded_refusals(name: str, kind: str, final: bool, says: str, remedy: str) -> None:
+    found = refusal(**REFUSALS[name], doing="create pods", namespace="lab")
+    assert (found.kind, found.final) == (kind, final)
+    assert found.what.startswith("cannot create pods in namespace lab: ")
+    assert says in found.what
+    assert remedy in found.remedy
+    assert "is forbidden: " not in found.what or kind == "rights"
+
+
+def test_every_recorded_refusal_is_in_the_table() -> None:
+    (mark,) = (m for m in test_recorded_refusals.pytestmark if m.name == "parametrize")  # type: ignore[attr-defined]
+    assert {row[0] for row in mark.args[1]} == set(REFUSALS)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "message", "kind", "final", "says"),
+    [
+        (0, "", "Connection refused", "unavailable", False, "Connection refused"),
+        (0, "", "", "unavailable", False, "no connection"),
+        (0, "", "certificate verify failed: self-signed certificate", "unavailable", True, "self-signed"),
+        (0, "", "Name or service not known", "unavailable", True, "Name or service"),
+        (500, "InternalError", "etcdserver: leader changed", "unavailable", False, "leader changed"),
+        (503, "ServiceUnavailable", "the server is currently unable", "unavailable", False, "unable"),
+        (504, "Timeout", "request timed out", "unavailable", False, "timed out"),
+        (429, "TooManyRequests", "too many requests", "unavailable", False, "too many"),
+        (409, "Conflict", 'Operation cannot be fulfilled on resourcequotas "q": the object has been modified; please'
+         " apply your changes to the latest version and try again", "unavailable", False, "modified"),
+        (409, "AlreadyExists", 'object is being deleted: pods "x" already exists', "unavailable", False, "deleted"),
+        (403, "Forbidden", 'nodes is forbidden: User "system:anonymous" cannot list resource "nodes"', "credentials",
+         True, "anonymous"),
+        (400, "BadRequest", 'admission webhook "k.io" denied the request: no', "webhook", True, "request: no"),
+        (403, "Forbidden", 'admission webhook "validate.kyverno.svc-fail" denied the request: \n\npolicy Pod/x\n for'
+         " resource violation", "webhook", True, "denied the request:; policy Pod/x; for resource violation"),
+        (403, "Forbidden", 'secrets "x" is forbidden: exceeded quota: q, requested: secrets=1, used: secrets=9,'
+         " limited: secrets=9", "quota", True, "requested: secrets=1"),
+        (402, "", "pay", "other", True, "pay"),
+        (404, "NotFound", "", "missing", True, "NotFound"),
+        (418, "", "", "other", True, "status 418"),
+    ],
+)  # fmt: skip
+def test_refusals(status: int, reason: str, message: str, kind: str, final: bool, says: str) -> None:
+    found = refusal(status, reason, message, doing="list nodes", namespace="")
+    assert (found.kind, found.final) == (kind, final)
+    assert found.what.startswith("cannot list nodes: ")
+    assert says in found.what
+    assert "\n" not in found.what + found.remedy
+
+
+def test_a_range_of_users_is_told() -> None:
+    message = (
+        'pods "x" is forbidden: unable to validate against any security context constraint: [provider restricted-v2:'
+        " .spec.securityContext.runAsUser: Invalid value: 10001: must be in the ranges: [1000680000, 1000689999]]"
+    )
+    found = refusal(403, "Forbidden", message, doing="create pods", namespace="lab")
+    assert (found.kind, found.final) == ("security", True)
+    assert "must be in the ranges: [1000680000, 1000689999]" in found.what
+    assert "pod.securityContext.runAsUser" in found.remedy
+
+
+# --- events ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("of", "says"),
+    [
+        ("never", 'ErrImageNeverPull: Container image "rig.local/no:1" is not present with pull policy of Never'),
+        ("nosecretb", 'Failed: Error: secret "gone" not found (4 times)'),
+        ("runs", ""),
+        ("pull", 'Failed: Failed to pull image "127.0.0.1:1/no/such:1": '),  # the cause, and not its repetition
+    ],
+)
+def test_recorded_events(of: str, says: str) -> None:
+    found = not_started(event for event in recorded("events") if event["of"] == of)
+    assert found.startswith(says)
+    assert bool(found) is bool(says)
+
+
+AT = "2026-01-01T00:00:{}Z"
+SERIES = {"count": 7, "lastObservedTime": AT.format("09")}
+AGAIN = {"lastTimestamp": None, "eventTime": AT.format("04.5"), "series": SERIES}
+
+
+def warning(reason: str, second: str, **more: Any) -> Json:
+    told = {"type": "Warning", "reason": reason, "message": f"{reason} is why", "lastTimestamp": AT.format(second)}
+    return {**told, **more}
+
+
+@pytest.mark.parametrize(
+    ("events", "says"),
+    [
+        ([], ""),
+        ([{"type": "Normal", "reason": "Scheduled", "message": "m", "lastTimestamp": AT.format("02")}], ""),
+        ([warning("FailedMount", "03"), warning("FailedScheduling", "01")], "FailedMount: FailedMount is why"),
+        ([warning("FailedMount", "03"), warning("Sandbox", "", **AGAIN)], "Sandbox: Sandbox is why (7 times)"),
+        ([{"type": "Warning"}], ""),
+    ],
+)
+def test_the_latest_warning_is_told(events: list[Json], says: str) -> None:
+    assert not_started(events) == says
+
+
+def test_a_job_s_events_tell_why_it_makes_no_pod() -> None:
+    says = 'Error creating: pods "j-{}" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2'
+    found = not_made(
+        [
+            warning("FailedCreate", "01", message="Error creating: Internal error occurred"),
+            warning("FailedCreate", "02", message=says.format("nhzc9")),
+            warning("Other", "03"),
+        ],
+        namespace="lab",
+    )
+    assert found is not None
+    assert (found.kind, found.final) == ("quota", True)
+    assert found.what.startswith("cannot create pods in namespace lab: exceeded quota: few")
+    assert not_made([warning("Other", "03")], namespace="lab") is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -13,9 +12,8 @@ from hydra.cluster.mesos import state as module
 from hydra.cluster.mesos.state import MesosState, TaskProgram
 from hydra.errors import ClusterError, PlacementError
 from hydra.model import Constraint, Demand, Group
-from tests.cluster.stated import Stated
-
-Json = dict[str, Any]
+from tests.cluster.kubernetes.objects import Json
+from tests.cluster.stated import Stated, calls_made
 
 
 def group(name: str, *, cpus: float = 1.0, constraints: tuple[Constraint, ...] = ()) -> Group:
@@ -35,13 +33,15 @@ def offer(name: str, agent: str = "A", *, cpus: float = 4.0, kind: str = "big") 
 
 
 class Subject(Stated[MesosState]):
-    """A registered framework, with its clock."""
+    """A registered framework that has these offers and launches these groups, with its clock."""
 
-    def __init__(self, *offers: Json) -> None:
+    def __init__(self, *things: Json | Group) -> None:
         super().__init__(MesosState(TaskProgram(prefix=("/bin/sh", "hydra-run"), environment={"MORE": "m"})))
         self.say("registered", framework="F", again=False)
+        offers = [each for each in things if isinstance(each, dict)]
         if offers:
-            self.say("offers", offers=list(offers))
+            self.say("offers", offers=offers)
+        self.launch(*(each for each in things if isinstance(each, Group)))
 
     def update(self, task: str, state: str, *, agent: str = "A", uuid: str = "u", **more: str) -> None:
         status = {"task_id": {"value": task}, "state": state, "agent_id": {"value": agent}, "uuid": uuid, **more}
@@ -56,8 +56,7 @@ def tasks(calls: list[Json]) -> list[str]:
 
 
 def test_several_groups_of_one_agent_go_into_one_accept() -> None:
-    it = Subject(offer("O1"), offer("O2", "B"))
-    it.launch(group("a"), group("b"), group("c"))
+    it = Subject(offer("O1"), offer("O2", "B"), group("a"), group("b"), group("c"))
     accepts = it.calls("accept")
     assert sorted(tasks(accepts)) == ["a.1", "b.1", "c.1"]
     assert sorted(len(call["tasks"]) for call in accepts) == [1, 2]
@@ -76,8 +75,7 @@ def test_a_group_that_fits_nowhere_is_refused_with_the_constraint() -> None:
 
 
 def test_two_offers_of_one_agent_are_accepted_together() -> None:
-    it = Subject(offer("O1", cpus=1.0), offer("O2", cpus=1.0))
-    it.launch(group("a", cpus=1.5))
+    it = Subject(offer("O1", cpus=1.0), offer("O2", cpus=1.0), group("a", cpus=1.5))
     (accept,) = it.calls("accept")
     assert accept["offers"] == ["O1", "O2"]
 
@@ -92,8 +90,7 @@ def test_a_rescinded_offer_is_not_used_and_the_group_waits_for_the_next() -> Non
 
 
 def test_an_update_is_acknowledged_once_it_was_dealt_with_and_one_of_the_master_is_not() -> None:
-    it = Subject(offer("O1"))
-    it.launch(group("a"))
+    it = Subject(offer("O1"), group("a"))
     it.calls()
     it.update("a.1", "TASK_RUNNING", uuid="u1")
     it.update("a.1", "TASK_RUNNING", uuid="")
@@ -102,8 +99,7 @@ def test_an_update_is_acknowledged_once_it_was_dealt_with_and_one_of_the_master_
 
 
 def test_an_offer_that_was_used_already_is_tried_again_a_bounded_number_of_times() -> None:
-    it = Subject(offer("O1"))
-    it.launch(group("a"))
+    it = Subject(offer("O1"), group("a"))
     for attempt in range(1, module.ATTEMPTS + 1):
         assert tasks(it.calls("accept")) == [f"a.{attempt}"]
         assert it.events() == []
@@ -115,8 +111,7 @@ def test_an_offer_that_was_used_already_is_tried_again_a_bounded_number_of_times
 
 
 def test_a_refused_accept_is_tried_again_and_an_uncertain_one_is_asked_about() -> None:
-    it = Subject(offer("O1"))
-    it.launch(group("a"))
+    it = Subject(offer("O1"), group("a"))
     it.calls()
     it.say("failed", call="accept", tasks=["a.1"], sure=False, message="timed out")
     it.pass_time(0)
@@ -132,8 +127,7 @@ def test_a_refused_accept_is_tried_again_and_an_uncertain_one_is_asked_about() -
 
 
 def test_an_agent_that_fails_to_launch_is_the_last_choice() -> None:
-    it = Subject(offer("O1"), offer("O2", "B"))
-    it.launch(group("a"))
+    it = Subject(offer("O1"), offer("O2", "B"), group("a"))
     it.update("a.1", "TASK_FAILED", reason="REASON_CONTAINER_LAUNCH_FAILED", message="cannot fetch")
     it.calls()
     placed = [it.state.launch([group(name)], it.now)[0].agent.id for name in "bcdef"]
@@ -141,8 +135,7 @@ def test_an_agent_that_fails_to_launch_is_the_last_choice() -> None:
 
 
 def test_a_failed_group_brings_its_last_words_or_goes_without_them_after_a_while() -> None:
-    it = Subject(offer("O1"))
-    it.launch(group("a"), group("b"))
+    it = Subject(offer("O1"), group("a"), group("b"))
     it.calls()
     for task in ("a.1", "b.1"):
         it.update(task, "TASK_RUNNING")
@@ -157,8 +150,7 @@ def test_a_failed_group_brings_its_last_words_or_goes_without_them_after_a_while
 
 @pytest.mark.parametrize("state", ["TASK_UNREACHABLE", "TASK_GONE", "TASK_GONE_BY_OPERATOR", "TASK_LOST"])
 def test_a_task_of_a_lost_agent_is_lost_and_killed_should_it_come_back(state: str) -> None:
-    it = Subject(offer("O1"))
-    it.launch(group("a"))
+    it = Subject(offer("O1"), group("a"))
     it.update("a.1", "TASK_RUNNING")
     it.events()
     it.update("a.1", state, uuid="", reason="REASON_AGENT_REMOVED", message="health check timed out")
@@ -179,8 +171,7 @@ def test_groups_that_wait_for_a_lost_agent_are_lost_with_it() -> None:
 
 
 def test_after_a_failover_every_task_is_asked_for_until_it_is_confirmed() -> None:
-    it = Subject(offer("O1"))
-    it.launch(group("a"), group("b"))
+    it = Subject(offer("O1"), group("a"), group("b"))
     for task in ("a.1", "b.1"):
         it.update(task, "TASK_RUNNING")
     it.calls()
@@ -226,8 +217,7 @@ def test_a_group_that_gets_no_offer_is_given_up_and_the_agent_known_to_be_fuller
 
 
 def test_a_killed_group_is_killed_until_it_is_gone_and_one_that_waits_never_starts() -> None:
-    it = Subject(offer("O1"))
-    it.launch(group("a"))
+    it = Subject(offer("O1"), group("a"))
     it.calls()
     it.state.kill(["a", "nobody"], it.now)
     assert it.calls("kill") == [{"call": "kill", "task": "a.1"}]
@@ -243,8 +233,7 @@ def test_a_killed_group_is_killed_until_it_is_gone_and_one_that_waits_never_star
 
 
 def test_a_framework_that_was_removed_loses_its_groups_and_launches_no_more() -> None:
-    it = Subject(offer("O1"))
-    it.launch(group("a"))
+    it = Subject(offer("O1"), group("a"))
     it.say("error", message="Framework has been removed")
     assert [(e.group, e.state, e.detail) for e in it.events()] == [("a", "lost", "Framework has been removed")]
     with pytest.raises(ClusterError, match="Framework has been removed"):
@@ -262,37 +251,34 @@ def test_an_id_may_stand_once() -> None:
         Subject(offer("O1")).launch(group("a"), group("a"))
 
 
-def test_two_thousand_groups_are_placed_on_five_hundred_offers_in_half_a_second() -> None:
-    took_s = []
-    for _ in range(3):  # of which the least counts: what else the machine does only adds to it
-        it = Subject(*(offer(f"O{n}", f"A{n}", cpus=16.0) for n in range(500)))
-        groups = [group(f"g{n}", constraints=(Constraint("hostname", "GROUP_BY"),)) for n in range(2000)]
-        began = time.process_time()
-        it.launch(*groups)
-        took_s.append(time.process_time() - began)
-        assert len(tasks(it.calls("accept"))) == 2000
-    assert min(took_s) < 0.5
+def test_a_launch_on_twice_as_many_offers_costs_twice_as_much() -> None:
+    def cost(many: int) -> int:
+        it = Subject(*(offer(f"O{n}", f"A{n}", cpus=16.0) for n in range(many)))
+        groups = [group(f"g{n}", constraints=(Constraint("hostname", "GROUP_BY"),)) for n in range(4 * many)]
+        calls = calls_made(lambda: it.launch(*groups))
+        assert len(tasks(it.calls("accept"))) == 4 * many
+        return calls
+
+    assert cost(40) < 2.5 * cost(20)
 
 
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("launch"), st.integers(1, 40)),
         st.tuples(st.just("offer"), st.sampled_from("AB"), st.integers(1, 8)),
-        st.tuples(st.just("rescind")),
         st.tuples(st.just("update"), st.sampled_from(["TASK_RUNNING", "TASK_FINISHED", "TASK_LOST", "TASK_DROPPED"])),
         st.tuples(st.just("lose"), st.sampled_from("AB")),
-        st.tuples(st.just("again")),
         st.tuples(st.just("time"), st.sampled_from([1.0, 12.0, 31.0])),
+        st.sampled_from([("rescind",), ("again",)]),
     ),
     max_size=40,
 )
 
 
+@pytest.mark.tier("test")
 @given(STEPS)
-@settings(max_examples=150)
-def test_whatever_happens_no_offer_is_used_twice_or_overdrawn_and_every_group_is_accounted_for(
-    steps: list[tuple[Any, ...]],
-) -> None:
+@settings(max_examples=50)
+def test_whatever_happens_offers_are_used_once_and_every_group_is_accounted_for(steps: list[tuple[Any, ...]]) -> None:
     it = Subject()
     held: dict[str, float] = {}
     alive: dict[str, str] = {}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import zmq
 
@@ -15,6 +14,7 @@ from hydra.wire.messages import Ack, Ping, decode_from_controller, encode
 from tests.channel import joined
 from tests.control.rosters import hello
 from tests.control.simulated_clocks import Clock
+from tests.suite.waiting import SOON_S
 from tests.truth.priority import first_thread
 
 _LOOK_EVERY_MS: Final = 100
@@ -43,7 +43,7 @@ class SimulatedHost:
     def close(self) -> None:
         """It falls silent."""
         self._closing.set()
-        self._thread.join(5)
+        self._thread.join(SOON_S)
 
     def _run(self) -> None:
         first_thread()
@@ -77,9 +77,3 @@ class SimulatedHost:
                 shown_ns = self._clock.shows(time.monotonic_ns())
                 ids, echo = [self._client], message.time_ns
                 socket.send(encode(Ack(ids=ids, seq=seq, epoch=0, command="ping", time_ns=shown_ns, echo=echo)))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()

@@ -31,7 +31,7 @@ from tests.truth.clocks.other_hosts import Elsewhere, OtherHosts
 from tests.truth.conftest import require
 from tests.truth.scale import cases
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.tier("all")
 
 MS = 1_000_000
 US = 1000
@@ -66,17 +66,8 @@ def _needs_time_namespaces() -> None:
 
 def ran(folder: Path, agents: Sequence[Agent], implementation: str) -> RunStore:
     """A run of a few equal steps with a publisher and a subscriber on each other agent."""
-    scenario = load_scenario(
-        "zmqfixed",
-        {
-            "settings.rate": 500.0,
-            "sweep.duration_s": 0.5,
-            "warmup_s": 0.0,
-            "sweep.clients": [2],
-            "sweep.repeat": REPEATS,
-            "client": implementation,
-        },
-    )
+    changes = {"settings.rate": 500.0, "sweep.clients": [2], "sweep.repeat": REPEATS, "client": implementation}
+    scenario = load_scenario("zmqfixed", {**changes, "sweep.duration_s": 0.5, "warmup_s": 0.0})
     its_cluster = replace(load_cluster(), agents=tuple(agents))
     store = RunStore.create(folder / "run", {"scenario": scenario})
     with closing(OtherHosts(its_cluster.agents, folder / "sandbox", ELSEWHERE)) as engine:
@@ -86,8 +77,7 @@ def ran(folder: Path, agents: Sequence[Agent], implementation: str) -> RunStore:
 
 
 @pytest.mark.parametrize(
-    ("implementation", "namespaced"),
-    cases([("pyzmq", False), ("native", True)], [("native", False), ("pyzmq", True)]),
+    ("implementation", "namespaced"), cases([("pyzmq", False), ("native", True)], [("native", False), ("pyzmq", True)])
 )
 def test_clocks_and_latencies_are_as_wrong_as_is_said_at_most(
     implementation: str, namespaced: bool, tmp_path: Path
@@ -146,7 +136,9 @@ def latencies_are_true(store: RunStore, result: StepResult, clocks: dict[str, Ag
     medians_us = {row["agent"]: row["p50_us"] for row in rows}
     # What is late on its way there makes the host's clock look as if it were ahead.
     assert -bound_us - 1 <= medians_us["agent-sub-1"] < -1000
-    assert 49_000 < medians_us["agent-sub-2"] <= bound_us + HELD_UP_US
+    # What is late on its way back makes it look behind by what this leaves of the bounds: some 50 ms.
+    least_us = (LATE.least_ns - late.error_ns - publisher.error_ns) / US
+    assert least_us - 1 <= medians_us["agent-sub-2"] <= bound_us + HELD_UP_US
     latency = store.histogram(result.epoch)
     assert latency.min_us < -1000
     assert negative == count_below_zero(latency) > sum(row["messages"] for row in rows) / 5
