@@ -32,6 +32,14 @@ def notebook(*names: str) -> NotebookNode:
     return made
 
 
+@pytest.fixture
+def chromium(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that is found as Chromium, whether or not one is installed."""
+    program = tmp_path_factory.mktemp("bin") / "chromium"
+    program.touch(0o755)
+    monkeypatch.setenv("BROWSER_PATH", str(program))
+
+
 @pytest.mark.tier("all")
 def test_every_plot_is_a_png_and_an_svg(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
@@ -63,6 +71,7 @@ def test_an_interrupted_chromium_leaves_nothing(tmp_path: Path) -> None:
     assert not (run / "images").exists()
 
 
+@pytest.mark.usefixtures("chromium")
 def test_images_that_cannot_be_drawn_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import kaleido
 
@@ -93,16 +102,13 @@ def test_a_missing_chromium_is_one_line(tmp_path: Path, monkeypatch: pytest.Monk
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.usefixtures("chromium")
 @pytest.mark.parametrize("folder", ["file", "file/below"])
-def test_a_file_in_the_way_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
-    program = tmp_path / "chromium"
-    program.touch()
-    program.chmod(0o755)
-    monkeypatch.setenv("BROWSER_PATH", str(program))
+def test_a_file_in_the_way_is_told(tmp_path: Path, folder: str) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="is no folder"):
         images.refuse_images(tmp_path / folder)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["chromium", "file"]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_title_is_the_name_of_a_file() -> None:
