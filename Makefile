@@ -36,7 +36,7 @@ quick: $(VENV)/.tests-installed ## While writing: the tests that need no process
 test: tox native-tests servers ## Before others build on it: lint, types, each command once on each system (four minutes)
 	$(BIN)/tox run -e tests
 
-test-all: test test-rest ## Before it lands: all tests (half an hour), on a real Kubernetes too where make kubernetes-rig has made one
+test-all: test test-rest ## Before it lands: all tests (20 minutes), on a real Kubernetes too where make kubernetes-rig has made one
 
 test-rest: tox browser prometheus
 	$(BIN)/tox run -e tests -- rest

@@ -10,6 +10,7 @@ import pytest
 from hydra.errors import MissingDependencyError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.jars import fetch, find_java
+from hydra.natstest.program import find_server
 from tests.conformance.bench import Bench
 from tests.suite.fixtures import starts
 
@@ -53,6 +54,15 @@ def broker(needs_kafka: None, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """A Kafka for all tests of this process; whoever uses it takes topics of its own."""
     with EmbeddedBroker(tmp_path_factory.mktemp("kafka") / "broker") as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def needs_nats() -> None:
+    """Skips where nats-server is not installed."""
+    try:
+        find_server()
+    except MissingDependencyError as e:
+        pytest.skip(str(e))
 
 
 @pytest.fixture

@@ -132,15 +132,6 @@ def test_the_users_own_cluster_keeps_its_topics(tmp_path: Path, monkeypatch: pyt
     hydra("broker", "status", expect=1)
 
 
-def test_kafka_rate_searches_through_a_real_broker(run: Path) -> None:
-    client = ("--clients", "2", "--client", "confluent-kafka", "--set", "warmup_s=0")
-    search = ("--duration", 0.3, "--start-rate", 200, "--search-steps", 8, "--set", "sweep.search.max_doublings=1")
-    (row,) = measured(run, "kafka-rate", *client, *search)
-    assert row["status"] == "ok"
-    assert "max_rate_without_drop_pps" in row
-    assert {how for _, how in steps(run)} == {"ok"}
-
-
 def test_run_takes_a_file_and_replaced_keys(tmp_path: Path) -> None:
     scenario = tmp_path / "mine.toml"
     scenario.write_text(MINE)

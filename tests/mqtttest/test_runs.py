@@ -1,4 +1,4 @@
-"""Whole runs of MQTT: embedded, on the user's server, and what becomes of one whose server dies."""
+"""Whole runs of MQTT, embedded and on the user's server; a server that dies is in ``tests/integration``."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hydra.events.steps import WindowOpened
 from hydra.mqtttest.broker import forget
-from tests.integration.command import assert_all_arrived, background, events, hydra, steps, table
-from tests.suite.waiting import LONG_S, wait_until
+from tests.integration.command import assert_all_arrived, hydra, table
 
 pytestmark = pytest.mark.tier("test")
 
@@ -42,17 +40,3 @@ def test_nothing_is_left_on_the_users_server(tmp_path: Path, server: str) -> Non
     hydra(*FIXED, *SHARED, *native, "--broker", server, "--out", run)
     assert_carried(table(run))
     assert forget(server, "hydra") == 0
-
-
-def test_a_killed_server_fails_its_step_and_a_fresh_one_carries_the_row(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    with background(*FIXED, "--clients", "2", "--duration", 1, "--out", run, log=tmp_path / "log") as command:
-        wait_until(lambda: events(run, WindowOpened), "the first step", LONG_S)
-        (server,) = (process for process in command.family() if process.name() == "mosquitto")
-        server.kill()
-        assert command.wait() == 0, command.output()
-    assert [how for _, how in steps(run)] == ["failed", "ok"]
-    (row,) = table(run)
-    assert row["failed_clients"] == "0"
-    assert float(row["client_loss_pct"]) == 0
-    assert not list(run.glob("server-*"))

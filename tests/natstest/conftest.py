@@ -17,10 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from hydra.errors import MissingDependencyError
 from hydra.native.build import find
 from hydra.natstest.cluster import NatsCluster
-from hydra.natstest.program import NatsProgram, find_server
+from hydra.natstest.program import NatsProgram
 from hydra.servers.embedded import EmbeddedServer
 from tests.conformance.bench import Bench
 from tests.natstest.ends import Core, Ends, Stream
@@ -61,15 +60,6 @@ _tens = count(10, 10)
 def epoch() -> int:
     """A test's first epoch; some more are its own, too."""
     return next(_tens)
-
-
-@pytest.fixture(scope="session")
-def needs_nats() -> None:
-    """Skips where nats-server is not installed."""
-    try:
-        find_server()
-    except MissingDependencyError as e:
-        pytest.skip(str(e))
 
 
 @pytest.fixture(scope="session")

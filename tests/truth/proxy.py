@@ -6,6 +6,7 @@ Messages leave it in their order; one that waits holds up those behind it.
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from hydra.wire.header import HEADER
 from tests.conformance.bench import Window
 from tests.forwarder import Frame, FrameForwarder
+from tests.suite.waiting import SOON_S
 from tests.truth.priority import first_thread
 
 Fate = Callable[[int], int | None]
@@ -41,12 +43,14 @@ class Plan:
     message_size: int
     fate: Fate
     offset_ns: int = 0
+    synchronised: threading.Event = field(default_factory=threading.Event)
     handed_on: list[HandedOn] = field(default_factory=list)
     dropped: list[int] = field(default_factory=list)
 
     def synchronise(self, window: Window) -> None:
-        """Takes the step's clock, before its window begins."""
+        """Takes the step's clock: what is to wait is held up until then, which a busy machine makes late."""
         self.offset_ns = window.offset_ns
+        self.synchronised.set()
 
 
 class Proxy(FrameForwarder):
@@ -75,6 +79,8 @@ class Proxy(FrameForwarder):
         if delay_ns is None:
             plan.dropped.append(sequence)
             return
+        if delay_ns:
+            plan.synchronised.wait(SOON_S)
         due_ns -= plan.offset_ns
         while delay_ns and (left_ns := due_ns + delay_ns - time.monotonic_ns()) > 0:
             if self.closing.wait(left_ns / 1e9):

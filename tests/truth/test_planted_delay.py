@@ -12,6 +12,7 @@ import pytest
 from hydra.model import Histogram
 from hydra.wire.buckets import percentiles_us
 from tests.conformance.bench import Bench, step_settings
+from tests.truth.pauses import Pause, after, witnessed
 from tests.truth.priority import first
 from tests.truth.proxy import HandedOn, Plan, Proxy
 from tests.truth.scale import cases
@@ -29,15 +30,9 @@ STEP_MS = 1.2
 proxy one by one (a subscriber takes one reading of its clock for what it finds together), and none after a long silence
 (to wake from which takes its time)."""
 PERCENTS = (50.0, 90.0, 99.0)
-WITHIN_US = 200.0
-"""How long a message may take from the proxy's hands into the subscriber's, its wake-up included."""
-ATTEMPTS = 40
-"""How often a percentile may be late before it is wrong.
-
-So many, because a virtual machine does not have its cores all the time. Compared on a quiet machine with the last
-version without relays, messages came as late with a relay as without: how late followed the time that the hypervisor
-gave to others (steal, the eighth number of the line ``cpu`` of ``/proc/stat``), not the relay, which no data passes.
-"""
+WITHIN_NS = 500_000
+"""How long a message may take from the proxy's hands into the subscriber's, of the time that the machine has: its
+wake-up, and a pause that is too short to be witnessed."""
 
 
 def delays_ns(seed: int) -> list[int]:
@@ -65,7 +60,7 @@ def at_percentiles_us(values_ns: Sequence[int]) -> list[float]:
 
 @dataclass(frozen=True)
 class Compared:
-    """A reported percentile (µs), and between which two moments the proxy handed that message on."""
+    """A reported percentile (µs), and between which two it has to be."""
 
     name: str
     reported: float
@@ -80,56 +75,41 @@ class Compared:
     @property
     def late(self) -> bool:
         """Whether it is too far above; a figure is rounded up to the end of its bucket, of three significant digits."""
-        return self.reported > (self.latest + WITHIN_US) * 1.001
+        return self.reported > self.latest * 1.001
 
 
-def compare(latency: Histogram, log: Sequence[HandedOn]) -> list[Compared]:
-    """Each percentile beside the same one of the proxy's log."""
+def compare(latency: Histogram, log: Sequence[HandedOn], pauses: Sequence[Pause]) -> list[Compared]:
+    """Each percentile beside the same one of the proxy's log, and of that log with what the way from there may take."""
     names = [*map("p{:g}".format, PERCENTS), "max"]
     reported = [value or 0 for value in (*percentiles_us(latency, PERCENTS), latency.max_us)]
     earliest = at_percentiles_us([m.before_ns - m.due_ns for m in log])
-    latest = at_percentiles_us([m.after_ns - m.due_ns for m in log])
+    latest = at_percentiles_us([after(m.after_ns, WITHIN_NS, pauses) - m.due_ns for m in log])
     return [Compared(*each) for each in zip(names, reported, earliest, latest, strict=True)]
 
 
 @pytest.mark.tier("quick")
-def test_the_comparison_sees_a_figure_that_is_off_by_a_quarter_of_a_millisecond() -> None:
+def test_the_comparison_sees_a_figure_that_is_off_by_more_than_the_way_takes_without_the_pauses() -> None:
     log = [HandedOn(n, 0, 5_000_000, 5_010_000) for n in range(100)]
-    early, good, late = (Histogram([(2 << 10) + (us >> 2), 100], us, us) for us in (4_750, 5_050, 5_260))
-    assert all(c.early and not c.late for c in compare(early, log))
-    assert not any(c.early or c.late for c in compare(good, log))
-    assert all(c.late and not c.early for c in compare(late, log))
+    early, good, late = (Histogram([(2 << 10) + (us >> 2), 100], us, us) for us in (4_750, 5_050, 5_560))
+    assert all(c.early and not c.late for c in compare(early, log, []))
+    assert not any(c.early or c.late for c in compare(good, log, []))
+    assert all(c.late and not c.early for c in compare(late, log, [(0, 5_000_000), (5_520_000, 9_000_000)]))
+    assert not any(c.late for c in compare(late, log, [(5_000_000, 5_100_000)]))
 
 
 @pytest.mark.parametrize("seed", cases([1], [2, 3, 4]))
 def test_planted_delays_come_out_at_every_percentile(bench: Bench, zmq_command: str, seed: int) -> None:
     stage = Stage(bench, first(zmq_command))
     delays = delays_ns(seed)
-    found: list[list[Compared]] = []
-    proxy: Proxy | None = None
-    try:
-        # A busy machine makes one figure late and then another; what is wrong is late every time.
-        while not found or always_late(found):
-            assert len(found) < ATTEMPTS, f"{always_late(found)} always late: {found}"
-            step = stage.next(SETTINGS)
-            proxy = proxy or Proxy(step.endpoint)
-            plan = Plan(step.epoch, SETTINGS.shared.message_size, delays.__getitem__)
-            step.connect({1: proxy.endpoint})
-            proxy.plan = plan
-
-            measured = step.run(SECONDS, begun=plan.synchronise)
-
-            log, report = plan.handed_on, measured.subscribers[1]
-            assert len(log) == measured.publisher.sent == report.ledgers[0].received
-            # What the log says was really planted: nobody waited for less than what was asked.
-            assert all(m.before_ns - m.due_ns >= delays[m.sequence] for m in log)
-            found.append(compare(report.latency, log))
-            assert not [c for c in found[-1] if c.early]
-    finally:
-        if proxy is not None:
-            proxy.close()
-
-
-def always_late(found: Sequence[Sequence[Compared]]) -> set[str]:
-    """The percentiles that are late in all of these."""
-    return set.intersection(*({c.name for c in each if c.late} for each in found))
+    step = stage.next(SETTINGS)
+    plan = Plan(step.epoch, SETTINGS.shared.message_size, delays.__getitem__)
+    with Proxy(step.endpoint) as proxy, witnessed() as witness:
+        step.connect({1: proxy.endpoint})
+        proxy.plan = plan
+        measured = step.run(SECONDS, begun=plan.synchronise)
+    log, report = plan.handed_on, measured.subscribers[1]
+    assert len(log) == measured.publisher.sent == report.ledgers[0].received
+    # What the log says was really planted: nobody waited for less than what was asked.
+    assert all(m.before_ns - m.due_ns >= delays[m.sequence] for m in log)
+    compared = compare(report.latency, log, witness.pauses)
+    assert not [c for c in compared if c.early or c.late], witness.pauses

@@ -12,6 +12,7 @@ from hydra.cluster.local.engine import LocalEngine
 from hydra.control import curve
 from hydra.model import Agent, Group, Launch
 from tests.truth.clocks.forwarder import Delay, Forwarder
+from tests.truth.priority import first
 
 _IN_OTHER_TIME = Path(__file__).with_name("in_other_time.py")
 
@@ -44,7 +45,8 @@ class OtherHosts(LocalEngine):
                 controller = groups[0].environment[curve.ENDPOINT]
                 self.forwarders[agent] = Forwarder(controller, way.there, way.back)
         places = {agent: (way.ahead_s, self.forwarders[agent].endpoint) for agent, way in self._elsewhere.items()}
-        prefix = (sys.executable, "-S", str(_IN_OTHER_TIME), json.dumps(places))
+        # Before all else on this machine: how late its messages are is not what other processes make of it.
+        prefix = (*first("").split(), sys.executable, "-S", str(_IN_OTHER_TIME), json.dumps(places))
         return super().launch([replace(group, command=(*prefix, *group.command)) for group in groups])
 
     def close(self) -> None:

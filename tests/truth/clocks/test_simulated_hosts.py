@@ -21,6 +21,7 @@ from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import HostClock, Start
 from tests.control.simulated_clocks import Clock, moments
 from tests.suite.waiting import SOON_S
+from tests.truth.clocks.bursts import HELD_UP_TIMES, held_up_ns, recorded
 from tests.truth.clocks.forwarder import Delay, Forwarder
 from tests.truth.clocks.simulated_host import SimulatedHost
 
@@ -30,10 +31,8 @@ MS = 1_000_000
 US = 1000
 WINDOW_S = 0.5
 WIDER_NS = 100 * US
-ATTEMPTS = 30
-"""How often a bound may be wide, on a machine that is busy, before it is too wide."""
-
-
+"""What a bound is above half of the shortest round trip at most, where no burst was held up."""
+STEPS = 4
 AT_ONCE = Delay()
 
 
@@ -84,10 +83,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Seen:
-    """Steps, and the forwarders that stood before the hosts meanwhile."""
+    """Steps, the forwarders that stood before the hosts meanwhile, and by how much bursts were held up."""
 
     steps: list[Step]
     forwarders: dict[str, Forwarder]
+    held_up_ns: dict[str, int]
 
 
 def measured(controller: Controller, names: dict[int, str]) -> Step:
@@ -106,9 +106,10 @@ def measured(controller: Controller, names: dict[int, str]) -> Step:
 
 @pytest.fixture(scope="module")
 def seen() -> Iterator[Seen]:
-    """Steps with all hosts, until every bound has been narrow once."""
+    """Some steps with all hosts."""
     names = dict(enumerate(CASES, 1))
     with ExitStack() as stack:
+        bursts = stack.enter_context(recorded())
         controller = Controller("run")
         stack.callback(controller.close)
         forwarders: dict[str, Forwarder] = {}
@@ -122,16 +123,14 @@ def seen() -> Iterator[Seen]:
         everyone = BitMap(names)
         assert controller.wait_until(lambda: everyone.issubset(controller.roster.present()), SOON_S)
         assert controller.wait_until(lambda: not unknown(controller.roster, everyone), SOON_S)
-        steps: list[Step] = []
-        while len(steps) < ATTEMPTS and any(narrowest_ns(steps, name) > WIDER_NS for name in CASES):
-            steps.append(measured(controller, names))
+        steps = [measured(controller, names) for _ in range(STEPS)]
         assert not controller.refused()
-        yield Seen(steps, forwarders)
-
-
-def narrowest_ns(steps: list[Step], name: str) -> int:
-    """The narrowest bound of a host in these steps, above half of its shortest round trip."""
-    return min((step.wider_ns(name) for step in steps), default=1 << 62)
+        held_up = {}
+        for client, name in names.items():
+            estimate = controller.roster.timekeeper.estimate(controller.roster.host(client))
+            assert estimate is not None
+            held_up[name] = held_up_ns(bursts.of[estimate])
+        yield Seen(steps, forwarders, held_up)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -145,7 +144,8 @@ def test_the_step_s_clock_of_a_host_is_never_further_off_than_its_bound(seen: Se
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_bound_is_half_the_shortest_round_trip_and_little_more(seen: Seen, name: str) -> None:
-    assert narrowest_ns(seen.steps, name) <= WIDER_NS
+    for step in seen.steps:
+        assert step.wider_ns(name) <= WIDER_NS + HELD_UP_TIMES * seen.held_up_ns[name]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -159,5 +159,6 @@ def test_round_trips_hold_what_the_forwarder_added(seen: Seen, name: str) -> Non
 
 @pytest.mark.parametrize(("name", "sign"), [("fast, late there", -1), ("slow, late back", 1)])
 def test_a_delay_in_one_direction_cannot_be_seen_and_is_what_the_bound_is_for(seen: Seen, name: str, sign: int) -> None:
+    off_ns = MS + HELD_UP_TIMES * seen.held_up_ns[name]
     for step in seen.steps:
-        assert all(3 * MS < sign * wrong_ns < 5 * MS for wrong_ns in step.wrong_ns(name))
+        assert all(abs(sign * wrong_ns - 4 * MS) < off_ns for wrong_ns in step.wrong_ns(name))

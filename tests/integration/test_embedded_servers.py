@@ -1,0 +1,71 @@
+"""Commands on the server that comes along: a rate is searched, and what becomes of a run whose server dies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hydra.events.steps import WindowOpened
+from hydra.results.store import RunStore
+from tests.integration.command import background, events, gone, measured, steps, table
+from tests.suite.waiting import LONG_S, wait_until
+
+pytestmark = pytest.mark.tier("test")
+
+SMALL = ("--clients", 2, "--set", "warmup_s=0")
+SEARCH = ("--start-rate", 200, "--search-steps", 3, "--set", "sweep.search.max_doublings=1")
+CARRIED = {"status": "ok", "failed_clients": "0", "client_loss_pct": "0.0"}
+SEARCHED = {"status": "ok", "failed_steps": "1"}
+
+
+@pytest.fixture(autouse=True)
+def _there(request: pytest.FixtureRequest) -> None:
+    """Skips where the server is not installed."""
+    system, _, _ = request.node.callspec.params["command"][0].partition("-")
+    if system != "mqtt":
+        request.getfixturevalue(f"needs_{system}")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("nats-rate",), ("mqtt-rate",), ("kafka-rate", "--client", "confluent-kafka")],
+    ids=" ".join,
+)
+def test_a_rate_is_searched(run: Path, command: tuple[str, ...]) -> None:
+    (row,) = measured(run, *command, *SMALL, *SEARCH, "--duration", 0.3)
+    assert (row["status"], row["failed_steps"]) == ("ok", "0")
+    low, figure, high = (row[name] for name in ("loss_low_pps", "max_rate_without_drop_pps", "loss_high_pps"))
+    # So few and short steps may tell too little: then there is no figure.
+    assert float(low) < float(figure) < float(high) if figure else row["loss_note"]
+    assert [how for _, how in steps(run)] == ["ok"] * int(row["loss_steps"])
+
+
+@pytest.mark.parametrize(
+    ("server", "command", "figures"),
+    [
+        ("nats-server", ("nats-fixed", "--mode", "jetstream", "--rate", 200), CARRIED),
+        ("nats-server", ("nats-rate", *SEARCH), SEARCHED),
+        ("mosquitto", ("mqtt-fixed", "--rate", 200), CARRIED),
+        ("mosquitto", ("mqtt-rate", *SEARCH), SEARCHED),
+    ],
+    ids=["nats-fixed", "nats-rate", "mqtt-fixed", "mqtt-rate"],
+)
+def test_a_killed_server_fails_its_step_and_a_fresh_one_carries_the_row(
+    run: Path, server: str, command: tuple[object, ...], figures: dict[str, str]
+) -> None:
+    with background(*command, *SMALL, "--duration", 1, "--out", run) as it:
+        wait_until(lambda: events(run, WindowOpened), "the first step", LONG_S)
+        (process,) = (process for process in it.family() if process.name() == server)
+        process.kill()
+        assert it.wait() == 0, it.output()
+    with RunStore.open(run) as store:
+        failed, *others = store.results()
+    assert (failed.status, {other.status for other in others}) == ("failed", {"ok"})
+    assert " ended" in failed.reason
+    # It is offered again as it was.
+    assert others[0].plan == failed.plan
+    (row,) = table(run)
+    assert {name: row[name] for name in figures} == figures
+    assert gone([process])
+    assert not [*run.glob("nats-*"), *run.glob("server*")]

@@ -1,0 +1,113 @@
+"""A witness of when this machine had no time: a process on each core that wakes up all the time, and notes when late.
+
+What is timed beside it had no time then either, whoever took it: another process or the hypervisor. A test allows for
+these pauses, and for nothing else: how long something may take is counted in time that the machine had.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.suite.waiting import SOON_S
+from tests.truth.priority import first
+
+Pause = tuple[int, int]
+"""From when to when, ns of CLOCK_MONOTONIC."""
+
+_TREE = Path(__file__).parents[2]
+_EVERY_NS = 250_000
+_LATE_NS = 100_000
+"""It is woken this late on a machine that has time; what is not later is no pause."""
+
+
+def merged(pauses: Iterable[Pause]) -> list[Pause]:
+    """The time that is in any of these, in order."""
+    found: list[Pause] = []
+    for begins_ns, ends_ns in sorted(pauses):
+        if found and begins_ns <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], ends_ns)
+        else:
+            found.append((begins_ns, ends_ns))
+    return found
+
+
+def after(moment_ns: int, needed_ns: int, pauses: Sequence[Pause]) -> int:
+    """When what begins at a moment and needs so long of the machine's time is done at the latest.
+
+    Args:
+        moment_ns: CLOCK_MONOTONIC.
+        needed_ns: without the pauses.
+        pauses: as :func:`merged` gives them.
+    """
+    for begins_ns, ends_ns in pauses:
+        if ends_ns <= moment_ns:
+            continue
+        free_ns = max(begins_ns - moment_ns, 0)
+        if free_ns >= needed_ns:
+            break
+        moment_ns, needed_ns = ends_ns, needed_ns - free_ns
+    return moment_ns + needed_ns
+
+
+class Witness:
+    """The pauses of all cores, which are known once it is told to end."""
+
+    def __init__(self) -> None:
+        self.pauses: list[Pause] = []
+        self._processes = [
+            subprocess.Popen(
+                [*first("").split(), sys.executable, "-m", "tests.truth.pauses", str(core)],
+                cwd=_TREE,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for core in sorted(os.sched_getaffinity(0))
+        ]
+        for process in self._processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begun\n"
+
+    def end(self) -> None:
+        """Learns what they saw; doing it again changes nothing."""
+        said = [process.communicate(timeout=SOON_S)[0] for process in self._processes]
+        self._processes = []
+        lines = [line.split() for text in said for line in text.splitlines()]
+        self.pauses = merged([*self.pauses, *((int(begins), int(ends)) for begins, ends in lines)])
+
+
+@contextmanager
+def witnessed() -> Iterator[Witness]:
+    """The machine is watched until the end of this block."""
+    witness = Witness()
+    try:
+        yield witness
+    finally:
+        witness.end()
+
+
+def _watch(core: int) -> None:
+    """Until standard input ends."""
+    os.sched_setaffinity(0, [core])
+    sys.stdout.write("begun\n")
+    sys.stdout.flush()
+    late: list[Pause] = []
+    due_ns = time.monotonic_ns() + _EVERY_NS
+    while not select.select([sys.stdin], [], [], max(due_ns - time.monotonic_ns(), 0) / 1e9)[0]:
+        woken_ns = time.monotonic_ns()
+        if woken_ns - due_ns > _LATE_NS:
+            # It may have begun just after the last time.
+            late.append((due_ns - _EVERY_NS, woken_ns))
+        due_ns = max(due_ns + _EVERY_NS, woken_ns)
+    sys.stdout.writelines(f"{begins_ns} {ends_ns}\n" for begins_ns, ends_ns in late)
+
+
+if __name__ == "__main__":
+    _watch(int(sys.argv[1]))
