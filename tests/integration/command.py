@@ -9,7 +9,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -115,12 +115,20 @@ class Background:
             return []
         return found
 
+    def named(self, name: str) -> list[psutil.Process]:
+        """Those of the family that run this program."""
+        return self._those(lambda process: process.name() == name)
+
     def clients(self, kind: str) -> list[psutil.Process]:
         """Client processes of a kind, e.g. ``zmq-sub``: the parents of their groups, their relays and the clients."""
+        return self._those(lambda process: kind in process.cmdline())
+
+    def _those(self, wanted: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
+        """Of the family; a process that ends meanwhile is none of them."""
         found = []
         for process in self.family():
             with contextlib.suppress(psutil.Error):
-                if kind in process.cmdline():
+                if wanted(process):
                     found.append(process)
         return found
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import psutil
 import pytest
 
 from hydra.events.clients import Launched
@@ -21,10 +20,6 @@ kafka = pytest.mark.usefixtures("needs_kafka")
 COMMON = ("--client", "confluent-kafka", "--rate", 200, "--set", "warmup_s=0")
 TWO = ("--set", "broker.count=2", "--replication-factor", 2, "--partitions", 2)
 FIXED = ("kafka-fixed", *COMMON, *TWO, "--set", "settings.acks=all")
-
-
-def javas(family: list[psutil.Process]) -> list[psutil.Process]:
-    return [process for process in family if "java" in process.name()]
 
 
 def nothing_is_left_of(run: Path) -> bool:
@@ -58,7 +53,7 @@ def test_a_killed_broker_fails_its_step_and_fresh_ones_carry_the_row(
 ) -> None:
     with background(*arguments, "--duration", 3, "--out", run) as command:
         wait_until(lambda: events(run, WindowOpened), "the first step", LONG_S)
-        first = javas(command.family())
+        first = command.named("java")
         assert len(first) == brokers
         first[0].kill()
         assert command.wait() == 0, command.output()
@@ -80,7 +75,7 @@ def test_a_broker_that_the_scenario_kills_fails_nothing_and_loses_nothing(run: P
     window = ("--clients", 2, "--duration", 15, "--set", "warmup_s=1")
     with background(*FIXED, *three, *kill, *window, "--out", run) as command:
         wait_until(lambda: events(run, ServerKilled), "the kill", LONG_S)
-        wait_until(lambda: len(javas(command.family())) == 2, "the end of one broker")
+        wait_until(lambda: len(command.named("java")) == 2, "the end of one broker")
         assert command.wait() == 0, command.output()
     (row,) = table(run)
     assert [how for _, how in steps(run)] == ["ok"]

@@ -56,7 +56,7 @@ def test_a_killed_server_fails_its_step_and_a_fresh_one_carries_the_row(
 ) -> None:
     with background(*command, *SMALL, "--duration", 1, "--out", run) as it:
         wait_until(lambda: events(run, WindowOpened), "the first step", LONG_S)
-        (process,) = (process for process in it.family() if process.name() == server)
+        (process,) = it.named(server)
         process.kill()
         assert it.wait() == 0, it.output()
     with RunStore.open(run) as store:

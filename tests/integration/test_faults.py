@@ -17,7 +17,7 @@ from hydra.events.steps import WindowOpened
 from hydra.kafkatest.broker import EmbeddedBroker
 from tests.integration.command import LIFELINE_S, background, events, gone, hydra, measured, steps, table
 from tests.integration.test_brokers import FIXED as BROKERS
-from tests.integration.test_brokers import javas, nothing_is_left_of
+from tests.integration.test_brokers import nothing_is_left_of
 from tests.suite.waiting import LONG_S, wait_until
 
 pytestmark = pytest.mark.tier("all")
@@ -63,7 +63,7 @@ def test_an_ended_controller_leaves_nothing_and_keeps_its_rows(
         wait_until(lambda: steps(run), "the first row", LONG_S)
         family = command.family()
         assert len(family) >= 4
-        assert len(javas(family)) == brokers
+        assert len(command.named("java")) == brokers
         if (brokers, code) == (0, -9):
             # It lives: nobody else goes on with it.
             assert "another command" in hydra("zmqfixed", "--resume", run, expect=2).stderr

@@ -7,10 +7,8 @@ these pauses, and for nothing else: how long something may take is counted in ti
 from __future__ import annotations
 
 import os
-import select
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,10 +19,7 @@ from tests.truth.priority import first
 Pause = tuple[int, int]
 """From when to when, ns of CLOCK_MONOTONIC."""
 
-_TREE = Path(__file__).parents[2]
-_EVERY_NS = 250_000
-_LATE_NS = 100_000
-"""It is woken this late on a machine that has time; what is not later is no pause."""
+_WATCH = Path(__file__).with_name("pause_watch.py")
 
 
 def merged(pauses: Iterable[Pause]) -> list[Pause]:
@@ -63,8 +58,7 @@ class Witness:
         self.pauses: list[Pause] = []
         self._processes = [
             subprocess.Popen(
-                [*first("").split(), sys.executable, "-m", "tests.truth.pauses", str(core)],
-                cwd=_TREE,
+                [*first("").split(), sys.executable, str(_WATCH), str(core)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -91,23 +85,3 @@ def witnessed() -> Iterator[Witness]:
         yield witness
     finally:
         witness.end()
-
-
-def _watch(core: int) -> None:
-    """Until standard input ends."""
-    os.sched_setaffinity(0, [core])
-    sys.stdout.write("begun\n")
-    sys.stdout.flush()
-    late: list[Pause] = []
-    due_ns = time.monotonic_ns() + _EVERY_NS
-    while not select.select([sys.stdin], [], [], max(due_ns - time.monotonic_ns(), 0) / 1e9)[0]:
-        woken_ns = time.monotonic_ns()
-        if woken_ns - due_ns > _LATE_NS:
-            # It may have begun just after the last time.
-            late.append((due_ns - _EVERY_NS, woken_ns))
-        due_ns = max(due_ns + _EVERY_NS, woken_ns)
-    sys.stdout.writelines(f"{begins_ns} {ends_ns}\n" for begins_ns, ends_ns in late)
-
-
-if __name__ == "__main__":
-    _watch(int(sys.argv[1]))
