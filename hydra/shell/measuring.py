@@ -91,7 +91,7 @@ def run_(context: click.Context, /, scenario: str, **_: Any) -> None:
 )
 @click.pass_context
 def slo(context: click.Context, /, scenario: str, **_: Any) -> None:
-    """Say whether a workload holds: yes (exit code 0) or no (3), and the margin of each objective.
+    """Say whether a workload holds: yes (exit code 0), no or unknown (3), and the margin of each objective.
 
     It has the flags of the scenario's system as well: hydra slo SCENARIO --help shows them.
     """
