@@ -88,7 +88,7 @@ class Lateness:
         self._sums = [list(accumulate(interval.latency.counts[1::2])) for interval in course]
 
     def _summed(self, values: Sequence[int], count: int) -> Floats:
-        return np.bincount(self._at, values, count) if values else np.zeros(count)
+        return np.asarray(np.bincount(self._at, values, count) if values else np.zeros(count), np.float64)
 
     @cached_property
     def _untold(self) -> int:

@@ -145,7 +145,7 @@ def _positive(values: Floats, shapes: Floats) -> float:
     second = float((shapes * (values / rest) ** 2).sum())
     if abs(deviation) < 1e-3:
         third = 2 * float((shapes * (values / rest) ** 3).sum())
-        return 0.5 - third / (6 * second**1.5 * math.sqrt(2 * math.pi))
+        return 0.5 - third / (6 * second * math.sqrt(2 * math.pi * second))
     slope = at * math.sqrt(second)
     density = math.exp(-deviation * deviation / 2) / math.sqrt(2 * math.pi)
     return math.erfc(deviation / math.sqrt(2)) / 2 - density * (1 / deviation - 1 / slope)

@@ -103,8 +103,8 @@ class EventSpec:
 class SloSpec:
     """What has to hold of a step: latency from the due time, loss, and how soon it holds again after each event.
 
-    None asks for nothing. ``loss_pct`` is a percentage of what every subscriber should get. ``stall_s`` is no objective:
-    it is what one stall or burst of losses that was not seen may cost at most, in seconds of traffic.
+    None asks for nothing. ``loss_pct`` is a percentage of what every subscriber should get. ``stall_s`` is not an
+    objective: it is what one stall or burst of losses that was not seen may cost at most, in seconds of traffic.
     """
 
     p50_ms: float | None = None

@@ -122,5 +122,5 @@ def too_short(scenario: Scenario) -> str:
     least_s, duration_s = shortest_s(scenario.slo), scenario.sweep.duration_s
     if duration_s >= least_s:
         return ""
-    stalls = f"where stalls may cost {scenario.slo.stall_s:g} s (--stall)"
-    return f"{duration_s:g} s can say no or unknown, not yes: {stalls}, that takes at least {least_s} s (--duration)"
+    stalls = f"where a stall may cost {scenario.slo.stall_s:g} s of traffic (--stall), it takes at least {least_s} s"
+    return f"{duration_s:g} s can say no or unknown, but not yes: {stalls} (--duration)"

@@ -87,7 +87,7 @@ def run_(context: click.Context, /, scenario: str, **_: Any) -> None:
     flags=flags(slo_flags, preset_flag, implementation_flag(), run_flags, scenario_argument(required=True)),
     table="fixed",
     section=MEASURE,
-    examples=("hydra slo ./mine.toml --clients 10 --rate 500 --duration 10s --p99 20ms --loss 0",),
+    examples=("hydra slo ./mine.toml --clients 10 --rate 500 --duration 10min --p99 20ms --loss 0",),
 )
 @click.pass_context
 def slo(context: click.Context, /, scenario: str, **_: Any) -> None:

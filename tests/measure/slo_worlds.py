@@ -7,6 +7,7 @@ asked for. What is bad together is 0.15 to 1 s of traffic, as in the promise of 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -20,6 +21,8 @@ Chance = np.random.Generator
 Parts = npt.NDArray[np.float64]
 World = Callable[[float, int, Chance], Parts]
 """Takes the share, the seconds of a step, and chance."""
+Made = tuple[CourseFacts, list[CourseInterval], Histogram]
+"""What is stored of a step's seconds, and its whole histogram of latency."""
 SUBSCRIBERS: Final = 30
 RATE: Final = 100
 
@@ -58,9 +61,7 @@ def heavy(share: float, seconds: int, chance: Chance) -> Parts:
     """Pareto lengths of at most a second, index 1.3."""
     low, index = 0.02, 1.3
     mean_s = low**index + index * low**index * (1 - low ** (1 - index)) / (1 - index)
-    return _poisson(
-        share, seconds, chance, mean_s, lambda n: np.minimum(low * chance.random(n) ** (-1 / index), 1.0)
-    )
+    return _poisson(share, seconds, chance, mean_s, lambda n: np.minimum(low * chance.random(n) ** (-1 / index), 1.0))
 
 
 def background(share: float, seconds: int, chance: Chance) -> Parts:
@@ -82,9 +83,7 @@ def regimes(share: float, seconds: int, chance: Chance) -> Parts:
 WORLDS: Final = (independent, few_messages, periodic, stalls, long_stalls, bursts, heavy, background)
 
 
-def _poisson(
-    share: float, seconds: int, chance: Chance, mean_s: float, lengths: Callable[[int], Parts]
-) -> Parts:
+def _poisson(share: float, seconds: int, chance: Chance, mean_s: float, lengths: Callable[[int], Parts]) -> Parts:
     early = 2  # what began before the step reaches into it
     begins = chance.uniform(-early, seconds, chance.poisson(share / mean_s * (seconds + early)))
     return _spread(begins, lengths, seconds)
@@ -98,26 +97,33 @@ def _spread(begins: Parts, lengths: Callable[[int], Parts], seconds: int) -> Par
     return np.minimum(np.diff(np.sum(before, axis=0)), 1.0) if before else np.zeros(seconds)
 
 
-def stalled(
-    seconds: int, chance: Chance, *, rate: int = RATE, stall_s: float = 0.2, each_s: float = 10.0
-) -> tuple[CourseFacts, list[CourseInterval], Histogram]:
+def stalled(seconds: int, chance: Chance, *, rate: int = RATE, stall_s: float = 0.2, each_s: float = 10.0) -> Made:
     """A step in which all stands still for 0.2 s each 10 s; other messages take 5 ms."""
     due = np.arange(seconds * rate) / rate
     since = (due + chance.uniform(0, each_s)) % each_s
     return step(due, np.where(since < stall_s, stall_s - since, 0.005), seconds)
 
 
-def jittery(seconds: int, chance: Chance, p99_ms: float, messages: int) -> tuple[CourseFacts, list[CourseInterval], Histogram]:
+def jittery(seconds: int, chance: Chance, p99_ms: float, messages: int) -> Made:
     """A step of messages whose latencies know nothing of each other, log-normal."""
     spread, quantile = 0.5, 2.3263
     latency = p99_ms / 1000 * np.exp(spread * (chance.normal(size=messages) - quantile))
     return step(np.arange(messages) * seconds / messages, latency, seconds)
 
 
-def step(
-    due_s: Parts, latency_s: Parts, seconds: int, subscribers: int = SUBSCRIBERS
-) -> tuple[CourseFacts, list[CourseInterval], Histogram]:
-    """The seconds of a step of which all subscribers got all messages alike, and its whole histogram."""
+def lossy(lost: Parts) -> Made:
+    """A step in which these parts of every second's messages are lost, for all subscribers; others take 5 ms."""
+    facts, course, _ = step(np.arange(len(lost) * RATE) / RATE, np.full(len(lost) * RATE, 0.005), len(lost))
+    for n, part in enumerate(lost.tolist()):
+        gone = round(part * RATE) * SUBSCRIBERS
+        left = RATE * SUBSCRIBERS - gone
+        latency = Histogram([index_of(5000), left], 5000, 5000) if left else Histogram()
+        course[n] = replace(course[n], lost=gone, received=left, latency=latency)
+    return facts, course, merge(interval.latency for interval in course)
+
+
+def step(due_s: Parts, latency_s: Parts, seconds: int, subscribers: int = SUBSCRIBERS) -> Made:
+    """A step in which all subscribers get each message at the same time."""
     arrived = np.minimum(due_s + latency_s, seconds - 1e-9).astype(int)
     due = np.bincount(due_s.astype(int), minlength=seconds)
     us = np.maximum((latency_s * 1e6).astype(int), 1)

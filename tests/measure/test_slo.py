@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 from scipy.stats import beta
@@ -21,8 +22,8 @@ HELD |= dict.fromkeys(("client_loss_pct", "undrained_pct", "unknown_pct"), 0.0)
 
 
 def objectives(
-    slo: SloSpec, second: Histogram, seconds: int = 400, lost: Sequence[int] = (), publishers: int = 1,
-    recoveries: Recoveries | None = None, **figures: Figure,
+    slo: SloSpec, second: Histogram, seconds: int = 400, lost: Sequence[int] = (),
+    recoveries: Recoveries | None = None, publishers: int = 1, figures: Mapping[str, Figure] = MappingProxyType({}),
 ) -> list[Judged]:  # fmt: skip
     """Of the rate, and of what is asked for, in so many seconds that are alike; ``lost`` in the first of them."""
     received = sum(second.counts[1::2])
@@ -52,10 +53,10 @@ def test_so_many_messages_show_a_percentile_and_so_many_seconds(name: str, share
     assert impossible(SloSpec(**{name: 1.0}), n) == ""
     assert f"takes {n}" in impossible(SloSpec(**{name: 1.0}), n - 1)
     assert shortest_s(SloSpec(**{name: 1.0})) == math.ceil(least_s(share, 1.0)) == n
-    assert shortest_s(SloSpec(**{name: 1.0}, stall_s=0.1)) == pytest.approx(n / 10, rel=0.35)
-    found = [objectives(SloSpec(**{name: 5.0}), spread(1000), seconds)[1] for seconds in (n, n // 2)]
+    assert shortest_s(SloSpec(**{name: 1.0}, stall_s=0.1)) <= n / 10 + 3
+    found = [objectives(SloSpec(**{name: 5.0}), spread(1000), seconds)[1] for seconds in (n + n // 50, n // 2)]
     assert [o.holds for o in found] == [True, None]
-    assert found[1].measure_s == pytest.approx(n, rel=0.02)
+    assert found[1].measure_s == pytest.approx(n, rel=0.02, abs=1)
 
 
 def test_a_loss_that_no_step_could_show_is_told() -> None:
@@ -79,15 +80,17 @@ def test_a_percentile_holds_only_where_its_limits_do(late: int, kept: bool | Non
         (1000, 600.0, None, "clocks may be wrong by 600 us"),
         (49, 5000.0, None, "clocks may be wrong by 5,000 us"),
         (1000, None, None, "nobody knows how far clocks are wrong"),
-        (-1000, 2000.0, None, "clocks may be wrong by 2,000 us"),
-        (-1000, 1200.0, True, ""),
+        (-1000, 2000.0, True, ""),
+        (-1000, 3000.0, None, "clocks may be wrong by 3,000 us"),
         (-1000, 0.0, None, "a message arrived 1,000 us before it was due"),
         (9000, 600.0, False, ""),
         (1900, 600.0, None, "clocks may be wrong"),
     ],
 )
-def test_both_ends_of_what_clocks_allow_are_judged(us: int, bound_us: float | None, kept: bool | None, why: str) -> None:
-    both = objectives(SloSpec(p99_ms=1.5, max_ms=1.5), spread(1000, us=us), latency_bound_us=bound_us)[1:]
+def test_both_ends_of_what_clocks_allow_are_judged(
+    us: int, bound_us: float | None, kept: bool | None, why: str
+) -> None:
+    both = objectives(SloSpec(p99_ms=1.5, max_ms=1.5), spread(1000, us=us), figures={"latency_bound_us": bound_us})[1:]
     assert [o.holds for o in both] == [kept] * 2
     assert all(why in o.why for o in both)
 
@@ -101,8 +104,8 @@ def test_nothing_lost_is_a_yes_and_what_it_shows_is_told() -> None:
 
 def test_seconds_that_are_lost_as_a_whole_have_clopper_and_pearsons_limits() -> None:
     second = spread(1000)
-    course = [CourseInterval(n, 1000, 1000, 0, lost=1000) if n < 3 else CourseInterval(n, 1000, 1000, 1000, 0, 0, second)
-              for n in range(100)]  # fmt: skip
+    course = [CourseInterval(n, 1000, 1000, 0, lost=1000) for n in range(3)]
+    course += [CourseInterval(n, 1000, 1000, 1000, lost=0, latency=second) for n in range(3, 100)]
     facts = CourseFacts(0, 100.0, 1, copies=1.0, complete=True)
     loss = judged(SloSpec(loss_pct=5.0), {**HELD, "client_loss_pct": 3.0}, merge([second] * 97), facts, course)[1]
     limits = 100 * beta.ppf(0.05, 3, 98), 100 * beta.ppf(0.95, 4, 97)
@@ -112,24 +115,24 @@ def test_seconds_that_are_lost_as_a_whole_have_clopper_and_pearsons_limits() -> 
 @pytest.mark.parametrize(
     ("lost", "figures", "kept"),
     [
-        ([1] * 400, {}, True),
-        ([4] * 400, {}, None),
-        ([7] * 400, {}, False),
-        ([400], {}, None),  # as many as in the first line, but in one burst
+        ([1] * 800, {}, True),
+        ([800], {}, None),  # as many, but in one burst
+        ([4] * 800, {}, None),
+        ([7] * 800, {}, False),
         ([], {"unknown_pct": 1.0}, None),
-        ([7] * 400, {"client_loss_pct": None}, None),
-        ([7] * 400, {"client_loss_pct": None, "client_loss_low_pct": 0.6, "client_loss_high_pct": 1.0}, False),
+        ([7] * 800, {"client_loss_pct": None}, None),
+        ([7] * 800, {"client_loss_pct": None, "client_loss_low_pct": 0.6, "client_loss_high_pct": 1.0}, False),
         ([], {"client_loss_pct": None, "client_loss_low_pct": 0.0, "client_loss_high_pct": 1.0}, None),
     ],
 )
 def test_a_loss_is_judged_by_both_ends_too(lost: list[int], figures: dict[str, Figure], kept: bool | None) -> None:
-    loss = objectives(SloSpec(loss_pct=0.5), spread(1000), 1000, lost * (1000 // max(len(lost), 400)), **figures)[1]
+    loss = objectives(SloSpec(loss_pct=0.5), spread(1000), 800, lost, figures=figures)[1]
     assert loss.holds is kept, loss
 
 
 def test_what_never_arrived_is_not_judged_by_what_did() -> None:
     assert objectives(SloSpec(p99_ms=50.0), Histogram())[1].holds is None
-    assert objectives(SloSpec(p99_ms=50.0), spread(1000), client_loss_pct=None)[1].holds is None
+    assert objectives(SloSpec(p99_ms=50.0), spread(1000), figures={"client_loss_pct": None})[1].holds is None
 
 
 @pytest.mark.parametrize(
@@ -149,7 +152,10 @@ def test_a_copy_that_did_not_arrive_is_later_than_all_others(lost: list[int], ke
 def test_the_slowest_recovery_counts(best: list[float | None], worst: list[float | None], kept: bool | None) -> None:
     both = Recoveries([consequence(s) for s in best], [consequence(s) for s in worst])
     assert objectives(SloSpec(recovery_s=3.0), spread(10), recoveries=both)[1].holds is kept
-    assert objectives(SloSpec(recovery_s=3.0), spread(10), recoveries=replace(both, worst=None))[1].holds in (None, kept)
+    assert objectives(SloSpec(recovery_s=3.0), spread(10), recoveries=replace(both, worst=None))[1].holds in (
+        None,
+        kept,
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,8 +167,8 @@ def test_a_rate_that_the_row_calls_held_is_held(
     publishers: int, sent: int | None, held: bool | None, kept: bool | None
 ) -> None:
     # Each publisher held it: what one of them lacks at the edge of the window, they may all lack.
-    words = {"total_tx": sent, "rate_held": held, "verdict": "publisher"}
-    rate = objectives(SloSpec(p99_ms=2.0), spread(10), 100, publishers=publishers, **words)[0]
+    words: dict[str, Figure] = {"total_tx": sent, "rate_held": held, "verdict": "publisher"}
+    rate = objectives(SloSpec(p99_ms=2.0), spread(10), 100, publishers=publishers, figures=words)[0]
     assert (rate.measured, rate.target, rate.holds) == (sent, 990 - publishers, kept)
     assert kept is not False or "publisher" in rate.why
 
