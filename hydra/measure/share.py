@@ -3,7 +3,7 @@
 Messages of one stall are late together, and copies of one message are lost together: how many there are says little.
 What counts is seconds. The question is whether the share that would be seen in the long run is above a target; with
 z = bad − target · due of each second, whether the mean of z is above 0. Each second gets a random weight, all weights
-together are uniform over those that add up to 1 (D. B. Rubin, The Bayesian Bootstrap, Annals of Statistics 9, 1981);
+together are uniform over those that add up to 1 (D. B. Rubin, Annals of Statistics 9(1):130, 1981);
 the doubt is the chance that the weighted mean lies on the wrong side. One second that nobody has seen is added, the
 worst that there may be: before a yes one with a stall, before a no one in which all is well. This is the bound of
 N. Gaffke (Three Test Statistics for a Nonparametric One-Sided Hypothesis on the Mean of a Nonnegative Variable,
