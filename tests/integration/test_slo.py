@@ -48,7 +48,7 @@ def test_a_workload_that_holds_is_a_yes_with_its_margins(run: Path) -> None:
     answer = answer_of(*HOLDS, "--duration", "1s", out=run)
     objectives = {o["name"]: o for o in answer["objectives"]}
     assert objectives["p50_ms"]["margin"] == 10_000 - objectives["p50_ms"]["measured"]
-    assert 0 < objectives["loss_pct"]["limit"] < 3
+    assert 0 < objectives["loss_pct"]["limit"] < 20
     assert answer["complete"] is True
     # Those of its row, as any table has them.
     told = json.loads((run / "rows.json").read_text())["warnings"]
