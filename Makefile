@@ -56,6 +56,7 @@ soak: install servers ## Fifty seeds of trouble at random moments, lossy control
 	HYDRA_TRUTH=whole $(BIN)/tox run -e tests -- pytest tests/truth
 	HYDRA_EXPERIMENTS=whole $(BIN)/tox run -e tests -- pytest tests/integration/test_experiments.py
 	HYDRA_VERDICTS=4 $(BIN)/tox run -e tests -- pytest tests/verdicts
+	HYDRA_SLO=250 $(BIN)/tox run -e tests -- pytest tests/measure/test_slo_worlds.py
 	HYDRA_SEARCHES=1000 $(BIN)/tox run -e tests -- pytest -n 2 tests/sweep/test_searched_rates.py
 
 bench: install servers ## What Hydra's own clients cost, against bare loops

@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Final
 
 from hydra.model import CourseFacts, CourseInterval, EventSpec, Histogram, SloSpec
-from hydra.wire.buckets import highest_of, index_of, mirrored, percentiles_us
+from hydra.wire.buckets import highest_of, index_of, lowest_of, mirrored, percentiles_us
 from hydra.wire.histogram import merge
 
 PERCENTILES: Final[Mapping[str, float]] = {"p50_ms": 50.0, "p90_ms": 90.0, "p99_ms": 99.0, "p999_ms": 99.9}
@@ -59,14 +59,23 @@ def _coarse(index: int) -> int:
     return index_of(value | ((1 << max(value.bit_length() - _BITS, 0)) - 1))
 
 
+def coarse_lowest(index: int) -> int:
+    """The lowest value (µs) that :func:`coarse` counts at ``index``."""
+    if index < 0:
+        return lowest_of(index)
+    value = highest_of(index)
+    bits = max(value.bit_length() - _BITS, 0)
+    return value >> bits << bits
+
+
 def outstanding(facts: CourseFacts, course: Sequence[CourseInterval]) -> list[int]:
     """The copies that are outstanding at the end of each interval, outside the cohort."""
     steps = (round(i.due * facts.copies) - i.received - (i.lost or 0) for i in course)
     return [max(count, 0) for count in accumulate(steps)]
 
 
-def is_good(facts: CourseFacts, interval: CourseInterval, slo: SloSpec) -> bool:
-    """Whether an interval keeps what is asked for."""
+def is_good(facts: CourseFacts, interval: CourseInterval, slo: SloSpec, off_us: float = 0.0) -> bool:
+    """Whether an interval keeps what is asked for, if latencies are by so much higher than they were measured."""
     expected = round(interval.due * facts.copies)
     if expected and not interval.received:
         return False
@@ -77,8 +86,10 @@ def is_good(facts: CourseFacts, interval: CourseInterval, slo: SloSpec) -> bool:
         return True
     asked = [name for name in PERCENTILES if name in targets]
     values = percentiles_us(interval.latency, [PERCENTILES[name] for name in asked])
-    late = any(value is not None and value > 1000 * targets[name] for name, value in zip(asked, values, strict=True))
-    return not late and (slo.max_ms is None or interval.latency.max_us <= 1000 * slo.max_ms)
+    late = any(
+        value is not None and value + off_us > 1000 * targets[name] for name, value in zip(asked, values, strict=True)
+    )
+    return not late and (slo.max_ms is None or interval.latency.max_us + off_us <= 1000 * slo.max_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +139,7 @@ def consequences(
     events: Sequence[EventSpec],
     slo: SloSpec,
     at_once: Sequence[str],
+    off_us: float = 0.0,
 ) -> list[Consequence]:
     """What each event has done, in the order of time.
 
@@ -137,6 +149,7 @@ def consequences(
         events: of the step.
         slo: what is good; without an objective, an interval is good in which something arrives.
         at_once: the kinds of events that last no time.
+        off_us: by how much latencies are higher than they were measured; below 0 if lower.
     """
     waiting = outstanding(facts, course)
     found: list[Consequence] = []
@@ -148,7 +161,7 @@ def consequences(
         ended_s = event.at_s if event.kind in at_once else min(event.at_s + event.for_s, facts.duration_s)
         # An interval belongs to the event that happened in it.
         own = [n for n, i in enumerate(course) if i.begin_s + facts.interval_s > event.at_s and i.begin_s < until_s]
-        good = [is_good(facts, course[n], slo) for n in own]
+        good = [is_good(facts, course[n], slo, off_us) for n in own]
         back = next((k for k in range(len(own)) if all(good[k : k + STEADY])), None)
         good_s = float(last_s) if back is None else float(course[own[back]].begin_s) if back else event.at_s
         during = [n for n in own if course[n].begin_s < max(good_s, ended_s)] or own[:1]

@@ -1,11 +1,13 @@
 """Whether a step has kept what was asked of it, with what margin, and how sure that is. Pure.
 
-A percentile of n messages is known within limits: the 95 % upper limit of the p-th is the value with the smallest rank
-r of which P(binomial(n, p) < r) >= 0.95 (H. A. David, H. N. Nagaraja, Order Statistics, 7.1). There is none below
-log 0.05 / log p messages: then no step can show the objective. A share of losses has the exact limit of C. J. Clopper
-and E. S. Pearson (Biometrika 26, 1934). Both take messages for independent of each other, which those of one burst of
-losses are not: they say what the number of messages allows at best. A copy that did not arrive is later than all
-others.
+The answer to each objective is yes, no or *unknown*. A percentile is within its target if the share of later messages
+is within the rest of 100 %, and a loss is such a share by itself. What is known of a share has two ends: a message is
+late for certain if its latency is above the target by more than clocks may be wrong, and may be late if it is above the
+target less that; a copy of which nobody knows what became may be lost. A copy that did not arrive is later than all
+others. A yes needs the upper 95 % limit of the larger share to be within what is allowed, a no the lower limit of the
+smaller share to be above it (:mod:`hydra.measure.share`, :mod:`hydra.measure.late`).
+
+A maximum, a loss of 0, the rate and a recovery are facts of the run: nothing is concluded from them.
 """
 
 from __future__ import annotations
@@ -14,21 +16,30 @@ import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import Final
+from typing import Final, Literal
 
-from hydra.columns.names import RATE_HELD
+from hydra.columns.names import LATENCY_BOUND, RATE_HELD
 from hydra.measure.course import PERCENTILES, Consequence
 from hydra.measure.figures import least_sent
-from hydra.model import Figure, Histogram, SloSpec
-from hydra.wire.buckets import highest_of, percentiles_us
+from hydra.measure.late import Copies, Lateness, copies_of
+from hydra.measure.share import DOUBT, least_s
+from hydra.model import CourseFacts, CourseInterval, Figure, Histogram, SloSpec
+from hydra.wire.buckets import percentiles_us
 
-CONFIDENCE: Final = 0.95
 LOSS: Final = "loss_pct"
 MAX: Final = "max_ms"
 RECOVERY: Final = "recovery_s"
 RATE: Final = "rate"
 """The objective that nobody has to ask for: that the messages of which the others speak were sent (``least_sent``)."""
+_RESOLUTION_US: Final = 1.0
+"""Latencies are whole microseconds."""
+
+Word = Literal["yes", "no", "unknown"]
+
+
+def word(holds: bool | None) -> Word:
+    """The answer in a word."""
+    return "unknown" if holds is None else "yes" if holds else "no"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +50,21 @@ class Judged:
         name: of :class:`hydra.model.SloSpec`, or ``rate``.
         target: what was asked for, in the unit of the name.
         measured: the figure; None: it is not known.
-        limit: its 95 % upper limit, None where there is none (of the whole run, everything is known).
-        holds: whether it was kept.
+        low: its lower 95 % limit, None where there is none (of the run itself, everything is known).
+        limit: its upper 95 % limit, likewise.
+        holds: whether it is kept; None: that is unknown.
         why: what has to be known besides; "" if nothing.
+        measure_s: how long a step would tell, in seconds; None: the answer is known, or no length would.
     """
 
     name: str
     target: float
     measured: float | None
+    low: float | None
     limit: float | None
-    holds: bool
+    holds: bool | None
     why: str = ""
+    measure_s: int | None = None
 
     @property
     def margin(self) -> float | None:
@@ -59,30 +74,60 @@ class Judged:
         return self.measured - self.target if self.name == RATE else self.target - self.measured
 
 
-def needed(name: str) -> int:
-    """How many messages it takes at least to show a percentile with the usual confidence."""
-    return math.ceil(math.log(1 - CONFIDENCE) / math.log(PERCENTILES[name] / 100))
+def needed(share: float) -> int:
+    """How many messages it takes at least, none of them bad, to show that at most this share of them is."""
+    return math.ceil(math.log(DOUBT) / math.log1p(-share))
+
+
+def _shares(slo: SloSpec) -> dict[str, float]:
+    """The share of messages (0 to 1) that each objective allows to be bad, of those that allow any."""
+    asked = slo.objectives()
+    shares = {name: 1 - PERCENTILES[name] / 100 for name in asked if name in PERCENTILES}
+    return shares | ({LOSS: slo.loss_pct / 100} if slo.loss_pct else {})
 
 
 def impossible(slo: SloSpec, messages: float) -> str:
-    """Why no step with so many messages could show what is asked for, or ""."""
-    for name in slo.objectives():
-        if name in PERCENTILES and messages < needed(name):
-            return f"{name} of {messages:.0f} messages cannot be shown: it takes {needed(name)} for 95 % confidence"
-    if slo.loss_pct:
-        least = math.log(1 - CONFIDENCE) / math.log1p(-slo.loss_pct / 100)
-        if messages < least:
-            what = f"a loss of at most {slo.loss_pct:g} % of {messages:.0f} messages cannot be shown"
-            return f"{what}: it takes {math.ceil(least)} for 95 % confidence"
+    """Why no step with so many messages (not copies) could show what is asked for, or ""."""
+    for name, share in _shares(slo).items():
+        if messages < needed(share):
+            what = f"a loss of at most {slo.loss_pct:g} %" if name == LOSS else name
+            return f"{what} of {messages:.0f} messages cannot be shown: it takes {needed(share)} for 95 % confidence"
     return ""
+
+
+def shortest_s(slo: SloSpec) -> int:
+    """How long a step is at least that says yes, in seconds."""
+    return max((math.ceil(least_s(share, slo.stall_s)) for share in _shares(slo).values()), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Recoveries:
+    """What the events of a step have done, if latencies are as low, or as high, as clocks allow; None: unknown."""
+
+    best: Sequence[Consequence]
+    worst: Sequence[Consequence] | None
+
+
+def clock_bound_us(figures: Mapping[str, Figure], latency: Histogram) -> float | None:
+    """How far the latencies of a step may be wrong (µs); None: nobody knows.
+
+    No message arrives before it is due. Where one seems to by more than the bound, the bound is wrong.
+    """
+    bound = figures.get(LATENCY_BOUND)
+    if not latency.counts:
+        return 0.0
+    if not isinstance(bound, int | float) or latency.min_us < -bound - _RESOLUTION_US:
+        return None
+    return float(bound)
 
 
 def judged(
     slo: SloSpec,
     figures: Mapping[str, Figure],
     latency: Histogram,
-    consequences: Sequence[Consequence],
-    due: float,
+    facts: CourseFacts,
+    course: Sequence[CourseInterval],
+    recoveries: Recoveries | None = None,
     publishers: int = 1,
 ) -> list[Judged]:
     """Every objective of a step.
@@ -91,125 +136,198 @@ def judged(
         slo: what was asked for.
         figures: the step's columns.
         latency: of its subscribers outside the cohort.
-        consequences: of its events.
-        due: messages that all publishers had to send.
-        publishers: how many they are.
+        facts: of the step.
+        course: its seconds.
+        recoveries: from its events.
+        publishers: how many send.
     """
-    sent = figures.get("total_tx")
-    rate = float(sent) if isinstance(sent, int | float) else None
-    # What was refused was sent in time, and is of no use to anybody.
-    least = least_sent(due, publishers)
-    held = figures.get(RATE_HELD) is True and rate is not None and rate >= least
-    found = [Judged(RATE, least, rate, None, held, "" if held else _unsent(figures))]
-    missing = _missing(figures, latency)
+    copies = copies_of(figures, latency, facts, course)
+    step = _Step(slo, latency, facts, copies, Lateness(facts, course, latency, copies, slo.stall_s), figures)
+    found = [_rate(figures, sum(interval.due for interval in course), publishers)]
     for name, target in slo.objectives().items():
         if name in PERCENTILES:
-            found.append(_percentile(name, target, latency, missing))
+            found.append(step.percentile(name, target))
         elif name == MAX:
-            worst = latency.max_us / 1000 if latency.counts and not missing else None
-            why = "" if missing == 0 else _gone(missing)
-            found.append(Judged(name, target, worst, None, worst is not None and worst <= target and not why, why))
+            found.append(step.maximum(target))
         elif name == LOSS:
-            found.append(_loss(target, figures, latency))
+            found.append(step.loss(target))
         else:
-            found.append(_recovery(target, consequences))
+            found.append(_recovery(target, recoveries, facts))
     return found
 
 
-def _unsent(figures: Mapping[str, Figure]) -> str:
-    return f"not sent as it was due; what limited it: {figures.get('verdict') or 'not known'}"
+def _rate(figures: Mapping[str, Figure], due: float, publishers: int) -> Judged:
+    sent, held, least = figures.get("total_tx"), figures.get(RATE_HELD), least_sent(due, publishers)
+    if not isinstance(sent, int | float) or held is None:
+        return Judged(RATE, least, None, None, None, holds=None, why="nobody knows how many messages were sent")
+    # What was refused was sent in time, and is of no use to anybody.
+    kept = held is True and sent >= least
+    why = "" if kept else f"not sent as it was due; what limited it: {figures.get('verdict') or 'not known'}"
+    return Judged(RATE, least, float(sent), None, None, kept, why)
 
 
-def _missing_pct(figures: Mapping[str, Figure]) -> float | None:
-    """The share of the copies that did not arrive, lost or not; None: it is not known exactly."""
-    parts = [figures.get(name) for name in ("client_loss_pct", "undrained_pct", "unknown_pct")]
-    known = [float(part) for part in parts if isinstance(part, int | float)]
-    return sum(known) if len(known) == len(parts) else None
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What the objectives are judged by."""
+
+    slo: SloSpec
+    latency: Histogram
+    facts: CourseFacts
+    copies: Copies
+    lateness: Lateness
+    figures: Mapping[str, Figure]
+
+    @property
+    def bound_us(self) -> float | None:
+        return clock_bound_us(self.figures, self.latency)
+
+    def percentile(self, name: str, target: float) -> Judged:
+        if not self.copies.expected:
+            return Judged(name, target, None, None, None, holds=None, why="nothing was due")
+        share = 1 - PERCENTILES[name] / 100
+        bound_us, target_us = self.bound_us, 1000 * target
+        least, most = self.copies.gone
+        measured = self._measured(PERCENTILES[name] / 100)
+        low_us = self._lower_us(share, least)
+        high_us = None if most is None else self._upper_us(share, most)
+        # Of latencies that nobody knows, what did not arrive is known to be late.
+        off_us = math.inf if bound_us is None else bound_us
+        low = None if low_us is None else max(low_us - off_us, 0.0) / 1000
+        high = None if high_us is None or bound_us is None else (high_us + bound_us) / 1000
+        holds = True if high is not None and high <= target else False if low is not None and low > target else None
+        low = None if low == math.inf else low
+        if holds is not None:
+            why = self._gone_words() if not holds and measured is None else ""
+            return Judged(name, target, measured, low, high, holds, why)
+        if most is None:
+            return Judged(name, target, measured, low, high, None, _UNACCOUNTED)
+        if bound_us is None:
+            return Judged(name, target, measured, low, high, None, self._clock_words())
+        may_be = self.lateness.at_most(target_us - bound_us, most)
+        is_late = self.lateness.at_least(target_us + bound_us, least)
+        if may_be.share < share or is_late.share > share:
+            times = (may_be if may_be.share < share else is_late).times_needed(share)
+            return self._longer(name, target, measured, (low, high), times)
+        # The ends of what is known lie on both sides of the target, in any number of seconds.
+        why = self._between_words(bound_us)
+        return Judged(name, target, measured, low, high, None, why)
+
+    def _measured(self, part: float) -> float | None:
+        """The percentile (ms) among all copies; None: it is that of one that did not arrive, or may be."""
+        gone = self.copies.gone[1]
+        arrived = self.copies.arrived
+        if gone is None or not arrived or part * (arrived + gone) > arrived:
+            return None
+        (value,) = percentiles_us(self.latency, (100 * part * (arrived + gone) / arrived,))
+        return None if value is None else value / 1000
+
+    def _upper_us(self, share: float, gone: int) -> float | None:
+        values = self.lateness.highest_us()
+        at = bisect_left(values, True, key=lambda us: self.lateness.at_most(us, gone).above(share) <= DOUBT)
+        return None if at == len(values) else min(values[at], self.latency.max_us)
+
+    def _lower_us(self, share: float, gone: int) -> float | None:
+        """None where there is none, infinite where enough did not arrive."""
+        if self.lateness.gone(gone).within(share) <= DOUBT:
+            return math.inf
+        values = self.lateness.lowest_us()
+        at = bisect_left(values, True, key=lambda us: self.lateness.at_least(us - 1, gone).within(share) > DOUBT)
+        return None if at == 0 else max(values[at - 1], self.latency.min_us)
+
+    def maximum(self, target: float) -> Judged:
+        least, most = self.copies.gone
+        bound_us = self.bound_us
+        measured = self.latency.max_us / 1000 if self.latency.counts and not most else None
+        off = math.inf if bound_us is None else bound_us / 1000
+        known = self.latency.max_us / 1000 if self.latency.counts else 0.0
+        if least or known - off > target:
+            return Judged(MAX, target, measured, None, None, holds=False, why=self._gone_words() if least else "")
+        if most == 0 and self.latency.counts and known + off <= target:
+            return Judged(MAX, target, measured, None, None, holds=True)
+        why = _UNACCOUNTED if most is None else self._gone_words() if most else self._clock_words()
+        return Judged(MAX, target, measured, None, None, None, why if self.latency.counts else "nothing arrived")
+
+    def loss(self, target: float) -> Judged:
+        least, most = self.copies.gone
+        if not self.copies.expected:
+            return Judged(LOSS, target, None, None, None, holds=None, why="nothing was due")
+        low = 100 * self.lateness.gone(least).lower() if least else 0.0
+        if most is None:
+            holds = False if low > target else None
+            return Judged(LOSS, target, None, low, None, holds, _UNACCOUNTED)
+        may_be, is_gone = self.lateness.gone(most), self.lateness.gone(least)
+        measured, limits = 100 * may_be.share, (low, 100 * may_be.upper())
+        if not target:
+            # None lost is a fact of this run; of how it would go on, the limit tells.
+            holds = False if least else True if not most else None
+            return Judged(LOSS, target, measured, *limits, holds, "" if holds is not None else self._gone_words())
+        if limits[1] <= target or low > target:
+            return Judged(LOSS, target, measured, *limits, limits[1] <= target)
+        if measured < target or 100 * is_gone.share > target:
+            times = (may_be if measured < target else is_gone).times_needed(target / 100)
+            return self._longer(LOSS, target, measured, limits, times)
+        return Judged(LOSS, target, measured, *limits, None, self._between_words(0.0))
+
+    def _longer(
+        self,
+        name: str,
+        target: float,
+        measured: float | None,
+        limits: tuple[float | None, float | None],
+        times: float | None,
+    ) -> Judged:
+        """Unknown, for there were too few seconds."""
+        if times is None:
+            return Judged(name, target, measured, *limits, None, "too near the target for any length of step to tell")
+        seconds = math.ceil(times * self.facts.duration_s)
+        return Judged(name, target, measured, *limits, None, f"measure for at least {seconds} s", seconds)
+
+    def _gone_words(self) -> str:
+        least, most = self.copies.gone
+        count = f"{least:,}" if least == most or most is None else f"{least:,} to {most:,}"
+        return f"{count} did not arrive"
+
+    def _clock_words(self) -> str:
+        bound = self.figures.get(LATENCY_BOUND)
+        if not isinstance(bound, int | float):
+            return "nobody knows how far clocks are wrong"
+        if self.bound_us is None:
+            early_us = -self.latency.min_us
+            return f"a message arrived {early_us:,} us before it was due: clocks are wrong by more than {bound:,.0f} us"
+        return f"clocks may be wrong by {bound:,.0f} us"
+
+    def _between_words(self, bound_us: float) -> str:
+        least, most = self.copies.gone
+        unsure = [self._clock_words()] if bound_us else []
+        unsure += [self._gone_words()] if least != most else []
+        return "; ".join(unsure) or "too near the target for any length of step to tell"
 
 
-def _missing(figures: Mapping[str, Figure], latency: Histogram) -> int | None:
-    """How many copies did not arrive beside those of this histogram; None: it is not known."""
-    percent, arrived = _missing_pct(figures), sum(latency.counts[1::2])
-    if percent is None or percent >= 100:
-        return None
-    return max(round(arrived / (1 - percent / 100)) - arrived, 1) if percent else 0
+_UNACCOUNTED: Final = "nobody knows how many copies did not arrive"
 
 
-def _gone(missing: int | None) -> str:
-    return (
-        "not known: nobody knows how many copies did not arrive" if missing is None else f"{missing:,} did not arrive"
-    )
+def _recovery(target: float, recoveries: Recoveries | None, facts: CourseFacts) -> Judged:
+    if recoveries is None or not recoveries.best:
+        return Judged(RECOVERY, target, None, None, None, holds=None, why="there was no event to recover from")
+    best, worst = _slowest(recoveries.best), None if recoveries.worst is None else _slowest(recoveries.worst)
+    if best is None or best > target:
+        never = next((c for c in recoveries.best if c.recovered_s is None), None)
+        why = f"not recovered from {never.kind} at {never.at_s:g} s" if never else ""
+        return Judged(RECOVERY, target, best, None, None, holds=False, why=why)
+    if worst is None or worst > target:
+        return Judged(RECOVERY, target, None, best, worst, holds=None, why="clocks may be wrong by too much to tell")
+    if facts.complete is False:
+        return Judged(RECOVERY, target, worst, None, None, holds=None, why="figures of some seconds were lost")
+    return Judged(RECOVERY, target, worst, None, None, holds=True)
 
 
-def _percentile(name: str, target: float, latency: Histogram, missing: int | None) -> Judged:
-    sums = list(accumulate(latency.counts[1::2]))
-    if not sums or missing is None:
-        return Judged(name, target, None, None, holds=False, why=_gone(missing) if sums else "nothing arrived")
-    # Those that did not arrive are the last: of the others, a higher percentile is meant.
-    part, copies = PERCENTILES[name] / 100, sums[-1] + missing
-    if part * copies > sums[-1]:
-        return Judged(name, target, None, None, holds=False, why=_gone(missing))
-    (value,) = percentiles_us(latency, (100 * part * copies / sums[-1],))
-    rank = upper_rank(copies, part)
-    if value is None or rank is None:
-        why = f"{copies} messages were sent, and it takes {needed(name)} for 95 % confidence"
-        return Judged(name, target, None if value is None else value / 1000, None, holds=False, why=why)
-    if rank > sums[-1]:
-        return Judged(name, target, value / 1000, None, holds=False, why=_gone(missing))
-    limit = min(highest_of(latency.counts[2 * bisect_left(sums, rank)]), latency.max_us) / 1000
-    why = "" if limit <= target or value / 1000 > target else "within the target, but not with 95 % confidence"
-    return Judged(name, target, value / 1000, limit, limit <= target, why)
-
-
-def upper_rank(n: int, part: float) -> int | None:
-    """The rank of the value below which the quantile lies with 95 % confidence; None: so few values have none."""
-    from scipy.stats import binom
-
-    rank = int(binom.ppf(CONFIDENCE, n, part)) + 1
-    return rank if rank <= n else None
-
-
-def _loss(target: float, figures: Mapping[str, Figure], latency: Histogram) -> Judged:
-    measured = _missing_pct(figures)
-    if measured is None:
-        return Judged(LOSS, target, None, None, holds=False, why="not known exactly")
-    arrived = sum(latency.counts[1::2])
-    n = round(arrived / (1 - measured / 100)) if measured < 100 else arrived
-    lost = n - arrived if measured else 0
-    limit = upper_share(lost, n) * 100 if n else None
-    if not n:
-        return Judged(LOSS, target, measured, None, holds=False, why="nothing arrived")
-    why = ""
-    if target and limit is not None and measured <= target < limit:
-        why = "within the target, but not with 95 % confidence"
-    # None lost is a fact of this run; of how it would go on, the limit tells.
-    return Judged(LOSS, target, measured, limit, measured <= target and not why, why)
-
-
-def upper_share(count: int, n: int) -> float:
-    """The 95 % upper limit of a share of which ``count`` of n were seen."""
-    if count >= n:
-        return 1.0
-    if not count:
-        return -math.expm1(math.log(1 - CONFIDENCE) / n)
-    from scipy.stats import beta
-
-    return float(beta.ppf(CONFIDENCE, count + 1, n - count))
-
-
-def _recovery(target: float, consequences: Sequence[Consequence]) -> Judged:
-    if not consequences:
-        return Judged(RECOVERY, target, None, None, holds=False, why="there was no event to recover from")
+def _slowest(consequences: Sequence[Consequence]) -> float | None:
+    """The longest recovery in seconds; None: there was one that never was."""
     times = [c.recovered_s for c in consequences]
-    if any(time is None for time in times):
-        never = next(c for c in consequences if c.recovered_s is None)
-        return Judged(
-            RECOVERY, target, None, None, holds=False, why=f"not recovered from {never.kind} at {never.at_s:g} s"
-        )
-    worst = max(time for time in times if time is not None)
-    return Judged(RECOVERY, target, worst, None, worst <= target)
+    return None if None in times else max((time for time in times if time is not None), default=None)
 
 
-def holds(objectives: Sequence[Judged]) -> bool:
-    """The answer: whether every objective was kept."""
-    return all(objective.holds for objective in objectives)
+def holds(objectives: Sequence[Judged]) -> bool | None:
+    """The answer: a no to one is a no, and a yes is a yes to all."""
+    answers = {o.holds for o in objectives}
+    return False if False in answers else None if None in answers else True

@@ -103,7 +103,8 @@ class EventSpec:
 class SloSpec:
     """What has to hold of a step: latency from the due time, loss, and how soon it holds again after each event.
 
-    None asks for nothing. ``loss_pct`` is a percentage of what every subscriber should get.
+    None asks for nothing. ``loss_pct`` is a percentage of what every subscriber should get. ``stall_s`` is not an
+    objective: it is what one stall or burst of losses that was not seen may cost at most, in seconds of traffic.
     """
 
     p50_ms: float | None = None
@@ -113,14 +114,16 @@ class SloSpec:
     max_ms: float | None = None
     loss_pct: float | None = None
     recovery_s: float | None = None
+    stall_s: float = 1.0
 
     def __post_init__(self) -> None:
         for name, value in self.objectives().items():
             least = 0 if name == "loss_pct" else 1e-3
             require(least <= value <= 1e9, f"{name} must be {least:g} or more, not {value:g}")
         require(self.loss_pct is None or self.loss_pct < 100, f"loss_pct is 0 to below 100, not {self.loss_pct}")
+        require(1e-6 <= self.stall_s <= 3600, f"stall_s is 1e-06 to 3600, not {self.stall_s:g}")
 
     def objectives(self) -> Mapping[str, float]:
         """Those that are set, by their name."""
-        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        found = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "stall_s"}
         return {name: value for name, value in found.items() if value is not None}

@@ -236,6 +236,12 @@ slo_flags = flags(
             type=Duration("s"),
             help="How soon after each event everything is to be good again.",
         ),
+        keyed(
+            "--stall",
+            key="slo.stall_s",
+            type=Duration("s"),
+            help="The longest stall to reckon with, though none was seen: shorter ones take less time to rule out.",
+        ),
     ),
 )
 """Flags of the command that asks whether a workload holds."""

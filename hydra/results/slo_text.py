@@ -11,7 +11,7 @@ from tabulate import tabulate
 from hydra.events.warnings import HydraWarning
 from hydra.events.words import number
 from hydra.measure.course import Consequence, Stretch
-from hydra.measure.slo import Judged
+from hydra.measure.slo import Judged, word
 from hydra.model import Scenario
 from hydra.results.notes import MARK
 from hydra.results.slo import Answer
@@ -19,8 +19,10 @@ from hydra.results.slo import Answer
 
 def json_text(answer: Answer, notes: Sequence[HydraWarning] = ()) -> str:
     """The answer as JSON, with the warnings of its row."""
-    objectives = [{**asdict(o), "margin": o.margin} for o in answer.objectives]
+    objectives = [{**asdict(o), "answer": word(o.holds), "margin": o.margin} for o in answer.objectives]
     body = {
+        "answer": word(answer.holds),
+        "measure_s": measure_s(answer),
         "holds": answer.holds,
         "objectives": objectives,
         "events": [asdict(c) for c in answer.consequences],
@@ -32,8 +34,19 @@ def json_text(answer: Answer, notes: Sequence[HydraWarning] = ()) -> str:
 
 
 def answered(answer: Answer) -> str:
-    """Yes or no, in a sentence."""
-    return "yes: the workload holds" if answer.holds else "no: the workload does not hold"
+    """Yes, no or unknown, in a sentence."""
+    if answer.holds is not None:
+        return f"{word(answer.holds)}: the workload {'holds' if answer.holds else 'does not hold'}"
+    seconds = measure_s(answer)
+    more = f": measure for at least {seconds} s" if seconds else " whether the workload holds"
+    return f"{word(None)}{more}"
+
+
+def measure_s(answer: Answer) -> int | None:
+    """How long a step would tell; None: the answer is known, or something else is missing than seconds."""
+    unknown = [o.measure_s for o in answer.objectives if o.holds is None]
+    known = [seconds for seconds in unknown if seconds is not None]
+    return max(known) if known and answer.holds is None and len(known) == len(unknown) else None
 
 
 def remarks(answer: Answer) -> list[str]:
@@ -57,7 +70,7 @@ def markdown(scenario: Scenario, answer: Answer, notes: Sequence[HydraWarning] =
 
 def objectives_table(objectives: Sequence[Judged], kind: str = "pipe") -> str:
     """Each objective with its margin, as a table of this kind of ``tabulate``."""
-    headings = ["objective", "target", "measured", "margin", "95 % limit", "holds"]
+    headings = ["objective", "target", "measured", "margin", "95 % limits", "holds"]
     return tabulate([_objective_row(o) for o in objectives], headings, kind, disable_numparse=True)
 
 
@@ -73,8 +86,8 @@ def _objective_row(o: Judged) -> list[str]:
         f"{sign} {text(o.target)}",
         text(o.measured),
         text(o.margin),
-        text(o.limit),
-        "yes" if o.holds else "no",
+        text(None) if o.low is None and o.limit is None else f"{text(o.low)} – {text(o.limit)}",
+        word(o.holds),
     ]
 
 

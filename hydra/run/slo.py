@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import click
 
-from hydra import plugins
 from hydra.config.cluster import load_cluster
 from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, UsageError
 from hydra.model import Scenario
@@ -28,7 +27,7 @@ ONE_STEP: Final[Mapping[str, object]] = {
 
 
 def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> None:
-    """Runs one step, prints the answer and exits with 0 for yes, 3 for no, 1 if there is none.
+    """Runs one step, prints the answer and exits with 0 for yes, 3 for no or unknown, 1 if there is none.
 
     Args:
         scenario: its name or path.
@@ -55,6 +54,8 @@ def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping
     conditions = [parse(text, columns(loaded)) for text in flags["fail_if"]]
     out = target_folder(loaded.name, flags)
     run_elsewhere(engine, loaded, out, resumed=flags["resume"] is not None)
+    if hint := too_short(loaded):
+        click.echo(hint, err=True)
     order = launcher.Order(engine=engine, **ordered(out, replaced, flags))
     code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
     with store:
@@ -93,7 +94,7 @@ def check(scenario: Scenario) -> None:
     if "recovery_s" in scenario.slo.objectives() and not scenario.events:
         raise UsageError("recovery_s is asked for, and no event happens", "add [[events]]")
     if why := unanswerable(scenario):
-        raise UsageError(why, "raise --duration, --rate or --clients")
+        raise UsageError(why, "raise --duration")
 
 
 def unanswerable(scenario: Scenario) -> str:
@@ -103,7 +104,6 @@ def unanswerable(scenario: Scenario) -> str:
     from hydra.sweep.workload import loaded
 
     ((publishers, clients),) = scenario.sizes
-    spec = plugins.system(scenario.system)
     try:
         plan = loaded(StepPlan(clients, scenario.settings, scenario.sweep.duration_s), scenario)
     except ValueError as e:
@@ -111,7 +111,16 @@ def unanswerable(scenario: Scenario) -> str:
     rate = plan.settings.rate
     if rate == "max":
         return "rate 'max' has no due times: nobody could tell what was late"
-    copies = 1.0 if spec.group(plan.settings) else float(clients)
-    if spec.one_publisher(plan.settings):
-        copies /= publishers
-    return impossible(scenario.slo, float(rate) * plan.duration_s * publishers * copies)
+    # Copies of a message are late together: it is messages that count, whoever receives them.
+    return impossible(scenario.slo, float(rate) * plan.duration_s * publishers)
+
+
+def too_short(scenario: Scenario) -> str:
+    """What has to be known of a step that ends before it could say yes, or ""."""
+    from hydra.measure.slo import shortest_s
+
+    least_s, duration_s = shortest_s(scenario.slo), scenario.sweep.duration_s
+    if duration_s >= least_s:
+        return ""
+    stalls = f"where a stall may cost {scenario.slo.stall_s:g} s of traffic (--stall), it takes at least {least_s} s"
+    return f"{duration_s:g} s can say no or unknown, but not yes: {stalls} (--duration)"

@@ -87,11 +87,11 @@ def run_(context: click.Context, /, scenario: str, **_: Any) -> None:
     flags=flags(slo_flags, preset_flag, implementation_flag(), run_flags, scenario_argument(required=True)),
     table="fixed",
     section=MEASURE,
-    examples=("hydra slo ./mine.toml --clients 10 --rate 500 --duration 10s --p99 20ms --loss 0",),
+    examples=("hydra slo ./mine.toml --clients 10 --rate 500 --duration 10min --p99 20ms --loss 0",),
 )
 @click.pass_context
 def slo(context: click.Context, /, scenario: str, **_: Any) -> None:
-    """Say whether a workload holds: yes (exit code 0) or no (3), and the margin of each objective.
+    """Say whether a workload holds: yes (exit code 0), no or unknown (3), and the margin of each objective.
 
     It has the flags of the scenario's system as well: hydra slo SCENARIO --help shows them.
     """

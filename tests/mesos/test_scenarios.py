@@ -113,7 +113,7 @@ def test_a_workload_is_judged_on_mesos_as_well(tmp_path: Path, run: Path, cluste
         "[sweep]\nclients = [4]\nduration_s = 4.0\n[load]\nshape = 'ramp'\nlow = 0.5\n"
         "[[events]]\nat_s = 1.0\nkind = 'gone'\nfor_s = 1.0\nfraction = 0.25\n"
     )
-    asked = ("--p99", "10s", "--loss", 0, "--set", "ready_timeout_s=30.0")
+    asked = ("--max", "10s", "--loss", 0, "--set", "ready_timeout_s=30.0")
     answer = answer_of(scenario, *asked, "--master", cluster.address, out=run)
     assert answer["complete"]
     with RunStore.open(run) as store:

@@ -1,0 +1,40 @@
+"""The answer to whether a workload holds, as people and programs read it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hydra.measure.slo import Judged, holds
+from hydra.model import CourseFacts
+from hydra.results.slo import Answer
+from hydra.results.slo_text import answered, json_text, objectives_table, remarks
+
+SHORT = Judged("p99_ms", 20.0, 5.0, 4.0, None, None, "measure for at least 299 s", 299)
+CLOCKS = Judged("p50_ms", 1.0, 0.9, 0.0, 5.9, None, "clocks may be wrong by 5,000 us")
+KEPT = Judged("loss_pct", 0.0, 0.0, 0.0, 0.1, True)
+MISSED = Judged("max_ms", 1.0, 2.0, None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("objectives", "word", "seconds", "sentence"),
+    [
+        ([KEPT], "yes", None, "yes: the workload holds"),
+        ([KEPT, SHORT], "unknown", 299, "unknown: measure for at least 299 s"),
+        ([CLOCKS, SHORT], "unknown", None, "unknown whether the workload holds"),
+        ([SHORT, MISSED], "no", None, "no: the workload does not hold"),
+    ],
+)
+def test_each_answer_has_its_word(objectives: list[Judged], word: str, seconds: int | None, sentence: str) -> None:
+    answer = Answer(holds(objectives), objectives, [], 0, True, CourseFacts(0, 10.0, 1, 1.0, complete=True), [])
+    told = json.loads(json_text(answer))
+    assert (told["answer"], told["measure_s"], answered(answer)) == (word, seconds, sentence)
+    assert told["holds"] is {"yes": True, "no": False, "unknown": None}[word]
+    assert remarks(answer) == [f"{o.name}: {o.why}" for o in objectives if o.why]
+
+
+def test_a_table_shows_both_limits() -> None:
+    *_, short, kept = objectives_table([SHORT, KEPT]).splitlines()
+    assert [cell.strip() for cell in short.split("|")[-3:-1]] == ["4 ms – —", "unknown"]
+    assert [cell.strip() for cell in kept.split("|")[-3:-1]] == ["0 % – 0.1 %", "yes"]
