@@ -15,7 +15,7 @@ from hydra.jupyter.cells import UNKNOWN, Html, block, figure, scrolling, style
 from hydra.jupyter.details import details
 from hydra.jupyter.recorded import Run
 from hydra.model import SHARED, Settings, value_of
-from hydra.results.bounded import shown
+from hydra.results.bounded import margin_text, shown
 from hydra.results.notes import MARK
 from hydra.results.published import Cell, Line, asked, compare, differences
 from hydra.results.registered import columns_of, in_order
@@ -156,7 +156,11 @@ def _with_interval(run: Run, row: Row, column: Column) -> str:
     if limits := interval_of(row, column.name, run.scenario):
         low, high = (whole(limit, grouped=True) for limit in limits)
         return f'{whole(row[column.name], grouped=True)} <span class="interval">[{low} – {high}]</span>'
-    return figure(column, shown(row, column.name)) + _interval(row, column)
+    return _figure(row, column) + _interval(row, column)
+
+
+def _figure(row: Row, column: Column) -> str:
+    return figure(column, shown(row, column.name)) + margin_text(row, column.name)
 
 
 def _interval(row: Row, column: Column) -> str:
@@ -169,7 +173,7 @@ def _interval(row: Row, column: Column) -> str:
 
 def _everything(rows: Iterable[Row], columns: Sequence[Column]) -> str:
     head = "".join(f"<th{_hint(c)}>{escape(c.name)}</th>" for c in columns)
-    body = "".join("<tr>" + "".join(f"<td>{figure(c, shown(r, c.name))}</td>" for c in columns) + "</tr>" for r in rows)
+    body = "".join("<tr>" + "".join(f"<td>{_figure(r, c)}</td>" for c in columns) + "</tr>" for r in rows)
     return scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows every")
 
 

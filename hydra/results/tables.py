@@ -18,7 +18,7 @@ from hydra.events.event import StoredEvent
 from hydra.events.warnings import HydraWarning
 from hydra.events.words import number
 from hydra.model import Figure, Scenario
-from hydra.results.bounded import shown
+from hydra.results.bounded import margin_text, shown
 from hydra.results.earlier import ROWS
 from hydra.results.files import write_whole
 from hydra.results.notes import MARK, notes_of, told_once
@@ -116,6 +116,7 @@ def _with_interval(column: Column, row: Row, scenario: Scenario) -> str:
     if limits := interval_of(row, name, scenario):
         return f"{whole(row[name])} [{whole(limits[0])} – {whole(limits[1])}]"
     text, interval, count = cell(column, shown(row, name)), row.get(name + INTERVAL), row.get(name + COUNT)
+    text += margin_text(row, name)
     if interval is not None:
         text = f"{text} ± {cell(column, interval)}"
     return text if count is None else f"{text} ({count} of {row.get(REPEATS)})"
@@ -136,7 +137,8 @@ def cell(column: Column, value: Figure) -> str:
 def csv_text(scenario: Scenario, rows: Sequence[Row]) -> str:
     """``table.csv``: full precision, column names of ``conf/reference``; nothing for a figure that is not known.
 
-    A latency that is shorter than the clocks can tell stands there as ``< 153``; ``rows.json`` has what was measured.
+    A latency below the bound of the clocks stands there as ``< 305``, what it may be at most; above it, as it was
+    measured, with the bound in a column of its own. ``rows.json`` has what was measured.
     """
     columns = [column.name for column in in_order(scenario, rows)]
     out = io.StringIO()
