@@ -274,18 +274,6 @@ class GeneratorLimited(HydraWarning):
         return f"{which}generator-limited: the clients were measured, the system can do more"
 
 
-@dataclass(frozen=True, slots=True)
-class FewReceived(HydraWarning):
-    """Subscribers that got too little to have a receive rate."""
-
-    remedy = "measure for longer"
-    clients: float
-
-    @property
-    def text(self) -> str:
-        return f"the receive rate is of {number(self.clients)} subscribers only: the others got fewer than two batches"
-
-
 # --- of a search -----------------------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ from hydra.events.words import duration_us
 from hydra.jupyter.apart import PUBLISHED, tell_apart
 from hydra.jupyter.looks import dress
 from hydra.model import Figure, number
-from hydra.results.bounded import at_most, margin, margin_text, shown
+from hydra.results.bounded import at_most, beside, margin, shown
 from hydra.sweep import Row
 
 Marked = list[tuple[Row, str]]
@@ -238,7 +238,7 @@ def _said(row: Row, x: str, y: str, interval: Interval | None) -> str:
     elif low is not None and high is not None:
         around = f" [{low:,.4g} – {high:,.4g}]"
     at = f", {x} {row.get(x)}" if x != CLIENTS else ""
-    value = shown(row, y) if at_most(row, y) is not None else f"{number(row.get(y)) or 0.0:,.6g}{margin_text(row, y)}"
+    value = shown(row, y) if at_most(row, y) is not None else f"{number(row.get(y)) or 0.0:,.6g}{beside(row, y)}"
     return f"{row.get(CLIENTS)} clients{at}: {escape(str(value))}{around}"
 
 

@@ -15,7 +15,7 @@ from hydra.jupyter.cells import UNKNOWN, Html, block, figure, scrolling, style
 from hydra.jupyter.details import details
 from hydra.jupyter.recorded import Run
 from hydra.model import SHARED, Settings, value_of
-from hydra.results.bounded import margin_text, shown
+from hydra.results.bounded import beside, shown
 from hydra.results.notes import MARK
 from hydra.results.published import Cell, Line, asked, compare, differences
 from hydra.results.registered import columns_of, in_order
@@ -160,7 +160,7 @@ def _with_interval(run: Run, row: Row, column: Column) -> str:
 
 
 def _figure(row: Row, column: Column) -> str:
-    return figure(column, shown(row, column.name)) + margin_text(row, column.name)
+    return figure(column, shown(row, column.name)) + beside(row, column.name)
 
 
 def _interval(row: Row, column: Column) -> str:

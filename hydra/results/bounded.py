@@ -1,7 +1,7 @@
-"""Latencies between hosts whose clocks are known within a bound, as tables and plots show them. Made from rows alone.
+"""What tables and plots show of figures that are known within a bound, or are another thing than they are called. Pure.
 
-What was measured is wrong by the bound at most. So a latency below the bound may be anything up to measured + bound,
-and one above it is known to ± bound.
+A latency between two hosts is wrong by the bound of their clocks at most. So one below the bound may be anything up to
+measured + bound, and one above it is known to ± bound.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from math import ceil
 from typing import Final
 
 from hydra.columns.column import HIGH, LOW
-from hydra.columns.names import LATENCY_BOUND
+from hydra.columns.names import CLIENTS, LATENCY_BOUND, RX_P1
 from hydra.columns.step import DUE, SENT, latency_columns
 from hydra.model import Figure, number
 
@@ -21,6 +21,8 @@ _PERCENTILES: Final = frozenset(
     f"{column.name}{end}" for since in (DUE, SENT) for column in latency_columns(since) for end in ("", LOW, HIGH)
 )
 """The percentiles of latency from one host to another, and the range of the repeats' own."""
+_SOME_BELOW_P1: Final = 100
+"""From so many values on, more than one is at or below the first percentile."""
 
 
 def shown(row: Row, name: str) -> Figure:
@@ -44,10 +46,19 @@ def margin(row: Row, name: str) -> float | None:
     return bound_us if latency_us is not None and 0.0 < bound_us <= latency_us else None
 
 
-def margin_text(row: Row, name: str) -> str:
-    """`` ± 153`` behind a latency that is known so well; "" behind every other figure."""
+def beside(row: Row, name: str) -> str:
+    """What stands behind a figure: `` ± 153`` where it is known so well, `` (minimum)`` where that is what it is."""
     bound_us = margin(row, name)
-    return "" if bound_us is None else f" ± {ceil(bound_us)}"
+    if bound_us is not None:
+        return f" ± {ceil(bound_us)}"
+    if name == RX_P1 and row.get(name) is not None and _subscribers(row) <= _SOME_BELOW_P1:
+        return " (minimum)"
+    return ""
+
+
+def _subscribers(row: Row) -> float:
+    """Those outside the cohort, which order statistics are of."""
+    return (number(row.get(CLIENTS)) or 0.0) - (number(row.get("cohort_clients")) or 0.0)
 
 
 def clock_bound(row: Row, name: str) -> float:

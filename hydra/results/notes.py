@@ -24,7 +24,6 @@ from hydra.events.row_warnings import (
     FateOfGone,
     FateUnknown,
     FewerFigures,
-    FewReceived,
     GeneratorLimited,
     HostBusy,
     Lagged,
@@ -107,11 +106,6 @@ def _step_notes(row: Row, duration_s: float) -> list[HydraWarning]:
         notes.append(HostBusy(_number(row["host_cpu_mean_pct"])))
     if row.get(GENERATOR_LIMITED) is True:
         notes.append(GeneratorLimited())
-    entered = row.get("rx_clients")
-    # A member of a group may get little, or nothing at all, and nothing is wrong with it.
-    few = isinstance(entered, int | float) and entered < _others(row) and not row.get(GROUP)
-    if isinstance(entered, int | float) and few and not isinstance(row.get(LOSS_HIGH), float):
-        notes.append(FewReceived(entered))
     return notes
 
 

@@ -18,7 +18,7 @@ from hydra.events.event import StoredEvent
 from hydra.events.warnings import HydraWarning
 from hydra.events.words import number
 from hydra.model import Figure, Scenario
-from hydra.results.bounded import margin_text, shown
+from hydra.results.bounded import beside, shown
 from hydra.results.earlier import ROWS
 from hydra.results.files import write_whole
 from hydra.results.notes import MARK, notes_of, told_once
@@ -116,7 +116,7 @@ def _with_interval(column: Column, row: Row, scenario: Scenario) -> str:
     if limits := interval_of(row, name, scenario):
         return f"{whole(row[name])} [{whole(limits[0])} – {whole(limits[1])}]"
     text, interval, count = cell(column, shown(row, name)), row.get(name + INTERVAL), row.get(name + COUNT)
-    text += margin_text(row, name)
+    text += beside(row, name)
     if interval is not None:
         text = f"{text} ± {cell(column, interval)}"
     return text if count is None else f"{text} ({count} of {row.get(REPEATS)})"

@@ -18,7 +18,7 @@ from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
 from hydra.events.words import number
 from hydra.model import Scenario
-from hydra.results.bounded import margin_text, shown
+from hydra.results.bounded import beside, shown
 from hydra.results.notes import MARK, notes_of, told_once
 from hydra.results.searched import efforts, interval_of, legend
 from hydra.results.tables import clients_line, name_of, table_columns
@@ -69,7 +69,7 @@ def _bullet(console: Console, mark: str, text: str) -> None:
 def _cell(column: Column, row: Row, scenario: Scenario) -> str:
     """A figure, with its interval or its repeats below it."""
     value = shown(row, column.name)
-    text = value if isinstance(value, str) else number(value) + margin_text(row, column.name)
+    text = value if isinstance(value, str) else number(value) + beside(row, column.name)
     if limits := interval_of(row, column.name, scenario):
         return f"{text}\n{number(limits[0])} – {number(limits[1])}"
     interval, count = row.get(column.name + INTERVAL), row.get(column.name + COUNT)
